@@ -28,7 +28,7 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     /// ER048 when the document is not an object.
-    pub fn of(document: &'a Value) -> Result<Self> {
+    pub fn from_object(document: &'a Value) -> Result<Self> {
         match document {
             Value::Object(members) => Ok(Self::new(Cow::Borrowed(members))),
             _ => Err(crate::platform::error::Error::with_detail(
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn every_violation_of_the_stage_is_found() {
         let document = json!({"a": 1, "b": "", "c": null});
-        let mut fields = Fields::of(&document).unwrap();
+        let mut fields = Fields::from_object(&document).unwrap();
         fields.text("a", Code::EmailInvalid);
         fields.text("b", Code::EmailTaken);
         fields.text_or_null("c", Code::EmailMissing);
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn absent_null_and_value_are_distinguished() {
         let document = json!({"null": null, "value": 7, "wrong": "x"});
-        let mut fields = Fields::of(&document).unwrap();
+        let mut fields = Fields::from_object(&document).unwrap();
         let mut change = |name| fields.change(name, Code::IntendedAmountInvalid, integer);
         assert_eq!(change("absent"), Change::Keep);
         assert_eq!(change("null"), Change::Clear);
@@ -285,7 +285,7 @@ mod tests {
         for count in [0, 1, LINEAR_SEARCH_MAX, LINEAR_SEARCH_MAX + 1, 100] {
             let names = (0..count).map(|at| (format!("m{at}"), Value::from(at)));
             let document = Value::Object(names.collect());
-            let fields = Fields::of(&document).unwrap();
+            let fields = Fields::from_object(&document).unwrap();
             for at in 0..count {
                 assert_eq!(fields.value(&format!("m{at}")), Some(&Value::from(at)));
             }
@@ -322,7 +322,7 @@ mod tests {
 
     /// Applies the changes of a patch to an object.
     fn apply(mut target: Map<String, Value>, patch: &Value) -> Map<String, Value> {
-        let mut fields = Fields::of(patch).unwrap();
+        let mut fields = Fields::from_object(patch).unwrap();
         for name in ["a", "b", "c"] {
             match fields.change(name, Code::IntendedAmountInvalid, integer) {
                 Change::Keep => {}

@@ -53,7 +53,7 @@ impl Endpoint for V1 {
     type Response = Json<TokenPair>;
 
     fn read(input: &Input, _: &Anyone) -> Result<Login> {
-        let mut fields = Fields::of(&input.document)?;
+        let mut fields = Fields::from_object(&input.document)?;
         let username = fields.text("username", Code::ClientCredentialsInvalid);
         let password = fields.text("password", Code::ClientCredentialsInvalid).map(Secret::new);
         let login = username.zip(password).map(|(username, password)| Login {

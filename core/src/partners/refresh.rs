@@ -43,7 +43,7 @@ impl Endpoint for V1 {
     type Response = Json<TokenPair>;
 
     fn read(input: &Input, _: &Anyone) -> Result<Presented> {
-        let mut fields = Fields::of(&input.document)?;
+        let mut fields = Fields::from_object(&input.document)?;
         let text = fields.text("refreshToken", Code::RefreshTokenMissing);
         let presented = text.map(|text| Presented {
             token: RefreshToken::parse(&text),

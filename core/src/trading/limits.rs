@@ -194,11 +194,11 @@ pub(crate) async fn spent(conn: &mut Connection, client: ClientId, user: UserId)
     Ok(Spent::new(trades.collect::<Result<Vec<_>>>()?))
 }
 
-/// A user before a trade: `None` when there is none any more.
+/// A user and how much of the limits is used: `None` when there is no such user any more.
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn standing(
+pub(crate) async fn usage(
     core: &Core,
     client: ClientId,
     user: UserId,

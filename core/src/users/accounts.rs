@@ -31,9 +31,8 @@ pub(crate) const HOLDER_CHARS_MAX: usize = 100;
 
 /// The type of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Deserialize, Serialize)]
-#[schemars(rename = "AccountType")]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Kind {
+pub(crate) enum AccountType {
     /// A bank account, by its IBAN.
     BankTransfer,
     /// A card, by its masked number.
@@ -42,7 +41,7 @@ pub(crate) enum Kind {
     Walletpay,
 }
 
-impl Kind {
+impl AccountType {
     /// Every kind.
     pub(crate) const ALL: [Self; 3] = [Self::BankTransfer, Self::CreditCard, Self::Walletpay];
 
@@ -96,7 +95,7 @@ impl std::fmt::Debug for AccountDetails {
 #[derive(Clone, Debug)]
 pub(crate) struct PaymentAccount {
     pub(crate) id: Uuid,
-    pub(crate) kind: Kind,
+    pub(crate) kind: AccountType,
     pub(crate) details: AccountDetails,
     pub(crate) is_stored_card: bool,
     pub(crate) limit_raised: bool,
@@ -115,7 +114,7 @@ impl PaymentAccount {
     /// True if sales are paid out to it at once; `None` for what is no card.
     pub(crate) fn fast_access_enabled(&self) -> Option<bool> {
         let usable = self.fast_access && self.verified && !self.disabled;
-        (self.kind == Kind::CreditCard).then_some(usable)
+        (self.kind == AccountType::CreditCard).then_some(usable)
     }
 
     /// The display name: its type and the end of its identifier.
@@ -129,7 +128,7 @@ impl PaymentAccount {
 /// A new account.
 #[derive(Debug)]
 pub(crate) struct NewAccount {
-    pub(crate) kind: Kind,
+    pub(crate) kind: AccountType,
     pub(crate) details: AccountDetails,
     pub(crate) is_stored_card: bool,
     pub(crate) verified: bool,
@@ -249,7 +248,7 @@ impl Row {
             serde_json::from_slice(&plain).map_err(|_| Error::broken("read a sealed account"))?;
         Ok(PaymentAccount {
             id: self.account_id,
-            kind: Kind::from_name(&self.kind)
+            kind: AccountType::from_name(&self.kind)
                 .ok_or_else(|| Error::broken("read an account's type"))?,
             details,
             is_stored_card: self.is_stored_card,
@@ -271,7 +270,7 @@ impl Row {
 pub(crate) async fn all_disabled(
     conn: &mut Connection,
     (client, user): (ClientId, UserId),
-    kind: Kind,
+    kind: AccountType,
 ) -> Result<bool> {
     let all = sqlx::query_scalar!(
         "select bool_and(disabled_at is not null) from payment_account \

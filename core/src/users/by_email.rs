@@ -97,7 +97,7 @@ impl Endpoint for ResetPasswordV1 {
     type Response = Json<Done>;
 
     fn read(input: &Input, _: &Client) -> Result<EmailAddress> {
-        let mut fields = Fields::of(&input.document)?;
+        let mut fields = Fields::from_object(&input.document)?;
         let email = required_email(&mut fields, "emailAddress");
         fields.finish(email)
     }

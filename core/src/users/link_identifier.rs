@@ -51,7 +51,7 @@ impl Endpoint for V2 {
     type Response = Json<Done>;
 
     fn read(input: &Input, _: &Session) -> Result<String> {
-        let mut fields = Fields::of(&input.document)?;
+        let mut fields = Fields::from_object(&input.document)?;
         let missing = fields.value("identifier").is_none_or(|value| value.as_str() == Some(""));
         let code =
             if missing { Code::UserIdentifierMissing } else { Code::UserIdentifierLengthInvalid };

@@ -20,7 +20,7 @@ use crate::tenancy::tenants::Scope;
 use crate::trading::limits::limit_rules::{Rules, Spent};
 use crate::trading::limits::{self, INTERVAL_TEXT};
 use crate::trading::quotes;
-use crate::users::accounts::{self, Kind, PaymentAccount};
+use crate::users::accounts::{self, AccountType, PaymentAccount};
 use rampart_types::{Amount, CurrencyCode, EmailAddress, PhoneNumber};
 
 /// A profile, for the OpenAPI document.
@@ -152,7 +152,7 @@ struct IbanAccount {
 impl IbanAccount {
     /// The account, if it is a bank account.
     fn from_account(account: &PaymentAccount) -> Option<Self> {
-        (account.kind == Kind::BankTransfer).then(|| Self {
+        (account.kind == AccountType::BankTransfer).then(|| Self {
             number: account.details.identifier.clone(),
             holder: account.details.holder.clone(),
             verified: account.verified,
@@ -164,7 +164,7 @@ impl IbanAccount {
 #[serde(rename_all = "camelCase")]
 struct EnabledAccount {
     #[serde(rename = "type")]
-    kind: Kind,
+    kind: AccountType,
     /// The display name.
     label: String,
     identifier: String,

@@ -88,7 +88,7 @@ impl Endpoint for RegisterV2 {
     fn read(input: &Input, client: &Client) -> Result<Registration> {
         let form = (FormKind::Registration, client);
         let sent = (input.now, input.upload.as_ref());
-        Registration::read(Fields::of(&input.document)?, form, sent)
+        Registration::read(Fields::from_object(&input.document)?, form, sent)
     }
 
     async fn call(
@@ -137,7 +137,7 @@ impl Endpoint for UpdateV2 {
     type Response = Json<RegisteredUser>;
 
     fn read(input: &Input, caller: &ClientAndUser) -> Result<Details> {
-        let mut fields = Fields::of(&input.document)?;
+        let mut fields = Fields::from_object(&input.document)?;
         let form = (FormKind::Change, &caller.client);
         let details = details::read(&mut fields, form, (input.now, input.upload.as_ref()));
         fields.finish(Some(details))

@@ -53,7 +53,7 @@ impl Endpoint for V1 {
     type Response = Json<Redirect>;
 
     fn read(input: &Input, _: &Client) -> Result<Invitation> {
-        let mut fields = Fields::of(&input.document)?;
+        let mut fields = Fields::from_object(&input.document)?;
         let missing = fields.value("identifier").is_none_or(|value| value.as_str() == Some(""));
         let code =
             if missing { Code::UserIdentifierMissing } else { Code::UserIdentifierLengthInvalid };

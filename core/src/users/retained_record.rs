@@ -39,7 +39,7 @@ pub(crate) struct RetainedRecord {
 #[derive(Clone, Deserialize, Serialize, JsonSchema)]
 struct RetainedAccount {
     #[serde(rename = "type")]
-    kind: accounts::Kind,
+    kind: accounts::AccountType,
     /// IBAN, masked card number, or the provider's id.
     identifier: String,
     /// Name of the holder; empty if unknown.

@@ -67,7 +67,7 @@ impl Endpoint for LoginV1 {
     type Response = Json<Session>;
 
     fn read(input: &Input, _: &Client) -> Result<Login> {
-        Login::read(Fields::of(&input.document)?)
+        Login::read(Fields::from_object(&input.document)?)
     }
 
     async fn call(core: &Core, client: Client, login: Login) -> Result<Json<Session>> {

@@ -14,8 +14,8 @@ use crate::platform::error::Result;
 use crate::tenancy::tenants::Tenant;
 use crate::trading::catalogue::Direction;
 use crate::users::accounts::{
-    self, AccountDetails, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, Kind, NewAccount, OpenOutcome,
-    PaymentAccount,
+    self, AccountDetails, AccountType, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, NewAccount,
+    OpenOutcome, PaymentAccount,
 };
 
 /// Has the card of a session with the processor named: `{accountIdentifier, token}`.
@@ -84,7 +84,7 @@ pub(crate) fn verify_wallet_account(tenant: &Tenant, user: UserId, token: &Secre
 }
 
 fn card_route() -> Target {
-    Target::Method { direction: Direction::In, method: Kind::CreditCard.as_str().to_owned() }
+    Target::Method { direction: Direction::In, method: AccountType::CreditCard.as_str().to_owned() }
 }
 
 /// Verifications of a user's cards that were refused so far.
@@ -135,7 +135,7 @@ pub(super) async fn verified(
     let holder = if is_card { &body["cardHolderName"] } else { &result["accountHolderName"] };
     let holder = holder.as_str().unwrap_or_default().chars().take(HOLDER_CHARS_MAX).collect();
     let account = NewAccount {
-        kind: if is_card { Kind::CreditCard } else { Kind::Walletpay },
+        kind: if is_card { AccountType::CreditCard } else { AccountType::Walletpay },
         details: AccountDetails {
             identifier: identifier.to_owned(),
             holder,

@@ -50,7 +50,7 @@ impl endpoint::Endpoint for V2 {
     type Response = Json<Endpoint>;
 
     fn read(input: &Input, client: &Client) -> Result<NewEndpoint> {
-        let mut fields = Fields::of(&input.document)?;
+        let mut fields = Fields::from_object(&input.document)?;
         let loopback = client.tenant.loopback_http;
         let url = fields.required("url", Code::CallbackUrlInvalid, |value| {
             CallbackUrl::parse(value.as_str()?, loopback).ok()

@@ -16,7 +16,7 @@ use crate::money::connectors::payouts::command_payouts_of;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
-use crate::users::accounts::{self, Kind, PaymentAccount};
+use crate::users::accounts::{self, AccountType, PaymentAccount};
 use rampart_types::{ClientId, JsonDecimal, UserId};
 
 /// Most proofs of one account that are listed.
@@ -40,7 +40,7 @@ pub struct AccountView {
     account_identifier: String,
     account_id: Uuid,
     #[serde(rename = "type")]
-    kind: Kind,
+    kind: AccountType,
     /// Name of the holder; empty if unknown.
     name: String,
     verified: bool,
@@ -148,7 +148,7 @@ impl Change {
         (client, user, account): (ClientId, UserId, &PaymentAccount),
         (operator, action): (Operator, &'static str),
     ) -> Result<AccountView> {
-        if self.fast_access_enabled == Some(true) && account.kind != Kind::CreditCard {
+        if self.fast_access_enabled == Some(true) && account.kind != AccountType::CreditCard {
             return Err(Denial::unprocessable("fastAccessEnabled: only for cards").into());
         }
         self.write(conn, core, (client, user, account.id)).await?;

@@ -61,7 +61,7 @@ impl Endpoint for V2 {
 
     fn read(input: &Input, client: &Client) -> Result<SignatureQuery> {
         super::only_for_tests(client)?;
-        let mut fields = Fields::of(&input.document)?;
+        let mut fields = Fields::from_object(&input.document)?;
         let signature = fields.text_or_null("signature", Code::SignatureNotString);
         let signed = fields.text_or_null("canonical", Code::RequestMalformed);
         let signable = Signable::read(input);

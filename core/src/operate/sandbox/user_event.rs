@@ -138,7 +138,7 @@ impl Endpoint for V2 {
 
     fn read(input: &Input, caller: &ClientAndUser) -> Result<SimulatedUserEvent> {
         only_for_tests(&caller.client)?;
-        let mut fields = Fields::of(&input.document)?;
+        let mut fields = Fields::from_object(&input.document)?;
         let event = fields.required("event", Code::RequestMalformed, |name| {
             SimulatedUserEvent::from_name(name.as_str()?)
         });

@@ -60,7 +60,7 @@ impl Endpoint for V2 {
     type Response = Json<Plan>;
 
     fn read(input: &Input, _: &Reader) -> Result<Patch> {
-        let mut fields = Fields::of(&input.document)?;
+        let mut fields = Fields::from_object(&input.document)?;
         let name = fields.change("name", Code::NameTooLong, name);
         let intended_amount =
             fields.change("intendedAmount", Code::IntendedAmountInvalid, intended_amount);

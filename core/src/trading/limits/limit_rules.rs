@@ -169,14 +169,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::users::accounts::{AccountDetails, Kind};
+    use crate::users::accounts::{AccountDetails, AccountType};
 
     fn rules(set: &[(&str, u32)]) -> Rules {
         let set: BTreeMap<_, _> = set.iter().copied().collect();
         Rules::new((1000.into(), 800.into()), |name| set.get(name).map(|n| (*n).into()))
     }
 
-    fn account(kind: Kind, used: i64) -> PaymentAccount {
+    fn account(kind: AccountType, used: i64) -> PaymentAccount {
         PaymentAccount {
             id: Uuid::from_u128(u128::from(used.unsigned_abs())),
             kind,
@@ -212,7 +212,7 @@ mod tests {
         let name = |account: &PaymentAccount, is_new| {
             rules(&[]).for_account(account, is_new).map(|limit| limit.name)
         };
-        let card = account(Kind::CreditCard, 1);
+        let card = account(AccountType::CreditCard, 1);
         assert_eq!(name(&card, true), Some("new_limited_account_limit"));
         assert_eq!(name(&card, false), Some("non_raised_limit_account_limit"));
         let raised = PaymentAccount { limit_raised: true, ..card.clone() };
@@ -221,15 +221,15 @@ mod tests {
         assert_eq!(name(&own, false), Some("account_limit"));
         let disabled = PaymentAccount { disabled: true, ..own };
         assert_eq!(name(&disabled, false), Some("disabled_account_limit"));
-        assert_eq!(name(&account(Kind::BankTransfer, 1), true), None);
+        assert_eq!(name(&account(AccountType::BankTransfer, 1), true), None);
     }
 
     #[test]
     fn orders_without_an_account_count_for_the_one_used_last() {
         let accounts = [
-            account(Kind::CreditCard, 1),
-            account(Kind::CreditCard, 2),
-            account(Kind::BankTransfer, 3),
+            account(AccountType::CreditCard, 1),
+            account(AccountType::CreditCard, 2),
+            account(AccountType::BankTransfer, 3),
         ];
         let named = Trade { account: Some(accounts[0].id), ..bought("creditCard", 5) };
         let sold = Trade { side: Side::Sell, ..bought("bankTransfer", 90) };
@@ -291,7 +291,7 @@ mod tests {
             used in proptest::collection::btree_set(1_i64..1_000, 1..6), amount: u32,
         ) {
             let accounts: Vec<_> =
-                used.iter().map(|used| account(Kind::CreditCard, *used)).collect();
+                used.iter().map(|used| account(AccountType::CreditCard, *used)).collect();
             let spent = Spent::new([bought("creditCard", amount)]);
             let each = accounts.iter().map(|one| spent.for_account(one, &accounts));
             prop_assert_eq!(each.sum::<Decimal>(), amount.into());

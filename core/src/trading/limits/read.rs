@@ -19,7 +19,7 @@ use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
 use crate::trading::payment_methods::families::Family;
 use crate::trading::quotes::Side;
-use crate::users::accounts::{self, Kind as AccountKind, PaymentAccount};
+use crate::users::accounts::{self, AccountType, PaymentAccount};
 use rampart_types::{CurrencyCode, fiat_exponent};
 
 /// The `calculator` member of every amount.
@@ -77,7 +77,7 @@ impl Endpoint for V2 {
                 by_identifier.insert(account.details.identifier.clone(), limited);
             }
         }
-        let limited_account_types = Family::for_kind(AccountKind::CreditCard).methods.to_vec();
+        let limited_account_types = Family::for_kind(AccountType::CreditCard).methods.to_vec();
         Ok(Json(UserLimits { limits, accounts: by_identifier, limited_account_types }))
     }
 }
@@ -185,9 +185,9 @@ fn user_limits(
     };
     let money = |limit: Decimal, spent: Decimal| quantities(limit, remaining(limit, spent));
     let to_buy = rules.remaining(Side::Buy, spent);
-    let limited = spent.for_family(Family::for_kind(AccountKind::CreditCard));
+    let limited = spent.for_family(Family::for_kind(AccountType::CreditCard));
     let open = |account: &&PaymentAccount| {
-        account.kind == AccountKind::CreditCard && !account.limit_raised && !account.disabled
+        account.kind == AccountType::CreditCard && !account.limit_raised && !account.disabled
     };
     let taken = Decimal::from(accounts.iter().filter(open).count());
     let count = |n: Decimal| Quantity::Count(u32::try_from(n).unwrap_or(u32::MAX));
@@ -226,7 +226,7 @@ struct Account {
     /// Name of the holder.
     name: String,
     #[serde(rename = "type")]
-    kind: AccountKind,
+    kind: AccountType,
     disabled: bool,
     verified: bool,
     limit_raised: bool,

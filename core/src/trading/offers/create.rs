@@ -59,7 +59,7 @@ impl Endpoint for V2 {
     type Response = Json<Created>;
 
     fn read(input: &Input, client: &Client) -> Result<NewOffer> {
-        let mut fields = Fields::of(&input.document)?;
+        let mut fields = Fields::from_object(&input.document)?;
         let terms = Terms::read(&mut fields, client, &OFFER);
         let proof = Proof::read(&mut fields, input, client, SignatureRequirement::ForCovered);
         let login = Login::read(&mut fields);

@@ -22,7 +22,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::account::NamedAccount;
-use self::context::{ConfirmContext, Standing};
+use self::context::{ConfirmContext, UsageCheck};
 pub use self::request::Confirm;
 use self::request::{MEMBERS, Terms, V1_MEMBERS, V2_MEMBERS};
 use self::terms::{Destination, OfferTerms};
@@ -275,7 +275,7 @@ where
     let confirmed = if expired {
         context.existing_order(core).await?.ok_or(Code::QuoteExpired)?
     } else {
-        let mut refusal = context.validate(core, offer.as_ref(), Standing::Deferred);
+        let mut refusal = context.validate(core, offer.as_ref(), UsageCheck::Deferred);
         context.check_gate(core, &mut refusal).await?;
         if refusal.is_empty() {
             let answer = |confirmed| Json(A::from(confirmed)).respond();

@@ -74,7 +74,7 @@ impl Endpoint for V2 {
     type Response = Json<CheckedWallet>;
 
     fn read(input: &Input, client: &Client) -> Result<Request> {
-        let mut fields = Fields::of(&input.document)?;
+        let mut fields = Fields::from_object(&input.document)?;
         let pair = fields.required("currencyPair", Code::CurrencyPairUnknown, |value| {
             let pair = client.catalogue.pairs.get(&value.as_str()?.parse().ok()?)?;
             (pair.buy.status != PairStatus::Disabled).then(|| Arc::clone(pair))

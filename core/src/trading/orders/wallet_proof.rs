@@ -74,7 +74,7 @@ impl Endpoint for V2 {
 
     fn read(input: &Input, caller: &Reader) -> Result<(OrderName, Request)> {
         let name = OrderName::read(input)?;
-        let mut fields = Fields::of(&input.document)?;
+        let mut fields = Fields::from_object(&input.document)?;
         let order = fields
             .required("orderId", Code::RequestMalformed, |value| OrderId::new(value.as_i64()?));
         let address = fields.required("walletAddress", Code::WalletAddressInvalid, |value| {

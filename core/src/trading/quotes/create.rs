@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fees::Fees;
-use super::limits::{self, Reason, UserStanding};
+use super::limits::{self, Reason, UserLimits};
 use super::market::open_market;
 use super::policy_user::PolicyUser;
 pub use super::request::Request;
@@ -171,7 +171,7 @@ impl Endpoint for SellV1 {
         request: Request,
     ) -> Result<Json<SellQuote>> {
         let quote = create(core, &caller, Side::Sell, request).await?;
-        let kind = accounts::Kind::from_name(&quote.payment_method);
+        let kind = accounts::AccountType::from_name(&quote.payment_method);
         let bank_account_disabled = match caller.user.zip(kind) {
             None => false,
             Some((user, kind)) => {
@@ -244,7 +244,7 @@ pub(crate) async fn create(
     let amounts = (quote.fiat, quote.crypto);
     let mut reasons = limits::reasons(side, pair, &request.method, amounts);
     let kind = Family::kind_of(&quote.payment_method).filter(|_| side == Side::Buy);
-    if let Some(user) = UserStanding::of(core, caller, kind.as_slice()).await? {
+    if let Some(user) = UserLimits::of(core, caller, kind.as_slice()).await? {
         reasons.extend(user.reasons(core, &caller.client.catalogue, &quote));
     }
     View::new(&request, quote, sealed, reasons)

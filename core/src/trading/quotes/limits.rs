@@ -13,7 +13,7 @@ use crate::trading::catalogue::{Catalogue, Pair, PaymentMethod};
 use crate::trading::limits::limit_rules::Spent;
 use crate::trading::limits::{self, Trader};
 use crate::trading::payment_methods::families::Family;
-use crate::users::accounts::{self, Kind};
+use crate::users::accounts::{self, AccountType};
 
 /// A reason of `quoteUnconfirmableReasons`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
@@ -53,14 +53,14 @@ pub(super) fn reasons(
 }
 
 /// What the caller's user may still trade.
-pub(super) struct UserStanding {
+pub(super) struct UserLimits {
     trader: Trader,
     spent: Spent,
     /// Kinds of which the user has accounts, and all of them are disabled.
-    disabled: Vec<Kind>,
+    disabled: Vec<AccountType>,
 }
 
-impl UserStanding {
+impl UserLimits {
     /// Reads the caller's user, if there is one, with its accounts of these kinds.
     ///
     /// # Errors
@@ -68,13 +68,13 @@ impl UserStanding {
     pub(super) async fn of(
         core: &Core,
         caller: &ClientMaybeUser,
-        kinds: &[Kind],
+        kinds: &[AccountType],
     ) -> Result<Option<Self>> {
         let Some(user) = caller.user else { return Ok(None) };
         let client = caller.client.id();
         // Boxed: it would enlarge the future of every quote, and most have no user.
-        let standing = Box::pin(limits::standing(core, client, user)).await?;
-        let (trader, spent) = standing.ok_or(Code::UserNotFound)?;
+        let usage = Box::pin(limits::usage(core, client, user)).await?;
+        let (trader, spent) = usage.ok_or(Code::UserNotFound)?;
         let mut disabled = Vec::new();
         if !kinds.is_empty() {
             let mut conn = core.db.acquire().await?;

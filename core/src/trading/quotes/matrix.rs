@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::create::{quote_at, single_coin};
-use super::limits::{self, Reason, UserStanding};
+use super::limits::{self, Reason, UserLimits};
 use super::market::{is_open, is_payable};
 use super::policy_user::PolicyUser;
 use super::request::{self, PROMO_CODE_BYTES_MAX, Request};
@@ -27,7 +27,7 @@ use crate::trading::catalogue::{Catalogue, Pair, PairStatus};
 use crate::trading::channel::{CHANNELS, channel};
 use crate::trading::pricing::Given;
 use crate::trading::routing;
-use crate::users::accounts::Kind as AccountKind;
+use crate::users::accounts::AccountType;
 use rampart_types::{Country, CurrencyDetails, JsonDecimal, PairCode, Preserialized};
 
 /// Most rows of an answer: pairs by their codes, each with the methods in the default order.
@@ -138,7 +138,7 @@ impl Endpoint for V2 {
         let comparison = Comparison {
             core,
             caller: &caller,
-            user: UserStanding::of(core, &caller, &AccountKind::ALL).await?,
+            user: UserLimits::of(core, &caller, &AccountType::ALL).await?,
             facts: PolicyUser::of(core, &caller).await?,
             is_country_served: terms.is_country_served(&caller.client),
         };
@@ -235,7 +235,7 @@ impl Terms {
 struct Comparison<'a> {
     core: &'a Core,
     caller: &'a ClientMaybeUser,
-    user: Option<UserStanding>,
+    user: Option<UserLimits>,
     facts: Option<PolicyUser>,
     is_country_served: bool,
 }

@@ -16,12 +16,12 @@ use crate::platform::error::{Code, Error, Result};
 use crate::trading::catalogue::{Catalogue, Crypto, Currency, Pair, PairStatus, PaymentMethod};
 use crate::trading::channel::{CHANNELS, channel};
 use crate::trading::pricing::{AMOUNT_MAX, Given, Unpriceable};
-use crate::users::accounts::Kind as AccountKind;
+use crate::users::accounts::AccountType;
 use rampart_types::decimal::{fits_decimals, from_number_or_text};
 use rampart_types::{Country, DestinationTag, InvalidTag, TagKind, WalletAddress};
 
 /// Default payout method.
-const PAYOUT_METHOD_DEFAULT: AccountKind = AccountKind::BankTransfer;
+const PAYOUT_METHOD_DEFAULT: AccountType = AccountType::BankTransfer;
 
 /// Longest promotion code, in bytes.
 pub(super) const PROMO_CODE_BYTES_MAX: usize = 64;
@@ -74,7 +74,7 @@ pub(super) const BUY_MEMBERS: &[Member] = &[
 /// Members of selling only.
 pub(super) const SELL_MEMBERS: &[Member] = &[optional(
     "paymentMethod",
-    Kind::OneOf(&AccountKind::NAMES),
+    Kind::OneOf(&AccountType::NAMES),
     "Payout method; `bankTransfer` if omitted.",
 )];
 
@@ -100,7 +100,7 @@ impl Request {
     /// # Errors
     /// ER048, or every violation of: ER010 to ER015, ER042 to ER044, ER050, ER061, ER402, ER403.
     pub(crate) fn read(side: Side, document: &Value, client: &Client) -> Result<Self> {
-        let mut fields = Fields::of(document)?;
+        let mut fields = Fields::from_object(document)?;
         let pair = pair(&mut fields, side, &client.catalogue);
         let method = method(&mut fields, side, &client.catalogue);
         let given = given(&mut fields, pair.as_deref());
@@ -219,7 +219,7 @@ fn method(
     catalogue: &Catalogue,
 ) -> Option<Arc<PaymentMethod>> {
     let find = |code: &str| {
-        let fits = side == Side::Buy || AccountKind::from_name(code).is_some();
+        let fits = side == Side::Buy || AccountType::from_name(code).is_some();
         catalogue.payment_method(code).filter(|_| fits).cloned()
     };
     if side == Side::Sell && fields.value("paymentMethod").is_none() {

@@ -25,7 +25,7 @@ const CARDANO_HASH_BYTES: usize = 28;
 ///
 /// # Errors
 /// When the result is not a valid address, which would be our fault.
-pub(crate) fn of(
+pub(crate) fn derive(
     core: &Core,
     client: ClientId,
     order: OrderId,

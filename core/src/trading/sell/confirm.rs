@@ -99,7 +99,7 @@ impl Endpoint for V1 {
     type Response = Json<Confirmed>;
 
     fn read(input: &Input, caller: &Reader) -> Result<Confirm> {
-        Confirm::read(Fields::of(&input.document)?, &caller.client)
+        Confirm::read(Fields::from_object(&input.document)?, &caller.client)
     }
 
     async fn call(core: &Core, caller: Reader, request: Confirm) -> Result<Json<Confirmed>> {
@@ -207,10 +207,10 @@ impl ConfirmContext {
         }
         self.account.check(&self.quote, &mut refusal);
         if let Some(user) = self.user
-            && let Some(standing) = checks::user(core, self.client.id(), user, &mut refusal).await?
+            && let Some(usage) = checks::user(core, self.client.id(), user, &mut refusal).await?
         {
             let amount = limits::limit_amount(core, &self.client.catalogue, &self.quote);
-            checks::limit(&standing, (self.quote.side, amount), &mut refusal);
+            checks::limit(&usage, (self.quote.side, amount), &mut refusal);
         }
         Ok(refusal)
     }
@@ -227,7 +227,7 @@ impl ConfirmContext {
             let pooled = deposit::find(core, &self.client, &self.quote).await?;
             let deposit = match &pooled {
                 Some(pooled) => pooled.parse(&self.client.catalogue)?,
-                None => deposit_address::of(core, self.client.id(), id, chain)?,
+                None => deposit_address::derive(core, self.client.id(), id, chain)?,
             };
             let (address, tag) = (deposit.0.as_str().to_owned(), deposit.1.clone());
             let confirmed = self.confirmed(id, address, tag, now + TIME_TO_DEPOSIT);

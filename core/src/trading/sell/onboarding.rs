@@ -20,7 +20,7 @@ use crate::platform::error::{Code, Refusal, Result};
 use crate::policies::kinds::signature::verify_signature;
 use crate::tenancy::tenants::Scope;
 use crate::trading::offers::signature;
-use crate::users::accounts::Kind as AccountKind;
+use crate::users::accounts::AccountType;
 use crate::users::identifiers;
 use rampart_types::{Locale, ReturnUrl, UserIdentifier};
 
@@ -64,7 +64,7 @@ impl Endpoint for CreateV2 {
             optional("locale", Kind::Text, "In nl, en, de, fr or es; any region. Default `en`."),
             optional(
                 "payoutMethods",
-                Kind::List(&Kind::OneOf(&AccountKind::NAMES)),
+                Kind::List(&Kind::OneOf(&AccountType::NAMES)),
                 "Methods that may be verified, at least one; by default every method.",
             ),
             optional(
@@ -92,7 +92,7 @@ impl Endpoint for CreateV2 {
     type Response = Json<Created>;
 
     fn read(input: &Input, _: &Client) -> Result<Onboarding> {
-        Onboarding::read(Fields::of(&input.document)?)
+        Onboarding::read(Fields::from_object(&input.document)?)
     }
 
     async fn call(core: &Core, client: Client, request: Onboarding) -> Result<Json<Created>> {
@@ -116,7 +116,7 @@ pub struct Onboarding {
     return_url: ReturnUrl,
     identifier: Option<UserIdentifier>,
     locale: Option<Locale>,
-    payout_methods: Option<Vec<AccountKind>>,
+    payout_methods: Option<Vec<AccountType>>,
     share_token: Option<String>,
 }
 
@@ -172,10 +172,10 @@ fn identifier(fields: &mut Fields<'_>) -> Option<UserIdentifier> {
 }
 
 /// At least one payout method; one that is named twice counts once.
-fn payout_methods(value: &Value) -> Option<Vec<AccountKind>> {
+fn payout_methods(value: &Value) -> Option<Vec<AccountType>> {
     let mut methods = Vec::new();
     for item in value.as_array()? {
-        let method = AccountKind::from_name(item.as_str()?)?;
+        let method = AccountType::from_name(item.as_str()?)?;
         if !methods.contains(&method) {
             methods.push(method);
         }
@@ -183,7 +183,7 @@ fn payout_methods(value: &Value) -> Option<Vec<AccountKind>> {
     (!methods.is_empty()).then_some(methods)
 }
 
-fn names(methods: &[AccountKind]) -> Vec<&'static str> {
+fn names(methods: &[AccountType]) -> Vec<&'static str> {
     methods.iter().map(|method| method.as_str()).collect()
 }
 
@@ -262,7 +262,7 @@ impl Endpoint for VerifyV2 {
     type Response = NoContent;
 
     fn read(input: &Input, _: &Client) -> Result<SignedQuery> {
-        SignedQuery::read(&Fields::of(&input.document)?)
+        SignedQuery::read(&Fields::from_object(&input.document)?)
     }
 
     async fn call(core: &Core, client: Client, query: SignedQuery) -> Result<NoContent> {
@@ -339,7 +339,7 @@ mod tests {
     use super::*;
 
     fn codes(document: &Value) -> Vec<&'static str> {
-        match Onboarding::read(Fields::of(document).unwrap()) {
+        match Onboarding::read(Fields::from_object(document).unwrap()) {
             Err(crate::platform::error::Error::Refused(refusal)) => {
                 refusal.codes().map(Code::as_str).collect()
             }
@@ -364,7 +364,9 @@ mod tests {
     fn a_parameter_that_is_not_a_text_is_not_genuine() {
         let query = json!({"locale": 7, "signature": "ab"});
         assert!(
-            SignedQuery::read(&Fields::of(&query).unwrap()).unwrap_err().is(Code::SignatureInvalid)
+            SignedQuery::read(&Fields::from_object(&query).unwrap())
+                .unwrap_err()
+                .is(Code::SignatureInvalid)
         );
     }
 }

@@ -24,7 +24,7 @@ use crate::platform::error::{Code, Result};
 use crate::trading::offers::signature;
 use crate::users::account_pages::bank_account::{add, redeem, section};
 use crate::users::account_pages::sign_in::{error_page, forms, sign_in_or_register};
-use crate::users::accounts::Kind;
+use crate::users::accounts::AccountType;
 use crate::users::identifiers;
 use rampart_types::{ReturnUrl, UserId, UserIdentifier};
 
@@ -123,7 +123,7 @@ struct VerifiedUrl {
     client: Client,
     identifier: Option<UserIdentifier>,
     /// Offered payout methods.
-    methods: Vec<Kind>,
+    methods: Vec<AccountType>,
     return_url: ReturnUrl,
     texts: Texts,
 }
@@ -144,11 +144,12 @@ impl VerifiedUrl {
             None => None,
         };
         let named = text("payoutMethod").map(|methods| methods.split(',').collect::<Vec<_>>());
-        let offered =
-            |method: &Kind| named.as_ref().is_none_or(|named| named.contains(&method.as_str()));
+        let offered = |method: &AccountType| {
+            named.as_ref().is_none_or(|named| named.contains(&method.as_str()))
+        };
         Some(Self {
             identifier,
-            methods: Kind::ALL.into_iter().filter(offered).collect(),
+            methods: AccountType::ALL.into_iter().filter(offered).collect(),
             return_url: text("returnUrl")?.parse().ok()?,
             client,
             texts: signed_url.texts,
@@ -193,7 +194,7 @@ impl VerifiedUrl {
         let mut tx = core.db.begin().await?;
         let user = redeem(&mut tx, form).await?;
         let user = user.filter(|(client, _)| *client == self.client.id()).map(|(_, user)| user);
-        let offered = self.methods.contains(&Kind::BankTransfer);
+        let offered = self.methods.contains(&AccountType::BankTransfer);
         let Some(user) = user.filter(|_| offered) else {
             let note = toast(Tone::Bad, &self.texts.get("checkout-signed-out"));
             return Ok(self.sign_in_page(core, StatusCode::BAD_REQUEST, &note));

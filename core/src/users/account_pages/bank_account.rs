@@ -14,7 +14,7 @@ use crate::http::language::Texts;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::users::accounts::{
-    self, AccountDetails, HOLDER_CHARS_MAX, Kind, NewAccount, OpenOutcome, PaymentAccount,
+    self, AccountDetails, AccountType, HOLDER_CHARS_MAX, NewAccount, OpenOutcome, PaymentAccount,
 };
 use crate::users::one_time_token::{self, OneTimeToken, Purpose};
 use crate::users::verification::iban_photo::is_verified_instantly;
@@ -56,7 +56,7 @@ fn read(client: &Client, form: &Form) -> Option<NewAccount> {
     let iban: Iban = form.get("iban").parse().ok()?;
     let holder = plain_text(form.get("holder"), HOLDER_CHARS_MAX)?;
     Some(NewAccount {
-        kind: Kind::BankTransfer,
+        kind: AccountType::BankTransfer,
         verified: is_verified_instantly(&client.tenant, &iban),
         details: AccountDetails { identifier: iban.as_str().to_owned(), holder, token: None },
         is_stored_card: false,
@@ -71,7 +71,7 @@ pub(crate) async fn section(
     conn: &mut Connection,
     core: &Core,
     (client, user): (ClientId, UserId),
-    (texts, kinds): (Texts, &[Kind]),
+    (texts, kinds): (Texts, &[AccountType]),
 ) -> Result<Markup> {
     let mut accounts = accounts::list(conn, core, client, user).await?;
     accounts.retain(|account| !account.disabled && kinds.contains(&account.kind));
@@ -81,7 +81,7 @@ pub(crate) async fn section(
     Ok(html! {
         h2 { (texts.get("bank-accounts")) }
         (list(texts, &accounts))
-        @if kinds.contains(&Kind::BankTransfer) { (form(texts, &token.text)) }
+        @if kinds.contains(&AccountType::BankTransfer) { (form(texts, &token.text)) }
     })
 }
 

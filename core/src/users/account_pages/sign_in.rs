@@ -41,7 +41,7 @@ pub(crate) async fn sign_in_or_register(
 ) -> Result<UserId> {
     if form.get("action") == "register" {
         let document = registration(form, region);
-        let fields = Fields::of(&document)?;
+        let fields = Fields::from_object(&document)?;
         return register_on_page(core, client, fields, identifier.cloned()).await;
     }
     let user = log_in(core, client, form).await?;
@@ -58,7 +58,7 @@ pub(crate) async fn sign_in_or_register(
 pub(crate) async fn log_in(core: &Core, client: &Client, form: &Form) -> Result<UserId> {
     let document =
         json!({"emailAddress": form.get("email").trim(), "password": form.get("password")});
-    verify_login(core, client, Login::read(Fields::of(&document)?)?).await
+    verify_login(core, client, Login::read(Fields::from_object(&document)?)?).await
 }
 
 /// Renders the page again with an error message in the reader's language.

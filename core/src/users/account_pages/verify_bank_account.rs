@@ -15,7 +15,7 @@ use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
-use crate::users::accounts::Kind;
+use crate::users::accounts::AccountType;
 use crate::users::one_time_token::{self, Purpose};
 use rampart_types::UserId;
 
@@ -79,7 +79,7 @@ impl Endpoint for Submit {
             return Ok(link.not_found(core));
         };
         let note = add(&mut tx, core, (&client, user), (link.texts, &form)).await?;
-        let kinds = [Kind::BankTransfer];
+        let kinds = [AccountType::BankTransfer];
         let section = section(&mut tx, core, (client.id(), user), (link.texts, &kinds)).await?;
         tx.commit().await?;
         Ok(link.page(core, &client, &html! { (note) (section) }))

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::Kind;
+use super::AccountType;
 use crate::auth::caller::Client;
 use crate::platform::crypto::sha256;
 use crate::trading::catalogue::{Direction, Leg};
@@ -46,7 +46,7 @@ impl Processor {
     /// The client's simulated processor; `None` if a connector is asked.
     pub(crate) fn for_client(client: &Client) -> Option<Self> {
         let partner = (&*client.tenant.slug, client.tenant.is_test());
-        let cards = Leg::Method(Kind::CreditCard.as_str());
+        let cards = Leg::Method(AccountType::CreditCard.as_str());
         let route = client.catalogue.routes.connector(partner, Direction::In, cards);
         (client.tenant.is_test() && route.is_none()).then_some(Self::Sandbox)
     }

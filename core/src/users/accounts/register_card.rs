@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::processor::{CardError, Processor};
 use super::{
-    AccountDetails, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, Kind, NewAccount, OpenOutcome,
+    AccountDetails, AccountType, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, NewAccount, OpenOutcome,
 };
 use crate::Core;
 use crate::auth::caller::ClientAndUser;
@@ -63,7 +63,7 @@ impl Endpoint for V2 {
     type Response = Json<Added>;
 
     fn read(input: &Input, caller: &ClientAndUser) -> Result<Session> {
-        let mut fields = Fields::of(&input.document)?;
+        let mut fields = Fields::from_object(&input.document)?;
         let identifier = fields.required("sessionIdentifier", Code::TokenEmpty, |value| {
             let text = value.as_str().filter(|text| !text.is_empty());
             text.filter(|text| text.len() <= IDENTIFIER_BYTES_MAX).map(str::to_owned)
@@ -106,7 +106,7 @@ impl Endpoint for V2 {
             CardError::Refused => Code::PaymentAccountFailed,
         })?;
         let account = NewAccount {
-            kind: Kind::CreditCard,
+            kind: AccountType::CreditCard,
             details: AccountDetails {
                 identifier: card.masked,
                 holder: session.holder,

@@ -15,7 +15,7 @@ use crate::money::connectors::payouts::command_payouts_of;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
 use crate::users::accounts::processor::Processor;
-use crate::users::accounts::{self, Kind, PaymentAccount};
+use crate::users::accounts::{self, AccountType, PaymentAccount};
 use rampart_types::UserId;
 
 /// The reported type of a verification at the processor.
@@ -57,7 +57,7 @@ impl Endpoint for V1 {
     type Response = Json<Started>;
 
     fn read(input: &Input, _: &ClientAndUser) -> Result<String> {
-        let mut fields = Fields::of(&input.document)?;
+        let mut fields = Fields::from_object(&input.document)?;
         let identifier = fields.required(
             "accountIdentifier",
             Code::AccountIdentifierInvalid,
@@ -106,7 +106,7 @@ pub(crate) async fn verify(
 }
 
 fn check(account: &PaymentAccount) -> Result<()> {
-    if account.kind != Kind::CreditCard {
+    if account.kind != AccountType::CreditCard {
         Err(Code::AccountIdentifierInvalid.into())
     } else if account.disabled {
         Err(Code::AccountDisabled.into())

@@ -18,7 +18,7 @@ use crate::platform::object_store::OBJECT_BYTES_MAX;
 use crate::tenancy::tenants::Scope;
 use crate::tenancy::tenants::Tenant;
 use crate::users::accounts::{
-    self, AccountDetails, HOLDER_CHARS_MAX, Kind, NewAccount, OpenOutcome,
+    self, AccountDetails, AccountType, HOLDER_CHARS_MAX, NewAccount, OpenOutcome,
 };
 use crate::users::personal_data;
 use rampart_types::{Iban, UserId, plain_text};
@@ -74,7 +74,7 @@ impl Endpoint for V1 {
     type Response = Json<Started>;
 
     fn read(input: &Input, _: &ClientAndUser) -> Result<OwnershipClaim> {
-        let mut fields = Fields::of(&input.document)?;
+        let mut fields = Fields::from_object(&input.document)?;
         let (holder, iban) = (holder(&mut fields), iban(&mut fields));
         let proof = proof(&mut fields, input);
         let claim = holder.zip(iban).zip(proof);
@@ -185,7 +185,7 @@ async fn store(
     drop(conn);
     let (image, stored) = proof.store(core, &personal_key).await?;
     let account = NewAccount {
-        kind: Kind::BankTransfer,
+        kind: AccountType::BankTransfer,
         details: AccountDetails { identifier: iban.as_str().to_owned(), holder, token: None },
         is_stored_card: false,
         verified,

@@ -16,7 +16,7 @@ use crate::money::connectors::payouts::command_payouts_of;
 use crate::platform::crypto::{Secret, sha256};
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
-use crate::users::accounts::{self, AccountDetails, Kind, NewAccount, OpenOutcome};
+use crate::users::accounts::{self, AccountDetails, AccountType, NewAccount, OpenOutcome};
 
 /// The reported type of this verification.
 const KIND: &str = "walletpay";
@@ -51,7 +51,7 @@ impl Endpoint for V1 {
     type Response = Json<Started>;
 
     fn read(input: &Input, _: &ClientAndUser) -> Result<Secret> {
-        let mut fields = Fields::of(&input.document)?;
+        let mut fields = Fields::from_object(&input.document)?;
         let token = fields.text("access_token", Code::TokenEmpty).map(Secret::new);
         fields.finish(token)
     }
@@ -71,7 +71,7 @@ impl Endpoint for V1 {
         let digest = sha256(token.expose());
         let payer = hex::encode(digest.get(..PAYER_BYTES).unwrap_or_default());
         let account = NewAccount {
-            kind: Kind::Walletpay,
+            kind: AccountType::Walletpay,
             details: AccountDetails {
                 identifier: format!("payer-{payer}"),
                 holder: String::new(),

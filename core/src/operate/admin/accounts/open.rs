@@ -18,7 +18,8 @@ use crate::operate::admin::users::{UUID, find};
 use crate::platform::error::{Denial, Result};
 use crate::users::account;
 use crate::users::accounts::{
-    self, AccountDetails, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, Kind, NewAccount, OpenOutcome,
+    self, AccountDetails, AccountType, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, NewAccount,
+    OpenOutcome,
 };
 use rampart_types::{Iban, JsonDecimal, plain_text};
 
@@ -98,7 +99,7 @@ impl Endpoint for OpenAccount {
 #[derive(Debug)]
 pub struct Opening {
     user: String,
-    kind: Kind,
+    kind: AccountType,
     details: AccountDetails,
     change: Change,
 }
@@ -108,7 +109,7 @@ pub struct Opening {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Members {
     #[serde(rename = "type")]
-    kind: Kind,
+    kind: AccountType,
     /// IBAN, masked card number, or the provider's id; 1 to 255 bytes.
     identifier: String,
     /// Name of the holder, at most 100 characters; empty if unknown.
@@ -130,10 +131,10 @@ impl Members {
             return Err(Denial::unprocessable("identifier: 1 to 255 bytes"));
         }
         match self.kind {
-            Kind::BankTransfer if identifier.parse::<Iban>().is_err() => {
+            AccountType::BankTransfer if identifier.parse::<Iban>().is_err() => {
                 return Err(Denial::unprocessable("identifier: not an IBAN"));
             }
-            Kind::CreditCard if digits(identifier) > CARD_DIGITS_MAX => {
+            AccountType::CreditCard if digits(identifier) > CARD_DIGITS_MAX => {
                 return Err(Denial::unprocessable("identifier: mask the card's number"));
             }
             _ => {}

@@ -7,7 +7,7 @@ use crate::Core;
 use crate::http::form::Form;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use crate::users::accounts::{self, Kind, PaymentAccount};
+use crate::users::accounts::{self, AccountType, PaymentAccount};
 use crate::users::verification::card;
 use rampart_types::UserId;
 
@@ -20,7 +20,7 @@ pub(super) async fn show(
 ) -> Result<Content> {
     let account = of_order(conn, core, visit, user).await?;
     let is_card =
-        account.is_some_and(|account| account.kind == Kind::CreditCard && !account.disabled);
+        account.is_some_and(|account| account.kind == AccountType::CreditCard && !account.disabled);
     let texts = visit.texts;
     let body = html! {
         @if is_card {
@@ -48,7 +48,7 @@ pub(super) async fn submit(
     let mut conn = core.db.acquire().await?;
     let account = of_order(&mut conn, core, visit, user).await?;
     drop(conn);
-    if let Some(account) = account.filter(|account| account.kind == Kind::CreditCard) {
+    if let Some(account) = account.filter(|account| account.kind == AccountType::CreditCard) {
         card::verify(core, (&visit.client, user), &account.details.identifier).await?;
     }
     Ok(None)

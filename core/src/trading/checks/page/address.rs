@@ -47,6 +47,6 @@ pub(super) async fn submit(
 ) -> Result<Option<&'static str>> {
     let members = MEMBERS.map(|(name, ..)| (name.to_owned(), json!(form.get(name).trim())));
     let document = serde_json::Value::Object(members.into_iter().collect());
-    residence::declare(conn, core, (&visit.client, user), Fields::of(&document)?).await?;
+    residence::declare(conn, core, (&visit.client, user), Fields::from_object(&document)?).await?;
     Ok(None)
 }

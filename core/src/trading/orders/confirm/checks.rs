@@ -64,7 +64,7 @@ fn beyond(refusal: &mut Refusal, whose: &str, min: Decimal, max: Decimal) {
 }
 
 /// A user who trades, and what it has traded today.
-pub(crate) type UserStanding = (Trader, Spent);
+pub(crate) type LimitUsage = (Trader, Spent);
 
 /// Reads the user, and refuses one that may not trade.
 ///
@@ -75,15 +75,15 @@ pub(crate) async fn user(
     client: ClientId,
     user: UserId,
     refusal: &mut Refusal,
-) -> Result<Option<UserStanding>> {
-    let read = limits::standing(core, client, user).await?;
-    standing(read.as_ref(), refusal);
+) -> Result<Option<LimitUsage>> {
+    let read = limits::usage(core, client, user).await?;
+    may_trade(read.as_ref(), refusal);
     Ok(read)
 }
 
-/// A user that is disabled (ER124), or gone since the quote (ER709).
-pub(crate) fn standing(standing: Option<&UserStanding>, refusal: &mut Refusal) {
-    match standing {
+/// Refuses a user that is disabled (ER124), or gone since the quote (ER709).
+pub(crate) fn may_trade(usage: Option<&LimitUsage>, refusal: &mut Refusal) {
+    match usage {
         None => refusal.add(Code::UserNotFound, None),
         Some((trader, _)) if trader.disabled => refusal.add(Code::UserDisabled, None),
         Some(_) => {}
@@ -93,7 +93,7 @@ pub(crate) fn standing(standing: Option<&UserStanding>, refusal: &mut Refusal) {
 /// An amount in the currency of limits beyond what the user may still trade for today (ER011), or
 /// without a rate to that currency (ER008).
 pub(crate) fn limit(
-    (trader, spent): &UserStanding,
+    (trader, spent): &LimitUsage,
     (side, amount): (Side, Option<Decimal>),
     refusal: &mut Refusal,
 ) {

@@ -30,11 +30,11 @@ pub(super) struct ConfirmContext {
 }
 
 /// The order's user as limits know it.
-pub(super) enum Standing<'a> {
+pub(super) enum UsageCheck<'a> {
     /// The statement that makes the order decides.
     Deferred,
     /// As read, for an order of a user.
-    Read(Option<&'a checks::UserStanding>),
+    Read(Option<&'a checks::LimitUsage>),
 }
 
 impl ConfirmContext {
@@ -43,7 +43,7 @@ impl ConfirmContext {
         &self,
         core: &Core,
         offer: Option<&OfferTerms>,
-        standing: Standing<'_>,
+        usage: UsageCheck<'_>,
     ) -> Refusal {
         let mut refusal = Refusal::new();
         checks::market(&self.client.catalogue, &self.quote, &mut refusal);
@@ -53,15 +53,15 @@ impl ConfirmContext {
         }
         self.account.check(&self.quote, &mut refusal);
         let limit_amount = || limits::limit_amount(core, &self.client.catalogue, &self.quote);
-        match standing {
-            Standing::Deferred if self.user.is_some() && limit_amount().is_none() => {
+        match usage {
+            UsageCheck::Deferred if self.user.is_some() && limit_amount().is_none() => {
                 checks::no_limit_rate(&mut refusal);
             }
-            Standing::Deferred => {}
-            Standing::Read(standing) => {
-                checks::standing(standing, &mut refusal);
-                if let Some(standing) = standing {
-                    checks::limit(standing, (self.quote.side, limit_amount()), &mut refusal);
+            UsageCheck::Deferred => {}
+            UsageCheck::Read(usage) => {
+                checks::may_trade(usage, &mut refusal);
+                if let Some(usage) = usage {
+                    checks::limit(usage, (self.quote.side, limit_amount()), &mut refusal);
                 }
             }
         }
@@ -91,13 +91,13 @@ impl ConfirmContext {
         Ok(())
     }
 
-    /// The same, the user's standing included.
+    /// The same, the user's usage included.
     pub(super) async fn refusal(&self, core: &Core, offer: Option<&OfferTerms>) -> Result<Refusal> {
         let Some(user) = self.user else {
-            return Ok(self.validate(core, offer, Standing::Deferred));
+            return Ok(self.validate(core, offer, UsageCheck::Deferred));
         };
-        let standing = limits::standing(core, self.client.id(), user).await?;
-        Ok(self.validate(core, offer, Standing::Read(standing.as_ref())))
+        let usage = limits::usage(core, self.client.id(), user).await?;
+        Ok(self.validate(core, offer, UsageCheck::Read(usage.as_ref())))
     }
 
     /// Makes the order, with the answer saved under its key.

@@ -75,7 +75,7 @@ impl Confirm {
     /// # Errors
     /// Every violation: ER014, ER015, ER045, ER046, ER047, ER048, ER380.
     pub(crate) fn read_v1(document: &Value, client: &Client) -> Result<Self> {
-        let mut fields = Fields::of(document)?;
+        let mut fields = Fields::from_object(document)?;
         let return_url = fields.required("returnUrl", Code::ReturnUrlInvalid, return_url);
         let callback_url = callback_url(&mut fields, client);
         let terms = return_url.map(|return_url| Terms::Stated { return_url, callback_url });
@@ -85,7 +85,7 @@ impl Confirm {
     /// # Errors
     /// The same, and ER132 for an offer that nobody could have.
     pub(super) fn read_v2(document: &Value, client: &Client) -> Result<Self> {
-        let mut fields = Fields::of(document)?;
+        let mut fields = Fields::from_object(document)?;
         let id = fields.required("offerId", Code::OfferNotFound, |id| id.as_str()?.parse().ok());
         let return_url = fields.optional("returnUrl", Code::ReturnUrlInvalid, return_url);
         let callback_url = callback_url(&mut fields, client);
