@@ -18,6 +18,7 @@ mod commands;
 mod conformance;
 mod connectors;
 mod console;
+mod docs;
 mod documents;
 mod evm;
 mod faults;

@@ -292,8 +292,17 @@ pub(crate) enum Step {
     Failed,
 }
 
-/// The steps of a process, the current one marked.
+/// The steps of a process from left to right, the current one marked.
 pub(crate) fn stepper(steps: &[(&str, Step)]) -> Markup {
+    html! { ol.stepper { (list_items(steps)) } }
+}
+
+/// What is to be done before something else can be, one below the other.
+pub(crate) fn checklist(steps: &[(&str, Step)]) -> Markup {
+    html! { ol.checklist { (list_items(steps)) } }
+}
+
+fn list_items(steps: &[(&str, Step)]) -> Markup {
     let class = |step| match step {
         Step::Done => "done",
         Step::Current => "current",
@@ -301,18 +310,16 @@ pub(crate) fn stepper(steps: &[(&str, Step)]) -> Markup {
         Step::Failed => "failed",
     };
     html! {
-        ol.stepper {
-            @for (index, (label, step)) in steps.iter().enumerate() {
-                li.(class(*step)) aria-current=[(*step == Step::Current).then_some("step")] {
-                    span.mark aria-hidden="true" {
-                        @match step {
-                            Step::Done => "✓",
-                            Step::Failed => "✕",
-                            Step::Current | Step::Ahead => (index + 1),
-                        }
+        @for (index, (label, step)) in steps.iter().enumerate() {
+            li.(class(*step)) aria-current=[(*step == Step::Current).then_some("step")] {
+                span.mark aria-hidden="true" {
+                    @match step {
+                        Step::Done => "✓",
+                        Step::Failed => "✕",
+                        Step::Current | Step::Ahead => (index + 1),
                     }
-                    span { (label) }
                 }
+                span { (label) }
             }
         }
     }

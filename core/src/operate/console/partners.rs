@@ -10,7 +10,7 @@ use super::list::List;
 use super::orders::of;
 use super::view::{Cell, facts, text};
 use super::visit::{Refused, Visit, segment};
-use crate::http::html::components::{Step, stepper};
+use crate::http::html::components::{self, Step};
 
 const SECTION: &str = "/console/partners";
 const UPDATE: (Verb, &str) = (Verb::Patch, "/admin/v1/partners/{slug}");
@@ -233,7 +233,7 @@ fn checklist(visit: &Visit<'_>, slug: &str) -> Markup {
     let missing = visit.core.missing_for_live(Some(slug));
     let steps = needs
         .map(|(need, name)| (name, if missing.contains(&need) { Step::Ahead } else { Step::Done }));
-    html! { h2 { "Before it can go live" } (stepper(&steps)) }
+    html! { h2 { "Before it can go live" } (components::checklist(&steps)) }
 }
 
 fn keys(partner: &Value, path: &str) -> Markup {

@@ -8,8 +8,9 @@ use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::Endpoint;
 use crate::http::html::components::{
-    Column, Fact, Field, Step, Tone, address, badge, brand_line, countdown, dialog, empty_state,
-    error_summary, field, money, note, select, stat, stepper, table, tick, time, timeline, toast,
+    Column, Fact, Field, Step, Tone, address, badge, brand_line, checklist, countdown, dialog,
+    empty_state, error_summary, field, money, note, select, stat, stepper, table, tick, time,
+    timeline, toast,
 };
 use crate::http::html::dead_link;
 use crate::http::html::shell::Shell;
@@ -154,6 +155,7 @@ fn processes(at: DateTime<Utc>) -> Markup {
             ("Done", Step::Ahead),
         ]))
         (stepper(&[("Payment", Step::Failed), ("Checks", Step::Ahead)]))
+        (checklist(&[("Legal entity", Step::Done), ("Payment routes", Step::Ahead)]))
         (timeline(&[
             fact(0, "Ordered", None),
             fact(3, "Payment received", Some("100.00 EUR by card")),

@@ -9,6 +9,7 @@ mod reference;
 mod samples;
 mod schema;
 mod site;
+mod try_it;
 
 use std::sync::OnceLock;
 

@@ -30,30 +30,29 @@ table{border-collapse:collapse;width:100%;font-size:.9rem}\
 th,td{text-align:left;vertical-align:top;padding:.3rem .75rem .3rem 0;border-top:1px solid #8884}\
 th{font-weight:600}\
 tbody th,tr th[scope]{font-weight:normal}\
+@media(min-width:60rem){th[scope=row] code{white-space:nowrap}}\
 summary{cursor:pointer;padding:.25rem 0}\
 label{display:grid;gap:.25rem}\
 [hidden]{display:none}\
-input{font:inherit;padding:.5rem;border:1px solid;border-radius:.375rem;background:transparent;color:inherit}\
+input,textarea,select,button{box-sizing:border-box;font:inherit;padding:.5rem;border:1px solid;border-radius:.375rem;\
+background:transparent;color:inherit}\
+input,textarea,select{width:100%}\
+textarea{font:.875em/1.5 ui-monospace,monospace}\
+button{padding:.5rem 1.25rem;cursor:pointer;font-weight:600}\
+form{display:grid;gap:.75rem;max-width:40rem}\
 .quiet{font-size:.9rem;opacity:.85}\
 .method{font-weight:bold;text-transform:uppercase;margin-right:.5rem}\
 :focus-visible{outline:3px solid #b06000;outline-offset:2px}\
 @media(max-width:60rem){body{display:block}nav{position:static;height:auto}}";
 
-/// Shows of the index what contains every word that is typed. Without it the whole index is shown.
-pub(super) const SCRIPT: &str = "\
-const field=document.getElementById('search');\
-if(field){field.parentElement.hidden=false;field.addEventListener('input',()=>{\
-const words=field.value.toLowerCase().split(/\\s+/);let found=0;\
-for(const row of document.querySelectorAll('#index li')){\
-const text=row.textContent.toLowerCase();const fits=words.every(word=>text.includes(word));\
-row.hidden=!fits;if(fits)found++}\
-document.getElementById('found').textContent=found+' found'})}";
+/// Searches the index, and sends what the form of an operation describes.
+const SCRIPT: &str = include_str!("page.js");
 
 /// The content security policy: one style and one script, both by their digests.
 pub(super) static POLICY: LazyLock<String> = LazyLock::new(|| {
     let sha256 = |text: &str| STANDARD.encode(digest::digest(&digest::SHA256, text.as_bytes()));
     format!(
-        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; form-action 'none'; \
+        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; connect-src 'self'; form-action 'none'; \
          base-uri 'none'; frame-ancestors 'none'",
         sha256(STYLE),
         sha256(SCRIPT),

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::samples;
 use super::schema::{kind, table};
+use super::try_it;
 use crate::endpoint::Route;
 use crate::operate::sandbox::scenarios::provoking;
 use crate::platform::error::Code;
@@ -75,6 +76,7 @@ pub(super) fn operation(document: &Value, operation: &Operation<'_>) -> Markup {
                 pre tabindex="0" { code { (code) } }
             }
         }
+        (try_it::form(method, path, is))
         h2 id="answers" { "Answers" }
         @for (status, answer) in is["responses"].as_object().into_iter().flatten() {
             (response(document, status, target(document, answer)))
@@ -126,7 +128,7 @@ fn response(document: &Value, status: &str, answer: &Value) -> Markup {
         } @else {
             @if content["schema"].is_object() { div.wide { (table(schema)) } }
             @if !content["example"].is_null() {
-                pre tabindex="0" { code { (pretty(&content["example"])) } }
+                pre tabindex="0" { code { (samples::pretty(&content["example"])) } }
             }
         }
     }
@@ -192,10 +194,6 @@ fn link(operations: &[Operation<'_>], route: &Route) -> Markup {
             a href={ "/docs/" (operation.id()) } { (operation.id()) }
         }
     }
-}
-
-pub(super) fn pretty(value: &Value) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
 /// A text of the document.

@@ -44,7 +44,7 @@ fn query(operation: &Value) -> String {
 }
 
 /// Headers with the environment variables that hold them.
-fn credentials(operation: &Value) -> Vec<(&'static str, &'static str)> {
+pub(super) fn credentials(operation: &Value) -> Vec<(&'static str, &'static str)> {
     let ways = operation["security"].as_array().into_iter().flatten();
     let last = ways.filter_map(Value::as_object).rfind(|way| way.contains_key("ApiKey"));
     let names = last.into_iter().flat_map(|way| way.keys());
@@ -58,7 +58,8 @@ fn credentials(operation: &Value) -> Vec<(&'static str, &'static str)> {
         .collect()
 }
 
-fn pretty(value: &Value) -> String {
+/// A value in lines.
+pub(super) fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
