@@ -41,7 +41,15 @@ def app(environ, start_response):
     if environ["PATH_INFO"] != "/_objects":
         return moto(environ, start_response)
     keys = s3.buckets[BUCKET].keys
-    objects = {name: base64.b64encode(keys[name].value).decode() for name in keys}
+    objects = {}
+    # Edges write and remove beside this: the names are taken at once, and one may be gone by now.
+    for name in list(keys):
+        key = keys.get(name)
+        try:
+            objects[name] = base64.b64encode(key.value).decode()
+        except (AttributeError, ValueError):
+            # Removed: there is no key any more, or its content is closed.
+            continue
     start_response("200 OK", [("Content-Type", "application/json")])
     return [json.dumps(objects).encode()]
 
