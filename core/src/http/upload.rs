@@ -31,10 +31,10 @@ const BATCH_BYTES: usize = 64 * 1024;
 /// A buffer's capacity: a batch with the chunk that filled it. The first batch is larger, for all that
 /// arrived before the body was an upload is in it.
 const BUFFER_BYTES: usize = 2 * BATCH_BYTES;
-/// Memory of an upload in progress, in bytes: a pending batch with the chunk that filled it, an
-/// incomplete chunk of the object, and the text, which is small. Processing takes more, but only a
-/// few batches are processed concurrently.
-pub const MEMORY_BYTES: usize = 384 * 1024;
+/// Memory of an upload in progress, in bytes: a pending batch and the buffer of the one before it, the
+/// part that is decoded as text and as bytes, an incomplete chunk of the object, and the JSON without
+/// its images, which is small. Sealing takes more, but only a few batches are processed concurrently.
+pub const MEMORY_BYTES: usize = 512 * 1024;
 
 /// The reason an upload fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
