@@ -26,8 +26,9 @@ static CLUSTER: Mutex<Option<PrivatePostgres>> = Mutex::new(None);
 static MAKING: tokio::sync::Mutex<bool> = tokio::sync::Mutex::const_new(false);
 /// In front of the cluster where a test's edges are to go through it.
 static POOLER: OnceCell<PgBouncer> = OnceCell::const_new();
-/// Connections of the pooler to the server for each database and user.
-const SERVERS: u32 = 4;
+/// Connections of the pooler to the server for each database and user: as many as an edge opens, so
+/// that a partner whose rows are locked leaves some to the others.
+const SERVERS: u32 = 24;
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 /// Databases whose tests are over.
 static OVER: Mutex<Vec<String>> = Mutex::new(Vec::new());

@@ -20,6 +20,10 @@ const PORT: u16 = 6432;
 /// Seconds until it tries a server again that it could not reach; by itself it waits for 15.
 const LOGIN_RETRY_SECONDS: u32 = 1;
 
+/// Seconds until it closes a connection to the server that nobody uses; by itself it waits for 600,
+/// and the databases of tests that are over would keep theirs.
+const SERVER_IDLE_SECONDS: u32 = 2;
+
 /// A running PgBouncer. Dropping it ends it.
 pub struct PgBouncer {
     process: Process,
@@ -62,6 +66,7 @@ impl PgBouncer {
              [pgbouncer]\npool_mode = transaction\nlisten_addr =\nlisten_port = {PORT}\n\
              unix_socket_dir = {folder}\nauth_type = {how}\nauth_file = {users}\n\
              server_login_retry = {LOGIN_RETRY_SECONDS}\n\
+             server_idle_timeout = {SERVER_IDLE_SECONDS}\n\
              default_pool_size = {servers}\nmax_client_conn = 2000\nlogfile = {folder}/log\n",
             folder = folder.path().display(),
             users = users.display(),

@@ -40,6 +40,13 @@ static AXE: LazyLock<String> = LazyLock::new(|| {
     fs::read_to_string(path.trim_end()).expect("deploy/setup --test fetches axe")
 });
 
+/// Shows the same time for every one: another one is wider or narrower, and moves what stands beside.
+const SAME_TIME: &str = "
+    const at = new Date(2026, 10, 23, 14, 19);
+    const text = at.toLocaleString(document.documentElement.lang,
+        { dateStyle: 'medium', timeStyle: 'short' });
+    for (const time of document.querySelectorAll('time[datetime]')) time.textContent = text;";
+
 /// Compares two pictures where a decoder is at hand: in the browser.
 const COMPARISON: &str = "
     const [taken, accepted, ofChannel, ofPixels] = arguments;
@@ -83,6 +90,7 @@ pub async fn look(browser: &Browser, name: &str, part: Part) -> Vec<String> {
     let mut findings = Vec::new();
     for screen in &SCREENS {
         screen.emulate(browser).await;
+        browser.run(SAME_TIME).await;
         let mut found = violations(browser).await;
         let wider = "return document.documentElement.scrollWidth > innerWidth";
         if browser.run(wider).await == Value::Bool(true) {

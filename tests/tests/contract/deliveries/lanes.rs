@@ -253,11 +253,11 @@ async fn a_claim_costs_what_it_claims_and_not_what_waits() {
     .unwrap();
     sqlx::query("analyze delivery").execute(context.db()).await.unwrap();
     let looks = async || {
-        // What the backends have counted is there once they have ended.
+        // What the backends have counted is there once they have ended; a pooler would keep them.
         until("the edge's connections have ended", SOON, async || {
             let open: i64 = sqlx::query_scalar(
-                "select count(*) from pg_stat_activity where datname = current_database() \
-                 and application_name = 'rampart'",
+                "select count(pg_terminate_backend(pid)) from pg_stat_activity \
+                 where datname = current_database() and application_name = 'rampart'",
             )
             .fetch_one(context.db())
             .await
