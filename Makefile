@@ -51,11 +51,11 @@ conformance: ## Hold the edge to its OpenAPI document with 20,000 generated case
 	RAMPART_CASES=$(or $(ARGS),20000) cargo test --workspace --locked --test e2e \
 	    the_service_is_as_its_document_says -- --nocapture
 
-attack: ## What the edge must refuse: 1,500 attempts and more, beside a partner that must not notice (ARGS: families)
+attack: release ## What the edge must refuse: 1,500 attempts and more, beside a partner that must not notice (ARGS: families)
 	@deploy/setup --test
 	plugins/build
-	cargo build --locked --bin rampart
-	cargo test --workspace --locked --test attacks -- --full $(ARGS)
+	RAMPART_TEST_BINARY="$(abspath $(or $(CARGO_TARGET_DIR),target))/release/rampart" \
+	    cargo test --workspace --locked --test attacks -- --full $(ARGS)
 
 chaos: ## Faults: edges and Postgres killed, answers lost, nothing acknowledged lost (ARGS: families, --long)
 	@deploy/setup --test

@@ -15,11 +15,16 @@ use crate::deadline::{SOON, until};
 /// sees to when this process is gone.
 const GUARD: &str = r#"read -r line; kill -KILL "$1" 2>/dev/null"#;
 
-/// The binary as cargo built it: beside the folder of the test that runs, of the same profile.
+/// The binary as cargo built it: beside the folder of the test that runs, of the same profile. With
+/// `RAMPART_TEST_BINARY` set, that one.
 ///
 /// # Panics
 /// When it was not built: no `cargo test` does so.
+#[expect(clippy::disallowed_methods, reason = "a test has no configuration to read it from")]
 pub fn binary() -> PathBuf {
+    if let Some(binary) = std::env::var_os("RAMPART_TEST_BINARY") {
+        return binary.into();
+    }
     let test = std::env::current_exe().unwrap();
     let profile = test.parent().and_then(|deps| deps.parent()).unwrap();
     let binary = profile.join("rampart");

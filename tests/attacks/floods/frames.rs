@@ -20,6 +20,9 @@ const ACK: u8 = 1;
 /// Frames of a flood.
 const MANY: u32 = 20_000;
 
+/// The frames of a stream of this number.
+type Frames = dyn Fn(u32) -> Vec<u8> + Send + Sync;
+
 /// One flood.
 pub(super) struct Flood {
     pub(super) name: &'static str,
@@ -29,7 +32,7 @@ pub(super) struct Flood {
     pub(super) reads: bool,
     pub(super) start: Vec<u8>,
     pub(super) count: u32,
-    pub(super) frames: Box<dyn Fn(u32) -> Vec<u8>>,
+    pub(super) frames: Box<Frames>,
 }
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -59,7 +62,7 @@ pub(super) fn floods(authority: &str) -> Vec<Flood> {
 
 /// Frames that are allowed, each alone.
 fn cheap(request: &[u8]) -> Vec<Flood> {
-    let flood = |name, frames: Box<dyn Fn(u32) -> Vec<u8>>| Flood {
+    let flood = |name, frames: Box<Frames>| Flood {
         name,
         must_end: false,
         reads: true,
@@ -91,7 +94,7 @@ fn cheap(request: &[u8]) -> Vec<Flood> {
 
 /// Headers that do not end, or become very large.
 fn endless(request: &[u8]) -> Vec<Flood> {
-    let flood = |name, start, frames: Box<dyn Fn(u32) -> Vec<u8>>| Flood {
+    let flood = |name, start, frames: Box<Frames>| Flood {
         name,
         must_end: true,
         reads: true,
