@@ -30,6 +30,7 @@ use crate::http::Surface;
 use crate::http::fields::{self, strict};
 use crate::http::reply::Reply;
 use crate::http::request::{BODY_BYTES_MAX, Input};
+use crate::platform::db;
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
 
@@ -58,6 +59,9 @@ pub trait Endpoint: 'static {
     const ROLES: &'static [Role] = &[];
     /// Action under which a read of personal data stands in the audit: operators' API.
     const READ_AUDIT: Option<&'static str> = None;
+    /// `true` if [`Endpoint::call`] only reads, and may read what was true a few seconds ago: from a
+    /// replica (`database.replica_urls`).
+    const MAY_BE_STALE: bool = false;
     /// `true` if a second operator may have to agree first: operators' API; see
     /// [`Endpoint::hold`].
     const APPROVAL: bool = false;
@@ -386,5 +390,7 @@ async fn carry_out<E: Endpoint>(
     if let Some(reply) = E::hold(core, input, &caller, &request).await? {
         return Ok(reply);
     }
-    E::call_with_key(core, caller, request, key).await.and_then(Respond::respond)
+    let call = E::call_with_key(core, caller, request, key);
+    let answer = if E::MAY_BE_STALE { db::stale(call).await } else { call.await };
+    answer.and_then(Respond::respond)
 }

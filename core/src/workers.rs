@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::Core;
-use crate::platform::db::Lane;
+use crate::platform::db::PoolKind;
 use crate::platform::error::Result;
 use crate::platform::heartbeats::SNAPSHOT;
 use crate::platform::telemetry::Span;
@@ -85,7 +85,7 @@ impl Core {
         let (documents, stopped) = (self.documents.clone(), stop.clone());
         let storing = tokio::spawn(async move { documents.run(stopped).await });
         // On the heap: unoptimised, the state of all workers does not fit on a thread's stack.
-        Lane::Workers.run(Box::pin(self.run_workers(stop))).await;
+        PoolKind::Workers.run(Box::pin(self.run_workers(stop))).await;
         if sharing.await.is_err() {
             tracing::error!("the worker that shares rates panicked");
         }

@@ -40,11 +40,14 @@ pub enum Key {
     Enter,
     /// Presses a button, ticks a box.
     Space,
+    /// To the next choice of a list.
+    Down,
 }
 
 impl Key {
     const fn as_str(self) -> &'static str {
         match self {
+            Self::Down => "\u{e015}",
             Self::Tab => "\u{e004}",
             Self::Enter => "\u{e007}",
             Self::Space => " ",
@@ -194,6 +197,15 @@ impl Browser {
         let agent = self.run("return navigator.userAgent").await;
         let wanted = json!({"userAgent": agent, "acceptLanguage": tag});
         self.command("Emulation.setUserAgentOverride", wanted).await;
+    }
+
+    /// Makes the network slow from now on: the time that each answer takes more, and bytes in a second
+    /// both ways.
+    pub async fn slow_down(&self, latency_ms: u32, bytes_per_second: u32) {
+        let conditions = json!({"offline": false, "latency": latency_ms,
+            "download_throughput": bytes_per_second, "upload_throughput": bytes_per_second});
+        let body = json!({ "network_conditions": conditions });
+        self.call(Method::POST, "/chromium/network_conditions", &body).await;
     }
 
     /// Sends a command of the DevTools protocol, for what WebDriver has no word for.

@@ -1,8 +1,9 @@
 //! A Postgres of its own, durable as in production, that is killed, stopped and started again
 //! behind one address, over a [`Link`] that can break.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -12,8 +13,10 @@ use nix::unistd::Pid;
 use rampart_core::platform::db::MIGRATIONS;
 use rampart_core::platform::private_postgres::{Options, PrivatePostgres, Profile};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, PgPool};
+use tokio::process::Command;
 use url::Url;
 
+use crate::account::Account;
 use crate::cluster::{self, postgres_programs};
 use crate::link::Link;
 use crate::prices;
@@ -35,23 +38,48 @@ pub struct PostgresServer {
 impl PostgresServer {
     /// A server in the folder for temporary files.
     pub async fn start() -> Self {
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("rampart-postgres-{}-{number}", std::process::id());
-        Self::start_in(std::env::temp_dir().join(name)).await
+        Self::start_in(temporary_folder()).await
     }
 
     /// A server in this folder, which is made if it is missing.
     pub async fn start_in(state: PathBuf) -> Self {
-        let server = launch(state.clone()).await;
-        let link = Link::to(address(&server)).await;
-        let running = Mutex::new(Some(server));
-        let server = Self { link, state, running, databases: AtomicU32::new(0) };
+        let server = Self::over(state).await;
         server.execute(&format!("create database {TEMPLATE}")).await;
         let pool = PgPool::connect(&server.direct(TEMPLATE)).await.unwrap();
         MIGRATIONS.run(&pool).await.unwrap();
         pool.close().await;
         prices::set(&server.direct(TEMPLATE)).await;
         server
+    }
+
+    /// The server on the cluster in this folder.
+    async fn over(state: PathBuf) -> Self {
+        let server = launch(state.clone()).await;
+        let link = Link::to(address(&server)).await;
+        let running = Mutex::new(Some(server));
+        Self { link, state, running, databases: AtomicU32::new(0) }
+    }
+
+    /// A replica, which follows this server until either ends.
+    pub async fn replica(&self) -> Self {
+        let state = temporary_folder();
+        let cluster = state.join("cluster");
+        DirBuilder::new().recursive(true).mode(0o711).create(&state).unwrap();
+        DirBuilder::new().mode(0o700).create(&cluster).unwrap();
+        let program = Path::new("pg_basebackup");
+        let program = postgres_programs().map_or(program.to_owned(), |bin| bin.join(program));
+        let mut command = Command::new(program);
+        command.args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "--dbname"]);
+        command.arg(self.tcp_url("postgres")).arg("--pgdata").arg(&cluster).current_dir("/");
+        if let Some(account) = Account::for_servers() {
+            account.own(&cluster);
+            account.run(command.as_std_mut());
+        }
+        let copied = command.output().await.unwrap();
+        assert!(copied.status.success(), "{}", String::from_utf8_lossy(&copied.stderr));
+        let home = self.with(|server| server.home().to_owned());
+        fs::copy(home.join("password"), state.join("password")).unwrap();
+        Self::over(state).await
     }
 
     /// The name of a fresh, migrated database with prices.
@@ -136,6 +164,12 @@ impl Drop for PostgresServer {
         remove(&home);
         remove(&self.state);
     }
+}
+
+/// A folder that nothing is in yet.
+fn temporary_folder() -> PathBuf {
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("rampart-postgres-{}-{number}", std::process::id()))
 }
 
 /// Removes a folder; what stays among temporary files does no harm.

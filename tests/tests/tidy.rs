@@ -28,7 +28,7 @@ const MAY_FLOAT: [&str; 4] = [
 ];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
-const GLOBAL_TABLES: [&str; 38] = [
+const GLOBAL_TABLES: [&str; 39] = [
     "acme_account",
     "acme_certificate",
     "acme_challenge",
@@ -62,6 +62,7 @@ const GLOBAL_TABLES: [&str; 38] = [
     "price_reading",
     "receipt_key",
     "reconciliation",
+    "replication_mark",
     "route",
     "signed_change",
     "supported_region",

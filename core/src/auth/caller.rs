@@ -165,7 +165,7 @@ impl Caller for Client {
     }
 
     async fn identify(_: &Core, client: Option<Client>, _: &Input) -> Result<Self> {
-        client.ok_or_else(|| Error::broken("find the client that admission has authenticated"))
+        client.ok_or_else(|| Error::invariant("find the client that admission has authenticated"))
     }
 }
 

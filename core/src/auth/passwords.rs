@@ -172,7 +172,7 @@ impl Hasher {
         let stored =
             PasswordHash::new(stored).map_err(|e| Error::internal("read a password hash", e))?;
         let unsupported =
-            || Error::broken("read a password hash: it is not Argon2id as we write it");
+            || Error::invariant("read a password hash: it is not Argon2id as we write it");
         let (Some(salt), Some(hash), Some(version)) = (stored.salt, stored.hash, stored.version)
         else {
             return Err(unsupported());

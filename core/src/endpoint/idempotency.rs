@@ -131,7 +131,7 @@ pub(crate) async fn save_answer(
 /// The error of a request whose key another one has claimed, as a statement found that saves the
 /// answer beside its effect.
 pub(crate) fn key_lost(key: Option<&ClaimedKey>) -> Error {
-    key.map_or_else(|| Error::broken("lose a key that was never claimed"), ClaimedKey::lost)
+    key.map_or_else(|| Error::invariant("lose a key that was never claimed"), ClaimedKey::lost)
 }
 
 impl ClaimedKey {

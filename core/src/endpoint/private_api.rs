@@ -14,7 +14,7 @@ use crate::Core;
 use crate::http::plain_error;
 use crate::http::reply::Reply;
 use crate::http::request::{Head, Input};
-use crate::platform::db::Lane;
+use crate::platform::db::PoolKind;
 use crate::platform::error::{Denial, Result};
 
 /// An endpoint and the decoded segments of its path.
@@ -26,7 +26,7 @@ pub(crate) async fn reply(
     answering: impl Future<Output = Result<Reply>> + Send,
 ) -> Reply {
     // On the heap: unoptimised, its state would not fit on the stack beside the listener's.
-    let result = Lane::Operators.run(Box::pin(answering)).await;
+    let result = PoolKind::Operators.run(Box::pin(answering)).await;
     let mut reply = result.unwrap_or_else(|error| plain_error::reply(&error));
     reply.set("x-request-id", request_id);
     reply.set("cache-control", "no-store");

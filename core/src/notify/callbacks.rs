@@ -89,7 +89,7 @@ pub(crate) fn body(kind: &str, happened_at: DateTime<Utc>, data: &Value) -> Resu
 fn sign(secret: &Secret, id: &str, sent_at: i64, body: &str) -> Result<String> {
     let key = secret.expose().strip_prefix(SECRET_PREFIX);
     let key = key.and_then(|key| STANDARD.decode(key).ok());
-    let key = key.ok_or_else(|| Error::broken("read a webhook secret"))?;
+    let key = key.ok_or_else(|| Error::invariant("read a webhook secret"))?;
     let mut mac = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, &key));
     mac.update(format!("{id}.{sent_at}.").as_bytes());
     mac.update(body.as_bytes());

@@ -9,7 +9,7 @@ use chrono::TimeDelta;
 use serde::Serialize;
 
 use crate::Core;
-use crate::platform::db::Lane;
+use crate::platform::db::PoolKind;
 use crate::platform::heartbeats::SNAPSHOT;
 use crate::tenancy::tenants::load::secret_context;
 
@@ -100,6 +100,7 @@ impl Core {
             Check::degraded("books", self.books_off()),
             Check::degraded("rates", self.unshared_rates()),
             Check::degraded("documents", self.unusable_documents()),
+            Check::degraded("replicas", self.unusable_replicas()),
         ];
         Readiness { ready: checks.iter().all(|check| check.ok), checks }
     }
@@ -141,6 +142,23 @@ impl Core {
             "degraded: documents can be neither stored nor read, because of documents.s3_url: \
              {reason}"
         ))
+    }
+
+    /// The replicas that operators' reads cannot use, if there are any.
+    fn unusable_replicas(&self) -> Option<String> {
+        let most = self.settings.database.replica_lag_max_ms;
+        let unusable = self.db.replica_lags().filter_map(|(at, lag)| match lag {
+            None => Some(format!("{at} cannot be read")),
+            Some(lag) => (lag.num_milliseconds().unsigned_abs() > most)
+                .then(|| format!("{at} is {} s behind", lag.num_seconds())),
+        });
+        let unusable: Vec<_> = unusable.collect();
+        (!unusable.is_empty()).then(|| {
+            format!(
+                "degraded: operators' reads leave replicas out of database.replica_urls: {}",
+                unusable.join(", ")
+            )
+        })
     }
 
     /// The number of rows that were left out, if there are any, by table.
@@ -193,7 +211,7 @@ impl Core {
             return Reached::Nothing;
         }
         let ask = sqlx::query_scalar::<_, i32>("select 1").fetch_one(&self.db);
-        let asked = Lane::Requests.run(ask).await;
+        let asked = PoolKind::Requests.run(ask).await;
         match asked {
             Ok(_) => Reached::Database,
             Err(sqlx::Error::PoolTimedOut) if !self.db.is_away() => Reached::NoConnection,

@@ -56,7 +56,7 @@ impl StaffRole {
     /// # Errors
     /// For a name that is none.
     fn from_stored(name: &str) -> Result<Self> {
-        Self::from_name(name).ok_or_else(|| Error::broken("read the role of a staff member"))
+        Self::from_name(name).ok_or_else(|| Error::invariant("read the role of a staff member"))
     }
 }
 
@@ -170,5 +170,5 @@ fn open_email(
 ) -> Result<EmailAddress> {
     let plain = core.keys.open(&email_context(client, staff), sealed)?;
     let text = String::from_utf8(plain).ok().and_then(|text| text.parse().ok());
-    text.ok_or_else(|| Error::broken("read the address of a staff member"))
+    text.ok_or_else(|| Error::invariant("read the address of a staff member"))
 }

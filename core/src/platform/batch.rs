@@ -220,7 +220,7 @@ impl<J: BatchJob> Worker<J> {
                 // Where it panics, dropping the reply fails the caller.
                 let run = Box::pin(job.run(&mut connection, std::slice::from_ref(&item))).await;
                 let output = run.ok().and_then(|outputs| outputs.into_iter().next());
-                let _ = reply.send(output.ok_or_else(|| Error::broken(J::NAME)));
+                let _ = reply.send(output.ok_or_else(|| Error::invariant(J::NAME)));
             })));
         }
     }

@@ -114,7 +114,8 @@ impl DataKey {
     }
 
     fn from_bytes(key: Vec<u8>) -> Result<Self> {
-        let key = key.try_into().map_err(|_| Error::broken("open a data key: another length"))?;
+        let key =
+            key.try_into().map_err(|_| Error::invariant("open a data key: another length"))?;
         Ok(Self(key))
     }
 
@@ -149,7 +150,7 @@ impl DataKey {
                 Aad::from(context.as_bytes()),
                 &mut sealed,
             )
-            .map_err(|_| Error::broken("seal a secret"))?;
+            .map_err(|_| Error::invariant("seal a secret"))?;
         Ok([&nonce[..], &sealed, tag.as_ref()].concat())
     }
 
@@ -158,7 +159,7 @@ impl DataKey {
     /// # Errors
     /// When it was sealed under another key or for another row, or was altered.
     pub fn open(&self, context: &str, sealed: &[u8]) -> Result<Vec<u8>> {
-        let broken = || Error::broken("open a sealed secret (another master key?)");
+        let broken = || Error::invariant("open a sealed secret (another master key?)");
         let (nonce, rest) = sealed.split_at_checked(NONCE_LEN).ok_or_else(broken)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| broken())?;
         let mut buffer = rest.to_vec();
@@ -171,7 +172,7 @@ impl DataKey {
 
     fn cipher(&self) -> Result<LessSafeKey> {
         let key =
-            UnboundKey::new(&AES_256_GCM, &self.0).map_err(|_| Error::broken("make a key"))?;
+            UnboundKey::new(&AES_256_GCM, &self.0).map_err(|_| Error::invariant("make a key"))?;
         Ok(LessSafeKey::new(key))
     }
 }

@@ -6,10 +6,11 @@
 mod availability;
 mod broken_rows;
 mod connection;
-mod lane;
 mod open;
 mod partner_shares;
 mod pool;
+mod pool_kind;
+mod replicas;
 mod session;
 mod summary;
 pub(crate) mod tenant;
@@ -19,10 +20,11 @@ use std::time::Duration;
 pub use self::broken_rows::BrokenRow;
 pub(crate) use self::broken_rows::{Readable, readable};
 pub use self::connection::{Connection, PooledConnection, Transaction};
-pub use self::lane::Lane;
 pub(crate) use self::open::connect_options;
 pub use self::open::{DatabaseError, MIGRATIONS, open, recreate};
 pub use self::pool::Pool;
+pub use self::pool_kind::PoolKind;
+pub(crate) use self::replicas::stale;
 #[cfg(test)]
 pub(crate) use self::session::Session;
 use crate::platform::error::sqlstate::{Retryable, is_lock_timeout};

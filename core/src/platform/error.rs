@@ -22,7 +22,7 @@ use crate::platform::rate_limit::Decision;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Concatenates lists of codes in a declaration; `N` is their total length.
-pub const fn joined<const N: usize>(lists: &[&[Code]]) -> [Code; N] {
+pub const fn concat_codes<const N: usize>(lists: &[&[Code]]) -> [Code; N] {
     let mut all = [Code::GeneralError; N];
     let (mut at, mut list) = (0, 0);
     while list < lists.len() {
@@ -203,8 +203,8 @@ impl Error {
         Self::Failed(Box::new(Failure { doing, unavailable: false, source: Some(source.into()) }))
     }
 
-    /// An internal error without a source: 500.
-    pub fn broken(doing: &'static str) -> Self {
+    /// What must always hold does not: 500.
+    pub fn invariant(doing: &'static str) -> Self {
         Self::Failed(Box::new(Failure { doing, unavailable: false, source: None }))
     }
 

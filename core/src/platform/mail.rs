@@ -135,7 +135,7 @@ impl Message {
     /// When it belongs to another row or was altered.
     pub(crate) fn open(core: &Core, client: ClientId, id: Uuid, sealed: &[u8]) -> Result<Self> {
         let plain = core.keys.open(&context(client, id), sealed)?;
-        serde_json::from_slice(&plain).map_err(|_| Error::broken("read a mail"))
+        serde_json::from_slice(&plain).map_err(|_| Error::invariant("read a mail"))
     }
 }
 

@@ -208,6 +208,9 @@ families! {
         ["pool"] REQUEST_SECONDS;
     /// Connections by pool (requests, logins, workers, operators) and state.
     db_connections: IntGaugeVec "rampart_db_connections" ["pool", "state"];
+    /// Time by which a replica (database.replica_urls) is behind the primary, by host and port; absent
+    /// while it does not answer.
+    replica_lag: GaugeVec "rampart_replica_lag_seconds" ["replica"];
     /// Orders of a certificate from the authority of acme.directory_url, by outcome: ok, failed.
     acme_orders: IntCounterVec "rampart_acme_orders_total" ["outcome"];
     /// Runs of background workers by outcome: ok, failed.
@@ -364,16 +367,7 @@ impl PolicyMeters {
 impl Core {
     /// The text of `/metrics`: all families, with the pool's current state.
     pub fn metrics_text(&self) -> String {
-        let (mut idle, mut busy) = (0, 0);
-        for (lane, lane_idle, lane_busy) in self.db.connections() {
-            let connections = &self.metrics.db_connections;
-            connections.with_label_values(&[lane.as_str(), "idle"]).set(lane_idle.into());
-            connections.with_label_values(&[lane.as_str(), "busy"]).set(lane_busy.into());
-            (idle, busy) = (idle + lane_idle, busy + lane_busy);
-        }
-        for (state, connections) in [("idle", idle), ("busy", busy)] {
-            self.metrics.db_pool.with_label_values(&[state]).set(connections.into());
-        }
+        self.update_database_gauges();
         for (queue, length) in self.queue_lengths() {
             let length = i64::try_from(length).unwrap_or(i64::MAX);
             self.metrics.queue_length.with_label_values(&[queue]).set(length);

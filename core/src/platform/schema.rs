@@ -19,7 +19,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor, PgConnection, Postgres, Row
 
 pub use self::archive::maintain_partitions;
 use crate::platform::clock::Clock;
-use crate::platform::db::{DatabaseError, Lane, MIGRATIONS, Pool, connect_options};
+use crate::platform::db::{DatabaseError, MIGRATIONS, Pool, PoolKind, connect_options};
 use crate::platform::settings;
 
 /// The line of a migration without which edges that know it serve as well, such as a new index.
@@ -145,7 +145,7 @@ pub async fn check(db: &Pool) -> Result<(), DatabaseError> {
     let sees = sqlx::query_scalar!(
         r#"select sees_all_tenants() or not row_security_active('client') as "sees!""#
     );
-    if !Lane::Workers.run(sees.fetch_one(db)).await.map_err(unreadable)? {
+    if !PoolKind::Workers.run(sees.fetch_one(db)).await.map_err(unreadable)? {
         return Err(DatabaseError::new(
             "workers cannot see every tenant: set database.worker_url to a member of \
              rampart_worker that is none of rampart_edge",

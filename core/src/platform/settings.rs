@@ -117,6 +117,14 @@ pub struct Database {
     #[serde(skip_serializing)]
     #[schemars(extend("x-default" = "database.url"))]
     pub worker_url: Option<Secret>,
+    /// URLs of read replicas, for operators' reports and searches: of the role of
+    /// `database.worker_url`.
+    #[serde(skip_serializing, deserialize_with = "many")]
+    #[schemars(extend("x-default" = "none"))]
+    pub replica_urls: Vec<Secret>,
+    /// Time by which a replica may be behind; then reads go to the primary.
+    #[schemars(range(min = 1_000, max = 600_000))]
+    pub replica_lag_max_ms: u64,
     /// Postgres, or the pooler in front of it, keeps prepared statements.
     #[schemars(extend("x-default" = "true, and false behind a pooler in transaction mode"))]
     pub prepared_statements: Option<bool>,
@@ -161,6 +169,8 @@ impl Default for Database {
         Self {
             url: None,
             worker_url: None,
+            replica_urls: Vec::new(),
+            replica_lag_max_ms: 5_000,
             prepared_statements: None,
             migrate_url: None,
             migrate_on_start: false,
@@ -211,6 +221,13 @@ fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Secr
         Some(Secrets::One(text)) => Some(Secret::new(text)),
         Some(Secrets::Many(texts)) => Some(Secret::new(texts.join("\n"))),
     })
+}
+
+/// Secrets in a list, or in one text with commas between them.
+fn many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Secret>, D::Error> {
+    let secrets = one_or_many(deserializer)?;
+    let texts = secrets.iter().flat_map(|secrets| secrets.expose().split([',', '\n']));
+    Ok(texts.map(str::trim).filter(|text| !text.is_empty()).map(Secret::new).collect())
 }
 
 /// `lifetimes`

@@ -72,7 +72,7 @@ impl Decision {
             kinds::read_stored(core, target.client, target.kind, (input, self.attributes.clone()))?;
         let loaded = LoadedVersion::find(core, target, Some(self.version)).await?;
         if loaded.digest() != self.digest {
-            return Err(Error::broken("find the component that decided").into());
+            return Err(Error::invariant("find the component that decided").into());
         }
         let context = CallContext {
             partner: target.slug.to_owned(),

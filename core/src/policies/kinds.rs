@@ -112,7 +112,7 @@ pub(super) fn read_stored(
     (input, attributes): (&Value, Attributes),
 ) -> Result<AnyRequest> {
     let row = KINDS.iter().find(|row| row.kind == kind);
-    let row = row.ok_or_else(|| Error::broken("know a stored request's kind"))?;
+    let row = row.ok_or_else(|| Error::invariant("know a stored request's kind"))?;
     Ok(AnyRequest { request: (row.read_stored)(core, client, input)?, attributes })
 }
 
@@ -153,7 +153,7 @@ pub(super) trait PolicyRequest: Send + Sized + 'static {
     /// When it is not what was stored.
     fn read_stored(core: &Core, _: ClientId, input: &Value) -> Result<Self> {
         let catalogue = Arc::clone(&core.snapshots.current().catalogue);
-        Self::read(input.clone(), &catalogue).map_err(|_| Error::broken("read a stored request"))
+        Self::read(input.clone(), &catalogue).map_err(|_| Error::invariant("read a stored request"))
     }
 
     /// The request in the form of a dry run's input; null where it may hold personal data.

@@ -167,6 +167,8 @@ mod tests {
     use super::*;
     use crate::http::html::brand::Brand;
     use crate::platform::clock::Clock;
+    use std::collections::BTreeMap;
+
     use crate::platform::crypto::day_key::DayKey;
     use crate::platform::settings::RateLimits;
     use crate::policies::runtime::TenantPolicies;
@@ -189,6 +191,7 @@ mod tests {
         };
         Tenant {
             compliance_gate: None,
+            compliance_gates: BTreeMap::new(),
             guest_orders: GuestOrders::Allowed,
             id,
             slug: username.into(),
@@ -203,7 +206,7 @@ mod tests {
             wallet_address_required: false,
             allowed_countries: Vec::new(),
             allowed_senders: AllowedSenders::default(),
-            rates: Rates::new(&RateLimits::default(), &std::collections::BTreeMap::new()),
+            rates: Rates::new(&RateLimits::default(), &BTreeMap::new()),
             buckets: Arc::new(Buckets::new(id)),
             signing_secrets: Vec::new(),
             webhook_secrets: Vec::new(),

@@ -22,6 +22,7 @@ use crate::platform::rate_limit::Quota;
 use crate::platform::settings::Gate;
 use crate::platform::shared_rates::SharedGcra;
 use crate::policies::runtime::TenantPolicies;
+use crate::trading::catalogue::PaymentMethodKind;
 use rampart_types::decimal::fits_decimals;
 use rampart_types::{ApiKeyId, ClientId, LoopbackHttp};
 pub use scope::{Scope, Scopes};
@@ -77,6 +78,8 @@ pub struct Tenant {
     pub policies: TenantPolicies,
     /// Gate that its orders pass; `None` is the default of its mode.
     pub compliance_gate: Option<Gate>,
+    /// Gates of orders by the kind of their payment method, in its place.
+    pub compliance_gates: BTreeMap<PaymentMethodKind, Gate>,
     /// Its orders without a user.
     pub guest_orders: GuestOrders,
     /// Permission for callbacks to loopback by plain HTTP: a test tenant's, where the configuration
@@ -90,10 +93,12 @@ impl Tenant {
         self.mode == Mode::Test
     }
 
-    /// True if checks of its users must be done before an order is confirmed.
-    pub fn checks_before_payment(&self, default: Gate) -> bool {
+    /// True if checks of its users must be done before an order by a method of this kind is
+    /// confirmed. The function `payout_is_held` has the same order of gates.
+    pub fn checks_before_payment(&self, method: PaymentMethodKind, default: Gate) -> bool {
         let of_mode = if self.is_test() { Gate::None } else { default };
-        self.compliance_gate.unwrap_or(of_mode) == Gate::BeforePayment
+        let of_method = self.compliance_gates.get(&method).copied();
+        of_method.or(self.compliance_gate).unwrap_or(of_mode) == Gate::BeforePayment
     }
 
     /// True if a request may set this partner fee, in percent: 0 to [`FEE_PERCENTAGE_MAX`], not

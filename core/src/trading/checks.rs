@@ -216,10 +216,13 @@ impl Hold {
 }
 
 /// The checks of these names; both a wallet and its user may be screened.
-fn read(names: Option<Vec<String>>) -> Result<Vec<Hold>> {
+///
+/// # Errors
+/// When there is none of a name.
+pub(crate) fn read(names: Option<Vec<String>>) -> Result<Vec<Hold>> {
     let mut holds = Vec::new();
     for name in names.unwrap_or_default() {
-        let hold = Hold::from_name(&name).ok_or_else(|| Error::broken("read an open check"))?;
+        let hold = Hold::from_name(&name).ok_or_else(|| Error::invariant("read an open check"))?;
         if !holds.contains(&hold) {
             holds.push(hold);
         }

@@ -133,7 +133,7 @@ impl PlanRow {
     pub(crate) fn plan(self, catalogue: &Catalogue, partner: &str) -> Result<Plan> {
         let code = self.crypto_currency.parse();
         let code: CurrencyCode = code.map_err(|e| Error::internal("read a plan's currency", e))?;
-        let unknown = || Error::broken("read a plan: its currency is not in the catalogue");
+        let unknown = || Error::invariant("read a plan: its currency is not in the catalogue");
         let currency = catalogue.currencies.get(&code).ok_or_else(unknown)?;
         let crypto = currency.crypto.as_ref().ok_or_else(unknown)?;
         let tag = self.destination_tag;

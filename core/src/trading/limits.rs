@@ -185,7 +185,8 @@ pub(crate) async fn spent(conn: &mut Connection, client: ClientId, user: UserId)
     .await?;
     let trades = rows.into_iter().map(|row| {
         Ok(Trade {
-            side: Side::from_name(&row.side).ok_or_else(|| Error::broken("read a trade's side"))?,
+            side: Side::from_name(&row.side)
+                .ok_or_else(|| Error::invariant("read a trade's side"))?,
             method: row.method,
             account: row.account_id,
             amount: row.amount,

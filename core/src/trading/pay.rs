@@ -26,6 +26,8 @@ use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::trading::checks;
+use crate::trading::checks::page::CheckLink;
 use crate::trading::orders::payment_link;
 use crate::trading::orders::status::{Cause, NotApplied, OrderEvent, OrderStatus, apply};
 use rampart_types::{ClientId, OrderId, ReturnUrl};
@@ -61,9 +63,11 @@ impl Endpoint for Show {
         };
         match (made, &payment.state) {
             (true, PaymentState::AtProvider(_)) => payment.state = PaymentState::Confirming,
-            (true, PaymentState::Moved(OrderStatus::InProgress | OrderStatus::Completed, _))
-                if payment.return_url.is_some() =>
-            {
+            (
+                true,
+                PaymentState::Held(_)
+                | PaymentState::Moved(OrderStatus::InProgress | OrderStatus::Completed, _),
+            ) if payment.return_url.is_some() => {
                 return Ok(page::redirect(&link.token, payment.return_url.as_ref()));
             }
             _ => {}
@@ -200,6 +204,8 @@ enum PaymentState {
     NoProvider,
     /// Its time to pay has passed, or its partner is suspended.
     Closed,
+    /// It is paid, and its coins wait for checks, of which the payer passes these.
+    Held(Vec<CheckLink>),
     /// It is paid or final.
     Moved(OrderStatus, Cause),
 }
@@ -214,10 +220,12 @@ impl Payment {
             "select status as \"status: OrderStatus\", status_cause as \"status_cause: Cause\", \
              payment_method, fiat_amount, fiat_currency, \
              crypto_amount, crypto_currency, wallet_address, return_url, expires_at, \
-             coalesce(expires_at < rampart_now(), false) as \"late!\" \
+             coalesce(expires_at < rampart_now(), false) as \"late!\", \
+             open_payout_holds(client_id, order_id, $3) as holds \
              from buy_order where client_id = $1 and order_id = $2",
             client.uuid(),
             order.number(),
+            core.settings.compliance.gate.as_str(),
         )
         .fetch_optional(&core.db)
         .await?;
@@ -232,7 +240,9 @@ impl Payment {
             ProviderPayment::Waits => Some(false),
             ProviderPayment::At(_) => Some(true),
         };
-        let shown_state = watches::shown_state(row.status, row.status_cause, row.late, made);
+        let holds = row.holds.unwrap_or_default();
+        let shown_state =
+            watches::shown_state(row.status, row.status_cause, (row.late, made), &holds);
         let state = match row.status {
             OrderStatus::Pending if row.late || tenant.suspended => PaymentState::Closed,
             OrderStatus::Pending => match provider {
@@ -241,6 +251,10 @@ impl Payment {
                 ProviderPayment::NotCommanded if tenant.is_test() => PaymentState::Payable,
                 ProviderPayment::NotCommanded => PaymentState::NoProvider,
             },
+            _ if !holds.is_empty() => {
+                let holds = checks::read(Some(holds))?;
+                PaymentState::Held(CheckLink::all(core, (client, order), &holds)?)
+            }
             status => PaymentState::Moved(status, row.status_cause),
         };
         let catalogue = &snapshot.catalogue;

@@ -39,7 +39,7 @@ pub(crate) async fn signing(core: &Core) -> Result<ReceiptKey> {
         return Ok(key);
     }
     make_first(core).await?;
-    current(core).await?.ok_or_else(|| Error::broken("read the first key for receipts"))
+    current(core).await?.ok_or_else(|| Error::invariant("read the first key for receipts"))
 }
 
 /// Every key, newest first; the first one is made when there is none, so that nobody keeps an

@@ -244,12 +244,12 @@ struct Row {
 impl Row {
     fn open(self, personal_key: &PersonalDataKey) -> Result<PaymentAccount> {
         let plain = personal_key.open_sealed(&location(self.account_id), &self.sealed)?;
-        let details =
-            serde_json::from_slice(&plain).map_err(|_| Error::broken("read a sealed account"))?;
+        let details = serde_json::from_slice(&plain)
+            .map_err(|_| Error::invariant("read a sealed account"))?;
         Ok(PaymentAccount {
             id: self.account_id,
             kind: AccountType::from_name(&self.kind)
-                .ok_or_else(|| Error::broken("read an account's type"))?,
+                .ok_or_else(|| Error::invariant("read an account's type"))?,
             details,
             is_stored_card: self.is_stored_card,
             limit_raised: self.limit_raised,

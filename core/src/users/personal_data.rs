@@ -158,7 +158,7 @@ pub(crate) fn seal(key: &PersonalDataKey, core: &Core, personal: &PersonalData) 
 /// When they belong to another user or were altered.
 pub(crate) fn open(key: &PersonalDataKey, sealed: &[u8]) -> Result<PersonalData> {
     let plain = key.open_sealed("end_user/personal", sealed)?;
-    serde_json::from_slice(&plain).map_err(|_| Error::broken("read personal values"))
+    serde_json::from_slice(&plain).map_err(|_| Error::invariant("read personal values"))
 }
 
 /// Opens the personal data of a user's columns. They are empty without a key: the user has none, or

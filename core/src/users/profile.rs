@@ -208,7 +208,7 @@ impl Profile {
         let currency = core.settings.limits.currency;
         let level = level(conn, account.level.clone(), currency).await?;
         let trader = limits::trader(conn, account.client, account.user).await?;
-        let rules = trader.ok_or_else(|| Error::broken("find the limits of a user"))?.rules;
+        let rules = trader.ok_or_else(|| Error::invariant("find the limits of a user"))?.rules;
         let spent = limits::spent(conn, account.client, account.user).await?;
         let documents = documents::sides(conn, account.client, account.user).await?;
         let mut accounts = accounts::list(conn, core, account.client, account.user).await?;

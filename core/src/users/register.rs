@@ -22,7 +22,7 @@ use crate::http::upload::UploadedBody;
 use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::db::Transaction;
-use crate::platform::error::{Code, Error, Refusal, Result, joined};
+use crate::platform::error::{Code, Error, Refusal, Result, concat_codes};
 use crate::platform::object_store::StoredObject;
 use crate::tenancy::tenants::Scope;
 use rampart_types::{Country, EmailAddress, UserId, UserIdentifier};
@@ -116,7 +116,7 @@ impl Endpoint for UpdateV2 {
     const METHOD: Method = Method::PATCH;
     const PATH: &'static str = "/api/v2/user";
     const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
-    const ERRORS: &'static [Code] = &joined::<{ ERRORS.len() + 3 }>(&[
+    const ERRORS: &'static [Code] = &concat_codes::<{ ERRORS.len() + 3 }>(&[
         &ERRORS,
         &[Code::PasswordMissing, Code::LoginInvalid, Code::DocumentPendingReview],
     ]);
@@ -340,7 +340,7 @@ async fn finish(
     key: Option<&ClaimedKey>,
 ) -> Result<Account> {
     let account = Account::load(&mut tx, core, client.id(), user).await?;
-    let account = account.ok_or_else(|| Error::broken("read the user just written"))?;
+    let account = account.ok_or_else(|| Error::invariant("read the user just written"))?;
     let account = answers::complete_questionnaire(&mut tx, core, account).await?;
     // On the heap: most changes have nothing to follow.
     Box::pin(changed::follow(&mut tx, core, client, (&account, is_renamed))).await?;

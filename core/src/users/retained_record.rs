@@ -259,11 +259,11 @@ pub(crate) async fn open(
     let key = DataKey::from_wrapped(&core.keys, &key_context(client, user), &row.sealed_key)?;
     let plain = key.open(&record_context(client, user), &row.sealed)?;
     let stored: Stored =
-        serde_json::from_slice(&plain).map_err(|_| Error::broken("read a retained record"))?;
+        serde_json::from_slice(&plain).map_err(|_| Error::invariant("read a retained record"))?;
     let mut keys = BTreeMap::new();
     for (id, sealed) in stored.keys {
         let sealed =
-            STANDARD.decode(sealed).map_err(|_| Error::broken("read a retained record"))?;
+            STANDARD.decode(sealed).map_err(|_| Error::invariant("read a retained record"))?;
         keys.insert(id, key.open_key(&image_context(id), &sealed)?);
     }
     let (last_order_at, retained_until) = (row.last_order_at, row.retained_until);

@@ -35,7 +35,8 @@ async fn an_edge_with_everything_is_ready() {
             "rows",
             "books",
             "rates",
-            "documents"
+            "documents",
+            "replicas"
         ]
     );
 }

@@ -26,15 +26,15 @@ const FOCUSED: &str = "const place = document.activeElement, style = getComputed
     return [places.indexOf(place), wrong || [], place.outerHTML.slice(0, 120), places.length];";
 
 /// The texts by which a reader of this language knows where they are.
-struct Words {
+pub(crate) struct Words {
     language: &'static str,
     details: &'static str,
     confirm: &'static str,
     pay: &'static str,
-    completed: &'static str,
+    pub(crate) completed: &'static str,
 }
 
-const DUTCH: Words = Words {
+pub(crate) const DUTCH: Words = Words {
     language: "nl",
     details: "Dit is het voorstel van de winkel.",
     confirm: "Controleren en bevestigen",
@@ -50,8 +50,8 @@ const ENGLISH: Words = Words {
 };
 
 /// A shopper who has a keyboard and nothing else.
-struct Shopper {
-    browser: Browser,
+pub(crate) struct Shopper {
+    pub(crate) browser: Browser,
 }
 
 impl Shopper {
@@ -60,6 +60,14 @@ impl Shopper {
         let found = self.browser.run(&format!("{PLACES} {FOCUSED}")).await;
         assert_eq!(found[1], json!([]), "{found}");
         found[0].as_u64().and_then(|number| usize::try_from(number).ok())
+    }
+
+    /// A shopper with a telephone.
+    pub(crate) async fn start() -> Self {
+        let browser = Browser::start().await;
+        let size = json!({"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": true});
+        browser.command("Emulation.setDeviceMetricsOverride", size).await;
+        Self { browser }
     }
 
     /// Goes once around the page, and checks that every place has its turn, in the page's order, and
@@ -100,24 +108,24 @@ impl Shopper {
     }
 
     /// Tabs to an input and types.
-    async fn fill(&self, selector: &str, text: &str) {
+    pub(crate) async fn fill(&self, selector: &str, text: &str) {
         self.tab_to(selector).await;
         self.browser.type_text(text).await;
     }
 
     /// Tabs to a button, a link or a box, and presses it.
-    async fn press(&self, selector: &str, key: Key) {
+    pub(crate) async fn press(&self, selector: &str, key: Key) {
         self.tab_to(selector).await;
         self.browser.press(key).await;
     }
 
-    async fn arrives(&self, text: &str) {
+    pub(crate) async fn arrives(&self, text: &str) {
         self.browser.shows(text).await;
         self.look_around().await;
     }
 
-    /// Registers, names a wallet, confirms and pays.
-    async fn buys(&self, checkout: &str, words: &Words) {
+    /// Registers, names a wallet and confirms.
+    pub(crate) async fn orders(&self, (checkout, wallet): (&str, &str), words: &Words) {
         self.browser.prefer_language(words.language).await;
         self.browser.open(checkout).await;
         let language = self.browser.run("return document.documentElement.lang").await;
@@ -131,11 +139,16 @@ impl Shopper {
         self.press(&format!("{form} input[name=privacy]"), Key::Space).await;
         self.press(&format!("{form} button[value=register]"), Key::Enter).await;
         self.arrives(words.details).await;
-        self.fill("input[name=wallet]", WALLET).await;
+        self.fill("input[name=wallet]", wallet).await;
         self.press("button[value=quote]", Key::Enter).await;
         self.arrives(words.confirm).await;
         self.press("input[name=consent]", Key::Space).await;
         self.press("button[value=confirm]", Key::Space).await;
+    }
+
+    /// The same, and pays.
+    async fn buys(&self, checkout: &str, words: &Words) {
+        self.orders((checkout, WALLET), words).await;
         self.arrives(words.pay).await;
         self.press("button[value=pay]", Key::Enter).await;
         self.browser.shows(words.completed).await;
@@ -159,9 +172,7 @@ async fn a_purchase_needs_a_keyboard_alone() {
     let guests = json!({"guestOrders": {"allowed": false}});
     let path = "/admin/v1/partners/keys";
     edge.admin(Method::PATCH, path, guests).await.assert_status(200);
-    let shopper = Shopper { browser: Browser::start().await };
-    let size = json!({"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": true});
-    shopper.browser.command("Emulation.setDeviceMetricsOverride", size).await;
+    let shopper = Shopper::start().await;
     for words in [DUTCH, ENGLISH] {
         shopper.buys(&checkout(&partner).await, &words).await;
     }

@@ -1,6 +1,7 @@
 //! The whole way of a live partner, over a real chain, cards in a browser and files of a bank: a user
 //! buys coins, sells some again, and others agree with the books. `make live` shows its steps.
 
+mod keyboard;
 mod market;
 mod provider;
 mod steps;
@@ -23,8 +24,16 @@ const FIAT: u32 = 250;
 const SOLD: (&str, u128) = ("0.04", 40_000_000_000_000_000);
 /// Ada's account, which the money of the sale goes to.
 const ADAS: &str = "NL91ABNA0417164300";
-/// A card that is charged without more questions.
-const CARD: &str = "4242424242424242";
+/// A card that is charged without more questions, by the fields of the form.
+const CARD: [(&str, &str); 4] =
+    [("number", "4242424242424242"), ("exp_month", "12"), ("exp_year", "30"), ("cvc", "123")];
+/// Ada's address, by the inputs of the page.
+const ADDRESS: [(&str, &str); 4] = [
+    ("address", "Keizersgracht"),
+    ("addressNo", "7"),
+    ("postalCode", "1015 CJ"),
+    ("city", "Amsterdam"),
+];
 
 /// A confirmed purchase: its number, and the page where it is paid.
 struct Purchase {
@@ -67,17 +76,21 @@ async fn confirm(market: &Market) -> Purchase {
     Purchase { id: confirmed["orderId"].as_u64().unwrap(), page }
 }
 
-/// Types a card into the provider's form.
-async fn pay(market: &Market, browser: &Browser, purchase: &Purchase) {
-    browser.open(&purchase.page).await;
+/// Waits until the provider's form is there.
+async fn shows_card_form(browser: &Browser) {
     until("the form for cards is there", SOON, async || {
         let ready =
             "const b = document.querySelector('#card-form button'); return !!b && !b.disabled";
         browser.run(ready).await.as_bool().unwrap().then_some(())
     })
     .await;
-    for (field, text) in [("number", CARD), ("exp_month", "12"), ("exp_year", "30"), ("cvc", "123")]
-    {
+}
+
+/// Types a card into the provider's form.
+async fn pay(market: &Market, browser: &Browser, purchase: &Purchase) {
+    browser.open(&purchase.page).await;
+    shows_card_form(browser).await;
+    for (field, text) in CARD {
         browser.enter(&format!("#card-element input[placeholder={field}]"), text).await;
     }
     browser.click("#card-form button").await;
@@ -127,12 +140,7 @@ async fn are_gone(browser: &Browser, selector: &str) {
 }
 
 async fn give_address(browser: &Browser) {
-    for (name, text) in [
-        ("address", "Keizersgracht"),
-        ("addressNo", "7"),
-        ("postalCode", "1015 CJ"),
-        ("city", "Amsterdam"),
-    ] {
+    for (name, text) in ADDRESS {
         browser.enter(&format!("input[name={name}]"), text).await;
     }
     browser.click("form button").await;

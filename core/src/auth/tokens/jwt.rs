@@ -131,7 +131,7 @@ struct Claims {
 /// Issues a token for `holder` at the time in `id`.
 pub(super) fn issue(authority: &Authority<'_>, id: Uuid, holder: Holder) -> Result<String> {
     let issued_at = uuid_time(id)
-        .ok_or_else(|| Error::broken("issue a token: its id has no time"))?
+        .ok_or_else(|| Error::invariant("issue a token: its id has no time"))?
         .timestamp();
     let (sub, client_id) = match holder {
         Holder::Client(client) => (client.uuid(), None),

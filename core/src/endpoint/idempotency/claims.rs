@@ -108,7 +108,7 @@ impl BatchJob for KeyClaim {
             Err(error) => {
                 tracing::error!(%error, keys = keys.len(), "idempotency keys could not be claimed");
                 let failed =
-                    if is_unavailable(&error) { Error::unavailable } else { Error::broken };
+                    if is_unavailable(&error) { Error::unavailable } else { Error::invariant };
                 keys.iter().map(|_| Err(failed(Self::NAME))).collect()
             }
         })

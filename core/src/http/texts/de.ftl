@@ -112,6 +112,8 @@ pay-blocked-title = Ihre Bestellung wird geprüft
 pay-blocked = Die Zahlung ist eingegangen. Bitte warten Sie auf den Shop.
 pay-received-title = Vielen Dank, die Zahlung ist eingegangen
 pay-received = Die Coins sind auf dem Weg zu Ihrer Wallet.
+pay-checks = Die Zahlung ist eingegangen. Ihre Coins werden gesendet, sobald dies erledigt ist.
+pay-held = Die Zahlung ist eingegangen. Ihre Coins werden gesendet, sobald wir sie geprüft haben; Sie müssen nichts tun.
 pay-now = Jetzt bezahlen
 pay-amount = { $amount } bezahlen
 pay-not-yet = Ich habe noch nicht bezahlt
@@ -131,6 +133,7 @@ pay-step-done = Fertig
 # Checks of an order
 check-title = Noch ein Schritt für Ihre Bestellung
 check-passed = Vielen Dank, hier ist nichts mehr zu tun.
+check-order = Ihre Bestellung ansehen
 check-left = Noch zu erledigen
 check-send = Senden
 check-support = Nachweis an den Support senden

@@ -112,6 +112,8 @@ pay-blocked-title = Your order is being looked at
 pay-blocked = The payment has arrived. Please wait for the shop.
 pay-received-title = Thank you, the payment has arrived
 pay-received = The coins are on their way to your wallet.
+pay-checks = The payment has arrived. Your coins are sent once this is done.
+pay-held = The payment has arrived. Your coins are sent once we have looked at it; you need to do nothing.
 pay-now = Pay now
 pay-amount = Pay { $amount }
 pay-not-yet = I have not paid yet
@@ -131,6 +133,7 @@ pay-step-done = Done
 # Checks of an order
 check-title = One more step for your order
 check-passed = Thank you, nothing is left to do here.
+check-order = See your order
 check-left = Still to do
 check-send = Send
 check-support = Send proof to support

@@ -112,6 +112,8 @@ pay-blocked-title = Estamos revisando tu pedido
 pay-blocked = El pago ha llegado. Espera noticias de la tienda.
 pay-received-title = Gracias, el pago ha llegado
 pay-received = Las criptomonedas van de camino a tu monedero.
+pay-checks = El pago ha llegado. Enviaremos tus criptomonedas en cuanto hayas hecho esto.
+pay-held = El pago ha llegado. Enviaremos tus criptomonedas cuando lo hayamos revisado; no tienes que hacer nada.
 pay-now = Pagar ahora
 pay-amount = Pagar { $amount }
 pay-not-yet = Aún no he pagado
@@ -131,6 +133,7 @@ pay-step-done = Listo
 # Checks of an order
 check-title = Un paso más para tu pedido
 check-passed = Gracias, ya no tienes que hacer nada aquí.
+check-order = Ver tu pedido
 check-left = Pendiente
 check-send = Enviar
 check-support = Enviar una prueba al equipo de ayuda

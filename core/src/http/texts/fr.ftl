@@ -112,6 +112,8 @@ pay-blocked-title = Votre commande est en cours d'examen
 pay-blocked = Le paiement est arrivé. Veuillez attendre des nouvelles de la boutique.
 pay-received-title = Merci, le paiement est arrivé
 pay-received = Les cryptos sont en route vers votre portefeuille.
+pay-checks = Le paiement est arrivé. Vos cryptos seront envoyées dès que ce sera fait.
+pay-held = Le paiement est arrivé. Vos cryptos seront envoyées dès que nous l'aurons vérifié ; vous n'avez rien à faire.
 pay-now = Payer maintenant
 pay-amount = Payer { $amount }
 pay-not-yet = Je n'ai pas encore payé
@@ -131,6 +133,7 @@ pay-step-done = Terminé
 # Checks of an order
 check-title = Encore une étape pour votre commande
 check-passed = Merci, vous n'avez plus rien à faire ici.
+check-order = Voir votre commande
 check-left = Reste à faire
 check-send = Envoyer
 check-support = Envoyer un justificatif à l'assistance

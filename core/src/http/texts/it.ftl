@@ -112,6 +112,8 @@ pay-blocked-title = Il tuo ordine è in fase di verifica
 pay-blocked = Il pagamento è arrivato. Attendi notizie dal negozio.
 pay-received-title = Grazie, il pagamento è arrivato
 pay-received = Le criptovalute sono in arrivo nel tuo wallet.
+pay-checks = Il pagamento è arrivato. Le tue criptovalute partono appena hai finito.
+pay-held = Il pagamento è arrivato. Le tue criptovalute partono appena lo avremo verificato; non devi fare nulla.
 pay-now = Paga ora
 pay-amount = Paga { $amount }
 pay-not-yet = Non ho ancora pagato
@@ -131,6 +133,7 @@ pay-step-done = Fatto
 # Checks of an order
 check-title = Ancora un passaggio per il tuo ordine
 check-passed = Grazie, qui non c'è altro da fare.
+check-order = Vedi il tuo ordine
 check-left = Ancora da fare
 check-send = Invia
 check-support = Invia una prova all'assistenza

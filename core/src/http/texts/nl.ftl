@@ -112,6 +112,8 @@ pay-blocked-title = Je bestelling wordt beoordeeld
 pay-blocked = De betaling is binnen. Wacht op bericht van de winkel.
 pay-received-title = Bedankt, je betaling is binnen
 pay-received = De crypto is onderweg naar je wallet.
+pay-checks = De betaling is binnen. Je crypto wordt verstuurd zodra dit gedaan is.
+pay-held = De betaling is binnen. Je crypto wordt verstuurd zodra we ernaar hebben gekeken; je hoeft niets te doen.
 pay-now = Nu betalen
 pay-amount = { $amount } betalen
 pay-not-yet = Ik heb nog niet betaald
@@ -131,6 +133,7 @@ pay-step-done = Klaar
 # Checks of an order
 check-title = Nog één stap voor je bestelling
 check-passed = Bedankt, je hoeft hier niets meer te doen.
+check-order = Bekijk je bestelling
 check-left = Nog te doen
 check-send = Versturen
 check-support = Stuur bewijs naar support

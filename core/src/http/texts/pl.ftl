@@ -112,6 +112,8 @@ pay-blocked-title = Sprawdzamy Twoje zamówienie
 pay-blocked = Płatność wpłynęła. Poczekaj na wiadomość od sklepu.
 pay-received-title = Dziękujemy, płatność wpłynęła
 pay-received = Kryptowaluty są w drodze do Twojego portfela.
+pay-checks = Płatność wpłynęła. Kryptowaluty wyślemy, gdy tylko to zrobisz.
+pay-held = Płatność wpłynęła. Kryptowaluty wyślemy, gdy ją sprawdzimy; nie musisz nic robić.
 pay-now = Zapłać teraz
 pay-amount = Zapłać { $amount }
 pay-not-yet = Płatność nie została jeszcze wykonana
@@ -131,6 +133,7 @@ pay-step-done = Gotowe
 # Checks of an order
 check-title = Jeszcze jeden krok do realizacji zamówienia
 check-passed = Dziękujemy, nie trzeba tu już nic robić.
+check-order = Zobacz zamówienie
 check-left = Do zrobienia
 check-send = Wyślij
 check-support = Wyślij dowód do działu pomocy

@@ -112,6 +112,8 @@ pay-blocked-title = A sua ordem está a ser analisada
 pay-blocked = O pagamento chegou. Aguarde o contacto da loja.
 pay-received-title = Obrigado, o pagamento chegou
 pay-received = As criptomoedas estão a caminho da sua carteira.
+pay-checks = O pagamento chegou. As suas criptomoedas são enviadas assim que isto estiver feito.
+pay-held = O pagamento chegou. As suas criptomoedas são enviadas assim que o verificarmos; não precisa de fazer nada.
 pay-now = Pagar agora
 pay-amount = Pagar { $amount }
 pay-not-yet = Ainda não paguei
@@ -131,6 +133,7 @@ pay-step-done = Concluído
 # Checks of an order
 check-title = Mais um passo para a sua ordem
 check-passed = Obrigado, não há mais nada a fazer aqui.
+check-order = Ver a sua encomenda
 check-left = Por fazer
 check-send = Enviar
 check-support = Enviar prova ao apoio

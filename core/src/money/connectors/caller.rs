@@ -120,7 +120,7 @@ impl Caller for Connector {
     /// The connector that the listener has let in.
     async fn identify(_: &Core, _: Option<Client>, input: &Input) -> Result<Self> {
         let connector = input.proven.get::<Self>().cloned();
-        connector.ok_or_else(|| Error::broken("call a connector's endpoint without a connector"))
+        connector.ok_or_else(|| Error::invariant("call a connector's endpoint without a connector"))
     }
 }
 

@@ -84,7 +84,7 @@ impl PooledAddress {
         catalogue: &Catalogue,
     ) -> Result<(WalletAddress, Option<DestinationTag>)> {
         parse(catalogue, &self.asset, (&self.address, &self.tag))
-            .ok_or_else(|| Error::broken("read a deposit address"))
+            .ok_or_else(|| Error::invariant("read a deposit address"))
     }
 }
 

@@ -126,7 +126,7 @@ async fn known(conn: &mut Connection, report: &Report, currency: &str) -> Result
     )
     .fetch_optional(conn)
     .await?;
-    let row = row.ok_or_else(|| Error::broken("find the payment of a known reference"))?;
+    let row = row.ok_or_else(|| Error::invariant("find the payment of a known reference"))?;
     let other_order = report.order.is_some_and(|order| row.order_id != Some(order.number()));
     let state = match (row.has_order, row.suspense) {
         _ if row.matched => PaymentState::Matched,

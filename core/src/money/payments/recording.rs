@@ -373,7 +373,7 @@ impl Recording<'_> {
             Ok(cause) => self.causes.push(cause),
             Err(NotApplied::Failed(error)) => return Err(error),
             Err(NotApplied::Refused(reason)) => {
-                return Err(Error::broken(reason));
+                return Err(Error::invariant(reason));
             }
             Err(NotApplied::Forbidden { .. } | NotApplied::NoSuchOrder) => {}
         }

@@ -153,7 +153,7 @@ pub(crate) async fn decide(
             Some(order) => OrderTerms::find(conn, Some(client), order).await?,
             None => None,
         };
-        let terms = terms.ok_or_else(|| Error::broken("find the order of a payment"))?;
+        let terms = terms.ok_or_else(|| Error::invariant("find the order of a payment"))?;
         causes.extend(stop(conn, core, (&terms, payment), (reason, actor)).await?);
         ((client, Some(order)), Customer)
     };
@@ -214,6 +214,6 @@ async fn stop(
     match applied {
         Ok(applied) => Ok(Some(applied.cause)),
         Err(NotApplied::Failed(error)) => Err(error),
-        Err(_) => Err(Error::broken("let an order wait whose payment is given back")),
+        Err(_) => Err(Error::invariant("let an order wait whose payment is given back")),
     }
 }

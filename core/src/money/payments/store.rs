@@ -214,7 +214,7 @@ impl StoredPayment {
             client: row.client_id.into(),
             connector: row.connector,
             reference: row.provider_reference,
-            kind: kind.ok_or_else(|| Error::broken("read the kind of a payment"))?,
+            kind: kind.ok_or_else(|| Error::invariant("read the kind of a payment"))?,
             amount: row.amount,
             currency: row.currency,
             order: row.order_id,

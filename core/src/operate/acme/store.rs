@@ -161,7 +161,7 @@ pub(super) async fn read(core: &Core, domains: &str) -> Result<AcmeState> {
 
 /// Begin and end of the validity of the first certificate of a chain.
 fn validity(chain: &str) -> Result<(DateTime<Utc>, DateTime<Utc>)> {
-    let unreadable = || Error::broken("read the certificate that was issued");
+    let unreadable = || Error::invariant("read the certificate that was issued");
     let pem = Pem::iter_from_buffer(chain.as_bytes()).next().and_then(Result::ok);
     let pem = pem.ok_or_else(unreadable)?;
     let validity = pem.parse_x509().map_err(|_| unreadable())?.validity().clone();

@@ -159,7 +159,7 @@ impl Change {
         audit::record(conn, core, entry).await?;
         let identifier = &account.details.identifier;
         let account = accounts::find(conn, core, (client, user), identifier).await?;
-        let account = account.ok_or_else(|| Error::broken("read the account just written"))?;
+        let account = account.ok_or_else(|| Error::invariant("read the account just written"))?;
         AccountView::load(conn, (client, user), &account).await
     }
 

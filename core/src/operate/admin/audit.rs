@@ -29,6 +29,7 @@ impl Endpoint for ListAudit {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/audit";
     const ROLES: &'static [Role] = &[Role::Compliance, Role::Platform];
+    const MAY_BE_STALE: bool = true;
     const DOC: Doc = Doc {
         summary: "List the changes that operators made",
         details: "Newest first, at most 500; `before` with the `at` of the last one continues.",

@@ -94,6 +94,6 @@ impl Caller for Operator {
     /// The operator whom the listener has let in.
     async fn identify(_: &Core, _: Option<Client>, input: &Input) -> Result<Self> {
         let operator = input.proven.get::<Self>().cloned();
-        operator.ok_or_else(|| Error::broken("call an operator's endpoint without an operator"))
+        operator.ok_or_else(|| Error::invariant("call an operator's endpoint without an operator"))
     }
 }

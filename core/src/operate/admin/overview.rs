@@ -26,6 +26,7 @@ impl Endpoint for ReadOverview {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/overview";
     const ROLES: &'static [Role] = Role::ALL;
+    const MAY_BE_STALE: bool = true;
     const DOC: Doc = Doc {
         summary: "Read the state of the service at a glance",
         details: "Open orders, the orders of the last 24 hours, what waits for a person, and what \

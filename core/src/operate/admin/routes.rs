@@ -131,7 +131,7 @@ impl Routes {
         .await?;
         let routes = rows.into_iter().map(|row| {
             let direction = Direction::from_name(&row.direction)
-                .ok_or_else(|| Error::broken("read the direction of a route"))?;
+                .ok_or_else(|| Error::invariant("read the direction of a route"))?;
             let (partner, method) = (row.partner, row.payment_method);
             let (asset, connector) = (row.asset, row.connector);
             Ok(RouteEntry { partner, method, asset, direction, connector })

@@ -14,6 +14,11 @@ use crate::http::html::components::{self, Step};
 
 const SECTION: &str = "/console/partners";
 const UPDATE: (Verb, &str) = (Verb::Patch, "/admin/v1/partners/{slug}");
+const GATES: Kind = Kind::Choice(&[
+    ("before-payment", "before the payment"),
+    ("before-payout", "before coins leave"),
+    ("none", "none (test partners)"),
+]);
 /// Kinds of policies, with their names.
 const POLICIES: [(&str, &str); 3] =
     [("fee", "Fee"), ("method-order", "Method order"), ("signature", "Signature")];
@@ -77,6 +82,7 @@ const SETTINGS: &[(&str, Cell)] = &[
     ("Rates", Cell::Text("/rateLimits")),
     ("Offers name the wallet", Cell::Text("/walletAddressRequired")),
     ("Compliance gate", Cell::Text("/complianceGate")),
+    ("Gates by payment method", Cell::Text("/complianceGates")),
     ("Guests may order", Cell::Text("/guestOrders/allowed")),
     ("Largest order of a guest", Cell::Text("/guestOrders/maxFiat")),
     ("Policies need signatures", Cell::Text("/policySignatureRequired")),
@@ -144,9 +150,14 @@ pub(super) const PARTNER: Subject = Subject {
                 Input::new("guestOrders.maxFiat", "Largest order of a guest").kind(Kind::Decimal),
             ]),
         Action::new(("gate", "Compliance gate"), UPDATE, "When the checks of its users must be done. A second operator must agree.")
-            .with(&[Input::new("complianceGate", "Gate").kind(Kind::Choice(&[
-                ("before-payment", "before the payment"), ("before-payout", "before coins leave"), ("none", "none (test partners)"),
-            ])).required()]),
+            .with(&[Input::new("complianceGate", "Gate").kind(GATES).required()]),
+        Action::new(("method-gates", "Gates by payment method"), UPDATE, "In place of the compliance gate, for orders that are paid so. A second operator must agree.")
+            .with(&[
+                Input::new("complianceGates.card", "Cards").kind(GATES),
+                Input::new("complianceGates.bank-transfer", "Bank transfers").kind(GATES),
+                Input::new("complianceGates.instant-transfer", "Instant transfers").kind(GATES),
+                Input::new("complianceGates.wallet", "Wallets").kind(GATES),
+            ]),
         Action::new(("go-live", "Go live"), UPDATE, "Its orders are of real money and coins from then on, for good. A second operator must agree.")
             .fixed(&[("mode", "live")]).destructive(),
         Action::new(("suspend", "Suspend"), UPDATE, "None of its credentials is accepted, and none of its users can order, within a second.")

@@ -20,7 +20,7 @@ use crate::http::request::{Head, Input};
 use crate::partners::staff::StaffRole;
 use crate::partners::staff::session::Session;
 use crate::platform::audit::{self, Entry};
-use crate::platform::db::{Connection, Lane};
+use crate::platform::db::{Connection, PoolKind};
 use crate::platform::error::{Code, Error, Result};
 
 /// The page that a request without a session is led to.
@@ -278,7 +278,7 @@ impl Visit<'_> {
     /// # Errors
     /// When the database cannot be read.
     pub(super) async fn refresh(&self) -> Result<()> {
-        Lane::Workers.run(Box::pin(self.core.refresh())).await
+        PoolKind::Workers.run(Box::pin(self.core.refresh())).await
     }
 }
 

@@ -118,7 +118,7 @@ async fn make(visit: &Visit<'_>, scenario: Scenario) -> Result<i64> {
     let caller = Reader { client: client.clone(), user: None };
     let Json(confirmed) = confirm::V1::call(core, caller, request).await?;
     let number = document(&confirmed)?["orderId"].as_i64();
-    number.ok_or_else(|| Error::broken("read the number of a test order"))
+    number.ok_or_else(|| Error::invariant("read the number of a test order"))
 }
 
 fn document(answer: &impl serde::Serialize) -> Result<Value> {

@@ -77,6 +77,6 @@ async fn double_payment(
     .map_err(Error::from)?
     .ok_or(NotApplied::NoSuchOrder)?;
     let twice = amount.checked_add(amount);
-    let twice = twice.ok_or_else(|| Error::broken("double an order's amount"))?;
+    let twice = twice.ok_or_else(|| Error::invariant("double an order's amount"))?;
     Ok(OrderEvent::PaymentReceived { amount: Some(twice), reference: None })
 }

@@ -186,7 +186,7 @@ fn sale_event(core: &Core, sale: &Sale, simulated: SimulatedSaleEvent) -> Result
         SimulatedSaleEvent::DepositReceived | SimulatedSaleEvent::DepositLate => deposit(None)?,
         SimulatedSaleEvent::DepositAmountWrong => {
             let twice = sale.crypto.amount.checked_add(sale.crypto.amount);
-            deposit(Some(twice.ok_or_else(|| Error::broken("double a sale's amount"))?))?
+            deposit(Some(twice.ok_or_else(|| Error::invariant("double a sale's amount"))?))?
         }
         SimulatedSaleEvent::PaidOut => SaleEvent::PaidOut,
         SimulatedSaleEvent::Hold => SaleEvent::Hold { reason: None },

@@ -61,7 +61,7 @@ impl Core {
         .await?;
         let due = rows.into_iter().map(|row| {
             let order = OrderId::new(row.order_id)
-                .ok_or_else(|| Error::broken("read a sandbox step: its order has no number"))?;
+                .ok_or_else(|| Error::invariant("read a sandbox step: its order has no number"))?;
             Ok(LeasedStep {
                 client: row.client_id.into(),
                 order,
@@ -74,7 +74,7 @@ impl Core {
 
     async fn run_sandbox_step(&self, step: &LeasedStep) -> Result<()> {
         let event = SimulatedEvent::from_name(&step.event)
-            .ok_or_else(|| Error::broken("read a sandbox step: its event is unknown"))?;
+            .ok_or_else(|| Error::invariant("read a sandbox step: its event is unknown"))?;
         if event == SimulatedEvent::CoinsSent && self.is_payout_held(step).await? {
             // What clears the last check has it run again at once, and its lease has it later.
             return Ok(());

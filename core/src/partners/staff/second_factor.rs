@@ -105,7 +105,7 @@ pub(super) async fn redeem(
 ) -> Result<bool> {
     let plain = core.keys.open(&totp_context(client, staff), sealed)?;
     let secret = TotpSecret::from_bytes(&plain)
-        .ok_or_else(|| Error::broken("read the second factor of a staff member"))?;
+        .ok_or_else(|| Error::invariant("read the second factor of a staff member"))?;
     let Some(step) = secret.verify(code, core.clock.unix_seconds()) else { return Ok(false) };
     let used = sqlx::query!(
         "update staff_member set totp_step = $3 \

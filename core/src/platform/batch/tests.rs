@@ -51,9 +51,8 @@ impl Bench {
     fn new(permits: usize) -> Self {
         let (gate, batches) = (Arc::new(Semaphore::new(permits)), Arc::default());
         let job = Doubling { gate: Arc::clone(&gate), batches: Arc::clone(&batches) };
-        let db = Pool::new(&Database::default(), &Clock::system(), |_| {
-            (PgConnectOptions::new(), Session::default())
-        });
+        let connect = |_| (PgConnectOptions::new(), Session::default());
+        let db = Pool::new(&Database::default(), &Clock::system(), connect, Vec::new());
         Self { batcher: Arc::new(Batcher::start(&db, job)), gate, batches }
     }
 

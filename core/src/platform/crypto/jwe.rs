@@ -39,7 +39,8 @@ impl SealingKey {
     /// # Errors
     /// Never for [`KEY_BYTES`]; the library's type says it could.
     pub(crate) fn new(key_id: &str, key: &[u8; KEY_BYTES]) -> Result<Self> {
-        let key = UnboundKey::new(&AES_256_GCM, key).map_err(|_| Error::broken("seal a quote"))?;
+        let key =
+            UnboundKey::new(&AES_256_GCM, key).map_err(|_| Error::invariant("seal a quote"))?;
         Ok(Self { header: encoded_header(key_id), key: LessSafeKey::new(key) })
     }
 
@@ -56,7 +57,7 @@ impl SealingKey {
         let tag = self
             .key
             .seal_in_place_separate_tag(unique, aad, &mut text)
-            .map_err(|_| Error::broken("seal a quote"))?;
+            .map_err(|_| Error::invariant("seal a quote"))?;
         let mut token = String::with_capacity(self.header.len() + 2 * text.len() + PARTS_BYTES);
         token.push_str(&self.header);
         // The encrypted key is empty with `dir`.
@@ -66,7 +67,7 @@ impl SealingKey {
             URL_SAFE_NO_PAD.encode_string(part, &mut token);
         }
         if token.len() > TOKEN_BYTES_MAX {
-            return Err(Error::broken("keep a quote within its longest length"));
+            return Err(Error::invariant("keep a quote within its longest length"));
         }
         Ok(token)
     }

@@ -235,7 +235,7 @@ impl MasterKey {
         }
         let mut unmarked = self.derive_each(Purpose::Storage).map(DataKey::new);
         let opened = unmarked.find_map(|key| key.open(context, sealed).ok());
-        opened.ok_or_else(|| Error::broken("open a sealed secret (another master key?)"))
+        opened.ok_or_else(|| Error::invariant("open a sealed secret (another master key?)"))
     }
 
     /// True if a value names a key that is not of the ring.
@@ -270,7 +270,7 @@ fn expand(prk: &hkdf::Prk, label: &str) -> Result<[u8; KEY_BYTES]> {
     let mut key = [0; KEY_BYTES];
     prk.expand(&[label.as_bytes()], hkdf::HKDF_SHA256)
         .and_then(|okm| okm.fill(&mut key))
-        .map_err(|_| Error::broken("derive a key"))?;
+        .map_err(|_| Error::invariant("derive a key"))?;
     Ok(key)
 }
 

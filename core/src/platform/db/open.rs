@@ -7,6 +7,7 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 
 use super::availability::ask;
 use super::pool::Pool;
+use super::pool_kind::PoolKind;
 use super::session::Session;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::Secret;
@@ -48,15 +49,18 @@ pub async fn open(settings: &settings::Database, clock: &Clock) -> Result<Pool, 
         Some(url) => Link::look(("database.worker_url", Some(url)), settings, clock).await?,
         None => requests.clone(),
     };
-    Ok(Pool::new(settings, clock, |lane| {
-        let link = if lane.sees_all_tenants() { &workers } else { &requests };
-        let session = Session {
-            keeps_settings: link.keeps_settings,
-            keeps_statements: link.keeps_statements,
-            statement_timeout: lane.statement_timeout(settings),
-        };
-        (session.connect_options(&link.options), session)
-    }))
+    let mut replicas = Vec::with_capacity(settings.replica_urls.len());
+    for url in &settings.replica_urls {
+        let options = connect_options("database.replica_urls", Some(url))?;
+        // One that is away now is used once it is there, with what any server keeps.
+        let link = Link { options, keeps_settings: false, keeps_statements: false };
+        replicas.push(link.session(PoolKind::Operators, settings));
+    }
+    let connect = |kind: PoolKind| {
+        let link = if kind.sees_all_tenants() { &workers } else { &requests };
+        link.session(kind, settings)
+    };
+    Ok(Pool::new(settings, clock, connect, replicas))
 }
 
 /// A way to Postgres, and what it keeps of a connection.
@@ -68,6 +72,20 @@ struct Link {
 }
 
 impl Link {
+    /// The options of connections of a kind.
+    fn session(
+        &self,
+        kind: PoolKind,
+        settings: &settings::Database,
+    ) -> (PgConnectOptions, Session) {
+        let session = Session {
+            keeps_settings: self.keeps_settings,
+            keeps_statements: self.keeps_statements,
+            statement_timeout: kind.statement_timeout(settings),
+        };
+        (session.connect_options(&self.options), session)
+    }
+
     /// Checks the server behind a URL, and what is between us and it.
     async fn look(
         (key, url): (&str, Option<&Secret>),

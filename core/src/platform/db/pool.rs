@@ -1,8 +1,9 @@
-//! The pool: connections of every lane, and the watch over Postgres.
+//! The pool: connections of every kind, and the watch over Postgres.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use futures::TryStreamExt as _;
 use futures::future::{BoxFuture, join_all};
 use futures::stream::BoxStream;
@@ -15,8 +16,9 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::availability::{Availability, Probe};
 use super::connection::{Connection, PooledConnection, Transaction, rows};
-use super::lane::Lane;
 use super::partner_shares::{PartnerShares, Share};
+use super::pool_kind::PoolKind;
+use super::replicas::{MARK_AGE_MS, MARK_INTERVAL, Replicas, may_be_stale};
 use super::session::Session;
 use super::tenant;
 use crate::platform::clock::Clock;
@@ -24,7 +26,7 @@ use crate::platform::metrics::{Metrics, PoolMeters};
 use crate::platform::settings;
 
 /// Lifetime of a connection; bounds the time until a failover by address takes effect.
-const CONNECTION_LIFETIME: Duration = Duration::from_secs(30 * 60);
+pub(super) const CONNECTION_LIFETIME: Duration = Duration::from_secs(30 * 60);
 /// Idle time up to which a connection is used without a ping. The pool checks a connection when it
 /// is returned; another check costs a round trip before every statement.
 const PING_AFTER_IDLE: Duration = Duration::from_millis(100);
@@ -50,15 +52,16 @@ pub struct Pool(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    lanes: [LanePool; Lane::ALL.len()],
+    pools: [KindPool; PoolKind::ALL.len()],
     acquire_timeout: Duration,
     availability: Arc<Availability>,
     probe: tokio::sync::Mutex<Probe>,
-    meters: OnceLock<[PoolMeters; Lane::ALL.len()]>,
+    meters: OnceLock<[PoolMeters; PoolKind::ALL.len()]>,
+    replicas: Replicas,
 }
 
 #[derive(Debug)]
-struct LanePool {
+struct KindPool {
     pool: PgPool,
     session: Session,
     /// Time after which a statement's connection is closed.
@@ -68,44 +71,47 @@ struct LanePool {
 }
 
 impl Pool {
-    /// Connects as needed. `connect` names the options of a lane's connections, and what the server
-    /// keeps of them.
+    /// Connects as needed. `connect` names the options of each kind of connections, and what the server
+    /// keeps of them; `replicas` the same for servers that only read.
     pub(crate) fn new(
         settings: &settings::Database,
         clock: &Clock,
-        connect: impl Fn(Lane) -> (PgConnectOptions, Session),
+        connect: impl Fn(PoolKind) -> (PgConnectOptions, Session),
+        replicas: Vec<(PgConnectOptions, Session)>,
     ) -> Self {
-        let limit = Lane::Requests.statement_timeout(settings);
+        let limit = PoolKind::Requests.statement_timeout(settings);
         let patience = limit * PATIENCE_PART.0 / PATIENCE_PART.1;
         let availability = Arc::new(Availability::new(clock.clone(), patience));
         let acquire_timeout = Duration::from_millis(settings.acquire_timeout_ms);
-        let lanes = Lane::ALL.map(|lane| {
-            let limit = lane.statement_timeout(settings);
+        let pools = PoolKind::ALL.map(|kind| {
+            let limit = kind.statement_timeout(settings);
             let options = pool_options(&availability, acquire_timeout)
-                .max_connections(lane.connections_max(settings));
-            let (connect, session) = connect(lane);
+                .max_connections(kind.connections_max(settings));
+            let (connect, session) = connect(kind);
             let pool = options.connect_lazy_with(connect);
-            let shares = lane.partner_connections_max(settings);
+            let shares = kind.partner_connections_max(settings);
             let shares = shares.map(|most| Arc::new(PartnerShares::new(most)));
-            LanePool { pool, session, deadline: limit + SERVER_GRACE, shares }
+            KindPool { pool, session, deadline: limit + SERVER_GRACE, shares }
         });
         let probe = Probe::new(
-            connect(Lane::Requests).0,
+            connect(PoolKind::Requests).0,
             clock.clone(),
             limit * PROBE_PART.0 / PROBE_PART.1,
         );
         let probe = tokio::sync::Mutex::new(probe);
         let meters = OnceLock::new();
-        Self(Arc::new(Shared { lanes, acquire_timeout, availability, probe, meters }))
+        let deadline = PoolKind::Operators.statement_timeout(settings) + SERVER_GRACE;
+        let replicas = Replicas::new(settings, clock, replicas, deadline);
+        Self(Arc::new(Shared { pools, acquire_timeout, availability, probe, meters, replicas }))
     }
 
     /// Measures waits and statements from now on.
     pub(crate) fn measure(&self, metrics: &Metrics) {
         // A pool belongs to one edge, which has one set of metrics.
-        let _ = self.0.meters.set(Lane::ALL.map(|lane| metrics.pool(lane.as_str())));
+        let _ = self.0.meters.set(PoolKind::ALL.map(|kind| metrics.pool(kind.as_str())));
     }
 
-    /// A connection of this task's lane, and of its partner's share.
+    /// A connection of this task's kind, and of its partner's share.
     ///
     /// # Errors
     /// When none is free in time, or Postgres is away.
@@ -113,7 +119,7 @@ impl Pool {
         self.connection().await.map(PooledConnection)
     }
 
-    /// A connection of this task's lane, whatever its partner holds. Its statements give up when a
+    /// A connection of this task's kind, whatever its partner holds. Its statements give up when a
     /// lock is not free in time.
     ///
     /// # Errors
@@ -127,7 +133,7 @@ impl Pool {
         Ok(PooledConnection(connection))
     }
 
-    /// A transaction on a connection of this task's lane.
+    /// A transaction on a connection of this task's kind.
     ///
     /// # Errors
     /// As [`Pool::acquire`], and the database's.
@@ -147,10 +153,10 @@ impl Pool {
 
     /// A place in the share of this task's partner, if it has one.
     async fn share(&self) -> Result<Option<Share>, Error> {
-        let Shared { lanes, acquire_timeout, availability, meters, .. } = &*self.0;
-        let number = Lane::current().number();
+        let Shared { pools, acquire_timeout, availability, meters, .. } = &*self.0;
+        let number = PoolKind::current().number();
         let meters = meters.get().map(|meters| &meters[number]);
-        let Some((shares, partner)) = lanes[number].shares.as_ref().zip(tenant::current()) else {
+        let Some((shares, partner)) = pools[number].shares.as_ref().zip(tenant::current()) else {
             return Ok(None);
         };
         let began = availability.now_ns();
@@ -164,16 +170,23 @@ impl Pool {
         Ok(Some(share))
     }
 
-    /// A connection of this task's lane, when one is free within this time.
+    /// A connection of this task's kind, when one is free within this time.
     async fn free_connection(&self, patience: Duration) -> Result<Connection, Error> {
-        let Shared { lanes, availability, meters, .. } = &*self.0;
-        let number = Lane::current().number();
-        let (lane, meters) = (&lanes[number], meters.get().map(|meters| &meters[number]));
+        let Shared { pools, availability, meters, replicas, .. } = &*self.0;
+        let number = PoolKind::current().number();
+        let (kind, meters) = (&pools[number], meters.get().map(|meters| &meters[number]));
+        // The role of their URLs sees every tenant.
+        if may_be_stale()
+            && PoolKind::current().sees_all_tenants()
+            && let Some(connection) = replicas.connection(meters).await
+        {
+            return Ok(connection);
+        }
         let began = availability.now_ns();
         let acquired = timeout(patience, async {
             while availability.wait(patience).await {
                 // On the heap: its large state would be part of everything that begins with it.
-                let acquiring = Box::pin(lane.pool.acquire());
+                let acquiring = Box::pin(kind.pool.acquire());
                 let acquired = availability.limit(patience, acquiring).await;
                 // Otherwise Postgres went away meanwhile, and may soon be back.
                 if let Ok(acquired) = acquired {
@@ -187,8 +200,8 @@ impl Pool {
             meters.waited(availability.since(began));
         }
         let mut connection =
-            Connection::new(acquired?, lane.session, lane.deadline, availability, meters);
-        if Lane::Workers.number() == number {
+            Connection::new(acquired?, kind.session, kind.deadline, availability, meters);
+        if PoolKind::Workers.number() == number {
             connection.set_lock_wait_max(WORKER_LOCK_WAIT_MAX);
         }
         Ok(connection)
@@ -212,8 +225,37 @@ impl Pool {
         let stopped = async { _ = stop.wait_for(|stop| *stop).await };
         tokio::select! {
             () = watching => {}
+            () = self.watch_replicas() => {}
             () = stopped => {}
         }
+    }
+
+    /// Keeps the mark new by which replicas are judged, and reads theirs.
+    async fn watch_replicas(&self) {
+        let replicas = &self.0.replicas;
+        if replicas.is_empty() {
+            return std::future::pending().await;
+        }
+        let mut ticks = interval(MARK_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let marked = sqlx::query!(
+                "update replication_mark set marked_at = clock_timestamp() \
+                 where marked_at < clock_timestamp() - make_interval(secs => $1::int / 1000.0)",
+                MARK_AGE_MS,
+            );
+            let (marked, ()) = tokio::join!(marked.execute(self), replicas.look());
+            if let Err(error) = marked {
+                tracing::debug!(%error, "the replicas' mark was not written");
+            }
+        }
+    }
+
+    /// Host and port of each replica with the time by which it is behind the primary, if that is
+    /// known.
+    pub fn replica_lags(&self) -> impl Iterator<Item = (&str, Option<TimeDelta>)> {
+        self.0.replicas.lags()
     }
 
     async fn probe(&self) {
@@ -226,18 +268,19 @@ impl Pool {
         self.0.availability.is_away()
     }
 
-    /// Connections of every lane: idle and busy ones.
-    pub fn connections(&self) -> impl Iterator<Item = (Lane, u32, u32)> + '_ {
-        Lane::ALL.into_iter().zip(&self.0.lanes).map(|(lane, LanePool { pool, .. })| {
+    /// Connections of every kind: idle and busy ones.
+    pub fn connections(&self) -> impl Iterator<Item = (PoolKind, u32, u32)> + '_ {
+        PoolKind::ALL.into_iter().zip(&self.0.pools).map(|(kind, KindPool { pool, .. })| {
             let idle = u32::try_from(pool.num_idle()).unwrap_or(u32::MAX);
             // The two are not read atomically.
-            (lane, idle, pool.size().saturating_sub(idle))
+            (kind, idle, pool.size().saturating_sub(idle))
         })
     }
 
     /// Closes every connection; further ones are refused.
     pub async fn close(&self) {
-        join_all(self.0.lanes.iter().map(|lane| lane.pool.close())).await;
+        self.0.replicas.close().await;
+        join_all(self.0.pools.iter().map(|pool| pool.pool.close())).await;
     }
 }
 

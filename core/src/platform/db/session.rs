@@ -16,7 +16,7 @@ use crate::platform::telemetry::Spans;
 /// Time after which the server ends a session that waits within a transaction, in milliseconds.
 const IDLE_IN_TRANSACTION_MS: u128 = 10_000;
 
-/// The settings of a lane's connections, and where they are kept.
+/// The settings of a pool's connections, and where they are kept.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Session {
     /// The server keeps a connection's settings.
@@ -124,7 +124,7 @@ mod tests {
     use rampart_types::ClientId;
     use uuid::Uuid;
 
-    use super::super::lane::Lane;
+    use super::super::pool_kind::PoolKind;
     use super::*;
 
     fn session(keeps: bool) -> Session {
@@ -150,7 +150,7 @@ mod tests {
         .await;
         let all = "begin; set local rampart.all_tenants = 'on'";
         assert_eq!(session(true).begin(), all, "what is no request is the edge's own work");
-        Lane::Workers.run(async { assert_eq!(session(true).begin(), all) }).await;
+        PoolKind::Workers.run(async { assert_eq!(session(true).begin(), all) }).await;
     }
 
     #[test]

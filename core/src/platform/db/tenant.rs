@@ -1,14 +1,14 @@
 //! The tenant whose rows the statements of a task may see.
 //!
 //! Row-level security shows a transaction the rows of `rampart.client_id`, and none without it. A
-//! request sees its tenant's from the moment that it names it; the lanes of workers and operators
+//! request sees its tenant's from the moment that it names it; the pools of workers and operators
 //! see every tenant's.
 
 use std::cell::Cell;
 
 use rampart_types::ClientId;
 
-use super::lane::Lane;
+use super::pool_kind::PoolKind;
 
 tokio::task_local! {
     static CURRENT: Cell<Option<ClientId>>;
@@ -43,7 +43,7 @@ pub(super) fn current() -> Option<ClientId> {
 /// The statements that let a transaction of this task see what it may; empty where it may see no
 /// tenant's rows.
 pub(super) fn settings() -> String {
-    if Lane::current().sees_all_tenants() {
+    if PoolKind::current().sees_all_tenants() {
         return "; set local rampart.all_tenants = 'on'".to_owned();
     }
     match current() {

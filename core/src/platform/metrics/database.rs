@@ -5,6 +5,7 @@ use std::time::Duration;
 use prometheus::{Histogram, IntCounter};
 
 use super::Metrics;
+use crate::Core;
 
 /// The meters of one pool of connections.
 #[derive(Clone, Debug)]
@@ -43,6 +44,27 @@ impl Metrics {
             statements: self.db_statement_duration.with_label_values(&[name]),
             partner_wait: self.db_partner_wait.with_label_values(&[name]),
             partner_refused: self.db_partner_refused.with_label_values(&[name]),
+        }
+    }
+}
+
+impl Core {
+    /// Sets the gauges of connections and replicas to what is there now.
+    pub(super) fn update_database_gauges(&self) {
+        let (mut idle, mut busy) = (0, 0);
+        for (kind, kind_idle, kind_busy) in self.db.connections() {
+            let connections = &self.metrics.db_connections;
+            connections.with_label_values(&[kind.as_str(), "idle"]).set(kind_idle.into());
+            connections.with_label_values(&[kind.as_str(), "busy"]).set(kind_busy.into());
+            (idle, busy) = (idle + kind_idle, busy + kind_busy);
+        }
+        for (state, connections) in [("idle", idle), ("busy", busy)] {
+            self.metrics.db_pool.with_label_values(&[state]).set(connections.into());
+        }
+        self.metrics.replica_lag.reset();
+        for (replica, lag) in self.db.replica_lags() {
+            let Some(lag) = lag else { continue };
+            self.metrics.replica_lag.with_label_values(&[replica]).set(lag.as_seconds_f64());
         }
     }
 }

@@ -147,7 +147,7 @@ impl Bucket {
     pub(super) async fn get(&self, id: Uuid) -> Result<SealedObject> {
         let _permit = self.admit(&self.gets, 1).await?;
         let object = self.read(id, SEALED_BYTES_MAX, None).await?;
-        let object = object.ok_or_else(|| Error::broken("read a document: it is lost"))?;
+        let object = object.ok_or_else(|| Error::invariant("read a document: it is lost"))?;
         SealedObject::new(id, object.len(), Cursor::new(object))
     }
 

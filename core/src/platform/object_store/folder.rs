@@ -54,7 +54,7 @@ impl Folder {
     pub(super) fn get(&self, id: Uuid) -> Result<SealedObject> {
         let file = File::open(self.file(id)).map_err(failed)?;
         let length = usize::try_from(file.metadata().map_err(failed)?.len());
-        let length = length.map_err(|_| Error::broken("read a document: it is too long"))?;
+        let length = length.map_err(|_| Error::invariant("read a document: it is too long"))?;
         SealedObject::new(id, length, file)
     }
 

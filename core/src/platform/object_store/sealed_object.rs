@@ -67,5 +67,5 @@ impl SealedObject {
 }
 
 fn broken() -> Error {
-    Error::broken("read a document: it is truncated or too long")
+    Error::invariant("read a document: it is truncated or too long")
 }

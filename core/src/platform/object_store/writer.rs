@@ -90,7 +90,7 @@ impl ObjectWriter {
     pub(super) fn length(&self) -> Result<usize> {
         let length = usize::try_from(self.file.metadata().map_err(failed)?.len());
         let length = length.ok().filter(|length| *length <= SEALED_BYTES_MAX);
-        length.ok_or_else(|| Error::broken("store a document: it is too long"))
+        length.ok_or_else(|| Error::invariant("store a document: it is too long"))
     }
 
     /// Reads the finished object with this header. Blocks.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{LoadedVersion, recorded};
 use crate::Core;
-use crate::platform::db::Lane;
+use crate::platform::db::PoolKind;
 use crate::platform::error::Error;
 use crate::policies::evaluate::context::context_at;
 use crate::policies::evaluate::redaction::redacted;
@@ -60,8 +60,8 @@ pub(crate) async fn compare(
     let _turn = core.policies.partner_turns.take(target.client).ok_or(LifecycleError::Conflict(
         "another dry run of yours is under way: wait for its end",
     ))?;
-    // The lane of a partner's request sees the rows of that partner alone.
-    Lane::Workers.run(Box::pin(core.refresh())).await?;
+    // The connections of a partner's request see the rows of that partner alone.
+    PoolKind::Workers.run(Box::pin(core.refresh())).await?;
     let candidate = LoadedVersion::find(core, target, Some(version)).await?;
     let active = match LoadedVersion::find(core, target, None).await {
         Ok(active) => Some(active),

@@ -25,7 +25,7 @@ pub(super) async fn requests(
             let inputs = samples(core, target).await?.into_iter();
             let read = |input| {
                 kinds::read(kind, input, catalogue)
-                    .map_err(|_| Error::broken("read a stored sample"))
+                    .map_err(|_| Error::invariant("read a stored sample"))
             };
             inputs.map(read).collect::<Result<_>>()?
         }

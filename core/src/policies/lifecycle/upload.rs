@@ -12,7 +12,7 @@ use super::error::LifecycleError;
 use super::store::{NewVersion, VersionSummary, make_active};
 use super::target::Target;
 use crate::Core;
-use crate::platform::db::Lane;
+use crate::platform::db::PoolKind;
 use crate::platform::error::{Error, Result};
 use crate::platform::revision;
 use crate::policies::evaluate::context::context_at;
@@ -218,8 +218,8 @@ impl Upload {
         tx.commit().await?;
         // Held until the reload has found it, so that it is not compiled again.
         let slot = core.policies.admitted(admitted.policy);
-        // The lane of a partner's request sees the rows of that partner alone.
-        Lane::Workers.run(Box::pin(core.refresh())).await?;
+        // The connections of a partner's request see the rows of that partner alone.
+        PoolKind::Workers.run(Box::pin(core.refresh())).await?;
         drop(slot);
         Ok(stored)
     }

@@ -96,6 +96,6 @@ fn open(
     let plain = core.keys.open(&seal_context(client, name), sealed)?;
     let text = String::from_utf8(plain).map_err(|e| Error::internal("read a key", e))?;
     let algorithm =
-        algorithm(algorithm_name).ok_or_else(|| Error::broken("know a key's algorithm"))?;
+        algorithm(algorithm_name).ok_or_else(|| Error::invariant("know a key's algorithm"))?;
     VerificationKey::parse(algorithm, &text).map_err(|e| Error::internal("read a key", e))
 }

@@ -22,6 +22,7 @@ use crate::platform::rate_limit::Quota;
 use crate::platform::settings::Gate;
 use crate::policies::runtime::TenantPolicies;
 use crate::tenancy::snapshot::Snapshot;
+use crate::trading::catalogue::PaymentMethodKind;
 use rampart_types::{ApiKeyId, ClientId, LoopbackHttp};
 
 /// Tenants that changed, with their secrets, keys and policies.
@@ -51,6 +52,7 @@ struct Row {
     tokens_valid_from: DateTime<Utc>,
     certificate_subject: Option<String>,
     compliance_gate: Option<String>,
+    compliance_gates: Json<BTreeMap<String, String>>,
     guest_orders_allowed: Option<bool>,
     guest_orders_max: Option<Decimal>,
     accent_color: Option<String>,
@@ -138,6 +140,7 @@ fn tenant(core: &Core, row: Row, held: Held) -> Result<Tenant> {
         id: row.client_id.into(),
         brand: brand.brand(&row.slug),
         compliance_gate: row.compliance_gate.as_deref().and_then(Gate::from_name),
+        compliance_gates: gates(&row.compliance_gates.0),
         guest_orders,
         loopback_http,
         slug: row.slug.into(),
@@ -170,8 +173,9 @@ async fn rows(core: &Core, revision: i64, broken: &mut Vec<BrokenRow>) -> Result
             select client_id, slug, username, name, mode, status, default_fee_percentage,
                 fee_cap_percentage, wallet_address_required, allowed_countries, allowed_addresses,
                 rate_limits as "rate_limits: Json<BTreeMap<String, String>>",
-                tokens_valid_from, certificate_subject, compliance_gate, guest_orders_allowed,
-                guest_orders_max, accent_color, support_url, privacy_url, terms_url,
+                tokens_valid_from, certificate_subject, compliance_gate,
+                compliance_gates as "compliance_gates: Json<BTreeMap<String, String>>",
+                guest_orders_allowed, guest_orders_max, accent_color, support_url, privacy_url, terms_url,
                 logo_digest, logo_is_svg
             from client
             where revision > $1 and ($2::uuid[] is null or client_id = any($2))
@@ -194,6 +198,13 @@ pub(crate) fn of_tenants<R>(
     let noted = read.broken.iter();
     broken.extend(noted.map(|(id, reason)| BrokenRow::of_tenant(table, *id, (id, reason))));
     read.rows
+}
+
+fn gates(names: &BTreeMap<String, String>) -> BTreeMap<PaymentMethodKind, Gate> {
+    let gate = |(method, gate): (&String, &String)| {
+        Some((PaymentMethodKind::from_name(method)?, Gate::from_name(gate)?))
+    };
+    names.iter().filter_map(gate).collect()
 }
 
 fn quotas(texts: &BTreeMap<String, String>) -> Result<BTreeMap<String, Quota>> {
@@ -258,7 +269,7 @@ async fn secrets(
 
 fn open(core: &Core, client: Uuid, secret: Uuid, sealed: &[u8]) -> Result<String> {
     let plain = core.keys.open(&secret_context(client, secret), sealed)?;
-    String::from_utf8(plain).map_err(|_| Error::broken("read a secret: it is not text"))
+    String::from_utf8(plain).map_err(|_| Error::invariant("read a secret: it is not text"))
 }
 
 /// A row of `api_key`, as stored.
@@ -302,7 +313,7 @@ async fn api_keys(
 }
 
 fn api_key(row: KeyRow) -> Result<ApiKey> {
-    let not_sha_256 = |_| Error::broken("read an API key: its digest is not SHA-256");
+    let not_sha_256 = |_| Error::invariant("read an API key: its digest is not SHA-256");
     Ok(ApiKey {
         id: ApiKeyId::from(row.api_key_id),
         client: ClientId::from(row.client_id),

@@ -269,7 +269,7 @@ async fn routes(db: &Pool) -> Result<Routes> {
     .await?;
     let routes = rows.into_iter().map(|row| {
         let direction = Direction::from_name(&row.direction)
-            .ok_or_else(|| Error::broken("read the direction of a route"))?;
+            .ok_or_else(|| Error::invariant("read the direction of a route"))?;
         let (partner, method) = (row.partner, row.payment_method);
         Ok(Route { partner, method, asset: row.asset, direction, connector: row.connector })
     });

@@ -1,6 +1,8 @@
 //! A payment method, and the kinds of them.
 
 use rust_decimal::Decimal;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 /// A payment method.
 #[derive(Debug)]
@@ -40,7 +42,8 @@ impl PaymentMethod {
 }
 
 /// The kind of a payment method, as method-order policies know it (`wit/method-order.wit`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum PaymentMethodKind {
     /// A card.
     Card,

@@ -16,7 +16,7 @@ use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::fields::{Fields, flag};
 use crate::http::request::Input;
 use crate::platform::crypto::Secret;
-use crate::platform::error::{Code, Result, joined};
+use crate::platform::error::{Code, Result, concat_codes};
 use crate::tenancy::tenants::Scope;
 use crate::trading::offers::errors::ERRORS;
 use crate::trading::offers::login::{self, Login};
@@ -52,7 +52,7 @@ impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/buy/checkout";
     const SCOPE: Option<Scope> = Some(Scope::OrdersWrite);
-    const ERRORS: &'static [Code] = &joined::<{ ERRORS.len() + 4 }>(&[
+    const ERRORS: &'static [Code] = &concat_codes::<{ ERRORS.len() + 4 }>(&[
         &ERRORS,
         &[
             Code::UserIdentifierLengthInvalid,

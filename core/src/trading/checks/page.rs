@@ -26,9 +26,10 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
+use crate::trading::orders::payment_link::payment_url;
 use crate::trading::orders::state::OrderStatus;
 use crate::users::account_pages::sign_in::refusal_note;
-use rampart_types::{OrderId, ReturnUrl, UserId};
+use rampart_types::{ClientId, OrderId, ReturnUrl, UserId};
 
 const PATH: &str = "/checks/{token}/{check}";
 /// Time after which a page that waits for a provider is loaded again, in seconds.
@@ -275,21 +276,48 @@ impl Visit {
         Ok(note)
     }
 
-    /// Links to the checks that are left.
     fn passed(&self, core: &Core, open: &[Hold]) -> Result<Markup> {
-        let mut links = Vec::new();
-        for hold in open {
-            if let Some(url) = link::url(core, (self.client.id(), self.order), *hold)? {
-                links.push((url, self.texts.get(message(*hold))));
-            }
-        }
+        let links = CheckLink::all(core, (self.client.id(), self.order), open)?;
+        let order = payment_url(core, self.client.id(), self.order)?;
         Ok(html! {
             p { (self.texts.get("check-passed")) }
-            @if !links.is_empty() {
-                h2 { (self.texts.get("check-left")) }
-                ul { @for (url, label) in links { li { a href=(url) { (label) } } } }
-            }
+            (still_to_do(self.texts, &links))
+            p { a href=(order) { (self.texts.get("check-order")) } }
         })
+    }
+}
+
+/// The link to the page of an open check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CheckLink {
+    url: String,
+    /// The message with what passes the check.
+    message: &'static str,
+}
+
+impl CheckLink {
+    /// Links to those of an order's open checks that its user passes.
+    ///
+    /// # Errors
+    /// Those of the master key.
+    pub(crate) fn all(core: &Core, order: (ClientId, OrderId), open: &[Hold]) -> Result<Vec<Self>> {
+        let mut links = Vec::new();
+        for hold in open {
+            if let Some(url) = link::url(core, order, *hold)? {
+                links.push(Self { url, message: message(*hold) });
+            }
+        }
+        Ok(links)
+    }
+}
+
+/// The list of links to open checks; nothing where there is none.
+pub(crate) fn still_to_do(texts: Texts, links: &[CheckLink]) -> Markup {
+    html! {
+        @if !links.is_empty() {
+            h2 { (texts.get("check-left")) }
+            ul { @for link in links { li { a href=(link.url) { (texts.get(link.message)) } } } }
+        }
     }
 }
 

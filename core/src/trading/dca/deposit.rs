@@ -51,7 +51,7 @@ pub(crate) async fn quote(
     let snapshot = core.snapshots.current();
     let tenant = snapshot.tenants.get(&plan.client).cloned();
     let client = Client {
-        tenant: tenant.ok_or_else(|| Error::broken("find the client of a savings plan"))?,
+        tenant: tenant.ok_or_else(|| Error::invariant("find the client of a savings plan"))?,
         catalogue: snapshot.catalogue.clone(),
         credential: Credential::Token,
         request_id: request_id.into(),
@@ -87,7 +87,7 @@ pub(crate) async fn make_order(
     let order = OrderId::from_entropy(core.clock.random_u64()?);
     match insert_one(conn, &row(core, plan, quote, order)?).await? {
         InsertOutcome::Placed => {}
-        _ => return Err(Error::broken("place the order of a deposit")),
+        _ => return Err(Error::invariant("place the order of a deposit")),
     }
     let noted = sqlx::query_scalar!(
         r#"
@@ -113,7 +113,7 @@ pub(crate) async fn make_order(
     match apply_in(conn, core, plan.client, order, &paid, "edge").await {
         Ok(_) => Ok(Some(order)),
         Err(NotApplied::Failed(error)) => Err(error),
-        Err(_) => Err(Error::broken("let a deposit pay its own order")),
+        Err(_) => Err(Error::invariant("let a deposit pay its own order")),
     }
 }
 

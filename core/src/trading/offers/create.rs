@@ -16,7 +16,7 @@ use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional};
 use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
-use crate::platform::error::{Code, Result, joined};
+use crate::platform::error::{Code, Result, concat_codes};
 use crate::tenancy::tenants::Scope;
 use rampart_types::OfferId;
 
@@ -28,7 +28,7 @@ impl Endpoint for V2 {
     const PATH: &'static str = "/api/v2/buy/offer";
     const SCOPE: Option<Scope> = Some(Scope::OrdersWrite);
     const ERRORS: &'static [Code] =
-        &joined::<{ ERRORS.len() + 1 }>(&[&ERRORS, &[Code::QuoteCurrencyBlank]]);
+        &concat_codes::<{ ERRORS.len() + 1 }>(&[&ERRORS, &[Code::QuoteCurrencyBlank]]);
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {

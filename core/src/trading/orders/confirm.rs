@@ -32,7 +32,7 @@ use crate::auth::caller::Reader;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, ClaimedKey, Deprecation, Endpoint, Json, Respond};
 use crate::http::request::Input;
-use crate::platform::error::{Code, Result, joined};
+use crate::platform::error::{Code, Result, concat_codes};
 use crate::tenancy::tenants::Scope;
 use crate::trading::quotes::{Side, token};
 use rampart_types::{ClientId, OrderId};
@@ -133,7 +133,7 @@ impl Endpoint for V2 {
     const PATH: &'static str = "/api/v2/buy/confirm";
     const SCOPE: Option<Scope> = Some(Scope::OrdersWrite);
     const ERRORS: &'static [Code] =
-        &joined::<{ ERRORS.len() + OFFER_ERRORS.len() }>(&[&ERRORS, &OFFER_ERRORS]);
+        &concat_codes::<{ ERRORS.len() + OFFER_ERRORS.len() }>(&[&ERRORS, &OFFER_ERRORS]);
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {

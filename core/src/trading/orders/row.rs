@@ -200,5 +200,5 @@ pub(crate) fn currency(catalogue: &Catalogue, code: CurrencyCode) -> Result<Arc<
 
 /// A value that a row must have.
 pub(crate) fn known<T>(value: Option<T>) -> Result<T> {
-    value.ok_or_else(|| Error::broken("read an order: a value nobody knows"))
+    value.ok_or_else(|| Error::invariant("read an order: a value nobody knows"))
 }

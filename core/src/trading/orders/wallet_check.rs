@@ -102,7 +102,8 @@ impl Endpoint for V2 {
     async fn call(_: &Core, _: Client, request: Request) -> Result<Json<CheckedWallet>> {
         let Request { pair, address, tag, wallet_type, fiat } = request;
         let crypto = pair.base.crypto.as_ref();
-        let crypto = crypto.ok_or_else(|| Error::broken("read the crypto currency of a pair"))?;
+        let crypto =
+            crypto.ok_or_else(|| Error::invariant("read the crypto currency of a pair"))?;
         let valid = Destination::parse(crypto, &address, &tag).is_ok();
         let is_large = fiat.is_none_or(|fiat| fiat > UNPROVEN_FIAT_MAX);
         Ok(Json(CheckedWallet {

@@ -12,6 +12,7 @@ use crate::http::html::{PAGE_SCRIPT, Page, PageScripts, back_link};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::platform::settings::Pages;
+use crate::trading::checks::page::still_to_do;
 use crate::trading::orders::status::{Cause, OrderStatus};
 use rampart_types::ReturnUrl;
 
@@ -36,6 +37,7 @@ pub(super) fn show(
     let body = html! {
         p data-state=[followed.then_some(&payment.shown_state)] { (texts.get(text)) }
         (progress(texts, &payment.state))
+        @if let PaymentState::Held(links) = &payment.state { (still_to_do(texts, links)) }
         (terms(texts, payment))
         @match (&payment.state, &payment.return_url) {
             (PaymentState::Payable, _) => (buttons(texts)),
@@ -86,7 +88,9 @@ impl Payment {
     fn refresh_seconds(&self) -> Option<u32> {
         match &self.state {
             PaymentState::Preparing | PaymentState::Confirming => Some(REFRESH_SECONDS),
-            PaymentState::Moved(OrderStatus::InProgress, _) => Some(REFRESH_PAID_SECONDS),
+            PaymentState::Held(_) | PaymentState::Moved(OrderStatus::InProgress, _) => {
+                Some(REFRESH_PAID_SECONDS)
+            }
             _ => None,
         }
     }
@@ -97,6 +101,7 @@ fn progress(texts: Texts, state: &PaymentState) -> Markup {
     use Step::{Ahead, Current, Done, Failed};
     let steps = match state {
         PaymentState::Closed => [Failed, Ahead, Ahead, Ahead],
+        PaymentState::Held(_) => [Done, Current, Ahead, Ahead],
         PaymentState::Moved(status, _) => match status {
             OrderStatus::Pending => [Current, Ahead, Ahead, Ahead],
             OrderStatus::Blocked => [Done, Current, Ahead, Ahead],
@@ -161,6 +166,8 @@ fn heading_and_text(payment: &Payment) -> (&'static str, &'static str) {
         PaymentState::Confirming => ("pay-confirming-title", "pay-goes-on"),
         PaymentState::NoProvider => ("pay-no-provider-title", "pay-no-provider"),
         PaymentState::Closed => ("pay-closed-title", "pay-closed"),
+        PaymentState::Held(links) if links.is_empty() => ("check-waiting", "pay-held"),
+        PaymentState::Held(_) => ("check-title", "pay-checks"),
         PaymentState::Moved(status, cause) => moved(*status, *cause),
     }
 }
@@ -180,7 +187,10 @@ const fn moved(status: OrderStatus, cause: Cause) -> (&'static str, &'static str
 }
 
 fn terms(texts: Texts, payment: &Payment) -> Markup {
-    let waits = !matches!(payment.state, PaymentState::Closed | PaymentState::Moved(..));
+    let waits = !matches!(
+        payment.state,
+        PaymentState::Closed | PaymentState::Held(_) | PaymentState::Moved(..)
+    );
     html! {
         dl {
             dt { (texts.get("term-shop")) } dd { (payment.partner) }
@@ -292,6 +302,7 @@ mod tests {
             (at_page(), true),
             (at_card(), false),
             (PaymentState::Closed, true),
+            (PaymentState::Held(Vec::new()), true),
             (moved(OrderStatus::InProgress), true),
             (moved(OrderStatus::Blocked), true),
             (moved(OrderStatus::Completed), false),

@@ -179,30 +179,37 @@ async fn read_states(core: &Core, keys: &[Key]) -> Result<Vec<(Key, String)>> {
             coalesce(o.expires_at < rampart_now(), false) as "late!",
             (select c.state = 'done' from command c
                 where c.client_id = o.client_id and c.order_id = o.order_id
-                    and c.kind = 'payment.create') as made
+                    and c.kind = 'payment.create') as made,
+            open_payout_holds(o.client_id, o.order_id, $3) as holds
         from unnest($1::uuid[], $2::bigint[]) as w (client_id, order_id)
         join buy_order o using (client_id, order_id)
         "#,
         &clients,
         &orders,
+        core.settings.compliance.gate.as_str(),
     )
     .fetch_all(&core.db)
     .await?;
     let states = rows.into_iter().map(|row| {
-        let state = shown_state(row.status, row.status_cause, row.late, row.made);
+        let holds = row.holds.unwrap_or_default();
+        let state = shown_state(row.status, row.status_cause, (row.late, row.made), &holds);
         ((row.client_id, row.order_id), state)
     });
     Ok(states.collect())
 }
 
 /// The state of an order as far as its page shows it, in a line: as long as it is the same, the page
-/// is. `made` is true once the payment provider has answered, and `None` if none was asked.
+/// is. `made` is true once the payment provider has answered, and `None` if none was asked; `holds`
+/// are the checks that its coins wait for.
 pub(super) fn shown_state(
     status: OrderStatus,
     cause: Cause,
-    late: bool,
-    made: Option<bool>,
+    (late, made): (bool, Option<bool>),
+    holds: &[String],
 ) -> String {
+    if !holds.is_empty() {
+        return format!("{}: {}", status.as_str(), holds.join(" "));
+    }
     let detail = match (status, late, made) {
         (OrderStatus::Pending, true, _) => "late",
         (OrderStatus::Pending, false, Some(true)) => "at provider",
@@ -279,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_state_says_what_the_page_shows_of_it() {
-        let state = |status, cause, late, made| shown_state(status, cause, late, made);
+        let state = |status, cause, late, made| shown_state(status, cause, (late, made), &[]);
         let (pending, moved) = (OrderStatus::Pending, OrderStatus::InProgress);
         let first = state(pending, Cause::Confirmed, false, None);
         assert_eq!(first, "pending");
@@ -290,5 +297,8 @@ mod tests {
         assert_eq!(state(moved, Cause::PaymentReceived, true, Some(true)), "in progress");
         let denied = state(OrderStatus::Cancelled, Cause::PaymentDenied, false, None);
         assert_eq!(denied, "cancelled: payment-denied");
+        let holds = ["identity", "tax"].map(str::to_owned);
+        let held = shown_state(moved, Cause::PaymentReceived, (false, None), &holds);
+        assert_eq!(held, "in progress: identity tax");
     }
 }

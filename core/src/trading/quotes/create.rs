@@ -342,7 +342,7 @@ impl View {
     fn new(request: &Request, quote: Quote, sealed: Token, reasons: Vec<Reason>) -> Result<Self> {
         let pair = &request.pair;
         let single = single_coin((quote.fiat, quote.crypto), pair.quote.scale())
-            .ok_or_else(|| Error::broken("compute the price of one coin"))?;
+            .ok_or_else(|| Error::invariant("compute the price of one coin"))?;
         let (source, target) = match quote.side {
             Side::Buy => (&pair.quote, &pair.base),
             Side::Sell => (&pair.base, &pair.quote),

@@ -40,17 +40,17 @@ impl ReceiptKey {
     /// When it was sealed by another master key, or is another one.
     pub(super) fn open(core: &Core, id: &str, sealed: &[u8]) -> Result<Self> {
         let seed = core.keys.open(&seal_context(id), sealed)?;
-        let seed = seed.try_into().map_err(|_| Error::broken("open a key of another length"))?;
+        let seed = seed.try_into().map_err(|_| Error::invariant("open a key of another length"))?;
         let key = Self::new(seed)?;
         if key.id != id {
-            return Err(Error::broken("open a key for receipts: it has another id"));
+            return Err(Error::invariant("open a key for receipts: it has another id"));
         }
         Ok(key)
     }
 
     fn new(seed: [u8; SEED_BYTES]) -> Result<Self> {
         let pair = Ed25519KeyPair::from_seed_unchecked(&seed)
-            .map_err(|_| Error::broken("read a key for receipts"))?;
+            .map_err(|_| Error::invariant("read a key for receipts"))?;
         let public = pair.public_key().as_ref().to_vec();
         Ok(Self { id: thumbprint(&public), seed, public })
     }
@@ -88,7 +88,7 @@ impl ReceiptKey {
             jws::serialize_compact(payload, &header, &EdDSA.signer_from_jwk(&key)?)
         };
         // What the library says of a private key stays here.
-        sign().map_err(|_| Error::broken("sign a receipt"))
+        sign().map_err(|_| Error::invariant("sign a receipt"))
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn derive(
 ) -> Result<(WalletAddress, Option<DestinationTag>)> {
     let mac = |name: String| core.keys.mac(Purpose::SandboxDeposits, name.as_bytes());
     let of_sale = mac(format!("{client}/{order}"))?;
-    let broken = || Error::broken("make a deposit address");
+    let broken = || Error::invariant("make a deposit address");
     let (address, tag) = match chain.tag_kind() {
         TagKind::None => (text(chain, &of_sale), None),
         TagKind::Number => (text(chain, &mac(client.to_string())?), Some(number(&of_sale))),

@@ -271,7 +271,7 @@ impl ConfirmContext {
                 }
             }
         }
-        Err(Error::broken("find a free order number"))
+        Err(Error::invariant("find a free order number"))
     }
 
     /// All that is written of the sale under this number.

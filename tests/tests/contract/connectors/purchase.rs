@@ -194,6 +194,18 @@ async fn a_paid_order_waits_for_its_users_checks() {
     let bob = acme.user("bob").await;
     users_order(&bob, 100).await.assert_codes(&["ER011"]);
     users_order(&ada, 100).await.assert_status(200);
+    let by_method = async |gates: Value| {
+        let body = json!({"complianceGates": gates});
+        context.admin(Method::PATCH, "/admin/v1/partners/acme", body).await
+    };
+    let set = by_method(json!({"card": "before-payout"})).await.assert_status(200).json();
+    assert_eq!(set["complianceGates"], json!({"card": "before-payout"}));
+    users_order(&bob, 100).await.assert_status(200);
+    by_method(json!({"card": "none"})).await.assert_status(409);
+    by_method(json!({"cards": "before-payout"})).await.assert_status(422);
+    let set = by_method(json!({"card": null})).await.assert_status(200).json();
+    assert_eq!(set["complianceGates"], json!({}));
+    users_order(&bob, 100).await.assert_codes(&["ER011"]);
     let none = json!({"complianceGate": "none"});
     context.admin(Method::PATCH, "/admin/v1/partners/acme", none).await.assert_status(409);
 }

@@ -102,6 +102,14 @@ impl Market {
         .await;
     }
 
+    /// The link of a checkout for so many EUR of ETH.
+    pub(super) async fn checkout(&self, fiat: u32) -> String {
+        let body = json!({"baseCurrency": "ETH", "quoteCurrency": "EUR",
+            "paymentMethod": "creditCard", "quoteCurrencyAmount": fiat});
+        let made = self.partner.post("/api/v2/buy/checkout", body).await.assert_status(200).json();
+        made["checkoutUrl"].as_str().unwrap().to_owned()
+    }
+
     /// Registers the user, whom the provider screens.
     pub(super) async fn register(&self) {
         self.partner.post("/api/v2/user", self.user.clone()).await.assert_status(200);

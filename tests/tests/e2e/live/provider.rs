@@ -5,7 +5,7 @@ use rampart_tests::browser::Browser;
 use rampart_tests::edge::Edge;
 use rampart_tests::receiver::Receiver;
 use rampart_tests::remote_connector::RemoteConnector;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The provider.
 pub(super) struct IdentityProvider {
@@ -28,19 +28,30 @@ impl IdentityProvider {
         self.connector.done(&check, json!({"decision": "clear", "reasons": []})).await;
     }
 
-    /// Takes the check that the page at hand begins, has the browser come over by the page's link, and
-    /// reports that the person is known.
-    pub(super) async fn verify(&self, browser: &Browser) {
+    /// Takes the check that the page at hand begins; the URL of the provider's page for it, and the
+    /// command.
+    pub(super) async fn begin(&self) -> (String, Value) {
         let start = self.connector.next("identity.start").await;
         let check = self.page.url("/check");
         self.connector.done(&start, json!({ "url": check })).await;
-        browser.shows("Verify your identity").await;
-        browser.click(&format!("a[href=\"{check}\"]")).await;
-        browser.reaches(&check).await;
+        (check, start)
+    }
+
+    /// Reports that the person of this command is known; the page that the person comes back to.
+    pub(super) async fn end(&self, start: &Value) -> String {
         let event = json!({"id": "identity-1", "kind": "identity.completed",
             "occurredAt": "2026-03-01T12:00:00Z", "commandId": start["id"],
             "outcome": "verified"});
         self.connector.call("events", event).await;
-        browser.open(start["body"]["returnUrl"].as_str().unwrap()).await;
+        start["body"]["returnUrl"].as_str().unwrap().to_owned()
+    }
+
+    /// The whole check, in a browser that is at the page which begins it.
+    pub(super) async fn verify(&self, browser: &Browser) {
+        let (check, start) = self.begin().await;
+        browser.shows("Verify your identity").await;
+        browser.click(&format!("a[href=\"{check}\"]")).await;
+        browser.reaches(&check).await;
+        browser.open(&self.end(&start).await).await;
     }
 }

@@ -2,6 +2,7 @@
 
 use http::Method;
 use rampart_tests::caller::Caller;
+use rampart_tests::edge::Edge;
 use rampart_tests::user::registration;
 use serde_json::{Value, json};
 
@@ -71,6 +72,54 @@ async fn account(visitor: &mut Visitor, partner: &Caller) {
     visitor.visit("onboarding", made["onboardingUrl"].as_str().unwrap()).await;
 }
 
+/// The pages on which a user passes what holds the coins of an order up, one of them after a mistake.
+async fn checks(visitor: &mut Visitor, edge: &Edge, partner: &Caller) {
+    let mut user = registration("bea");
+    for member in ["address", "addressNo", "postalCode", "city", "privacyAgreement"] {
+        user.as_object_mut().unwrap().remove(member);
+    }
+    partner.post("/api/v2/user", user.clone()).await.assert_status(200);
+    let login = json!({"emailAddress": user["email"], "password": user["password"]});
+    let login = partner.post("/api/v1/user/login", login).await.assert_status(200).json();
+    let path = format!("/admin/v1/users/{}", login["uuid"].as_str().unwrap());
+    let change = json!({"dac8Status": "missing", "limitOverrides":
+        {"user_day_limit": 10_000, "user_day_limit_fiat_to_coin": 10_000}});
+    edge.admin(Method::PATCH, &path, change).await.assert_status(200);
+    let identifier = user["identifier"].as_str().unwrap();
+    let send = async |method, path: &str, body: Value| {
+        let request = partner.request(method, path).header("user-identifier", identifier);
+        request.json(&body).send().await.assert_status(200).json()
+    };
+    let asked =
+        json!({"currencyPair": "ETH-EUR", "paymentMethod": "creditCard", "fiatAmount": 1500});
+    let quote = send(Method::POST, "/api/v1/buy/quote", asked).await;
+    let body = json!({"quote": quote["quote"], "walletType": "unhosted", "returnUrl": RETURN_URL,
+        "walletAddress": "0x52908400098527886E0F7030069857D2E4169EE7"});
+    let confirmed = send(Method::POST, "/api/v1/buy/confirm", body).await;
+    let order = &confirmed["orderId"];
+    let path = format!("/api/v1/user/buy/orders/{order}");
+    let read = send(Method::GET, &path, Value::Null).await;
+    let mut seen = Vec::new();
+    for reason in read["orderNotCompletedReasons"].as_array().unwrap() {
+        let url = reason["url"].as_str().unwrap();
+        let name = url.rsplit('/').next().unwrap();
+        visitor.visit(&format!("check-{name}"), url).await;
+        seen.push(name);
+        if name == "address" {
+            visitor.browser.run("document.querySelector('form').noValidate = true").await;
+            visitor.browser.click("button.main").await;
+            visitor.look("check-address-refused").await;
+        }
+    }
+    assert_eq!(seen, ["registration", "identity", "amld5", "tax", "address", "wallet"]);
+    visitor.visit("check-ended", &edge.url("/checks/nobody/identity")).await;
+    let gate = json!({"complianceGate": "before-payout"});
+    edge.admin(Method::PATCH, "/admin/v1/partners/browsed", gate).await.assert_status(200);
+    let paid = format!("/api/v2/sandbox/orders/{order}/payment-received");
+    partner.post(&paid, Value::Null).await.assert_status(200);
+    visitor.visit("pay-checks", confirmed["paymentUrl"].as_str().unwrap()).await;
+}
+
 #[tokio::test]
 async fn shoppers_pages_look_as_they_should() {
     let edge = edge().await;
@@ -82,5 +131,6 @@ async fn shoppers_pages_look_as_they_should() {
     pay(&mut visitor, &partner, &done, "pay-completed").await;
     pay(&mut visitor, &partner, &["cancel"], "pay-cancelled").await;
     account(&mut visitor, &partner).await;
+    checks(&mut visitor, &edge, &partner).await;
     visitor.end();
 }

@@ -88,7 +88,7 @@ impl Endpoint for ReportDeposit {
             // Another report of the same deposit was faster.
             tx.rollback().await?;
             let order = existing_order(core, &plan, &deposit).await?;
-            let order = order.ok_or_else(|| Error::broken("find the order of a deposit"))?;
+            let order = order.ok_or_else(|| Error::invariant("find the order of a deposit"))?;
             return Ok(Reported::Before(detail(core, plan.client, order).await?));
         };
         let entry = Entry {

@@ -27,6 +27,7 @@ impl Endpoint for ReadBalances {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/ledger/balances";
     const ROLES: &'static [Role] = &[Role::Viewer, Role::Treasury, Role::Compliance];
+    const MAY_BE_STALE: bool = true;
     const DOC: Doc = Doc {
         summary: "Read the balances of accounts",
         details: "A debit is positive. 422 when there are more than 10000 accounts: name a partner.",

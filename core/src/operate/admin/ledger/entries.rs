@@ -28,6 +28,7 @@ impl Endpoint for ListEntries {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/ledger/entries";
     const ROLES: &'static [Role] = &[Role::Viewer, Role::Treasury, Role::Compliance];
+    const MAY_BE_STALE: bool = true;
     const DOC: Doc = Doc {
         summary: "List entries of the books",
         details: "Entries that meet every criterion, oldest first, at most 500; `after` with the \

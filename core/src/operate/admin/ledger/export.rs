@@ -30,6 +30,7 @@ impl Endpoint for ExportLedger {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/ledger/export";
     const ROLES: &'static [Role] = &[Role::Treasury, Role::Compliance];
+    const MAY_BE_STALE: bool = true;
     const DOC: Doc = Doc {
         summary: "Export entries of the books",
         details: "As CSV, a line per posting, or in the format of beancount. 422 when there are \

@@ -34,6 +34,7 @@ impl Endpoint for SearchOrders {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/orders";
     const ROLES: &'static [Role] = Role::ALL;
+    const MAY_BE_STALE: bool = true;
     const DOC: Doc = Doc {
         summary: "Search orders",
         details: "Orders that meet every criterion, newest first, at most 200; `after` with the \

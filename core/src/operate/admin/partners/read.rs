@@ -32,7 +32,8 @@ pub(super) const EXAMPLE: &str = r##"{
     "feeCapPercentage": 3, "walletAddressRequired": false, "allowedCountries": ["NL", "DE"],
     "allowedAddresses": [], "certificateSubject": null,
     "rateLimits": {"quotes": "5/s burst 7"},
-    "complianceGate": null, "guestOrders": {"allowed": true, "maxFiat": null},
+    "complianceGate": null, "complianceGates": {"card": "before-payment"},
+    "guestOrders": {"allowed": true, "maxFiat": null},
     "policySignatureRequired": false, "policyApprovalRequired": false,
     "policyUploadAllowed": false,
     "contactEmail": "hooks@acme.example",
@@ -167,6 +168,9 @@ pub struct Partner {
     rate_limits: Value,
     /// When the checks of its users must be done; null is the default of its mode.
     compliance_gate: Option<String>,
+    /// The same by the kind of payment method, in its place.
+    #[schemars(with = "Map<String, Value>")]
+    compliance_gates: Value,
     guest_orders: GuestOrders,
     /// `true` if its policies change by signed manifests alone.
     policy_signature_required: bool,
@@ -204,7 +208,8 @@ impl Partner {
              fee_cap_percentage, wallet_address_required, allowed_countries, rate_limits, \
              policy_signature_required, policy_approval_required, policy_upload_allowed, \
              allowed_addresses, \
-             certificate_subject, contact_email, compliance_gate, guest_orders_allowed, \
+             certificate_subject, contact_email, compliance_gate, compliance_gates, \
+             guest_orders_allowed, \
              guest_orders_max, created_at, accent_color, support_url, privacy_url, terms_url, \
              logo_digest, logo_is_svg \
              from client where slug = $1",
@@ -232,7 +237,8 @@ impl Partner {
              fee_cap_percentage, wallet_address_required, allowed_countries, rate_limits, \
              policy_signature_required, policy_approval_required, policy_upload_allowed, \
              allowed_addresses, \
-             certificate_subject, contact_email, compliance_gate, guest_orders_allowed, \
+             certificate_subject, contact_email, compliance_gate, compliance_gates, \
+             guest_orders_allowed, \
              guest_orders_max, created_at, accent_color, support_url, privacy_url, terms_url, \
              logo_digest, logo_is_svg \
              from client where slug <> 'house' order by slug limit $1",
@@ -259,6 +265,7 @@ impl Partner {
         Self {
             id: row.client_id.into(),
             compliance_gate: row.compliance_gate,
+            compliance_gates: row.compliance_gates,
             guest_orders,
             branding: brand.brand(&row.slug).into(),
             slug: row.slug,
@@ -303,6 +310,7 @@ struct PartnerRow {
     certificate_subject: Option<String>,
     contact_email: Option<String>,
     compliance_gate: Option<String>,
+    compliance_gates: Value,
     guest_orders_allowed: Option<bool>,
     guest_orders_max: Option<Decimal>,
     created_at: DateTime<Utc>,

@@ -94,7 +94,7 @@ impl Endpoint for InviteStaff {
         core.refresh().await?;
         let snapshot = core.snapshots.current();
         let tenant = snapshot.tenants.get(&client);
-        let tenant = tenant.ok_or_else(|| Error::broken("read the partner of an invitation"))?;
+        let tenant = tenant.ok_or_else(|| Error::invariant("read the partner of an invitation"))?;
         let mut tx = core.db.begin().await?;
         let id = match invite(&mut tx, core, tenant, (&email, role)).await? {
             Invited::Sent(id) => id,

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::read::{EXAMPLE, Partner};
 use super::{NAME_CHARS_MAX, SLUG, check_networks, check_subject};
@@ -30,6 +30,7 @@ use crate::policies::signed_change;
 use crate::policies::statement::SignedChange;
 use crate::tenancy::tenants::branding::{self, BrandingChange, BrandingMembers};
 use crate::tenancy::tenants::{Mode, RATE_BUCKETS};
+use crate::trading::catalogue::PaymentMethodKind;
 use rampart_types::{ClientId, Country, EmailAddress, JsonDecimal};
 
 /// Highest cap of a partner's fee, in percent.
@@ -96,6 +97,7 @@ impl Endpoint for UpdatePartner {
         }
         let loosens = update.change.policy_approval_required == Some(false)
             || update.change.compliance_gate.is_some()
+            || update.change.compliance_gates.is_some()
             || update.change.guest_orders.is_some();
         if !loosens {
             return Ok(None);
@@ -162,6 +164,8 @@ pub(in crate::operate::admin) struct Change {
     pub(in crate::operate::admin) mode: Option<Mode>,
     /// When the checks of its users must be done; `none` is for test clients.
     compliance_gate: Option<Gate>,
+    /// The same by the kind of payment method, in its place; `null` takes one away.
+    compliance_gates: Option<BTreeMap<PaymentMethodKind, Option<Gate>>>,
     /// Orders without a user.
     guest_orders: Option<GuestOrders>,
     /// 0 to 20.
@@ -323,7 +327,8 @@ impl Change {
                 guest_orders_allowed = coalesce($17, guest_orders_allowed),
                 guest_orders_max = case when $17::boolean is null then guest_orders_max else $18 end,
                 name = coalesce($19, name),
-                policy_upload_allowed = coalesce($20, policy_upload_allowed)
+                policy_upload_allowed = coalesce($20, policy_upload_allowed),
+                compliance_gates = jsonb_strip_nulls(compliance_gates || coalesce($21::jsonb, '{}'))
             where slug = $1
             returning client_id
             "#,
@@ -347,6 +352,7 @@ impl Change {
             self.guest_orders.as_ref().and_then(|guests| guests.max_fiat).map(|max| max.0),
             self.name,
             self.policy_upload_allowed,
+            self.gates(),
         )
         .fetch_optional(&mut *conn)
         .await
@@ -354,11 +360,21 @@ impl Change {
             Some("client_compliance_mode_check") => {
                 Denial::conflict("complianceGate: none is for test clients").into()
             }
+            Some("client_compliance_gates_mode_check") => {
+                Denial::conflict("complianceGates: none is for test clients").into()
+            }
             _ => Error::from(error),
         })?;
         let client = changed.ok_or_else(|| Denial::not_found("partner"))?;
         branding::update(conn, client.into(), branding).await?;
         Ok(())
+    }
+
+    /// The gates by kind of method as stored, `null` for one that is taken away.
+    fn gates(&self) -> Option<Value> {
+        let gates = self.compliance_gates.as_ref()?.iter();
+        let gates = gates.map(|(method, gate)| (method.as_str().to_owned(), json!(gate)));
+        Some(Value::Object(gates.collect()))
     }
 
     /// The networks as stored.

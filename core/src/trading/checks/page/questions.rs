@@ -25,8 +25,7 @@ pub(super) async fn show(
 ) -> Result<Content> {
     let account = Account::load(conn, core, visit.client.id(), user).await?;
     let account = account.ok_or(Code::UserNotFound)?;
-    let region = account.region.as_deref().and_then(|region| region.get(..2)?.parse().ok());
-    let language: Language = region.unwrap_or_default();
+    let language: Language = visit.texts.language().code().parse().unwrap_or_default();
     let open: Vec<_> = unanswered(account.is_business, &account.personal.amld5_answers).collect();
     if open.is_empty() {
         return Ok(html! { p { (visit.texts.get("check-questions-answered")) } }.into());

@@ -81,5 +81,5 @@ fn wallet(visit: &Visit) -> Result<WalletAddress> {
     let currency = code.and_then(|code| visit.client.catalogue.currencies.get(&code));
     let chain = currency.and_then(|currency| currency.crypto.as_ref()).map(|crypto| crypto.chain);
     let wallet = chain.and_then(|chain| WalletAddress::parse(chain, &visit.wallet_address).ok());
-    wallet.ok_or_else(|| Error::broken("read an order's wallet"))
+    wallet.ok_or_else(|| Error::invariant("read an order's wallet"))
 }

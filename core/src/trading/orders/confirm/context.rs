@@ -10,6 +10,7 @@ use crate::auth::caller::Client;
 use crate::endpoint::{ClaimedKey, key_lost};
 use crate::http::reply::Reply;
 use crate::platform::error::{Code, Error, Refusal, Result};
+use crate::trading::catalogue::PaymentMethodKind;
 use crate::trading::checks::Hold;
 use crate::trading::limits;
 use crate::trading::orders::insert::{InsertOutcome, ORDER_ID_TRIES_MAX};
@@ -80,7 +81,10 @@ impl ConfirmContext {
     /// (ER011).
     pub(super) async fn check_gate(&self, core: &Core, refusal: &mut Refusal) -> Result<()> {
         let Some(user) = self.user else { return Ok(()) };
-        if !self.client.tenant.checks_before_payment(core.settings.compliance.gate) {
+        let method = self.client.catalogue.payment_method(&self.quote.payment_method);
+        // One that is no longer there is refused besides.
+        let kind = method.map_or(PaymentMethodKind::Other, |method| method.kind);
+        if !self.client.tenant.checks_before_payment(kind, core.settings.compliance.gate) {
             return Ok(());
         }
         let open = Hold::of_user(core, (self.client.id(), user)).await?;
@@ -152,7 +156,7 @@ impl ConfirmContext {
                 }
             }
         }
-        Err(Error::broken("find a free order number"))
+        Err(Error::invariant("find a free order number"))
     }
 
     /// The order that this quote became before, in the same terms.

@@ -54,7 +54,7 @@ impl<'a> NewOrder<'a> {
         let catalogue = &context.client.catalogue;
         let method = catalogue
             .payment_method(&context.quote.payment_method)
-            .ok_or_else(|| Error::broken("find the payment method that was checked"))?;
+            .ok_or_else(|| Error::invariant("find the payment method that was checked"))?;
         // A bank transfer may take as long as it takes.
         let timed = method.kind.has_time_limit();
         let time_to_pay = TimeDelta::seconds(i64::from(method.expiration_period_seconds));

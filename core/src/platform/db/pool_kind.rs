@@ -1,4 +1,4 @@
-//! Lanes: work that must not wait for the connections of other work.
+//! Kinds of pools: work that must not wait for the connections of other work.
 
 use std::time::Duration;
 
@@ -7,36 +7,36 @@ use crate::platform::settings;
 
 /// A kind of work with connections of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lane {
+pub enum PoolKind {
     /// Partners' requests.
     Requests,
     /// Requests that prove who somebody is: they wait for a password's hash.
     Logins,
-    /// Background workers; also whatever is no request and names no other lane.
+    /// Background workers; also whatever is no request and names no other kind.
     Workers,
     /// The operators' API.
     Operators,
 }
 
 tokio::task_local! {
-    static CURRENT: Lane;
+    static CURRENT: PoolKind;
 }
 
-impl Lane {
-    /// Every lane, in the order of their numbers.
+impl PoolKind {
+    /// Every kind, in the order of their numbers.
     pub(crate) const ALL: [Self; 4] =
         [Self::Requests, Self::Logins, Self::Workers, Self::Operators];
 
-    /// Runs `work` on this lane: the statements of its task use the lane's connections. A task that
-    /// it spawns names its lane anew.
+    /// Runs `work` on connections of this kind: the statements of its task use them. A task that
+    /// it spawns names its kind anew.
     pub fn run<F: Future>(self, work: F) -> impl Future<Output = F::Output> {
         CURRENT.scope(self, work)
     }
 
-    /// The lane of this task. What names none is a request's, or else the edge's own work.
+    /// The kind of this task. What names none is a request's, or else the edge's own work.
     pub(super) fn current() -> Self {
         let unnamed = if tenant::is_request() { Self::Requests } else { Self::Workers };
-        CURRENT.try_with(|lane| *lane).unwrap_or(unnamed)
+        CURRENT.try_with(|kind| *kind).unwrap_or(unnamed)
     }
 
     /// True if its statements may see the rows of every tenant.
@@ -44,12 +44,12 @@ impl Lane {
         matches!(self, Self::Workers | Self::Operators)
     }
 
-    /// Its place in [`Lane::ALL`].
+    /// Its place in [`PoolKind::ALL`].
     pub(super) const fn number(self) -> usize {
         self as usize
     }
 
-    /// The lane in metrics.
+    /// The name in metrics.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Requests => "requests",
@@ -59,7 +59,7 @@ impl Lane {
         }
     }
 
-    /// Most connections of the lane.
+    /// Most connections of the kind.
     pub(super) const fn connections_max(self, settings: &settings::Database) -> u32 {
         match self {
             Self::Requests => settings.connections_max,
@@ -80,7 +80,7 @@ impl Lane {
         }
     }
 
-    /// Longest run of a statement on the lane.
+    /// Longest run of a statement.
     pub(super) const fn statement_timeout(self, settings: &settings::Database) -> Duration {
         Duration::from_millis(match self {
             Self::Workers => settings.worker_statement_timeout_ms,
