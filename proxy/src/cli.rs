@@ -8,6 +8,7 @@ use crate::commands::apply::{Apply, Export};
 use crate::commands::approval::Approval;
 use crate::commands::archive::Archive;
 use crate::commands::audit::Audit;
+use crate::commands::bench::Bench;
 use crate::commands::config::ConfigCommand;
 use crate::commands::connector::Connector;
 use crate::commands::delivery::Delivery;
@@ -67,6 +68,7 @@ pub(crate) enum Command {
     Doctor(Doctor),
     Mock(Mock),
     Top(Top),
+    Bench(Bench),
     Apply(Apply),
     Export(Export),
     #[command(subcommand)]
@@ -148,6 +150,7 @@ impl Command {
             Self::Doctor(command) => command.run(),
             Self::Mock(command) => command.run(),
             Self::Top(command) => command.run(),
+            Self::Bench(command) => command.run(),
             Self::Apply(command) => command.run(),
             Self::Export(command) => command.run(),
             Self::Config(command) => command.run(),

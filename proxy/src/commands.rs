@@ -5,6 +5,7 @@ pub(crate) mod apply;
 pub(crate) mod approval;
 pub(crate) mod archive;
 pub(crate) mod audit;
+pub(crate) mod bench;
 pub(crate) mod config;
 pub(crate) mod connector;
 pub(crate) mod delivery;

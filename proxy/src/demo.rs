@@ -13,6 +13,7 @@ use clap::Args;
 
 use self::environment::Environment;
 use self::partner::Partner;
+pub(crate) use self::purchase::{RETURN_URL, WALLET};
 use self::steps::Steps;
 use crate::logging;
 use crate::output;

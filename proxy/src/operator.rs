@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use http::Method;
-use reqwest::{Certificate, Client};
+use reqwest::{Certificate, Client, ClientBuilder};
 use serde_json::Value;
 
 use crate::config::Config;
@@ -58,17 +58,7 @@ impl Operator {
 
     /// `authority` is a PEM file with certificates that are trusted besides the system's.
     fn build(base: String, token: String, authority: Option<&Path>) -> Result<Self, StartupError> {
-        let mut client = Client::builder().timeout(ANSWER_MAX).no_proxy();
-        if let Some(path) = authority {
-            let unusable = format!("the certificate in '{}' cannot be used", path.display());
-            let pem = std::fs::read(path).map_err(|e| StartupError::new(&unusable, &e))?;
-            let trusted = Certificate::from_pem_bundle(&pem);
-            for trusted in trusted.map_err(|e| StartupError::new(&unusable, &e))? {
-                client = client.add_root_certificate(trusted);
-            }
-        }
-        let http =
-            client.build().map_err(|e| StartupError::new("no HTTP client can be made", &e))?;
+        let http = http_client(Client::builder().timeout(ANSWER_MAX), authority)?;
         Ok(Self { http, base, token })
     }
 
@@ -125,4 +115,25 @@ impl Operator {
     pub(crate) async fn get(&self, path: &str) -> Result<Value, StartupError> {
         self.call(Method::GET, path, Body::None).await
     }
+}
+
+/// A client of an edge. `authority` is a PEM file with certificates that are trusted besides the
+/// system's.
+///
+/// # Errors
+/// When the file cannot be used.
+pub(crate) fn http_client(
+    builder: ClientBuilder,
+    authority: Option<&Path>,
+) -> Result<Client, StartupError> {
+    let mut client = builder.no_proxy();
+    if let Some(path) = authority {
+        let unusable = format!("the certificate in '{}' cannot be used", path.display());
+        let pem = std::fs::read(path).map_err(|e| StartupError::new(&unusable, &e))?;
+        let trusted = Certificate::from_pem_bundle(&pem);
+        for trusted in trusted.map_err(|e| StartupError::new(&unusable, &e))? {
+            client = client.add_root_certificate(trusted);
+        }
+    }
+    client.build().map_err(|e| StartupError::new("no HTTP client can be made", &e))
 }

@@ -13,3 +13,14 @@ pub fn ed25519(seed: u8) -> (Ed25519KeyPair, String) {
     let pem = format!("-----BEGIN PUBLIC KEY-----\n{info}\n-----END PUBLIC KEY-----\n");
     (pair, pem)
 }
+
+/// The PEM of what signs with the key of this seed.
+pub fn ed25519_private(seed: u8) -> String {
+    // PrivateKeyInfo of RFC 8410, section 7, up to the seed itself.
+    let head = [
+        0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04,
+        0x20,
+    ];
+    let info = STANDARD.encode([&head[..], &[seed; 32]].concat());
+    format!("-----BEGIN PRIVATE KEY-----\n{info}\n-----END PRIVATE KEY-----\n")
+}

@@ -14,8 +14,9 @@ use super::steps::Steps;
 use crate::startup_error::StartupError;
 
 /// A main-network address, as the sandbox wants it too (the genesis block's).
-const WALLET: &str = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa";
-const RETURN_URL: &str = "https://partner.example/thanks";
+pub(crate) const WALLET: &str = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa";
+/// The page that a shopper returns to.
+pub(crate) const RETURN_URL: &str = "https://partner.example/thanks";
 const REFERENCE: &str = "demo-order-1";
 /// Longest wait for the sandbox to settle the order, and for the callback after it.
 const SETTLED_MAX: Duration = Duration::from_secs(20);

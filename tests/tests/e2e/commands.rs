@@ -3,7 +3,13 @@
 use std::fs;
 use std::process::{Command, Output};
 
-use rampart_tests::edge::{ADMIN_TOKEN, Edge};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::Method;
+use rampart_tests::deadline::{SOON, until};
+use rampart_tests::edge::{ADMIN_TOKEN, Edge, Folder};
+use rampart_tests::guests::component;
+use rampart_tests::keys::{ed25519, ed25519_private};
 use rampart_tests::process::binary;
 use rampart_tests::user::registration;
 use serde_json::{Value, json};
@@ -180,4 +186,72 @@ async fn an_edge_is_watched_by_command() {
     assert!(!shown.contains('\u{1b}'), "a file gets no control characters: {shown}");
     let nobody = refusal(&edge, "top --count 1 --metrics http://127.0.0.1:1/metrics").await;
     assert!(nobody.contains("does not answer"), "{nobody}");
+}
+
+#[tokio::test]
+async fn a_policy_is_signed_here_and_uploaded_elsewhere() {
+    let edge = Edge::start().await;
+    edge.partner("shop").await;
+    let folder = Folder::make();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (_, public) = ed25519(7);
+    fs::write(path("release.pem"), ed25519_private(7)).unwrap();
+    fs::write(path("release.pub.pem"), public).unwrap();
+    fs::write(path("fee.wasm"), component("tiered-fee")).unwrap();
+    let (fee, key) = (path("fee.wasm"), path("release.pem"));
+    let signing = format!("--key {key} --signer release");
+    command(&edge, &format!("policy signer add release {}", path("release.pub.pem"))).await;
+    command(&edge, &format!("policy push shop fee {fee} {signing}")).await;
+    command(&edge, "policy signer require shop").await;
+    refusal(&edge, &format!("policy push shop fee {fee} --manifest-out {}", path("none"))).await;
+
+    let manifest = path("next.json");
+    let line = format!("policy push shop fee {fee} {signing} --manifest-out {manifest}");
+    let signature = command(&edge, &line).await;
+    let shown = command(&edge, "policy show shop fee").await;
+    assert_eq!(shown["versions"].as_array().unwrap().len(), 1, "it has pushed a version");
+    let manifest = fs::read_to_string(manifest).unwrap();
+    let mut upload = json!({"component": STANDARD.encode(component("tiered-fee")),
+        "manifest": manifest, "signature": signature, "activate": false});
+    let versions = "/admin/v1/partners/shop/policies/fee/versions";
+    edge.admin(Method::POST, versions, upload.clone()).await.assert_status(201);
+    upload["manifest"] = json!(manifest.replace("\"version\":2", "\"version\":3"));
+    edge.admin(Method::POST, versions, upload).await.assert_status(422);
+    command(&edge, &format!("policy signer waive shop {signing}")).await;
+}
+
+#[tokio::test]
+async fn what_an_edge_holds_is_measured_as_a_test_client() {
+    let edge = Edge::start().await;
+    let folder = Folder::make();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let ca = edge.setup().folder().join("cert.pem").display().to_string();
+    let new = json!({"slug": "shop", "name": "Shop", "mode": "test"});
+    let made = edge.admin(Method::POST, "/admin/v1/partners", new).await.assert_status(201).json();
+    let rates = json!({"rateLimits": {"client": "100000/s", "quotes": "100000/s"}});
+    edge.admin(Method::PATCH, "/admin/v1/partners/shop", rates).await.assert_status(200);
+    let password = |made: &Value| made["password"].as_str().unwrap().to_owned();
+    fs::write(path("password"), password(&made)).unwrap();
+    let line = format!(
+        "bench --url {} --ca {ca} --username shop --password {} --seconds 1 --connections 2 \
+         --p99-ms 30000",
+        edge.url(""),
+        path("password")
+    );
+    let held = command(&edge, &line).await;
+    let calls = held["calls"].as_array().unwrap();
+    let names: Vec<_> = calls.iter().map(|call| call["call"].as_str().unwrap()).collect();
+    assert_eq!(names, ["prices", "quote", "purchase"]);
+    assert!(calls.iter().all(|call| call["perSecond"].as_u64() > Some(0)), "{held}");
+    let orders = command(&edge, "order list --partner shop --limit 1").await;
+    assert_eq!(orders.as_array().unwrap().len(), 1);
+
+    let rates = json!({"rateLimits": {"client": "1/s burst 3"}});
+    edge.admin(Method::PATCH, "/admin/v1/partners/shop", rates).await.assert_status(200);
+    until("the edge knows its new rates", SOON, async || {
+        let output = run(&edge, &line.split(' ').collect::<Vec<_>>()).await;
+        let refused = String::from_utf8(output.stderr).unwrap();
+        refused.contains("limits the rate (429)").then_some(())
+    })
+    .await;
 }

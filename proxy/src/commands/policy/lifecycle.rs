@@ -1,6 +1,7 @@
 //! Life cycle of a partner's policy: `rampart policy push|configure|show|dry-run|shadow|activate|
 //! trial|end-trial|rollback|delete|signer`.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -74,6 +75,9 @@ pub(crate) struct Beside {
     /// Store it as a version that serves nobody yet.
     #[arg(long)]
     stage: bool,
+    /// Only write the signed manifest to this file, for the partner's staff to upload in their portal.
+    #[arg(long, value_name = "FILE", requires = "key", conflicts_with = "stage")]
+    manifest_out: Option<PathBuf>,
     #[command(flatten)]
     signing: Signing,
     #[command(flatten)]
@@ -268,9 +272,13 @@ fn push(which: &Which, beside: &Beside, component: Option<Vec<u8>>) -> Result<()
         match key {
             Some((pem, name)) => {
                 let history = operator.get(&path).await?;
-                let made =
+                let (manifest, signature) =
                     signed(which, beside, (&pem, name, &history), config, component.as_deref())?;
-                (body["manifest"], body["signature"]) = made;
+                if let Some(file) = &beside.manifest_out {
+                    return handed_over(file, &manifest, signature);
+                }
+                body["manifest"] = manifest.into();
+                body["signature"] = signature;
             }
             None => {
                 body["config"] = config.into();
@@ -310,7 +318,7 @@ fn signed(
     (pem, name, history): (&str, &str, &Value),
     config: Option<Map<String, Value>>,
     component: Option<&[u8]>,
-) -> Result<(Value, Value), StartupError> {
+) -> Result<(String, Value), StartupError> {
     let versions = history["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let active = versions.iter().find(|version| version["active"] == true);
     let active = active.unwrap_or(&Value::Null);
@@ -335,7 +343,14 @@ fn signed(
     };
     let (text, signature) =
         manifest::sign(pem, &unsigned).map_err(|reason| StartupError::from(reason.to_owned()))?;
-    Ok((text.into(), json!({"key": name, "value": STANDARD.encode(signature)})))
+    Ok((text, json!({"key": name, "value": STANDARD.encode(signature)})))
+}
+
+/// Writes the manifest byte for byte as it was signed; returns what else the portal's form asks for.
+fn handed_over(file: &Path, manifest: &str, signature: Value) -> Result<Value, StartupError> {
+    fs::write(file, manifest)
+        .map_err(|e| StartupError::new(&format!("'{}' cannot be written", file.display()), &e))?;
+    Ok(signature)
 }
 
 fn document(file: &Path) -> Result<Value, StartupError> {

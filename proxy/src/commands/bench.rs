@@ -1,0 +1,273 @@
+//! `rampart bench`: what a running edge holds, as a test client sees it from the machine at hand.
+//!
+//! A load is closed: each connection asks again once it has its answer. Connections are doubled until
+//! the answers take too long, or as many are open as were asked for; what a call holds is the highest
+//! rate before.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use futures::future::join_all;
+use rampart_core::platform::clock::Clock;
+use reqwest::{Client, RequestBuilder};
+use serde_json::{Value, json};
+
+use super::table::Listing;
+use crate::demo::{RETURN_URL, WALLET};
+use crate::operator::http_client;
+use crate::server;
+use crate::startup_error::StartupError;
+
+/// Longest wait for one answer.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
+const COLUMNS: [(&str, &str); 5] = [
+    ("CALL", "call"),
+    ("PER SECOND", "perSecond"),
+    ("CONNECTIONS", "connections"),
+    ("P50 (µs)", "p50Micros"),
+    ("P99 (µs)", "p99Micros"),
+];
+
+/// Measures what a running edge holds: reads of prices, quotes, and purchases of a test client. The
+/// load takes processor time too: for the edge's own figures, run it on another machine.
+#[derive(Debug, Args)]
+pub(crate) struct Bench {
+    /// Where partners reach the edge.
+    #[arg(long, default_value = "https://127.0.0.1:8443")]
+    url: String,
+    /// User name of a test client, whose orders need no user.
+    #[arg(long)]
+    username: String,
+    /// File with its password.
+    #[arg(long, value_name = "FILE")]
+    password: PathBuf,
+    /// PEM file with certificates that are trusted besides the system's.
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// Seconds for each number of connections.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
+    seconds: u64,
+    /// Most connections at once.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    connections: u64,
+    /// Time in milliseconds within which 99 of 100 answers must come.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=30_000))]
+    p99_ms: u64,
+    #[command(flatten)]
+    listing: Listing,
+}
+
+impl Bench {
+    /// Measures every call, and prints what it holds.
+    ///
+    /// # Errors
+    /// One sentence: no test client, or an edge that refuses what it is asked.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let held = server::runtime(threads)?.block_on(self.measure())?;
+        self.listing.print(&held, &held["calls"], &COLUMNS);
+        Ok(())
+    }
+
+    async fn measure(&self) -> Result<Value, StartupError> {
+        let client = Arc::new(self.client().await?);
+        let mut calls = Vec::new();
+        for call in Call::ALL {
+            let mut held = Value::Null;
+            let mut connections = 1;
+            while connections <= self.connections {
+                let load = self.load(&client, call, connections).await?;
+                if load.percentile(99) > self.p99_ms * 1_000 {
+                    break;
+                }
+                let row = load.row(call, connections, self.seconds);
+                if row["perSecond"].as_u64() > held["perSecond"].as_u64() {
+                    held = row;
+                }
+                connections *= 2;
+            }
+            if held.is_null() {
+                let name = call.name();
+                let sentence =
+                    format!("{name}: p99 is above {} ms for one connection", self.p99_ms);
+                return Err(StartupError::from(sentence));
+            }
+            calls.push(held);
+        }
+        Ok(json!({"p99MaxMillis": self.p99_ms, "calls": calls}))
+    }
+
+    /// The client, with a token.
+    async fn client(&self) -> Result<TestClient, StartupError> {
+        let unreadable = format!("'{}' cannot be read", self.password.display());
+        let password = fs::read_to_string(&self.password);
+        let password = password.map_err(|e| StartupError::new(&unreadable, &e))?;
+        let http = Client::builder().timeout(ANSWER_MAX).http1_only();
+        let http = http_client(http, self.ca.as_deref())?;
+        let base = self.url.trim_end_matches('/').to_owned();
+        let client = TestClient { http, base, token: String::new() };
+        let body = json!({"username": self.username, "password": password.trim()});
+        let request = client.http.post(client.url("/api/v1/authenticate")).json(&body);
+        let tokens = client.send(request).await?;
+        let token = tokens["token"].as_str().unwrap_or_default().to_owned();
+        let client = TestClient { token, ..client };
+        let request = client.http.get(client.url("/api/v2/client/info"));
+        match client.send(request).await?["mode"].as_str() {
+            Some("test") => Ok(client),
+            _ => Err(StartupError::from(format!(
+                "{} is no test client: a purchase of a live one is real",
+                self.username
+            ))),
+        }
+    }
+
+    /// Asks over so many connections until the time is over.
+    async fn load(
+        &self,
+        client: &Arc<TestClient>,
+        call: Call,
+        connections: u64,
+    ) -> Result<Load, StartupError> {
+        let end = Clock::system();
+        let nanos = self.seconds * 1_000_000_000;
+        let asking = (0..connections).map(|_| {
+            let (client, clock) = (Arc::clone(client), end.clone());
+            tokio::spawn(async move {
+                let mut micros = Vec::new();
+                while clock.monotonic_ns() < nanos {
+                    let began = clock.monotonic_ns();
+                    call.ask(&client).await?;
+                    micros.push((clock.monotonic_ns() - began) / 1_000);
+                }
+                Ok(micros)
+            })
+        });
+        let mut all = Vec::new();
+        for asked in join_all(asking).await {
+            let asked: Result<Vec<u64>, StartupError> =
+                asked.map_err(|e| StartupError::new("a connection failed", &e))?;
+            all.extend(asked.map_err(|e| StartupError::from(format!("{}: {e}", call.name())))?);
+        }
+        all.sort_unstable();
+        Ok(Load { micros: all })
+    }
+}
+
+/// What is asked.
+#[derive(Clone, Copy, Debug)]
+enum Call {
+    /// The prices of every pair: answered from memory.
+    Prices,
+    /// A quote.
+    Quote,
+    /// A quote and its order: one commit of Postgres.
+    Purchase,
+}
+
+impl Call {
+    const ALL: [Self; 3] = [Self::Prices, Self::Quote, Self::Purchase];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Prices => "prices",
+            Self::Quote => "quote",
+            Self::Purchase => "purchase",
+        }
+    }
+
+    async fn ask(self, client: &TestClient) -> Result<(), StartupError> {
+        let http = &client.http;
+        match self {
+            Self::Prices => drop(client.send(http.get(client.url("/api/v1/prices"))).await?),
+            Self::Quote => drop(client.quote().await?),
+            Self::Purchase => {
+                let quote = client.quote().await?;
+                let body = json!({"quote": quote["quote"], "walletAddress": WALLET,
+                    "returnUrl": RETURN_URL});
+                client.send(http.post(client.url("/api/v1/buy/confirm")).json(&body)).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A test client.
+struct TestClient {
+    http: Client,
+    base: String,
+    /// Empty before there is one.
+    token: String,
+}
+
+impl TestClient {
+    fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
+    async fn quote(&self) -> Result<Value, StartupError> {
+        let body =
+            json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
+        self.send(self.http.post(self.url("/api/v1/buy/quote")).json(&body)).await
+    }
+
+    /// The answer, which must be granted.
+    async fn send(&self, request: RequestBuilder) -> Result<Value, StartupError> {
+        let request =
+            if self.token.is_empty() { request } else { request.bearer_auth(&self.token) };
+        let unreachable = |e| StartupError::new("the edge cannot be reached", &e);
+        let answer = request.send().await.map_err(unreachable)?;
+        let (status, body) = (answer.status(), answer.bytes().await.map_err(unreachable)?);
+        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+        match status.as_u16() {
+            200 => Ok(body),
+            429 => Err(StartupError::from(
+                "the edge limits the rate (429): raise `rateLimits` of this partner".to_owned(),
+            )),
+            status => Err(StartupError::from(format!("the edge answers {status}: {body}"))),
+        }
+    }
+}
+
+/// The times of a load's answers.
+struct Load {
+    /// Sorted.
+    micros: Vec<u64>,
+}
+
+impl Load {
+    /// The time within which so many of 100 answers came, in microseconds.
+    fn percentile(&self, percent: usize) -> u64 {
+        let place = (self.micros.len() * percent).div_ceil(100);
+        place.checked_sub(1).map_or(0, |place| self.micros[place])
+    }
+
+    fn row(&self, call: Call, connections: u64, seconds: u64) -> Value {
+        let rate = u64::try_from(self.micros.len()).unwrap_or(u64::MAX) / seconds;
+        let row = BTreeMap::from([
+            ("call", json!(call.name())),
+            ("connections", json!(connections)),
+            ("perSecond", json!(rate)),
+            ("p50Micros", json!(self.percentile(50))),
+            ("p99Micros", json!(self.percentile(99))),
+        ]);
+        json!(row)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_is_a_time_that_was_seen() {
+        let load = Load { micros: (1..=200).collect() };
+        assert_eq!((load.percentile(50), load.percentile(99)), (100, 198));
+        assert_eq!(Load { micros: vec![7] }.percentile(99), 7);
+        assert_eq!(Load { micros: Vec::new() }.percentile(99), 0);
+        assert_eq!(load.row(Call::Quote, 4, 2)["perSecond"], 100);
+    }
+}
