@@ -32,8 +32,10 @@ const COLUMNS: [(&str, &str); 5] = [
     ("P99 (µs)", "p99Micros"),
 ];
 
-/// Measures what a running edge holds: reads of prices, quotes, and purchases of a test client. The
-/// load takes processor time too: for the edge's own figures, run it on another machine.
+/// Measure how many reads of prices, quotes and purchases a running edge holds.
+///
+/// It asks as a test client. The load takes processor time too: for the edge's own figures, run it on
+/// another machine.
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
     /// Where partners reach the edge.
