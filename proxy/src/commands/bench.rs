@@ -134,10 +134,10 @@ impl Bench {
         call: Call,
         connections: u64,
     ) -> Result<Load, StartupError> {
-        let end = Clock::system();
+        let clock = Clock::system();
         let nanos = self.seconds * 1_000_000_000;
         let asking = (0..connections).map(|_| {
-            let (client, clock) = (Arc::clone(client), end.clone());
+            let (client, clock) = (Arc::clone(client), clock.clone());
             tokio::spawn(async move {
                 let mut micros = Vec::new();
                 while clock.monotonic_ns() < nanos {

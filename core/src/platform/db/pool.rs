@@ -174,7 +174,7 @@ impl Pool {
     async fn free_connection(&self, patience: Duration) -> Result<Connection, Error> {
         let Shared { pools, availability, meters, replicas, .. } = &*self.0;
         let number = PoolKind::current().number();
-        let (kind, meters) = (&pools[number], meters.get().map(|meters| &meters[number]));
+        let (pool, meters) = (&pools[number], meters.get().map(|meters| &meters[number]));
         // The role of their URLs sees every tenant.
         if may_be_stale()
             && PoolKind::current().sees_all_tenants()
@@ -186,7 +186,7 @@ impl Pool {
         let acquired = timeout(patience, async {
             while availability.wait(patience).await {
                 // On the heap: its large state would be part of everything that begins with it.
-                let acquiring = Box::pin(kind.pool.acquire());
+                let acquiring = Box::pin(pool.pool.acquire());
                 let acquired = availability.limit(patience, acquiring).await;
                 // Otherwise Postgres went away meanwhile, and may soon be back.
                 if let Ok(acquired) = acquired {
@@ -200,7 +200,7 @@ impl Pool {
             meters.waited(availability.since(began));
         }
         let mut connection =
-            Connection::new(acquired?, kind.session, kind.deadline, availability, meters);
+            Connection::new(acquired?, pool.session, pool.deadline, availability, meters);
         if PoolKind::Workers.number() == number {
             connection.set_lock_wait_max(WORKER_LOCK_WAIT_MAX);
         }
