@@ -13,6 +13,7 @@ mod passwords;
 mod quotes;
 mod reader;
 mod shared_rates;
+mod statement;
 
 use std::time::Duration;
 

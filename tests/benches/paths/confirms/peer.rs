@@ -1,5 +1,4 @@
-//! pgbench with the edge's own statements, taken from its source. Their arguments stand in them:
-//! Postgres knows them when it plans, which if anything saves it work.
+//! pgbench with the edge's own statements of a confirm.
 
 use std::path::PathBuf;
 
@@ -7,6 +6,7 @@ use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
 use super::USERS;
+use crate::paths::statement::{filled, raw, with_arguments};
 use crate::side::Side;
 
 const INSERT: &str = include_str!("../../../../core/src/trading/orders/insert/statement.rs");
@@ -131,31 +131,4 @@ fn insert(side: &Side<'_>, own: &Value, drawn: &str) -> String {
          'deliveries', jsonb_build_array({ids})))"
     );
     filled(INSERT, &[&row])
-}
-
-/// The first statement of a source with its arguments in their places.
-fn filled(source: &str, arguments: &[&str]) -> String {
-    with_arguments(&raw(source), arguments)
-}
-
-/// The first raw text of a source.
-fn raw(source: &str) -> String {
-    let (_, rest) = source.split_once("r#\"").expect("the statement is raw text");
-    let (statement, _) = rest.split_once("\"#").expect("it ends");
-    statement.to_owned()
-}
-
-/// A statement without what sqlx reads out of its names, and with its arguments.
-fn with_arguments(statement: &str, arguments: &[&str]) -> String {
-    let mut parts = statement.split(" as \"");
-    let mut plain = parts.next().expect("a text has a first part").to_owned();
-    for part in parts {
-        plain += part.split_once('"').expect("the name ends").1;
-    }
-    let numbered = arguments.iter().enumerate().rev();
-    let filled = numbered.fold(plain, |statement, (index, value)| {
-        statement.replace(&format!("${}", index + 1), value)
-    });
-    assert!(!filled.contains('$'), "the statement has other arguments: {filled}");
-    filled
 }
