@@ -99,7 +99,7 @@ pub(crate) const RULED: Size =
     Size { name: "bench_ruled", clients: 1_000, orders: 0, policies: true, kept: false };
 /// The database on which growth is measured.
 pub(crate) const LARGE: Size =
-    Size { name: "bench_large", clients: 10_000, orders: 20_000_000, policies: false, kept: true };
+    Size { name: "bench_large", clients: 100_000, orders: 20_000_000, policies: false, kept: true };
 
 /// The database of the other binary.
 pub(crate) const OTHER: Size = Size { name: "bench_other", ..SMALL };

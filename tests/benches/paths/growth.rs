@@ -14,7 +14,7 @@ use crate::side::{Cores, Side, cpu_per_answer};
 
 const PARTNERS: Row = Row {
     path: "i",
-    what: "catalogue with 10,000 partners",
+    what: "catalogue with 100,000 partners",
     peer: "a with 10 partners",
     unit: "CPU per request, HTTP/1.1",
     better: Better::Lower,
