@@ -5,6 +5,7 @@ mod callbacks;
 mod catalogue;
 mod confirms;
 mod connections;
+mod edges;
 mod growth;
 mod hostile;
 mod orders;
@@ -49,9 +50,9 @@ pub(crate) fn run(arguments: &Arguments, clock: &Clock) -> Vec<Measured> {
     let on_all_cores =
         [&orders::ROWS[..], &confirms::ROWS, &passwords::ROWS, &hostile::ROWS, &callbacks::ROWS]
             .concat();
-    let (ruled, large) = (own_policies::ROWS, growth::ROWS);
+    let (ruled, large, edges) = (own_policies::ROWS, growth::ROWS, edges::ROWS);
     let against = if arguments.against.is_some() { &against::ROWS[..] } else { &[] };
-    let all = [&on_one_core[..], &on_all_cores, &ruled, against, &large].concat();
+    let all = [&on_one_core[..], &on_all_cores, &ruled, &edges, against, &large].concat();
     run.wanted = all.iter().filter(|row| arguments.wants(row)).count();
     if run.wanted == 0 {
         return run.rows;
@@ -77,6 +78,7 @@ pub(crate) fn run(arguments: &Arguments, clock: &Clock) -> Vec<Measured> {
         hostile::compare(&mut run, &side);
         callbacks::compare(&mut run, &side);
     }
+    edges::compare(&mut run, &environment, &small);
     if let Some(binary) = arguments.against.as_deref().filter(|_| run.wants(against)) {
         let other = Database::open_for(&environment, OTHER, Some(binary));
         against::compare(&mut run, &environment, (&small, &other));

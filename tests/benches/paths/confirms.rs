@@ -78,7 +78,11 @@ pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
         ours: many(side, Buyers::Guests),
         peer: Box::new(move |time| pgbench.rate(CLIENTS, time)),
     });
-    // They would expire while later rows are measured.
+    keep_pending(side);
+}
+
+/// Keeps orders from expiring while later rows are measured.
+pub(super) fn keep_pending(side: &Side<'_>) {
     execute(side, "update buy_order set expires_at = null where status = 'pending'");
 }
 
