@@ -8,6 +8,7 @@ mod going_live;
 mod key_rotation;
 mod listener;
 mod money_metrics;
+pub mod ocsp;
 pub mod portal;
 mod queues;
 pub mod readiness;

@@ -54,7 +54,7 @@ use self::request_reader::Timeouts;
 use self::send_rate::SendBounds;
 use self::shutdown::{Shutdown, Stage, Watch};
 use self::sockets::{Bound, Sockets};
-pub(crate) use self::tls::Certificates;
+pub(crate) use self::tls::{Certificates, StapleStatus};
 use self::upgrade::UpgradePeer;
 use crate::config::Config;
 use crate::gateway::{AccessLog, Gateway};
@@ -345,7 +345,7 @@ impl EdgeService {
             shutdown.private_end().await;
             stop_private.send_replace(true);
         });
-        tokio::spawn(Arc::clone(certificates).renew(core.acme.subscribe()));
+        tokio::spawn(Arc::clone(certificates).renew(Arc::clone(&core), edge.tls.ocsp));
         Ok(core)
     }
 

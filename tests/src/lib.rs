@@ -40,6 +40,7 @@ pub mod load;
 pub mod localstripe;
 pub mod mail_server;
 pub mod neighbour;
+pub mod ocsp_responder;
 pub mod oidc_provider;
 pub mod order_fixture;
 pub mod outbox;

@@ -223,6 +223,12 @@ families! {
     tls_handshakes: IntCounterVec "rampart_tls_handshakes_total" ["version", "outcome"];
     /// End of a certificate's validity since the epoch, by its file.
     certificate_expiry: IntGaugeVec "rampart_certificate_expiry_timestamp_seconds" ["file"];
+    /// Attempts to fetch OCSP responses for certificates: ok, or why there is none.
+    ocsp_fetches: IntCounterVec "rampart_ocsp_fetches_total" ["outcome"];
+    /// Begin of the validity of the OCSP response that is stapled, since the epoch, by its certificate's file.
+    ocsp_this_update: IntGaugeVec "rampart_ocsp_this_update_timestamp_seconds" ["file"];
+    /// End of the validity of the OCSP response that is stapled, since the epoch, by its certificate's file.
+    ocsp_next_update: IntGaugeVec "rampart_ocsp_next_update_timestamp_seconds" ["file"];
     /// Age of the price in use.
     price_age: IntGaugeVec "rampart_price_age_seconds" ["pair"];
     /// Part of the price in use by which its sources say another one, which closes the pair until it is

@@ -27,6 +27,8 @@ pub(crate) struct Tls {
     /// one only where its partner or API key names a subject.
     #[schemars(extend("x-default" = "none: clients are not asked for certificates"))]
     pub(crate) client_ca: Option<PathBuf>,
+    /// Fetch OCSP responses from the responders that certificates name, and staple them to handshakes.
+    pub(crate) ocsp: bool,
 }
 
 impl Default for Tls {
@@ -38,6 +40,7 @@ impl Default for Tls {
             min_version: TlsVersion::Tls12,
             ciphers: Vec::new(),
             client_ca: None,
+            ocsp: true,
         }
     }
 }

@@ -6,7 +6,7 @@ use rampart_core::http::request::Head;
 
 use super::Gateway;
 use super::private_listener::error;
-use crate::server::Phase;
+use crate::server::{Phase, StapleStatus};
 
 /// Media type of the Prometheus text format.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -27,6 +27,7 @@ impl Gateway {
         match head.path.as_str() {
             "/metrics" => {
                 self.show_expiries();
+                self.show_staples();
                 Reply::with_body(StatusCode::OK, METRICS_TYPE, self.core.metrics_text().into())
             }
             "/healthz" => {
@@ -44,6 +45,24 @@ impl Gateway {
         for (file, end) in self.certificates.iter().flat_map(|all| all.expiries()) {
             metric.with_label_values(&[&file]).set(end);
         }
+    }
+
+    /// Sets the metrics of every stapled OCSP response.
+    fn show_staples(&self) {
+        let (this, next) =
+            (&self.core.metrics.ocsp_this_update, &self.core.metrics.ocsp_next_update);
+        this.reset();
+        next.reset();
+        for staple in self.staples() {
+            if let Some((begin, end)) = staple.validity {
+                this.with_label_values(&[&staple.file]).set(begin);
+                next.with_label_values(&[&staple.file]).set(end);
+            }
+        }
+    }
+
+    fn staples(&self) -> Vec<StapleStatus> {
+        self.certificates.iter().flat_map(|all| all.staples().to_vec()).collect()
     }
 
     /// Sentences about what will keep the edge from serving soon, although it does now.
@@ -66,7 +85,13 @@ impl Gateway {
         let traces = traces.map(|problem| {
             format!("traces are not exported to telemetry.otlp_endpoint: {problem}")
         });
-        expiries.into_iter().filter_map(warning).chain(none).chain(traces).collect()
+        let staples = self.staples().into_iter().filter_map(|staple| {
+            let failure = staple.failure.filter(|_| staple.validity.is_none())?;
+            let file = staple.file;
+            Some(format!("no OCSP response is stapled to the certificate in '{file}': {failure}"))
+        });
+        let expiries = expiries.into_iter().filter_map(warning);
+        expiries.chain(none).chain(staples).chain(traces).collect()
     }
 
     async fn ready(&self) -> Reply {

@@ -4,6 +4,7 @@
 mod acme;
 mod key_exchange;
 mod parameters;
+mod stapling;
 mod tickets;
 pub(super) mod x509;
 
@@ -15,7 +16,6 @@ use std::time::{Duration, SystemTime};
 use arc_swap::ArcSwap;
 use pingora_core::listeners::tls::Acceptor;
 use rampart_core::Core;
-use rampart_core::operate::acme::AcmeState;
 use rustls::ServerConfig;
 use rustls::client::verify_server_name;
 use rustls::crypto::CryptoProvider;
@@ -23,9 +23,10 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use tokio::sync::watch;
 
 use self::acme::AcmeCertificates;
+pub(crate) use self::stapling::StapleStatus;
+use self::stapling::StapleStatuses;
 use self::tickets::Tickets;
 use crate::config::{KeyPair, Tls};
 
@@ -62,6 +63,7 @@ pub(crate) struct Certificates {
     provider: Arc<CryptoProvider>,
     live: ArcSwap<Vec<Arc<CertifiedKey>>>,
     acme: AcmeCertificates,
+    staples: StapleStatuses,
 }
 
 impl Certificates {
@@ -72,9 +74,10 @@ impl Certificates {
     pub(crate) fn load(pairs: Vec<KeyPair>) -> Result<Arc<Self>, BadCertificate> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let stamps = stamps(&pairs);
-        let live = ArcSwap::from_pointee(read_all(&pairs, &provider)?);
-        let acme = AcmeCertificates::default();
-        Ok(Arc::new(Self { pairs, stamps, provider, live, acme }))
+        let read = read_all(&pairs, &provider)?;
+        let live = ArcSwap::from_pointee(read.into_iter().map(Arc::new).collect());
+        let (acme, staples) = Default::default();
+        Ok(Arc::new(Self { pairs, stamps, provider, live, acme, staples }))
     }
 
     /// Reads a certificate and its key, if there is one.
@@ -110,9 +113,15 @@ impl Certificates {
     }
 
     /// Takes files that changed, and the certificate that edges share whenever there is
-    /// another one.
-    pub(crate) async fn renew(self: Arc<Self>, states: watch::Receiver<Arc<AcmeState>>) {
-        tokio::join!(Arc::clone(&self).watch(), self.acme.follow(states, &self.provider));
+    /// another one; with `ocsp`, staples responses to what is served.
+    pub(crate) async fn renew(self: Arc<Self>, core: Arc<Core>, ocsp: bool) {
+        let stapling = async {
+            if ocsp {
+                stapling::staple(&self, &core).await;
+            }
+        };
+        let acme = self.acme.follow(core.acme.subscribe(), &self.provider);
+        tokio::join!(Arc::clone(&self).watch(), acme, stapling);
     }
 
     /// Reads all files again, whether they have changed or not.
@@ -125,17 +134,41 @@ impl Certificates {
     /// The file of each certificate, `acme` for the one that edges share, and the end of its validity
     /// in seconds since the epoch.
     pub(crate) fn expiries(&self) -> Vec<(String, i64)> {
-        let live = self.live.load();
-        let expiry = |(pair, certified): (&KeyPair, &Arc<CertifiedKey>)| {
-            let end = certified.cert.first().and_then(|leaf| x509::not_after(leaf))?;
-            Some((pair.cert.display().to_string(), end))
+        let expiry = |(file, certified): (String, Arc<CertifiedKey>)| {
+            Some((file, x509::not_after(certified.cert.first()?)?))
         };
-        let acme = self.acme.not_after().map(|end| ("acme".to_owned(), end));
-        self.pairs.iter().zip(live.iter()).filter_map(expiry).chain(acme).collect()
+        self.served().into_iter().filter_map(expiry).collect()
+    }
+
+    /// The state of stapling for every certificate that names an OCSP responder.
+    pub(crate) fn staples(&self) -> Arc<Vec<StapleStatus>> {
+        self.staples.load_full()
+    }
+
+    /// What is served, by its file, and `acme` for what edges share.
+    fn served(&self) -> Vec<(String, Arc<CertifiedKey>)> {
+        let files = self.pairs.iter().map(|pair| pair.cert.display().to_string());
+        let live = self.live.load_full();
+        let acme = self.acme.certificate().map(|certified| ("acme".to_owned(), certified));
+        files.zip(live.iter().cloned()).chain(acme).collect()
+    }
+
+    /// Staples a response to the certificate with this leaf, or none.
+    fn attach(&self, leaf: &CertificateDer<'_>, response: Option<&[u8]>) {
+        let stapled = |one: &Arc<CertifiedKey>| stapling::stapled(one, leaf, response);
+        let is_same = |one: &Arc<CertifiedKey>| Arc::ptr_eq(&stapled(one), one);
+        if !self.live.load().iter().all(is_same) {
+            self.live.rcu(|live| live.iter().map(stapled).collect::<Vec<_>>());
+        }
+        self.acme.attach(stapled);
     }
 
     fn take(&self) -> Result<(), BadCertificate> {
-        self.live.store(Arc::new(read_all(&self.pairs, &self.provider)?));
+        let mut read = read_all(&self.pairs, &self.provider)?;
+        for (earlier, next) in self.live.load().iter().zip(&mut read) {
+            stapling::keep(Some(earlier), next);
+        }
+        self.live.store(Arc::new(read.into_iter().map(Arc::new).collect()));
         tracing::info!("certificates reloaded");
         Ok(())
     }
@@ -184,8 +217,8 @@ fn serves(certified: &CertifiedKey, name: &ServerName<'_>) -> bool {
 fn read_all(
     pairs: &[KeyPair],
     provider: &CryptoProvider,
-) -> Result<Vec<Arc<CertifiedKey>>, BadCertificate> {
-    pairs.iter().map(|pair| read(pair, provider).map(Arc::new)).collect()
+) -> Result<Vec<CertifiedKey>, BadCertificate> {
+    pairs.iter().map(|pair| read(pair, provider)).collect()
 }
 
 fn read(pair: &KeyPair, provider: &CryptoProvider) -> Result<CertifiedKey, BadCertificate> {

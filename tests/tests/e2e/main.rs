@@ -31,6 +31,7 @@ mod limits;
 mod live;
 mod metrics;
 mod migrations;
+mod ocsp;
 mod oidc;
 mod operators;
 mod outage;

@@ -16,11 +16,23 @@ impl Metrics {
             counter.with_label_values::<&str>(&[]).inc_by(0);
         }
         let refused = ["total", "address", "address_handshakes", "proxy_protocol"];
-        let by_cause: [(_, &[&str]); 5] = [
+        let fetched = [
+            "ok",
+            "unreachable",
+            "refused",
+            "malformed",
+            "forged",
+            "mismatched",
+            "revoked",
+            "unknown",
+            "expired",
+        ];
+        let by_cause: [(_, &[&str]); 6] = [
             (&self.rate_exchanges, &["ok", "away", "slow", "full", "refused", "wrong"]),
             (&self.connections_refused, &refused),
             (&self.requests_shed, &["total", "address", "partner"]),
             (&self.telemetry_dropped, &["queue_full", "collector_away", "rejected"]),
+            (&self.ocsp_fetches, &fetched),
             (&self.operator_login_failures, &["missing", "wrong", "limited"]),
         ];
         for (counter, causes) in by_cause {

@@ -13,7 +13,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use tokio::sync::watch;
 
-use super::{BadCertificate, x509};
+use super::{BadCertificate, stapling};
 
 /// The protocol of a handshake in which an authority looks for a challenge.
 pub(super) const PROTOCOL: &[u8] = b"acme-tls/1";
@@ -37,9 +37,9 @@ impl AcmeCertificates {
         self.challenges.load().get(name?).cloned()
     }
 
-    /// The end of validity, in seconds since the epoch.
-    pub(super) fn not_after(&self) -> Option<i64> {
-        x509::not_after(self.certificate()?.cert.first()?)
+    /// Replaces the certificate, if there is one, by what `stapled` makes of it.
+    pub(super) fn attach(&self, stapled: impl Fn(&Arc<CertifiedKey>) -> Arc<CertifiedKey>) {
+        self.certificate.rcu(|one| one.as_ref().map(&stapled));
     }
 
     /// Takes what edges share, now and whenever it changes. What cannot be used is logged, and what was
@@ -68,7 +68,9 @@ impl AcmeCertificates {
         let challenges: Result<_, BadCertificate> = state.challenges.iter().map(answer).collect();
         self.challenges.store(Arc::new(challenges?));
         if let Some(certificate) = &state.certificate {
-            self.certificate.store(Some(Arc::new(certified(certificate, provider)?)));
+            let mut next = certified(certificate, provider)?;
+            stapling::keep(self.certificate().as_ref(), &mut next);
+            self.certificate.store(Some(Arc::new(next)));
         }
         Ok(())
     }
