@@ -8,3 +8,4 @@ pub mod roles;
 pub mod tokens;
 pub(crate) mod totp;
 pub mod user_credentials;
+pub(crate) mod webauthn;

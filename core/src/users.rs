@@ -25,6 +25,7 @@ pub mod link_identifier;
 mod member_docs;
 pub(crate) mod one_time_token;
 mod ownership;
+pub(crate) mod passkeys;
 pub(crate) mod personal_data;
 mod personal_keys;
 pub mod profile;
@@ -105,6 +106,6 @@ impl Core {
         )
         .execute(&self.db)
         .await?;
-        Ok(())
+        passkeys::delete_expired_challenges(self, client, DELETED_MAX).await
     }
 }

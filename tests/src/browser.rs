@@ -1,6 +1,7 @@
 //! A browser without a window: Chromium, driven by WebDriver (JSON over HTTP, W3C).
 
 use std::cell::RefCell;
+use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
@@ -84,6 +85,20 @@ impl Browser {
     /// # Panics
     /// Without Chromium and its driver: `deploy/setup --test` installs them.
     pub async fn start() -> Self {
+        Self::with(None).await
+    }
+
+    /// Starts one that finds the host `localhost` at this address: browsers make passkeys for a name
+    /// alone, and for this one whoever has signed the certificate.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    pub async fn at_localhost(address: SocketAddr) -> Self {
+        let rule = format!("--host-resolver-rules=MAP localhost:443 {address}");
+        Self::with(Some(rule)).await
+    }
+
+    async fn with(argument: Option<String>) -> Self {
         let found = Command::new("chromedriver").arg("--version").stdout(Stdio::null()).status();
         assert!(found.is_ok(), "there is no Chromium with its driver: run deploy/setup --test");
         let mut command = Command::new("chromedriver");
@@ -98,6 +113,7 @@ impl Browser {
         let profile = Arc::new(Folder::make());
         let mut arguments = ARGUMENTS.map(str::to_owned).to_vec();
         arguments.push(format!("--user-data-dir={}", profile.path().display()));
+        arguments.extend(argument);
         let wanted = json!({
             "goog:chromeOptions": {"args": arguments},
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
@@ -197,6 +213,14 @@ impl Browser {
         let agent = self.run("return navigator.userAgent").await;
         let wanted = json!({"userAgent": agent, "acceptLanguage": tag});
         self.command("Emulation.setUserAgentOverride", wanted).await;
+    }
+
+    /// Gives it an authenticator of its own that makes passkeys and knows whoever asks (Web
+    /// Authentication, section 11).
+    pub async fn add_authenticator(&self) {
+        let wanted = json!({"protocol": "ctap2", "transport": "internal", "hasResidentKey": true,
+            "hasUserVerification": true, "isUserConsenting": true, "isUserVerified": true});
+        self.call(Method::POST, "/webauthn/authenticator", &wanted).await;
     }
 
     /// Makes the network slow from now on: the time that each answer takes more, and bytes in a second

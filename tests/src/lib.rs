@@ -45,6 +45,7 @@ pub mod oidc_provider;
 pub mod order_fixture;
 pub mod outbox;
 pub mod partner;
+pub mod passkey;
 pub mod pgbouncer;
 pub mod postgres_server;
 pub mod price_source;

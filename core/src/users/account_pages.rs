@@ -4,10 +4,12 @@
 //! - `sign_in` has the forms of these pages and their actions
 //! - [`join`], [`dashboard`] and [`verify_bank_account`] are the pages; `bank_account` is the form of
 //!   the last, which the sell onboarding uses too
+//! - `passkey` has the forms of passkeys, which stand on the pages that sign in and on the account's
 
 pub(crate) mod bank_account;
 pub mod dashboard;
 pub(crate) mod invitation;
 pub mod join;
+pub(crate) mod passkey;
 pub(crate) mod sign_in;
 pub mod verify_bank_account;

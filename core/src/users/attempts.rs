@@ -1,5 +1,5 @@
 //! Rate limits per e-mail address: login, reset-password and exists share one bucket, so that none
-//! of them circumvents the others (section 4 of the contract). An attempt is counted by this edge and
+//! of them circumvents the others (section 4 of the contract). A passkey has a bucket of its own. An attempt is counted by this edge and
 //! then by all together: what this edge refuses costs the database nothing.
 
 use std::time::Duration;
@@ -50,8 +50,26 @@ impl Attempts {
         client: &Client,
         email: &EmailAddress,
     ) -> Result<()> {
+        self.count_named(core, client, key(client, email)).await
+    }
+
+    /// Counts an attempt with this passkey, known or not, by its identifier as the form has it.
+    ///
+    /// # Errors
+    /// Code 920, and when the database cannot be used.
+    pub(super) async fn count_passkey(
+        &self,
+        core: &Core,
+        client: &Client,
+        credential: &str,
+    ) -> Result<()> {
+        let key = sha256(&format!("passkeys/{}/{credential}", client.id()));
+        self.count_named(core, client, key).await
+    }
+
+    async fn count_named(&self, core: &Core, client: &Client, login: [u8; 32]) -> Result<()> {
         let now = core.clock.monotonic_ns();
-        let (by_client, login) = (sha256(&format!("users/{}", client.id())), key(client, email));
+        let by_client = sha256(&format!("users/{}", client.id()));
         admit(core, client, &self.by_client.take(client.id(), CLIENT_QUOTA, now))?;
         admit(core, client, &shared_bucket::take(core, &by_client, CLIENT_QUOTA).await?)?;
         let quota = client.tenant.rates.login;

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::details::required_email;
 use super::one_time_token::{OneTimeToken, Purpose};
+use super::passkeys;
 use super::personal_data::email_index;
 use crate::Core;
 use crate::auth::caller::{Client, ClientAndUser, LoggedIn};
@@ -176,9 +177,9 @@ pub(crate) async fn end_all(
         user.uuid(),
         now,
     )
-    .execute(tx)
+    .execute(&mut *tx)
     .await?;
-    Ok(())
+    passkeys::end_challenges(tx, client, user).await
 }
 
 /// Issues a token for the secured pages, version 1.

@@ -7,6 +7,7 @@ mod erasure;
 mod identifiers;
 mod operators;
 mod ownership;
+mod passkeys;
 mod privacy;
 mod register;
 mod search;

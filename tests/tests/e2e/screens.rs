@@ -3,6 +3,7 @@
 
 mod console;
 mod docs;
+mod passkeys;
 mod portal;
 mod shoppers;
 
@@ -18,7 +19,11 @@ struct Visitor {
 
 impl Visitor {
     async fn start() -> Self {
-        Self { browser: Browser::start().await, findings: Vec::new() }
+        Self::on(Browser::start().await)
+    }
+
+    const fn on(browser: Browser) -> Self {
+        Self { browser, findings: Vec::new() }
     }
 
     /// Looks at the page that is shown.

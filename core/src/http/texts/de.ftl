@@ -217,6 +217,23 @@ plans-code = Code
 plans-buys = Kauft
 plans-sent-to = Gesendet an
 plans-bank = Bank
+passkeys-title = Passkeys
+passkeys-about = Melden Sie sich mit Fingerabdruck, Gesicht oder PIN Ihres Geräts an. Sobald Sie einen Passkey haben, reicht Ihr Passwort allein hier nicht mehr.
+passkey-name = Name, etwa der Ihres Geräts
+passkey-add = Passkey hinzufügen
+passkey-added = Der Passkey ist hinzugefügt.
+passkey-removed = Der Passkey ist entfernt.
+passkey-remove = { $name } entfernen
+passkey-made = Hinzugefügt:
+passkey-used = Zuletzt benutzt:
+passkey-never = nie
+passkey-limit = Sie haben so viele Passkeys, wie möglich sind.
+passkey-step-title = Bestätigen Sie, dass Sie es sind
+passkey-step = Benutzen Sie Fingerabdruck, Gesicht oder PIN Ihres Geräts oder Ihren Sicherheitsschlüssel.
+passkey-use = Passkey benutzen
+passkey-sign-in = Mit einem Passkey anmelden
+passkey-wrong = Der Passkey konnte nicht geprüft werden. Bitte versuchen Sie es noch einmal.
+passkey-script = Passkeys brauchen Skripte und einen Browser, der sie kennt. Haben Sie Ihren verloren, fragen Sie den Shop.
 
 # Selling
 sell-title = Verkauf vorbereiten

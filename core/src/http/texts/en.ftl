@@ -217,6 +217,23 @@ plans-code = Code
 plans-buys = Buys
 plans-sent-to = Sent to
 plans-bank = Bank
+passkeys-title = Passkeys
+passkeys-about = Sign in with the fingerprint, face or PIN of your device. Once you have a passkey, your password alone does not let you in here any more.
+passkey-name = Name, such as that of your device
+passkey-add = Add a passkey
+passkey-added = The passkey is added.
+passkey-removed = The passkey is removed.
+passkey-remove = Remove { $name }
+passkey-made = Added:
+passkey-used = Last used:
+passkey-never = never
+passkey-limit = You have as many passkeys as one may have.
+passkey-step-title = Confirm that it is you
+passkey-step = Use the fingerprint, face or PIN of your device, or your security key.
+passkey-use = Use a passkey
+passkey-sign-in = Sign in with a passkey
+passkey-wrong = The passkey could not be verified. Please try again.
+passkey-script = Passkeys need scripts and a browser that knows them. If you have lost yours, ask the shop.
 
 # Selling
 sell-title = Get ready to sell

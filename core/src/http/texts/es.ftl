@@ -217,6 +217,23 @@ plans-code = Código
 plans-buys = Compra
 plans-sent-to = Se envía a
 plans-bank = Banco
+passkeys-title = Llaves de acceso
+passkeys-about = Inicie sesión con la huella, el rostro o el PIN de su dispositivo. Cuando tenga una llave de acceso, su contraseña sola ya no le dejará entrar aquí.
+passkey-name = Nombre, como el de su dispositivo
+passkey-add = Añadir una llave de acceso
+passkey-added = La llave de acceso se ha añadido.
+passkey-removed = La llave de acceso se ha eliminado.
+passkey-remove = Eliminar { $name }
+passkey-made = Añadida:
+passkey-used = Último uso:
+passkey-never = nunca
+passkey-limit = Tiene tantas llaves de acceso como se pueden tener.
+passkey-step-title = Confirme que es usted
+passkey-step = Use la huella, el rostro o el PIN de su dispositivo, o su llave de seguridad.
+passkey-use = Usar una llave de acceso
+passkey-sign-in = Iniciar sesión con una llave de acceso
+passkey-wrong = No se ha podido comprobar la llave de acceso. Inténtelo de nuevo.
+passkey-script = Las llaves de acceso necesitan scripts y un navegador que las conozca. Si ha perdido la suya, pregunte a la tienda.
 
 # Selling
 sell-title = Prepárate para vender

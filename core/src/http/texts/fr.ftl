@@ -217,6 +217,23 @@ plans-code = Code
 plans-buys = Crypto achetée
 plans-sent-to = Envoi à
 plans-bank = Banque
+passkeys-title = Clés d’accès
+passkeys-about = Connectez-vous avec l’empreinte, le visage ou le code PIN de votre appareil. Dès que vous avez une clé d’accès, votre mot de passe seul ne suffit plus ici.
+passkey-name = Nom, par exemple celui de votre appareil
+passkey-add = Ajouter une clé d’accès
+passkey-added = La clé d’accès est ajoutée.
+passkey-removed = La clé d’accès est supprimée.
+passkey-remove = Supprimer { $name }
+passkey-made = Ajoutée :
+passkey-used = Dernière utilisation :
+passkey-never = jamais
+passkey-limit = Vous avez autant de clés d’accès que possible.
+passkey-step-title = Confirmez que c’est bien vous
+passkey-step = Utilisez l’empreinte, le visage ou le code PIN de votre appareil, ou votre clé de sécurité.
+passkey-use = Utiliser une clé d’accès
+passkey-sign-in = Se connecter avec une clé d’accès
+passkey-wrong = La clé d’accès n’a pas pu être vérifiée. Veuillez réessayer.
+passkey-script = Les clés d’accès demandent des scripts et un navigateur qui les connaît. Si vous avez perdu la vôtre, demandez à la boutique.
 
 # Selling
 sell-title = Préparer la vente

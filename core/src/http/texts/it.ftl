@@ -217,6 +217,23 @@ plans-code = Codice
 plans-buys = Acquista
 plans-sent-to = Inviato a
 plans-bank = Banca
+passkeys-title = Passkey
+passkeys-about = Acceda con l’impronta, il volto o il PIN del suo dispositivo. Quando ha una passkey, la sola password qui non basta più.
+passkey-name = Nome, come quello del suo dispositivo
+passkey-add = Aggiungi una passkey
+passkey-added = La passkey è aggiunta.
+passkey-removed = La passkey è rimossa.
+passkey-remove = Rimuovi { $name }
+passkey-made = Aggiunta:
+passkey-used = Ultimo uso:
+passkey-never = mai
+passkey-limit = Ha tante passkey quante se ne possono avere.
+passkey-step-title = Confermi che è lei
+passkey-step = Usi l’impronta, il volto o il PIN del suo dispositivo, oppure la sua chiave di sicurezza.
+passkey-use = Usa una passkey
+passkey-sign-in = Accedi con una passkey
+passkey-wrong = Non è stato possibile verificare la passkey. Riprovi.
+passkey-script = Le passkey richiedono script e un browser che le conosca. Se ha perso la sua, chieda al negozio.
 
 # Selling
 sell-title = Preparati a vendere

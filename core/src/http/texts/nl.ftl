@@ -217,6 +217,23 @@ plans-code = Code
 plans-buys = Koopt
 plans-sent-to = Verstuurd naar
 plans-bank = Bank
+passkeys-title = Passkeys
+passkeys-about = Log in met de vingerafdruk, het gezicht of de pincode van uw apparaat. Zodra u een passkey hebt, komt u hier niet meer binnen met alleen uw wachtwoord.
+passkey-name = Naam, zoals die van uw apparaat
+passkey-add = Passkey toevoegen
+passkey-added = De passkey is toegevoegd.
+passkey-removed = De passkey is verwijderd.
+passkey-remove = { $name } verwijderen
+passkey-made = Toegevoegd:
+passkey-used = Laatst gebruikt:
+passkey-never = nooit
+passkey-limit = U hebt zoveel passkeys als mogelijk is.
+passkey-step-title = Bevestig dat u het bent
+passkey-step = Gebruik de vingerafdruk, het gezicht of de pincode van uw apparaat, of uw beveiligingssleutel.
+passkey-use = Passkey gebruiken
+passkey-sign-in = Inloggen met een passkey
+passkey-wrong = De passkey kon niet worden gecontroleerd. Probeer het opnieuw.
+passkey-script = Passkeys hebben scripts nodig en een browser die ze kent. Bent u de uwe kwijt, vraag het dan de winkel.
 
 # Selling
 sell-title = Maak je klaar om te verkopen

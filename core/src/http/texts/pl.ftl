@@ -217,6 +217,23 @@ plans-code = Kod
 plans-buys = Kupuje
 plans-sent-to = Wysyłka na adres
 plans-bank = Bank
+passkeys-title = Klucze dostępu
+passkeys-about = Logowanie odciskiem palca, twarzą lub kodem PIN urządzenia. Gdy masz klucz dostępu, samo hasło już tu nie wystarcza.
+passkey-name = Nazwa, na przykład urządzenia
+passkey-add = Dodaj klucz dostępu
+passkey-added = Klucz dostępu został dodany.
+passkey-removed = Klucz dostępu został usunięty.
+passkey-remove = Usuń { $name }
+passkey-made = Dodano:
+passkey-used = Ostatnio użyto:
+passkey-never = nigdy
+passkey-limit = Masz tyle kluczy dostępu, ile można mieć.
+passkey-step-title = Potwierdź, że to Ty
+passkey-step = Użyj odcisku palca, twarzy lub kodu PIN urządzenia albo klucza bezpieczeństwa.
+passkey-use = Użyj klucza dostępu
+passkey-sign-in = Zaloguj się kluczem dostępu
+passkey-wrong = Nie udało się sprawdzić klucza dostępu. Spróbuj ponownie.
+passkey-script = Klucze dostępu wymagają skryptów i przeglądarki, która je zna. Jeśli Twój zaginął, zapytaj w sklepie.
 
 # Selling
 sell-title = Przygotuj się do sprzedaży

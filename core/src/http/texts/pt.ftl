@@ -217,6 +217,23 @@ plans-code = Código
 plans-buys = Compra
 plans-sent-to = Enviado para
 plans-bank = Banco
+passkeys-title = Chaves de acesso
+passkeys-about = Inicie sessão com a impressão digital, o rosto ou o PIN do seu dispositivo. Assim que tiver uma chave de acesso, a palavra-passe por si só deixa de bastar aqui.
+passkey-name = Nome, como o do seu dispositivo
+passkey-add = Adicionar uma chave de acesso
+passkey-added = A chave de acesso foi adicionada.
+passkey-removed = A chave de acesso foi removida.
+passkey-remove = Remover { $name }
+passkey-made = Adicionada:
+passkey-used = Última utilização:
+passkey-never = nunca
+passkey-limit = Tem tantas chaves de acesso quantas se podem ter.
+passkey-step-title = Confirme que é você
+passkey-step = Use a impressão digital, o rosto ou o PIN do seu dispositivo, ou a sua chave de segurança.
+passkey-use = Usar uma chave de acesso
+passkey-sign-in = Iniciar sessão com uma chave de acesso
+passkey-wrong = Não foi possível verificar a chave de acesso. Tente novamente.
+passkey-script = As chaves de acesso precisam de scripts e de um navegador que as conheça. Se perdeu a sua, pergunte à loja.
 
 # Selling
 sell-title = Preparar a venda

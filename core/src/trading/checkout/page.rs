@@ -12,7 +12,7 @@ use crate::http::html::components::{
     Field, Step, Tone, address, countdown, dialog, error_summary, field, money, note, stepper,
     tick, time,
 };
-use crate::http::html::{PAGE_SCRIPT, Page, PageScripts, back_link};
+use crate::http::html::{Page, PageScripts, back_link};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::platform::error::Refusal;
@@ -20,6 +20,7 @@ use crate::platform::settings::Pages;
 use crate::trading::catalogue::Crypto;
 use crate::trading::quotes::create::View;
 use crate::trading::quotes::limits::Reason;
+use crate::users::account_pages::passkey::SCRIPT;
 use crate::users::account_pages::sign_in::{forms, login_form, refusal_text};
 use rampart_types::TagKind;
 
@@ -47,12 +48,12 @@ const INPUTS: [(&str, &str); 5] = [
     ("walletAddressTag", "tag"),
 ];
 
-/// The first step: the shopper signs in or registers.
+/// The first step: the shopper signs in or registers, `form` if that has another step.
 pub(super) fn account(
     look: Look<'_>,
     status: StatusCode,
     checkout: &Checkout,
-    note: &Markup,
+    (note, form): (&Markup, Option<&Markup>),
 ) -> Reply {
     let texts = look.texts;
     let body = html! {
@@ -60,7 +61,7 @@ pub(super) fn account(
         (terms(texts, checkout))
         p { (texts.get("checkout-account-intro")) }
         (note)
-        (forms(texts))
+        @if let Some(form) = form { (form) } @else { (forms(texts)) }
     };
     render(look, status, checkout, "checkout-title", &body)
 }
@@ -205,7 +206,7 @@ fn render(
     Page {
         is_test: tenant.is_test(),
         return_url: checkout.return_url.as_ref(),
-        scripts: Some(PageScripts::Own(PAGE_SCRIPT)),
+        scripts: Some(PageScripts::Own(SCRIPT)),
         ..page
     }
     .render(status, &body)

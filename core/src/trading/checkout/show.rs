@@ -24,7 +24,7 @@ use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
-use crate::users::account_pages::sign_in::{error_page, sign_in_or_register};
+use crate::users::account_pages::sign_in::{Asked, SignIn, error_page, sign_in_or_register};
 
 const PATH: &str = "/checkout/{session}";
 
@@ -143,7 +143,7 @@ impl Link {
             return Ok(page::ended(look, status, checkout));
         }
         Ok(match shopper {
-            Shopper::Unknown => page::account(look, status, checkout, note),
+            Shopper::Unknown => page::account(look, status, checkout, (note, None)),
             _ => {
                 let sealed = shopper.seal(core, checkout)?;
                 page::details(look, status, (checkout, shopper, &sealed), form, note)
@@ -153,8 +153,12 @@ impl Link {
 
     async fn sign_in(&self, core: &Core, checkout: &Checkout, form: &Form) -> Result<Reply> {
         let to = (checkout.identifier.as_ref(), None);
-        match sign_in_or_register(core, &checkout.client, form, to).await {
-            Ok(user) => {
+        match sign_in_or_register(core, &checkout.client, (self.texts, form), to).await {
+            Ok(SignIn::Asked(Asked { status, note, form })) => {
+                let look = Look { texts: self.texts, settings: &core.settings.pages };
+                Ok(page::account(look, status, checkout, (&note, form.as_ref())))
+            }
+            Ok(SignIn::Done(user)) => {
                 let shopper = Shopper::User(user);
                 match self.resumption(core, checkout).flatten() {
                     Some(resumption) => self.go_on(core, checkout, shopper, &resumption).await,
@@ -166,7 +170,7 @@ impl Link {
             }
             Err(error) => error_page(self.texts, error, |status, note| {
                 let look = Look { texts: self.texts, settings: &core.settings.pages };
-                page::account(look, status, checkout, note)
+                page::account(look, status, checkout, (note, None))
             }),
         }
     }
@@ -183,7 +187,7 @@ impl Link {
         if shopper == Shopper::Unknown && checkout.is_open {
             let look = Look { texts: self.texts, settings: &core.settings.pages };
             let note = toast(Tone::Info, &self.texts.get("checkout-resume-sign-in"));
-            return Ok(page::account(look, StatusCode::OK, checkout, &note));
+            return Ok(page::account(look, StatusCode::OK, checkout, (&note, None)));
         }
         match resumption.step {
             Step::Confirm if checkout.is_open => {
@@ -221,7 +225,7 @@ impl Link {
     fn signed_out(&self, core: &Core, checkout: &Checkout) -> Reply {
         let look = Look { texts: self.texts, settings: &core.settings.pages };
         let note = toast(Tone::Bad, &self.texts.get("checkout-signed-out"));
-        page::account(look, StatusCode::BAD_REQUEST, checkout, &note)
+        page::account(look, StatusCode::BAD_REQUEST, checkout, (&note, None))
     }
 
     async fn buy(&self, core: &Core, checkout: &Checkout, form: &Form) -> Result<Reply> {

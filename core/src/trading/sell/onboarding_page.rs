@@ -15,7 +15,7 @@ use crate::endpoint::{Body, Endpoint};
 use crate::http::fields::Fields;
 use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
-use crate::http::html::{Page, back_link};
+use crate::http::html::{Page, PageScripts, back_link};
 use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -23,7 +23,8 @@ use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::trading::offers::signature;
 use crate::users::account_pages::bank_account::{add, redeem, section};
-use crate::users::account_pages::sign_in::{error_page, forms, sign_in_or_register};
+use crate::users::account_pages::passkey::SCRIPT;
+use crate::users::account_pages::sign_in::{Asked, SignIn, error_page, forms, sign_in_or_register};
 use crate::users::accounts::AccountType;
 use crate::users::identifiers;
 use rampart_types::{ReturnUrl, UserId, UserIdentifier};
@@ -45,7 +46,7 @@ impl Endpoint for Show {
 
     async fn call(core: &Core, _: Anyone, signed_url: SignedUrl) -> Result<Reply> {
         Ok(match VerifiedUrl::open(core, &signed_url) {
-            Some(url) => url.sign_in_page(core, StatusCode::OK, &html! {}),
+            Some(url) => url.sign_in_page(core, StatusCode::OK, (&html! {}, None)),
             None => signed_url.not_genuine(core),
         })
     }
@@ -74,14 +75,18 @@ impl Endpoint for Act {
         if form.get("action") == "account" {
             return url.add_account(core, &form).await;
         }
-        match sign_in_or_register(core, &url.client, &form, (url.identifier.as_ref(), None)).await {
-            Ok(user) => {
+        let to = (url.identifier.as_ref(), None);
+        match sign_in_or_register(core, &url.client, (url.texts, &form), to).await {
+            Ok(SignIn::Asked(Asked { status, note, form })) => {
+                Ok(url.sign_in_page(core, status, (&note, form.as_ref())))
+            }
+            Ok(SignIn::Done(user)) => {
                 let mut conn = core.db.acquire().await?;
                 url.accounts_page(&mut conn, core, user, &html! {}).await
             }
-            Err(error) => {
-                error_page(url.texts, error, |status, note| url.sign_in_page(core, status, note))
-            }
+            Err(error) => error_page(url.texts, error, |status, note| {
+                url.sign_in_page(core, status, (note, None))
+            }),
         }
     }
 }
@@ -162,16 +167,26 @@ impl VerifiedUrl {
         let title = texts.get("sell-title");
         let page =
             Page::new(texts, &core.settings.pages, &title).branded(&tenant.name, &tenant.brand);
-        Page { is_test: tenant.is_test(), return_url: Some(&self.return_url), ..page }
-            .render(status, &body)
+        Page {
+            is_test: tenant.is_test(),
+            return_url: Some(&self.return_url),
+            scripts: Some(PageScripts::Own(SCRIPT)),
+            ..page
+        }
+        .render(status, &body)
     }
 
     /// The page with the forms to sign in or register.
-    fn sign_in_page(&self, core: &Core, status: StatusCode, note: &Markup) -> Reply {
+    fn sign_in_page(
+        &self,
+        core: &Core,
+        status: StatusCode,
+        (note, form): (&Markup, Option<&Markup>),
+    ) -> Reply {
         let body = html! {
             p { (self.texts.with("sell-intro", &[("shop", &self.client.tenant.name)])) }
             (note)
-            (forms(self.texts))
+            @if let Some(form) = form { (form) } @else { (forms(self.texts)) }
         };
         self.page(core, status, &body)
     }
@@ -197,7 +212,7 @@ impl VerifiedUrl {
         let offered = self.methods.contains(&AccountType::BankTransfer);
         let Some(user) = user.filter(|_| offered) else {
             let note = toast(Tone::Bad, &self.texts.get("checkout-signed-out"));
-            return Ok(self.sign_in_page(core, StatusCode::BAD_REQUEST, &note));
+            return Ok(self.sign_in_page(core, StatusCode::BAD_REQUEST, (&note, None)));
         };
         let note = add(&mut tx, core, (&self.client, user), (self.texts, form)).await?;
         let reply = self.accounts_page(&mut tx, core, user, &note).await?;

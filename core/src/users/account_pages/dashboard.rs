@@ -5,13 +5,14 @@ use http::{Method, StatusCode};
 use maud::{Markup, html};
 
 use super::invitation::{Invitation, Link};
-use super::sign_in::{error_page, log_in, login_form};
+use super::passkey::{self, SCRIPT};
+use super::sign_in::{Asked, SignIn, error_page, login_form, sign_in};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
 use crate::http::form::Form;
-use crate::http::html::components::{Column, empty_state, money, table};
-use crate::http::html::{Page, back_link};
+use crate::http::html::components::{Column, Tone, empty_state, money, table, toast};
+use crate::http::html::{Page, PageScripts, back_link};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -20,6 +21,7 @@ use crate::platform::error::{Code, Result};
 use crate::users::account::Account;
 use crate::users::accounts;
 use crate::users::identifier::linked_user;
+use crate::users::passkeys;
 use rampart_types::UserId;
 
 const PATH: &str = "/{region}/dashboard/{session}";
@@ -43,7 +45,8 @@ impl Endpoint for Show {
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
         Ok(link.page(core, |client, invitation| {
-            login_page(core, (StatusCode::OK, link.texts), (client, invitation), &html! {})
+            let first = (&html! {}, None);
+            login_page(core, (StatusCode::OK, link.texts), (client, invitation), first)
         }))
     }
 }
@@ -66,54 +69,108 @@ impl Endpoint for Submit {
 
     async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
         let Some((client, invitation)) = link.open(core) else { return Ok(link.not_found(core)) };
-        match sign_in(core, &client, &invitation, &form).await {
-            Ok(user) => show(core, link.texts, (&client, &invitation), user).await,
-            Err(error) => error_page(link.texts, error, |status, note| {
-                login_page(core, (status, link.texts), (&client, &invitation), note)
+        let (texts, of) = (link.texts, (&client, &invitation));
+        match enter(core, texts, of, &form).await {
+            Ok(Entry::Granted(grant)) => show(core, texts, of, grant).await,
+            Ok(Entry::Asked(Asked { status, note, form })) => {
+                Ok(login_page(core, (status, texts), of, (&note, form.as_ref())))
+            }
+            Err(error) => error_page(texts, error, |status, note| {
+                login_page(core, (status, texts), of, (note, None))
             }),
         }
     }
 }
 
-/// Signs the user in, and checks that the identifier is linked to it.
+/// What a form opens.
+enum Entry {
+    Granted(Grant),
+    Asked(Asked),
+}
+
+/// The account of a user who has signed in.
+struct Grant {
+    user: UserId,
+    /// Good for one change of the passkeys.
+    challenge: String,
+    /// What the form's change has come to.
+    note: Markup,
+}
+
+/// Signs the user in and checks that the identifier is linked to it, or makes a change that a user who
+/// has just signed in may make.
 ///
 /// # Errors
 /// ER005, ER703.
-async fn sign_in(
+async fn enter(
+    core: &Core,
+    texts: Texts,
+    (client, invitation): (&Client, &Invitation),
+    form: &Form,
+) -> Result<Entry> {
+    let action = form.get("action");
+    if matches!(action, "passkey-add" | "passkey-remove") {
+        let challenge = form.get("challenge");
+        let renewed = passkeys::renew_account_challenge(core, client.id(), challenge).await?;
+        let Some((user, challenge)) = renewed else {
+            let note = toast(Tone::Bad, &texts.get("checkout-signed-out"));
+            let status = StatusCode::BAD_REQUEST;
+            return Ok(Entry::Asked(Asked { status, note, form: None }));
+        };
+        check_linked(core, client, invitation, user).await?;
+        let note = match action {
+            "passkey-add" => passkey::add(core, client, user, (texts, form)).await?,
+            _ => passkey::remove(core, client, user, (texts, form)).await?,
+        };
+        return Ok(Entry::Granted(Grant { user, challenge, note }));
+    }
+    let user = match sign_in(core, client, (texts, form)).await? {
+        SignIn::Done(user) => user,
+        SignIn::Asked(asked) => return Ok(Entry::Asked(asked)),
+    };
+    check_linked(core, client, invitation, user).await?;
+    let mut conn = core.db.acquire().await?;
+    let challenge = passkeys::account_challenge(&mut conn, core, client.id(), user).await?;
+    Ok(Entry::Granted(Grant { user, challenge, note: html! {} }))
+}
+
+/// # Errors
+/// ER703.
+async fn check_linked(
     core: &Core,
     client: &Client,
     invitation: &Invitation,
-    form: &Form,
-) -> Result<UserId> {
-    let user = log_in(core, client, form).await?;
+    user: UserId,
+) -> Result<()> {
     let mut conn = core.db.acquire().await?;
     let holder = linked_user(&mut conn, core, client.id(), &invitation.identifier).await?;
-    if holder == Some(user) { Ok(user) } else { Err(Code::UserIdentifierMismatch.into()) }
+    if holder == Some(user) { Ok(()) } else { Err(Code::UserIdentifierMismatch.into()) }
 }
 
 fn login_page(
     core: &Core,
     (status, texts): (StatusCode, Texts),
     (client, invitation): (&Client, &Invitation),
-    note: &Markup,
+    (note, form): (&Markup, Option<&Markup>),
 ) -> Reply {
     let title = texts.get("account-title");
     let body = html! {
         p { (texts.with("account-intro", &[("shop", &client.tenant.name)])) }
         (note)
-        (login_form(texts))
+        @if let Some(form) = form { (form) } @else { (login_form(texts)) }
         (back_link(texts, &invitation.return_url, &client.tenant.name))
     };
     let tenant = &client.tenant;
     let page = Page::new(texts, &core.settings.pages, &title).branded(&tenant.name, &tenant.brand);
-    Page { return_url: Some(&invitation.return_url), ..page }.render(status, &body)
+    let scripts = Some(PageScripts::Own(SCRIPT));
+    Page { return_url: Some(&invitation.return_url), scripts, ..page }.render(status, &body)
 }
 
 async fn show(
     core: &Core,
     texts: Texts,
     (client, invitation): (&Client, &Invitation),
-    user: UserId,
+    Grant { user, challenge, note }: Grant,
 ) -> Result<Reply> {
     let mut conn = core.db.acquire().await?;
     let account =
@@ -125,7 +182,10 @@ async fn show(
         false => texts.with("account-unverified", &[("level", &level)]),
     };
     let title = texts.get("account-title");
+    let passkeys =
+        passkey::section(&mut conn, core, (client, &account), (texts, &challenge)).await?;
     let body = html! {
+        (note)
         dl {
             dt { (texts.get("email")) }
             dd { (account.personal.email.as_ref().map_or("", |email| email.as_str())) }
@@ -142,11 +202,14 @@ async fn show(
             }
         }
         (orders(&mut conn, texts, client, user).await?)
+        (passkeys)
         (back_link(texts, &invitation.return_url, &client.tenant.name))
     };
     let tenant = &client.tenant;
     let page = Page::new(texts, &core.settings.pages, &title).branded(&tenant.name, &tenant.brand);
-    Ok(Page { return_url: Some(&invitation.return_url), ..page }.render(StatusCode::OK, &body))
+    let scripts = Some(PageScripts::Own(SCRIPT));
+    let page = Page { return_url: Some(&invitation.return_url), scripts, ..page };
+    Ok(page.render(StatusCode::OK, &body))
 }
 
 /// The user's latest orders.

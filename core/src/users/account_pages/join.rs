@@ -5,12 +5,13 @@ use http::{Method, StatusCode};
 use maud::{Markup, html};
 
 use super::invitation::{Invitation, Link};
-use super::sign_in::{error_page, forms, sign_in_or_register};
+use super::passkey::SCRIPT;
+use super::sign_in::{Asked, SignIn, error_page, forms, sign_in_or_register};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
 use crate::http::form::Form;
-use crate::http::html::{Page, back_link, redirect};
+use crate::http::html::{Page, PageScripts, back_link, redirect};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -35,7 +36,8 @@ impl Endpoint for Show {
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
         Ok(link.page(core, |client, invitation| {
-            show(core, (StatusCode::OK, link.texts), (client, invitation), &html! {})
+            let first = (&html! {}, None);
+            show(core, (StatusCode::OK, link.texts), (client, invitation), first)
         }))
     }
 }
@@ -59,10 +61,14 @@ impl Endpoint for Submit {
     async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
         let Some((client, invitation)) = link.open(core) else { return Ok(link.not_found(core)) };
         let to = (Some(&invitation.identifier), Some(link.region()));
-        match sign_in_or_register(core, &client, &form, to).await {
-            Ok(_) => Ok(redirect(&invitation.return_url)),
+        match sign_in_or_register(core, &client, (link.texts, &form), to).await {
+            Ok(SignIn::Done(_)) => Ok(redirect(&invitation.return_url)),
+            Ok(SignIn::Asked(Asked { status, note, form })) => {
+                let shown = (&note, form.as_ref());
+                Ok(show(core, (status, link.texts), (&client, &invitation), shown))
+            }
             Err(error) => error_page(link.texts, error, |status, note| {
-                show(core, (status, link.texts), (&client, &invitation), note)
+                show(core, (status, link.texts), (&client, &invitation), (note, None))
             }),
         }
     }
@@ -72,16 +78,17 @@ fn show(
     core: &Core,
     (status, texts): (StatusCode, Texts),
     (client, invitation): (&Client, &Invitation),
-    note: &Markup,
+    (note, form): (&Markup, Option<&Markup>),
 ) -> Reply {
     let (partner, brand) = (&client.tenant.name, &client.tenant.brand);
     let title = texts.get("join-title");
     let body = html! {
         p { (texts.with("join-intro", &[("shop", partner)])) }
         (note)
-        (forms(texts))
+        @if let Some(form) = form { (form) } @else { (forms(texts)) }
         (back_link(texts, &invitation.return_url, partner))
     };
     let page = Page::new(texts, &core.settings.pages, &title).branded(partner, brand);
-    Page { return_url: Some(&invitation.return_url), ..page }.render(status, &body)
+    let scripts = Some(PageScripts::Own(SCRIPT));
+    Page { return_url: Some(&invitation.return_url), scripts, ..page }.render(status, &body)
 }

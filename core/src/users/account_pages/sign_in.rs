@@ -4,17 +4,36 @@ use http::StatusCode;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
+use super::passkey;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::fields::Fields;
 use crate::http::form::Form;
+use crate::http::html::components::{Tone, toast};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::platform::error::{Code, Error, Refusal, Result};
 use crate::users::link_identifier::link;
+use crate::users::passkeys;
 use crate::users::register::register_on_page;
 use crate::users::session::{Login, verify_login};
 use rampart_types::{UserId, UserIdentifier, WebsiteLocale};
+
+/// The state of a sign-in.
+pub(crate) enum SignIn {
+    /// The user is proven.
+    Done(UserId),
+    /// Something is missing, which the page asks for.
+    Asked(Asked),
+}
+
+/// What a page shows in place of its first forms.
+pub(crate) struct Asked {
+    pub(crate) status: StatusCode,
+    pub(crate) note: Markup,
+    /// The form of the next step; `None`: the first ones again.
+    pub(crate) form: Option<Markup>,
+}
 
 /// The registration of a form as a request of the API.
 fn registration(form: &Form, region: Option<&str>) -> Value {
@@ -36,26 +55,63 @@ fn registration(form: &Form, region: Option<&str>) -> Value {
 pub(crate) async fn sign_in_or_register(
     core: &Core,
     client: &Client,
-    form: &Form,
+    (texts, form): (Texts, &Form),
     (identifier, region): (Option<&UserIdentifier>, Option<&str>),
-) -> Result<UserId> {
+) -> Result<SignIn> {
     if form.get("action") == "register" {
         let document = registration(form, region);
         let fields = Fields::from_object(&document)?;
-        return register_on_page(core, client, fields, identifier.cloned()).await;
+        let user = register_on_page(core, client, fields, identifier.cloned()).await?;
+        return Ok(SignIn::Done(user));
     }
-    let user = log_in(core, client, form).await?;
-    if let Some(identifier) = identifier {
-        link(core, client.id(), user, identifier, None).await?;
+    let signed_in = sign_in(core, client, (texts, form)).await?;
+    if let (SignIn::Done(user), Some(identifier)) = (&signed_in, identifier) {
+        link(core, client.id(), *user, identifier, None).await?;
     }
-    Ok(user)
+    Ok(signed_in)
 }
 
-/// Verifies the address and password of the form.
+/// Takes the step of the form: address and password, after which a user with passkeys is asked for
+/// one, or a passkey alone.
 ///
 /// # Errors
 /// Those of [`sign_in_or_register`].
-pub(crate) async fn log_in(core: &Core, client: &Client, form: &Form) -> Result<UserId> {
+pub(crate) async fn sign_in(
+    core: &Core,
+    client: &Client,
+    (texts, form): (Texts, &Form),
+) -> Result<SignIn> {
+    let (user, known) = match form.get("action") {
+        "passkey" => (None, Vec::new()),
+        "passkey-answer" => {
+            return Ok(match passkey::verify(core, client, form).await? {
+                Some(user) => SignIn::Done(user),
+                None => passkey_refused(texts),
+            });
+        }
+        _ => {
+            let user = log_in(core, client, form).await?;
+            let known = passkeys::sign_in::credentials(core, client.id(), user).await?;
+            if known.is_empty() {
+                return Ok(SignIn::Done(user));
+            }
+            (Some(user), known)
+        }
+    };
+    // Passkeys of an edge that had a name before it was at an address let nobody in, nor pass.
+    let Some(party) = passkey::relying_party(core) else { return Ok(passkey_refused(texts)) };
+    let asked = (&party, user, &known[..]);
+    let form = passkey::sign_in_form(core, client, texts, asked).await?;
+    Ok(SignIn::Asked(Asked { status: StatusCode::OK, note: html! {}, form: Some(form) }))
+}
+
+fn passkey_refused(texts: Texts) -> SignIn {
+    let note = toast(Tone::Bad, &texts.get("passkey-wrong"));
+    SignIn::Asked(Asked { status: StatusCode::BAD_REQUEST, note, form: None })
+}
+
+/// Verifies the address and password of the form.
+async fn log_in(core: &Core, client: &Client, form: &Form) -> Result<UserId> {
     let document =
         json!({"emailAddress": form.get("email").trim(), "password": form.get("password")});
     verify_login(core, client, Login::read(Fields::from_object(&document)?)?).await
@@ -123,6 +179,7 @@ pub(crate) fn login_form(texts: Texts) -> Markup {
             (email_and_password(texts, "current-password"))
             button.main type="submit" name="action" value="log-in" { (texts.get("sign-in")) }
         }
+        (passkey::offer(texts))
     }
 }
 

@@ -25,6 +25,7 @@ use crate::platform::error::{Code, Denial, Error, Result};
 use crate::users::account::{self, Account};
 use crate::users::changed;
 use crate::users::erase::erase;
+use crate::users::passkeys;
 use crate::users::user_update::UserUpdate;
 use rampart_types::{ClientId, EmailAddress, UserId};
 
@@ -89,6 +90,9 @@ impl Endpoint for UpdateUser {
         }
         let after = Account::load(&mut tx, core, client, user).await?.ok_or_else(unknown)?;
         changed::record_events(&mut tx, core, &before, &after).await?;
+        if change.passkeys_removed == Some(true) {
+            passkeys::remove_all(&mut tx, client, user).await?;
+        }
         if change.deleted == Some(true) {
             erase(&mut tx, core, client, user).await?;
         }

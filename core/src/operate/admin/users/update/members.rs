@@ -29,6 +29,10 @@ pub(super) struct Change {
     /// `true` erases the personal data, for good; `false` is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) deleted: Option<bool>,
+    /// `true` removes the user's passkeys, such as those of a lost device: the password alone signs in
+    /// until another one is added.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) passkeys_removed: Option<bool>,
     /// Another e-mail address: the user has to prove it, and every session ends.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "changed")]
     pub(super) email_address: Option<String>,

@@ -1,0 +1,222 @@
+//! The forms of passkeys on pages: the one that signs in, and those that add and remove them. The
+//! browser's part is a script, without which the page says so.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use maud::{Markup, html};
+use serde_json::{Value, json};
+
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::auth::webauthn::{
+    ALGORITHMS, Assertion, CREDENTIAL_ID_BYTES_MAX, Registration, RelyingParty, decode,
+};
+use crate::http::form::Form;
+use crate::http::html::components::{Tone, time, toast};
+use crate::http::language::Texts;
+use crate::platform::db::Connection;
+use crate::platform::error::Result;
+use crate::users::account::Account;
+use crate::users::passkeys::sign_in::{self, Answer, user_handle};
+use crate::users::passkeys::{self, Added, NAME_CHARS_MAX, PASSKEYS_MAX, Passkey};
+use rampart_types::{UserId, plain_text};
+
+/// Our script of pages with passkeys, and what every page with a script has.
+pub(crate) const SCRIPT: &str =
+    concat!(include_str!("../../http/html/page.js"), include_str!("../../http/html/passkey.js"));
+
+/// The relying party of this edge; `None` where its URL is none that passkeys can be bound to.
+pub(super) fn relying_party(core: &Core) -> Option<RelyingParty> {
+    RelyingParty::at(&core.settings.public_url)
+}
+
+/// The button that begins a sign-in with a passkey alone. A script shows it where a browser can.
+pub(super) fn offer(texts: Texts) -> Markup {
+    html! {
+        div hidden data-passkey {
+            form method="post" {
+                button type="submit" name="action" value="passkey" {
+                    (texts.get("passkey-sign-in"))
+                }
+            }
+        }
+    }
+}
+
+/// The form in which this user proves itself, or whoever has a passkey without one.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(super) async fn sign_in_form(
+    core: &Core,
+    client: &Client,
+    texts: Texts,
+    (party, user, known): (&RelyingParty, Option<UserId>, &[Vec<u8>]),
+) -> Result<Markup> {
+    let challenge = sign_in::challenge(core, client.id(), user).await?;
+    let options = json!({"challenge": challenge, "rp": {"id": party.id}, "known": names(known)});
+    let button = html! { button.main type="submit" { (texts.get("passkey-use")) } };
+    let answer = ["credential", "clientData", "authenticatorData", "signature", "userHandle"];
+    let form = ("passkey-answer", "get", &options);
+    Ok(html! {
+        h2 { (texts.get("passkey-step-title")) }
+        p { (texts.get("passkey-step")) }
+        (ceremony(texts, form, &answer, &button))
+    })
+}
+
+/// Verifies the answer of that form; `None` without telling what is wrong.
+///
+/// # Errors
+/// Code 920 after too many attempts; when the database cannot be used.
+pub(super) async fn verify(core: &Core, client: &Client, form: &Form) -> Result<Option<UserId>> {
+    let Some(party) = relying_party(core) else { return Ok(None) };
+    let answer = Answer {
+        challenge: form.get("challenge"),
+        credential: form.get("credential"),
+        user_handle: form.get("userHandle"),
+        assertion: Assertion {
+            client_data: form.get("clientData"),
+            authenticator_data: form.get("authenticatorData"),
+            signature: form.get("signature"),
+        },
+    };
+    sign_in::verify(core, client, &party, &answer).await
+}
+
+/// Adds the passkey of the form to the user who got its challenge, and says what came of it.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(super) async fn add(
+    core: &Core,
+    client: &Client,
+    user: UserId,
+    (texts, form): (Texts, &Form),
+) -> Result<Markup> {
+    let made = Registration {
+        client_data: form.get("clientData"),
+        authenticator_data: form.get("authenticatorData"),
+        public_key: form.get("publicKey"),
+    };
+    let credential =
+        relying_party(core).and_then(|party| party.register(form.get("challenge"), &made));
+    let name = plain_text(form.get("name"), NAME_CHARS_MAX);
+    let Some((name, credential)) = name.zip(credential) else {
+        return Ok(toast(Tone::Bad, &texts.get("passkey-wrong")));
+    };
+    let added = passkeys::add(core, client.id(), user, (&name, &credential)).await?;
+    Ok(match added {
+        Added::Stored => toast(Tone::Good, &texts.get("passkey-added")),
+        Added::Refused => toast(Tone::Bad, &texts.get("passkey-wrong")),
+    })
+}
+
+/// Removes the passkey that the form names, if it is the user's.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(super) async fn remove(
+    core: &Core,
+    client: &Client,
+    user: UserId,
+    (texts, form): (Texts, &Form),
+) -> Result<Markup> {
+    let id = decode(form.get("credential"), CREDENTIAL_ID_BYTES_MAX).unwrap_or_default();
+    Ok(match passkeys::remove(core, client.id(), user, &id).await? {
+        true => toast(Tone::Good, &texts.get("passkey-removed")),
+        false => toast(Tone::Bad, &texts.get("passkey-wrong")),
+    })
+}
+
+/// The user's passkeys with the forms that change them. `challenge` is for one change.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(super) async fn section(
+    conn: &mut Connection,
+    core: &Core,
+    (client, account): (&Client, &Account),
+    (texts, challenge): (Texts, &str),
+) -> Result<Markup> {
+    let Some(party) = relying_party(core) else { return Ok(html! {}) };
+    let passkeys = passkeys::list(conn, core, client.id(), account.user).await?;
+    let known: Vec<_> = passkeys.iter().map(|passkey| passkey.id.clone()).collect();
+    let email = account.personal.email.as_ref().map_or("", |email| email.as_str());
+    let options = json!({
+        "challenge": challenge,
+        "rp": {"id": party.id, "name": client.tenant.name},
+        "user": {"id": user_handle(account.user), "name": email, "displayName": email},
+        "algorithms": ALGORITHMS,
+        "known": names(&known),
+    });
+    let is_full = i64::try_from(passkeys.len()).is_ok_and(|count| count >= PASSKEYS_MAX);
+    Ok(html! {
+        h2 { (texts.get("passkeys-title")) }
+        p { (texts.get("passkeys-about")) }
+        @for passkey in &passkeys { (row(texts, passkey, challenge)) }
+        @if is_full { p { (texts.get("passkey-limit")) } }
+        @else { (add_form(texts, &options)) }
+    })
+}
+
+fn row(texts: Texts, passkey: &Passkey, challenge: &str) -> Markup {
+    html! {
+        div.panel {
+            strong { (passkey.name) }
+            p.hint {
+                (texts.get("passkey-made")) " " (time(passkey.created_at)) br;
+                (texts.get("passkey-used")) " "
+                @match passkey.last_used_at {
+                    Some(at) => (time(at)),
+                    None => (texts.get("passkey-never")),
+                }
+            }
+            form method="post" {
+                input type="hidden" name="challenge" value=(challenge);
+                input type="hidden" name="credential" value=(URL_SAFE_NO_PAD.encode(&passkey.id));
+                button.danger type="submit" name="action" value="passkey-remove" {
+                    (texts.with("passkey-remove", &[("name", &passkey.name)]))
+                }
+            }
+        }
+    }
+}
+
+fn add_form(texts: Texts, options: &Value) -> Markup {
+    let body = html! {
+        label {
+            (texts.get("passkey-name"))
+            input name="name" autocomplete="off" required maxlength=(NAME_CHARS_MAX);
+        }
+        button type="submit" { (texts.get("passkey-add")) }
+    };
+    let form = ("passkey-add", "create", options);
+    ceremony(texts, form, &["clientData", "authenticatorData", "publicKey"], &body)
+}
+
+/// A form that the script fills in with the authenticator's answer before it is sent.
+fn ceremony(
+    texts: Texts,
+    (action, kind, options): (&str, &str, &Value),
+    answer: &[&str],
+    body: &Markup,
+) -> Markup {
+    let challenge = options["challenge"].as_str().unwrap_or_default();
+    html! {
+        p.note data-no-passkey { (texts.get("passkey-script")) }
+        div hidden data-passkey {
+            form method="post" data-ceremony=(kind) data-options=(options.to_string()) {
+                input type="hidden" name="action" value=(action);
+                input type="hidden" name="challenge" value=(challenge);
+                @for name in answer { input type="hidden" name=(name); }
+                (body)
+                p.field-error role="alert" data-text=(texts.get("passkey-wrong")) {}
+            }
+        }
+    }
+}
+
+fn names(ids: &[Vec<u8>]) -> Vec<String> {
+    ids.iter().map(|id| URL_SAFE_NO_PAD.encode(id)).collect()
+}
