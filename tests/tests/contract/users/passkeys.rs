@@ -120,7 +120,10 @@ async fn an_authenticator_that_counts_nothing_is_good_again_and_again() {
     let authenticator = visit.add("Telephone").await;
     for _ in 0..2 {
         let form = authenticator.answer(&Ceremony::get(&visit.asked().await, 0));
-        visit.submit(&form).await.assert_status(200);
+        // No counter tells one answer from another: the challenge alone is good once.
+        let answers = join_all((0..4).map(|_| visit.submit(&form))).await;
+        let won = answers.iter().filter(|answer| answer.status() == 200).count();
+        assert_eq!(won, 1, "of several at once one wins");
     }
 }
 
@@ -163,9 +166,7 @@ async fn an_answer_counts_once_in_its_time_and_with_an_advancing_counter() {
     let visit = Visit::start().await;
     let ours = visit.add("Laptop").await;
     let form = ours.answer(&Ceremony::get(&visit.asked().await, 5));
-    let answers = join_all((0..4).map(|_| visit.submit(&form))).await;
-    let won = answers.iter().filter(|answer| answer.status() == 200).count();
-    assert_eq!(won, 1, "of several at once one wins");
+    visit.submit(&form).await.assert_status(200);
     visit.later(60);
     visit.is_refused("a replay", &form).await;
     for count in [4, 5, 0] {
