@@ -31,6 +31,11 @@ impl Visitor {
         self.findings.extend(look(&self.browser, name, Part::Top).await);
     }
 
+    /// Looks at all of the page, below what shows without scrolling.
+    async fn look_whole(&mut self, name: &str) {
+        self.findings.extend(look(&self.browser, name, Part::Whole).await);
+    }
+
     /// Opens a page and looks at it.
     async fn visit(&mut self, name: &str, url: &str) {
         self.browser.open(url).await;
@@ -55,7 +60,6 @@ async fn components_look_as_they_should() {
     let edge = edge().await;
     let mut visitor = Visitor::start().await;
     visitor.browser.open(&edge.url("/_design")).await;
-    let found = look(&visitor.browser, "design", Part::Whole).await;
-    visitor.findings.extend(found);
+    visitor.look_whole("design").await;
     visitor.end();
 }

@@ -227,12 +227,12 @@ passkey-remove = { $name } entfernen
 passkey-made = Hinzugefügt:
 passkey-used = Zuletzt benutzt:
 passkey-never = nie
-passkey-limit = Sie haben so viele Passkeys, wie möglich sind.
+passkey-limit = Sie haben die Höchstzahl an Passkeys erreicht.
 passkey-step-title = Bestätigen Sie, dass Sie es sind
 passkey-step = Benutzen Sie Fingerabdruck, Gesicht oder PIN Ihres Geräts oder Ihren Sicherheitsschlüssel.
 passkey-use = Passkey benutzen
 passkey-sign-in = Mit einem Passkey anmelden
-passkey-wrong = Der Passkey konnte nicht geprüft werden. Bitte versuchen Sie es noch einmal.
+passkey-wrong = Der Passkey konnte nicht geprüft werden. Bitte versuchen Sie es erneut.
 passkey-script = Passkeys brauchen Skripte und einen Browser, der sie kennt. Haben Sie Ihren verloren, fragen Sie den Shop.
 
 # Selling

@@ -288,7 +288,9 @@ async fn changes_want_a_fresh_sign_in_and_end_at_ten_passkeys() {
     let form = one.registration("Key 11", &last, &one.public_key());
     page = visit.submit(&form).await.assert_status(200).text().to_owned();
     assert!(
-        page.contains(WRONG) && page.contains("zoveel passkeys") && !page.contains("Key 11"),
+        page.contains(WRONG)
+            && page.contains("maximale aantal passkeys")
+            && !page.contains("Key 11"),
         "{page}"
     );
     // Changes do not make the sign-in younger.

@@ -42,12 +42,12 @@ async fn a_shopper_makes_a_passkey_and_signs_in_with_it() {
     on_a_telephone(&visitor.browser).await;
     password(&visitor.browser).await;
     visitor.browser.shows(EMAIL).await;
-    visitor.look("account").await;
+    visitor.look_whole("account").await;
     on_a_telephone(&visitor.browser).await;
     visitor.browser.enter("input[name=name]", "Telefoon van Ada").await;
     visitor.browser.click("form[data-ceremony=create] button").await;
     visitor.browser.shows(MADE).await;
-    visitor.look("account-passkey").await;
+    visitor.look_whole("account-passkey").await;
     // The same authenticator makes no second one; the page says that it failed, and nothing is lost.
     visitor.browser.enter("input[name=name]", "Nog een").await;
     visitor.browser.click("form[data-ceremony=create] button").await;
@@ -57,7 +57,7 @@ async fn a_shopper_makes_a_passkey_and_signs_in_with_it() {
     visitor.browser.open(url).await;
     on_a_telephone(&visitor.browser).await;
     password(&visitor.browser).await;
-    visitor.browser.shows("Bevestig dat u het bent").await;
+    visitor.browser.shows("Bevestig dat jij het bent").await;
     visitor.look("account-passkey-step").await;
     on_a_telephone(&visitor.browser).await;
     visitor.browser.click("form[data-ceremony=get] button").await;
@@ -66,7 +66,7 @@ async fn a_shopper_makes_a_passkey_and_signs_in_with_it() {
     // Alone.
     visitor.browser.open(url).await;
     visitor.browser.click("button[value=passkey]").await;
-    visitor.browser.shows("Bevestig dat u het bent").await;
+    visitor.browser.shows("Bevestig dat jij het bent").await;
     visitor.browser.click("form[data-ceremony=get] button").await;
     visitor.browser.shows("Telefoon van Ada").await;
     let wider = "return document.documentElement.scrollWidth > innerWidth";
