@@ -15,6 +15,9 @@ const WRONG: &str = "De passkey kon niet worden gecontroleerd.";
 const SIGNED_OUT: &str = "Log opnieuw in.";
 const PASSWORD_STEP: &str = "action=log-in&email=ada%40mail.example.com&password=password-of-ada";
 
+/// Makes a ceremony wrong.
+type Change = fn(&mut Ceremony);
+
 /// A user at the page of the account.
 struct Visit {
     context: TestContext,
@@ -135,7 +138,7 @@ async fn an_answer_that_is_not_what_was_asked_for_is_refused() {
     forged.credential.clone_from(&ours.credential);
     let mut unknown = Authenticator::of(&visit.id);
     unknown.credential = vec![7; 32];
-    let changes: [(&str, &Authenticator, fn(&mut Ceremony)); 9] = [
+    let changes: [(&str, &Authenticator, Change); 9] = [
         ("a registration", &ours, |it| it.kind = "webauthn.create"),
         ("another origin", &ours, |it| it.origin = "https://evil.example".to_owned()),
         ("another port", &ours, |it| it.origin += ":8443"),
@@ -240,7 +243,7 @@ async fn what_is_no_passkey_is_not_added() {
     let visit = Visit::start().await;
     let ours = Authenticator::of(&visit.id);
     let mut page = visit.password().await;
-    let changes: [(&str, fn(&mut Ceremony)); 5] = [
+    let changes: [(&str, Change); 5] = [
         ("a use", |it| it.kind = "webauthn.get"),
         ("another origin", |it| it.origin = "https://evil.example".to_owned()),
         ("another host's", |it| it.party = "evil.example".to_owned()),
