@@ -22,6 +22,7 @@ use crate::operate::acme::AcmeClient;
 use crate::operate::admin::login::LoginFailures;
 use crate::partners::Attempts;
 use crate::platform::clock::Clock;
+use crate::platform::crypto::tenant_key::TenantKeys;
 use crate::platform::crypto::{KEY_BYTES, MasterKey, Purpose, Secret, lasting_context};
 use crate::platform::db::{self, DatabaseError, Pool};
 use crate::platform::error::{Error, Result};
@@ -36,6 +37,7 @@ use crate::platform::telemetry::Telemetry;
 use crate::policies::ShadowQueue;
 use crate::policies::runtime::Policies;
 use crate::tenancy::snapshot::Snapshots;
+use crate::tenancy::tenant_keys;
 use crate::tenancy::tenants::api_keys::ApiKeyUses;
 use crate::trading::limits::upstream::Upstream;
 use crate::trading::market::feed::PriceFeed;
@@ -134,6 +136,10 @@ impl Core {
         (keys, upstream, mailer, price_feed): Configured,
     ) -> Result<Arc<Self>> {
         load_lasting_keys(&keys, &db).await?;
+        let has_tenant_keys = match settings.keys.per_tenant {
+            Some(chosen) => chosen,
+            None => tenant_keys::by_default(&db).await?,
+        };
         let metrics = Metrics::new(settings.metrics.partners_max)
             .map_err(|e| Error::internal("register metrics", e))?;
         db.measure(&metrics);
@@ -158,6 +164,8 @@ impl Core {
             clock,
             db,
             keys,
+            tenant_keys: TenantKeys::default(),
+            has_tenant_keys,
             metrics,
             telemetry,
             outbound: Outbound::new()?,

@@ -36,6 +36,7 @@ use crate::operate::admin::login::LoginFailures;
 use crate::partners::Attempts;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::MasterKey;
+use crate::platform::crypto::tenant_key::TenantKeys;
 use crate::platform::db::Pool;
 use crate::platform::heartbeats::Heartbeats;
 use crate::platform::mail::Mailer;
@@ -69,6 +70,10 @@ pub struct Core {
     pub db: Pool,
     /// The master key, from which all other keys are derived.
     pub keys: MasterKey,
+    /// Keys of tenants, which the master key has wrapped.
+    tenant_keys: TenantKeys,
+    /// True if tenants get keys of their own (`keys.per_tenant`).
+    has_tenant_keys: bool,
     /// Metrics of this edge.
     pub metrics: Metrics,
     /// Traces of this edge.

@@ -1,4 +1,5 @@
 //! Tenants, and the snapshot that requests read instead of Postgres.
 
 pub mod snapshot;
+pub mod tenant_keys;
 pub mod tenants;

@@ -46,6 +46,8 @@ const EXPIRED_TOKENS: Duration = Duration::from_secs(10 * 60);
 /// Interval of deleting expired idempotency keys.
 const IDEMPOTENCY_KEYS: Duration = Duration::from_secs(60);
 
+/// Interval of looking for tenants without keys of their own.
+const TENANT_KEYS: Duration = Duration::from_secs(30);
 /// Interval of looking whether a rotation of the master key goes on.
 const KEY_ROTATION: Duration = Duration::from_secs(1);
 /// Interval of removing deleted documents from the object store.
@@ -125,6 +127,7 @@ impl Core {
             every("sandbox", SANDBOX_SETTLEMENT).run(|| self.settle_sandbox_orders()),
             every("expired tokens", EXPIRED_TOKENS).run(|| self.delete_expired_tokens()),
             every("idempotency keys", IDEMPOTENCY_KEYS).run(|| self.forget_idempotency_keys()),
+            every("tenant keys", TENANT_KEYS).run(|| self.make_tenant_keys()),
             every("key rotation", KEY_ROTATION).run(|| self.rotate_keys()),
             every("documents", DOCUMENT_REMOVAL).run(|| self.remove_documents()),
             every("partitions", PARTITIONS).run(|| self.maintain_partitions()),

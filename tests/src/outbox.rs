@@ -27,7 +27,7 @@ pub async fn newest(context: &TestContext, to: &str) -> OutboxMail {
     .unwrap();
     let mut opened = rows.into_iter().map(|(client, id, sealed, state)| {
         let place = format!("mail_outbox/{client}/{id}");
-        let plain = context.core().keys.open(&place, &sealed).unwrap();
+        let plain = context.core().cipher(client.into()).open(&place, &sealed).unwrap();
         (serde_json::from_slice::<Value>(&plain).unwrap(), state)
     });
     let (mail, state) = opened.find(|(mail, _)| mail["to"] == to).unwrap();

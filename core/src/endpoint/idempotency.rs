@@ -187,7 +187,7 @@ impl ClaimedKey {
     }
 
     fn seal(&self, core: &Core, reply: &Reply) -> Result<Vec<u8>> {
-        core.keys.seal(&core.clock, &self.context(), &reply.body)
+        core.cipher(self.client).seal(&self.context(), &reply.body)
     }
 
     /// Saves the answer; `false` when another request has the key.
@@ -250,7 +250,7 @@ impl ClaimedKey {
             ),
             Some(row) => match (row.status.and_then(|s| u16::try_from(s).ok()), row.body) {
                 (Some(status), Some(sealed)) => {
-                    let body = core.keys.open(&self.context(), &sealed)?;
+                    let body = core.cipher(self.client).open(&self.context(), &sealed)?;
                     let status = StatusCode::from_u16(status)
                         .map_err(|e| Error::internal("read a saved status", e))?;
                     let mut reply = Reply::with_body(status, "application/json", Bytes::from(body));

@@ -1,209 +1,22 @@
-//! Rotation of the master key: what an earlier key of the ring has sealed is sealed again under the one
-//! in use, in the background, table after table.
+//! Rotation of the master key: what an earlier key of the ring has sealed is sealed again, in the
+//! background, table after table. A tenant's values go under that tenant's key, if it has one; of what
+//! is there already, the rotation wraps the tenant's key alone.
 
-use rampart_types::{ClientId, OfferId, StaffId, UserId};
+mod columns;
+
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
+use self::columns::{COLUMNS, SealedColumn};
 use crate::Core;
-use crate::money::connectors::commands;
-use crate::money::connectors::events::report_context;
-use crate::money::payments::record::report_context as payment_context;
-use crate::notify::webhooks::secrets;
-use crate::operate::acme;
-use crate::partners::staff;
 use crate::platform::crypto::lasting_context;
-use crate::platform::crypto::personal_data_key::key_context;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use crate::platform::mail;
-use crate::policies::runtime::verification_keys::seal_context;
-use crate::tenancy::tenants::load::secret_context;
-use crate::trading::checkout::create::share_token_context;
-use crate::trading::receipt_keys;
-use crate::users::retained_record;
 
 /// Rows of one transaction.
 const BATCH_ROWS: i64 = 200;
 /// Most transactions of one turn of the worker.
 const BATCHES_MAX: usize = 100;
-
-/// A column of values that the master key has sealed.
-struct SealedColumn {
-    table: &'static str,
-    /// The column that names the tenant; of a table that is no tenant's, one for all.
-    client: &'static str,
-    /// The column that names a row of a tenant, and its type.
-    id: (&'static str, &'static str),
-    /// A text that stands before every id.
-    first_id: &'static str,
-    column: &'static str,
-    /// The context of a row's value, by tenant and id.
-    context: fn(Uuid, &str) -> Option<String>,
-}
-
-/// The column of a tenant's table that names the tenant.
-const CLIENT: &str = "client_id";
-/// What stands for it in a table that is no tenant's.
-const NO_CLIENT: &str = "'00000000-0000-0000-0000-000000000000'::uuid";
-const NIL: &str = "00000000-0000-0000-0000-000000000000";
-
-/// Every such column, but for values that live for a day or less. Its order is stored with a rotation
-/// that is under way: add at the end.
-const COLUMNS: [SealedColumn; 17] = [
-    SealedColumn {
-        table: "client_secret",
-        client: CLIENT,
-        id: ("secret_id", "uuid"),
-        first_id: NIL,
-        column: "sealed",
-        context: |client, id| Some(secret_context(client, id.parse().ok()?)),
-    },
-    SealedColumn {
-        table: "verification_key",
-        client: CLIENT,
-        id: ("name", "text"),
-        first_id: "",
-        column: "sealed",
-        context: |client, id| Some(seal_context(client, id)),
-    },
-    SealedColumn {
-        table: "end_user",
-        client: CLIENT,
-        id: ("user_id", "uuid"),
-        first_id: NIL,
-        column: "sealed_key",
-        context: |client, id| {
-            Some(key_context(ClientId::from(client), UserId::from(id.parse::<Uuid>().ok()?)))
-        },
-    },
-    SealedColumn {
-        table: "mail_outbox",
-        client: CLIENT,
-        id: ("mail_id", "uuid"),
-        first_id: NIL,
-        column: "sealed",
-        context: |client, id| Some(mail::context(ClientId::from(client), id.parse().ok()?)),
-    },
-    SealedColumn {
-        table: "checkout",
-        client: CLIENT,
-        id: ("offer_id", "uuid"),
-        first_id: NIL,
-        column: "sealed_share_token",
-        context: |client, id| {
-            let offer = OfferId::from(id.parse::<Uuid>().ok()?);
-            Some(share_token_context(ClientId::from(client), offer))
-        },
-    },
-    SealedColumn {
-        table: "payment_report",
-        client: CLIENT,
-        id: ("payment_id", "uuid"),
-        first_id: NIL,
-        column: "sealed",
-        context: |client, id| Some(payment_context(ClientId::from(client), id.parse().ok()?)),
-    },
-    SealedColumn {
-        table: "command",
-        client: CLIENT,
-        id: ("command_id", "uuid"),
-        first_id: NIL,
-        column: "sealed_body",
-        context: |client, id| Some(commands::body_context(client, id.parse().ok()?)),
-    },
-    SealedColumn {
-        table: "command",
-        client: CLIENT,
-        id: ("command_id", "uuid"),
-        first_id: NIL,
-        column: "sealed_result",
-        context: |client, id| Some(commands::result_context(client, id.parse().ok()?)),
-    },
-    SealedColumn {
-        table: "connector_event",
-        client: NO_CLIENT,
-        id: ("report_id", "uuid"),
-        first_id: NIL,
-        column: "sealed_report",
-        context: |_, id| Some(report_context(id.parse().ok()?)),
-    },
-    SealedColumn {
-        table: "personal_key",
-        client: CLIENT,
-        id: ("user_id", "uuid"),
-        first_id: NIL,
-        column: "sealed",
-        context: |client, id| {
-            Some(key_context(ClientId::from(client), UserId::from(id.parse::<Uuid>().ok()?)))
-        },
-    },
-    SealedColumn {
-        table: "retention_key",
-        client: CLIENT,
-        id: ("user_id", "uuid"),
-        first_id: NIL,
-        column: "sealed",
-        context: |client, id| {
-            let user = UserId::from(id.parse::<Uuid>().ok()?);
-            Some(retained_record::key_context(ClientId::from(client), user))
-        },
-    },
-    SealedColumn {
-        table: "receipt_key",
-        client: NO_CLIENT,
-        id: ("key_id", "text"),
-        first_id: "",
-        column: "sealed",
-        context: |_, id| Some(receipt_keys::seal_context(id)),
-    },
-    SealedColumn {
-        table: "staff_member",
-        client: CLIENT,
-        id: ("staff_id", "uuid"),
-        first_id: NIL,
-        column: "sealed_email",
-        context: |client, id| {
-            let staff = StaffId::from(id.parse::<Uuid>().ok()?);
-            Some(staff::email_context(ClientId::from(client), staff))
-        },
-    },
-    SealedColumn {
-        table: "staff_member",
-        client: CLIENT,
-        id: ("staff_id", "uuid"),
-        first_id: NIL,
-        column: "sealed_totp",
-        context: |client, id| {
-            let staff = StaffId::from(id.parse::<Uuid>().ok()?);
-            Some(staff::totp_context(ClientId::from(client), staff))
-        },
-    },
-    SealedColumn {
-        table: "webhook_endpoint_secret",
-        client: CLIENT,
-        id: ("secret_id", "uuid"),
-        first_id: NIL,
-        column: "sealed",
-        context: |client, id| Some(secrets::secret_context(client, id.parse().ok()?)),
-    },
-    SealedColumn {
-        table: "acme_account",
-        client: NO_CLIENT,
-        id: ("directory_url", "text"),
-        first_id: "",
-        column: "sealed",
-        context: |_, id| Some(acme::account_context(id)),
-    },
-    SealedColumn {
-        table: "acme_certificate",
-        client: NO_CLIENT,
-        id: ("domains", "text"),
-        first_id: "",
-        column: "sealed_key",
-        context: |_, id| Some(acme::key_context(id)),
-    },
-];
 
 /// The name of the table that a stage of a rotation is about.
 pub(super) fn table(stage: i32) -> &'static str {
@@ -254,8 +67,11 @@ async fn reseal_batch(core: &Core) -> Result<bool> {
     let mut tx = core.db.begin().await?;
     let key = core.keys.id().to_string();
     let rotation = sqlx::query!(
+        // Tenants' keys that not every edge has loaded yet would seal nothing.
         "select stage, after_client, after_row from key_rotation \
-         where key_id = $1 and finished_at is null for update skip locked",
+         where key_id = $1 and finished_at is null \
+             and not exists (select from tenant_key where usable_from > rampart_now()) \
+         for update skip locked",
         key,
     )
     .fetch_optional(&mut *tx)
@@ -331,11 +147,12 @@ impl SealedColumn {
         let last = last.map(|(client, id, _)| (*client, id.clone()));
         let (mut clients, mut ids, mut old, mut new) = (vec![], vec![], vec![], vec![]);
         for (client, id, sealed) in rows {
-            let is_earlier = |sealed: &Vec<u8>| !sealed.is_empty() && !core.keys.is_current(sealed);
+            let cipher = core.cipher(client.into());
+            let is_earlier = |sealed: &Vec<u8>| !sealed.is_empty() && !cipher.is_current(sealed);
             let Some(sealed) = sealed.filter(is_earlier) else { continue };
             let Some(context) = (self.context)(client, &id) else { continue };
-            let again = core.keys.open(&context, &sealed);
-            match again.and_then(|plain| core.keys.seal(&core.clock, &context, &plain)) {
+            let again = cipher.open(&context, &sealed);
+            match again.and_then(|plain| cipher.seal(&context, &plain)) {
                 Ok(again) => {
                     clients.push(client);
                     ids.push(id);

@@ -9,6 +9,7 @@ use chrono::TimeDelta;
 use serde::Serialize;
 
 use crate::Core;
+use crate::platform::crypto::tenant_key::{is_of_tenant_key, tenant_key_context};
 use crate::platform::db::PoolKind;
 use crate::platform::heartbeats::SNAPSHOT;
 use crate::tenancy::tenants::load::secret_context;
@@ -219,23 +220,33 @@ impl Core {
         }
     }
 
-    /// True if the newest sealed secrets can be opened: an edge with another master key may have
+    /// True if the newest secrets and tenants' keys can be opened: an edge with another master key may have
     /// sealed them. One that is broken says nothing about the key as long as another one opens. If
     /// the database cannot be read, the keys count as good.
     async fn opens_secrets(&self) -> bool {
         let newest = sqlx::query!(
             r#"
-            select client_id, secret_id, sealed as "sealed!" from client_secret
-            where sealed is not null order by created_at desc limit $1
+            (select client_id as "client!", secret_id, sealed as "sealed!", created_at
+                from client_secret where sealed is not null order by created_at desc limit $1)
+            union all
+            (select client_id, null, sealed, created_at
+                from tenant_key order by created_at desc limit $1)
+            order by created_at desc
             "#,
             SECRETS_TRIED,
         );
-        let Ok(newest) = newest.fetch_all(&self.db).await else { return true };
+        let Ok(mut newest) = newest.fetch_all(&self.db).await else { return true };
+        // What a tenant's key has sealed says nothing of the master key.
+        newest.retain(|row| !is_of_tenant_key(&row.sealed));
         if newest.first().is_some_and(|row| self.keys.is_of_another_key(&row.sealed)) {
             return false;
         }
         let mut opened = newest.iter().map(|row| {
-            self.keys.open(&secret_context(row.client_id, row.secret_id), &row.sealed).is_ok()
+            let context = match row.secret_id {
+                Some(secret) => secret_context(row.client, secret),
+                None => tenant_key_context(row.client.into()),
+            };
+            self.keys.open(&context, &row.sealed).is_ok()
         });
         newest.is_empty() || opened.any(|opens| opens)
     }

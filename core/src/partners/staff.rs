@@ -168,7 +168,7 @@ fn open_email(
     staff: StaffId,
     sealed: &[u8],
 ) -> Result<EmailAddress> {
-    let plain = core.keys.open(&email_context(client, staff), sealed)?;
+    let plain = core.cipher(client).open(&email_context(client, staff), sealed)?;
     let text = String::from_utf8(plain).ok().and_then(|text| text.parse().ok());
     text.ok_or_else(|| Error::invariant("read the address of a staff member"))
 }

@@ -1,11 +1,13 @@
 //! Secrets, and the keys that seal them.
 //!
-//! Keys are derived, never stored: edges with the same master key open each other's sealed values.
+//! Keys are derived from the master key or stored wrapped by it: edges with the same one open each
+//! other's sealed values.
 
 pub mod day_key;
 pub(crate) mod jwe;
 mod master_key;
 pub(crate) mod personal_data_key;
+pub mod tenant_key;
 
 use std::borrow::Cow;
 

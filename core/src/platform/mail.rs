@@ -105,7 +105,7 @@ impl Message {
     ) -> Result<()> {
         let id = core.clock.uuid()?;
         let plain = serde_json::to_vec(self).map_err(|e| Error::internal("write a mail", e))?;
-        let sealed = core.keys.seal(&core.clock, &context(client, id), &plain)?;
+        let sealed = core.cipher(client).seal(&context(client, id), &plain)?;
         sqlx::query!(
             "insert into mail_outbox \
              (client_id, mail_id, user_id, kind, sealed, state, created_at) \
@@ -134,7 +134,7 @@ impl Message {
     /// # Errors
     /// When it belongs to another row or was altered.
     pub(crate) fn open(core: &Core, client: ClientId, id: Uuid, sealed: &[u8]) -> Result<Self> {
-        let plain = core.keys.open(&context(client, id), sealed)?;
+        let plain = core.cipher(client).open(&context(client, id), sealed)?;
         serde_json::from_slice(&plain).map_err(|_| Error::invariant("read a mail"))
     }
 }

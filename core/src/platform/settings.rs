@@ -199,6 +199,10 @@ pub struct Keys {
     /// Program with its arguments that prints the master key, in place of `keys.master`.
     #[schemars(extend("x-default" = "none"))]
     pub master_command: Vec<String>,
+    /// True if each partner's values are sealed under a key of that partner, which the master key wraps;
+    /// for a database of an earlier version from when every edge runs one that knows such keys.
+    #[schemars(extend("x-default" = "on in a database that had no partner, or has such a key"))]
+    pub per_tenant: Option<bool>,
 }
 
 impl Keys {

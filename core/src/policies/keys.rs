@@ -88,7 +88,7 @@ pub(crate) async fn put(
     VerificationKey::parse(known, key.expose())
         .map_err(|problem| LifecycleError::Invalid(format!("key: {problem}")))?;
     let context = seal_context(client.uuid(), name);
-    let sealed = core.keys.seal(&core.clock, &context, key.expose().as_bytes())?;
+    let sealed = core.cipher(client).seal(&context, key.expose().as_bytes())?;
     let mut tx = core.db.begin().await?;
     revision::client_changed(&mut tx, client).await?;
     let change = ChangeStatement {

@@ -110,7 +110,7 @@ pub(crate) async fn load_key(
     .fetch_one(&mut *conn)
     .await?;
     if let Some(sealed) = stored {
-        return PersonalDataKey::open(&core.keys, client, user, &sealed);
+        return PersonalDataKey::open(&core.cipher(client), client, user, &sealed);
     }
     let new = PersonalDataKey::generate(&core.clock, client, user)?;
     store_key(conn, core, (client, user), &new).await
@@ -135,11 +135,11 @@ pub(super) async fn store_key(
          on conflict (client_id, user_id) do update set sealed = k.sealed returning sealed",
         client.uuid(),
         user.uuid(),
-        new.wrapped(&core.keys, &core.clock)?,
+        new.wrapped(&core.cipher(client))?,
     )
     .fetch_one(conn)
     .await?;
-    PersonalDataKey::open(&core.keys, client, user, &sealed)
+    PersonalDataKey::open(&core.cipher(client), client, user, &sealed)
 }
 
 /// Seals a user's personal data.
@@ -174,7 +174,7 @@ pub(crate) fn read(
 ) -> Result<PersonalData> {
     match (sealed_key, personal) {
         (Some(key), Some(personal)) => {
-            open(&PersonalDataKey::open(&core.keys, client, user, key)?, personal)
+            open(&PersonalDataKey::open(&core.cipher(client), client, user, key)?, personal)
         }
         _ => Ok(PersonalData::default()),
     }

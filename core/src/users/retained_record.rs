@@ -144,7 +144,7 @@ pub(super) async fn keep(
          values ($1, $2, $4, $5, $6, now())",
         client.uuid(),
         user.uuid(),
-        key.wrap(&core.keys, &core.clock, &key_context(client, user))?,
+        core.cipher(client).wrap(&key_context(client, user), &key)?,
         key.seal(&core.clock, &record_context(client, user), &plain)?,
         &ids,
         last_order_at,
@@ -256,7 +256,7 @@ pub(crate) async fn open(
     .fetch_optional(conn)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let key = DataKey::from_wrapped(&core.keys, &key_context(client, user), &row.sealed_key)?;
+    let key = core.cipher(client).unwrap_key(&key_context(client, user), &row.sealed_key)?;
     let plain = key.open(&record_context(client, user), &row.sealed)?;
     let stored: Stored =
         serde_json::from_slice(&plain).map_err(|_| Error::invariant("read a retained record"))?;

@@ -108,6 +108,24 @@ async fn look_at_core(config: &Config, findings: &mut Findings) {
     } else {
         findings.odd("going live", format!("missing: {}", missing.join(", ")));
     }
+    match core.tenant_key_counts().await {
+        Ok(keys) if keys.missing == 0 => {
+            findings.good("keys.per_tenant", format!("{} partners have keys", keys.total));
+        }
+        Ok(keys) if core.has_tenant_keys() => findings.odd(
+            "keys.per_tenant",
+            format!("{} partners get keys of their own once an edge runs", keys.missing),
+        ),
+        Ok(keys) => findings.odd(
+            "keys.per_tenant",
+            format!(
+                "off: the master key seals the values of {} partners; switch it on when every edge \
+                 runs this version",
+                keys.missing
+            ),
+        ),
+        Err(error) => findings.bad("keys.per_tenant", error),
+    }
     core.shared_rates.check().await;
     core.documents.check().await;
     for check in core.readiness().await.checks {

@@ -73,7 +73,11 @@ async fn finished(operator: &Operator) -> Result<Value, StartupError> {
     while status["rotation"]["finishedAt"].is_null() {
         let rotation = &status["rotation"];
         let table = rotation["table"].as_str().unwrap_or_default();
-        eprintln!("{} values sealed again, now {table}", rotation["resealed"]);
+        let keys = &status["partnerKeys"];
+        eprintln!(
+            "{} values sealed again, now {table}; {} of {} partners' keys",
+            rotation["resealed"], keys["current"], keys["total"]
+        );
         looks.tick().await;
         status = operator.get(PATH).await?;
     }

@@ -10,7 +10,7 @@ const PRICES: &str = "/api/v1/prices";
 
 /// Values that an edge cannot read: table and assignment, and whether the tenant is left out or one
 /// of its secrets alone.
-const BROKEN: [(&str, &str, bool); 9] = [
+const BROKEN: [(&str, &str, bool); 10] = [
     ("client", r#"rate_limits = '{"client": "plenty"}'"#, true),
     ("client", "rate_limits = '[7]'", true),
     ("client", "allowed_addresses = '{10.0.0.0/33}'", true),
@@ -19,6 +19,7 @@ const BROKEN: [(&str, &str, bool); 9] = [
     ("client", "tokens_valid_from = 'infinity'", true),
     ("api_key", "secret_digest = '\\x00'", true),
     ("api_key", "allowed_addresses = '{nowhere}'", true),
+    ("tenant_key", "sealed = '\\x00'", true),
     ("client_secret", "sealed = '\\x00' where kind = 'signing'", false),
 ];
 

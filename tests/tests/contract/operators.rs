@@ -6,6 +6,7 @@ mod configuration;
 mod keys;
 mod logins;
 mod reviews;
+mod tenant_keys;
 
 use bytes::Bytes;
 use http::Method;

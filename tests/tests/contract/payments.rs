@@ -3,6 +3,7 @@
 mod books;
 mod interleavings;
 mod payouts;
+mod races;
 mod refunds;
 mod statements;
 mod told;

@@ -4,6 +4,7 @@ use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::test_context::TestContext;
 use serde_json::json;
+use sqlx::AssertSqlSafe;
 
 /// Names of the checks that do not hold.
 async fn failing(context: &TestContext) -> Vec<&'static str> {
@@ -63,11 +64,16 @@ async fn a_stale_price_is_its_pairs_business_until_none_is_fresh() {
 
 #[tokio::test]
 async fn secrets_sealed_under_another_master_key_are_noticed() {
-    let context = TestContext::start().await;
-    context.partner("acme").await;
-    let sealed = "update client_secret set sealed = sealed || '\\x00' where sealed is not null";
-    sqlx::query(sealed).execute(context.db()).await.unwrap();
-    assert_eq!(failing(&context).await, ["keys"]);
+    for (per_tenant, table) in [(true, "tenant_key"), (false, "client_secret")] {
+        let context =
+            TestContext::with(|settings| settings.keys.per_tenant = Some(per_tenant)).await;
+        context.partner("acme").await;
+        assert!(failing(&context).await.is_empty());
+        let sealed =
+            format!("update {table} set sealed = sealed || '\\x00' where sealed is not null");
+        sqlx::query(AssertSqlSafe(sealed)).execute(context.db()).await.unwrap();
+        assert_eq!(failing(&context).await, ["keys"]);
+    }
 }
 
 #[tokio::test]

@@ -66,7 +66,7 @@ pub(crate) async fn ask(core: &Core, command: Command) -> Result<Answer> {
         match (&*row.state, row.sealed_result) {
             ("done", Some(sealed)) => {
                 let context = result_context(client.uuid(), stored.command_id);
-                let mut result = commands::open(core, &context, &sealed)?;
+                let mut result = commands::open(&core.cipher(client), &context, &sealed)?;
                 return Ok(Answer::Done(result["result"].take()));
             }
             ("rejected", _) => return Ok(Answer::Rejected),

@@ -34,7 +34,8 @@ pub(crate) async fn command_cancellation(
     .await?;
     let Some(created) = created else { return Ok(()) };
     let context = result_context(client.uuid(), created.command_id);
-    let result = created.sealed_result.map(|sealed| commands::open(core, &context, &sealed));
+    let result =
+        created.sealed_result.map(|sealed| commands::open(&core.cipher(client), &context, &sealed));
     let result = result.transpose()?.unwrap_or_default();
     let method = created.payment_method;
     let target = match created.connector {

@@ -6,6 +6,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::Core;
+use crate::platform::crypto::tenant_key::TenantCipher;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 pub use crate::trading::catalogue::Direction;
@@ -162,8 +163,9 @@ impl Command {
             Target::Capability => (None, None, None, None),
         };
         let body = self.body.to_string();
-        let sealed_body =
-            core.keys.seal(&core.clock, &body_context(self.client.uuid(), id), body.as_bytes())?;
+        let sealed_body = core
+            .cipher(self.client)
+            .seal(&body_context(self.client.uuid(), id), body.as_bytes())?;
         Ok(SealedCommand {
             id,
             client: self.client.uuid(),
@@ -239,8 +241,8 @@ pub(crate) fn result_context(client: Uuid, command: Uuid) -> String {
 ///
 /// # Errors
 /// When it cannot be opened, which is our fault.
-pub(crate) fn open(core: &Core, context: &str, sealed: &[u8]) -> Result<Value> {
-    let plain = core.keys.open(context, sealed)?;
+pub(crate) fn open(cipher: &TenantCipher<'_>, context: &str, sealed: &[u8]) -> Result<Value> {
+    let plain = cipher.open(context, sealed)?;
     serde_json::from_slice(&plain).map_err(|e| Error::internal("read a command", e))
 }
 

@@ -129,7 +129,7 @@ async fn apply_without_order(
         (Some(kind @ (CommandKind::CardVerify | CommandKind::WalletProviderVerify)), _) => {
             if let (true, Some(user)) = (*is_done, finished.user) {
                 let context = body_context(client.uuid(), finished.command);
-                let body = commands::open(core, &context, &finished.sealed_body)?;
+                let body = commands::open(&core.cipher(*client), &context, &finished.sealed_body)?;
                 let of = (*client, user, kind);
                 accounts::verified(conn, core, of, (&body, &finished.result)).await?;
             }

@@ -58,7 +58,9 @@ pub(crate) async fn start(
     .await?;
     if let Some(command) = latest.command_id {
         let context = result_context(client.uuid(), command);
-        let result = latest.sealed_result.map(|sealed| commands::open(core, &context, &sealed));
+        let result = latest
+            .sealed_result
+            .map(|sealed| commands::open(&core.cipher(client), &context, &sealed));
         let is_done = latest.state.as_deref() == Some("done");
         return Ok(if is_done { page(result.transpose()?) } else { IdentityCheck::Waits });
     }

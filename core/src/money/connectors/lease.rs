@@ -173,6 +173,7 @@ impl LeaseRequest {
         )
         .fetch_all(&core.db)
         .await?;
+        core.refresh_for(rows.iter().map(|row| row.client_id.into())).await?;
         let mut leased = Vec::with_capacity(rows.len());
         for row in rows {
             let checkpoint = row.checkpoint.as_deref().map(serde_json::from_str).transpose();
@@ -187,7 +188,11 @@ impl LeaseRequest {
                 checkpoint: checkpoint
                     .map_err(|e| Error::internal("read a checkpoint", e))?
                     .unwrap_or_default(),
-                body: commands::open(core, &context, &row.sealed_body)?,
+                body: commands::open(
+                    &core.cipher(row.client_id.into()),
+                    &context,
+                    &row.sealed_body,
+                )?,
             });
         }
         leased.sort_by_key(|command| (command.created_at, command.id));

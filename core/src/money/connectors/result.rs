@@ -209,7 +209,7 @@ impl NewResult {
 
     fn seal(&self, core: &Core, (client, command): (Uuid, Uuid)) -> Result<Vec<u8>> {
         let text = json!({ "result": self.result, "reason": self.reason }).to_string();
-        core.keys.seal(&core.clock, &result_context(client, command), text.as_bytes())
+        core.cipher(client.into()).seal(&result_context(client, command), text.as_bytes())
     }
 }
 

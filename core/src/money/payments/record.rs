@@ -156,7 +156,7 @@ async fn keep_report(
         tracing::warn!(%payment, bytes = raw.len(), "a report is too large to be kept");
         return Ok(());
     }
-    let sealed = core.keys.seal(&core.clock, &report_context(client, payment), raw.as_bytes())?;
+    let sealed = core.cipher(client).seal(&report_context(client, payment), raw.as_bytes())?;
     sqlx::query!(
         "insert into payment_report (client_id, payment_id, sealed) values ($1, $2, $3)",
         client.uuid(),

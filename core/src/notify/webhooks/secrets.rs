@@ -31,7 +31,7 @@ pub(crate) async fn rotate(
     let secret = Secret::new(format!("{SECRET_PREFIX}{}", STANDARD.encode(bytes)));
     let id = core.clock.uuid()?;
     let context = secret_context(client.uuid(), id);
-    let sealed = core.keys.seal(&core.clock, &context, secret.expose().as_bytes())?;
+    let sealed = core.cipher(client).seal(&context, secret.expose().as_bytes())?;
     // The endpoint's row makes two rotations at once follow each other.
     let known = sqlx::query!(
         "update webhook_endpoint set client_secrets_until = coalesce(client_secrets_until, \
@@ -88,7 +88,7 @@ pub(crate) fn secret_context(client: Uuid, secret: Uuid) -> String {
 /// # Errors
 /// When it belongs to another row or was altered.
 pub(crate) fn open(core: &Core, client: ClientId, (id, sealed): (Uuid, &[u8])) -> Result<Secret> {
-    let plain = core.keys.open(&secret_context(client.uuid(), id), sealed)?;
+    let plain = core.cipher(client).open(&secret_context(client.uuid(), id), sealed)?;
     let text = String::from_utf8(plain).map_err(|_| Error::invariant("read a webhook secret"))?;
     Ok(Secret::new(text))
 }

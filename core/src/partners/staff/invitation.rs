@@ -50,7 +50,7 @@ pub(crate) async fn invite(
     lock_staff(conn, tenant.id).await?;
     let id = StaffId::from(core.clock.uuid()?);
     let sealed =
-        core.keys.seal(&core.clock, &email_context(tenant.id, id), email.as_str().as_bytes())?;
+        core.cipher(tenant.id).seal(&email_context(tenant.id, id), email.as_str().as_bytes())?;
     let staff = sqlx::query_scalar!(
         "insert into staff_member as m \
              (client_id, staff_id, email_index, sealed_email, role, created_at) \

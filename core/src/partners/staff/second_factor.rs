@@ -17,7 +17,7 @@ pub(crate) async fn begin(
     staff: StaffId,
 ) -> Result<Option<TotpSecret>> {
     let secret = TotpSecret::generate(&core.clock)?;
-    let sealed = core.keys.seal(&core.clock, &totp_context(client, staff), secret.bytes())?;
+    let sealed = core.cipher(client).seal(&totp_context(client, staff), secret.bytes())?;
     let stored = sqlx::query!(
         "update staff_member set sealed_totp = $3, totp_step = 0 \
          where client_id = $1 and staff_id = $2 and totp_confirmed_at is null",
@@ -103,7 +103,7 @@ pub(super) async fn redeem(
     (staff, sealed): (StaffId, &[u8]),
     code: &str,
 ) -> Result<bool> {
-    let plain = core.keys.open(&totp_context(client, staff), sealed)?;
+    let plain = core.cipher(client).open(&totp_context(client, staff), sealed)?;
     let secret = TotpSecret::from_bytes(&plain)
         .ok_or_else(|| Error::invariant("read the second factor of a staff member"))?;
     let Some(step) = secret.verify(code, core.clock.unix_seconds()) else { return Ok(false) };

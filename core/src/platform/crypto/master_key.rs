@@ -250,7 +250,8 @@ impl MasterKey {
         sealed.starts_with(&self.prefix())
     }
 
-    fn prefix(&self) -> [u8; PREFIX_BYTES] {
+    /// Beginning of what the key in use seals.
+    pub(crate) fn prefix(&self) -> [u8; PREFIX_BYTES] {
         let mut prefix = [0; PREFIX_BYTES];
         prefix[..MARK.len()].copy_from_slice(MARK);
         prefix[MARK.len()..].copy_from_slice(&self.current.id.0);

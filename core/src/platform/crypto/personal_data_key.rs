@@ -1,10 +1,11 @@
-//! A user's data key, which seals all personal data of that user. It is stored wrapped by the master
-//! key; deleting it makes the data unreadable in every copy (crypto-shredding).
+//! A user's data key, which seals all personal data of that user. It is stored wrapped by its
+//! tenant's key; deleting it makes the data unreadable in every copy (crypto-shredding).
 
 use rampart_types::{ClientId, UserId};
 
 use crate::platform::clock::Clock;
-use crate::platform::crypto::{DataKey, MasterKey};
+use crate::platform::crypto::DataKey;
+use crate::platform::crypto::tenant_key::TenantCipher;
 use crate::platform::error::Result;
 
 /// Seals and opens the personal values of one user.
@@ -27,14 +28,14 @@ impl PersonalDataKey {
     /// Opens a stored key.
     ///
     /// # Errors
-    /// When it belongs to another user or was sealed by another master key.
+    /// When it belongs to another user or was sealed by another tenant's key.
     pub(crate) fn open(
-        keys: &MasterKey,
+        cipher: &TenantCipher<'_>,
         client: ClientId,
         user: UserId,
         wrapped: &[u8],
     ) -> Result<Self> {
-        let key = DataKey::from_wrapped(keys, &key_context(client, user), wrapped)?;
+        let key = cipher.unwrap_key(&key_context(client, user), wrapped)?;
         Ok(Self { key, client, user })
     }
 
@@ -44,12 +45,12 @@ impl PersonalDataKey {
         Self { key, client, user }
     }
 
-    /// The key in its stored form, sealed by the master key.
+    /// The key in its stored form, sealed by its tenant's key.
     ///
     /// # Errors
     /// Without entropy.
-    pub(crate) fn wrapped(&self, keys: &MasterKey, clock: &Clock) -> Result<Vec<u8>> {
-        self.key.wrap(keys, clock, &key_context(self.client, self.user))
+    pub(crate) fn wrapped(&self, cipher: &TenantCipher<'_>) -> Result<Vec<u8>> {
+        cipher.wrap(&key_context(self.client, self.user), &self.key)
     }
 
     /// Seals a value of the column or row that `location` names.

@@ -18,7 +18,7 @@ pub struct BrokenRow {
 
 impl BrokenRow {
     /// The tables whose rows an edge keeps in memory.
-    pub(crate) const TABLES: [&'static str; 10] = [
+    pub(crate) const TABLES: [&'static str; 11] = [
         "api_key",
         "client",
         "client_secret",
@@ -28,6 +28,7 @@ impl BrokenRow {
         "payment_method_preference",
         "policy_version",
         "price",
+        "tenant_key",
         "verification_key",
     ];
 

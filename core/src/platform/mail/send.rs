@@ -187,6 +187,7 @@ impl Core {
         .fetch_all(&self.db)
         .await?;
         let count = claimed.len();
+        self.refresh_for(claimed.iter().map(|row| row.client_id.into())).await?;
         let sending = claimed.into_iter().map(|row| async move {
             let client = ClientId::from(row.client_id);
             let outcome = match Message::open(self, client, row.mail_id, &row.sealed) {

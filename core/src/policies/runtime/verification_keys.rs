@@ -93,7 +93,7 @@ fn open(
     algorithm_name: &str,
     sealed: &[u8],
 ) -> Result<VerificationKey> {
-    let plain = core.keys.open(&seal_context(client, name), sealed)?;
+    let plain = core.cipher(client.into()).open(&seal_context(client, name), sealed)?;
     let text = String::from_utf8(plain).map_err(|e| Error::internal("read a key", e))?;
     let algorithm =
         algorithm(algorithm_name).ok_or_else(|| Error::invariant("know a key's algorithm"))?;

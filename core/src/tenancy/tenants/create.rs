@@ -11,9 +11,11 @@ use super::{ApiKey, Mode};
 use crate::Core;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::Secret;
+use crate::platform::crypto::tenant_key::TenantCipher;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::platform::revision;
+use crate::tenancy::tenant_keys::NewTenantKey;
 use rampart_types::ClientId;
 
 /// Random bytes of every secret: 256 bits.
@@ -33,6 +35,8 @@ pub(crate) struct NewTenant {
     /// Networks from which its credentials are accepted; empty for all.
     pub(crate) allowed_addresses: Vec<String>,
     stored: Vec<StoredSecret>,
+    /// The key that has sealed them; without one, the master key has.
+    key: Option<NewTenantKey>,
 }
 
 /// A secret in its stored form.
@@ -91,7 +95,7 @@ impl StoredSecret {
     /// Hashes or seals a secret for its row.
     pub(crate) async fn new(
         core: &Core,
-        client: ClientId,
+        (client, cipher): (ClientId, &TenantCipher<'_>),
         kind: SecretKind,
         secret: &Secret,
     ) -> Result<Self> {
@@ -101,7 +105,7 @@ impl StoredSecret {
             password_hash = Some(core.passwords.hash(secret.clone()).await?);
         } else {
             let context = secret_context(client.uuid(), id);
-            sealed = Some(core.keys.seal(&core.clock, &context, secret.expose().as_bytes())?);
+            sealed = Some(cipher.seal(&context, secret.expose().as_bytes())?);
         }
         Ok(Self { id, kind, password_hash, sealed })
     }
@@ -144,10 +148,13 @@ impl NewTenant {
             SecretKind::Signing.generate(&core.clock)?,
             SecretKind::Webhook.generate(&core.clock)?,
         ];
+        let key = NewTenantKey::generate(core, id)?;
+        let own = key.as_ref().map(NewTenantKey::key);
+        let of = (id, &TenantCipher::new(&core.keys, &core.clock, own));
         let stored = vec![
-            StoredSecret::new(core, id, SecretKind::Password, &password).await?,
-            StoredSecret::new(core, id, SecretKind::Signing, &signing_secret).await?,
-            StoredSecret::new(core, id, SecretKind::Webhook, &webhook_secret).await?,
+            StoredSecret::new(core, of, SecretKind::Password, &password).await?,
+            StoredSecret::new(core, of, SecretKind::Signing, &signing_secret).await?,
+            StoredSecret::new(core, of, SecretKind::Webhook, &webhook_secret).await?,
         ];
         let api_key = ApiKey::generate(&core.clock, mode)?;
         let allowed_addresses = Vec::new();
@@ -162,10 +169,11 @@ impl NewTenant {
             webhook_secret,
             allowed_addresses,
             stored,
+            key,
         })
     }
 
-    /// Stores the tenant, its secrets and its first API key.
+    /// Stores the tenant, its key, its secrets and its first API key.
     pub(crate) async fn insert(
         &self,
         conn: &mut Connection,
@@ -186,6 +194,9 @@ impl NewTenant {
         )
         .execute(&mut *conn)
         .await?;
+        if let Some(key) = &self.key {
+            key.insert(conn, self.id).await?;
+        }
         for secret in &self.stored {
             secret.insert(conn, self.id, now).await?;
         }

@@ -22,6 +22,7 @@ use crate::platform::rate_limit::Quota;
 use crate::platform::settings::Gate;
 use crate::policies::runtime::TenantPolicies;
 use crate::tenancy::snapshot::Snapshot;
+use crate::tenancy::tenant_keys;
 use crate::trading::catalogue::PaymentMethodKind;
 use rampart_types::{ApiKeyId, ClientId, LoopbackHttp};
 
@@ -65,14 +66,19 @@ struct Row {
 
 impl ChangedTenants {
     /// The tenants that changed since `known` was loaded. A row that cannot be read costs its tenant
-    /// alone: a key or a secret is left out, and with a broken `client` or `policy_version` the
-    /// tenant.
+    /// alone: a key or a secret is left out, and with a broken `client`, `tenant_key` or
+    /// `policy_version` the tenant.
     ///
     /// # Errors
     /// When the database cannot be read.
     pub(crate) async fn load(core: &Core, known: &Snapshot) -> Result<Self> {
         let mut broken = Vec::new();
-        let rows = rows(core, known.clients_revision(), &mut broken).await?;
+        let mut rows = rows(core, known.clients_revision(), &mut broken).await?;
+        let readable = rows.iter().map(|row| ClientId::from(row.client_id));
+        let changed: Vec<_> = readable.chain(broken.iter().filter_map(|row| row.client)).collect();
+        let keyless = tenant_keys::load(core, &changed, &mut broken).await?;
+        // Without its key a tenant could use nothing of its own.
+        rows.retain(|row| !keyless.contains(&row.client_id.into()));
         let ids: Vec<Uuid> = rows.iter().map(|row| row.client_id).collect();
         let mut secrets = secrets(core, &ids, &mut broken).await?;
         let mut keys = api_keys(core, &ids, &mut broken).await?;
@@ -268,7 +274,7 @@ async fn secrets(
 }
 
 fn open(core: &Core, client: Uuid, secret: Uuid, sealed: &[u8]) -> Result<String> {
-    let plain = core.keys.open(&secret_context(client, secret), sealed)?;
+    let plain = core.cipher(client.into()).open(&secret_context(client, secret), sealed)?;
     String::from_utf8(plain).map_err(|_| Error::invariant("read a secret: it is not text"))
 }
 

@@ -180,7 +180,7 @@ fn seal_share_token(
     offer: OfferId,
     token: &Secret,
 ) -> Result<Vec<u8>> {
-    core.keys.seal(&core.clock, &share_token_context(client, offer), token.expose().as_bytes())
+    core.cipher(client).seal(&share_token_context(client, offer), token.expose().as_bytes())
 }
 
 /// The context that a share token is sealed for.

@@ -67,7 +67,8 @@ impl ProviderPayment {
             return Ok(Self::Waits);
         }
         let context = result_context(client.uuid(), row.command_id);
-        let result = row.sealed_result.map(|sealed| commands::open(core, &context, &sealed));
+        let result =
+            row.sealed_result.map(|sealed| commands::open(&core.cipher(client), &context, &sealed));
         let result = result.transpose()?.unwrap_or_default();
         Ok(Self::At(ProviderForm::of(&result["result"], row.card_element.map(|Json(one)| one))))
     }

@@ -145,6 +145,14 @@ impl Folder {
         self.void_file(&message.file())
     }
 
+    /// Puts a file into the inbox, whole.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub(crate) fn receive(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        write(&self.path("inbox"), name, bytes)
+    }
+
     /// True if a message whose name a checkpoint carries has appeared.
     ///
     /// # Errors

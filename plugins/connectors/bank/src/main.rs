@@ -14,8 +14,10 @@ mod settings;
 mod statements;
 mod transfer;
 mod transfers;
+mod uploads;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use rampart_connector::{Client, program};
 
@@ -35,6 +37,9 @@ async fn check(settings: Settings) -> Result<(), String> {
     settings.check()?;
     folder::check(&settings.folder)?;
     let edge = Client::new(&settings.edge).map_err(|error| error.to_string())?;
+    if let Some(uploads) = &settings.uploads {
+        uploads.token()?;
+    }
     edge.check().await
 }
 
@@ -43,10 +48,17 @@ async fn serve(settings: Settings) -> Result<(), String> {
     settings.check()?;
     let edge = Client::new(&settings.edge).map_err(|error| error.to_string())?;
     let folder = Folder::open(&settings.folder)?;
-    let bank = Bank { edge, folder, settings };
+    let bank = Arc::new(Bank { edge, folder, settings });
+    let listening = async {
+        match &bank.settings.uploads {
+            Some(uploads) => uploads::listen(Arc::clone(&bank), uploads).await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         ended = transfers::serve(&bank) => ended,
         ended = statements::watch(&bank) => ended,
+        ended = listening => ended,
     }
 }
 

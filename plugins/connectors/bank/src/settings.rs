@@ -1,9 +1,10 @@
 //! The configuration.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use rampart_connector::EdgeSettings;
+use rampart_connector::{EdgeSettings, Secret, SecretSource};
 use rust_decimal::Decimal;
 use serde::Deserialize;
 
@@ -13,6 +14,9 @@ use crate::account::Account;
 const INTERVAL_SECONDS: RangeInclusive<u64> = 1..=3_600;
 /// Bounds of `transfers.batch_max`, the lease's own.
 const BATCH_MAX: RangeInclusive<u16> = 1..=100;
+
+/// Least length of `uploads.token` in bytes.
+const TOKEN_BYTES_MIN: usize = 32;
 
 /// The configuration of the connector.
 #[derive(Debug, Deserialize)]
@@ -27,6 +31,8 @@ pub(crate) struct Settings {
     /// The statements.
     #[serde(default)]
     pub(crate) statements: StatementSettings,
+    /// The listener that statements are uploaded to; none unless it is configured.
+    pub(crate) uploads: Option<UploadSettings>,
     /// The transfers.
     #[serde(default)]
     pub(crate) transfers: TransferSettings,
@@ -44,6 +50,35 @@ impl Default for StatementSettings {
     fn default() -> Self {
         Self { interval_seconds: 5 }
     }
+}
+
+/// The listener that statements are uploaded to.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UploadSettings {
+    /// Its address, which speaks plain HTTP.
+    #[serde(default = "loopback")]
+    pub(crate) listen: SocketAddr,
+    /// The token that an upload must carry.
+    token: SecretSource,
+}
+
+impl UploadSettings {
+    /// The token that an upload must carry.
+    ///
+    /// # Errors
+    /// One sentence when it cannot be read, or has less than 32 bytes.
+    pub(crate) fn token(&self) -> Result<Secret, String> {
+        let token = self.token.read().map_err(|error| format!("uploads.token: {error}"))?;
+        if token.expose().len() < TOKEN_BYTES_MIN {
+            return Err(format!("uploads.token: at least {TOKEN_BYTES_MIN} bytes"));
+        }
+        Ok(token)
+    }
+}
+
+fn loopback() -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, 9471).into()
 }
 
 /// The transfers.
@@ -116,6 +151,10 @@ mod tests {
             ("NL02ABNA0123456789", "EUR")
         );
         assert_eq!(settings.transfers.batch_max, 100);
+        assert!(settings.uploads.is_none());
+        let uploads = read("[uploads]\ntoken = { file = \"/nowhere\" }").unwrap().uploads.unwrap();
+        assert!(uploads.listen.ip().is_loopback());
+        assert!(uploads.token().unwrap_err().starts_with("uploads.token"));
     }
 
     #[test]

@@ -10,11 +10,12 @@ use rampart_statement::{Line, Unreadable};
 use ring::digest;
 
 use crate::Bank;
+use crate::account::Account;
 use crate::facts::fact;
 use crate::folder::Folder;
 
 /// Largest statement, in bytes.
-const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+pub(crate) const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Age at which a file that cannot be read is no longer one that is being written.
 const SETTLED: Duration = Duration::from_secs(60);
 /// Status of an event whose id was told with another body.
@@ -54,7 +55,7 @@ fn names(folder: &Folder) -> io::Result<Vec<String>> {
 async fn take(bank: &Bank, name: &str) -> Result<(), String> {
     let failed = |error: io::Error| format!("cannot use the statement {name}: {error}");
     let path = bank.folder.path("inbox").join(name);
-    let lines = read(&path).map_err(failed)?.and_then(|lines| of_account(lines, bank));
+    let lines = read(&path).map_err(failed)?.and_then(|lines| of_account(lines, &bank.settings.account));
     let lines = match lines {
         Ok(lines) => lines,
         Err(reason) if is_settled(&path).map_err(failed)? => {
@@ -96,7 +97,15 @@ async fn take(bank: &Bank, name: &str) -> Result<(), String> {
 pub(crate) fn read(path: &Path) -> io::Result<Result<Vec<Line>, Unreadable>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    let unreadable = |reason: &str| Ok(Err(Unreadable(reason.to_owned())));
+    Ok(parse(&bytes))
+}
+
+/// The lines of a statement's bytes.
+///
+/// # Errors
+/// The reason for which they are no statement.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Vec<Line>, Unreadable> {
+    let unreadable = |reason: &str| Err(Unreadable(reason.to_owned()));
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > FILE_BYTES_MAX {
         return unreadable("it has more than 16 MiB");
     }
@@ -104,13 +113,15 @@ pub(crate) fn read(path: &Path) -> io::Result<Result<Vec<Line>, Unreadable>> {
     if !bytes.trim_ascii_start().starts_with(b"<") && !bytes.starts_with(b"\xef\xbb\xbf<") {
         return unreadable("it is not a camt.053 statement");
     }
-    Ok(rampart_statement::read(&bytes))
+    rampart_statement::read(bytes)
 }
 
 /// The lines, if all of them are the account's.
-fn of_account(lines: Vec<Line>, bank: &Bank) -> Result<Vec<Line>, Unreadable> {
-    let account = &bank.settings.account.iban;
-    match lines.iter().find(|line| line.account != *account) {
+pub(crate) fn of_account(
+    lines: Vec<Line>,
+    account: &Account,
+) -> Result<Vec<Line>, Unreadable> {
+    match lines.iter().find(|line| line.account != account.iban) {
         Some(_) => Err(Unreadable("it is of another account".to_owned())),
         None if lines.iter().any(|line| line.date.is_none()) => {
             Err(Unreadable("a line has no day of booking".to_owned()))

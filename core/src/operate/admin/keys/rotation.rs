@@ -15,9 +15,11 @@ use crate::operate::admin::operator::Operator;
 use crate::operate::key_rotation::{begin, table};
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::Result;
+use crate::tenancy::tenant_keys::TenantKeyCounts;
 
 /// A rotation that is under way, for the OpenAPI document.
-const EXAMPLE: &str = r#"{"keyId": "4f1c2d3e", "earlierKeyIds": ["0a1b2c3d"], "rotation": {
+const EXAMPLE: &str = r#"{"keyId": "4f1c2d3e", "earlierKeyIds": ["0a1b2c3d"],
+    "partnerKeys": {"total": 12, "current": 7, "missing": 0}, "rotation": {
     "requestedBy": "ada", "requestedAt": "2026-03-01T12:00:00Z", "finishedAt": null,
     "table": "end_user", "resealed": 412}}"#;
 
@@ -31,7 +33,8 @@ impl Endpoint for StartRotation {
     const DOC: Doc = Doc {
         summary: "Seal everything again under the master key in use",
         details: "In the background. Configure `keys.master` with the new key first and the \
-                  earlier ones behind it, and restart every edge before. When it is finished the \
+                  earlier ones behind it, and restart every edge before. Values of partners with keys of their \
+                  own (`keys.per_tenant`) are sealed under those, and the keys under the master key. When it is finished the \
                   earlier keys can go, after the day that the youngest values live on.",
         answer: EXAMPLE,
         ..Doc::NONE
@@ -45,6 +48,7 @@ impl Endpoint for StartRotation {
     }
 
     async fn call(core: &Core, operator: Operator, (): ()) -> Result<Json<KeyRing>> {
+        core.make_tenant_keys().await?;
         let mut tx = core.db.begin().await?;
         begin(&mut tx, core, operator.actor()).await?;
         let target = core.keys.id().to_string();
@@ -92,8 +96,20 @@ pub struct KeyRing {
     key_id: String,
     /// Newest first.
     earlier_key_ids: Vec<String>,
+    /// Partners' keys, which the master key wraps.
+    partner_keys: PartnerKeys,
     /// The rotation to the key in use, if one was begun.
     rotation: Option<Rotation>,
+}
+
+/// Partners' keys by their state.
+#[derive(Debug, JsonSchema, Serialize)]
+struct PartnerKeys {
+    total: i64,
+    /// Those that the master key in use has wrapped.
+    current: i64,
+    /// Partners without one, whose values the master key seals.
+    missing: i64,
 }
 
 /// A rotation of the master key.
@@ -128,6 +144,8 @@ impl KeyRing {
             resealed: row.resealed,
         });
         let earlier_key_ids = core.keys.earlier_ids().map(|id| id.to_string()).collect();
-        Ok(Self { key_id, earlier_key_ids, rotation })
+        let TenantKeyCounts { total, current, missing } = core.tenant_key_counts().await?;
+        let partner_keys = PartnerKeys { total, current, missing };
+        Ok(Self { key_id, earlier_key_ids, partner_keys, rotation })
     }
 }

@@ -70,7 +70,7 @@ pub(super) async fn report(core: &Core, payment: Uuid) -> Result<Option<Value>> 
             .await?;
     let Some(row) = row else { return Ok(None) };
     let context = report_context(row.client_id.into(), payment);
-    let text = core.keys.open(&context, &row.sealed)?;
+    let text = core.cipher(row.client_id.into()).open(&context, &row.sealed)?;
     let report = serde_json::from_slice(&text);
     report.map(Some).map_err(|error| Error::internal("read a payment's report", error))
 }

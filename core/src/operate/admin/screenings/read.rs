@@ -74,7 +74,7 @@ async fn reasons(conn: &mut Connection, core: &Core, id: Uuid) -> Result<Vec<Str
     .await?;
     let Some(row) = row else { return Ok(Vec::new()) };
     let context = result_context(row.client_id, row.command_id);
-    let result = commands::open(core, &context, &row.sealed_result)?;
+    let result = commands::open(&core.cipher(row.client_id.into()), &context, &row.sealed_result)?;
     let reasons = result["result"]["reasons"].as_array().into_iter().flatten();
     let reasons = reasons.chain([&result["reason"]]).filter_map(Value::as_str);
     Ok(reasons.take(REASONS_MAX).map(str::to_owned).collect())

@@ -52,7 +52,7 @@ pub(super) fn seal(core: &Core, client: &Client, payload: &SignedPayload) -> Val
     if plain.len() > STORED_BYTES_MAX {
         return Value::Null;
     }
-    match core.keys.seal(&core.clock, &context(client.id()), &plain) {
+    match core.cipher(client.id()).seal(&context(client.id()), &plain) {
         Ok(sealed) => STANDARD.encode(sealed).into(),
         Err(error) => {
             tracing::warn!(%error, "a signed payload is not kept for a replay");
@@ -67,7 +67,7 @@ pub(super) fn seal(core: &Core, client: &Client, payload: &SignedPayload) -> Val
 /// When it was sealed for another client or under another key, or was altered.
 pub(super) fn open_payload(core: &Core, client: ClientId, sealed: &str) -> Result<SignedPayload> {
     let bytes = |text: &str| STANDARD.decode(text).map_err(|e| Error::internal("read base64", e));
-    let plain = core.keys.open(&context(client), &bytes(sealed)?)?;
+    let plain = core.cipher(client).open(&context(client), &bytes(sealed)?)?;
     let stored: StoredPayload =
         serde_json::from_slice(&plain).map_err(|e| Error::internal("read a payload", e))?;
     let header = |(name, value): (String, String)| Ok(Header { name, value: bytes(&value)? });
