@@ -5,6 +5,7 @@
 //!   transaction that wants it
 //! - [`lease`], [`checkpoint`] and [`result`] are a command's way through a connector
 //! - [`events`] takes what a provider says
+//! - [`sandbox`] is the connector of test clients, which runs inside
 
 pub(crate) mod accounts;
 pub(crate) mod answers;
@@ -21,6 +22,7 @@ pub mod lease;
 pub mod openapi;
 pub(crate) mod payouts;
 pub mod result;
+pub(crate) mod sandbox;
 pub(crate) mod screening;
 mod settlement;
 pub(crate) mod transfers;

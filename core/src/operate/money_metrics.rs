@@ -35,12 +35,14 @@ impl Core {
         self.measure_books().await
     }
 
+    /// Commands that wait for connectors outside.
     async fn measure_commands(&self) -> Result<()> {
         let found = sqlx::query!(
             r#"
             select kind as "kind!", count(*) as "waiting!",
                 greatest(extract(epoch from now() - min(created_at)), 0)::bigint as "age!"
-            from (select kind, created_at from command where state = 'open'
+            from (select kind, created_at from command
+                where state = 'open' and connector is distinct from 'sandbox'
                 order by created_at limit $1) open
             group by kind
             "#,
@@ -130,8 +132,10 @@ impl Core {
             select name, greatest(extract(epoch from
                 now() - coalesce(last_contact_at, created_at)), 0)::bigint as "silent!"
             from connector c
-            where exists (select from route r where r.connector = c.name)
-                or exists (select from command d where d.connector = c.name and d.state = 'open')
+            where not c.runs_inside
+                and (exists (select from route r where r.connector = c.name)
+                    or exists (select from command d
+                        where d.connector = c.name and d.state = 'open'))
             "#,
         )
         .fetch_all(&self.db)

@@ -25,11 +25,13 @@ use crate::http::html::brand::Brand;
 use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::money::connectors::sandbox::purchases::simulate;
 use crate::platform::error::{Code, Result};
 use crate::trading::checks;
 use crate::trading::checks::page::CheckLink;
 use crate::trading::orders::payment_link;
-use crate::trading::orders::status::{Cause, NotApplied, OrderEvent, OrderStatus, apply};
+use crate::trading::orders::status::{Cause, NotApplied, OrderStatus};
+use crate::trading::sandbox::SimulatedEvent;
 use rampart_types::{ClientId, OrderId, ReturnUrl};
 
 /// The actor in the order's timeline.
@@ -106,8 +108,9 @@ impl Endpoint for Act {
         if payment.state != PaymentState::Payable {
             return Ok(page::show(look, StatusCode::CONFLICT, &payment));
         }
-        match apply(core, payment.client, payment.order, &action.event(), ACTOR).await {
-            Ok(_) => Ok(page::redirect(&link.token, payment.return_url.as_ref())),
+        let at = (payment.client, payment.order);
+        match simulate(core, at, (action.event(), ACTOR)).await {
+            Ok(()) => Ok(page::redirect(&link.token, payment.return_url.as_ref())),
             // Another event came first: show the current state.
             Err(
                 NotApplied::Forbidden { .. } | NotApplied::Refused(_) | NotApplied::NoSuchOrder,
@@ -160,11 +163,11 @@ impl Action {
         Self::ALL.into_iter().find(|action| action.as_str() == name)
     }
 
-    const fn event(self) -> OrderEvent {
+    const fn event(self) -> SimulatedEvent {
         match self {
-            Self::Pay => OrderEvent::PaymentReceived { amount: None, reference: None },
-            Self::Deny => OrderEvent::PaymentDenied { reason: None },
-            Self::Cancel => OrderEvent::Cancel { reason: None },
+            Self::Pay => SimulatedEvent::PaymentReceived,
+            Self::Deny => SimulatedEvent::PaymentDenied,
+            Self::Cancel => SimulatedEvent::Cancel,
         }
     }
 }
@@ -236,7 +239,7 @@ impl Payment {
             None => ProviderPayment::NotCommanded,
         };
         let made = match &provider {
-            ProviderPayment::NotCommanded => None,
+            ProviderPayment::NotCommanded | ProviderPayment::Simulated => None,
             ProviderPayment::Waits => Some(false),
             ProviderPayment::At(_) => Some(true),
         };
@@ -248,6 +251,8 @@ impl Payment {
             OrderStatus::Pending => match provider {
                 ProviderPayment::Waits => PaymentState::Preparing,
                 ProviderPayment::At(form) => PaymentState::AtProvider(form),
+                ProviderPayment::Simulated => PaymentState::Payable,
+                // It is older than the sandbox's commands.
                 ProviderPayment::NotCommanded if tenant.is_test() => PaymentState::Payable,
                 ProviderPayment::NotCommanded => PaymentState::NoProvider,
             },

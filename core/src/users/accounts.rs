@@ -4,7 +4,6 @@
 //! Identifier and holder are sealed with the user's key and found by a keyed digest. Card numbers are
 //! never received: the processor's session replaces them.
 
-pub mod processor;
 pub mod register_card;
 
 use chrono::{DateTime, Utc};

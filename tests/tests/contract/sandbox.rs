@@ -1,5 +1,6 @@
 //! Events that a partner triggers for its test orders, magic values, and the signature debugger.
 
+mod connector;
 mod faults;
 mod users;
 

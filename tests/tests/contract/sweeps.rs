@@ -99,6 +99,12 @@ async fn a_step_of_the_sandbox_that_fails_holds_up_none_behind_it() {
     let [first, frozen, last] = orders(&context).await;
     run(
         &context,
+        "update buy_order set partner_reference = 'sandbox-completed-' || order_id".to_owned(),
+    )
+    .await;
+    // As the version before scheduled it.
+    run(
+        &context,
         "insert into sandbox_step (client_id, order_id, event, due_at) \
          select client_id, order_id, 'payment-received', created_at from buy_order"
             .to_owned(),

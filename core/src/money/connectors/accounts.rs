@@ -7,30 +7,41 @@ use uuid::Uuid;
 
 use super::commands::{Command, CommandKind, Target};
 use super::payouts::command_payouts_of;
+use super::sandbox::timing as sandbox;
 use crate::Core;
+use crate::auth::caller::Client;
 use crate::platform::crypto::{Secret, sha256};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::tenancy::tenants::Tenant;
-use crate::trading::catalogue::Direction;
+use crate::trading::catalogue::{Direction, Leg};
 use crate::users::accounts::{
     self, AccountDetails, AccountType, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, NewAccount,
     OpenOutcome, PaymentAccount,
 };
 
+/// The reason of a processor for a card that it cannot verify at once.
+pub(crate) const NOT_INSTANT: &str = "not-instant";
+
 /// Has the card of a session with the processor named: `{accountIdentifier, token}`.
+///
+/// # Errors
+/// Without entropy.
 pub(crate) fn register_card(
-    tenant: &Tenant,
-    user: UserId,
+    core: &Core,
+    (client, user): (&Client, UserId),
     (session, holder, currency): (&str, &str, &str),
-) -> Command {
-    Command {
+) -> Result<Command> {
+    let tenant = &client.tenant;
+    let target = card_route(client);
+    let key = format!("card-session/{user}/{}", hex::encode(sha256(session)));
+    Ok(Command {
         client: tenant.id,
         order: None,
         user: Some(user),
         kind: CommandKind::CardVerify,
-        idempotency_key: format!("card-session/{user}/{}", hex::encode(sha256(session))),
-        target: card_route(),
+        idempotency_key: repeatable(core, key, &target)?,
+        target,
         body: json!({
             "partner": &*tenant.slug,
             "userId": user,
@@ -38,22 +49,22 @@ pub(crate) fn register_card(
             "cardHolderName": holder,
             "currency": currency,
         }),
-    }
+    })
 }
 
 /// Has a card verified. One that was refused may be verified again, for the `attempt`th time.
 pub(crate) fn verify_card(
-    tenant: &Tenant,
-    user: UserId,
+    (client, user): (&Client, UserId),
     (account, attempt): (&PaymentAccount, i64),
 ) -> Command {
+    let tenant = &client.tenant;
     Command {
         client: tenant.id,
         order: None,
         user: Some(user),
         kind: CommandKind::CardVerify,
         idempotency_key: format!("card-verify/{}/{attempt}", account.id),
-        target: card_route(),
+        target: card_route(client),
         body: json!({
             "partner": &*tenant.slug,
             "userId": user,
@@ -66,25 +77,59 @@ pub(crate) fn verify_card(
 }
 
 /// Has the wallet provider name the account of a token: `{accountIdentifier, accountHolderName?}`.
-pub(crate) fn verify_wallet_account(tenant: &Tenant, user: UserId, token: &Secret) -> Command {
-    let digest = hex::encode(sha256(token.expose()));
-    Command {
+///
+/// # Errors
+/// Without entropy.
+pub(crate) fn verify_wallet_account(
+    core: &Core,
+    (tenant, user): (&Tenant, UserId),
+    token: &Secret,
+) -> Result<Command> {
+    let target = match tenant.is_test() {
+        true => Target::Connector(sandbox::NAME.to_owned()),
+        false => Target::Capability,
+    };
+    let key = format!("wallet-account/{user}/{}", hex::encode(sha256(token.expose())));
+    Ok(Command {
         client: tenant.id,
         order: None,
         user: Some(user),
         kind: CommandKind::WalletProviderVerify,
-        idempotency_key: format!("wallet-account/{user}/{digest}"),
-        target: Target::Capability,
+        idempotency_key: repeatable(core, key, &target)?,
+        target,
         body: json!({
             "partner": &*tenant.slug,
             "userId": user,
             "accessToken": token.expose(),
         }),
-    }
+    })
 }
 
-fn card_route() -> Target {
-    Target::Method { direction: Direction::In, method: AccountType::CreditCard.as_str().to_owned() }
+/// The processor of the client's cards: that of their route, or the sandbox for a test client without
+/// one.
+fn card_route(client: &Client) -> Target {
+    let method = AccountType::CreditCard.as_str();
+    if is_simulated(client) {
+        return Target::Connector(sandbox::NAME.to_owned());
+    }
+    Target::Method { direction: Direction::In, method: method.to_owned() }
+}
+
+/// True if the sandbox is the processor of the client's cards.
+pub(crate) fn is_simulated(client: &Client) -> bool {
+    let partner = (&*client.tenant.slug, client.tenant.is_test());
+    let cards = Leg::Method(AccountType::CreditCard.as_str());
+    let route = client.catalogue.routes.connector(partner, Direction::In, cards);
+    client.tenant.is_test() && route.is_none()
+}
+
+/// The name of an effect; of the sandbox, whose sessions and tokens are good again and again, another
+/// one each time.
+fn repeatable(core: &Core, key: String, target: &Target) -> Result<String> {
+    Ok(match target {
+        Target::Connector(_) => format!("{key}/{}", core.clock.uuid()?),
+        _ => key,
+    })
 }
 
 /// Verifications of a user's cards that were refused so far.
@@ -144,11 +189,14 @@ pub(super) async fn verified(
         is_stored_card: is_card,
         verified: !is_card,
     };
-    if let OpenOutcome::Existing(known) = accounts::open(conn, core, owner, account).await?
-        && !is_card
-        && !known.disabled
-    {
-        accounts::verify(conn, core, owner, known.id).await?;
+    match accounts::open(conn, core, owner, account).await? {
+        OpenOutcome::Existing(known) if !is_card && !known.disabled => {
+            accounts::verify(conn, core, owner, known.id).await?;
+        }
+        OpenOutcome::Created(account) if result["disabled"] == true => {
+            accounts::disable(conn, core, owner, account.id).await?;
+        }
+        _ => {}
     }
     command_payouts_of(conn, core, owner).await
 }

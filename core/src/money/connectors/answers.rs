@@ -3,11 +3,15 @@
 
 use std::time::Duration;
 
+use rampart_types::ClientId;
 use serde_json::Value;
 use tokio::time::sleep;
+use uuid::Uuid;
 
-use super::commands::{self, Command, SealedCommand, Target, result_context};
+use super::commands::{self, Command, CommandKind, SealedCommand, Target, result_context};
+use super::sandbox::worker as sandbox;
 use crate::Core;
+use crate::platform::db::Connection;
 use crate::platform::error::Result;
 
 /// Pause between two looks for the result.
@@ -18,8 +22,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 pub(crate) enum Answer {
     /// The effect is there; this is its result.
     Done(Value),
-    /// It is not there, and never will be.
-    Rejected,
+    /// It is not there, and never will be; the connector's reason.
+    Rejected(Option<String>),
     /// There was no result in time, or no connector takes the command.
     None,
 }
@@ -31,51 +35,108 @@ pub(crate) enum Answer {
 /// When the database cannot be used.
 #[expect(clippy::disallowed_methods, reason = "LOOK_INTERVAL: another edge may end the command")]
 pub(crate) async fn ask(core: &Core, command: Command) -> Result<Answer> {
-    let (client, kind, key) = (command.client, command.kind, command.idempotency_key.clone());
-    let is_routed = matches!(command.target, Target::Method { .. });
-    let command: SealedCommand = command.seal(core)?;
     let began = core.clock.monotonic_ns();
     let mut tx = core.db.begin().await?;
-    command.insert(&mut tx).await?;
-    let stored = sqlx::query!(
-        r#"
-        select command_id, connector_takes($3) and (connector is not null or not $4) as "is_taken!"
-        from command where client_id = $1 and idempotency_key = $2
-        "#,
-        client.uuid(),
-        key,
-        kind.as_str(),
-        is_routed,
-    )
-    .fetch_one(&mut *tx)
-    .await?;
-    if !stored.is_taken {
+    let Some(commanded) = Commanded::of(&mut tx, core, command).await? else {
         tx.rollback().await?;
         return Ok(Answer::None);
+    };
+    if commanded.is_simulated {
+        let answer = commanded.simulate(&mut tx, core).await?;
+        tx.commit().await?;
+        return Ok(answer);
     }
     tx.commit().await?;
     let most = Duration::from_secs(core.settings.connectors.answer_seconds.into());
     loop {
-        let row = sqlx::query!(
-            "select state, sealed_result from command where client_id = $1 and command_id = $2",
-            client.uuid(),
-            stored.command_id,
-        )
-        .fetch_one(&core.db)
-        .await?;
-        match (&*row.state, row.sealed_result) {
-            ("done", Some(sealed)) => {
-                let context = result_context(client.uuid(), stored.command_id);
-                let mut result = commands::open(&core.cipher(client), &context, &sealed)?;
-                return Ok(Answer::Done(result["result"].take()));
-            }
-            ("rejected", _) => return Ok(Answer::Rejected),
-            _ => {}
+        let mut conn = core.db.acquire().await?;
+        if let Some(answer) = commanded.answer(&mut conn, core).await? {
+            return Ok(answer);
         }
+        drop(conn);
         let waited = core.clock.monotonic_ns().saturating_sub(began);
         if Duration::from_nanos(waited) >= most {
             return Ok(Answer::None);
         }
         sleep(LOOK_INTERVAL).await;
+    }
+}
+
+/// As [`ask`], of the sandbox, which answers in the caller's transaction.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn ask_sandbox(
+    conn: &mut Connection,
+    core: &Core,
+    command: Command,
+) -> Result<Answer> {
+    match Commanded::of(conn, core, command).await? {
+        Some(commanded) => commanded.simulate(conn, core).await,
+        None => Ok(Answer::None),
+    }
+}
+
+/// A command that somebody takes.
+struct Commanded {
+    client: ClientId,
+    kind: CommandKind,
+    id: Uuid,
+    /// The sandbox takes it.
+    is_simulated: bool,
+}
+
+impl Commanded {
+    /// Enqueues a command, unless its effect was commanded before; `None` if nobody takes it.
+    async fn of(conn: &mut Connection, core: &Core, command: Command) -> Result<Option<Self>> {
+        let (client, kind, key) = (command.client, command.kind, command.idempotency_key.clone());
+        let is_routed = matches!(command.target, Target::Method { .. });
+        let command: SealedCommand = command.seal(core)?;
+        command.insert(conn).await?;
+        let stored = sqlx::query!(
+            r#"
+        select command_id, coalesce(connector = 'sandbox', false) as "is_simulated!",
+            coalesce(connector = 'sandbox', false)
+                or (connector_takes($3) and (connector is not null or not $4)) as "is_taken!"
+        from command where client_id = $1 and idempotency_key = $2
+        "#,
+            client.uuid(),
+            key,
+            kind.as_str(),
+            is_routed,
+        )
+        .fetch_one(conn)
+        .await?;
+        let (id, is_simulated) = (stored.command_id, stored.is_simulated);
+        Ok(stored.is_taken.then_some(Self { client, kind, id, is_simulated }))
+    }
+
+    /// Has the sandbox answer now: it need not wait for its worker.
+    async fn simulate(&self, conn: &mut Connection, core: &Core) -> Result<Answer> {
+        Box::pin(sandbox::carry_out_now(conn, core, (self.kind, self.id))).await?;
+        Ok(self.answer(conn, core).await?.unwrap_or(Answer::None))
+    }
+
+    /// The answer, if it is there.
+    async fn answer(&self, conn: &mut Connection, core: &Core) -> Result<Option<Answer>> {
+        let Self { client, id, .. } = *self;
+        let row = sqlx::query!(
+            "select state, sealed_result from command where client_id = $1 and command_id = $2",
+            client.uuid(),
+            id,
+        )
+        .fetch_one(conn)
+        .await?;
+        let context = result_context(client.uuid(), id);
+        let cipher = core.cipher(client);
+        let result = row.sealed_result.map(|sealed| commands::open(&cipher, &context, &sealed));
+        Ok(match (&*row.state, result.transpose()?) {
+            ("done", Some(mut result)) => Some(Answer::Done(result["result"].take())),
+            ("rejected", result) => {
+                let reason = result.unwrap_or_default()["reason"].take();
+                Some(Answer::Rejected(reason.as_str().map(str::to_owned)))
+            }
+            _ => None,
+        })
     }
 }

@@ -2,9 +2,11 @@
 //! repeated until a connector has acknowledged them.
 
 use rampart_types::{ClientId, OrderId, UserId};
-use serde_json::Value;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::sandbox::timing::{self, Timing};
 use crate::Core;
 use crate::platform::crypto::tenant_key::TenantCipher;
 use crate::platform::db::Connection;
@@ -132,20 +134,48 @@ pub struct Command {
     pub body: Value,
 }
 
-/// A command with its body sealed, ready to be written.
-#[derive(Clone, Debug)]
+/// A command with its body sealed, ready to be written. Serialized, it is members of the row that a
+/// statement writes an order with.
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct SealedCommand {
+    #[serde(rename = "command_id")]
     id: Uuid,
+    #[serde(skip)]
     client: Uuid,
+    #[serde(skip)]
     order: Option<i64>,
+    #[serde(skip)]
     user: Option<Uuid>,
+    #[serde(rename = "command_kind")]
     kind: &'static str,
+    #[serde(rename = "command_key")]
     idempotency_key: String,
+    #[serde(rename = "command_connector")]
     connector: Option<String>,
+    #[serde(rename = "command_direction")]
     direction: Option<&'static str>,
+    #[serde(rename = "command_method")]
     method: Option<String>,
+    #[serde(rename = "command_asset")]
     asset: Option<String>,
+    #[serde(rename = "command_body", serialize_with = "hexadecimal")]
     sealed_body: Vec<u8>,
+    /// The result of one that is done as it is commanded.
+    #[serde(skip)]
+    sealed_result: Option<Vec<u8>>,
+    #[serde(rename = "command_state")]
+    state: &'static str,
+    /// Time until it may be leased, in milliseconds.
+    #[serde(rename = "command_delay_ms")]
+    delay_ms: i64,
+    /// Time until the sandbox tells what follows, in milliseconds.
+    #[serde(rename = "command_report_ms")]
+    report_ms: Option<i64>,
+}
+
+/// Bytes in Postgres's hexadecimal form.
+fn hexadecimal<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("\\x{}", hex::encode(bytes)))
 }
 
 impl Command {
@@ -155,6 +185,8 @@ impl Command {
     /// Without entropy.
     pub(crate) fn seal(self, core: &Core) -> Result<SealedCommand> {
         let id = core.clock.uuid()?;
+        let is_simulated = matches!(&self.target, Target::Connector(name) if name == timing::NAME);
+        let timing = Timing::of(core, self.kind, is_simulated);
         let (connector, direction, method, asset) = match self.target {
             Target::Connector(name) => (Some(name), None, None, None),
             Target::Method { direction, method } => (None, Some(direction), Some(method), None),
@@ -178,6 +210,10 @@ impl Command {
             method,
             asset,
             sealed_body,
+            sealed_result: None,
+            state: if timing.is_done { "done" } else { "open" },
+            delay_ms: timing.delay_ms,
+            report_ms: None,
         })
     }
 }
@@ -188,6 +224,23 @@ impl SealedCommand {
         self.id
     }
 
+    /// The same, of which the sandbox tells after so many milliseconds.
+    pub(crate) const fn reported_after(mut self, report_ms: Option<i64>) -> Self {
+        self.report_ms = report_ms;
+        self
+    }
+
+    /// The same, with the result of the sandbox.
+    ///
+    /// # Errors
+    /// Without entropy.
+    pub(super) fn with_result(mut self, core: &Core, result: &Value) -> Result<Self> {
+        let context = result_context(self.client, self.id);
+        let text = json!({ "result": result, "reason": null }).to_string();
+        self.sealed_result = Some(core.keys.seal(&core.clock, &context, text.as_bytes())?);
+        Ok(self)
+    }
+
     /// Writes the command in the caller's transaction. `false` if its effect was commanded before:
     /// then nothing changes.
     ///
@@ -196,9 +249,12 @@ impl SealedCommand {
     pub(crate) async fn insert(&self, conn: &mut Connection) -> Result<bool, sqlx::Error> {
         let inserted = sqlx::query!(
             "insert into command (client_id, command_id, kind, order_id, idempotency_key, connector, \
-                 direction, payment_method, asset, sealed_body, user_id, due_at, created_at) \
+                 direction, payment_method, asset, sealed_body, user_id, due_at, created_at, \
+                 state, attempt, finished_at, sealed_result) \
              values ($1, $2, $3, $4, $5, coalesce($6, routed_connector($1, $7, $8, $9)), \
-                 $7, $8, $9, $10, $11, now(), clock_timestamp()) \
+                 $7, $8, $9, $10, $11, rampart_now() + $12::bigint * interval '1 millisecond', \
+                 clock_timestamp(), $13, case when $13 = 'done' then 1 else 0 end, \
+                 case when $13 = 'done' then now() end, $14) \
              on conflict on constraint command_idempotency_key_key do nothing",
             self.client,
             self.id,
@@ -211,6 +267,9 @@ impl SealedCommand {
             self.asset,
             self.sealed_body,
             self.user,
+            self.delay_ms,
+            self.state,
+            self.sealed_result,
         )
         .execute(conn)
         .await?;

@@ -2,15 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use rampart_types::{ClientId, CurrencyCode, DestinationTag, OrderId, TagKind, WalletAddress};
+use rampart_types::{
+    Chain, ClientId, CurrencyCode, DestinationTag, OrderId, TagKind, WalletAddress,
+};
 use serde_json::{Value, json};
 
 use super::commands::{Command, CommandKind, Target, enqueue};
+use super::sandbox::timing as sandbox;
 use crate::Core;
 use crate::money::payments::house;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::{Catalogue, Direction};
+use crate::trading::sandbox::deposit_address;
 
 /// Most addresses of one command, and of one result.
 const ADDRESSES_MAX: usize = 1_000;
@@ -24,6 +28,8 @@ pub(crate) struct PooledAddress {
     asset: String,
     address: String,
     tag: String,
+    /// Made for one sale: it is in no pool.
+    is_made: bool,
 }
 
 impl PooledAddress {
@@ -47,7 +53,27 @@ impl PooledAddress {
             asset: asset.to_owned(),
             address: row.address,
             tag: row.tag,
+            is_made: false,
         }))
+    }
+
+    /// An address of the sandbox for one sale: it makes each as it is wanted.
+    ///
+    /// # Errors
+    /// When it is not valid on its chain, which would be our fault.
+    pub(crate) fn of_sandbox(
+        core: &Core,
+        (client, sale): (ClientId, OrderId),
+        (asset, chain): (&str, Chain),
+    ) -> Result<Self> {
+        let (address, tag) = deposit_address::derive(core, client, sale, chain)?;
+        Ok(Self {
+            connector: sandbox::NAME.to_owned(),
+            asset: asset.to_owned(),
+            address: address.as_str().to_owned(),
+            tag: tag.map(|tag| tag.to_string()).unwrap_or_default(),
+            is_made: true,
+        })
     }
 
     /// Takes the address for a sale in the caller's transaction; `false` if another sale has it.
@@ -59,6 +85,22 @@ impl PooledAddress {
         conn: &mut Connection,
         (client, sale): (uuid::Uuid, i64),
     ) -> Result<bool, sqlx::Error> {
+        if self.is_made {
+            let added = sqlx::query!(
+                "insert into deposit_address (connector, asset, address, tag, added_at, taken_by, \
+                     taken_for) \
+                 values ($1, $2, $3, $4, now(), $5, $6) on conflict do nothing",
+                self.connector,
+                self.asset,
+                self.address,
+                self.tag,
+                client,
+                sale,
+            )
+            .execute(conn)
+            .await?;
+            return Ok(added.rows_affected() == 1);
+        }
         let taken = sqlx::query!(
             "update deposit_address set taken_by = $5, taken_for = $6 \
              where connector = $1 and asset = $2 and address = $3 and tag = $4 \

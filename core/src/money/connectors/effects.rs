@@ -60,43 +60,8 @@ pub(super) async fn apply(
             let event = OrderEvent::PaymentDenied { reason: finished.reason.clone() };
             settlement::apply(conn, core, at, &event, connector).await
         }
-        (Some(CommandKind::PayoutSend), true) => {
-            let Some(amounts) = OrderAmounts::find(conn, Some(*client), *order).await? else {
-                return Ok(Vec::new());
-            };
-            let transaction_id = finished.result["transactionId"].as_str().map(str::to_owned);
-            let fact = Fact {
-                kind: PaymentKind::PayoutSent,
-                connector,
-                reference: transaction_id.clone().unwrap_or_else(|| finished.command.to_string()),
-                amount: amounts.coins,
-                currency: amounts.asset,
-                client: Some(*client),
-                order: Some(*order),
-                transaction_id,
-                occurred_at: core.clock.now(),
-                raw: None,
-            };
-            Ok(settlement::record(conn, core, fact).await?.causes)
-        }
-        (Some(CommandKind::TransferSend), true) => {
-            let Some(amounts) = OrderAmounts::find(conn, Some(*client), *order).await? else {
-                return Ok(Vec::new());
-            };
-            let reference = finished.result["providerReference"].as_str();
-            let fact = Fact {
-                kind: PaymentKind::TransferSent,
-                connector,
-                reference: reference.map_or_else(|| finished.command.to_string(), str::to_owned),
-                amount: amounts.fiat,
-                currency: amounts.currency,
-                client: Some(*client),
-                order: Some(*order),
-                transaction_id: None,
-                occurred_at: core.clock.now(),
-                raw: None,
-            };
-            Ok(settlement::record(conn, core, fact).await?.causes)
+        (Some(kind @ (CommandKind::PayoutSend | CommandKind::TransferSend)), true) => {
+            sent(conn, core, finished, (at.1, kind)).await
         }
         (Some(CommandKind::TransferSend), false) => {
             let event = SaleEvent::Hold { reason: Some(TRANSFER_REJECTED.to_owned()) };
@@ -108,6 +73,49 @@ pub(super) async fn apply(
         }
         _ => Ok(Vec::new()),
     }
+}
+
+/// Records that the coins or the money of an order have left.
+async fn sent(
+    conn: &mut Connection,
+    core: &Core,
+    finished: &Finished,
+    (order, kind): (OrderId, CommandKind),
+) -> Result<Vec<Cause>> {
+    let Finished { client, connector, result, .. } = finished;
+    let Some(amounts) = OrderAmounts::find(conn, Some(*client), order).await? else {
+        return Ok(Vec::new());
+    };
+    let text = |name: &str| result[name].as_str().map(str::to_owned);
+    let (kind, transaction_id, reference) = match kind {
+        CommandKind::PayoutSend => {
+            let transaction_id = text("transactionId");
+            (PaymentKind::PayoutSent, transaction_id.clone(), transaction_id)
+        }
+        // An instant payment has arrived when it is sent.
+        _ if result["completed"] == true => {
+            (PaymentKind::TransferCompleted, None, text("providerReference"))
+        }
+        _ => (PaymentKind::TransferSent, None, text("providerReference")),
+    };
+    let (amount, currency) = match kind {
+        PaymentKind::PayoutSent => (amounts.coins, amounts.asset),
+        _ => (amounts.fiat, amounts.currency),
+    };
+    let fact = Fact {
+        kind,
+        connector,
+        actor: connector,
+        reference: reference.unwrap_or_else(|| finished.command.to_string()),
+        amount,
+        currency,
+        client: Some(*client),
+        order: Some(order),
+        transaction_id,
+        occurred_at: core.clock.now(),
+        raw: None,
+    };
+    Ok(settlement::record(conn, core, fact).await?.causes)
 }
 
 /// Applies the end of a command that no order waits for: addresses of a pool, checks of users.

@@ -9,13 +9,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use self::report::{MEMBERS, Report};
+use self::apply::Applied;
+use self::report::MEMBERS;
+pub(super) use self::report::Report;
 use super::caller::Connector;
 use crate::Core;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::request::Input;
-use crate::platform::db::retrying_statement;
+use crate::platform::db::{Connection, retrying_statement};
 use crate::platform::error::{Denial, Result};
 
 /// `POST /connectors/v1/events`
@@ -57,18 +59,56 @@ impl Endpoint for ReportEvent {
 
 /// Stores the report and lets the state follow, in one transaction. `true` if it was taken before.
 async fn take(core: &Core, connector: &Connector, report: &Report) -> Result<bool> {
+    let mut tx = core.db.begin().await?;
+    let by = (&*connector.name, &*connector.name);
+    match take_in(&mut tx, core, by, report).await? {
+        Stored::Now(applied) => {
+            tx.commit().await?;
+            for cause in applied.causes {
+                core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
+            }
+            Ok(applied.is_duplicate)
+        }
+        Stored::Before { is_same } => {
+            tx.rollback().await?;
+            if is_same {
+                return Ok(true);
+            }
+            Err(Denial::conflict("this id was reported with another body").into())
+        }
+    }
+}
+
+/// The effect of a report.
+pub(super) enum Stored {
+    /// It is stored, with what follows.
+    Now(Applied),
+    /// Its id was reported before, with the same body or another one, and nothing has changed.
+    Before { is_same: bool },
+}
+
+/// Stores a connector's report and lets the state follow, in the caller's transaction, which gives up
+/// what was not stored now. The actor stands in the timeline of the order.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn take_in(
+    conn: &mut Connection,
+    core: &Core,
+    (connector, actor): (&str, &str),
+    report: &Report,
+) -> Result<Stored> {
     let text = canonical(&report.raw);
     let digest = digest::digest(&digest::SHA256, text.as_bytes());
     let report_id = core.clock.uuid()?;
     let sealed = core.keys.seal(&core.clock, &report_context(report_id), text.as_bytes())?;
-    let mut tx = core.db.begin().await?;
     // Of two at once, one waits here for the other.
     let inserted = sqlx::query!(
         "insert into connector_event (connector, event_id, report_id, kind, digest, sealed_report, \
              occurred_at, recorded_at) \
          values ($1, $2, $3, $4, $5, $6, $7, now()) \
          on conflict (connector, event_id) do nothing",
-        &*connector.name,
+        connector,
         report.id,
         report_id,
         report.kind.as_str(),
@@ -76,29 +116,21 @@ async fn take(core: &Core, connector: &Connector, report: &Report) -> Result<boo
         sealed,
         report.occurred_at,
     )
-    .execute(&mut *tx)
+    .execute(&mut *conn)
     .await?;
     if inserted.rows_affected() == 0 {
         let stored = sqlx::query_scalar!(
             "select digest from connector_event where connector = $1 and event_id = $2",
-            &*connector.name,
+            connector,
             report.id,
         )
-        .fetch_one(&mut *tx)
+        .fetch_one(&mut *conn)
         .await?;
-        tx.rollback().await?;
-        if stored == digest.as_ref() {
-            return Ok(true);
-        }
-        let reason = "this id was reported with another body";
-        return Err(Denial::conflict(reason).into());
+        return Ok(Stored::Before { is_same: stored == digest.as_ref() });
     }
-    let applied = apply::apply(&mut tx, core, &connector.name, report).await?;
-    tx.commit().await?;
-    for cause in applied.causes {
-        core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
-    }
-    Ok(applied.is_duplicate)
+    // On the heap: unoptimised, the books' state does not fit beside this one's.
+    let applied = Box::pin(apply::apply(conn, core, (connector, actor), report)).await?;
+    Ok(Stored::Now(applied))
 }
 
 /// The document with its members in order, so that a repetition is known by its bytes.

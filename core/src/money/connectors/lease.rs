@@ -17,6 +17,7 @@ use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
+use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
 
 /// Most commands of one lease.
@@ -75,7 +76,11 @@ impl Endpoint for LeaseCommands {
         let began = core.clock.monotonic_ns();
         let wait = Duration::from_secs(lease.wait_seconds.into());
         loop {
-            let leased = lease.take(core, &connector, &kinds).await?;
+            let mut conn = core.db.acquire().await?;
+            let wanted = (&*kinds, lease.max, lease.lease_seconds);
+            let leased = self::lease(&mut conn, core, (&connector.name, true), wanted, None);
+            let leased = leased.await?;
+            drop(conn);
             let waited = Duration::from_nanos(core.clock.monotonic_ns().saturating_sub(began));
             let left = wait.saturating_sub(waited);
             if !leased.is_empty() || left.is_zero() || core.lease_waits.have_ended() {
@@ -133,71 +138,79 @@ impl LeaseRequest {
         }
         kinds
     }
+}
 
-    /// Leases what is due. Two leases at once get different commands: each passes over rows that the
-    /// other has locked. An order whose earlier command is still open waits.
-    async fn take(
-        &self,
-        core: &Core,
-        connector: &Connector,
-        kinds: &[String],
-    ) -> Result<Vec<Leased>> {
-        let token = core.clock.uuid()?;
-        let rows = sqlx::query!(
-            r#"
-            with due as (
-                select c.client_id, c.command_id from command c
-                where c.state = 'open' and c.kind = any ($2) and c.due_at <= now()
-                    and (c.leased_until is null or c.leased_until <= now())
-                    and (c.connector = $1 or (c.connector is null and c.direction is null))
-                    and (c.order_id is null or not exists (
-                        select from command e
-                        where e.client_id = c.client_id and e.order_id = c.order_id
-                            and e.state = 'open'
-                            and (e.created_at, e.command_id) < (c.created_at, c.command_id)))
-                order by c.created_at, c.command_id limit $3
-                for update of c skip locked
-            )
-            update command c set connector = $1, attempt = c.attempt + 1, lease_token = $4,
-                lease_seconds = $5, result_digest = null,
-                leased_until = now() + make_interval(secs => $5::int)
-            from due where c.client_id = due.client_id and c.command_id = due.command_id
-            returning c.client_id, c.command_id, c.kind, c.attempt, c.created_at,
-                c.leased_until as "leased_until!", c.checkpoint, c.sealed_body
-            "#,
-            &*connector.name,
-            kinds,
-            i64::from(self.max),
-            token,
-            i32::from(self.lease_seconds),
+/// Leases what is due for a connector, or one command before it is due. Two leases at once get
+/// different commands: each passes over rows that the other has locked. An order whose earlier command
+/// is still open waits. What no connector is named for goes to those outside alone.
+///
+/// # Errors
+/// When the database cannot be used, or a body cannot be opened, which is our fault.
+pub(super) async fn lease(
+    conn: &mut Connection,
+    core: &Core,
+    (connector, is_outside): (&str, bool),
+    (kinds, max, seconds): (&[String], u16, u16),
+    only: Option<Uuid>,
+) -> Result<Vec<Leased>> {
+    let token = core.clock.uuid()?;
+    let rows = sqlx::query!(
+        r#"
+        with due as (
+            select c.client_id, c.command_id from command c
+            where c.state = 'open' and c.kind = any ($2)
+                and c.command_id = coalesce($7, c.command_id)
+                and (c.due_at <= rampart_now() or $7 is not null)
+                and (c.leased_until is null or c.leased_until <= now())
+                and (c.connector = $1 or ($6 and c.connector is null and c.direction is null))
+                and (c.order_id is null or not exists (
+                    select from command e
+                    where e.client_id = c.client_id and e.order_id = c.order_id
+                        and e.state = 'open'
+                        and (e.created_at, e.command_id) < (c.created_at, c.command_id)))
+            order by c.created_at, c.command_id limit $3
+            for update of c skip locked
         )
-        .fetch_all(&core.db)
-        .await?;
-        core.refresh_for(rows.iter().map(|row| row.client_id.into())).await?;
-        let mut leased = Vec::with_capacity(rows.len());
-        for row in rows {
-            let checkpoint = row.checkpoint.as_deref().map(serde_json::from_str).transpose();
-            let context = body_context(row.client_id, row.command_id);
-            leased.push(Leased {
-                id: row.command_id,
-                kind: row.kind,
-                attempt: row.attempt,
-                created_at: row.created_at,
-                lease_token: token,
-                leased_until: row.leased_until,
-                checkpoint: checkpoint
-                    .map_err(|e| Error::internal("read a checkpoint", e))?
-                    .unwrap_or_default(),
-                body: commands::open(
-                    &core.cipher(row.client_id.into()),
-                    &context,
-                    &row.sealed_body,
-                )?,
-            });
-        }
-        leased.sort_by_key(|command| (command.created_at, command.id));
-        Ok(leased)
+        update command c set connector = $1, attempt = c.attempt + 1, lease_token = $4,
+            lease_seconds = $5, result_digest = null,
+            leased_until = now() + make_interval(secs => $5::int)
+        from due where c.client_id = due.client_id and c.command_id = due.command_id
+        returning c.client_id, c.order_id, c.user_id, c.command_id, c.kind, c.attempt, c.created_at,
+            c.leased_until as "leased_until!", c.checkpoint, c.sealed_body as "sealed_body!"
+        "#,
+        connector,
+        kinds,
+        i64::from(max),
+        token,
+        i32::from(seconds),
+        is_outside,
+        only,
+    )
+    .fetch_all(conn)
+    .await?;
+    core.refresh_for(rows.iter().map(|row| row.client_id.into())).await?;
+    let mut leased = Vec::with_capacity(rows.len());
+    for row in rows {
+        let checkpoint = row.checkpoint.as_deref().map(serde_json::from_str).transpose();
+        let context = body_context(row.client_id, row.command_id);
+        leased.push(Leased {
+            client: row.client_id,
+            order: row.order_id,
+            user: row.user_id,
+            id: row.command_id,
+            kind: row.kind,
+            attempt: row.attempt,
+            created_at: row.created_at,
+            lease_token: token,
+            leased_until: row.leased_until,
+            checkpoint: checkpoint
+                .map_err(|e| Error::internal("read a checkpoint", e))?
+                .unwrap_or_default(),
+            body: commands::open(&core.cipher(row.client_id.into()), &context, &row.sealed_body)?,
+        });
     }
+    leased.sort_by_key(|command| (command.created_at, command.id));
+    Ok(leased)
 }
 
 /// A leased command.
@@ -205,18 +218,24 @@ impl LeaseRequest {
 #[schemars(rename = "LeasedCommand")]
 #[serde(rename_all = "camelCase")]
 pub struct Leased {
+    #[serde(skip)]
+    pub(super) client: Uuid,
+    #[serde(skip)]
+    pub(super) order: Option<i64>,
+    #[serde(skip)]
+    pub(super) user: Option<Uuid>,
     /// The command's for good: the idempotency key at a provider.
-    id: Uuid,
-    kind: String,
+    pub(super) id: Uuid,
+    pub(super) kind: String,
     /// 1 at its first lease.
     attempt: i32,
     created_at: DateTime<Utc>,
     /// Proves the lease in the calls that follow.
-    lease_token: Uuid,
+    pub(super) lease_token: Uuid,
     leased_until: DateTime<Utc>,
     /// The last checkpoint; null without one.
     #[schemars(with = "Option<Map<String, Value>>")]
     checkpoint: Value,
     #[schemars(with = "Map<String, Value>")]
-    body: Value,
+    pub(super) body: Value,
 }

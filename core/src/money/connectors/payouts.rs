@@ -10,6 +10,7 @@ use rust_decimal::Decimal;
 use serde_json::json;
 
 use super::commands::{Command, CommandKind, Target, enqueue};
+use super::sandbox::timing as sandbox;
 use crate::Core;
 use crate::money::ledger::AccountKind::PayoutPayable;
 use crate::money::ledger::Position;
@@ -32,8 +33,10 @@ impl Core {
             r#"
             select o.client_id, o.order_id from buy_order o
             where o.status = 'in progress' and o.transaction_id is null
-                and exists (select from command c where c.client_id = o.client_id
-                    and c.order_id = o.order_id and c.kind = 'payment.create')
+                and (exists (select from command c where c.client_id = o.client_id
+                        and c.order_id = o.order_id and c.kind = 'payment.create')
+                    or exists (select from client k
+                        where k.client_id = o.client_id and k.mode = 'test'))
                 and not exists (select from command c where c.client_id = o.client_id
                     and c.order_id = o.order_id and c.kind = 'payout.send' and c.state <> 'rejected')
                 and not payout_is_held(o.client_id, o.order_id, $1)
@@ -85,8 +88,7 @@ pub(crate) async fn command_payouts_of(
 }
 
 /// Commands the payout of an order in the caller's transaction, if it is paid, connectors serve it
-/// and nothing holds it back. The order's row stays locked until the transaction ends. A simulated
-/// payout that waits is looked at again at once.
+/// and nothing holds it back. The order's row stays locked until the transaction ends.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -96,12 +98,52 @@ pub(crate) async fn command_payout(
     client: ClientId,
     order: OrderId,
 ) -> Result<()> {
+    match connectors_of(conn, client, order).await? {
+        Some(by) => send(conn, core, (client, order), (by, false)).await,
+        None => Ok(()),
+    }
+}
+
+/// As [`command_payout`], whatever holds the coins back: for those of test clients alone.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(super) async fn command_despite_holds(
+    conn: &mut Connection,
+    core: &Core,
+    client: ClientId,
+    order: OrderId,
+) -> Result<()> {
+    match connectors_of(conn, client, order).await? {
+        Some(Senders::Sandbox) => send(conn, core, (client, order), (Senders::Sandbox, true)).await,
+        _ => Ok(()),
+    }
+}
+
+/// The connectors that serve an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Senders {
+    /// Those of its routes.
+    Routed,
+    /// The sandbox.
+    Sandbox,
+}
+
+/// The connectors of an order whose coins are to be sent; `None` if there is nothing to be sent, or
+/// nobody was asked for its payment. Its row stays locked until the transaction ends.
+async fn connectors_of(
+    conn: &mut Connection,
+    client: ClientId,
+    order: OrderId,
+) -> Result<Option<Senders>> {
     // A statement of its own: the next one sees what was committed while this one waited.
-    let is_served = sqlx::query_scalar!(
+    let found = sqlx::query!(
         r#"
-        select exists (select from command c where c.client_id = o.client_id
-            and c.order_id = o.order_id and c.kind = 'payment.create') as "is_served!"
-        from buy_order o
+        select k.mode = 'test' as "is_test!", p.command_id is not null as "is_commanded!",
+            coalesce(p.connector = 'sandbox', false) as "is_simulated!"
+        from buy_order o join client k on k.client_id = o.client_id
+        left join command p on p.client_id = o.client_id and p.order_id = o.order_id
+            and p.kind = 'payment.create'
         where o.client_id = $1 and o.order_id = $2 and o.status = 'in progress'
             and o.transaction_id is null
         for update of o
@@ -111,15 +153,22 @@ pub(crate) async fn command_payout(
     )
     .fetch_optional(&mut *conn)
     .await?;
-    match is_served {
-        None => Ok(()),
-        Some(true) => send(conn, core, client, order).await,
-        Some(false) => wake_simulation(conn, client, order).await,
-    }
+    Ok(match found {
+        Some(row) if row.is_simulated || (row.is_test && !row.is_commanded) => {
+            Some(Senders::Sandbox)
+        }
+        Some(row) if row.is_commanded => Some(Senders::Routed),
+        _ => None,
+    })
 }
 
-/// Enqueues the payout of a paid order, whose row is locked, unless something holds it back.
-async fn send(conn: &mut Connection, core: &Core, client: ClientId, order: OrderId) -> Result<()> {
+/// Enqueues the payout of a paid order, whose row is locked, unless something holds it back that counts.
+async fn send(
+    conn: &mut Connection,
+    core: &Core,
+    (client, order): (ClientId, OrderId),
+    (by, despite_holds): (Senders, bool),
+) -> Result<()> {
     let row = sqlx::query!(
         r#"
         select o.crypto_amount, o.crypto_currency, o.wallet_address, o.destination_tag,
@@ -130,11 +179,12 @@ async fn send(conn: &mut Connection, core: &Core, client: ClientId, order: Order
         where o.client_id = $1 and o.order_id = $2
             and not exists (select from command c where c.client_id = o.client_id
                 and c.order_id = o.order_id and c.kind = 'payout.send' and c.state <> 'rejected')
-            and not payout_is_held(o.client_id, o.order_id, $3)
+            and ($4 or not payout_is_held(o.client_id, o.order_id, $3))
         "#,
         client.uuid(),
         order.number(),
         core.settings.compliance.gate.as_str(),
+        despite_holds,
     )
     .fetch_optional(&mut *conn)
     .await?;
@@ -144,6 +194,11 @@ async fn send(conn: &mut Connection, core: &Core, client: ClientId, order: Order
     if position.owed(PayoutPayable, &row.crypto_currency) < row.crypto_amount {
         return Ok(());
     }
+    let asset = row.crypto_currency.clone();
+    let target = match by {
+        Senders::Routed => Target::Asset { direction: Direction::Out, asset },
+        Senders::Sandbox => Target::Connector(sandbox::NAME.to_owned()),
+    };
     let fee_max = row.network_fee.checked_div(row.price).map(|fee| fee.trunc_with_scale(8));
     let command = Command {
         client,
@@ -152,7 +207,7 @@ async fn send(conn: &mut Connection, core: &Core, client: ClientId, order: Order
         kind: CommandKind::PayoutSend,
         // One that was rejected has sent nothing: a release may command another one.
         idempotency_key: format!("payout/{order}/{}", row.earlier),
-        target: Target::Asset { direction: Direction::Out, asset: row.crypto_currency.clone() },
+        target,
         body: json!({
             "orderId": order,
             "asset": row.crypto_currency,
@@ -198,13 +253,26 @@ pub(crate) async fn withdraw_payout(
     .await
 }
 
-/// Lets the sandbox try again to send the coins of an order that waited for a check.
-async fn wake_simulation(conn: &mut Connection, client: ClientId, order: OrderId) -> Result<()> {
+/// Has the sandbox tell once more of coins that it has sent, in the transaction that lets their order
+/// go on.
+///
+/// # Errors
+/// The database's.
+pub(crate) async fn tell_payout_again(
+    conn: &mut Connection,
+    core: &Core,
+    client: ClientId,
+    order: OrderId,
+) -> Result<(), sqlx::Error> {
     sqlx::query!(
-        "update sandbox_step set leased_until = null \
-         where client_id = $1 and order_id = $2 and event = 'coins-sent'",
+        "update command \
+         set report_due_at = rampart_now() + $3::bigint * interval '1 millisecond' \
+         where client_id = $1 and order_id = $2 and kind = 'payout.send' and state = 'done' \
+             and connector = $4 and report_due_at is null",
         client.uuid(),
         order.number(),
+        sandbox::step_ms(core),
+        sandbox::NAME,
     )
     .execute(conn)
     .await?;

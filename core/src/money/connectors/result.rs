@@ -20,6 +20,7 @@ use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
+use crate::trading::orders::state::Cause;
 
 /// Largest result in bytes of JSON.
 const RESULT_BYTES_MAX: usize = 64 * 1024;
@@ -77,72 +78,104 @@ impl Endpoint for ReportResult {
         (id, new): (Uuid, NewResult),
     ) -> Result<Json<Reported>> {
         let mut tx = core.db.begin().await?;
-        let row = sqlx::query!(
-            r#"
-            select client_id, order_id, user_id, kind, asset, sealed_body, lease_token, result_digest, retries, state, due_at,
-                state = 'open' and coalesce(leased_until > now(), false) as "is_leased!"
-            from command where command_id = $1 and connector = $2 for update
-            "#,
-            id,
-            &*connector.name,
-        )
-        .fetch_optional(&mut *tx)
-        .await?;
-        let Some(row) = row else { return Err(Denial::not_found("command").into()) };
-        let digest = new.digest();
-        let is_holder = row.lease_token == Some(lease_token(&new.lease_token));
-        if is_holder && row.result_digest.as_deref() == Some(&digest) {
-            // Its lock would last until the connection is used again.
-            tx.rollback().await?;
-            let retry_at = (row.state == "open").then_some(row.due_at);
-            return Ok(Json(Reported { state: row.state, retry_at }));
+        match settle(&mut tx, core, &connector.name, (id, new)).await? {
+            Settled::Now(reported, causes) => {
+                tx.commit().await?;
+                for cause in causes {
+                    core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
+                }
+                Ok(Json(reported))
+            }
+            Settled::Before(reported) => {
+                // Its lock would last until the connection is used again.
+                tx.rollback().await?;
+                Ok(Json(reported))
+            }
+            Settled::LeaseLost => {
+                tx.rollback().await?;
+                Err(lost_lease(core, &connector, id).await?)
+            }
         }
-        if !is_holder || !row.is_leased {
-            tx.rollback().await?;
-            return Err(lost_lease(core, &connector, id).await?);
-        }
-        let attempts_max = i32::try_from(core.settings.connectors.attempts_max);
-        let is_last = row.retries.saturating_add(1) >= attempts_max.unwrap_or(i32::MAX);
-        let state = match new.outcome {
-            Outcome::Done => "done",
-            Outcome::Rejected => "rejected",
-            Outcome::Retry if is_last => "rejected",
-            Outcome::Retry => "open",
-        };
-        let sealed = new.seal(core, (row.client_id, id))?;
-        let due_at = write(&mut tx, id, (state, row.retries), &new, (&digest, sealed)).await?;
-        if new.outcome != Outcome::Done {
-            sqlx::query!(
-                "update connector set failures = failures + 1 where name = $1",
-                &*connector.name,
-            )
-            .execute(&mut *tx)
-            .await?;
-        }
-        let mut causes = Vec::new();
-        if state != "open" {
-            let finished = Finished {
-                client: row.client_id.into(),
-                order: order_id(row.order_id)?,
-                user: row.user_id.map(Into::into),
-                kind: row.kind,
-                asset: row.asset,
-                connector: connector.name.to_string(),
-                command: id,
-                sealed_body: row.sealed_body,
-                is_done: state == "done",
-                result: new.result,
-                reason: new.reason,
-            };
-            causes = Box::pin(effects::apply(&mut tx, core, &finished)).await?;
-        }
-        tx.commit().await?;
-        for cause in causes {
-            core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
-        }
-        let retry_at = (state == "open").then_some(due_at);
-        Ok(Json(Reported { state: state.to_owned(), retry_at }))
     }
+}
+
+/// The effect of a result.
+pub(super) enum Settled {
+    /// It is written, with what follows; the causes of changes of an order are to be counted after the
+    /// commit.
+    Now(Reported, Vec<Cause>),
+    /// It was written before, and nothing has changed.
+    Before(Reported),
+    /// Its lease is lost, or the command is not the connector's: nothing has changed.
+    LeaseLost,
+}
+
+/// Writes the result of a command in the caller's transaction, which gives up what was not settled now.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn settle(
+    conn: &mut Connection,
+    core: &Core,
+    connector: &str,
+    (id, new): (Uuid, NewResult),
+) -> Result<Settled> {
+    let row = sqlx::query!(
+        r#"
+        select client_id, order_id, user_id, kind, asset, sealed_body, lease_token, result_digest,
+            retries, state, due_at,
+            state = 'open' and coalesce(leased_until > now(), false) as "is_leased!"
+        from command where command_id = $1 and connector = $2 for update
+        "#,
+        id,
+        connector,
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
+    let Some(row) = row else { return Ok(Settled::LeaseLost) };
+    let digest = new.digest();
+    let is_holder = row.lease_token == Some(lease_token(&new.lease_token));
+    if is_holder && row.result_digest.as_deref() == Some(&digest) {
+        let retry_at = (row.state == "open").then_some(row.due_at);
+        return Ok(Settled::Before(Reported { state: row.state, retry_at }));
+    }
+    if !is_holder || !row.is_leased {
+        return Ok(Settled::LeaseLost);
+    }
+    let attempts_max = i32::try_from(core.settings.connectors.attempts_max);
+    let is_last = row.retries.saturating_add(1) >= attempts_max.unwrap_or(i32::MAX);
+    let state = match new.outcome {
+        Outcome::Done => "done",
+        Outcome::Rejected => "rejected",
+        Outcome::Retry if is_last => "rejected",
+        Outcome::Retry => "open",
+    };
+    let sealed = new.seal(core, (row.client_id, id))?;
+    let due_at = write(conn, id, (state, row.retries), &new, (&digest, sealed)).await?;
+    if new.outcome != Outcome::Done {
+        sqlx::query!("update connector set failures = failures + 1 where name = $1", connector)
+            .execute(&mut *conn)
+            .await?;
+    }
+    let mut causes = Vec::new();
+    if state != "open" {
+        let finished = Finished {
+            client: row.client_id.into(),
+            order: order_id(row.order_id)?,
+            user: row.user_id.map(Into::into),
+            kind: row.kind,
+            asset: row.asset,
+            connector: connector.to_owned(),
+            command: id,
+            sealed_body: row.sealed_body.unwrap_or_default(),
+            is_done: state == "done",
+            result: new.result,
+            reason: new.reason,
+        };
+        causes = Box::pin(effects::apply(conn, core, &finished)).await?;
+    }
+    let retry_at = (state == "open").then_some(due_at);
+    Ok(Settled::Now(Reported { state: state.to_owned(), retry_at }, causes))
 }
 
 /// Writes a result to its command, which the caller's transaction has locked. The time of the next
@@ -195,6 +228,17 @@ pub struct NewResult {
 }
 
 impl NewResult {
+    /// The result of a command that the sandbox has leased.
+    pub(super) fn of_sandbox(lease_token: Uuid, outcome: Outcome, result: Value) -> Self {
+        let lease_token = lease_token.to_string();
+        Self { lease_token, outcome, result, reason: None, retry_after_seconds: None }
+    }
+
+    /// The same, with a reason.
+    pub(super) fn with_reason(self, reason: Option<&str>) -> Self {
+        Self { reason: reason.map(str::to_owned), ..self }
+    }
+
     fn text(&self) -> String {
         let Self { outcome, result, reason, retry_after_seconds, .. } = self;
         json!([outcome, result, reason, retry_after_seconds]).to_string()
@@ -217,7 +261,7 @@ impl NewResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[schemars(rename = "CommandOutcome")]
 #[serde(rename_all = "lowercase")]
-enum Outcome {
+pub(super) enum Outcome {
     /// The effect is there.
     Done,
     /// The effect is not there, and never will be.

@@ -10,17 +10,11 @@ use uuid::Uuid;
 
 use super::commands::{Command, CommandKind, SealedCommand, Target};
 use super::payouts::{command_payout, command_payouts_of};
+use super::sandbox::{magic, timing};
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::tenancy::tenants::Tenant;
-
-/// Magic `partnerOrderIdentifier`s of test clients: the wallet's screening ends so.
-const SANDBOX_WALLETS: [(&str, Decision); 2] =
-    [("sandbox-screening-review", Decision::Review), ("sandbox-screening-block", Decision::Block)];
-/// Magic last names of test clients' users.
-const SANDBOX_PERSONS: [(&str, Decision); 2] =
-    [("Sandboxreview", Decision::Review), ("Sandboxblock", Decision::Block)];
 
 /// The result of a screening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,30 +60,28 @@ pub(crate) struct SealedScreening {
     client: Uuid,
     order: Option<i64>,
     user: Option<Uuid>,
-    request: Request,
-}
-
-/// The way to its decision.
-#[derive(Clone, Debug)]
-enum Request {
-    /// Of connectors.
-    Command(Box<SealedCommand>),
-    /// The sandbox's, made already.
-    Simulated(Decision),
+    command: SealedCommand,
+    /// The sandbox's, made as it is commanded.
+    decision: Option<Decision>,
 }
 
 impl SealedScreening {
-    /// The screening of the wallet of an order that connectors settle.
+    /// The screening of an order's wallet; `None` for one of a test client that the sandbox clears at
+    /// once, by the order's reference.
     ///
     /// # Errors
     /// Without entropy.
     pub(crate) fn of_wallet(
         core: &Core,
         tenant: &Tenant,
-        order: OrderId,
+        (order, reference): (OrderId, Option<&str>),
         (asset, address, tag): (&str, &str, Option<&str>),
-    ) -> Result<Self> {
+    ) -> Result<Option<Self>> {
         let client = tenant.id;
+        let decision = tenant.is_test().then(|| magic::wallet(reference));
+        if decision == Some(Decision::Clear) {
+            return Ok(None);
+        }
         let command = Command {
             client,
             // A payment need not wait for it.
@@ -97,7 +89,7 @@ impl SealedScreening {
             user: None,
             kind: CommandKind::ScreeningCheck,
             idempotency_key: format!("screening/wallet/{order}"),
-            target: Target::Capability,
+            target: screener(tenant),
             body: json!({
                 "subject": "wallet",
                 "partner": &*tenant.slug,
@@ -107,37 +99,13 @@ impl SealedScreening {
                 "tag": tag,
             }),
         };
-        Ok(Self {
-            id: core.clock.uuid()?,
-            client: client.uuid(),
-            order: Some(order.number()),
-            user: None,
-            request: Request::Command(Box::new(command.seal(core)?)),
-        })
-    }
-
-    /// The screening of the wallet of a sandbox order; `None` without a magic value: it is clear.
-    ///
-    /// # Errors
-    /// Without entropy.
-    pub(crate) fn of_test_wallet(
-        core: &Core,
-        (client, order): (ClientId, OrderId),
-        reference: Option<&str>,
-    ) -> Result<Option<Self>> {
-        let of_reference = |(prefix, _): &&(&str, Decision)| {
-            let rest = reference.and_then(|reference| reference.strip_prefix(prefix));
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-        };
-        let Some((_, decision)) = SANDBOX_WALLETS.iter().find(of_reference) else {
-            return Ok(None);
-        };
         Ok(Some(Self {
             id: core.clock.uuid()?,
             client: client.uuid(),
             order: Some(order.number()),
             user: None,
-            request: Request::Simulated(*decision),
+            command: sealed(core, command, decision)?,
+            decision,
         }))
     }
 
@@ -147,15 +115,12 @@ impl SealedScreening {
     /// # Errors
     /// The database's.
     pub(crate) async fn insert(&self, conn: &mut Connection) -> Result<(), sqlx::Error> {
-        let (command, state) = match &self.request {
-            Request::Command(command) => (Some(command), "pending"),
-            Request::Simulated(decision) => (None, decision.as_str()),
-        };
+        let state = self.decision.map_or("pending", Decision::as_str);
         let written = sqlx::query!(
             "insert into screening (client_id, screening_id, order_id, user_id, command_id, state, \
                  created_at) \
              select $1, $2, $3, $4, $5, $6, rampart_now() \
-             where $5::uuid is null or connector_takes('screening.check') \
+             where $7 or connector_takes('screening.check') \
              on conflict (client_id, user_id) do update set command_id = excluded.command_id, \
                  state = excluded.state, decided_by = null, \
                  decision_reason = null, decided_at = null, created_at = excluded.created_at",
@@ -163,13 +128,14 @@ impl SealedScreening {
             self.id,
             self.order,
             self.user,
-            command.map(|command| command.id()),
+            self.command.id(),
             state,
+            self.decision.is_some(),
         )
         .execute(&mut *conn)
         .await?;
-        if let (Some(command), 1) = (command, written.rows_affected()) {
-            command.insert(conn).await?;
+        if written.rows_affected() == 1 {
+            self.command.insert(conn).await?;
         }
         Ok(())
     }
@@ -186,37 +152,50 @@ pub(crate) async fn screen_person(
     person: Person<'_>,
 ) -> Result<()> {
     let (client, id, user) = (tenant.id, core.clock.uuid()?, person.user);
-    let request = if tenant.is_test() {
-        let magic = SANDBOX_PERSONS.iter().find(|(name, _)| *name == person.last_name);
-        let known = is_known(conn, (client, user)).await?;
-        match magic {
-            Some((_, decision)) => Request::Simulated(*decision),
-            None if known => Request::Simulated(Decision::Clear),
-            None => return Ok(()),
-        }
-    } else {
-        let command = Command {
-            client,
-            order: None,
-            user: Some(user),
-            kind: CommandKind::ScreeningCheck,
-            idempotency_key: format!("screening/person/{id}"),
-            target: Target::Capability,
-            body: json!({
-                "subject": "person",
-                "partner": &*tenant.slug,
-                "userId": user,
-                "firstName": person.first_name,
-                "lastName": person.last_name,
-                "dateOfBirth": person.date_of_birth,
-                "country": person.country,
-            }),
-        };
-        Request::Command(Box::new(command.seal(core)?))
+    let decision = tenant.is_test().then(|| magic::person(person.last_name));
+    if decision == Some(Decision::Clear) && !is_known(conn, (client, user)).await? {
+        return Ok(());
+    }
+    let command = Command {
+        client,
+        order: None,
+        user: Some(user),
+        kind: CommandKind::ScreeningCheck,
+        idempotency_key: format!("screening/person/{id}"),
+        target: screener(tenant),
+        body: json!({
+            "subject": "person",
+            "partner": &*tenant.slug,
+            "userId": user,
+            "firstName": person.first_name,
+            "lastName": person.last_name,
+            "dateOfBirth": person.date_of_birth,
+            "country": person.country,
+        }),
     };
+    let command = sealed(core, command, decision)?;
     let (client, user) = (client.uuid(), Some(user.uuid()));
-    SealedScreening { id, client, order: None, user, request }.insert(conn).await?;
+    SealedScreening { id, client, order: None, user, command, decision }.insert(conn).await?;
     Ok(())
+}
+
+/// Who screens for the tenant.
+fn screener(tenant: &Tenant) -> Target {
+    match tenant.is_test() {
+        true => Target::Connector(timing::NAME.to_owned()),
+        false => Target::Capability,
+    }
+}
+
+/// The command, with the sandbox's decision as its result.
+fn sealed(core: &Core, command: Command, decision: Option<Decision>) -> Result<SealedCommand> {
+    let command = command.seal(core)?;
+    match decision {
+        Some(decision) => {
+            command.with_result(core, &json!({ "decision": decision.as_str(), "reasons": [] }))
+        }
+        None => Ok(command),
+    }
 }
 
 /// True if the person was screened before.

@@ -20,6 +20,8 @@ const RAW_BYTES_MAX: usize = 64 * 1024;
 pub(super) struct Fact<'a> {
     pub(super) kind: PaymentKind,
     pub(super) connector: &'a str,
+    /// The one that the order's timeline names.
+    pub(super) actor: &'a str,
     pub(super) reference: String,
     pub(super) amount: Decimal,
     pub(super) currency: String,
@@ -47,7 +49,7 @@ pub(super) async fn record(conn: &mut Connection, core: &Core, fact: Fact<'_>) -
         transaction_id: fact.transaction_id,
         // The books have no entries of the future.
         occurred_at: fact.occurred_at.min(core.clock.now()),
-        actor: fact.connector.to_owned(),
+        actor: fact.actor.to_owned(),
         reason: None,
         raw: fact.raw.filter(|raw| raw.len() <= RAW_BYTES_MAX),
     };

@@ -4,6 +4,7 @@ use rampart_types::{ClientId, JsonDecimal, OrderId, UserId};
 use serde_json::json;
 
 use super::commands::{Command, CommandKind, Target, enqueue};
+use super::sandbox::timing as sandbox;
 use crate::Core;
 use crate::money::ledger::AccountKind::PayoutPayable;
 use crate::money::ledger::Position;
@@ -16,8 +17,8 @@ use crate::users::accounts;
 const BATCH_SALES: i64 = 100;
 
 impl Core {
-    /// Commands the transfers of sales whose coins have arrived at an address of the pool. Several
-    /// edges may run it at once: a transfer is commanded once.
+    /// Commands the transfers of sales whose coins have arrived at an address of the pool, where their
+    /// arrival did not. Several edges may run it at once: a transfer is commanded once.
     ///
     /// # Errors
     /// When the database cannot be used; the next run continues.
@@ -25,8 +26,10 @@ impl Core {
         let due = sqlx::query!(
             r#"
             select o.client_id, o.order_id from sell_order o
-            join deposit_address d on d.taken_by = o.client_id and d.taken_for = o.order_id
+            join client k on k.client_id = o.client_id
             where o.status = 'in progress'
+                and (k.mode = 'test' or exists (select from deposit_address d
+                    where d.taken_by = o.client_id and d.taken_for = o.order_id))
                 and not exists (select from command c where c.client_id = o.client_id
                     and c.order_id = o.order_id and c.kind = 'transfer.send'
                     and c.state <> 'rejected')
@@ -56,9 +59,12 @@ impl Core {
     }
 }
 
-/// Commands the transfer of a sale in the caller's transaction, if its coins have arrived. Its row
-/// stays locked until the transaction ends.
-async fn command_transfer(
+/// Commands the transfer of a sale in the caller's transaction, if its coins have arrived at an address
+/// that a connector has made, or it is a test client's. Its row stays locked until the transaction ends.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn command_transfer(
     conn: &mut Connection,
     core: &Core,
     client: ClientId,
@@ -68,8 +74,10 @@ async fn command_transfer(
         r#"
         select o.fiat_amount, o.fiat_currency, o.payment_method, o.user_id, o.account_id,
             (select count(*) from command c where c.client_id = o.client_id
-                and c.order_id = o.order_id and c.kind = 'transfer.send') as "earlier!"
-        from sell_order o
+                and c.order_id = o.order_id and c.kind = 'transfer.send') as "earlier!",
+            k.mode = 'test' as "is_test!", d.connector as "deposited_at?"
+        from sell_order o join client k on k.client_id = o.client_id
+        left join deposit_address d on d.taken_by = o.client_id and d.taken_for = o.order_id
         where o.client_id = $1 and o.order_id = $2 and o.status = 'in progress'
             and not exists (select from command c where c.client_id = o.client_id
                 and c.order_id = o.order_id and c.kind = 'transfer.send' and c.state <> 'rejected')
@@ -81,6 +89,14 @@ async fn command_transfer(
     .fetch_optional(&mut *conn)
     .await?;
     let Some(row) = row else { return Ok(()) };
+    let method = row.payment_method.clone();
+    let target = match row.deposited_at.as_deref() {
+        Some(sandbox::NAME) => Target::Connector(sandbox::NAME.to_owned()),
+        Some(_) => Target::Method { direction: Direction::Out, method },
+        // It is older than the sandbox's addresses.
+        None if row.is_test => Target::Connector(sandbox::NAME.to_owned()),
+        None => return Ok(()),
+    };
     // What was sent by hand is not sent again.
     let position = Position::of(conn, client, Some(sale.number())).await?;
     if position.owed(PayoutPayable, &row.fiat_currency) < row.fiat_amount {
@@ -101,7 +117,7 @@ async fn command_transfer(
         kind: CommandKind::TransferSend,
         // One that was rejected has sent nothing: a release may command another one.
         idempotency_key: format!("transfer/{sale}/{}", row.earlier),
-        target: Target::Method { direction: Direction::Out, method: row.payment_method.clone() },
+        target,
         body: json!({
             "orderId": sale,
             "amount": JsonDecimal(row.fiat_amount),

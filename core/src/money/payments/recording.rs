@@ -9,6 +9,7 @@ use super::catch_up::catch_up;
 use super::refunds::{self, Refund};
 use super::report::{PaymentKind, Report};
 use super::sent::Sent;
+use super::store::MANUAL;
 use super::terms::OrderTerms;
 use crate::Core;
 use crate::money::connectors::payouts::withdraw_payout;
@@ -232,8 +233,9 @@ impl Recording<'_> {
         if self.currency != order.amounts.payout().1 {
             return Ok(());
         }
-        if has_moved && self.report.kind == PaymentKind::TransferSent {
-            // Money that was sent by hand is not sent by command as well.
+        let is_by_hand = self.report.connector == MANUAL;
+        if has_moved && (is_by_hand || self.report.kind == PaymentKind::TransferSent) {
+            // What was sent by hand is not sent by command as well.
             withdraw_payout(conn, order.client, order.order).await?;
         }
         let transaction_id = self.report.transaction_id.clone();

@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::report::PaymentKind;
 use super::terms::OrderTerms;
 use crate::Core;
+use crate::money::connectors::sandbox::timing;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result as CoreResult};
 use rampart_types::{ClientId, CurrencyCode, OrderId};
@@ -65,11 +66,14 @@ pub(crate) async fn store(
     .await
 }
 
+/// The connector of what operators report.
+pub(crate) const MANUAL: &str = "manual";
+
 /// The connector of what an order's change of state reports by itself.
 pub(crate) fn connector_of(actor: &str) -> &'static str {
     match actor {
-        "sandbox" | "page" => "sandbox",
-        _ => "manual",
+        "sandbox" | "page" => timing::NAME,
+        _ => MANUAL,
     }
 }
 

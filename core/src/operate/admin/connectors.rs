@@ -34,7 +34,7 @@ async fn hold_known<E: Endpoint>(
     name: &str,
 ) -> Result<Option<Reply>> {
     let known = sqlx::query_scalar!(
-        r#"select exists (select from connector where name = $1) as "known!""#,
+        r#"select exists (select from connector where name = $1 and not runs_inside) as "known!""#,
         name,
     );
     if !known.fetch_one(&core.db).await? {

@@ -19,6 +19,7 @@ use crate::http::fields::strict;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::money::connectors::commands::Direction;
+use crate::money::connectors::sandbox::timing;
 use crate::platform::audit::Entry;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
@@ -148,6 +149,10 @@ impl Routes {
             return Err(Denial::unprocessable(format!("routes: at most {ROUTES_MAX}")).into());
         }
         for route in &self.routes {
+            // It takes what no route leads away, of test clients alone.
+            if route.connector == timing::NAME {
+                return Err(Denial::unprocessable("no such connector").into());
+            }
             if route.method.is_some() == route.asset.is_some() {
                 let reason = "routes: each has a method or an asset, and not both";
                 return Err(Denial::unprocessable(reason).into());

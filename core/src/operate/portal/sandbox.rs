@@ -10,7 +10,8 @@ use crate::auth::caller::{ClientMaybeUser, Reader};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::html::components::{Column, Tone, note, table};
 use crate::http::reply::Reply;
-use crate::operate::sandbox::apply_event::apply_event;
+use crate::money::connectors::sandbox;
+use crate::money::connectors::sandbox::purchases::simulate;
 use crate::partners::staff::StaffRole;
 use crate::platform::error::{Denial, Error, Result};
 use crate::trading::orders::confirm::{self, Confirm};
@@ -141,8 +142,9 @@ impl StaffPage for SimulateEvent {
         let event = event.filter(|_| client.tenant.is_test());
         let id = visit.param("id").parse::<OrderId>().ok();
         let Some((id, event)) = id.zip(event) else { return Ok(visit.not_found()) };
-        match apply_event(visit.core, client.id(), id, event).await {
-            Ok(_) => Ok(done(&format!("/portal/orders/{}", id.number()), "simulated")),
+        let at = (client.id(), id);
+        match simulate(visit.core, at, (event, sandbox::NAME)).await {
+            Ok(()) => Ok(done(&format!("/portal/orders/{}", id.number()), "simulated")),
             Err(NotApplied::NoSuchOrder) => Ok(visit.not_found()),
             Err(NotApplied::Forbidden { status }) => {
                 let reason = format!("An order that is {} does not take this.", status.as_str());

@@ -13,7 +13,7 @@ use crate::http::html::components::{
     Column, Field, Tone, badge, empty_state, field, table, time, toast,
 };
 use crate::http::reply::Reply;
-use crate::money::connectors::identity::set_identity;
+use crate::money::connectors::sandbox::checks::end_identity_check;
 use crate::partners::staff::StaffRole;
 use crate::platform::error::Result;
 use crate::users::account::Account;
@@ -219,7 +219,8 @@ impl StaffPage for EndIdentityCheck {
         let Some(id) = id else { return Ok(visit.not_found()) };
         let is_verified = visit.form().get("outcome") == "verified";
         let mut tx = visit.core.db.begin().await?;
-        set_identity(&mut tx, visit.core, (client.id(), id.into()), is_verified).await?;
+        let of = (&*client.tenant, id.into());
+        end_identity_check(&mut tx, visit.core, of, ("", is_verified)).await?;
         let detail = json!({"user": id, "verified": is_verified});
         visit.record(&mut tx, "sandbox.identity", detail).await?;
         tx.commit().await?;

@@ -3,13 +3,13 @@
 
 use http::{Method, StatusCode};
 
-use super::apply_event::apply_event;
-use super::only_for_tests;
+use super::{ACTOR, only_for_tests};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Doc, Kind, required};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
+use crate::money::connectors::sandbox::purchases::simulate;
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
 use crate::trading::orders::lookup::{ID, OrderName, find};
@@ -53,8 +53,8 @@ impl Endpoint for V2 {
         (name, event): (OrderName, SimulatedEvent),
     ) -> Result<Json<OrderV2>> {
         let order = find(core, &client, None, &name).await?;
-        match apply_event(core, client.id(), order.id, event).await {
-            Ok(_) => Ok(Json(find(core, &client, None, &name).await?.into())),
+        match simulate(core, (client.id(), order.id), (event, ACTOR)).await {
+            Ok(()) => Ok(Json(find(core, &client, None, &name).await?.into())),
             Err(NotApplied::NoSuchOrder) => Err(Code::OrderNotFound.into()),
             Err(NotApplied::Forbidden { status }) => {
                 let detail = format!("an order that is {} forbids it", status.as_str());

@@ -184,9 +184,7 @@ async fn insert_batch(
     connection: &mut Connection,
     orders: &[NewOrderRow],
 ) -> Result<Vec<InsertOutcome>, InsertError> {
-    let is_plain = |order: &NewOrderRow| {
-        order.user_id.is_none() && order.command.is_none() && order.screening.is_none()
-    };
+    let is_plain = |order: &NewOrderRow| order.user_id.is_none() && order.screening.is_none();
     let mut outcomes = if orders.iter().all(is_plain) {
         let rows: Vec<_> = orders.iter().map(|order| Bounded { order, bounds: None }).collect();
         insert(connection, &rows).await.map_err(InsertError::at_commit)?
@@ -194,7 +192,7 @@ async fn insert_batch(
         let mut tx = connection.begin().await.map_err(InsertError::NotCommitted)?;
         let rows = bounded(&mut tx, orders).await.map_err(InsertError::NotCommitted)?;
         let outcomes = insert(&mut tx, &rows).await.map_err(InsertError::NotCommitted)?;
-        command(&mut tx, orders, &outcomes).await.map_err(InsertError::NotCommitted)?;
+        screen(&mut tx, orders, &outcomes).await.map_err(InsertError::NotCommitted)?;
         tx.commit().await.map_err(InsertError::at_commit)?;
         outcomes
     };
@@ -205,8 +203,8 @@ async fn insert_batch(
     Ok(outcomes.collect())
 }
 
-/// Enqueues the commands of the orders that were made, and the screening of their wallets.
-async fn command(
+/// Screens the wallets of the orders that were made.
+async fn screen(
     conn: &mut Connection,
     orders: &[NewOrderRow],
     outcomes: &HashMap<(Uuid, i64), InsertOutcome>,
@@ -215,9 +213,6 @@ async fn command(
         let outcome = outcomes.get(&(order.client_id, order.order_id));
         if !matches!(outcome, Some(InsertOutcome::Placed)) {
             continue;
-        }
-        if let Some(command) = &order.command {
-            command.insert(conn).await?;
         }
         if let Some(screening) = &order.screening {
             screening.insert(conn).await?;

@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 #[cfg(test)]
 pub(crate) use self::change::next_transition;
 pub(crate) use self::change::{
-    Change, Event, Facts, NotifyColumns, apply, apply_in, apply_recorded,
+    Change, Event, Facts, NotifyColumns, apply, apply_in, apply_recorded, permit,
 };
 pub(crate) use self::machine::{Transition, transition};
 use crate::platform::clock::NoEntropy;
@@ -18,7 +18,6 @@ use crate::platform::error::{Error, Result};
 pub use crate::trading::orders::state::{Cause, OrderStatus};
 use crate::trading::quotes::Side;
 use crate::trading::routing;
-use crate::trading::sandbox::{self, Scenario};
 use rampart_types::PairCode;
 
 /// An event of an order. Reasons are shown to the partner.
@@ -220,18 +219,5 @@ impl Event for OrderEvent {
         )
         .fetch_optional(tx)
         .await
-    }
-
-    /// Schedules the next simulated event of a sandbox order.
-    async fn follow_up(
-        &self,
-        tx: &mut Connection,
-        change: &Change<'_>,
-        (facts, cause, columns): (&Facts, Cause, &NotifyColumns),
-    ) -> Result<(), sqlx::Error> {
-        let coins_sent = facts.coins_sent || matches!(self, Self::CoinsSent { .. });
-        let scenario = Scenario::detect(columns.partner_reference.as_deref(), facts.amount);
-        let step = sandbox::next(scenario, cause, coins_sent);
-        sandbox::schedule(tx, change.core, change.client, change.order, (step, change.now)).await
     }
 }

@@ -13,6 +13,8 @@ use crate::platform::error::Result;
 pub(super) enum ProviderPayment {
     /// No connector was asked.
     NotCommanded,
+    /// The sandbox takes it, by the buttons of our page.
+    Simulated,
     /// The connector has not answered yet.
     Waits,
     /// It is there.
@@ -52,6 +54,7 @@ impl ProviderPayment {
         let row = sqlx::query!(
             r#"
             select c.command_id, c.state, c.sealed_result,
+                coalesce(c.connector = 'sandbox', false) as "is_simulated!",
                 (select k.card_element from connector k where k.name = c.connector)
                     as "card_element: Json<CardElement>"
             from command c
@@ -63,6 +66,9 @@ impl ProviderPayment {
         .fetch_optional(&core.db)
         .await?;
         let Some(row) = row else { return Ok(Self::NotCommanded) };
+        if row.is_simulated {
+            return Ok(Self::Simulated);
+        }
         if row.state != "done" {
             return Ok(Self::Waits);
         }

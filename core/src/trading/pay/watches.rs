@@ -179,7 +179,8 @@ async fn read_states(core: &Core, keys: &[Key]) -> Result<Vec<(Key, String)>> {
             coalesce(o.expires_at < rampart_now(), false) as "late!",
             (select c.state = 'done' from command c
                 where c.client_id = o.client_id and c.order_id = o.order_id
-                    and c.kind = 'payment.create') as made,
+                    and c.kind = 'payment.create' and c.connector is distinct from 'sandbox')
+                as made,
             open_payout_holds(o.client_id, o.order_id, $3) as holds
         from unnest($1::uuid[], $2::bigint[]) as w (client_id, order_id)
         join buy_order o using (client_id, order_id)

@@ -33,7 +33,6 @@ use crate::trading::orders::quoted::QuotedColumns;
 use crate::trading::orders::status::{Cause, OrderStatus};
 use crate::trading::quotes::{Quote, Side, token};
 use crate::trading::routing::{self, Settlement};
-use crate::trading::sandbox::deposit_address;
 use crate::users::accounts::{IDENTIFIER_BYTES_MAX, identifier};
 use rampart_types::{
     CallbackUrl, DestinationTag, JsonDecimal, OrderId, PartnerReference, UserId, WalletAddress,
@@ -224,15 +223,12 @@ impl ConfirmContext {
             .chain;
         for _ in 0..ORDER_ID_TRIES_MAX {
             let id = OrderId::from_entropy(core.clock.random_u64()?);
-            let pooled = deposit::find(core, &self.client, &self.quote).await?;
-            let deposit = match &pooled {
-                Some(pooled) => pooled.parse(&self.client.catalogue)?,
-                None => deposit_address::derive(core, self.client.id(), id, chain)?,
-            };
+            let pooled = deposit::find(core, &self.client, &self.quote, (id, chain)).await?;
+            let deposit = pooled.parse(&self.client.catalogue)?;
             let (address, tag) = (deposit.0.as_str().to_owned(), deposit.1.clone());
             let confirmed = self.confirmed(id, address, tag, now + TIME_TO_DEPOSIT);
             let mut row = self.row(core, id, &deposit, now)?;
-            row.deposit = pooled;
+            row.deposit = Some(pooled);
             if let Some(key) = key {
                 row.answer = Some(key.answer(core, &Reply::json(StatusCode::OK, &confirmed)?)?);
             }

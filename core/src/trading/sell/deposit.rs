@@ -1,4 +1,4 @@
-//! The deposit address of a sale that connectors settle.
+//! The deposit address of a sale.
 
 use crate::Core;
 use crate::auth::caller::Client;
@@ -7,8 +7,9 @@ use crate::platform::error::{Code, Error, Result};
 use crate::trading::catalogue::{Direction, Leg};
 use crate::trading::quotes::Quote;
 use crate::trading::routing::{self, Settlement};
+use rampart_types::{Chain, OrderId};
 
-/// A free address of the connector that takes the quote's coins; `None` in the sandbox.
+/// A free address of the connector that takes the quote's coins, for a sale of this number.
 ///
 /// # Errors
 /// ER016 when the pool is empty.
@@ -16,15 +17,16 @@ pub(super) async fn find(
     core: &Core,
     client: &Client,
     quote: &Quote,
-) -> Result<Option<PooledAddress>> {
-    if routing::settlement_of(client, quote) != Settlement::Connectors {
-        return Ok(None);
-    }
+    (sale, chain): (OrderId, Chain),
+) -> Result<PooledAddress> {
     let Client { tenant, catalogue, .. } = client;
-    let (asset, partner) = (quote.crypto_currency().to_string(), (&*tenant.slug, tenant.is_test()));
+    let asset = quote.crypto_currency().to_string();
+    if routing::settlement_of(client, quote) != Settlement::Connectors {
+        return PooledAddress::of_sandbox(core, (client.id(), sale), (&asset, chain));
+    }
+    let partner = (&*tenant.slug, tenant.is_test());
     let connector = catalogue.routes.connector(partner, Direction::In, Leg::Asset(&asset));
     let connector = connector.ok_or(Code::SellingInMaintenance)?;
     let free = PooledAddress::find(core, connector, &asset).await?;
-    let empty = || Error::with_detail(Code::SellingInMaintenance, "no deposit address is free");
-    free.map(Some).ok_or_else(empty)
+    free.ok_or_else(|| Error::with_detail(Code::SellingInMaintenance, "no deposit address is free"))
 }

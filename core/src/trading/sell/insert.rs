@@ -49,7 +49,7 @@ pub(super) struct NewSaleRow {
     pub(super) deliveries: Vec<Uuid>,
     #[serde(flatten)]
     pub(super) trace: StoredTrace,
-    /// The address of the pool that it takes; none in the sandbox.
+    /// The deposit address that it takes.
     #[serde(skip)]
     pub(super) deposit: Option<PooledAddress>,
     /// The answer to save under the request's `Idempotency-Key`.

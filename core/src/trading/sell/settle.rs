@@ -1,12 +1,12 @@
-//! Due events of sales: those without a deposit expire, and the sandbox settles its own.
+//! Due events of sales: those without a deposit expire, and the sandbox transfers the money of its own.
 
 use std::collections::HashSet;
 
 use super::status::SaleEvent;
 use crate::Core;
+use crate::money::connectors::sandbox::worker;
 use crate::platform::error::{Error, Result};
-use crate::trading::orders::status::{Cause, NotApplied, apply};
-use crate::trading::sandbox::Scenario;
+use crate::trading::orders::status::{NotApplied, apply};
 use rampart_types::{ClientId, OrderId};
 
 /// Sales of each kind in one run, the longest overdue first.
@@ -15,7 +15,7 @@ const BATCH_SALES: i64 = 1_000;
 const SWEEP: &str = "sales";
 
 impl Core {
-    /// Applies due events and returns the number of sales that changed. Several edges may run it at
+    /// Applies due events and returns the number of sales that were to be changed. Several edges may run it at
     /// once: a sale's guarded update lets one of them succeed. One that cannot be changed, or that
     /// somebody holds, is passed over.
     ///
@@ -30,28 +30,15 @@ impl Core {
         )
         .fetch_all(&self.db)
         .await?;
-        let in_sandbox = sqlx::query!(
-            "select client_id, order_id, partner_reference, status_cause as \"cause: Cause\" \
-             from sell_order where settles_at <= rampart_now() order by settles_at limit $1 \
-             for update skip locked",
-            BATCH_SALES,
-        )
-        .fetch_all(&self.db)
-        .await?;
-        let overdue = overdue.into_iter().map(|row| (row.client_id, row.order_id));
-        let overdue = overdue.map(|sale| (sale, SaleEvent::Expire, "edge"));
-        let in_sandbox = in_sandbox.into_iter().map(|row| {
-            let event = simulated(row.partner_reference.as_deref(), row.cause);
-            ((row.client_id, row.order_id), event, "sandbox")
-        });
-        let mut changed = 0;
+        let transferred = worker::settle_sales(self, SWEEP).await?;
+        let mut changed = u32::try_from(transferred).unwrap_or(u32::MAX);
         // Clients whose rows somebody holds: one wait for each is enough.
         let mut held = HashSet::new();
-        for ((client, number), event, actor) in overdue.chain(in_sandbox) {
+        for (client, number) in overdue.into_iter().map(|row| (row.client_id, row.order_id)) {
             if held.contains(&client) {
                 continue;
             }
-            match self.settle((client.into(), number), &event, actor).await {
+            match self.expire_sale((client.into(), number)).await {
                 Ok(settled) => changed += u32::from(settled),
                 Err(error) => {
                     if error.is_lock_timeout() {
@@ -64,14 +51,9 @@ impl Core {
         Ok(changed)
     }
 
-    async fn settle(
-        &self,
-        (client, sale): (ClientId, i64),
-        event: &SaleEvent,
-        actor: &str,
-    ) -> Result<bool> {
+    async fn expire_sale(&self, (client, sale): (ClientId, i64)) -> Result<bool> {
         let sale = OrderId::try_from(sale).map_err(|e| Error::internal("read a sale's id", e))?;
-        match apply(self, client, sale, event, actor).await {
+        match apply(self, client, sale, &SaleEvent::Expire, "edge").await {
             Ok(_) => Ok(true),
             // Another event has changed it since the rows were read.
             Err(
@@ -79,16 +61,5 @@ impl Core {
             ) => Ok(false),
             Err(NotApplied::Failed(error)) => Err(error),
         }
-    }
-}
-
-/// The sandbox's event for a sale in progress: the payout, unless its reference names another end
-/// of a deposit.
-fn simulated(reference: Option<&str>, cause: Cause) -> SaleEvent {
-    let scenario = Scenario::named(reference).filter(|_| cause == Cause::PaymentReceived);
-    match scenario {
-        Some(Scenario::Held) => SaleEvent::Hold { reason: None },
-        Some(Scenario::Returned) => SaleEvent::Refund { reason: None },
-        _ => SaleEvent::PaidOut,
     }
 }

@@ -12,7 +12,6 @@ use crate::trading::orders::status::{
     Cause, Change, Event, Facts, NotifyColumns, OrderStatus, Transition, transition,
 };
 use crate::trading::quotes::Side;
-use crate::trading::sandbox;
 
 /// An event of a sale.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +110,6 @@ impl Event for SaleEvent {
         }))
     }
 
-    /// In the sandbox, also schedules the payout of a sale in progress.
     async fn write(
         &self,
         tx: &mut Connection,
@@ -124,27 +122,21 @@ impl Event for SaleEvent {
             }
             _ => (false, None, None),
         };
-        let in_progress = transition.to == OrderStatus::InProgress;
-        let settles_at = in_progress.then(|| change.now + sandbox::step_interval(change.core));
         sqlx::query_as!(
             NotifyColumns,
             r#"
             with moved as (
-                update sell_order o set
-                    status = $4, status_cause = $5, status_reason = $13, updated_at = $6,
-                    received_amount = case when $12 then coalesce($8, crypto_amount)
+                update sell_order set
+                    status = $4, status_cause = $5, status_reason = $12, updated_at = $6,
+                    received_amount = case when $11 then coalesce($8, crypto_amount)
                         else received_amount end,
-                    transaction_id = coalesce($7, transaction_id),
-                    settles_at = (select $9::timestamptz from client c
-                        where c.client_id = o.client_id and c.mode = 'test'
-                            and not exists (select from deposit_address d
-                                where d.taken_by = o.client_id and d.taken_for = o.order_id))
+                    transaction_id = coalesce($7, transaction_id)
                 where client_id = $1 and order_id = $2 and status = $3
                 returning partner_reference, callback_url
             ), noted as (
                 insert into sell_order_transition (client_id, order_id, transition_id, at,
                     from_status, to_status, cause, reason, actor)
-                select $1, $2, $10, $6, $3, $4, $5, $13, $11 from moved
+                select $1, $2, $9, $6, $3, $4, $5, $12, $10 from moved
             )
             select partner_reference, callback_url from moved
             "#,
@@ -156,7 +148,6 @@ impl Event for SaleEvent {
             change.now,
             transaction_id,
             amount,
-            settles_at,
             change.transition_id,
             change.actor,
             is_deposit,

@@ -5,17 +5,14 @@ use http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::processor::{CardError, Processor};
-use super::{
-    AccountDetails, AccountType, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, NewAccount, OpenOutcome,
-};
+use super::{AccountDetails, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, PaymentAccount};
 use crate::Core;
 use crate::auth::caller::ClientAndUser;
 use crate::endpoint::openapi::doc::{Doc, Kind as Member, Shape, required};
 use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
-use crate::money::connectors::accounts::register_card;
+use crate::money::connectors::accounts::{NOT_INSTANT, is_simulated, register_card};
 use crate::money::connectors::answers::{self, Answer};
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
@@ -98,40 +95,7 @@ impl Endpoint for V2 {
         session: Session,
         key: Option<&ClaimedKey>,
     ) -> Result<Json<Added>> {
-        let Some(processor) = Processor::for_client(&caller.client) else {
-            return from_processor(core, &caller, session, key).await;
-        };
-        let card = processor.card(&session.identifier).map_err(|error| match error {
-            CardError::NotInstant => Code::InstantVerificationUnsupported,
-            CardError::Refused => Code::PaymentAccountFailed,
-        })?;
-        let account = NewAccount {
-            kind: AccountType::CreditCard,
-            details: AccountDetails {
-                identifier: card.masked,
-                holder: session.holder,
-                token: Some(card.token),
-            },
-            is_stored_card: true,
-            verified: false,
-        };
-        let mut tx = core.db.begin().await?;
-        let owner = (caller.client.id(), caller.user);
-        let opened = super::open(&mut tx, core, owner, account).await?;
-        let account = match opened {
-            OpenOutcome::Created(account) | OpenOutcome::Existing(account) if !account.disabled => {
-                account
-            }
-            _ => return Err(Code::PaymentAccountFailed.into()),
-        };
-        if card.disabled {
-            super::disable(&mut tx, core, owner, account.id).await?;
-        }
-        let AccountDetails { identifier, holder, .. } = account.details;
-        let added = Added { account_identifier: identifier, account_holder_name: holder };
-        save_answer(key, core, &mut tx, &added).await?;
-        tx.commit().await?;
-        Ok(Json(added))
+        from_processor(core, &caller, session, key).await
     }
 }
 
@@ -150,16 +114,33 @@ async fn from_processor(
     Session { identifier, holder, currency }: Session,
     key: Option<&ClaimedKey>,
 ) -> Result<Json<Added>> {
-    let (tenant, owner) = (&caller.client.tenant, (caller.client.id(), caller.user));
+    let owner = (caller.client.id(), caller.user);
     let session = (&*identifier, &*holder, currency.as_str());
-    let command = register_card(tenant, caller.user, session);
-    let Answer::Done(result) = answers::ask(core, command).await? else {
-        return Err(Code::PaymentAccountFailed.into());
+    let command = register_card(core, (&caller.client, caller.user), session)?;
+    let (mut tx, answer) = if is_simulated(&caller.client) {
+        // In the transaction that saves our own answer.
+        let mut tx = core.db.begin().await?;
+        let answer = answers::ask_sandbox(&mut tx, core, command).await?;
+        (tx, answer)
+    } else {
+        let answer = answers::ask(core, command).await?;
+        (core.db.begin().await?, answer)
+    };
+    let code = match &answer {
+        Answer::Rejected(Some(reason)) if reason == NOT_INSTANT => {
+            Code::InstantVerificationUnsupported
+        }
+        _ => Code::PaymentAccountFailed,
+    };
+    let Answer::Done(result) = answer else {
+        tx.commit().await?;
+        return Err(code.into());
     };
     let named = result["accountIdentifier"].as_str().unwrap_or_default();
-    let mut tx = core.db.begin().await?;
     let account = super::find(&mut tx, core, owner, named).await?;
-    let account = account.filter(|account| !account.disabled).ok_or(Code::PaymentAccountFailed)?;
+    // One that the processor has disabled in this session was added all the same.
+    let is_added = |one: &PaymentAccount| !one.disabled || result["disabled"] == true;
+    let account = account.filter(is_added).ok_or(Code::PaymentAccountFailed)?;
     let AccountDetails { identifier, holder, .. } = account.details;
     let added = Added { account_identifier: identifier, account_holder_name: holder };
     save_answer(key, core, &mut tx, &added).await?;

@@ -9,17 +9,17 @@ use crate::endpoint::openapi::doc::{Doc, Kind as Member, Shape, required};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
-use crate::money::connectors::accounts::{refused_cards, verify_card};
+use crate::money::connectors::accounts::{is_simulated, refused_cards, verify_card};
 use crate::money::connectors::answers::{self, Answer};
-use crate::money::connectors::payouts::command_payouts_of;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
-use crate::users::accounts::processor::Processor;
 use crate::users::accounts::{self, AccountType, PaymentAccount};
 use rampart_types::UserId;
 
 /// The reported type of a verification at the processor.
 const PROCESSOR: &str = "processor";
+/// The reported type of a simulated one.
+const SANDBOX: &str = "sandbox";
 
 /// Version 1, the only one.
 pub struct V1;
@@ -85,24 +85,14 @@ pub(crate) async fn verify(
     let account = accounts::find(&mut tx, core, owner, identifier).await?;
     let account = account.ok_or(Code::AccountNotFound)?;
     check(&account)?;
-    let Some(processor) = Processor::for_client(client) else {
-        let attempt = refused_cards(&mut tx, owner).await?;
-        tx.rollback().await?;
-        let command = verify_card(&client.tenant, user, (&account, attempt));
-        return match answers::ask(core, command).await? {
-            Answer::Done(_) => Ok(Started::initiated(PROCESSOR)),
-            Answer::Rejected | Answer::None => Err(Code::CardVerificationFailed.into()),
-        };
-    };
-    if !processor.verify(account.details.token.as_deref()) {
-        return Err(Code::CardVerificationFailed.into());
+    let attempt = refused_cards(&mut tx, owner).await?;
+    tx.rollback().await?;
+    let command = verify_card((client, user), (&account, attempt));
+    let kind = if is_simulated(client) { SANDBOX } else { PROCESSOR };
+    match answers::ask(core, command).await? {
+        Answer::Done(_) => Ok(Started::initiated(kind)),
+        Answer::Rejected(_) | Answer::None => Err(Code::CardVerificationFailed.into()),
     }
-    if !accounts::verify(&mut tx, core, owner, account.id).await? {
-        return Err(Code::AccountAlreadyVerified.into());
-    }
-    command_payouts_of(&mut tx, core, owner).await?;
-    tx.commit().await?;
-    Ok(Started::initiated(processor.name()))
 }
 
 fn check(account: &PaymentAccount) -> Result<()> {

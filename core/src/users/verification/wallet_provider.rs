@@ -12,18 +12,13 @@ use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::money::connectors::accounts::verify_wallet_account;
 use crate::money::connectors::answers::{self, Answer};
-use crate::money::connectors::payouts::command_payouts_of;
-use crate::platform::crypto::{Secret, sha256};
+use crate::platform::crypto::Secret;
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
-use crate::users::accounts::{self, AccountDetails, AccountType, NewAccount, OpenOutcome};
+use crate::users::accounts;
 
 /// The reported type of this verification.
 const KIND: &str = "walletpay";
-/// The only token that the sandbox's provider refuses.
-const REFUSED: &str = "sandbox-refused";
-/// Bytes of the digest in a payer id of the sandbox.
-const PAYER_BYTES: usize = 8;
 
 /// Version 1, the only one.
 pub struct V1;
@@ -57,41 +52,18 @@ impl Endpoint for V1 {
     }
 
     async fn call(core: &Core, caller: ClientAndUser, token: Secret) -> Result<Json<Started>> {
-        if !caller.client.tenant.is_test() {
-            let command = verify_wallet_account(&caller.client.tenant, caller.user, &token);
-            return match answers::ask(core, command).await? {
-                Answer::Done(_) => Ok(Json(Started::initiated(KIND))),
-                Answer::Rejected => Ok(Json(Started::failed(KIND))),
-                Answer::None => Err(Error::unavailable("have the wallet provider answer in time")),
-            };
-        }
-        if token.expose() == REFUSED {
-            return Ok(Json(Started::failed(KIND)));
-        }
-        let digest = sha256(token.expose());
-        let payer = hex::encode(digest.get(..PAYER_BYTES).unwrap_or_default());
-        let account = NewAccount {
-            kind: AccountType::Walletpay,
-            details: AccountDetails {
-                identifier: format!("payer-{payer}"),
-                holder: String::new(),
-                token: None,
-            },
-            is_stored_card: false,
-            verified: true,
-        };
         let owner = (caller.client.id(), caller.user);
-        let mut tx = core.db.begin().await?;
-        let started = match accounts::open(&mut tx, core, owner, account).await? {
-            OpenOutcome::Created(_) => Started::initiated(KIND),
-            OpenOutcome::Existing(account) if !account.disabled => {
-                accounts::verify(&mut tx, core, owner, account.id).await?;
-                Started::initiated(KIND)
+        let command = verify_wallet_account(core, (&caller.client.tenant, caller.user), &token)?;
+        match answers::ask(core, command).await? {
+            Answer::Done(result) => {
+                let named = result["accountIdentifier"].as_str().unwrap_or_default();
+                let mut conn = core.db.acquire().await?;
+                let account = accounts::find(&mut conn, core, owner, named).await?;
+                let is_open = account.is_some_and(|account| !account.disabled);
+                Ok(Json(if is_open { Started::initiated(KIND) } else { Started::failed(KIND) }))
             }
-            OpenOutcome::Existing(_) | OpenOutcome::LimitReached => Started::failed(KIND),
-        };
-        command_payouts_of(&mut tx, core, owner).await?;
-        tx.commit().await?;
-        Ok(Json(started))
+            Answer::Rejected(_) => Ok(Json(Started::failed(KIND))),
+            Answer::None => Err(Error::unavailable("have the wallet provider answer in time")),
+        }
     }
 }

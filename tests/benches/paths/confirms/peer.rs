@@ -114,6 +114,11 @@ fn insert(side: &Side<'_>, own: &Value, drawn: &str) -> String {
         "terms_digest": format!("\\x{}", "5a".repeat(32)),
         "policy_decisions": [],
         "event_type": "order.created",
+        "command_kind": "payment.create",
+        "command_connector": "sandbox",
+        "command_body": format!("\\x{}", "5a".repeat(420)),
+        "command_state": "done",
+        "command_delay_ms": 0,
     });
     for (name, value) in own.as_object().expect("members") {
         order[name] = value.clone();
@@ -126,6 +131,7 @@ fn insert(side: &Side<'_>, own: &Value, drawn: &str) -> String {
          'order_id', :number::bigint, 'created_at', now(), \
          'expires_at', now() + interval '15 minutes', 'quote_id', gen_random_uuid(), \
          'transition_id', gen_random_uuid(), 'event_id', gen_random_uuid(), \
+         'command_id', gen_random_uuid(), 'command_key', 'payment/' || :number::bigint::text, \
          'payload', jsonb_build_object('orderId', :number::bigint, \
              'partnerOrderIdentifier', null, 'status', 'pending'), \
          'deliveries', jsonb_build_array({ids})))"

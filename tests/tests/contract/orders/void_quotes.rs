@@ -141,6 +141,8 @@ async fn no_confirm_that_begins_after_quotes_were_voided_makes_an_order() {
     let context = Arc::new(TestContext::start().await);
     let other = context.second_edge().await;
     let shop = Shop::of(&context, "acme").await;
+    let rates = json!({"rateLimits": {"quotes": "100000/s burst 100000"}});
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", rates).await.assert_status(200);
     other.core().refresh().await.unwrap();
     let edges = [shop.at(&context), shop.at(&other)];
     for _ in 0..4 {

@@ -6,6 +6,7 @@ use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 use super::{ORDERS, Seller};
+use crate::orders::count;
 
 async fn texts(context: &TestContext, statement: &'static str) -> Vec<String> {
     sqlx::query_scalar(statement).fetch_all(context.db()).await.unwrap()
@@ -171,4 +172,30 @@ async fn the_list_goes_page_by_page_and_can_be_narrowed() {
     }
     let wrong = ann.request(Method::GET, &format!("{ORDERS}?limit=0&status=gone")).send().await;
     wrong.assert_status(400).assert_codes(&["ER048"]);
+}
+
+/// What a check of the books finds.
+async fn check_books(context: &TestContext) -> Value {
+    let answer = context.admin(Method::GET, "/admin/v1/ledger/check", Value::Null).await;
+    answer.assert_status(200).json()["problems"].clone()
+}
+
+#[tokio::test]
+async fn a_sale_is_deposited_at_an_address_of_its_own_and_transferred_by_command() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Seller::of(&context, &acme, "ann").await;
+    let sale = ann.sale(|_| ()).await;
+    let taken = "select count(*) from deposit_address where connector = 'sandbox' \
+        and taken_for is not null";
+    assert_eq!(count(&context, taken).await, 1);
+    ann.happen(&sale, "deposit-received").await.assert_status(200);
+    let open = "select count(*) from command where kind = 'transfer.send' and state = 'open' \
+        and connector = 'sandbox'";
+    assert_eq!(count(&context, open).await, 1);
+    assert_eq!(check_books(&context).await, json!([]));
+    context.clock().advance(TimeDelta::seconds(1));
+    assert_eq!(context.core().settle_sales().await.unwrap(), 1);
+    assert_eq!(ann.read(&sale).await["status"], "completed");
+    assert_eq!(check_books(&context).await, json!([]));
 }

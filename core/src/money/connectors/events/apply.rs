@@ -18,21 +18,21 @@ use rampart_types::{ClientId, OrderId};
 
 /// The effects of an event.
 #[derive(Debug, Default)]
-pub(super) struct Applied {
+pub(in crate::money::connectors) struct Applied {
     /// It says nothing new.
     pub(super) is_duplicate: bool,
     /// Causes of changes of an order, to be counted after the commit.
-    pub(super) causes: Vec<Cause>,
+    pub(in crate::money::connectors) causes: Vec<Cause>,
 }
 
-/// Applies an event.
+/// Applies an event of a connector, as the actor that an order's timeline names.
 ///
 /// # Errors
 /// When the database cannot be written; the event is then not stored either.
 pub(super) async fn apply(
     conn: &mut Connection,
     core: &Core,
-    connector: &str,
+    (connector, actor): (&str, &str),
     report: &Report,
 ) -> Result<Applied> {
     let mut client = partner(conn, report).await?;
@@ -47,7 +47,7 @@ pub(super) async fn apply(
         }
     }
     let Some(kind) = payment_kind(report) else {
-        return without_money(conn, core, (connector, report), (client, order)).await;
+        return without_money(conn, core, (connector, actor, report), (client, order)).await;
     };
     let amounts = match order {
         Some(order) => OrderAmounts::find(conn, client, order).await?,
@@ -68,6 +68,7 @@ pub(super) async fn apply(
     let fact = Fact {
         kind,
         connector,
+        actor,
         reference: reference.unwrap_or(&report.id).clone(),
         amount,
         currency,
@@ -115,7 +116,7 @@ fn payment_kind(report: &Report) -> Option<PaymentKind> {
 async fn without_money(
     conn: &mut Connection,
     core: &Core,
-    (connector, report): (&str, &Report),
+    (connector, actor, report): (&str, &str, &Report),
     (client, order): (Option<ClientId>, Option<OrderId>),
 ) -> Result<Applied> {
     if let (EventKind::PaymentFailed, Some(order)) = (report.kind, order)
@@ -123,7 +124,7 @@ async fn without_money(
     {
         let event = OrderEvent::PaymentDenied { reason: report.reason.clone() };
         let at = (amounts.client, order);
-        let causes = settlement::apply(conn, core, at, &event, connector).await?;
+        let causes = settlement::apply(conn, core, at, &event, actor).await?;
         return Ok(Applied { is_duplicate: false, causes });
     }
     if let (EventKind::IdentityCompleted, Some(command)) = (report.kind, report.command) {

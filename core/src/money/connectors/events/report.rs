@@ -141,7 +141,7 @@ impl Report {
     ///
     /// # Errors
     /// One sentence for a document that has not the form of one.
-    pub(super) fn read(document: &Value) -> Result<Self, String> {
+    pub(in crate::money::connectors) fn read(document: &Value) -> Result<Self, String> {
         if !document.is_object() {
             return Err("the body is not a JSON object".to_owned());
         }

@@ -99,7 +99,7 @@ async fn find(core: &Core, name: Option<&str>) -> Result<Vec<Connector>> {
                 order by created_at limit $2
             ) o
         ) q
-        where $1::text is null or c.name = $1
+        where ($1::text is null or c.name = $1) and not c.runs_inside
         order by c.name limit $3
         "#,
         name,

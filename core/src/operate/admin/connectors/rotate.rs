@@ -71,10 +71,12 @@ impl Endpoint for RotateConnectorToken {
         (name, overlap): (String, i32),
     ) -> Result<Json<RotatedToken>> {
         let mut tx = core.db.begin().await?;
-        let found =
-            sqlx::query_scalar!("select name from connector where name = $1 for update", name)
-                .fetch_optional(&mut *tx)
-                .await?;
+        let found = sqlx::query_scalar!(
+            "select name from connector where name = $1 and not runs_inside for update",
+            name,
+        )
+        .fetch_optional(&mut *tx)
+        .await?;
         if found.is_none() {
             return Err(Denial::not_found("connector").into());
         }

@@ -4,12 +4,12 @@ use serde_json::json;
 
 use super::recipe::{SELL_CONFIRM, ScenarioRequest, sell_quote, user};
 use super::{Kind, ListedScenario};
-use crate::operate::sandbox::sell_order_event::SimulatedSaleEvent::{
+use crate::trading::orders::status::OrderStatus;
+use crate::trading::sandbox::Scenario;
+use crate::trading::sandbox::SimulatedSaleEvent::{
     self, Cancel, DepositAmountWrong, DepositLate, DepositReceived, Expire, Hold, PaidOut, Refund,
     Release,
 };
-use crate::trading::orders::status::OrderStatus;
-use crate::trading::sandbox::Scenario;
 
 /// A state of a sale.
 pub(super) struct Path {

@@ -5,7 +5,8 @@ use maud::html;
 use super::{Content, Visit};
 use crate::Core;
 use crate::http::form::Form;
-use crate::money::connectors::identity::{IdentityCheck, set_identity, start};
+use crate::money::connectors::identity::{IdentityCheck, start};
+use crate::money::connectors::sandbox::checks::end_identity_check;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::checks::{Hold, link};
@@ -31,7 +32,7 @@ pub(super) async fn show(
             body: html! { p { (texts.get("check-identity-prepared")) } },
             waits: true,
         }),
-        IdentityCheck::NoProvider if visit.client.tenant.is_test() => Ok(html! {
+        IdentityCheck::Simulated(_) => Ok(html! {
             p { (texts.get("check-identity-test")) }
             form method="post" {
                 button.main type="submit" name="outcome" value="verified" {
@@ -62,7 +63,9 @@ pub(super) async fn submit(
     if !visit.client.tenant.is_test() {
         return Ok(None);
     }
-    let is_verified = form.get("outcome") == "verified";
-    set_identity(conn, core, (visit.client.id(), user), is_verified).await?;
+    let page = link::url(core, (visit.client.id(), visit.order), Hold::Identity)?;
+    let of = (&*visit.client.tenant, user);
+    let outcome = (&*page.unwrap_or_default(), form.get("outcome") == "verified");
+    end_identity_check(conn, core, of, outcome).await?;
     Ok(None)
 }

@@ -10,13 +10,14 @@ use super::terms::OfferTerms;
 use crate::Core;
 use crate::endpoint::SavedAnswer;
 use crate::money::connectors::commands::{Command, CommandKind, SealedCommand, Target};
+use crate::money::connectors::sandbox::timing;
 use crate::money::connectors::screening::SealedScreening;
 use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::Direction;
 use crate::trading::orders::insert::NewOrderRow;
 use crate::trading::orders::payment_link::payment_url;
 use crate::trading::routing::{self, Settlement};
-use crate::trading::sandbox::{self, SimulatedEvent};
+use crate::trading::sandbox::Scenario;
 use rampart_types::{ClientId, JsonDecimal, OrderId, QuoteId};
 
 /// An order about to be made.
@@ -27,8 +28,6 @@ pub(super) struct NewOrder<'a> {
     return_url: Option<&'a str>,
     callback_url: Option<&'a str>,
     policy_decisions: Value,
-    /// The first simulated event and its time; only in the sandbox.
-    first_step: Option<(SimulatedEvent, DateTime<Utc>)>,
     settlement: Settlement,
     pub(super) expires_at: Option<DateTime<Utc>>,
     now: DateTime<Utc>,
@@ -63,15 +62,11 @@ impl<'a> NewOrder<'a> {
             .as_ref()
             .map(|reference| reference.as_str())
             .or(offer.and_then(|offer| offer.partner_reference.as_deref()));
-        let marks = (partner_reference, context.quote.fiat);
         let settlement = routing::settlement_of(&context.client, &context.quote);
-        let first_step = sandbox::first_step(core, &context.client, marks, now)
-            .filter(|_| settlement == Settlement::Sandbox);
         Ok(Self {
             context,
             offer_id: offer.map(|offer| offer.offer_id),
             partner_reference,
-            first_step,
             settlement,
             return_url: offer.and_then(|offer| offer.return_url.as_deref()).or(return_url),
             callback_url: offer.and_then(|offer| offer.callback_url.as_deref()).or(callback_url),
@@ -89,7 +84,6 @@ impl<'a> NewOrder<'a> {
         answer: Option<SavedAnswer>,
     ) -> Result<NewOrderRow> {
         let ConfirmContext { client, user, account, quote, request, destination } = self.context;
-        let (step, step_due_at) = self.first_step.unzip();
         Ok(NewOrderRow {
             client_id: client.id().uuid(),
             offer_id: self.offer_id,
@@ -103,8 +97,6 @@ impl<'a> NewOrder<'a> {
             terms_digest: format!("\\x{}", hex::encode(self.context.terms_digest())),
             policy_decisions: self.policy_decisions.clone(),
             expires_at: self.expires_at,
-            step: step.map(SimulatedEvent::as_str),
-            step_due_at,
             command: self.payment(core, id)?,
             screening: self.screening(core, id)?,
             answer,
@@ -120,21 +112,30 @@ impl<'a> NewOrder<'a> {
 }
 
 impl NewOrder<'_> {
-    /// The command that has the order's payment made, where connectors serve it.
+    /// The command that has the order's payment made. Of one with a magic value, the sandbox tells
+    /// after a step what happens to it.
     fn payment(&self, core: &Core, id: OrderId) -> Result<Option<SealedCommand>> {
-        if self.settlement != Settlement::Connectors {
-            return Ok(None);
-        }
         let ConfirmContext { client, quote, .. } = self.context;
-        let page = payment_url(core, client.id(), id)?;
         let method = quote.payment_method.clone();
+        let (target, report_ms) = match self.settlement {
+            Settlement::Nobody => return Ok(None),
+            Settlement::Connectors => {
+                (Target::Method { direction: Direction::In, method: method.clone() }, None)
+            }
+            Settlement::Sandbox => {
+                let scenario = Scenario::detect(self.partner_reference, quote.fiat);
+                let report_ms = scenario.map(|_| timing::step_ms(core));
+                (Target::Connector(timing::NAME.to_owned()), report_ms)
+            }
+        };
+        let page = payment_url(core, client.id(), id)?;
         let command = Command {
             client: client.id(),
             order: Some(id),
             user: None,
             kind: CommandKind::PaymentCreate,
             idempotency_key: format!("payment/{id}"),
-            target: Target::Method { direction: Direction::In, method: method.clone() },
+            target,
             body: json!({
                 "partner": &*client.tenant.slug,
                 "orderId": id,
@@ -147,23 +148,17 @@ impl NewOrder<'_> {
                 "expiresAt": self.expires_at,
             }),
         };
-        command.seal(core).map(Some)
+        Ok(Some(command.seal(core)?.reported_after(report_ms)))
     }
 
     /// The screening of the order's wallet.
     fn screening(&self, core: &Core, id: OrderId) -> Result<Option<SealedScreening>> {
         let ConfirmContext { client, quote, destination, .. } = self.context;
-        if client.tenant.is_test() {
-            return SealedScreening::of_test_wallet(
-                core,
-                (client.id(), id),
-                self.partner_reference,
-            );
-        }
         let asset = quote.crypto_currency().to_string();
         let tag = destination.tag.as_ref().map(ToString::to_string);
         let wallet = (&*asset, destination.address.as_str(), tag.as_deref());
-        SealedScreening::of_wallet(core, &client.tenant, id, wallet).map(Some)
+        let order = (id, self.partner_reference);
+        SealedScreening::of_wallet(core, &client.tenant, order, wallet)
     }
 }
 

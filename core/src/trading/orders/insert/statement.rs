@@ -59,13 +59,10 @@ pub(crate) struct NewOrderRow {
     pub(crate) payload: Value,
     /// Ids for deliveries to webhook endpoints, by slot.
     pub(crate) deliveries: Vec<Uuid>,
-    /// The sandbox's first step.
-    pub(crate) step: Option<&'static str>,
-    pub(crate) step_due_at: Option<DateTime<Utc>>,
     #[serde(flatten)]
     pub(crate) trace: StoredTrace,
-    /// The command that has its payment made, where connectors serve it; written beside it.
-    #[serde(skip)]
+    /// The command that has its payment made.
+    #[serde(flatten)]
     pub(crate) command: Option<SealedCommand>,
     /// The screening of its wallet, where there is one; written beside it.
     #[serde(skip)]
@@ -116,8 +113,6 @@ impl NewOrderRow {
             event_type: EventType::OrderCreated.as_str(),
             payload: created_payload(id, partner_reference),
             deliveries: webhooks::delivery_ids(core)?,
-            step: None,
-            step_due_at: None,
             trace: TraceScope::current().stored(),
             command: None,
             screening: None,
@@ -170,8 +165,8 @@ pub(crate) enum InsertOutcome {
 }
 
 /// Makes the orders that may be made: each with the first row of its timeline, its event, the
-/// deliveries to webhook endpoints that listen (as `webhooks::fan_out` writes them), the sandbox's
-/// first step and the saved answer; its offer is taken. By client and number, what became of each.
+/// deliveries to webhook endpoints that listen (as `webhooks::fan_out` writes them), the command
+/// of its payment and the saved answer; its offer is taken. By client and number, what became of each.
 ///
 /// Offers are locked before orders, and both in one order, so that two statements never wait for
 /// each other. An offer is taken once its order is made: a quote that was used leaves it alone.
@@ -199,7 +194,11 @@ pub(super) async fn insert(
                 is_estimated_quote boolean, is_dca_order boolean, return_url text,
                 callback_url text, terms_digest bytea, policy_decisions jsonb,
                 expires_at timestamptz, transition_id uuid, event_id uuid, event_type text,
-                payload jsonb, deliveries uuid[], step text, step_due_at timestamptz,
+                payload jsonb, deliveries uuid[],
+                command_id uuid, command_kind text, command_key text, command_connector text,
+                command_direction text, command_method text, command_asset text,
+                command_body bytea, command_state text, command_delay_ms bigint,
+                command_report_ms bigint,
                 traceparent text, tracestate text,
                 key_route text, key text, key_claim uuid, answer_status smallint, answer_body bytea,
                 side_max numeric, day_max numeric, quote_sealed_at timestamptz, quote_revision bigint)
@@ -278,9 +277,20 @@ pub(super) async fn insert(
                 made.created_at, made.created_at
             from made join webhook_endpoint w on w.client_id = made.client_id
             where disabled_at is null and (events is null or event_type = any (events))
-        ), staged as (
-            insert into sandbox_step (client_id, order_id, event, due_at)
-            select client_id, order_id, step, step_due_at from made where step is not null
+        ), commanded as (
+            insert into command (client_id, command_id, kind, order_id, idempotency_key, connector,
+                direction, payment_method, asset, sealed_body, state, attempt, due_at, created_at,
+                finished_at, report_due_at)
+            select client_id, command_id, command_kind, order_id, command_key,
+                coalesce(command_connector, routed_connector(
+                    client_id, command_direction, command_method, command_asset)),
+                command_direction, command_method, command_asset, command_body, command_state,
+                case when command_state = 'done' then 1 else 0 end,
+                rampart_now() + command_delay_ms * interval '1 millisecond', clock_timestamp(),
+                case when command_state = 'done' then now() end,
+                rampart_now() + command_report_ms * interval '1 millisecond'
+            from made where command_id is not null
+            on conflict on constraint command_idempotency_key_key do nothing
         ), answered as (
             update idempotency_key k set status = made.answer_status, body = made.answer_body
             from made

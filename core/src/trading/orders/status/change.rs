@@ -1,6 +1,6 @@
 //! The only way to change an order's state, bought or sold. One transaction classifies the event by
-//! the order's row and writes the new state, the timeline, the outgoing event, the next sandbox
-//! step and, once the order is final, the delivery to its callback.
+//! the order's row and writes the new state, the timeline, the outgoing event, what connectors
+//! are commanded and, once the order is final, the delivery to its callback.
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
@@ -10,7 +10,8 @@ use uuid::Uuid;
 use super::{Applied, Cause, NotApplied, OrderStatus, Transition};
 use crate::Core;
 use crate::money::connectors::cancellations::command_cancellation;
-use crate::money::connectors::payouts::{command_payout, withdraw_payout};
+use crate::money::connectors::payouts::{command_payout, tell_payout_again, withdraw_payout};
+use crate::money::connectors::transfers::command_transfer;
 use crate::money::payments::bookings::{Booked, Booking};
 use crate::money::payments::store::{received, refunded};
 use crate::money::payments::terms::OrderTerms;
@@ -63,16 +64,6 @@ pub(crate) trait Event: Sync {
         change: &Change<'_>,
         transition: &Transition,
     ) -> impl Future<Output = Result<Option<NotifyColumns>, sqlx::Error>> + Send;
-
-    /// Writes the event's follow-up in the same transaction.
-    fn follow_up(
-        &self,
-        _tx: &mut Connection,
-        _change: &Change<'_>,
-        _after: (&Facts, Cause, &NotifyColumns),
-    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
-        async { Ok(()) }
-    }
 }
 
 /// The facts about an order by which an event is classified.
@@ -141,6 +132,26 @@ pub(crate) async fn apply_in<E: Event>(
 ) -> Result<Applied, NotApplied> {
     let change = Change::new(core, client, order, actor)?;
     change.attempt_in(conn, event).await?
+}
+
+/// Finds out whether the order's state permits an event. The order's row stays locked until the
+/// caller's transaction ends.
+///
+/// # Errors
+/// As [`apply`].
+pub(crate) async fn permit<E: Event>(
+    conn: &mut Connection,
+    core: &Core,
+    (client, order): (ClientId, OrderId),
+    event: &E,
+) -> Result<(), NotApplied> {
+    let change = Change::new(core, client, order, "")?;
+    let facts = E::facts(conn, &change).await.map_err(Error::from)?;
+    let facts = facts.ok_or(NotApplied::NoSuchOrder)?;
+    match next_transition(&facts, event, facts.read_at) {
+        Some(_) => Ok(()),
+        None => Err(NotApplied::Forbidden { status: facts.status }),
+    }
 }
 
 /// Applies what a payment that is recorded already means for its order, inside the caller's
@@ -223,9 +234,9 @@ impl<'a> Change<'a> {
         }
         change.notify(tx, (transition, E::SIDE), &columns).await?;
         let Transition { from, to, cause, .. } = *transition;
-        event.follow_up(tx, &change, (&facts, cause, &columns)).await?;
-        if E::SIDE == Side::Buy {
-            change.command(tx, cause).await?;
+        match E::SIDE {
+            Side::Buy => change.command(tx, cause).await?,
+            Side::Sell => change.command_transfer(tx, cause).await?,
         }
         Ok(Ok(Applied { from, to, cause, at: change.now }))
     }
@@ -276,11 +287,23 @@ impl<'a> Change<'a> {
         let Self { core, client, order, .. } = *self;
         // On the heap: most changes command nothing.
         match cause {
-            Cause::PaymentReceived | Cause::Released => {
-                Box::pin(command_payout(tx, core, client, order)).await
+            Cause::PaymentReceived => Box::pin(command_payout(tx, core, client, order)).await,
+            Cause::Released => {
+                Box::pin(command_payout(tx, core, client, order)).await?;
+                Ok(tell_payout_again(tx, core, client, order).await?)
             }
             Cause::Expired | Cause::Cancelled => {
                 Box::pin(command_cancellation(tx, core, client, order)).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Commands what connectors have to do about the change of a sold order.
+    async fn command_transfer(&self, tx: &mut Connection, cause: Cause) -> Result<(), Error> {
+        match cause {
+            Cause::PaymentReceived | Cause::Released => {
+                Box::pin(command_transfer(tx, self.core, self.client, self.order)).await
             }
             _ => Ok(()),
         }

@@ -1,0 +1,224 @@
+//! What happens to a bought order of a test client: payments and coins by the reports of the sandbox,
+//! the acts of users, operators and time by the state machine, as those of live orders.
+
+use rampart_types::{ClientId, JsonDecimal, OrderId};
+use rust_decimal::Decimal;
+use serde_json::json;
+
+use super::{answer, lease_now, open_command, tell, tell_later, transaction_id};
+use crate::Core;
+use crate::money::connectors::commands::CommandKind;
+use crate::money::connectors::payouts::command_despite_holds;
+use crate::money::connectors::result::Outcome;
+use crate::platform::db::{Connection, retrying_statement};
+use crate::platform::error::{Error, Result};
+use crate::trading::orders::state::{Cause, OrderStatus};
+use crate::trading::orders::status::{NotApplied, OrderEvent, apply_in, permit};
+use crate::trading::sandbox::{Scenario, SimulatedEvent};
+
+/// The refusal of coins that are being sent.
+const PAYOUT_UNDER_WAY: &str = "its payout is under way";
+
+/// A bought order as the sandbox knows it.
+pub(super) struct Purchase {
+    pub(super) status: OrderStatus,
+    pub(super) cause: Cause,
+    fiat: Decimal,
+    currency: String,
+    partner_reference: Option<String>,
+    /// The transaction that has sent its coins.
+    pub(super) transaction_id: Option<String>,
+    /// Its partner's slug.
+    partner: String,
+}
+
+impl Purchase {
+    /// Reads an order; its row stays locked until the transaction ends.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(super) async fn lock(
+        conn: &mut Connection,
+        (client, order): (ClientId, OrderId),
+    ) -> Result<Option<Self>, sqlx::Error> {
+        sqlx::query_as!(
+            Self,
+            r#"
+            select o.status as "status: OrderStatus", o.status_cause as "cause: Cause",
+                o.fiat_amount as fiat, o.fiat_currency as currency, o.partner_reference,
+                o.transaction_id, c.slug as partner
+            from buy_order o join client c on c.client_id = o.client_id
+            where o.client_id = $1 and o.order_id = $2
+            for update of o
+            "#,
+            client.uuid(),
+            order.number(),
+        )
+        .fetch_optional(conn)
+        .await
+    }
+
+    /// The scenario of its magic values.
+    pub(super) fn scenario(&self) -> Option<Scenario> {
+        Scenario::detect(self.partner_reference.as_deref(), self.fiat)
+    }
+}
+
+/// Simulates an event of an order of a test client, as this actor.
+///
+/// # Errors
+/// As [`apply_in`].
+pub(crate) async fn simulate(
+    core: &Core,
+    at: (ClientId, OrderId),
+    (simulated, actor): (SimulatedEvent, &str),
+) -> Result<(), NotApplied> {
+    let attempt = async || {
+        let mut tx = core.db.begin().await?;
+        match Box::pin(simulate_in(&mut tx, core, at, (simulated, actor))).await {
+            Ok(causes) => {
+                tx.commit().await?;
+                Ok(Ok(causes))
+            }
+            Err(NotApplied::Failed(error)) => Err(error),
+            Err(refused) => {
+                tx.rollback().await?;
+                Ok(Err(refused))
+            }
+        }
+    };
+    let causes: Vec<Cause> = retrying_statement(attempt).await.map_err(NotApplied::Failed)??;
+    super::count(core, causes);
+    Ok(())
+}
+
+/// As [`simulate`], in the caller's transaction, which gives up what was refused.
+///
+/// # Errors
+/// As [`apply_in`].
+pub(super) async fn simulate_in(
+    conn: &mut Connection,
+    core: &Core,
+    at: (ClientId, OrderId),
+    (simulated, actor): (SimulatedEvent, &str),
+) -> Result<Vec<Cause>, NotApplied> {
+    let purchase = Purchase::lock(conn, at).await.map_err(Error::from)?;
+    let purchase = purchase.ok_or(NotApplied::NoSuchOrder)?;
+    let amount = match simulated {
+        SimulatedEvent::PaymentAmountWrong => {
+            let twice = purchase.fiat.checked_add(purchase.fiat);
+            twice.ok_or_else(|| Error::invariant("double an order's amount"))?
+        }
+        _ => purchase.fiat,
+    };
+    let paid = OrderEvent::PaymentReceived { amount: Some(amount), reference: None };
+    let event = match simulated {
+        SimulatedEvent::PaymentReceived
+        | SimulatedEvent::PaymentLate
+        | SimulatedEvent::PaymentAmountWrong => paid,
+        SimulatedEvent::PaymentDenied => OrderEvent::PaymentDenied { reason: None },
+        SimulatedEvent::CoinsSent => {
+            OrderEvent::CoinsSent { transaction_id: transaction_id(&core.clock)? }
+        }
+        SimulatedEvent::ConfirmedOnChain => OrderEvent::ConfirmedOnChain,
+        SimulatedEvent::Expire => OrderEvent::Expire,
+        SimulatedEvent::Cancel => OrderEvent::Cancel { reason: None },
+        SimulatedEvent::Hold => OrderEvent::Hold { reason: None },
+        SimulatedEvent::Release => OrderEvent::Release,
+        SimulatedEvent::Refund => OrderEvent::Refund { reason: None },
+    };
+    if matches!(simulated, SimulatedEvent::Expire | SimulatedEvent::PaymentLate) {
+        make_overdue(conn, at).await.map_err(Error::from)?;
+    }
+    // A fact is never refused: one that the order does not wait for is not made up.
+    permit(conn, core, at, &event).await?;
+    let about = |members| with_order(members, at.1, &purchase.partner);
+    match simulated {
+        SimulatedEvent::PaymentReceived
+        | SimulatedEvent::PaymentLate
+        | SimulatedEvent::PaymentAmountWrong => {
+            let members = about(json!({
+                "providerReference": core.clock.uuid()?,
+                "amount": JsonDecimal(amount),
+                "currency": purchase.currency,
+            }));
+            Ok(tell(conn, core, ("payment.received", actor), members).await?)
+        }
+        SimulatedEvent::PaymentDenied => {
+            Ok(tell(conn, core, ("payment.failed", actor), about(json!({}))).await?)
+        }
+        SimulatedEvent::ConfirmedOnChain => {
+            let transaction = purchase.transaction_id.clone();
+            let reference = transaction.clone().map_or_else(|| transaction_id(&core.clock), Ok)?;
+            let members = about(json!({
+                "providerReference": reference,
+                "transactionId": transaction,
+                "confirmations": 1,
+            }));
+            Ok(tell(conn, core, ("payout.confirmed", actor), members).await?)
+        }
+        SimulatedEvent::CoinsSent => send_coins(conn, core, at, (&event, actor)).await,
+        SimulatedEvent::Expire
+        | SimulatedEvent::Cancel
+        | SimulatedEvent::Hold
+        | SimulatedEvent::Release
+        | SimulatedEvent::Refund => act(conn, core, at, (&event, actor)).await,
+    }
+}
+
+/// The members of an event that say which order it is of.
+fn with_order(mut members: serde_json::Value, order: OrderId, partner: &str) -> serde_json::Value {
+    members["orderId"] = json!(order);
+    members["partner"] = partner.into();
+    members
+}
+
+/// An act of a user, an operator or time.
+async fn act(
+    conn: &mut Connection,
+    core: &Core,
+    (client, order): (ClientId, OrderId),
+    (event, actor): (&OrderEvent, &str),
+) -> Result<Vec<Cause>, NotApplied> {
+    Ok(vec![apply_in(conn, core, client, order, event, actor).await?.cause])
+}
+
+/// Ends the time to pay of a pending order, in the transaction of what happens afterwards, so that no
+/// sweep comes between.
+async fn make_overdue(
+    conn: &mut Connection,
+    (client, order): (ClientId, OrderId),
+) -> Result<(), sqlx::Error> {
+    sqlx::query!(
+        "update buy_order set expires_at = rampart_now() - interval '1 millisecond' \
+         where client_id = $1 and order_id = $2 and status = 'pending'",
+        client.uuid(),
+        order.number(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Sends the coins at once, whatever holds them back. Coins that another connector sends are an
+/// operator's word.
+async fn send_coins(
+    conn: &mut Connection,
+    core: &Core,
+    at: (ClientId, OrderId),
+    (event, actor): (&OrderEvent, &str),
+) -> Result<Vec<Cause>, NotApplied> {
+    let kind = CommandKind::PayoutSend;
+    let mut payout = open_command(conn, at, kind).await.map_err(Error::from)?;
+    if payout.is_none() {
+        command_despite_holds(conn, core, at.0, at.1).await?;
+        payout = open_command(conn, at, kind).await.map_err(Error::from)?;
+    }
+    let Some((command, true)) = payout else { return act(conn, core, at, (event, actor)).await };
+    let leased = lease_now(conn, core, (kind, command)).await?;
+    let leased = leased.ok_or(NotApplied::Refused(PAYOUT_UNDER_WAY))?;
+    let result = json!({ "transactionId": transaction_id(&core.clock)? });
+    let causes = answer(conn, core, &leased, (Outcome::Done, result)).await?;
+    tell_later(conn, core, (at.0, command)).await.map_err(Error::from)?;
+    causes.ok_or(NotApplied::Refused(PAYOUT_UNDER_WAY))
+}

@@ -1,0 +1,231 @@
+//! What happens to a sale of a test client: coins and transfers by the reports of the sandbox, the acts
+//! of users, operators and time by the state machine, as those of live sales.
+
+use rampart_types::{ClientId, JsonDecimal, OrderId};
+use rust_decimal::Decimal;
+use serde_json::{Value, json};
+
+use super::{answer, lease_now, open_command, tell, transaction_id};
+use crate::Core;
+use crate::money::connectors::commands::CommandKind;
+use crate::money::connectors::lease::Leased;
+use crate::money::connectors::result::Outcome;
+use crate::money::connectors::transfers::command_transfer;
+use crate::platform::db::{Connection, retrying_statement};
+use crate::platform::error::{Error, Result};
+use crate::trading::orders::state::{Cause, OrderStatus};
+use crate::trading::orders::status::{NotApplied, apply_in, permit};
+use crate::trading::sandbox::{Scenario, SimulatedSaleEvent};
+use crate::trading::sell::status::SaleEvent;
+
+/// The refusal of money that is being sent.
+const TRANSFER_UNDER_WAY: &str = "its payout is under way";
+
+/// A sale as the sandbox knows it.
+struct SimulatedSale {
+    status: OrderStatus,
+    cause: Cause,
+    coins: Decimal,
+    asset: String,
+    partner_reference: Option<String>,
+    address: String,
+    tag: Option<String>,
+    /// Its partner's slug.
+    partner: String,
+}
+
+impl SimulatedSale {
+    /// Reads a sale; its row stays locked until the transaction ends.
+    async fn lock(
+        conn: &mut Connection,
+        (client, sale): (ClientId, OrderId),
+    ) -> Result<Option<Self>, sqlx::Error> {
+        sqlx::query_as!(
+            Self,
+            r#"
+            select o.status as "status: OrderStatus", o.status_cause as "cause: Cause",
+                o.crypto_amount as coins, o.crypto_currency as asset, o.partner_reference,
+                o.wallet_address as address, o.destination_tag as tag, c.slug as partner
+            from sell_order o join client c on c.client_id = o.client_id
+            where o.client_id = $1 and o.order_id = $2
+            for update of o
+            "#,
+            client.uuid(),
+            sale.number(),
+        )
+        .fetch_optional(conn)
+        .await
+    }
+
+    /// The act that its reference names instead of the transfer, once its coins have arrived.
+    fn act(&self) -> Option<SaleEvent> {
+        let scenario = Scenario::named(self.partner_reference.as_deref());
+        match scenario.filter(|_| self.cause == Cause::PaymentReceived)? {
+            Scenario::Held => Some(SaleEvent::Hold { reason: None }),
+            Scenario::Returned => Some(SaleEvent::Refund { reason: None }),
+            _ => None,
+        }
+    }
+}
+
+/// Simulates an event of a sale of a test client, as this actor.
+///
+/// # Errors
+/// As [`apply_in`].
+pub(crate) async fn simulate(
+    core: &Core,
+    at: (ClientId, OrderId),
+    (simulated, actor): (SimulatedSaleEvent, &str),
+) -> Result<(), NotApplied> {
+    let attempt = async || {
+        let mut tx = core.db.begin().await?;
+        match Box::pin(simulate_in(&mut tx, core, at, (simulated, actor))).await {
+            Ok(causes) => {
+                tx.commit().await?;
+                Ok(Ok(causes))
+            }
+            Err(NotApplied::Failed(error)) => Err(error),
+            Err(refused) => {
+                tx.rollback().await?;
+                Ok(Err(refused))
+            }
+        }
+    };
+    let causes: Vec<Cause> = retrying_statement(attempt).await.map_err(NotApplied::Failed)??;
+    super::count(core, causes);
+    Ok(())
+}
+
+async fn simulate_in(
+    conn: &mut Connection,
+    core: &Core,
+    at: (ClientId, OrderId),
+    (simulated, actor): (SimulatedSaleEvent, &str),
+) -> Result<Vec<Cause>, NotApplied> {
+    let sale = SimulatedSale::lock(conn, at).await.map_err(Error::from)?;
+    let sale = sale.ok_or(NotApplied::NoSuchOrder)?;
+    let event = match simulated {
+        SimulatedSaleEvent::DepositReceived | SimulatedSaleEvent::DepositLate => {
+            SaleEvent::DepositReceived { amount: Some(sale.coins), transaction_id: None }
+        }
+        SimulatedSaleEvent::DepositAmountWrong => {
+            let twice = sale.coins.checked_add(sale.coins);
+            let twice = twice.ok_or_else(|| Error::invariant("double a sale's amount"))?;
+            SaleEvent::DepositReceived { amount: Some(twice), transaction_id: None }
+        }
+        SimulatedSaleEvent::PaidOut => SaleEvent::PaidOut,
+        SimulatedSaleEvent::Hold => SaleEvent::Hold { reason: None },
+        SimulatedSaleEvent::Release => SaleEvent::Release,
+        SimulatedSaleEvent::Refund => SaleEvent::Refund { reason: None },
+        SimulatedSaleEvent::Cancel => SaleEvent::Cancel { reason: None },
+        SimulatedSaleEvent::Expire => SaleEvent::Expire,
+    };
+    if matches!(simulated, SimulatedSaleEvent::Expire | SimulatedSaleEvent::DepositLate) {
+        make_overdue(conn, at).await.map_err(Error::from)?;
+    }
+    // A fact is never refused: one that the sale does not wait for is not made up.
+    permit(conn, core, at, &event).await?;
+    match &event {
+        SaleEvent::DepositReceived { amount, .. } => {
+            let transaction = transaction_id(&core.clock)?;
+            let members = json!({
+                "orderId": at.1,
+                "partner": sale.partner,
+                "providerReference": transaction,
+                "transactionId": transaction,
+                "amount": JsonDecimal(amount.unwrap_or(sale.coins)),
+                "asset": sale.asset,
+                "address": sale.address,
+                "tag": sale.tag,
+                "confirmations": 1,
+            });
+            Ok(tell(conn, core, ("deposit.received", actor), members).await?)
+        }
+        SaleEvent::PaidOut => pay_out_now(conn, core, at, actor).await,
+        _ => act(conn, core, at, (&event, actor)).await,
+    }
+}
+
+/// An act of a user, an operator or time.
+async fn act(
+    conn: &mut Connection,
+    core: &Core,
+    (client, sale): (ClientId, OrderId),
+    (event, actor): (&SaleEvent, &str),
+) -> Result<Vec<Cause>, NotApplied> {
+    Ok(vec![apply_in(conn, core, client, sale, event, actor).await?.cause])
+}
+
+/// Ends the time to deposit of a pending sale, in the transaction of what happens afterwards, so that
+/// no sweep comes between.
+async fn make_overdue(
+    conn: &mut Connection,
+    (client, sale): (ClientId, OrderId),
+) -> Result<(), sqlx::Error> {
+    sqlx::query!(
+        "update sell_order set expires_at = rampart_now() - interval '1 millisecond' \
+         where client_id = $1 and order_id = $2 and status = 'pending'",
+        client.uuid(),
+        sale.number(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// The result of a transfer that has arrived already.
+fn transferred(core: &Core) -> Result<(Outcome, Value)> {
+    let reference = core.clock.uuid()?;
+    Ok((Outcome::Done, json!({ "providerReference": reference, "completed": true })))
+}
+
+/// Has the money arrive at once. What another connector sends is an operator's word.
+async fn pay_out_now(
+    conn: &mut Connection,
+    core: &Core,
+    at: (ClientId, OrderId),
+    actor: &str,
+) -> Result<Vec<Cause>, NotApplied> {
+    let kind = CommandKind::TransferSend;
+    let mut transfer = open_command(conn, at, kind).await.map_err(Error::from)?;
+    if transfer.is_none() {
+        command_transfer(conn, core, at.0, at.1).await?;
+        transfer = open_command(conn, at, kind).await.map_err(Error::from)?;
+    }
+    let Some((command, true)) = transfer else {
+        return act(conn, core, at, (&SaleEvent::PaidOut, actor)).await;
+    };
+    let leased = lease_now(conn, core, (kind, command)).await?;
+    let leased = leased.ok_or(NotApplied::Refused(TRANSFER_UNDER_WAY))?;
+    let causes = answer(conn, core, &leased, transferred(core)?).await?;
+    causes.ok_or(NotApplied::Refused(TRANSFER_UNDER_WAY))
+}
+
+/// Transfers the money of a sale, unless its reference has it held or given back instead: then it has
+/// not left.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(super) async fn pay_out(
+    conn: &mut Connection,
+    core: &Core,
+    command: &Leased,
+    at: (ClientId, OrderId),
+) -> Result<Vec<Cause>> {
+    let sale = SimulatedSale::lock(conn, at).await?;
+    let Some(sale) = sale.filter(|sale| sale.status == OrderStatus::InProgress) else {
+        let rejected = (Outcome::Rejected, json!({}));
+        return Ok(answer(conn, core, command, rejected).await?.unwrap_or_default());
+    };
+    let Some(event) = sale.act() else {
+        return Ok(answer(conn, core, command, transferred(core)?).await?.unwrap_or_default());
+    };
+    if answer(conn, core, command, (Outcome::Retry, json!({}))).await?.is_none() {
+        return Ok(Vec::new());
+    }
+    match act(conn, core, at, (&event, super::NAME)).await {
+        Ok(causes) => Ok(causes),
+        Err(NotApplied::Failed(error)) => Err(error),
+        Err(_) => Ok(Vec::new()),
+    }
+}

@@ -1,0 +1,303 @@
+//! The worker of the sandbox: it leases its commands, answers them, and tells later what follows.
+
+use chrono::{DateTime, Utc};
+use rampart_types::{ClientId, OrderId};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::purchases::{Purchase, simulate_in};
+use super::{
+    LEASE_SECONDS, NAME, answer, answer_with, checks, count, lease_now, sales, tell, tell_later,
+    transaction_id,
+};
+use crate::Core;
+use crate::money::connectors::commands::CommandKind;
+use crate::money::connectors::lease::{Leased, lease};
+use crate::money::connectors::result::{NewResult, Outcome};
+use crate::money::connectors::settlement::order_id;
+use crate::platform::db::{Connection, retrying_statement};
+use crate::platform::error::{Error, Result};
+use crate::trading::orders::state::{Cause, OrderStatus};
+use crate::trading::orders::status::NotApplied;
+use crate::trading::sandbox::{Scenario, SimulatedEvent, next};
+
+/// Most commands, and most reports, of one run.
+const BATCH: u16 = 50;
+/// The sweep in metrics and logs.
+const SWEEP: &str = "sandbox";
+
+/// A command that is done, and of which something is to be told.
+struct DueReport {
+    client: ClientId,
+    order: OrderId,
+    command: Uuid,
+    kind: String,
+    /// The end of this edge's claim on it.
+    claimed_until: DateTime<Utc>,
+}
+
+impl Core {
+    /// Carries out due commands of the sandbox about bought orders, and tells what follows those that
+    /// are done, at most [`BATCH`] of each; returns their number. One that fails is logged and tried
+    /// again after its lease. Several edges may run it at once.
+    ///
+    /// # Errors
+    /// When they cannot be claimed.
+    pub async fn settle_sandbox_orders(&self) -> Result<usize> {
+        take_over_steps(self).await?;
+        let kinds = CommandKind::ALL.into_iter().filter(|kind| *kind != CommandKind::TransferSend);
+        let commands = lease_due(self, kinds).await?;
+        // Claimed before commands are carried out: what follows one comes in a later run.
+        let reports = claim_reports(self).await?;
+        carry_out_all(self, SWEEP, &commands).await?;
+        for report in &reports {
+            if let Err(error) = Box::pin(follow_up(self, report)).await {
+                self.metrics.row_failed(SWEEP, (report.client.uuid(), &report.order), error)?;
+            }
+        }
+        Ok(commands.len() + reports.len())
+    }
+}
+
+/// Takes over what edges of the version before have scheduled.
+async fn take_over_steps(core: &Core) -> Result<()> {
+    let taken = sqlx::query_scalar!(
+        r#"
+        with steps as materialized (select take_over_sandbox_steps() as taken)
+        select taken as "taken!" from steps
+        "#,
+    )
+    .fetch_one(&core.db)
+    .await?;
+    if taken > 0 {
+        tracing::info!(taken, "the sandbox goes on with orders of the version before");
+    }
+    Ok(())
+}
+
+/// Carries out due commands of the sandbox about sales, as [`Core::settle_sandbox_orders`] those about
+/// bought orders; returns their number.
+///
+/// # Errors
+/// When they cannot be leased.
+pub(crate) async fn settle_sales(core: &Core, sweep: &'static str) -> Result<usize> {
+    let commands = lease_due(core, [CommandKind::TransferSend].into_iter()).await?;
+    carry_out_all(core, sweep, &commands).await?;
+    Ok(commands.len())
+}
+
+async fn carry_out_all(core: &Core, sweep: &'static str, commands: &[Leased]) -> Result<()> {
+    for command in commands {
+        if let Err(error) = Box::pin(carry_out(core, command)).await {
+            core.metrics.row_failed(sweep, (command.client, &command.id), error)?;
+        }
+    }
+    Ok(())
+}
+
+/// Carries out a command at once in the caller's transaction, unless an edge's worker has it already.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn carry_out_now(
+    conn: &mut Connection,
+    core: &Core,
+    command: (CommandKind, Uuid),
+) -> Result<()> {
+    if let Some(leased) = lease_now(conn, core, command).await? {
+        carry_out_in(conn, core, &leased).await?;
+    }
+    Ok(())
+}
+
+/// Leases due commands of these kinds.
+async fn lease_due(core: &Core, kinds: impl Iterator<Item = CommandKind>) -> Result<Vec<Leased>> {
+    let kinds: Vec<String> = kinds.map(|kind| kind.as_str().to_owned()).collect();
+    let mut conn = core.db.acquire().await?;
+    lease(&mut conn, core, (NAME, false), (&kinds, BATCH, LEASE_SECONDS), None).await
+}
+
+async fn claim_reports(core: &Core) -> Result<Vec<DueReport>> {
+    let rows = sqlx::query!(
+        r#"
+        with due as (
+            select client_id, command_id from command where report_due_at <= rampart_now()
+            order by report_due_at limit $1 for update skip locked
+        )
+        update command c set report_due_at = rampart_now() + make_interval(secs => $2::int)
+        from due where c.client_id = due.client_id and c.command_id = due.command_id
+        returning c.client_id, c.order_id as "order_id!", c.command_id, c.kind,
+            c.report_due_at as "claimed_until!"
+        "#,
+        i64::from(BATCH),
+        i32::from(LEASE_SECONDS),
+    )
+    .fetch_all(&core.db)
+    .await?;
+    let reports = rows.into_iter().map(|row| {
+        let order = OrderId::try_from(row.order_id)
+            .map_err(|error| Error::internal("read an order's id", error))?;
+        Ok(DueReport {
+            client: row.client_id.into(),
+            order,
+            command: row.command_id,
+            kind: row.kind,
+            claimed_until: row.claimed_until,
+        })
+    });
+    reports.collect()
+}
+
+/// Carries out a leased command, with all that follows at once, in one transaction.
+async fn carry_out(core: &Core, command: &Leased) -> Result<()> {
+    let attempt = async || {
+        let mut tx = core.db.begin().await?;
+        let causes = Box::pin(carry_out_in(&mut tx, core, command)).await?;
+        tx.commit().await?;
+        Ok::<_, Error>(causes)
+    };
+    count(core, retrying_statement(attempt).await?);
+    Ok(())
+}
+
+async fn carry_out_in(conn: &mut Connection, core: &Core, command: &Leased) -> Result<Vec<Cause>> {
+    let order = order_id(command.order)?.map(|order| (ClientId::from(command.client), order));
+    match (CommandKind::from_name(&command.kind), order) {
+        (Some(CommandKind::PayoutSend), Some(at)) => pay_out(conn, core, command, at).await,
+        (Some(CommandKind::TransferSend), Some(at)) => {
+            sales::pay_out(conn, core, command, at).await
+        }
+        (Some(CommandKind::PaymentRefund), _) => give_back(conn, core, command).await,
+        (Some(CommandKind::CardVerify), _) => {
+            let (outcome, result, reason) = checks::card(conn, core, command).await?;
+            let new = NewResult::of_sandbox(command.lease_token, outcome, result);
+            let causes = answer_with(conn, core, command, new.with_reason(reason)).await?;
+            Ok(causes.unwrap_or_default())
+        }
+        (Some(CommandKind::WalletProviderVerify), _) => {
+            let answered = answer(conn, core, command, checks::wallet_account(command)).await?;
+            Ok(answered.unwrap_or_default())
+        }
+        _ => {
+            let done = (Outcome::Done, json!({}));
+            Ok(answer(conn, core, command, done).await?.unwrap_or_default())
+        }
+    }
+}
+
+/// Sends the coins of an order, unless its magic value has it held or given back instead: then they
+/// have not left.
+async fn pay_out(
+    conn: &mut Connection,
+    core: &Core,
+    command: &Leased,
+    at: (ClientId, OrderId),
+) -> Result<Vec<Cause>> {
+    let purchase = Purchase::lock(conn, at).await?;
+    let waits =
+        |one: &Purchase| one.status == OrderStatus::InProgress && one.transaction_id.is_none();
+    let Some(purchase) = purchase.filter(waits) else {
+        let rejected = (Outcome::Rejected, json!({}));
+        return Ok(answer(conn, core, command, rejected).await?.unwrap_or_default());
+    };
+    match next(purchase.scenario(), purchase.cause, false) {
+        Some(act @ (SimulatedEvent::Hold | SimulatedEvent::Refund)) => {
+            let retry = (Outcome::Retry, json!({}));
+            if answer(conn, core, command, retry).await?.is_none() {
+                return Ok(Vec::new());
+            }
+            happen(conn, core, at, act).await
+        }
+        _ => {
+            let done = (Outcome::Done, json!({ "transactionId": transaction_id(&core.clock)? }));
+            let causes = answer(conn, core, command, done).await?;
+            if causes.is_some() {
+                tell_later(conn, core, (at.0, command.id)).await?;
+            }
+            Ok(causes.unwrap_or_default())
+        }
+    }
+}
+
+/// Gives a payment back.
+async fn give_back(conn: &mut Connection, core: &Core, command: &Leased) -> Result<Vec<Cause>> {
+    let reference = core.clock.uuid()?;
+    let done = (Outcome::Done, json!({ "providerReference": reference }));
+    let Some(mut causes) = answer(conn, core, command, done).await? else {
+        return Ok(Vec::new());
+    };
+    let slug = sqlx::query_scalar!("select slug from client where client_id = $1", command.client);
+    let members = json!({
+        "partner": slug.fetch_one(&mut *conn).await?,
+        "orderId": command.body["orderId"],
+        "commandId": command.id,
+        "providerReference": reference,
+        "amount": command.body["amount"],
+        "currency": command.body["currency"],
+    });
+    causes.extend(tell(conn, core, ("payment.refunded", NAME), members).await?);
+    Ok(causes)
+}
+
+/// Tells what follows a command that is done: by the order's magic value, what happens to its payment;
+/// of coins that were sent, that they have arrived.
+async fn follow_up(core: &Core, report: &DueReport) -> Result<()> {
+    let attempt = async || {
+        let mut tx = core.db.begin().await?;
+        let causes = Box::pin(follow_up_in(&mut tx, core, report)).await?;
+        tx.commit().await?;
+        Ok::<_, Error>(causes)
+    };
+    count(core, retrying_statement(attempt).await?);
+    Ok(())
+}
+
+async fn follow_up_in(
+    conn: &mut Connection,
+    core: &Core,
+    report: &DueReport,
+) -> Result<Vec<Cause>> {
+    let at = (report.client, report.order);
+    let purchase = Purchase::lock(conn, at).await?;
+    let claimed = sqlx::query!(
+        "update command set report_due_at = null \
+         where client_id = $1 and command_id = $2 and report_due_at = $3",
+        report.client.uuid(),
+        report.command,
+        report.claimed_until,
+    )
+    .execute(&mut *conn)
+    .await?;
+    let (Some(purchase), 1) = (purchase, claimed.rows_affected()) else { return Ok(Vec::new()) };
+    if report.kind == CommandKind::PayoutSend.as_str() {
+        return happen(conn, core, at, SimulatedEvent::ConfirmedOnChain).await;
+    }
+    let Some(step) = payment_step(purchase.scenario(), purchase.cause) else {
+        return Ok(Vec::new());
+    };
+    let causes = happen(conn, core, at, step).await?;
+    if payment_step(purchase.scenario(), step.cause()).is_some() {
+        tell_later(conn, core, (report.client, report.command)).await?;
+    }
+    Ok(causes)
+}
+
+/// The next event of an order's payment, by its magic value; `None` where what follows is of its coins.
+fn payment_step(scenario: Option<Scenario>, cause: Cause) -> Option<SimulatedEvent> {
+    let is_of_payment = matches!(cause, Cause::Confirmed | Cause::PaymentAmountWrong);
+    next(scenario, cause, false).filter(|_| is_of_payment)
+}
+
+/// Simulates an event; one that the order's state forbids does not happen.
+async fn happen(
+    conn: &mut Connection,
+    core: &Core,
+    at: (ClientId, OrderId),
+    simulated: SimulatedEvent,
+) -> Result<Vec<Cause>> {
+    match simulate_in(conn, core, at, (simulated, NAME)).await {
+        Ok(causes) => Ok(causes),
+        Err(NotApplied::Failed(error)) => Err(error),
+        Err(_) => Ok(Vec::new()),
+    }
+}
