@@ -55,7 +55,8 @@ fn names(folder: &Folder) -> io::Result<Vec<String>> {
 async fn take(bank: &Bank, name: &str) -> Result<(), String> {
     let failed = |error: io::Error| format!("cannot use the statement {name}: {error}");
     let path = bank.folder.path("inbox").join(name);
-    let lines = read(&path).map_err(failed)?.and_then(|lines| of_account(lines, &bank.settings.account));
+    let lines =
+        read(&path).map_err(failed)?.and_then(|lines| of_account(lines, &bank.settings.account));
     let lines = match lines {
         Ok(lines) => lines,
         Err(reason) if is_settled(&path).map_err(failed)? => {
@@ -117,10 +118,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Vec<Line>, Unreadable> {
 }
 
 /// The lines, if all of them are the account's.
-pub(crate) fn of_account(
-    lines: Vec<Line>,
-    account: &Account,
-) -> Result<Vec<Line>, Unreadable> {
+pub(crate) fn of_account(lines: Vec<Line>, account: &Account) -> Result<Vec<Line>, Unreadable> {
     match lines.iter().find(|line| line.account != account.iban) {
         Some(_) => Err(Unreadable("it is of another account".to_owned())),
         None if lines.iter().any(|line| line.date.is_none()) => {

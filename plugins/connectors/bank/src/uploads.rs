@@ -154,9 +154,8 @@ impl Listener {
         }
         let body = self.body(request.into_body()).await?;
         let lines = parse(&body).and_then(|lines| of_account(lines, &self.bank.settings.account));
-        let lines = lines
-            .map_err(|reason| (StatusCode::UNPROCESSABLE_ENTITY, reason.to_string()))?
-            .len();
+        let lines =
+            lines.map_err(|reason| (StatusCode::UNPROCESSABLE_ENTITY, reason.to_string()))?.len();
         let digest = digest::digest(&digest::SHA256, &body);
         // The same statement again is one file.
         let name = format!("upload-{}.xml", hex::encode(&digest.as_ref()[..16]));
@@ -277,7 +276,10 @@ mod tests {
         let good = bearer(TOKEN);
         let others = whole.replace("NL02ABNA0123456789", "NL58ABNA0000000001");
         let post = "POST /statements";
-        let large = format!("{post} HTTP/1.1\r\nHost: bank\r\n{good}Content-Length: {}\r\n\r\n", FILE_BYTES_MAX + 1);
+        let large = format!(
+            "{post} HTTP/1.1\r\nHost: bank\r\n{good}Content-Length: {}\r\n\r\n",
+            FILE_BYTES_MAX + 1
+        );
         for (request, status, part) in [
             (request(post, "", &whole), 401, "token"),
             (request(post, &bearer(&TOKEN[1..]), &whole), 401, "token"),
