@@ -40,6 +40,7 @@ use crate::tenancy::snapshot::Snapshots;
 use crate::tenancy::tenant_keys;
 use crate::tenancy::tenants::api_keys::ApiKeyUses;
 use crate::trading::limits::upstream::Upstream;
+use crate::trading::market::PriceCache;
 use crate::trading::market::feed::PriceFeed;
 use crate::trading::orders::{OrderInserts, OrderReads};
 use crate::trading::pay::OrderWatches;
@@ -182,6 +183,7 @@ impl Core {
             documents,
             images: ImageProcessor::default(),
             method_cache: MethodCache::default(),
+            price_cache: PriceCache::default(),
             method_performance: PerformanceCache::default(),
             acme,
             shared_rates: Arc::new(shared_rates),

@@ -21,7 +21,9 @@ pub use self::deprecation::Deprecation;
 use self::idempotency::Claim;
 pub use self::idempotency::{ClaimedKey, KeyClaims};
 pub(crate) use self::idempotency::{SavedAnswer, key_lost, save_answer};
-pub use self::respond::{Created, Done, Json, NoContent, OpenApiDocument, Respond, Success};
+pub use self::respond::{
+    Created, Done, Json, NoContent, OpenApiDocument, Respond, Success, WrittenJson,
+};
 use crate::Core;
 use crate::auth::caller::{Caller, Client, UserProof};
 use crate::auth::roles::Role;

@@ -50,6 +50,7 @@ use crate::policies::runtime::Policies;
 use crate::tenancy::snapshot::Snapshots;
 use crate::tenancy::tenants::api_keys::ApiKeyUses;
 use crate::trading::limits::upstream::Upstream;
+use crate::trading::market::PriceCache;
 use crate::trading::market::feed::PriceFeed;
 use crate::trading::orders::{OrderInserts, OrderReads};
 use crate::trading::pay::OrderWatches;
@@ -118,6 +119,8 @@ pub struct Core {
     pub user_attempts: users::Attempts,
     /// Cached payment-method lists of the current catalogue.
     pub method_cache: MethodCache,
+    /// Cached price lists of the current catalogue.
+    pub price_cache: PriceCache,
     /// Success rates and settlement times of partners' payment methods.
     pub method_performance: PerformanceCache,
     /// Verification of access tokens.

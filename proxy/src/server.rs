@@ -11,6 +11,7 @@ mod connection_limits;
 mod deadline;
 mod descriptors;
 mod framing;
+mod http1;
 mod http2;
 mod keyed_semaphore;
 mod lifecycle;
@@ -363,7 +364,6 @@ impl EdgeService {
         let mut options = HttpServerOptions::default();
         // CONNECT gets our own 405 instead of Pingora's, which is no envelope.
         options.allow_connect_method_proxying = true;
-        options.keepalive_request_limit = Some(edge.connection_requests_max);
         proxy.server_options = Some(options);
         let limits = ConnectionLimits {
             proxy: Arc::new(proxy),
@@ -382,6 +382,7 @@ impl EdgeService {
             connection_requests_max: edge.connection_requests_max,
             tls,
             lifecycle: Arc::clone(&self.shutdown.lifecycle),
+            closing: watch::Sender::new(false),
             metrics: core.metrics.clone(),
         };
         let mut service = Listening::new("rampart".to_owned(), limits);

@@ -231,5 +231,27 @@ fn setup(database: &str, binary: Option<&Path>) -> Setup {
     setup.set("database.connections_max", "16");
     setup.set("policy.cache_folder", folder().join(native_code).display().to_string());
     setup.start_within(START_TIME_MAX);
+    while let Some(unknown) = unknown_setting(&setup) {
+        let before = setup.environment().count();
+        setup.unset_all(&unknown);
+        assert!(setup.environment().count() < before, "{unknown} was not set");
+    }
     setup
+}
+
+/// The first setting, or section, that the edge's binary does not know: one of an earlier version has
+/// fewer. It reads its settings and ends, because it has no database.
+fn unknown_setting(setup: &Setup) -> Option<String> {
+    let mut command = Command::new(setup.program());
+    let settings = setup.environment().filter(|(name, _)| name != "RAMPART__DATABASE__URL");
+    let ended = command.env_clear().arg("serve").envs(settings).output().unwrap();
+    let sentence = String::from_utf8_lossy(&ended.stderr);
+    // Earlier versions put a name between backticks, later ones between quotes.
+    let sentence = sentence.replace('`', "'");
+    let (_, named) = ["unknown field '", "there is no setting '"]
+        .iter()
+        .find_map(|unknown| sentence.split_once(unknown))?;
+    let name = named.split('\'').next()?;
+    let section = sentence.split_once("in section '").and_then(|(_, it)| it.split('\'').next());
+    Some(section.map_or(name.to_owned(), |section| format!("{section}.{name}")))
 }

@@ -96,6 +96,13 @@ impl Setup {
         self
     }
 
+    /// Takes away a setting, or all of a section.
+    pub fn unset_all(&mut self, name: &str) -> &mut Self {
+        let below = format!("{name}.");
+        self.settings.retain(|key, _| key != name && !key.starts_with(&below));
+        self
+    }
+
     /// Adds an argument behind `serve`.
     pub fn argument(&mut self, argument: impl Into<String>) -> &mut Self {
         self.arguments.push(argument.into());

@@ -1,12 +1,15 @@
 //! Successes: their replies, and their forms in the OpenAPI document.
 
+use std::marker::PhantomData;
+
 use bytes::Bytes;
 use http::StatusCode;
+use http::header::{ETAG, HeaderValue};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::http::reply::Reply;
+use crate::http::reply::{Reply, entity_tag};
 use crate::platform::error::Result;
 
 /// A success: its reply, and its form in the OpenAPI document.
@@ -55,6 +58,43 @@ pub struct Json<T>(pub T);
 impl<T: JsonSchema + Serialize + Send> Respond for Json<T> {
     fn respond(self) -> Result<Reply> {
         Reply::json(StatusCode::OK, &self.0)
+    }
+
+    fn successes(schemas: &mut SchemaGenerator) -> Vec<Success> {
+        vec![Success::json::<T>(StatusCode::OK, schemas)]
+    }
+}
+
+/// 200 with a JSON body in the form of `T` that was written before, and its entity tag.
+#[derive(Debug)]
+pub struct WrittenJson<T> {
+    body: Bytes,
+    tag: HeaderValue,
+    form: PhantomData<fn() -> T>,
+}
+
+impl<T: Serialize> WrittenJson<T> {
+    /// Writes `value`.
+    ///
+    /// # Errors
+    /// When it cannot be serialized, which is our fault.
+    pub fn new(value: &T) -> Result<Self> {
+        let body = Reply::json(StatusCode::OK, value)?.body;
+        Ok(Self { tag: entity_tag(&body), body, form: PhantomData })
+    }
+}
+
+impl<T> Clone for WrittenJson<T> {
+    fn clone(&self) -> Self {
+        Self { body: self.body.clone(), tag: self.tag.clone(), form: PhantomData }
+    }
+}
+
+impl<T: JsonSchema> Respond for WrittenJson<T> {
+    fn respond(self) -> Result<Reply> {
+        let mut reply = Reply::with_body(StatusCode::OK, "application/json", self.body);
+        reply.headers.insert(ETAG, self.tag);
+        Ok(reply)
     }
 
     fn successes(schemas: &mut SchemaGenerator) -> Vec<Success> {

@@ -11,7 +11,7 @@ use crate::platform::error::{Code, Error, Result};
 use crate::platform::rate_limit::Decision;
 
 /// Initial capacity for header fields, including those of the listener.
-const HEADERS_CAPACITY: usize = 12;
+const HEADERS_CAPACITY: usize = 16;
 /// Initial capacity of the headers about rate limits.
 const RATE_LIMITS_CAPACITY: usize = 64;
 /// Initial capacity of a JSON body: that of most orders and quotes.

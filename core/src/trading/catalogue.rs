@@ -3,16 +3,18 @@
 
 mod load;
 mod payment_method;
+mod per_catalogue;
 mod rates;
 mod routes;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use rust_decimal::Decimal;
 
 pub use self::payment_method::{PaymentMethod, PaymentMethodKind};
+pub use self::per_catalogue::{OfCatalogue, PerCatalogue};
 pub use self::routes::{Direction, Leg, Route, Routes};
 use crate::platform::db::BrokenRow;
 use rampart_types::{
@@ -211,8 +213,12 @@ impl Price {
 
     /// True if it is not too old at `now`.
     pub fn is_fresh(&self, now: DateTime<Utc>) -> bool {
-        let age = (now - self.observed_at).num_seconds();
-        self.max_age_seconds.is_none_or(|max| age < i64::from(max))
+        self.stale_at().is_none_or(|stale| now < stale)
+    }
+
+    /// When it gets too old, if it does.
+    pub fn stale_at(&self) -> Option<DateTime<Utc>> {
+        Some(self.observed_at + TimeDelta::seconds(self.max_age_seconds?.into()))
     }
 
     /// Part of it by which the price that the sources say instead is away; zero without one.

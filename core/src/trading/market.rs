@@ -6,5 +6,8 @@
 pub mod client_info;
 pub mod currency_pairs;
 pub mod feed;
+mod price_cache;
 pub mod prices;
 pub mod system_info;
+
+pub use self::price_cache::PriceCache;

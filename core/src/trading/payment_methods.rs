@@ -108,7 +108,7 @@ impl Endpoint for V2 {
             None => RankingContext::for_country(country),
         };
         let context = RankingContext { channel, amount, ..context };
-        let methods = core.method_cache.for_catalogue(&client.catalogue);
+        let methods = core.method_cache.of(&client.catalogue);
         let (catalogue, responses) = (&methods.catalogue, &methods.responses);
         let cached = methods.countries.get(catalogue, &context);
         let order = match cached {

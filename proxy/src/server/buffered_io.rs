@@ -68,6 +68,21 @@ impl BufferedIo {
         Self { stream, requests, digest, held, is_fresh, defers, rate, lingered: 0, linger }
     }
 
+    /// Waits until the head of the next request is there; `false`, and the peer has been told, when
+    /// the connection has ended. In HTTP/2 it waits for nothing.
+    pub(super) async fn next_request(&mut self) -> bool {
+        let Some(requests) = &mut self.requests else { return true };
+        let stream = &mut self.stream;
+        match poll_fn(|cx| requests.poll_request(cx, stream)).await {
+            Ok(true) => true,
+            Ok(false) => {
+                Shutdown::shutdown(self).await;
+                false
+            }
+            Err(_) => false,
+        }
+    }
+
     /// Gives the held bytes to the stream.
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.held.is_empty() {

@@ -16,12 +16,13 @@ use pingora_proxy::HttpProxy;
 use rampart_core::Core;
 use rampart_core::platform::metrics::Metrics;
 use rampart_core::platform::network::network;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
 use super::buffered_io::BufferedIo;
 use super::client_address::ClientAddresses;
 use super::connection_info::ConnectionInfo;
+use super::http1;
 use super::http2;
 use super::keyed_semaphore::{KeyedPermit, KeyedSemaphore};
 use super::lifecycle::{Lifecycle, Phase};
@@ -106,46 +107,57 @@ pub(super) struct ConnectionLimits {
     /// There on the public listener.
     pub(super) tls: Option<Tls>,
     pub(super) lifecycle: Arc<Lifecycle>,
+    /// Turns true when idle connections are to be closed.
+    pub(super) closing: watch::Sender<bool>,
     /// Counts handshakes, and connections that are refused.
     pub(super) metrics: Metrics,
 }
 
 #[async_trait]
 impl ServerApp for ConnectionLimits {
+    /// Pingora's task has room for a handshake of its own until it ends: the connection gets another.
     async fn process_new(
         self: &Arc<Self>,
         stream: Stream,
         shutdown: &ShutdownWatch,
     ) -> Option<Stream> {
-        let Ok(_permit) = self.permits.try_acquire() else { return self.refuse("total") };
-        // What a handshake takes is given back before the connection waits for requests.
-        let (stream, client, _connection) = Box::pin(self.open(stream)).await?;
-        let meter = self.public.then(|| self.metrics.connection());
-        let info = ConnectionInfo::new(&stream, client, meter);
-        let digest = info.digest().ok();
-        if matches!(stream.selected_alpn_proto(), Some(ALPN::H2)) {
-            let io: Stream = Box::new(BufferedIo::new(stream, None, digest, self.bounds.endless()));
-            Box::pin(http2::serve(&self.proxy, io, &info, (self, shutdown))).await;
-            return None;
-        }
-        let requests = RequestReader::new(info, self.timeouts);
-        let io = Box::new(BufferedIo::new(stream, Some(requests), digest, self.bounds));
-        self.proxy.process_new(io, shutdown).await
+        let (limits, shutdown) = (Arc::clone(self), shutdown.clone());
+        tokio::spawn(async move { limits.serve(stream, &shutdown).await });
+        None
     }
 
     /// Pingora closes idle connections as soon as it accepts none; clients get time to notice.
     async fn cleanup(&self) {
         self.lifecycle.accepts_no_more();
         self.lifecycle.watch().at_least(Phase::Closing).await;
+        self.closing.send_replace(true);
         self.proxy.cleanup().await;
     }
 }
 
 impl ConnectionLimits {
+    /// Serves a connection until it ends.
+    async fn serve(&self, stream: Stream, shutdown: &ShutdownWatch) {
+        let Ok(_permit) = self.permits.try_acquire() else { return self.refuse("total") };
+        // What a handshake takes is given back before the connection waits for requests.
+        let Some((stream, client, _connection)) = Box::pin(self.open(stream)).await else { return };
+        let meter = self.public.then(|| self.metrics.connection());
+        let info = ConnectionInfo::new(&stream, client, meter);
+        let digest = info.digest().ok();
+        if matches!(stream.selected_alpn_proto(), Some(ALPN::H2)) {
+            let io: Stream = Box::new(BufferedIo::new(stream, None, digest, self.bounds.endless()));
+            Box::pin(http2::serve(&self.proxy, io, &info, (self, shutdown))).await;
+        } else {
+            let requests = RequestReader::new(info, self.timeouts);
+            let io = Box::new(BufferedIo::new(stream, Some(requests), digest, self.bounds));
+            let end = (self.closing.subscribe(), shutdown);
+            http1::serve(&self.proxy, io, self.connection_requests_max, end).await;
+        }
+    }
+
     /// Counts a connection that is closed at once.
-    fn refuse<T>(&self, cause: &str) -> Option<T> {
+    fn refuse(&self, cause: &str) {
         self.metrics.connections_refused.with_label_values(&[cause]).inc();
-        None
     }
 
     /// The connection, its TLS handshake done, its client's address, and its permit where it needs
@@ -159,7 +171,8 @@ impl ConnectionLimits {
             Ok(client) => client,
             Err(error) => {
                 tracing::debug!(%error, "a connection is not from a proxy");
-                return self.refuse("proxy_protocol");
+                self.refuse("proxy_protocol");
+                return None;
             }
         };
         let Some(tls) = &self.tls else { return Some((socket, client, None)) };
@@ -167,7 +180,10 @@ impl ConnectionLimits {
             true => (None, None),
             false => match tls.addresses.admit(client) {
                 Ok([connection, handshake]) => (Some(connection), Some(handshake)),
-                Err(cause) => return self.refuse(cause),
+                Err(cause) => {
+                    self.refuse(cause);
+                    return None;
+                }
             },
         };
         let handshake = timeout(HANDSHAKE_MAX, tls.acceptor.tls_handshake(*socket)).await;

@@ -5,6 +5,7 @@
 //! [`ConnectionInfo`] and answers that.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -23,7 +24,7 @@ use super::framing::{self, Body, Chunks, HEADERS_MAX, HeadError, Scan};
 
 /// The request that Pingora reads where a head was refused.
 const PLACEHOLDER: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-/// Most bytes that are read ahead while a request is answered.
+/// Most bytes that are read at once, and ahead while a request is answered.
 const AHEAD_BYTES_MAX: usize = 4 * 1024;
 
 /// Bounds of a connection's waits.
@@ -83,18 +84,33 @@ impl RequestReader {
         stream: &mut Stream,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.released > 0 || matches!(self.rest, Rest::None) {
+            if ready!(self.poll_request(cx, stream))? {
+                self.give(buf);
+            }
+            return Poll::Ready(Ok(()));
+        }
+        let before = buf.filled().len();
+        ready!(Pin::new(stream).poll_read(cx, buf))?;
+        let own = self.rest.follow(&buf.filled()[before..]).map_err(broken)?;
+        self.held.extend_from_slice(&buf.filled()[before + own..]);
+        buf.set_filled(before + own);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Waits for a whole head when the next request is expected; `false` at the end of the
+    /// connection, be it that the client takes too long.
+    ///
+    /// # Errors
+    /// When the connection is broken.
+    pub(super) fn poll_request(
+        &mut self,
+        cx: &mut Context<'_>,
+        stream: &mut Stream,
+    ) -> Poll<io::Result<bool>> {
         loop {
             if self.released > 0 {
-                self.give(buf);
-                return Poll::Ready(Ok(()));
-            }
-            let before = buf.filled().len();
-            if !matches!(self.rest, Rest::None) {
-                ready!(Pin::new(stream).poll_read(cx, buf))?;
-                let own = self.rest.follow(&buf.filled()[before..]).map_err(broken)?;
-                self.held.extend_from_slice(&buf.filled()[before + own..]);
-                buf.set_filled(before + own);
-                return Poll::Ready(Ok(()));
+                return Poll::Ready(Ok(true));
             }
             let answering = self.info.is_answering();
             if !answering && !self.held.is_empty() && self.examine() {
@@ -103,21 +119,21 @@ impl RequestReader {
             if answering && self.held.len() >= AHEAD_BYTES_MAX {
                 return Poll::Pending;
             }
-            let read = Pin::new(&mut *stream).poll_read(cx, buf);
+            let mut room = [MaybeUninit::uninit(); AHEAD_BYTES_MAX];
+            let mut arrived = ReadBuf::uninit(&mut room);
+            let read = Pin::new(&mut *stream).poll_read(cx, &mut arrived);
             if read.is_pending() && !answering {
                 ready!(self.deadline.poll(cx, self.wait()));
-                return Poll::Ready(Ok(()));
+                return Poll::Ready(Ok(false));
             }
             ready!(read)?;
-            let arrived = &buf.filled()[before..];
-            if arrived.is_empty() {
-                return Poll::Ready(Ok(()));
+            if arrived.filled().is_empty() {
+                return Poll::Ready(Ok(false));
             }
             if self.held.is_empty() {
                 self.deadline.clear();
             }
-            self.held.extend_from_slice(arrived);
-            buf.set_filled(before);
+            self.held.extend_from_slice(arrived.filled());
         }
     }
 

@@ -128,6 +128,8 @@ async fn prices_fold_in_the_spread_and_the_fee() {
     let spread = json!({"spreadPercentage": 1});
     change(&context, Method::PATCH, "/admin/v1/pairs/BTC-EUR", spread).await;
     assert_eq!(acme.get("/api/v2/prices?fee=1").await.json()["BTC-EUR"]["buy"], json!(91827.36));
+    // 90000 / 0.99: without a fee.
+    assert_eq!(acme.get("/api/v2/prices").await.json()["BTC-EUR"]["buy"], json!(90909.09));
     let default = json!({"defaultFeePercentage": 1});
     change(&context, Method::PATCH, "/admin/v1/partners/acme", default).await;
     assert_eq!(acme.get("/api/v2/prices").await.json()["BTC-EUR"]["buy"], json!(91827.36));
@@ -177,6 +179,10 @@ async fn a_price_that_is_too_old_puts_its_pair_in_maintenance() {
     change(&context, Method::PATCH, "/admin/v1/pairs/BTC-EUR", age).await;
     let fresh = acme.get(PAIRS).await;
     assert_eq!(pair(&fresh.json(), "BTC-EUR")["buy"]["status"], "enabled");
+    // A list that is kept ends with the first of its prices.
+    for path in ["/api/v1/prices", "/api/v2/prices"] {
+        assert!(acme.get(path).await.text().contains("BTC-EUR"), "{path}");
+    }
     context.clock().advance(TimeDelta::seconds(61));
     let stale = acme.get(PAIRS).await;
     for side in ["buy", "sell"] {
@@ -185,6 +191,7 @@ async fn a_price_that_is_too_old_puts_its_pair_in_maintenance() {
     assert_ne!(fresh.header("etag"), stale.header("etag"));
     let prices = acme.get("/api/v1/prices").await.json();
     assert!(prices["buy"].get("BTC-EUR").is_none() && prices["buy"]["ETH-EUR"].is_number());
+    assert!(acme.get("/api/v2/prices").await.json().get("BTC-EUR").is_none());
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Doc, Kind, Member, optional};
-use crate::endpoint::{Cache, Deprecation, Endpoint, Json};
+use crate::endpoint::{Cache, Deprecation, Endpoint, WrittenJson};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
@@ -64,19 +64,22 @@ impl Endpoint for V1 {
     };
     type Caller = Client;
     type Request = Decimal;
-    type Response = Json<BySide>;
+    type Response = WrittenJson<BySide>;
 
     fn read(input: &Input, client: &Client) -> Result<Decimal> {
         read_fee(input, client)
     }
 
-    async fn call(core: &Core, client: Client, fee: Decimal) -> Result<Json<BySide>> {
-        let mut prices = BySide::default();
-        for (pair, shown) in quotable(&client, fee, core.clock.now()) {
-            prices.buy.extend(shown.buy.map(|price| (pair.code, price.into())));
-            prices.sell.extend(shown.sell.map(|price| (pair.code, price.into())));
-        }
-        Ok(Json(prices))
+    async fn call(core: &Core, client: Client, fee: Decimal) -> Result<Self::Response> {
+        let now = core.clock.now();
+        core.price_cache.of(&client.catalogue).by_side.get(&client, (fee, now), || {
+            let mut prices = BySide::default();
+            for (pair, shown) in quotable(&client, fee, now) {
+                prices.buy.extend(shown.buy.map(|price| (pair.code, price.into())));
+                prices.sell.extend(shown.sell.map(|price| (pair.code, price.into())));
+            }
+            prices
+        })
     }
 }
 
@@ -104,7 +107,7 @@ impl Endpoint for V2 {
     };
     type Caller = Client;
     type Request = Decimal;
-    type Response = Json<BTreeMap<PairCode, PairPrices>>;
+    type Response = WrittenJson<ByPair>;
 
     fn read(input: &Input, client: &Client) -> Result<Decimal> {
         read_fee(input, client)
@@ -120,7 +123,9 @@ impl Endpoint for V2 {
             };
             (pair.code, prices)
         };
-        Ok(Json(quotable(&client, fee, core.clock.now()).map(entry).collect()))
+        let now = core.clock.now();
+        let list = || quotable(&client, fee, now).map(entry).collect();
+        core.price_cache.of(&client.catalogue).by_pair.get(&client, (fee, now), list)
     }
 }
 
@@ -141,6 +146,9 @@ pub struct BySide {
     buy: BTreeMap<PairCode, JsonDecimal>,
     sell: BTreeMap<PairCode, JsonDecimal>,
 }
+
+/// Prices by pair.
+pub type ByPair = BTreeMap<PairCode, PairPrices>;
 
 /// Prices of one pair, named from the buyer's side: `source` is fiat, `target` is crypto.
 #[derive(Debug, JsonSchema, Serialize)]

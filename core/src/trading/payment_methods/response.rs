@@ -10,7 +10,7 @@ use rampart_types::JsonDecimal;
 /// A list of payment methods, as the API document has it.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct PaymentMethods {
+pub struct PaymentMethods {
     payment_methods: Vec<PaymentMethodView>,
 }
 

@@ -4,15 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
-use bytes::Bytes;
-use http::header::{ETAG, HeaderValue};
-use http::{StatusCode, header};
-use schemars::SchemaGenerator;
-
 use super::response::PaymentMethods;
-use crate::endpoint::{Respond, Success};
-use crate::http::reply::{Reply, entity_tag};
-use crate::platform::error::{Error, Result};
+use crate::endpoint::WrittenJson;
+use crate::platform::error::Result;
 use crate::trading::catalogue::Catalogue;
 
 /// Most orders of the methods that are cached of one catalogue; a list in any other order is
@@ -23,12 +17,8 @@ const CACHED_MAX: usize = 1_024;
 #[derive(Debug, Default)]
 pub(super) struct ResponseCache(RwLock<HashMap<Vec<usize>, MethodList>>);
 
-/// A serialized list of methods, with its entity tag.
-#[derive(Clone, Debug)]
-pub struct MethodList {
-    body: Bytes,
-    tag: HeaderValue,
-}
+/// A serialized list of methods.
+pub type MethodList = WrittenJson<PaymentMethods>;
 
 impl ResponseCache {
     /// The list of the methods at these positions of the catalogue, in this order.
@@ -40,29 +30,12 @@ impl ResponseCache {
             return Ok(list.clone());
         }
         let methods = order.iter().filter_map(|at| catalogue.payment_methods.get(*at));
-        let body = serde_json::to_vec(&PaymentMethods::new(methods.map(|method| &**method)))
-            .map_err(|error| Error::internal("write the reply", error))?;
-        let list = MethodList { tag: entity_tag(&body), body: body.into() };
+        let list = MethodList::new(&PaymentMethods::new(methods.map(|method| &**method)))?;
         let mut lists = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if lists.len() < CACHED_MAX {
             lists.insert(order.to_vec(), list.clone());
         }
         Ok(list)
-    }
-}
-
-impl Respond for MethodList {
-    fn respond(self) -> Result<Reply> {
-        let mut reply = Reply::empty(StatusCode::OK);
-        let json = HeaderValue::from_static("application/json");
-        reply.headers.insert(header::CONTENT_TYPE, json);
-        reply.headers.insert(ETAG, self.tag);
-        reply.body = self.body;
-        Ok(reply)
-    }
-
-    fn successes(schemas: &mut SchemaGenerator) -> Vec<Success> {
-        vec![Success::json::<PaymentMethods>(StatusCode::OK, schemas)]
     }
 }
 
@@ -72,6 +45,7 @@ mod tests {
 
     use super::super::tests::catalogue;
     use super::*;
+    use crate::endpoint::Respond as _;
 
     #[test]
     fn a_list_is_serialized_once_for_each_order_of_its_methods() {
