@@ -24,14 +24,15 @@ pub(super) enum WorkFailure {
 }
 
 /// Gives what `work` gives, and nothing else gets out: no panic, no endless wait.
-pub(super) async fn contain(
+pub(super) fn contain(
     work: impl Future<Output = Reply>,
     bound: Duration,
-) -> Result<Reply, WorkFailure> {
-    match timeout(bound, AssertUnwindSafe(work).catch_unwind()).await {
+) -> impl Future<Output = Result<Reply, WorkFailure>> {
+    // No `async fn`: it would have room for `work` twice, as its argument and below the timeout.
+    timeout(bound, AssertUnwindSafe(work).catch_unwind()).map(|done| match done {
         Ok(reply) => reply.map_err(|_| WorkFailure::Panicked),
         Err(_) => Err(WorkFailure::TimedOut),
-    }
+    })
 }
 
 /// Gives what `work` gives; `None` when nobody waits for it any more. A client whose `reset` comes

@@ -63,7 +63,7 @@ impl Gateway {
         }
         let events = reply.events.take();
         let written = match events {
-            Some(events) => self.write_events(session, context, (reply, events)).await,
+            Some(events) => Box::pin(self.write_events(session, context, (reply, events))).await,
             None => write(session, context, reply).await,
         };
         written.map_err(|e| e.into_down())?;
@@ -158,7 +158,8 @@ impl Gateway {
                 self.decide_public(public, session, &connection, context).await
             }
             Listener::Private(listener) => {
-                self.decide_private(*listener, session, context).await.map(Some)
+                // Boxed: partners' requests do not carry the room of operators' calls around.
+                Box::pin(self.decide_private(*listener, session, context)).await.map(Some)
             }
         }
     }
