@@ -150,7 +150,9 @@ impl Gateway {
         if !matches!(self.listener, Listener::Private(PrivateListener::Operations)) {
             context.span = self.core.telemetry.begin_request(&request.headers);
         }
-        if let Some(refused) = connection.head_error.get() {
+        // In HTTP/2 a head stands for itself, and not for its connection.
+        let refused = request.extensions.get().or_else(|| connection.head_error.get());
+        if let Some(refused) = refused {
             return Ok(Some(self.refuse_head(context, *refused)));
         }
         match &self.listener {

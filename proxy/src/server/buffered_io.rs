@@ -20,6 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::timeout;
 
 use super::deadline::Deadline;
+use super::http2::FrameScan;
 use super::request_reader::RequestReader;
 use super::send_rate::{SendBounds, SendRate};
 
@@ -36,12 +37,20 @@ const LINGER_MAX: Duration = Duration::from_secs(1);
 /// Bytes of them that are read at once.
 const LINGER_BYTES: usize = 4 * 1024;
 
-/// A stream that gathers what is written until it is flushed, and reads requests of HTTP/1 one by
-/// one.
+/// The reading side of a connection.
+#[derive(Debug)]
+pub(super) enum Reading {
+    /// Requests of HTTP/1, one by one.
+    Requests(RequestReader),
+    /// Frames of HTTP/2 as they come.
+    Frames(FrameScan),
+}
+
+/// A stream that gathers what is written until it is flushed.
 #[derive(Debug)]
 pub(super) struct BufferedIo {
     stream: Stream,
-    requests: Option<RequestReader>,
+    reading: Reading,
     digest: Option<Arc<ProxyDigest>>,
     held: BytesMut,
     /// Something was held since the last flush.
@@ -55,23 +64,22 @@ pub(super) struct BufferedIo {
 }
 
 impl BufferedIo {
-    /// In front of `stream`, whose sessions find `digest`. Without `requests` bytes are read as they
-    /// come. A peer slower than `bounds` is an error.
+    /// In front of `stream`, whose sessions find `digest`. A peer slower than `bounds` is an error.
     pub(super) fn new(
         stream: Stream,
-        requests: Option<RequestReader>,
+        reading: Reading,
         digest: Option<Arc<ProxyDigest>>,
         bounds: SendBounds,
     ) -> Self {
         let (held, rate) = (BytesMut::new(), SendRate::new(bounds));
         let (is_fresh, defers, linger) = (false, false, Deadline::default());
-        Self { stream, requests, digest, held, is_fresh, defers, rate, lingered: 0, linger }
+        Self { stream, reading, digest, held, is_fresh, defers, rate, lingered: 0, linger }
     }
 
     /// Waits until the head of the next request is there; `false`, and the peer has been told, when
     /// the connection has ended. In HTTP/2 it waits for nothing.
     pub(super) async fn next_request(&mut self) -> bool {
-        let Some(requests) = &mut self.requests else { return true };
+        let Reading::Requests(requests) = &mut self.reading else { return true };
         let stream = &mut self.stream;
         match poll_fn(|cx| requests.poll_request(cx, stream)).await {
             Ok(true) => true,
@@ -145,10 +153,16 @@ impl AsyncRead for BufferedIo {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self { stream, requests: Some(requests), .. } = &mut *self else {
-            return Pin::new(&mut self.stream).poll_read(cx, buf);
-        };
+        let Self { stream, reading, .. } = &mut *self;
         let before = buf.filled().len();
+        let requests = match reading {
+            Reading::Requests(requests) => requests,
+            Reading::Frames(frames) => {
+                ready!(Pin::new(stream).poll_read(cx, buf))?;
+                frames.advance(&buf.filled()[before..]);
+                return Poll::Ready(Ok(()));
+            }
+        };
         ready!(requests.poll_read(cx, stream, buf))?;
         if buf.filled().len() == before {
             // Pingora drops a connection that has ended, without a word to the peer.
@@ -202,7 +216,7 @@ impl AsyncWrite for BufferedIo {
             return Poll::Ready(Ok(()));
         }
         ready!(self.poll_drain(cx))?;
-        self.defers = self.requests.is_none();
+        self.defers = matches!(self.reading, Reading::Frames(_));
         let flushed = Pin::new(&mut self.stream).poll_flush(cx);
         ready!(self.paced(cx, flushed))?;
         self.rate.done();
@@ -214,7 +228,7 @@ impl AsyncWrite for BufferedIo {
         let closed = Pin::new(&mut self.stream).poll_shutdown(cx);
         ready!(self.paced(cx, closed))?;
         // In HTTP/2 the last answer is the frame that says why the connection ends.
-        if self.requests.is_none() {
+        if matches!(self.reading, Reading::Frames(_)) {
             ready!(self.poll_linger(cx));
         }
         Poll::Ready(Ok(()))
@@ -226,7 +240,7 @@ impl Shutdown for BufferedIo {
     async fn shutdown(&mut self) {
         // The connection ends either way; a peer that is gone already is not worth a line.
         let _ = timeout(SHUTDOWN_MAX, AsyncWriteExt::shutdown(self)).await;
-        if self.requests.is_some() {
+        if matches!(self.reading, Reading::Requests(_)) {
             // At the deadline it is closed all the same.
             let _ = timeout(LINGER_MAX, poll_fn(|cx| self.poll_linger(cx))).await;
         }
@@ -279,12 +293,15 @@ mod tests {
     use tokio::io::AsyncReadExt as _;
     use tokio::net::UnixStream;
 
+    use super::super::connection_info::ConnectionInfo;
     use super::*;
 
     fn pair() -> (BufferedIo, UnixStream) {
         let (near, far) = UnixStream::pair().unwrap();
         let bounds = SendBounds { rate_min_bytes: 1_024, total: None };
-        (BufferedIo::new(Box::new(Socket::from(near)), None, None, bounds), far)
+        let stream: Stream = Box::new(Socket::from(near));
+        let info = ConnectionInfo::new(&stream, [127, 0, 0, 1].into(), None);
+        (BufferedIo::new(stream, Reading::Frames(FrameScan::new(info)), None, bounds), far)
     }
 
     #[tokio::test]

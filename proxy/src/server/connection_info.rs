@@ -18,6 +18,7 @@ use rampart_core::platform::shared_rates::SharedGcra;
 use tokio::sync::Notify;
 
 use super::framing::HeadError;
+use super::http2::RefusedStreams;
 use super::tls::x509;
 
 /// Streams that a client may reset before their answer: 10 a second, 100 at once. A client that
@@ -38,6 +39,8 @@ pub(crate) struct ConnectionInfo {
     pub(crate) client_certificate: Option<Arc<str>>,
     /// Why the head was refused that the current request stands for.
     pub(crate) head_error: OnceLock<HeadError>,
+    /// Streams of HTTP/2 whose heads are refused.
+    pub(super) refused_streams: RefusedStreams,
     answering: AtomicBool,
     resets: Gcra,
     first_request_ns: OnceLock<u64>,
@@ -64,12 +67,14 @@ impl ConnectionInfo {
         Arc::new(Self { client_certificate, meter, ..Self::with(peer, tls) })
     }
 
-    fn with(peer: IpAddr, tls: String) -> Self {
+    /// Without a certificate and uncounted.
+    pub(super) fn with(peer: IpAddr, tls: String) -> Self {
         Self {
             peer,
             tls,
             client_certificate: None,
             head_error: OnceLock::new(),
+            refused_streams: RefusedStreams::default(),
             answering: AtomicBool::new(false),
             resets: Gcra::default(),
             first_request_ns: OnceLock::new(),

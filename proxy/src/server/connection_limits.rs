@@ -19,11 +19,11 @@ use rampart_core::platform::network::network;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
-use super::buffered_io::BufferedIo;
+use super::buffered_io::{BufferedIo, Reading};
 use super::client_address::ClientAddresses;
 use super::connection_info::ConnectionInfo;
 use super::http1;
-use super::http2;
+use super::http2::{self, FrameScan};
 use super::keyed_semaphore::{KeyedPermit, KeyedSemaphore};
 use super::lifecycle::{Lifecycle, Phase};
 use super::request_reader::{RequestReader, Timeouts};
@@ -145,11 +145,13 @@ impl ConnectionLimits {
         let info = ConnectionInfo::new(&stream, client, meter);
         let digest = info.digest().ok();
         if matches!(stream.selected_alpn_proto(), Some(ALPN::H2)) {
-            let io: Stream = Box::new(BufferedIo::new(stream, None, digest, self.bounds.endless()));
+            let frames = Reading::Frames(FrameScan::new(Arc::clone(&info)));
+            let io: Stream =
+                Box::new(BufferedIo::new(stream, frames, digest, self.bounds.endless()));
             Box::pin(http2::serve(&self.proxy, io, &info, (self, shutdown))).await;
         } else {
-            let requests = RequestReader::new(info, self.timeouts);
-            let io = Box::new(BufferedIo::new(stream, Some(requests), digest, self.bounds));
+            let requests = Reading::Requests(RequestReader::new(info, self.timeouts));
+            let io = Box::new(BufferedIo::new(stream, requests, digest, self.bounds));
             let end = (self.closing.subscribe(), shutdown);
             http1::serve(&self.proxy, io, self.connection_requests_max, end).await;
         }

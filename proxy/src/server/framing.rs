@@ -55,6 +55,9 @@ impl HeadError {
     }
 }
 
+/// A target with a character that no URL has, or with a fragment.
+pub(super) const BAD_TARGET: HeadError = Malformed("the target holds a character that no URL has");
+
 /// The delimitation of a request's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
@@ -160,7 +163,7 @@ fn check_line(method: &[u8], target: &[u8]) -> Result<(), HeadError> {
         return Err(HeadError::TargetTooLong);
     }
     if target.is_empty() || !target.iter().all(is_target) {
-        return Err(Malformed("the target holds a character that no URL has"));
+        return Err(BAD_TARGET);
     }
     Ok(())
 }

@@ -2,6 +2,10 @@
 //! request id that every answer has, bounds neither the preface nor streams that were given up, and
 //! drops a connection without a word; here each one ends with GOAWAY, the last stream and a reason.
 
+mod frame_scan;
+mod header_scan;
+mod huffman;
+mod refused_streams;
 mod session;
 
 use std::future::{pending, poll_fn};
@@ -24,9 +28,13 @@ use pingora_core::server::ShutdownWatch;
 use pingora_proxy::HttpProxy;
 use tokio::time::{interval, timeout};
 
+pub(super) use self::frame_scan::FrameScan;
+pub(super) use self::refused_streams::RefusedStreams;
+use self::refused_streams::Verdict;
 use self::session::Http2Session;
 use super::connection_info::ConnectionInfo;
 use super::connection_limits::ConnectionLimits;
+use super::framing::BAD_TARGET;
 use super::lifecycle::{Busy, Phase};
 use super::send_rate::SendBounds;
 use crate::gateway::Gateway;
@@ -97,7 +105,12 @@ async fn accept_all(
             () = &mut draining, if staying && (!late || accepted > 0) => true,
             _ = &mut old, if staying => true,
             next = h2.accept() => {
-                let (request, answer) = next?.ok()?;
+                let (mut request, answer) = next?.ok()?;
+                match info.refused_streams.judge(answer.stream_id().as_u32()) {
+                    Verdict::Accepted => {}
+                    Verdict::Refused => _ = request.extensions_mut().insert(BAD_TARGET),
+                    Verdict::Unknown => return Some(Reason::PROTOCOL_ERROR),
+                }
                 (used, accepted) = (true, accepted.saturating_add(1));
                 if leaving.as_ref().is_some_and(|leaving| leaving.is_over) {
                     refuse(answer);

@@ -4,6 +4,8 @@
 
 #[path = "framing/bodies.rs"]
 mod bodies;
+#[path = "framing/fragments.rs"]
+mod fragments;
 #[path = "framing/heads.rs"]
 mod heads;
 #[path = "framing/http2.rs"]

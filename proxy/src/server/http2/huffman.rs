@@ -1,0 +1,115 @@
+//! The Huffman code of header fields (RFC 7541, appendix B), as far as it takes to find one character
+//! in a string.
+
+/// Lengths in bits, and how many codes have each. The code is canonical: it follows from these.
+const LENGTHS: [(u32, u64); 20] = [
+    (5, 10),
+    (6, 26),
+    (7, 32),
+    (8, 6),
+    (10, 5),
+    (11, 3),
+    (12, 2),
+    (13, 6),
+    (14, 2),
+    (15, 3),
+    (19, 3),
+    (20, 8),
+    (21, 13),
+    (22, 26),
+    (23, 29),
+    (24, 12),
+    (25, 4),
+    (26, 15),
+    (27, 19),
+    (28, 29),
+];
+/// Length of all other codes.
+const LENGTH_MAX: u32 = 30;
+/// A code of each of the lengths, and whatever follows it in 64 bits, is less than this.
+const ENDS: [(u32, u64); LENGTHS.len()] = ends();
+/// `#`: the code, and its length.
+const NUMBER_SIGN: (u64, u32) = (0xffa, 12);
+/// `:`
+const COLON: (u8, u32) = (0x5c, 7);
+
+const fn ends() -> [(u32, u64); LENGTHS.len()] {
+    let (mut ends, mut end, mut index) = (LENGTHS, 0, 0);
+    while index < ends.len() {
+        let (length, count) = LENGTHS[index];
+        end += count << (u64::BITS - length);
+        ends[index].1 = end;
+        index += 1;
+    }
+    ends
+}
+
+/// True when the string that begins with this byte begins with a colon.
+pub(super) fn begins_with_colon(byte: u8) -> bool {
+    byte >> (u8::BITS - COLON.1) == COLON.0
+}
+
+/// Looks for `#` in a string while it arrives.
+#[derive(Debug, Default)]
+pub(super) struct NumberSigns {
+    /// The begin of a code, from the highest bit on, and how many bits of it are there.
+    bits: u64,
+    held: u32,
+}
+
+impl NumberSigns {
+    /// True when one ends within `bytes`, which come next.
+    pub(super) fn advance(&mut self, bytes: &[u8]) -> bool {
+        let mut found = false;
+        for byte in bytes {
+            self.bits |= u64::from(*byte) << (u64::BITS - u8::BITS - self.held);
+            self.held += u8::BITS;
+            loop {
+                let length = length(self.bits);
+                if length > self.held {
+                    break;
+                }
+                let (code, own) = NUMBER_SIGN;
+                found |= length == own && self.bits >> (u64::BITS - own) == code;
+                self.bits <<= length;
+                self.held -= length;
+            }
+        }
+        found
+    }
+}
+
+/// Length of the code that `bits` begin with. No code begins with another one, so that bits which are
+/// not there yet do not make a longer one look complete.
+fn length(bits: u64) -> u32 {
+    ENDS.iter().find(|(_, end)| bits < *end).map_or(LENGTH_MAX, |(length, _)| *length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::frame_scan::coded;
+    use super::*;
+
+    #[test]
+    fn a_number_sign_is_found_between_any_two_characters_and_nothing_is_taken_for_one() {
+        let all = || 0..=u8::MAX;
+        for (first, second) in all().flat_map(|first| all().map(move |second| (first, second))) {
+            let expected = [first, second].contains(&b'#');
+            assert_eq!(NumberSigns::default().advance(&coded(&[first, second])), expected);
+        }
+        for (first, second) in all().flat_map(|first| all().map(move |second| (first, second))) {
+            let mut signs = NumberSigns::default();
+            let found = coded(&[first, b'#', second]).iter().any(|byte| signs.advance(&[*byte]));
+            assert!(found, "{first} {second}");
+        }
+    }
+
+    #[test]
+    fn a_string_that_begins_with_a_colon_is_known_by_its_first_byte() {
+        for (first, second) in [(b':', b'\0'), (b':', b'p'), (b'p', b':'), (b'9', b'p')] {
+            let byte = coded(&[first, second])[0];
+            assert_eq!(begins_with_colon(byte), first == b':');
+        }
+        assert!(begins_with_colon(coded(b":")[0]));
+    }
+}
