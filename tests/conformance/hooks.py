@@ -45,7 +45,7 @@ def before_call(context, case, kwargs):
     turn = next(turns[label]) % 3
     try:
         if turn == 0:
-            plant(case, label)
+            plant(case, label, kwargs)
         if turn < 2 and label in api.PATHS:
             planted = {name: str(value) for name, value in api.PATHS[label]().items()}
             case.path_parameters = case.path_parameters | planted
@@ -55,14 +55,17 @@ def before_call(context, case, kwargs):
             raise
 
 
-def plant(case, label):
+def plant(case, label, kwargs):
+    headers = {}
     if label in api.UPLOADS:
-        case.media_type, case.body = api.UPLOADS[label]()
-        case.headers["Content-Type"] = case.media_type
+        headers["Content-Type"], kwargs["data"] = api.UPLOADS[label]()
     if label in api.BODIES:
         case.body = api.BODIES[label]()
     if label in api.HEADERS:
-        case.headers.update(api.HEADERS[label]())
+        headers |= api.HEADERS[label]()
+    # Those of the run, such as the token, are in `kwargs` and go before the case's own.
+    kwargs["headers"] = dict(kwargs.get("headers") or {}) | headers
+    case.headers.update(headers)
     if label in api.QUERIES:
         case.query = api.QUERIES[label]()
 

@@ -3,6 +3,7 @@
 //! document refuses; and every operation was seen to succeed. `tests/conformance/` says how.
 
 mod connectors;
+mod operators;
 mod partners;
 
 use std::path::Path;

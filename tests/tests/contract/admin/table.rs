@@ -181,3 +181,21 @@ fn a_status_that_is_not_declared_is_found() {
         assert!(!route.declares_status(status), "{status}");
     }
 }
+
+#[tokio::test]
+async fn an_array_is_no_object_and_an_amount_is_above_zero() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    for (path, body) in [
+        ("partners/acme", json!({"branding": []})),
+        ("partners/acme", json!({"guestOrders": [true, null]})),
+        ("partners/acme", json!({"guestOrders": {"allowed": true, "maxFiat": 0}})),
+        ("partners/acme", json!({"guestOrders": {"allowed": false, "maxFiat": -1}})),
+        ("pairs/BTC-EUR", json!({"sell": []})),
+        ("payment-methods/creditCard", json!({"fees": []})),
+    ] {
+        let path = format!("/admin/v1/{path}");
+        let answer = context.admin(Method::PATCH, &path, body.clone()).await;
+        assert_eq!(answer.status(), 422, "{path} {body}: {}", answer.text());
+    }
+}

@@ -17,7 +17,7 @@ async fn the_connectors_api_is_as_its_document_says() {
         name: "connectors",
         endpoints: CONNECTOR_ENDPOINTS,
         document: format!("{private}/connectors/v1/openapi.json"),
-        cases_per_operation: 100,
+        cases_per_operation: 25,
     };
     let mut planted = plant(&edge).await;
     planted["private"] = json!(private);
