@@ -56,16 +56,12 @@ def before_call(context, case, kwargs):
 
 
 def plant(case, label, kwargs):
-    headers = {}
     if label in api.UPLOADS:
-        headers["Content-Type"], kwargs["data"] = api.UPLOADS[label]()
+        case.headers["Content-Type"], kwargs["data"] = api.UPLOADS[label]()
     if label in api.BODIES:
         case.body = api.BODIES[label]()
     if label in api.HEADERS:
-        headers |= api.HEADERS[label]()
-    # Those of the run, such as the token, are in `kwargs` and go before the case's own.
-    kwargs["headers"] = dict(kwargs.get("headers") or {}) | headers
-    case.headers.update(headers)
+        case.headers.update(api.HEADERS[label]())
     if label in api.QUERIES:
         case.query = api.QUERIES[label]()
 

@@ -13,7 +13,7 @@ use std::{env, fs};
 
 use http::Method;
 use rampart_core::endpoint::Route;
-use rampart_tests::caller::Caller;
+use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::edge::{Edge, UNLIMITED};
 use rampart_tests::process::Process;
 use serde_json::{Map, Value, json};
@@ -30,6 +30,8 @@ const LIMITS: [&str; 5] = [
 const CASES: &str = "RAMPART_CASES";
 /// Longest run. It bounds a run that hangs; 20,000 cases take some minutes.
 const RUN_MAX: Duration = Duration::from_secs(3600);
+/// The file of the document, in the folder of the edge.
+const DOCUMENT: &str = "openapi.json";
 const WALLET: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
 
 /// An API of the edge.
@@ -37,8 +39,10 @@ struct Api {
     /// Name of its file in `tests/conformance`.
     name: &'static str,
     endpoints: &'static [Route],
-    /// URL of its document.
-    document: String,
+    /// URL of its listener.
+    base: String,
+    /// Path of its document.
+    document: &'static str,
     /// Random cases of one operation in a run without a number of cases. Those that the document
     /// itself makes come on top, some 60 for an operation, and are the same in every run.
     cases_per_operation: usize,
@@ -50,6 +54,13 @@ async fn hold(edge: &Edge, api: Api, planted: Value) {
     let asked: Option<usize> = env::var(CASES).ok().map(|text| text.parse().unwrap());
     let each = |cases: usize| cases.div_ceil(api.endpoints.len());
     let per_operation = asked.map_or(api.cases_per_operation, each);
+    // The document itself is for those alone who have a token, so the tool cannot fetch it.
+    let mut request = Protocol::Http1.client().get(format!("{}{}", api.base, api.document));
+    if let Some(token) = planted["token"].as_str() {
+        request = request.bearer_auth(token);
+    }
+    let document = request.send().await.unwrap().error_for_status().unwrap().bytes().await.unwrap();
+    fs::write(edge.setup().folder().join(DOCUMENT), document).unwrap();
     let run = schemathesis(edge, &api, planted, per_operation);
     let status = run.ended_within(RUN_MAX).await;
     let report = run.out().join("\n");
@@ -59,10 +70,9 @@ async fn hold(edge: &Edge, api: Api, planted: Value) {
     println!("{report}");
 
     let granted = fs::read_to_string(edge.setup().folder().join("granted")).unwrap_or_default();
-    // The document itself is read to begin with, and is no case.
-    let tried = api.endpoints.iter().filter(|route| !api.document.ends_with(route.path));
-    let tried = tried.map(|route| format!("{} {}", route.method, route.path));
-    let never: Vec<_> = tried.filter(|one| !granted.lines().any(|line| line == one)).collect();
+    let operations = api.endpoints.iter().map(|route| format!("{} {}", route.method, route.path));
+    let never: Vec<_> =
+        operations.filter(|operation| !granted.lines().any(|line| line == operation)).collect();
     assert!(never.is_empty(), "never seen to succeed: {never:?}");
 }
 
@@ -88,6 +98,7 @@ fn schemathesis(edge: &Edge, api: &Api, mut planted: Value, per_operation: usize
         (setup.folder().join("cert.pem"), setup.folder().join("planted.json"));
     planted["api"] = json!(api.name);
     planted["base"] = json!(edge.url(""));
+    planted["private"] = json!(api.base);
     planted["certificate"] = json!(certificate);
     planted["granted"] = json!(setup.folder().join("granted"));
     fs::write(&file, planted.to_string()).unwrap();
@@ -102,11 +113,7 @@ fn schemathesis(edge: &Edge, api: &Api, mut planted: Value, per_operation: usize
     ] {
         command.env(variable, planted[name].as_str().unwrap_or_default());
     }
-    command.arg("run").arg(&api.document).arg("--no-color");
-    if let Some(token) = planted["token"].as_str() {
-        // The document itself is for those alone who have one.
-        command.arg("--header").arg(format!("Authorization: Bearer {token}"));
-    }
+    command.arg("run").arg(DOCUMENT).arg("--url").arg(&api.base).arg("--no-color");
     command.arg("--tls-verify").arg(&certificate);
     command.arg("--max-examples").arg(per_operation.to_string());
     Process::spawn(command)

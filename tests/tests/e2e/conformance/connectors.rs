@@ -12,15 +12,14 @@ use super::{Api, hold, purchase, register, unlimit, unlimited};
 #[tokio::test]
 async fn the_connectors_api_is_as_its_document_says() {
     let edge = unlimited().await;
-    let private = format!("http://{}", edge.connectors);
     let api = Api {
         name: "connectors",
         endpoints: CONNECTOR_ENDPOINTS,
-        document: format!("{private}/connectors/v1/openapi.json"),
+        base: format!("http://{}", edge.connectors),
+        document: "/connectors/v1/openapi.json",
         cases_per_operation: 25,
     };
-    let mut planted = plant(&edge).await;
-    planted["private"] = json!(private);
+    let planted = plant(&edge).await;
     hold(&edge, api, planted).await;
 }
 

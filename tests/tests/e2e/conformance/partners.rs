@@ -14,7 +14,8 @@ async fn the_service_is_as_its_document_says() {
     let api = Api {
         name: "partners",
         endpoints: ENDPOINTS,
-        document: edge.url("/openapi.json"),
+        base: edge.url(""),
+        document: "/openapi.json",
         cases_per_operation: 5,
     };
     let planted = plant(&edge).await;
