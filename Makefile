@@ -45,11 +45,12 @@ simulate: ## Money under a million random calls and faults, the books checked af
 clients: ## Client libraries for Python and TypeScript from the OpenAPI document (target/clients)
 	@deploy/clients
 
-conformance: ## Hold the edge to its OpenAPI document with 20,000 generated cases (ARGS: how many)
+conformance: ## Hold the three APIs to their OpenAPI documents with 20,000 generated cases each (ARGS: how many)
 	@deploy/setup --test
+	plugins/build
 	cargo build --locked --bin rampart
 	RAMPART_CASES=$(or $(ARGS),20000) cargo test --workspace --locked --test e2e \
-	    the_service_is_as_its_document_says -- --nocapture
+	    is_as_its_document_says -- --nocapture --test-threads=1
 
 attack: release ## What the edge must refuse: 1,500 attempts and more, beside a partner that must not notice (ARGS: families)
 	@deploy/setup --test

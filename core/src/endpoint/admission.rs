@@ -9,7 +9,7 @@ use http::{Method, StatusCode};
 use crate::Core;
 use crate::auth::caller::{Client, Credential};
 use crate::auth::client_credentials;
-use crate::endpoint::router::Found;
+use crate::endpoint::router::{Found, allow};
 use crate::endpoint::{Body, Bucket, Cache, Deprecation, Route, text_amounts};
 use crate::http::reply::{Reply, entity_tag};
 use crate::http::request::BODY_BYTES_MAX;
@@ -243,18 +243,13 @@ impl Core {
     }
 
     fn not_allowed(&self, head: &Head, methods: &[&Method]) -> Reply {
-        let mut allow: Vec<&str> = methods.iter().map(|method| method.as_str()).collect();
-        if allow.contains(&"GET") {
-            allow.push("HEAD");
-        }
-        allow.sort_unstable();
         let mut reply = self.refuse(
             &head.request_id,
             StatusCode::METHOD_NOT_ALLOWED,
             Code::RouteNotFound,
             "see Allow",
         );
-        reply.set("allow", &allow.join(", "));
+        reply.set("allow", &allow(methods));
         reply
     }
 

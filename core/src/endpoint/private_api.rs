@@ -5,11 +5,11 @@ use std::any::Any;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Extensions, Method, StatusCode};
+use http::{Extensions, StatusCode};
 use serde_json::Value;
 
 use super::Route;
-use super::router::{Found, ServedApi};
+use super::router::{Found, ServedApi, allow};
 use crate::Core;
 use crate::http::plain_error;
 use crate::http::reply::Reply;
@@ -47,7 +47,7 @@ pub(crate) fn find(
     }
     match api.find(&head.method, &head.path) {
         Found::Endpoint(route, params) => Ok((route, params)),
-        Found::OtherMethods(methods) => Err(not_allowed(&methods).into()),
+        Found::OtherMethods(methods) => Err(Denial::method_not_allowed(allow(&methods)).into()),
         Found::Nothing => Err(Denial::not_found("call").into()),
     }
 }
@@ -68,9 +68,4 @@ pub(crate) async fn run<C: Any + Clone + Send + Sync>(
         tracing::error!(?route, status = reply.status.as_u16(), "undeclared status");
     }
     reply
-}
-
-fn not_allowed(methods: &[&Method]) -> Denial {
-    let methods: Vec<_> = methods.iter().map(|method| method.as_str()).collect();
-    Denial::new(StatusCode::METHOD_NOT_ALLOWED, format!("use {}", methods.join(", ")))
 }

@@ -20,6 +20,16 @@ pub enum Found {
     Nothing,
 }
 
+/// The value of `Allow` for a path with these methods. `HEAD` is where `GET` is.
+pub(crate) fn allow(methods: &[&Method]) -> String {
+    let mut allow: Vec<&str> = methods.iter().map(|method| method.as_str()).collect();
+    if allow.contains(&"GET") {
+        allow.push("HEAD");
+    }
+    allow.sort_unstable();
+    allow.join(", ")
+}
+
 impl Found {
     /// The endpoint alone.
     pub fn endpoint(self) -> Option<&'static Route> {

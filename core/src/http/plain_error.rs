@@ -22,5 +22,11 @@ pub(crate) fn reply(error: &Error) -> Reply {
         }
     };
     let body = json!({ "error": reason }).to_string();
-    Reply::with_body(status, "application/json", body.into())
+    let mut reply = Reply::with_body(status, "application/json", body.into());
+    if let Error::Denied(denial) = error
+        && let Some(allow) = denial.allow()
+    {
+        reply.set("allow", allow);
+    }
+    reply
 }

@@ -1,9 +1,12 @@
 //! Strict reading, as the operators' API does it: a body or a query becomes a type that names every
 //! member, and any other member is 422, so that a typing error is seen.
 
+mod objects;
+
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use self::objects::Objects;
 use crate::http::request::Input;
 use crate::platform::error::{Denial, Result};
 
@@ -26,7 +29,8 @@ pub(crate) fn body<T: DeserializeOwned>(input: &Input) -> Result<T> {
     if !input.document.is_object() {
         return Err(Denial::unprocessable("the body is not a JSON object").into());
     }
-    T::deserialize(&input.document).map_err(|error| Denial::unprocessable(error.to_string()).into())
+    T::deserialize(Objects(&input.document))
+        .map_err(|error| Denial::unprocessable(error.to_string()).into())
 }
 
 /// Reads the parameters of the query; of several with one name the last counts.

@@ -12,6 +12,8 @@ const ORIGINS_MAX: usize = 8;
 
 /// A provider's form for cards.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+// One schema stands for what is sent and what is answered, and may be sent without `origins`.
+#[schemars(extend("required" = ["scriptUrl", "publicKey"]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct CardElement {
     /// URL of the provider's script, such as `https://js.stripe.com/v3/`; plain HTTP on loopback

@@ -116,6 +116,7 @@ pub struct NewCheckpoint {
     #[schemars(schema_with = "any_json")]
     checkpoint: Value,
     /// Length of the lease from now on, 10 to 600.
+    #[schemars(range(min = 10, max = 600))]
     lease_seconds: Option<u16>,
 }
 

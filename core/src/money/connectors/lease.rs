@@ -109,12 +109,15 @@ pub(super) fn check_lease_seconds(seconds: u16) -> Result<()> {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct LeaseRequest {
     /// Most commands, 1 to 100; 1 if left out.
+    #[schemars(range(min = 1, max = 100))]
     #[serde(default = "one")]
     max: u16,
     /// Longest wait for the first one, 0 to 30; none if left out.
+    #[schemars(range(min = 0, max = 30))]
     #[serde(default)]
     wait_seconds: u16,
     /// Time for which nobody else gets them, 10 to 600; a minute if left out.
+    #[schemars(range(min = 10, max = 600))]
     #[serde(default = "minute")]
     lease_seconds: u16,
     /// Kinds that are wanted; all that the connector is capable of if left out.

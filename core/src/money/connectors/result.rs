@@ -224,6 +224,7 @@ pub struct NewResult {
     /// The reason for which it is not done, at most 1000 characters.
     reason: Option<String>,
     /// Time before the next attempt, 0 to 86400.
+    #[schemars(range(min = 0, max = 86_400))]
     retry_after_seconds: Option<u32>,
 }
 

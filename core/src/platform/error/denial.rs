@@ -12,12 +12,14 @@ use super::Error;
 pub struct Denial {
     status: StatusCode,
     reason: Cow<'static, str>,
+    /// Methods that the path has, for `Allow`.
+    allow: Option<String>,
 }
 
 impl Denial {
     /// A refusal with any status.
     pub fn new(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Self {
-        Self { status, reason: reason.into() }
+        Self { status, reason: reason.into(), allow: None }
     }
 
     /// 400: the body cannot be parsed.
@@ -28,6 +30,12 @@ impl Denial {
     /// 404: `subject`, which the path names, does not exist.
     pub fn not_found(subject: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, format!("no such {subject}"))
+    }
+
+    /// 405: the path has other methods, these.
+    pub fn method_not_allowed(allow: String) -> Self {
+        let refusal = Self::new(StatusCode::METHOD_NOT_ALLOWED, format!("use {allow}"));
+        Self { allow: Some(allow), ..refusal }
     }
 
     /// 409: the present state forbids it.
@@ -43,6 +51,11 @@ impl Denial {
     /// Status of the reply.
     pub const fn status(&self) -> StatusCode {
         self.status
+    }
+
+    /// Value of the reply's `Allow`, which a 405 must carry (RFC 9110, section 15.5.6).
+    pub fn allow(&self) -> Option<&str> {
+        self.allow.as_deref()
     }
 
     /// Text of the reply's `error`.

@@ -150,8 +150,10 @@ async fn another_method_is_405_and_names_the_methods() {
         let answer = context.admin_bytes(Method::TRACE, &path, Bytes::new()).await;
         answer.assert_status(405);
         let error = answer.json()["error"].as_str().unwrap().to_owned();
-        let named = error.strip_prefix("use ").unwrap().split(", ");
-        assert!(named.into_iter().any(|method| method == route.method), "{route:?}: {error}");
+        let named = error.strip_prefix("use ").unwrap();
+        let listed = named.split(", ").any(|method| method == route.method);
+        assert!(listed, "{route:?}: {error}");
+        assert_eq!(answer.header("allow"), Some(named), "{route:?}");
     }
     let nothing = context.admin_bytes(Method::GET, "/admin/v1/nothing", Bytes::new()).await;
     assert_eq!(nothing.assert_status(404).text(), r#"{"error":"no such call"}"#);
@@ -177,5 +179,23 @@ fn a_status_that_is_not_declared_is_found() {
     assert!(route.declares_status(StatusCode::UNAUTHORIZED));
     for status in [StatusCode::NOT_FOUND, StatusCode::CONFLICT, StatusCode::UNPROCESSABLE_ENTITY] {
         assert!(!route.declares_status(status), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn an_array_is_no_object_and_an_amount_is_above_zero() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    for (path, body) in [
+        ("partners/acme", json!({"branding": []})),
+        ("partners/acme", json!({"guestOrders": [true, null]})),
+        ("partners/acme", json!({"guestOrders": {"allowed": true, "maxFiat": 0}})),
+        ("partners/acme", json!({"guestOrders": {"allowed": false, "maxFiat": -1}})),
+        ("pairs/BTC-EUR", json!({"sell": []})),
+        ("payment-methods/creditCard", json!({"fees": []})),
+    ] {
+        let path = format!("/admin/v1/{path}");
+        let answer = context.admin(Method::PATCH, &path, body.clone()).await;
+        assert_eq!(answer.status(), 422, "{path} {body}: {}", answer.text());
     }
 }

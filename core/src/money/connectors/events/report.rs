@@ -11,14 +11,15 @@ use crate::endpoint::openapi::doc::{Kind, Member, optional, required};
 /// Longest id, reference or other name, in characters.
 const NAME_CHARS_MAX: usize = 255;
 
-/// The members that have a meaning. Others are kept.
+/// The members that have a meaning. Others are kept; of any kind are those whose value is no reason to
+/// refuse a fact.
 pub(super) const MEMBERS: &[Member] = &[
     required("id", Kind::Sized(1, NAME_CHARS_MAX), "The connector's own id of the event."),
     required("kind", Kind::OneOf(&EventKind::NAMES), "Kind."),
     required("occurredAt", Kind::Format("date-time"), "Time at the provider."),
-    optional("partner", Kind::Text, "The partner's slug."),
-    optional("orderId", Kind::Tag, "The order's number; what is none names no order."),
-    optional("commandId", Kind::Format("uuid"), "The command that it follows from."),
+    optional("partner", Kind::Any, "The partner's slug; what is none names no partner."),
+    optional("orderId", Kind::Any, "The order's number; what is none names no order."),
+    optional("commandId", Kind::Any, "The uuid of the command that it follows from."),
     optional("providerReference", Kind::Sized(1, NAME_CHARS_MAX), "The provider's reference."),
     optional(
         "amount",
@@ -27,12 +28,12 @@ pub(super) const MEMBERS: &[Member] = &[
     ),
     optional("currency", Kind::Text, "Of money, such as `EUR`."),
     optional("asset", Kind::Text, "Of coins: a code such as `ETH`, or a CAIP-19 id."),
-    optional("address", Kind::Text, "The deposit address that coins came to; tells their order."),
-    optional("tag", Kind::Text, "Its tag."),
+    optional("address", Kind::Any, "The deposit address that coins came to; tells their order."),
+    optional("tag", Kind::Any, "Its tag."),
     optional("transactionId", Kind::Sized(1, NAME_CHARS_MAX), "The transaction on chain."),
-    optional("confirmations", Kind::Integer(0, 1_000_000_000), "Blocks on top of it."),
-    optional("outcome", Kind::Text, "Such as `won`, `lost`, `verified`, `rejected`."),
-    optional("reason", Kind::Text, "The provider's reason."),
+    optional("confirmations", Kind::Integer(0, u32::MAX as i64), "Blocks on top of it."),
+    optional("outcome", Kind::Any, "Such as `won`, `lost`, `verified`, `rejected`."),
+    optional("reason", Kind::Any, "The provider's reason."),
 ];
 
 /// Kind of an event.

@@ -99,12 +99,13 @@ impl Respond for Export {
     }
 
     fn successes(_: &mut SchemaGenerator) -> Vec<Success> {
-        vec![Success {
+        let form = |media_type| Success {
             status: StatusCode::OK.as_u16(),
             about: "The entries, as `text/csv` or in the format of beancount.",
-            body: Some(("text/plain", json!({ "type": "string" }))),
+            body: Some((media_type, json!({ "type": "string" }))),
             headers: &[],
-        }]
+        };
+        vec![form("text/csv"), form("text/plain")]
     }
 }
 

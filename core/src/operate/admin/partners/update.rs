@@ -205,7 +205,7 @@ pub(in crate::operate::admin) struct Change {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct GuestOrders {
     allowed: bool,
-    /// Largest one, in fiat; none if left out.
+    /// Largest one, in fiat, above zero; none if left out.
     max_fiat: Option<JsonDecimal>,
 }
 
@@ -255,6 +255,10 @@ impl Change {
         let fee = self.default_fee_percentage.as_ref().map(|fee| fee.0);
         if fee.is_some_and(|fee| fee < Decimal::ZERO || fee > FEE_CAP_PERCENTAGE_MAX) {
             return Err(Denial::unprocessable("defaultFeePercentage: 0 to 20").into());
+        }
+        let guests = self.guest_orders.as_ref().and_then(|guests| guests.max_fiat);
+        if guests.is_some_and(|max| max.0 <= Decimal::ZERO) {
+            return Err(Denial::unprocessable("guestOrders.maxFiat: above zero").into());
         }
         if let Some(networks) = &self.allowed_addresses {
             check_networks(networks)?;
