@@ -15,6 +15,8 @@ async fn the_connectors_api_is_as_its_document_says() {
     let api = Api {
         name: "connectors",
         endpoints: CONNECTOR_ENDPOINTS,
+        // Checkpoints, results and events.
+        endless_operations: 3,
         base: format!("http://{}", edge.connectors),
         document: "/connectors/v1/openapi.json",
         cases_per_operation: 25,

@@ -26,6 +26,7 @@ async fn the_operators_api_is_as_its_document_says() {
     let api = Api {
         name: "operators",
         endpoints: OPERATOR_ENDPOINTS,
+        endless_operations: OPERATOR_ENDPOINTS.len(),
         base: format!("http://{}", edge.admin),
         document: "/admin/v1/openapi.json",
         cases_per_operation: 1,

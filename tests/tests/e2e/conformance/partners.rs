@@ -14,6 +14,7 @@ async fn the_service_is_as_its_document_says() {
     let api = Api {
         name: "partners",
         endpoints: ENDPOINTS,
+        endless_operations: ENDPOINTS.len(),
         base: edge.url(""),
         document: "/openapi.json",
         cases_per_operation: 5,
