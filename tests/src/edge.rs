@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,6 +28,8 @@ use crate::process::{Process, binary};
 const MASTER_KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 /// Token of the admin listener.
 pub const ADMIN_TOKEN: &str = "operator-of-the-test";
+/// No address: of a listener that there is not.
+const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 /// A rate that no test reaches.
 pub const UNLIMITED: &str = "1000000/s burst 1000000";
 
@@ -214,7 +216,7 @@ pub struct Edge {
     pub address: SocketAddr,
     /// Address of the admin listener.
     pub admin: SocketAddr,
-    /// Address of the connectors' listener.
+    /// Address of the connectors' listener; unspecified where the binary, of an earlier version, has none.
     pub connectors: SocketAddr,
     /// Address of the listener for metrics and health.
     pub ops: SocketAddr,
@@ -256,12 +258,13 @@ impl Edge {
             line
         })
         .await;
-        let address = |name: &str| {
+        let listens_on = |name: &str| {
             let mut words = line.split(' ').filter_map(|word| word.split_once('='));
-            words.find(|(known, _)| *known == name).unwrap().1.parse().unwrap()
+            words.find(|(known, _)| *known == name).map(|(_, address)| address.parse().unwrap())
         };
+        let address = |name| listens_on(name).unwrap();
         let (edge, admin, ops) = (address("edge"), address("admin"), address("ops"));
-        let connectors = address("connectors");
+        let connectors = listens_on("connectors").unwrap_or(NOWHERE);
         Self { process, address: edge, admin, connectors, ops, setup }
     }
 
