@@ -231,12 +231,19 @@ fn setup(database: &str, binary: Option<&Path>) -> Setup {
     setup.set("database.connections_max", "16");
     setup.set("policy.cache_folder", folder().join(native_code).display().to_string());
     setup.start_within(START_TIME_MAX);
-    while let Some(unknown) = unknown_setting(&setup) {
+    if binary.is_some() {
+        unset_unknown(&mut setup);
+    }
+    setup
+}
+
+/// Takes away the settings that the edge's binary does not know.
+fn unset_unknown(setup: &mut Setup) {
+    while let Some(unknown) = unknown_setting(setup) {
         let before = setup.environment().count();
         setup.unset_all(&unknown);
         assert!(setup.environment().count() < before, "{unknown} was not set");
     }
-    setup
 }
 
 /// The first setting, or section, that the edge's binary does not know: one of an earlier version has
