@@ -22,7 +22,7 @@ use self::idempotency::Claim;
 pub use self::idempotency::{ClaimedKey, KeyClaims};
 pub(crate) use self::idempotency::{SavedAnswer, key_lost, save_answer};
 pub use self::respond::{
-    Created, Done, Json, NoContent, OpenApiDocument, Respond, Success, WrittenJson,
+    Created, Done, Json, NoContent, OpenApiDocument, PreserializedJson, Respond, Success,
 };
 use crate::Core;
 use crate::auth::caller::{Caller, Client, UserProof};

@@ -65,16 +65,16 @@ impl<T: JsonSchema + Serialize + Send> Respond for Json<T> {
     }
 }
 
-/// 200 with a JSON body in the form of `T` that was written before, and its entity tag.
+/// 200 with a JSON body in the form of `T` that was serialized before, and its entity tag.
 #[derive(Debug)]
-pub struct WrittenJson<T> {
+pub struct PreserializedJson<T> {
     body: Bytes,
     tag: HeaderValue,
     form: PhantomData<fn() -> T>,
 }
 
-impl<T: Serialize> WrittenJson<T> {
-    /// Writes `value`.
+impl<T: Serialize> PreserializedJson<T> {
+    /// Serializes `value`.
     ///
     /// # Errors
     /// When it cannot be serialized, which is our fault.
@@ -84,13 +84,13 @@ impl<T: Serialize> WrittenJson<T> {
     }
 }
 
-impl<T> Clone for WrittenJson<T> {
+impl<T> Clone for PreserializedJson<T> {
     fn clone(&self) -> Self {
         Self { body: self.body.clone(), tag: self.tag.clone(), form: PhantomData }
     }
 }
 
-impl<T: JsonSchema> Respond for WrittenJson<T> {
+impl<T: JsonSchema> Respond for PreserializedJson<T> {
     fn respond(self) -> Result<Reply> {
         let mut reply = Reply::with_body(StatusCode::OK, "application/json", self.body);
         reply.headers.insert(ETAG, self.tag);

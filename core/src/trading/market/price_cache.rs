@@ -1,4 +1,4 @@
-//! Written price lists: a client's stays the same until the catalogue, its settings or the fee
+//! Serialized price lists: a client's stays the same until the catalogue, its settings or the fee
 //! change, or a price gets too old. Made for each request they cost 1.4 times what a read of the
 //! payment methods costs, and 0.8 times as they are kept (row a3 of `make bench`).
 
@@ -11,13 +11,13 @@ use serde::Serialize;
 
 use super::prices::{ByPair, BySide};
 use crate::auth::caller::Client;
-use crate::endpoint::WrittenJson;
+use crate::endpoint::PreserializedJson;
 use crate::platform::error::Result;
 use crate::tenancy::tenants::Tenant;
 use crate::trading::catalogue::{Catalogue, PerCatalogue, Price};
 use rampart_types::ClientId;
 
-/// Most clients whose lists are kept of one catalogue; further ones get a list that is written for
+/// Most clients whose lists are kept of one catalogue; further ones get a list that is serialized for
 /// their request.
 const CLIENTS_MAX: usize = 4_096;
 
@@ -41,7 +41,7 @@ struct ClientList<T> {
     fee: Decimal,
     /// When the first of its prices gets too old.
     until: Option<DateTime<Utc>>,
-    written: WrittenJson<T>,
+    list: PreserializedJson<T>,
 }
 
 impl<T> Default for ClientLists<T> {
@@ -60,19 +60,19 @@ impl<T: Serialize> ClientLists<T> {
         client: &Client,
         (fee, now): (Decimal, DateTime<Utc>),
         list: impl FnOnce() -> T,
-    ) -> Result<WrittenJson<T>> {
+    ) -> Result<PreserializedJson<T>> {
         let kept = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(last) = kept.get(&client.id()).filter(|last| last.is_of(client, fee, now)) {
-            return Ok(last.written.clone());
+            return Ok(last.list.clone());
         }
         drop(kept);
-        let written = WrittenJson::new(&list())?;
+        let list = PreserializedJson::new(&list())?;
         let mut kept = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < CLIENTS_MAX || kept.contains_key(&client.id()) {
             let (tenant, until) = (Arc::clone(&client.tenant), first_end(&client.catalogue, now));
-            kept.insert(client.id(), ClientList { tenant, fee, until, written: written.clone() });
+            kept.insert(client.id(), ClientList { tenant, fee, until, list: list.clone() });
         }
-        Ok(written)
+        Ok(list)
     }
 }
 

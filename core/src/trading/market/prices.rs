@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Doc, Kind, Member, optional};
-use crate::endpoint::{Cache, Deprecation, Endpoint, WrittenJson};
+use crate::endpoint::{Cache, Deprecation, Endpoint, PreserializedJson};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
@@ -64,7 +64,7 @@ impl Endpoint for V1 {
     };
     type Caller = Client;
     type Request = Decimal;
-    type Response = WrittenJson<BySide>;
+    type Response = PreserializedJson<BySide>;
 
     fn read(input: &Input, client: &Client) -> Result<Decimal> {
         read_fee(input, client)
@@ -107,7 +107,7 @@ impl Endpoint for V2 {
     };
     type Caller = Client;
     type Request = Decimal;
-    type Response = WrittenJson<ByPair>;
+    type Response = PreserializedJson<ByPair>;
 
     fn read(input: &Input, client: &Client) -> Result<Decimal> {
         read_fee(input, client)

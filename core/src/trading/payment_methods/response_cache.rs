@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
 use super::response::PaymentMethods;
-use crate::endpoint::WrittenJson;
+use crate::endpoint::PreserializedJson;
 use crate::platform::error::Result;
 use crate::trading::catalogue::Catalogue;
 
@@ -18,7 +18,7 @@ const CACHED_MAX: usize = 1_024;
 pub(super) struct ResponseCache(RwLock<HashMap<Vec<usize>, MethodList>>);
 
 /// A serialized list of methods.
-pub type MethodList = WrittenJson<PaymentMethods>;
+pub type MethodList = PreserializedJson<PaymentMethods>;
 
 impl ResponseCache {
     /// The list of the methods at these positions of the catalogue, in this order.
