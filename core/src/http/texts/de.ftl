@@ -132,7 +132,7 @@ pay-step-done = Fertig
 
 # Checks of an order
 check-title = Noch ein Schritt für Ihre Bestellung
-check-passed = Vielen Dank, hier ist nichts mehr zu tun.
+check-passed = Vielen Dank, dieser Schritt ist erledigt.
 check-order = Ihre Bestellung ansehen
 check-left = Noch zu erledigen
 check-send = Senden

@@ -132,7 +132,7 @@ pay-step-done = Done
 
 # Checks of an order
 check-title = One more step for your order
-check-passed = Thank you, nothing is left to do here.
+check-passed = Thank you, this step is done.
 check-order = See your order
 check-left = Still to do
 check-send = Send
@@ -160,13 +160,13 @@ check-identity-test = Choose how this test of your identity ends.
 check-identity-pass = Pass
 check-identity-fail = Fail
 check-identity-documents = Your identity is verified by documents, which your shop takes.
-check-questions-intro = Law wants us to ask these questions.
+check-questions-intro = The law requires us to ask these questions.
 check-questions-answered = You have answered every question. We look at your answers.
 check-questions-missing = Please answer every question.
 check-registration-intro = Your registration is not complete yet.
 check-registration-complete = Complete the registration
 check-registration-missing = Your order can go on once you agree.
-check-tax-intro = Law wants us to know where you pay taxes.
+check-tax-intro = The law requires us to know where you pay taxes.
 check-tax-country = Country of tax residency (two letters)
 check-tax-number = Tax identification number
 check-tax-wrong = Please give the country in two letters, and the number as your tax office writes it.

@@ -132,7 +132,7 @@ pay-step-done = Listo
 
 # Checks of an order
 check-title = Un paso más para tu pedido
-check-passed = Gracias, ya no tienes que hacer nada aquí.
+check-passed = Gracias, este paso está completo.
 check-order = Ver tu pedido
 check-left = Pendiente
 check-send = Enviar

@@ -132,7 +132,7 @@ pay-step-done = Terminé
 
 # Checks of an order
 check-title = Encore une étape pour votre commande
-check-passed = Merci, vous n'avez plus rien à faire ici.
+check-passed = Merci, cette étape est terminée.
 check-order = Voir votre commande
 check-left = Reste à faire
 check-send = Envoyer

@@ -132,7 +132,7 @@ pay-step-done = Fatto
 
 # Checks of an order
 check-title = Ancora un passaggio per il tuo ordine
-check-passed = Grazie, qui non c'è altro da fare.
+check-passed = Grazie, questo passaggio è completato.
 check-order = Vedi il tuo ordine
 check-left = Ancora da fare
 check-send = Invia

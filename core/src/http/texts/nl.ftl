@@ -132,7 +132,7 @@ pay-step-done = Klaar
 
 # Checks of an order
 check-title = Nog één stap voor je bestelling
-check-passed = Bedankt, je hoeft hier niets meer te doen.
+check-passed = Bedankt, deze stap is klaar.
 check-order = Bekijk je bestelling
 check-left = Nog te doen
 check-send = Versturen

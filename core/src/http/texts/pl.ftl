@@ -132,7 +132,7 @@ pay-step-done = Gotowe
 
 # Checks of an order
 check-title = Jeszcze jeden krok do realizacji zamówienia
-check-passed = Dziękujemy, nie trzeba tu już nic robić.
+check-passed = Dziękujemy, ten krok jest zakończony.
 check-order = Zobacz zamówienie
 check-left = Do zrobienia
 check-send = Wyślij

@@ -132,7 +132,7 @@ pay-step-done = Concluído
 
 # Checks of an order
 check-title = Mais um passo para a sua ordem
-check-passed = Obrigado, não há mais nada a fazer aqui.
+check-passed = Obrigado, este passo está concluído.
 check-order = Ver a sua encomenda
 check-left = Por fazer
 check-send = Enviar

@@ -120,6 +120,51 @@ async fn checks(visitor: &mut Visitor, edge: &Edge, partner: &Caller) {
     visitor.visit("pay-checks", confirmed["paymentUrl"].as_str().unwrap()).await;
 }
 
+/// The page on which a user shows that the account that paid is theirs: a card by a button, what is no
+/// card of theirs any more by a proof that a person reads.
+async fn account_checks(visitor: &mut Visitor, edge: &Edge, partner: &Caller) {
+    const CARD: &str = "555555******0010";
+    let user = registration("cas");
+    partner.post("/api/v2/user", user.clone()).await.assert_status(200);
+    let login = json!({"emailAddress": user["email"], "password": user["password"]});
+    let login = partner.post("/api/v1/user/login", login).await.assert_status(200).json();
+    let accounts = format!("/admin/v1/users/{}/accounts", login["uuid"].as_str().unwrap());
+    let card = json!({"type": "creditCard", "identifier": CARD, "name": "Cas", "verified": true});
+    let card = edge.admin(Method::POST, &accounts, card).await.assert_status(201).json();
+    let change = async |change: Value| {
+        let path = format!("{accounts}/{}", card["accountId"].as_str().unwrap());
+        edge.admin(Method::PATCH, &path, change).await.assert_status(200);
+    };
+    let identifier = user["identifier"].as_str().unwrap();
+    let send = async |method, path: &str, body: Value| {
+        let request = partner.request(method, path).header("user-identifier", identifier);
+        request.json(&body).send().await.assert_status(200).json()
+    };
+    let asked =
+        json!({"currencyPair": "ETH-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
+    let quote = send(Method::POST, "/api/v1/buy/quote", asked).await;
+    let body = json!({"quote": quote["quote"], "accountIdentifier": CARD, "returnUrl": RETURN_URL,
+        "walletAddress": "0x52908400098527886E0F7030069857D2E4169EE7"});
+    let confirmed = send(Method::POST, "/api/v1/buy/confirm", body).await;
+    change(json!({"verified": false})).await;
+    let path = format!("/api/v1/user/buy/orders/{}", confirmed["orderId"]);
+    let link = async || {
+        let read = send(Method::GET, &path, Value::Null).await;
+        let reasons = read["orderNotCompletedReasons"].as_array().unwrap();
+        let mut urls = reasons.iter().map(|reason| reason["url"].as_str().unwrap().to_owned());
+        urls.find(|url| url.ends_with("/account"))
+    };
+    let url = &link().await.unwrap();
+    visitor.visit("check-account-card", url).await;
+    change(json!({"disabled": true})).await;
+    visitor.visit("check-account-proof", url).await;
+    change(json!({"disabled": false})).await;
+    visitor.browser.open(url).await;
+    visitor.browser.click("button[value=verify]").await;
+    visitor.look("check-passed").await;
+    assert_eq!(link().await, None);
+}
+
 #[tokio::test]
 async fn shoppers_pages_look_as_they_should() {
     let edge = edge().await;
@@ -132,5 +177,6 @@ async fn shoppers_pages_look_as_they_should() {
     pay(&mut visitor, &partner, &["cancel"], "pay-cancelled").await;
     account(&mut visitor, &partner).await;
     checks(&mut visitor, &edge, &partner).await;
+    account_checks(&mut visitor, &edge, &partner).await;
     visitor.end();
 }
