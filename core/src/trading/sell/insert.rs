@@ -140,10 +140,10 @@ async fn insert(
             where key is null
                 or (client_id, key_route, key) in (select client_id, route, key from held)
         ), allowed as materialized (
-            select * from current
-            where is_open
-                and (day_max is null or trade_fits_day(client_id, user_id, 'sell', limit_amount,
-                    side_max, day_max, trades_counted_since()))
+            select current.*
+            from current left join lateral day_limits(client_id, user_id, 'sell', limit_amount,
+                side_max, day_max, trades_counted_since()) day on day_max is not null
+            where is_open and (day_max is null or day.fits)
                 and (account_id is null or account_may_trade(client_id, user_id, account_id))
         ), placed as (
             insert into sell_order (client_id, order_id, created_at, updated_at, quote_id, user_id, account_id,
