@@ -4,6 +4,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::nice;
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
@@ -12,6 +13,7 @@ use crate::bindings::types::{CallContext, ConfigEntry, PolicyError};
 use crate::config::check_config;
 use crate::host::call::{Call, CallClass, run};
 use crate::host::compile::{check_size, load};
+use crate::host::compiler::NICENESS;
 use crate::host::keys::KeyRing;
 use crate::host::rejection::{Check, Rejection};
 use crate::host::report::Failure;
@@ -60,6 +62,8 @@ pub(crate) fn admit(
         .name("policy-admission".into())
         .stack_size(THREAD_STACK_BYTES)
         .spawn(move || {
+            // On Linux this applies to the calling thread alone. If it fails, the default priority stays.
+            let _ = nice(NICENESS);
             let result = examine(&examined, kind, &wasm, &context, configure);
             // The slot is free before the result is sent, since its receiver may upload again. After
             // a time-out nobody receives it.
