@@ -327,8 +327,11 @@ impl Edge {
         let request = Protocol::Http1.client().request(method.clone(), url);
         let request = request.bearer_auth(ADMIN_TOKEN).body(body.clone());
         let answer = received(request.send().await.unwrap()).await;
-        let (path, query) = path.split_once('?').map_or((path, None), |(p, q)| (p, Some(q)));
-        document::OPERATORS.check(&method, (path, query), &body, &answer);
+        // Another version's binary answers as its own document says.
+        if self.setup.binary.is_none() {
+            let (path, query) = path.split_once('?').map_or((path, None), |(p, q)| (p, Some(q)));
+            document::OPERATORS.check(&method, (path, query), &body, &answer);
+        }
         answer
     }
 
