@@ -271,7 +271,7 @@ pub(crate) fn back_link(texts: Texts, return_url: &ReturnUrl, partner: &str) -> 
 /// Redirects the browser to the partner. 303 makes it a GET, so that a reload repeats nothing.
 pub(crate) fn redirect(return_url: &ReturnUrl) -> Reply {
     let mut reply = Reply::empty(StatusCode::SEE_OTHER);
-    reply.set("location", &return_url.to_ascii());
+    reply.set("location", &*return_url.to_ascii());
     reply.set("referrer-policy", "no-referrer");
     reply
 }

@@ -64,8 +64,8 @@ impl Reply {
     }
 
     /// Sets a header; an invalid value is logged and left out.
-    pub fn set(&mut self, name: &'static str, value: &str) {
-        match HeaderValue::from_str(value) {
+    pub fn set(&mut self, name: &'static str, value: impl TryInto<HeaderValue>) {
+        match value.try_into() {
             Ok(value) => {
                 self.headers.insert(HeaderName::from_static(name), value);
             }
@@ -77,8 +77,8 @@ impl Reply {
 impl Reply {
     /// Sets `RateLimit-Policy` and `RateLimit` to these decisions, by the names of their buckets.
     pub(crate) fn set_rate_limits(&mut self, decisions: &[(&'static str, Decision)]) {
-        self.set("ratelimit-policy", &listed(decisions, Decision::write_policy));
-        self.set(RATE_LIMIT, &listed(decisions, Decision::write_limit));
+        self.set("ratelimit-policy", listed(decisions, Decision::write_policy));
+        self.set(RATE_LIMIT, listed(decisions, Decision::write_limit));
     }
 
     /// True if it says already which limit ran out.

@@ -71,7 +71,7 @@ impl Gateway {
         connection: &ConnectionInfo,
         context: &Context,
     ) -> Result<Decision, Box<Reply>> {
-        let now = self.core.clock.monotonic_ns();
+        let now = context.began_ns;
         let network = network(context.client_address);
         let new = || SharedGcra::new(&format!("address/{network}"));
         let bucket = connection.bucket(network, now, || public.addresses.bucket_or(network, new));

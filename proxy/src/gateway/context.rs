@@ -62,7 +62,7 @@ impl Context {
             client_address: Ipv4Addr::UNSPECIFIED.into(),
             client_certificate: None,
             route: NO_ROUTE,
-            client: "".into(),
+            client: Arc::default(),
             partner_class: "none",
             codes: Vec::new(),
             began_ns,

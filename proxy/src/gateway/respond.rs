@@ -40,7 +40,7 @@ impl Gateway {
         // What follows CONNECT is not HTTP; what follows a stop should go to the next process.
         let closing = context.method == Method::CONNECT
             || self.lifecycle.phase() >= self.closes_from()
-            || self.is_old(session);
+            || self.is_old(session, context);
         if closing {
             session.set_keepalive(None);
         }
@@ -118,10 +118,10 @@ impl Gateway {
     }
 
     /// The connection is to be replaced by a new one; in HTTP/2 it is told so on its own.
-    fn is_old(&self, session: &ServerSession) -> bool {
+    fn is_old(&self, session: &ServerSession, context: &Context) -> bool {
         let Listener::Public(public) = &self.listener else { return false };
-        let (age, now) = (public.connection_age_max, self.core.clock.monotonic_ns());
-        ConnectionInfo::for_session(session).is_some_and(|connection| connection.is_older(age, now))
+        let (age, at) = (public.connection_age_max, context.began_ns);
+        ConnectionInfo::for_session(session).is_some_and(|connection| connection.is_older(age, at))
     }
 
     /// The phase from which on each answer closes its connection. Who watches a process that stops
@@ -207,8 +207,10 @@ impl Gateway {
             }
             None => {
                 let ReceivedBody { body, share: _share } = received;
-                let work = context.scope().run(self.core.answer(admission, head, body));
-                let work = pin!(contain(work, public.answer_max));
+                // Pinned here: what wraps it takes a reference, and is not copied with it.
+                let answering = pin!(self.core.answer(admission, head, body));
+                let work = contain(context.scope().run(answering), public.answer_max);
+                let work = pin!(work);
                 // HTTP/1 has no reset; there the client is not looked at before the answer.
                 let watched = route.is_safe() && session.is_custom();
                 let done = unless_reset(session.read_body_or_idle(true), watched, work).await;

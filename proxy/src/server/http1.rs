@@ -32,15 +32,19 @@ pub(super) async fn serve(
             // An error means that the listener is gone, and with it whoever waits.
             _ = closing.wait_for(|closing| *closing) => return,
         }
-        let mut session = ServerSession::new_http1(io);
-        match settings.take() {
-            Some(settings) => settings.apply_to_session(&mut session),
-            None => {
-                session.set_keepalive(Some(HEAD_SECONDS));
-                session.set_keepalive_reuses_remaining(Some(requests_max));
+        // Its own block: the connection's task has no room for a session, which moves on from here.
+        let answering = {
+            let mut session = ServerSession::new_http1(io);
+            match settings.take() {
+                Some(settings) => settings.apply_to_session(&mut session),
+                None => {
+                    session.set_keepalive(Some(HEAD_SECONDS));
+                    session.set_keepalive_reuses_remaining(Some(requests_max));
+                }
             }
-        }
-        let Some(reused) = app.process_new_http(session, shutdown).await else { return };
+            app.process_new_http(session, shutdown)
+        };
+        let Some(reused) = answering.await else { return };
         let (stream, kept) = reused.consume();
         let Ok(same) = stream.into_any().downcast() else { return };
         (io, settings) = (same, kept);

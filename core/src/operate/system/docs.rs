@@ -91,7 +91,7 @@ fn answer(core: &Core, name: &str) -> Result<Reply> {
     let site = SITE.get_or_init(|| Site::new(core.partners_api));
     let (media_type, content) = site.file(name).ok_or(Code::RouteNotFound)?;
     let mut reply = Reply::with_body(StatusCode::OK, media_type, content);
-    reply.set("content-security-policy", &layout::POLICY);
+    reply.set("content-security-policy", layout::POLICY.as_str());
     reply.set("referrer-policy", "no-referrer");
     reply.set("x-content-type-options", "nosniff");
     reply.set("x-frame-options", "DENY");
