@@ -45,7 +45,9 @@ pub(crate) async fn check(core: &Core, after: Option<&str>) -> Result<Page> {
             orders(core, number.parse().map_err(|_| unknown())?).await
         }
         Some(Some(("entries", entry))) => {
-            entries(core, entry.parse().map_err(|_| unknown())?).await
+            let (client, entry) = entry.split_once('/').ok_or_else(unknown)?;
+            let [client, entry] = [client, entry].map(|id| id.parse().map_err(|_| unknown()));
+            entries(core, (client?, entry?)).await
         }
         Some(Some(("accounts", ""))) => accounts::check(core).await,
         Some(_) => Err(unknown().into()),
@@ -143,7 +145,7 @@ async fn orders(core: &Core, after: i64) -> Result<Page> {
     .await?;
     let next = match rows.last() {
         Some(last) if is_full(rows.len()) => format!("orders/{}", last.order_id),
-        _ => format!("entries/{}", Uuid::nil()),
+        _ => entries_behind(Uuid::nil(), Uuid::nil()),
     };
     let (checked, mut problems) = (rows.len(), Vec::new());
     for row in rows {
@@ -163,14 +165,19 @@ async fn orders(core: &Core, after: i64) -> Result<Page> {
     Ok(Page { checked, problems, next: Some(next) })
 }
 
-async fn entries(core: &Core, after: Uuid) -> Result<Page> {
+/// The entries behind this one, in the order of clients and ids: that of the primary key.
+fn entries_behind(client: Uuid, entry: Uuid) -> String {
+    format!("entries/{client}/{entry}")
+}
+
+async fn entries(core: &Core, after: (Uuid, Uuid)) -> Result<Page> {
     let rows = sqlx::query!(
         r#"
         with page as (
             select client_id, entry_id from ledger_entry
-            where entry_id > $1 order by entry_id limit $2
+            where (client_id, entry_id) > ($1, $2) order by client_id, entry_id limit $3
         )
-        select page.entry_id as "entry_id!",
+        select page.client_id as "client_id!", page.entry_id as "entry_id!",
             exists (
                 select from ledger_posting p
                 join ledger_account a on a.client_id = p.client_id and a.account_id = p.account_id
@@ -181,15 +188,17 @@ async fn entries(core: &Core, after: Uuid) -> Result<Page> {
                 select from ledger_posting p
                 where p.client_id = page.client_id and p.entry_id = page.entry_id
             ) as "empty!"
-        from page order by page.entry_id
+        from page order by page.client_id, page.entry_id
         "#,
-        after,
+        after.0,
+        after.1,
         PAGE_ROWS,
     )
     .fetch_all(&core.db)
     .await?;
     let last = rows.last().filter(|_| is_full(rows.len()));
-    let next = last.map_or("accounts/".to_owned(), |last| format!("entries/{}", last.entry_id));
+    let next =
+        last.map_or("accounts/".to_owned(), |last| entries_behind(last.client_id, last.entry_id));
     let (checked, mut problems) = (rows.len(), Vec::new());
     for row in rows {
         let problem = match (row.off, row.empty) {

@@ -58,7 +58,7 @@ async fn scanned(connection: &mut PgConnection) -> Vec<(String, i64)> {
 }
 
 /// Ends every other connection, which writes what it has counted.
-async fn end_others(connection: &mut PgConnection) {
+pub(crate) async fn end_others(connection: &mut PgConnection) {
     let end = "select count(pg_terminate_backend(pid)) from pg_stat_activity \
         where datname = current_database() and pid <> pg_backend_pid()";
     until("every connection ends", SOON, async || {
