@@ -124,7 +124,11 @@ impl Wanted {
                     as "refund_requested!"
             from found f
             where ($1::text is null or f.slug = $1)
-                and ($2::bigint is null or coalesce(f.matched_order, f.order_id) = $2)
+                and ($2::bigint is null or f.payment_id = any (array(
+                        select payment_id from payment where order_id = $2
+                        union all
+                        select payment_id from payment_match where order_id = $2))
+                    and coalesce(f.matched_order, f.order_id) = $2)
                 and ($3::text is null or f.state = $3)
                 and ($4::uuid is null or (f.recorded_at, f.payment_id) <
                     (select recorded_at, payment_id from payment where payment_id = $4))

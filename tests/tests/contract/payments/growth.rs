@@ -1,12 +1,13 @@
-//! Books with many entries: a payment and a check of all read what they are about, and no more.
+//! Books with many entries, and many payments: each call reads what it is about, and no more.
 
+use http::Method;
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-use super::{pay, problems, status};
+use super::{PAYMENTS, pay, problems, status};
 use crate::growth::plans::end_others;
 
 /// Old entries of orders, and as many of none.
@@ -14,8 +15,21 @@ const ENTRIES: i64 = 6_000;
 /// Most rows of the books that one payment may read.
 const PAYMENT_ROWS_MAX: i64 = 500;
 
+/// Most payments that a search for at most 20 may read.
+const SEARCH_ROWS_MAX: i64 = 200;
+/// Times that each search runs: often enough that the server tries a plan for every value.
+const SEARCHES: i64 = 7;
+
+/// Payments of orders that are not known.
+const PAYMENTS_MADE: &str = "
+    insert into payment (client_id, payment_id, connector, provider_reference, kind, amount,
+        currency, order_id, suspense, actor, occurred_at, recorded_at)
+    select client_id, lpad(to_hex(n), 32, '0')::uuid, 'bank', 'old-' || n, 'received', 1, 'EUR', n,
+        true, 'bank', now(), now() - n * interval '1 second'
+    from client, generate_series(1, $1) n where slug = 'acme'";
+
 /// Entries that move a cent between two accounts, every second one of an order.
-const GENERATED: &str = "
+const ENTRIES_MADE: &str = "
     with of_acme as (select client_id from client where slug = 'acme'),
     account as (
         insert into ledger_account (client_id, account_id, kind, currency, holder)
@@ -33,12 +47,12 @@ const GENERATED: &str = "
         case kind when 'provider' then 0.01 else -0.01 end
     from entry join account using (client_id)";
 
-/// A partner with old entries, and a connection that will count what is read of them.
-async fn books() -> (TestContext, Partner, PgConnection) {
+/// A partner with what a statement generates, and a connection that will count what is read of it.
+async fn books(generated: &str) -> (TestContext, Partner, PgConnection) {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let mut connection = PgConnection::connect(context.database()).await.unwrap();
-    let generated = GENERATED.replace("$1", &ENTRIES.to_string());
+    let generated = generated.replace("$1", &ENTRIES.to_string());
     for statement in [
         &generated,
         "analyze",
@@ -52,30 +66,48 @@ async fn books() -> (TestContext, Partner, PgConnection) {
     (context, acme, connection)
 }
 
-/// Rows that were read of entries, one by one or in a scan. Ends every other connection.
-async fn entries_read(connection: &mut PgConnection) -> i64 {
+/// Rows that were read of a table, one by one or in a scan. Ends every other connection.
+async fn rows_read(connection: &mut PgConnection, table: &str) -> i64 {
     end_others(connection).await;
     let read = "select (seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint \
-        from pg_stat_user_tables where relname = 'ledger_entry'";
-    sqlx::query_scalar(read).fetch_one(connection).await.unwrap()
+        from pg_stat_user_tables where relname = $1";
+    sqlx::query_scalar(read).bind(table).fetch_one(connection).await.unwrap()
 }
 
 #[tokio::test]
 async fn a_payment_reads_the_entries_of_its_order() {
-    let (context, acme, mut connection) = books().await;
+    let (context, acme, mut connection) = books(ENTRIES_MADE).await;
     let order = OrderFixture::order(&context, &acme, None, None).await;
     pay(&context, "of an order", json!({"orderId": order.id})).await.assert_status(201);
     assert_eq!(status(&context, &order).await, "in progress");
     pay(&context, "of none", json!({})).await.assert_status(201);
-    let rows = entries_read(&mut connection).await;
+    let rows = rows_read(&mut connection, "ledger_entry").await;
     assert!(rows <= PAYMENT_ROWS_MAX, "two payments read {rows} entries");
 }
 
 #[tokio::test]
 async fn a_check_reads_each_entry_once() {
-    let (context, _acme, mut connection) = books().await;
+    let (context, _acme, mut connection) = books(ENTRIES_MADE).await;
     let wrong = problems(&context).await;
     assert!(wrong.is_empty(), "{wrong:?}");
-    let rows = entries_read(&mut connection).await;
+    let rows = rows_read(&mut connection, "ledger_entry").await;
     assert_eq!(rows, 2 * ENTRIES);
+}
+
+#[tokio::test]
+async fn a_search_for_payments_reads_what_it_finds() {
+    for search in
+        ["?order=7", "/00000000-0000-0000-0000-000000000007/suggestions", "", "?partner=acme"]
+    {
+        let (context, _acme, mut connection) = books(PAYMENTS_MADE).await;
+        let after = "after=00000000-0000-0000-0000-000000000007";
+        for path in [search.to_owned(), format!("?limit=20&{after}")] {
+            for _ in 0..SEARCHES {
+                let path = format!("{PAYMENTS}{path}");
+                context.admin(Method::GET, &path, Value::Null).await.assert_status(200);
+            }
+        }
+        let rows = rows_read(&mut connection, "payment").await;
+        assert!(rows <= 2 * SEARCHES * SEARCH_ROWS_MAX, "{search:?} read {rows} payments");
+    }
 }
