@@ -76,15 +76,22 @@ const ORDERS: &str = "
     from sell_order order by order_id";
 
 const PAYMENTS: &str = "
+    with booked as (
+        select e.payment_id, e.kind, count(distinct e.entry_id) as entries,
+            coalesce(sum(l.amount) filter (where a.kind in ('provider', 'treasury')), 0) as moved
+        from ledger_entry e left join ledger_posting l using (client_id, entry_id)
+            left join ledger_account a using (client_id, account_id)
+        group by 1, 2
+    ), refunded as (
+        select payment_id, sum(amount) as refunds from payment_refund group by 1
+    )
     select p.client_id, p.payment_id, p.connector, p.provider_reference, p.kind, p.amount, p.currency,
         p.order_id, p.suspense, p.actor, m.to_client_id, m.order_id as to_order_id,
-        coalesce((select sum(r.amount) from payment_refund r where r.payment_id = p.payment_id), 0) as refunds,
-        (select count(*) from ledger_entry e where e.payment_id = p.payment_id and e.kind = p.kind) as entries,
-        coalesce((select sum(l.amount) from ledger_entry e join ledger_posting l using (client_id, entry_id)
-            join ledger_account a using (client_id, account_id)
-            where e.payment_id = p.payment_id and e.kind = p.kind and a.kind in ('provider', 'treasury')), 0)
-            as moved
+        coalesce(r.refunds, 0) as refunds, coalesce(b.entries, 0) as entries,
+        coalesce(b.moved, 0) as moved
     from payment p left join payment_match m on m.client_id = p.client_id and m.payment_id = p.payment_id
+        left join booked b on b.payment_id = p.payment_id and b.kind = p.kind
+        left join refunded r on r.payment_id = p.payment_id
     order by p.payment_id";
 
 const SUMS: &str = "
