@@ -249,7 +249,7 @@ impl Core {
             Code::RouteNotFound,
             "see Allow",
         );
-        reply.set("allow", &allow(methods));
+        reply.set("allow", allow(methods));
         reply
     }
 

@@ -248,7 +248,7 @@ fn not_allowed(methods: &[&Method]) -> Reply {
     let status = StatusCode::METHOD_NOT_ALLOWED;
     let mut reply = refused(Error::with_status(Code::RouteNotFound, status, "see Allow"));
     let names: Vec<_> = methods.iter().map(|method| method.as_str()).collect();
-    reply.set("allow", &names.join(", "));
+    reply.set("allow", names.join(", "));
     reply
 }
 

@@ -144,7 +144,7 @@ impl Respond for Page {
     fn respond(self) -> Result<Reply> {
         let mut reply = Reply::json(StatusCode::OK, &self.events)?;
         if let Some(cursor) = self.cursor {
-            reply.set("x-next-cursor", &cursor.to_string());
+            reply.set("x-next-cursor", cursor.to_string());
         }
         if let Some(link) = &self.link {
             reply.set("link", link);

@@ -149,7 +149,7 @@ pub(super) fn redirect(token: &str, return_url: Option<&ReturnUrl>) -> Reply {
     let mut reply = Reply::empty(StatusCode::SEE_OTHER);
     match return_url {
         Some(url) => reply.set("location", &*url.to_ascii()),
-        None => reply.set("location", &format!("/pay/{token}")),
+        None => reply.set("location", format!("/pay/{token}")),
     }
     reply.set("referrer-policy", "no-referrer");
     reply

@@ -43,7 +43,7 @@ pub(super) async fn as_file(
     }
     let mut reply = Reply::with_body(StatusCode::OK, "text/csv; charset=utf-8", text.into());
     let name = list.page.rsplit('/').next().unwrap_or("list");
-    reply.set("content-disposition", &format!("attachment; filename=\"{name}.csv\""));
+    reply.set("content-disposition", format!("attachment; filename=\"{name}.csv\""));
     reply.set("x-content-type-options", "nosniff");
     Ok(reply)
 }
