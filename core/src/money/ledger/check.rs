@@ -44,11 +44,17 @@ pub(crate) async fn check(core: &Core, after: Option<&str>) -> Result<Page> {
         Some(Some(("orders", number))) => {
             orders(core, number.parse().map_err(|_| unknown())?).await
         }
-        Some(Some(("entries", entry))) => {
-            let (client, entry) = entry.split_once('/').ok_or_else(unknown)?;
-            let [client, entry] = [client, entry].map(|id| id.parse().map_err(|_| unknown()));
-            entries(core, (client?, entry?)).await
-        }
+        Some(Some(("entries", behind))) => match behind.split_once('/') {
+            Some((client, entry)) => {
+                let [client, entry] = [client, entry].map(|id| id.parse().map_err(|_| unknown()));
+                entries(core, (client?, entry?)).await
+            }
+            // An edge of before has kept an id alone, which says nothing in this order.
+            None => {
+                behind.parse::<Uuid>().map_err(|_| unknown())?;
+                entries(core, (Uuid::nil(), Uuid::nil())).await
+            }
+        },
         Some(Some(("accounts", ""))) => accounts::check(core).await,
         Some(_) => Err(unknown().into()),
     }

@@ -111,3 +111,18 @@ async fn a_search_for_payments_reads_what_it_finds() {
         assert!(rows <= 2 * SEARCHES * SEARCH_ROWS_MAX, "{search:?} read {rows} payments");
     }
 }
+
+#[tokio::test]
+async fn a_check_goes_on_from_a_place_of_an_earlier_version() {
+    let context = TestContext::start().await;
+    let from = async |place: &str| {
+        let path = format!("/admin/v1/ledger/check?after={place}");
+        context.admin(Method::GET, &path, Value::Null).await
+    };
+    for place in ["entries/0199a000-0000-7000-8000-000000000021", "orders/7", "accounts/"] {
+        from(place).await.assert_status(200);
+    }
+    for place in ["entries/7", "entries/7/7", "entries", "orders/", "accounts/7", "7"] {
+        from(place).await.assert_status(422);
+    }
+}
