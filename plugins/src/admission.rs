@@ -13,7 +13,6 @@ use crate::bindings::types::{CallContext, ConfigEntry, PolicyError};
 use crate::config::check_config;
 use crate::host::call::{Call, CallClass, run};
 use crate::host::compile::{check_size, load};
-use crate::host::compiler::NICENESS;
 use crate::host::keys::KeyRing;
 use crate::host::rejection::{Check, Rejection};
 use crate::host::report::Failure;
@@ -25,6 +24,9 @@ use crate::kinds::{Policy, PolicyKind};
 const INFO_TEXT_BYTES_MAX: usize = 1024;
 /// Most configuration fields, and most keys, a policy may declare.
 const INFO_ITEMS_MAX: usize = 64;
+/// Niceness of the thread that tries an upload, and of the compiler that it starts: the lowest, for
+/// who uploads can wait, unlike an edge that starts.
+const NICENESS: i32 = 19;
 /// Compiling recurses with the nesting of the code, which the uploader chooses.
 const THREAD_STACK_BYTES: usize = 16 << 20;
 

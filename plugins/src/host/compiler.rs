@@ -25,8 +25,8 @@ const CODE_BYTES_MAX: u64 = 256 << 20;
 const MESSAGE_BYTES_MAX: u64 = 4 << 10;
 /// Compiling recurses with the nesting of the code, which the uploader chooses.
 const THREAD_STACK_BYTES: usize = 16 << 20;
-/// Niceness of the child, and of the thread that tries an upload: requests come first.
-pub(crate) const NICENESS: i32 = 19;
+/// Niceness that the child adds to its parent's: requests come first.
+const NICENESS: i32 = 10;
 
 /// The program that compiles: started with [`arguments`](Self::arguments), it must call
 /// [`compile_as_child`].
