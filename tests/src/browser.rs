@@ -101,15 +101,7 @@ impl Browser {
     async fn with(argument: Option<String>) -> Self {
         let found = Command::new("chromedriver").arg("--version").stdout(Stdio::null()).status();
         assert!(found.is_ok(), "there is no Chromium with its driver: run deploy/setup --test");
-        let mut command = Command::new("chromedriver");
-        command.arg("--port=0");
-        let driver = Process::spawn(command);
-        let port = until("the driver says where it listens", SOON, async || {
-            let line = driver.out().into_iter().find(|line| line.contains("started successfully"));
-            assert!(line.is_some() || driver.status().is_none(), "{:?}", driver.err());
-            Some(line?.trim_end_matches('.').rsplit(' ').next()?.to_owned())
-        })
-        .await;
+        let (driver, port) = start_driver().await;
         let profile = Arc::new(Folder::make());
         let mut arguments = ARGUMENTS.map(str::to_owned).to_vec();
         arguments.push(format!("--user-data-dir={}", profile.path().display()));
@@ -287,5 +279,30 @@ impl Browser {
         let (status, text) = (answer.status(), answer.text().await.unwrap());
         assert!(status.is_success(), "{path} {body}: {text}\n{:?}", self.driver.err());
         serde_json::from_str::<Value>(&text).unwrap()["value"].take()
+    }
+}
+
+/// Starts a driver; gives its port. It takes a free port of IPv4 and wants the same one of IPv6, which
+/// somebody may have: another port then.
+async fn start_driver() -> (Process, String) {
+    loop {
+        let mut command = Command::new("chromedriver");
+        command.arg("--port=0");
+        let driver = Process::spawn(command);
+        let started = until("the driver says where it listens", SOON, async || {
+            let line = driver.out().into_iter().find(|line| line.contains("started successfully"));
+            if line.is_none() && driver.status().is_some() {
+                return Some(None);
+            }
+            Some(Some(line?.trim_end_matches('.').rsplit(' ').next()?.to_owned()))
+        });
+        if let Some(port) = started.await {
+            return (driver, port);
+        }
+        let error = until("the driver says why it has ended", SOON, async || {
+            Some(driver.err().join("\n")).filter(|error| !error.is_empty())
+        });
+        let error = error.await;
+        assert!(error.contains("Address already in use"), "{error}");
     }
 }
