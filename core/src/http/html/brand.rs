@@ -3,8 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use rust_decimal::{Decimal, MathematicalOps as _};
+
 /// Least contrast of text (WCAG 2.2, success criterion 1.4.3).
-const CONTRAST_MIN: f64 = 4.5;
+const CONTRAST_MIN: Decimal = Decimal::from_parts(45, 0, 0, false, 1);
 /// The ground of pages in the light scheme (`--ground`), which is darker than the text on a button.
 const GROUND: [u8; 3] = [0xf4, 0xf5, 0xf7];
 
@@ -71,20 +73,22 @@ impl fmt::Debug for Accent {
 }
 
 /// The contrast ratio of two colours, 1 to 21.
-#[expect(clippy::float_arithmetic, reason = "colours are no money")]
-fn contrast(one: [u8; 3], other: [u8; 3]) -> f64 {
-    let (one, other) = (luminance(one), luminance(other));
-    (one.max(other) + 0.05) / (one.min(other) + 0.05)
+fn contrast(one: [u8; 3], other: [u8; 3]) -> Decimal {
+    let (one, other, glare) = (luminance(one), luminance(other), Decimal::new(5, 2));
+    (one.max(other) + glare) / (one.min(other) + glare)
 }
 
-/// The relative luminance of a colour in sRGB, 0 to 1.
-#[expect(clippy::float_arithmetic, reason = "colours are no money")]
-fn luminance(colour: [u8; 3]) -> f64 {
+/// The relative luminance of a colour in sRGB, 0 to 1 (as WCAG 2.2 defines it).
+fn luminance(colour: [u8; 3]) -> Decimal {
     let [red, green, blue] = colour.map(|channel| {
-        let value = f64::from(channel) / 255.0;
-        if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+        let value = Decimal::from(channel) / Decimal::from(u8::MAX);
+        if value <= Decimal::new(4045, 5) {
+            value / Decimal::new(1292, 2)
+        } else {
+            ((value + Decimal::new(55, 3)) / Decimal::new(1055, 3)).powd(Decimal::new(24, 1))
+        }
     });
-    0.2126 * red + 0.7152 * green + 0.0722 * blue
+    Decimal::new(2126, 4) * red + Decimal::new(7152, 4) * green + Decimal::new(722, 4) * blue
 }
 
 #[cfg(test)]
@@ -95,9 +99,10 @@ mod tests {
     fn the_contrast_is_that_of_the_guidelines() {
         let white = [0xff; 3];
         for (colour, expected) in
-            [([0; 3], 21.0), (white, 1.0), ([0x76, 0x76, 0x76], 4.54), ([0x0b, 0x57, 0xd0], 6.39)]
+            [([0; 3], 2100), (white, 100), ([0x76, 0x76, 0x76], 454), ([0x0b, 0x57, 0xd0], 639)]
         {
-            assert!((contrast(colour, white) - expected).abs() < 0.02, "{colour:?}");
+            let off = contrast(colour, white) - Decimal::new(expected, 2);
+            assert!(off.abs() < Decimal::new(2, 2), "{colour:?}");
         }
     }
 

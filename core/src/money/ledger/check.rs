@@ -44,14 +44,14 @@ pub(crate) async fn check(core: &Core, after: Option<&str>) -> Result<Page> {
         Some(Some(("orders", number))) => {
             orders(core, number.parse().map_err(|_| unknown())?).await
         }
-        Some(Some(("entries", behind))) => match behind.split_once('/') {
+        Some(Some(("entries", last))) => match last.split_once('/') {
             Some((client, entry)) => {
                 let [client, entry] = [client, entry].map(|id| id.parse().map_err(|_| unknown()));
                 entries(core, (client?, entry?)).await
             }
             // An edge of before has kept an id alone, which says nothing in this order.
             None => {
-                behind.parse::<Uuid>().map_err(|_| unknown())?;
+                last.parse::<Uuid>().map_err(|_| unknown())?;
                 entries(core, (Uuid::nil(), Uuid::nil())).await
             }
         },
@@ -151,7 +151,7 @@ async fn orders(core: &Core, after: i64) -> Result<Page> {
     .await?;
     let next = match rows.last() {
         Some(last) if is_full(rows.len()) => format!("orders/{}", last.order_id),
-        _ => entries_behind(Uuid::nil(), Uuid::nil()),
+        _ => entries_after(Uuid::nil(), Uuid::nil()),
     };
     let (checked, mut problems) = (rows.len(), Vec::new());
     for row in rows {
@@ -171,8 +171,8 @@ async fn orders(core: &Core, after: i64) -> Result<Page> {
     Ok(Page { checked, problems, next: Some(next) })
 }
 
-/// The entries behind this one, in the order of clients and ids: that of the primary key.
-fn entries_behind(client: Uuid, entry: Uuid) -> String {
+/// The cursor of the entries after this one, in the order of clients and ids: that of the primary key.
+fn entries_after(client: Uuid, entry: Uuid) -> String {
     format!("entries/{client}/{entry}")
 }
 
@@ -204,7 +204,7 @@ async fn entries(core: &Core, after: (Uuid, Uuid)) -> Result<Page> {
     .await?;
     let last = rows.last().filter(|_| is_full(rows.len()));
     let next =
-        last.map_or("accounts/".to_owned(), |last| entries_behind(last.client_id, last.entry_id));
+        last.map_or("accounts/".to_owned(), |last| entries_after(last.client_id, last.entry_id));
     let (checked, mut problems) = (rows.len(), Vec::new());
     for row in rows {
         let problem = match (row.off, row.empty) {

@@ -9,6 +9,42 @@ use serde_json::{Value, json};
 use super::{Visitor, edge};
 use crate::buyer::{RETURN_URL, WALLET, confirm, quote};
 
+/// A user who buys at a partner's.
+struct Buyer<'a> {
+    partner: &'a Caller,
+    identifier: String,
+    uuid: String,
+}
+
+impl<'a> Buyer<'a> {
+    /// Registers a user with this body.
+    async fn register(partner: &'a Caller, user: Value) -> Self {
+        partner.post("/api/v2/user", user.clone()).await.assert_status(200);
+        let login = json!({"emailAddress": user["email"], "password": user["password"]});
+        let login = partner.post("/api/v1/user/login", login).await.assert_status(200).json();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        Self { partner, identifier: text(&user["identifier"]), uuid: text(&login["uuid"]) }
+    }
+
+    /// The answer to a request for the user.
+    async fn send(&self, method: Method, path: &str, body: Value) -> Value {
+        let request = self.partner.request(method, path);
+        let request = request.header("user-identifier", &self.identifier);
+        request.json(&body).send().await.assert_status(200).json()
+    }
+
+    /// Buys ETH for so many euros by card, with further members of the confirm.
+    async fn buy(&self, euros: u32, members: Value) -> Value {
+        let asked = json!({"currencyPair": "ETH-EUR", "paymentMethod": "creditCard",
+            "fiatAmount": euros});
+        let quote = self.send(Method::POST, "/api/v1/buy/quote", asked).await;
+        let mut body = json!({"quote": quote["quote"], "returnUrl": RETURN_URL,
+            "walletAddress": "0x52908400098527886E0F7030069857D2E4169EE7"});
+        body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        self.send(Method::POST, "/api/v1/buy/confirm", body).await
+    }
+}
+
 /// The checkout, from the shop's terms to the order.
 async fn checkout(visitor: &mut Visitor, partner: &Caller) {
     let body = json!({
@@ -44,16 +80,11 @@ async fn pay(visitor: &mut Visitor, partner: &Caller, events: &[&str], name: &st
 
 /// The pages that a user's account opens.
 async fn account(visitor: &mut Visitor, partner: &Caller) {
-    let user = registration("ada");
-    partner.post("/api/v2/user", user.clone()).await.assert_status(200);
-    let known = async |path: &str| {
-        let request = partner.request(Method::GET, path);
-        let identifier = user["identifier"].as_str().unwrap();
-        request.header("user-identifier", identifier).send().await.assert_status(200).json()
-    };
-    let urls = known("/api/v1/system/info").await["privateUrls"].take();
+    let ada = Buyer::register(partner, registration("ada")).await;
+    let info = ada.send(Method::GET, "/api/v1/system/info", Value::Null).await;
+    let urls = &info["privateUrls"];
     for (name, locales) in urls.as_object().unwrap() {
-        let login = known("/api/v1/user/login-token").await;
+        let login = ada.send(Method::GET, "/api/v1/user/login-token", Value::Null).await;
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let url = format!(
             "{}?token={}&uuid={}",
@@ -78,27 +109,15 @@ async fn checks(visitor: &mut Visitor, edge: &Edge, partner: &Caller) {
     for member in ["address", "addressNo", "postalCode", "city", "privacyAgreement"] {
         user.as_object_mut().unwrap().remove(member);
     }
-    partner.post("/api/v2/user", user.clone()).await.assert_status(200);
-    let login = json!({"emailAddress": user["email"], "password": user["password"]});
-    let login = partner.post("/api/v1/user/login", login).await.assert_status(200).json();
-    let path = format!("/admin/v1/users/{}", login["uuid"].as_str().unwrap());
+    let bea = Buyer::register(partner, user).await;
+    let path = format!("/admin/v1/users/{}", bea.uuid);
     let change = json!({"dac8Status": "missing", "limitOverrides":
         {"user_day_limit": 10_000, "user_day_limit_fiat_to_coin": 10_000}});
     edge.admin(Method::PATCH, &path, change).await.assert_status(200);
-    let identifier = user["identifier"].as_str().unwrap();
-    let send = async |method, path: &str, body: Value| {
-        let request = partner.request(method, path).header("user-identifier", identifier);
-        request.json(&body).send().await.assert_status(200).json()
-    };
-    let asked =
-        json!({"currencyPair": "ETH-EUR", "paymentMethod": "creditCard", "fiatAmount": 1500});
-    let quote = send(Method::POST, "/api/v1/buy/quote", asked).await;
-    let body = json!({"quote": quote["quote"], "walletType": "unhosted", "returnUrl": RETURN_URL,
-        "walletAddress": "0x52908400098527886E0F7030069857D2E4169EE7"});
-    let confirmed = send(Method::POST, "/api/v1/buy/confirm", body).await;
+    let confirmed = bea.buy(1500, json!({"walletType": "unhosted"})).await;
     let order = &confirmed["orderId"];
     let path = format!("/api/v1/user/buy/orders/{order}");
-    let read = send(Method::GET, &path, Value::Null).await;
+    let read = bea.send(Method::GET, &path, Value::Null).await;
     let mut seen = Vec::new();
     for reason in read["orderNotCompletedReasons"].as_array().unwrap() {
         let url = reason["url"].as_str().unwrap();
@@ -124,32 +143,19 @@ async fn checks(visitor: &mut Visitor, edge: &Edge, partner: &Caller) {
 /// card of theirs any more by a proof that a person reads.
 async fn account_checks(visitor: &mut Visitor, edge: &Edge, partner: &Caller) {
     const CARD: &str = "555555******0010";
-    let user = registration("cas");
-    partner.post("/api/v2/user", user.clone()).await.assert_status(200);
-    let login = json!({"emailAddress": user["email"], "password": user["password"]});
-    let login = partner.post("/api/v1/user/login", login).await.assert_status(200).json();
-    let accounts = format!("/admin/v1/users/{}/accounts", login["uuid"].as_str().unwrap());
+    let cas = Buyer::register(partner, registration("cas")).await;
+    let accounts = format!("/admin/v1/users/{}/accounts", cas.uuid);
     let card = json!({"type": "creditCard", "identifier": CARD, "name": "Cas", "verified": true});
     let card = edge.admin(Method::POST, &accounts, card).await.assert_status(201).json();
     let change = async |change: Value| {
         let path = format!("{accounts}/{}", card["accountId"].as_str().unwrap());
         edge.admin(Method::PATCH, &path, change).await.assert_status(200);
     };
-    let identifier = user["identifier"].as_str().unwrap();
-    let send = async |method, path: &str, body: Value| {
-        let request = partner.request(method, path).header("user-identifier", identifier);
-        request.json(&body).send().await.assert_status(200).json()
-    };
-    let asked =
-        json!({"currencyPair": "ETH-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
-    let quote = send(Method::POST, "/api/v1/buy/quote", asked).await;
-    let body = json!({"quote": quote["quote"], "accountIdentifier": CARD, "returnUrl": RETURN_URL,
-        "walletAddress": "0x52908400098527886E0F7030069857D2E4169EE7"});
-    let confirmed = send(Method::POST, "/api/v1/buy/confirm", body).await;
+    let confirmed = cas.buy(100, json!({"accountIdentifier": CARD})).await;
     change(json!({"verified": false})).await;
     let path = format!("/api/v1/user/buy/orders/{}", confirmed["orderId"]);
     let link = async || {
-        let read = send(Method::GET, &path, Value::Null).await;
+        let read = cas.send(Method::GET, &path, Value::Null).await;
         let reasons = read["orderNotCompletedReasons"].as_array().unwrap();
         let mut urls = reasons.iter().map(|reason| reason["url"].as_str().unwrap().to_owned());
         urls.find(|url| url.ends_with("/account"))
