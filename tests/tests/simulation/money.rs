@@ -25,8 +25,9 @@ mod world;
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use rampart_tests::test_context::TestContext;
+use rampart_core::platform::clock::Clock;
 
 use self::dice::Dice;
 use self::replay::{Recorded, differences};
@@ -48,7 +49,9 @@ struct Extent {
 /// The extent as `make test` has it.
 const SHORT: Extent = Extent { generations: 1, orders: 16, replays: 1 };
 /// The extent of each seed of `make simulate`.
-const FULL: Extent = Extent { generations: 4, orders: 48, replays: 2 };
+const FULL: Extent = Extent { generations: 4, orders: 48, replays: 1 };
+/// Seeds at once on each core: one waits for Postgres half of its time.
+const SEEDS_PER_CORE: usize = 2;
 /// Orders whose books are broken on purpose: some of each state.
 const MUTATED_ORDERS: u64 = 32;
 /// Stack of a thread: unoptimised, the calls of a round want more than the default.
@@ -128,25 +131,48 @@ async fn play(seed: u64, extent: &Extent) -> usize {
     steps(&world)
 }
 
-#[test]
-fn any_interleaving_of_reports_commands_and_acts_keeps_the_books() {
-    run(async || {
-        let seed = setting("RAMPART_SEED").map(|seed| u64::try_from(seed).unwrap());
-        let Some(wanted) = setting("RAMPART_STEPS") else {
-            Box::pin(play(seed.unwrap_or(SHORT_SEED), &SHORT)).await;
-            return;
-        };
-        let clock = TestContext::start().await.clock().clone();
-        let mut seed = seed.unwrap_or_else(|| clock.random_u64().unwrap() >> 1);
-        let (began, mut done) = (clock.monotonic_ns(), 0);
-        while done < wanted {
-            println!("RAMPART_SEED={seed}");
-            done += Box::pin(play(seed, &FULL)).await;
-            let seconds = (clock.monotonic_ns() - began) / 1_000_000_000;
-            println!("{done} steps in {seconds} s");
-            seed += 1;
+/// Ends the play of all seeds when one has failed.
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_or(std::thread::panicking(), Ordering::Relaxed);
+    }
+}
+
+/// Plays seeds from `first` on, several at once, until they have taken so many calls.
+fn play_all(first: u64, wanted: usize) {
+    let (clock, cores) = (Clock::system(), std::thread::available_parallelism().unwrap().get());
+    let (next, done, has_failed) =
+        (AtomicU64::new(first), AtomicUsize::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        for _ in 0..cores * SEEDS_PER_CORE {
+            scope.spawn(|| {
+                let _ending = Ending(&has_failed);
+                while done.load(Ordering::Relaxed) < wanted && !has_failed.load(Ordering::Relaxed) {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    run(async || {
+                        let steps = Box::pin(play(seed, &FULL)).await;
+                        let done = done.fetch_add(steps, Ordering::Relaxed) + steps;
+                        let seconds = clock.monotonic_ns() / 1_000_000_000;
+                        println!("RAMPART_SEED={seed} holds: {done} steps in {seconds} s");
+                    });
+                }
+            });
         }
     });
+}
+
+#[test]
+fn any_interleaving_of_reports_commands_and_acts_keeps_the_books() {
+    let seed = setting("RAMPART_SEED").map(|seed| u64::try_from(seed).unwrap());
+    let random = || Clock::system().random_u64().unwrap() >> 1;
+    match setting("RAMPART_STEPS") {
+        Some(wanted) => play_all(seed.unwrap_or_else(random), wanted),
+        None => run(async || {
+            Box::pin(play(seed.unwrap_or(SHORT_SEED), &SHORT)).await;
+        }),
+    }
 }
 
 #[test]
