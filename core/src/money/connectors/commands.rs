@@ -2,7 +2,7 @@
 //! repeated until a connector has acknowledged them.
 
 use rampart_types::{ClientId, OrderId, UserId};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -158,7 +158,7 @@ pub(crate) struct SealedCommand {
     method: Option<String>,
     #[serde(rename = "command_asset")]
     asset: Option<String>,
-    #[serde(rename = "command_body", serialize_with = "hexadecimal")]
+    #[serde(skip)]
     sealed_body: Vec<u8>,
     /// The result of one that is done as it is commanded.
     #[serde(skip)]
@@ -171,11 +171,6 @@ pub(crate) struct SealedCommand {
     /// Time until the sandbox tells what follows, in milliseconds.
     #[serde(rename = "command_report_ms")]
     report_ms: Option<i64>,
-}
-
-/// Bytes in Postgres's hexadecimal form.
-fn hexadecimal<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&format_args!("\\x{}", hex::encode(bytes)))
 }
 
 impl Command {
@@ -222,6 +217,11 @@ impl SealedCommand {
     /// The command's id.
     pub(crate) const fn id(&self) -> Uuid {
         self.id
+    }
+
+    /// The body, sealed.
+    pub(crate) fn sealed_body(&self) -> &[u8] {
+        &self.sealed_body
     }
 
     /// The same, of which the sandbox tells after so many milliseconds.

@@ -116,7 +116,6 @@ fn insert(side: &Side<'_>, own: &Value, drawn: &str) -> String {
         "event_type": "order.created",
         "command_kind": "payment.create",
         "command_connector": "sandbox",
-        "command_body": format!("\\x{}", "5a".repeat(420)),
         "command_state": "done",
         "command_delay_ms": 0,
     });
@@ -136,5 +135,6 @@ fn insert(side: &Side<'_>, own: &Value, drawn: &str) -> String {
              'partnerOrderIdentifier', null, 'status', 'pending'), \
          'deliveries', jsonb_build_array({ids})))"
     );
-    filled(INSERT, &[&row])
+    let body = format!("array['\\x{}'::bytea]", "5a".repeat(420));
+    filled(INSERT, &[&row, &body])
 }

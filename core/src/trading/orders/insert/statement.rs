@@ -175,13 +175,16 @@ pub(super) async fn insert(
     conn: &mut Connection,
     rows: &[Bounded<'_, NewOrderRow>],
 ) -> Result<HashMap<(Uuid, i64), InsertOutcome>, sqlx::Error> {
+    // Beside the rows: as JSON, a body would be twice as long, and read character by character.
+    let bodies: Vec<_> =
+        rows.iter().map(|row| Some(row.order.command.as_ref()?.sealed_body())).collect();
     let inserted = sqlx::query!(
         r#"
         with asked as materialized (
             select asked.*, quote_expires_at is null or ( quote_expires_at > rampart_now()
                 and not quote_is_void(quote_sealed_at, quote_revision, p.quotes_valid_from,
                     p.quotes_raised_at, p.quotes_raised_revision)) as is_open
-            from jsonb_to_recordset($1::jsonb) as asked (
+            from rows from (jsonb_to_recordset($1::jsonb) as (
                 client_id uuid, order_id bigint, created_at timestamptz, offer_id uuid,
                 quote_id uuid, quote_expires_at timestamptz, user_id uuid, account_id uuid,
                 partner_reference text, status text, status_cause text, pair text, country text,
@@ -197,11 +200,12 @@ pub(super) async fn insert(
                 payload jsonb, deliveries uuid[],
                 command_id uuid, command_kind text, command_key text, command_connector text,
                 command_direction text, command_method text, command_asset text,
-                command_body bytea, command_state text, command_delay_ms bigint,
+                command_state text, command_delay_ms bigint,
                 command_report_ms bigint,
                 traceparent text, tracestate text,
                 key_route text, key text, key_claim uuid, answer_status smallint, answer_body bytea,
-                side_max numeric, day_max numeric, quote_sealed_at timestamptz, quote_revision bigint)
+                side_max numeric, day_max numeric, quote_sealed_at timestamptz, quote_revision bigint
+                )) with ordinality as asked
                 left join currency_pair p on p.pair = asked.pair
         ), held as materialized (
             select k.client_id, k.route, k.key
@@ -284,13 +288,13 @@ pub(super) async fn insert(
             select client_id, command_id, command_kind, order_id, command_key,
                 coalesce(command_connector, routed_connector(
                     client_id, command_direction, command_method, command_asset)),
-                command_direction, command_method, command_asset, command_body, command_state,
+                command_direction, command_method, command_asset,
+                ($2::bytea[])[ordinality], command_state,
                 case when command_state = 'done' then 1 else 0 end,
                 rampart_now() + command_delay_ms * interval '1 millisecond', clock_timestamp(),
                 case when command_state = 'done' then now() end,
                 rampart_now() + command_report_ms * interval '1 millisecond'
             from made where command_id is not null
-            on conflict on constraint command_idempotency_key_key do nothing
         ), answered as (
             update idempotency_key k set status = made.answer_status, body = made.answer_body
             from made
@@ -307,6 +311,7 @@ pub(super) async fn insert(
         from asked
         "#,
         Json(rows) as Json<&[Bounded<'_, NewOrderRow>]>,
+        &bodies as &[Option<&[u8]>],
     )
     .fetch_all(conn)
     .await?;
