@@ -158,8 +158,9 @@ pub(crate) struct SealedCommand {
     method: Option<String>,
     #[serde(rename = "command_asset")]
     asset: Option<String>,
+    /// `None` where it is done as it is commanded: nobody is told.
     #[serde(skip)]
-    sealed_body: Vec<u8>,
+    sealed_body: Option<Vec<u8>>,
     /// The result of one that is done as it is commanded.
     #[serde(skip)]
     sealed_result: Option<Vec<u8>>,
@@ -189,10 +190,12 @@ impl Command {
             Target::Pool { connector, asset } => (Some(connector), None, None, Some(asset)),
             Target::Capability => (None, None, None, None),
         };
-        let body = self.body.to_string();
-        let sealed_body = core
-            .cipher(self.client)
-            .seal(&body_context(self.client.uuid(), id), body.as_bytes())?;
+        let sealed_body = if timing.is_done {
+            None
+        } else {
+            let context = body_context(self.client.uuid(), id);
+            Some(core.cipher(self.client).seal(&context, self.body.to_string().as_bytes())?)
+        };
         Ok(SealedCommand {
             id,
             client: self.client.uuid(),
@@ -219,9 +222,9 @@ impl SealedCommand {
         self.id
     }
 
-    /// The body, sealed.
-    pub(crate) fn sealed_body(&self) -> &[u8] {
-        &self.sealed_body
+    /// The body, sealed, for one that is carried out.
+    pub(crate) fn sealed_body(&self) -> Option<&[u8]> {
+        self.sealed_body.as_deref()
     }
 
     /// The same, of which the sandbox tells after so many milliseconds.
@@ -265,7 +268,7 @@ impl SealedCommand {
             self.direction,
             self.method,
             self.asset,
-            self.sealed_body,
+            self.sealed_body.as_deref(),
             self.user,
             self.delay_ms,
             self.state,

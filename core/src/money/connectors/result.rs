@@ -18,7 +18,7 @@ use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
-use crate::platform::db::Connection;
+use crate::platform::db::{Connection, retrying_statement};
 use crate::platform::error::{Denial, Result};
 use crate::trading::orders::state::Cause;
 
@@ -77,24 +77,35 @@ impl Endpoint for ReportResult {
         connector: Connector,
         (id, new): (Uuid, NewResult),
     ) -> Result<Json<Reported>> {
-        let mut tx = core.db.begin().await?;
-        match settle(&mut tx, core, &connector.name, (id, new)).await? {
-            Settled::Now(reported, causes) => {
-                tx.commit().await?;
-                for cause in causes {
-                    core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
-                }
-                Ok(Json(reported))
+        // An event of the same order may hold the order, and wait for its command.
+        let report = || Box::pin(report(core, &connector, (id, &new)));
+        Ok(Json(retrying_statement(report).await?))
+    }
+}
+
+/// Writes a result with what follows, in one transaction.
+async fn report(
+    core: &Core,
+    connector: &Connector,
+    (id, new): (Uuid, &NewResult),
+) -> Result<Reported> {
+    let mut tx = core.db.begin().await?;
+    match settle(&mut tx, core, &connector.name, (id, new.clone())).await? {
+        Settled::Now(reported, causes) => {
+            tx.commit().await?;
+            for cause in causes {
+                core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
             }
-            Settled::Before(reported) => {
-                // Its lock would last until the connection is used again.
-                tx.rollback().await?;
-                Ok(Json(reported))
-            }
-            Settled::LeaseLost => {
-                tx.rollback().await?;
-                Err(lost_lease(core, &connector, id).await?)
-            }
+            Ok(reported)
+        }
+        Settled::Before(reported) => {
+            // Its lock would last until the connection is used again.
+            tx.rollback().await?;
+            Ok(reported)
+        }
+        Settled::LeaseLost => {
+            tx.rollback().await?;
+            Err(lost_lease(core, connector, id).await?)
         }
     }
 }
@@ -211,7 +222,7 @@ async fn write(
 }
 
 /// The result of one attempt.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "NewResult")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct NewResult {

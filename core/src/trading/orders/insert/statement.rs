@@ -176,8 +176,7 @@ pub(super) async fn insert(
     rows: &[Bounded<'_, NewOrderRow>],
 ) -> Result<HashMap<(Uuid, i64), InsertOutcome>, sqlx::Error> {
     // Beside the rows: as JSON, a body would be twice as long, and read character by character.
-    let bodies: Vec<_> =
-        rows.iter().map(|row| Some(row.order.command.as_ref()?.sealed_body())).collect();
+    let bodies: Vec<_> = rows.iter().map(|row| row.order.command.as_ref()?.sealed_body()).collect();
     let inserted = sqlx::query!(
         r#"
         with asked as materialized (
