@@ -8,10 +8,10 @@ export PATH := $(CACHE)/tools/bin:$(PATH)
 GUESTS := plugins/guests/Cargo.toml
 CONNECTORS := plugins/connectors/Cargo.toml
 
-.PHONY: help demo test live clients payouts simulate conformance attack chaos topology fuzz release deb bench profile check prepare openapi setup
+.PHONY: help demo test live clients payouts simulate conformance attack chaos topology fuzz release deb deb-test bench profile check prepare openapi setup
 
 help: ## This list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 13
 
 demo: ## Build, start everything, make one purchase, keep serving (ARGS=--exit: do not)
 	@deploy/demo $(ARGS)
@@ -79,6 +79,9 @@ release: setup ## The binary that is shipped and measured, optimised with the pr
 deb: release ## The Debian package of that binary, target/debian
 	@deploy/setup --package
 	cargo deb --locked --no-build --package rampart
+
+deb-test: deb ## Install it in a bare Debian under systemd: serves, upgrades under load, leaves nothing (as root)
+	deploy/deb-test
 
 bench: release ## Side by side with nginx, Envoy, HAProxy, hyper and pgbench (ARGS="--quick", "--only quote", "--against PATH")
 	deploy/bench-setup
