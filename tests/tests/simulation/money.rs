@@ -49,7 +49,7 @@ struct Extent {
 /// The extent as `make test` has it.
 const SHORT: Extent = Extent { generations: 1, orders: 16, replays: 1 };
 /// The extent of each seed of `make simulate`.
-const FULL: Extent = Extent { generations: 4, orders: 48, replays: 1 };
+const FULL: Extent = Extent { generations: 4, orders: 48, replays: 2 };
 /// Seeds at once on each core: one waits for Postgres half of its time.
 const SEEDS_PER_CORE: usize = 2;
 /// Orders whose books are broken on purpose: some of each state.
@@ -151,6 +151,7 @@ fn play_all(first: u64, wanted: usize) {
                 let _ending = Ending(&has_failed);
                 while done.load(Ordering::Relaxed) < wanted && !has_failed.load(Ordering::Relaxed) {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
+                    println!("RAMPART_SEED={seed}");
                     run(async || {
                         let steps = Box::pin(play(seed, &FULL)).await;
                         let done = done.fetch_add(steps, Ordering::Relaxed) + steps;

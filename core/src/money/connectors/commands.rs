@@ -158,7 +158,7 @@ pub(crate) struct SealedCommand {
     method: Option<String>,
     #[serde(rename = "command_asset")]
     asset: Option<String>,
-    /// `None` where it is done as it is commanded: nobody is told.
+    /// `None` if it is done as it is commanded: no connector gets it.
     #[serde(skip)]
     sealed_body: Option<Vec<u8>>,
     /// The result of one that is done as it is commanded.
@@ -222,7 +222,7 @@ impl SealedCommand {
         self.id
     }
 
-    /// The body, sealed, for one that is carried out.
+    /// The sealed body; `None` if no connector gets it.
     pub(crate) fn sealed_body(&self) -> Option<&[u8]> {
         self.sealed_body.as_deref()
     }

@@ -77,7 +77,7 @@ impl Endpoint for ReportResult {
         connector: Connector,
         (id, new): (Uuid, NewResult),
     ) -> Result<Json<Reported>> {
-        // An event of the same order may hold the order, and wait for its command.
+        // It locks its command, then the order; an event of that order may lock them the other way round.
         let report = || Box::pin(report(core, &connector, (id, &new)));
         Ok(Json(retrying_statement(report).await?))
     }
@@ -90,7 +90,7 @@ async fn report(
     (id, new): (Uuid, &NewResult),
 ) -> Result<Reported> {
     let mut tx = core.db.begin().await?;
-    match settle(&mut tx, core, &connector.name, (id, new.clone())).await? {
+    match settle(&mut tx, core, &connector.name, (id, new)).await? {
         Settled::Now(reported, causes) => {
             tx.commit().await?;
             for cause in causes {
@@ -129,7 +129,7 @@ pub(super) async fn settle(
     conn: &mut Connection,
     core: &Core,
     connector: &str,
-    (id, new): (Uuid, NewResult),
+    (id, new): (Uuid, &NewResult),
 ) -> Result<Settled> {
     let row = sqlx::query!(
         r#"
@@ -162,7 +162,7 @@ pub(super) async fn settle(
         Outcome::Retry => "open",
     };
     let sealed = new.seal(core, (row.client_id, id))?;
-    let due_at = write(conn, id, (state, row.retries), &new, (&digest, sealed)).await?;
+    let due_at = write(conn, id, (state, row.retries), new, (&digest, sealed)).await?;
     if new.outcome != Outcome::Done {
         sqlx::query!("update connector set failures = failures + 1 where name = $1", connector)
             .execute(&mut *conn)
@@ -180,8 +180,8 @@ pub(super) async fn settle(
             command: id,
             sealed_body: row.sealed_body.unwrap_or_default(),
             is_done: state == "done",
-            result: new.result,
-            reason: new.reason,
+            result: new.result.clone(),
+            reason: new.reason.clone(),
         };
         causes = Box::pin(effects::apply(conn, core, &finished)).await?;
     }
@@ -222,7 +222,7 @@ async fn write(
 }
 
 /// The result of one attempt.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "NewResult")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct NewResult {

@@ -94,7 +94,7 @@ async fn answer_with(
     command: &Leased,
     new: NewResult,
 ) -> Result<Option<Vec<Cause>>> {
-    match settle(conn, core, NAME, (command.id, new)).await? {
+    match settle(conn, core, NAME, (command.id, &new)).await? {
         Settled::Now(_, causes) => Ok(Some(causes)),
         Settled::Before(_) | Settled::LeaseLost => Ok(None),
     }

@@ -1,7 +1,9 @@
 //! A purchase of a live partner: payment, checks and payout by connectors.
 
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::user::User;
+use sqlx::AssertSqlSafe;
 
 use super::*;
 
@@ -95,6 +97,45 @@ async fn a_payment_that_cannot_be_made_or_fails_cancels_the_order() {
     assert_eq!(status(&context, &two).await, "cancelled");
     connector.event(paid(&one, 100)).await.assert_status(200);
     assert_eq!(status(&context, &one).await, "cancelled", "late money waits for an operator");
+}
+
+#[tokio::test]
+async fn a_result_that_lost_to_a_deadlock_is_tried_again() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = order(&acme, 100).await;
+    let create = connector.lease(1).await.remove(0);
+    connector.report(&create, "done", json!({})).await.assert_status(200);
+    connector.event(paid(&order, 100)).await.assert_status(200);
+    let payout = connector.lease(1).await.remove(0);
+    // Like an event: it has the order, and then wants the command. It never finds the deadlock itself.
+    let mut event = context.db().begin().await.unwrap();
+    for lock in [
+        "set local deadlock_timeout = '10min'".to_owned(),
+        format!("select from buy_order where order_id = {} for update", order.id),
+    ] {
+        sqlx::query(AssertSqlSafe(lock)).execute(&mut *event).await.unwrap();
+    }
+    let cross = async {
+        until("the result waits for the order", SOON, async || {
+            let waiting: i64 =
+                sqlx::query_scalar("select count(*) from pg_locks where not granted")
+                    .fetch_one(context.db())
+                    .await
+                    .unwrap();
+            (waiting > 0).then_some(())
+        })
+        .await;
+        sqlx::query("select from command where command_id = $1::text::uuid for update")
+            .bind(payout["id"].as_str())
+            .execute(&mut *event)
+            .await
+            .unwrap();
+        event.rollback().await.unwrap();
+    };
+    let (answer, ()) = tokio::join!(connector.report(&payout, "rejected", Value::Null), cross);
+    answer.assert_status(200);
+    assert_eq!(status(&context, &order).await, "blocked");
 }
 
 #[tokio::test]

@@ -167,6 +167,7 @@ pub(crate) enum InsertOutcome {
 /// Makes the orders that may be made: each with the first row of its timeline, its event, the
 /// deliveries to webhook endpoints that listen (as `webhooks::fan_out` writes them), the command
 /// of its payment and the saved answer; its offer is taken. By client and number, what became of each.
+/// The order being new, nobody has commanded its payment before.
 ///
 /// Offers are locked before orders, and both in one order, so that two statements never wait for
 /// each other. An offer is taken once its order is made: a quote that was used leaves it alone.
