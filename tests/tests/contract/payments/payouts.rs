@@ -61,6 +61,23 @@ async fn an_order_whose_second_payout_arrives_while_it_waits_is_completed_by_its
 }
 
 #[tokio::test]
+async fn an_order_whose_payout_has_arrived_is_completed_by_its_payment() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    tell(&context, &order, &[("payout-sent", "a", 0.002), ("payout-confirmed", "a", 0.002)]).await;
+    assert_eq!(status(&context, &order).await, "pending");
+    let paid = order.event(&context, "payment-received").await.assert_status(200).json();
+    assert_eq!(paid["status"], "completed");
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+    let metrics = context.core().metrics.render();
+    for cause in ["payment-received", "confirmed-on-chain"] {
+        let counted = format!("rampart_orders_total{{event=\"{cause}\"}} 1");
+        assert!(metrics.contains(&counted), "{counted}");
+    }
+}
+
+#[tokio::test]
 async fn a_part_is_booked_once_and_comes_back_as_a_part() {
     let context = TestContext::start().await;
     let order = paid(&context).await;

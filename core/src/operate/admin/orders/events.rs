@@ -21,7 +21,7 @@ use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
-use crate::trading::orders::status::{Applied, NotApplied, OrderEvent, apply_in};
+use crate::trading::orders::status::{Applied, Cause, NotApplied, OrderEvent, apply_in};
 use crate::trading::quotes::Side;
 use crate::trading::sell::status::SaleEvent;
 use rampart_types::JsonDecimal;
@@ -85,14 +85,16 @@ impl Endpoint for ApplyOrderEvent {
         let order = OrderKey::find(core, &id).await?;
         let actor = operator.actor();
         let mut tx = core.db.begin().await?;
-        let applied = apply(&mut tx, core, order, event, actor).await?;
+        let (applied, completed) = apply(&mut tx, core, order, event, actor).await?;
         detail["from"] = applied.from.as_str().into();
-        detail["to"] = applied.to.as_str().into();
+        detail["to"] = completed.as_ref().unwrap_or(&applied).to.as_str().into();
         let target = order.order.to_string();
         let entry = Entry { actor, action: "order.event", target: &target, detail };
         audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
-        core.metrics.orders.with_label_values(&[applied.cause.as_str()]).inc();
+        for Applied { cause, .. } in [applied].into_iter().chain(completed) {
+            core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
+        }
         Ok(Json(order.detail(core).await?))
     }
 }
@@ -206,14 +208,14 @@ impl NewEvent {
     }
 }
 
+/// Applies the event; an order that goes on after its payout has arrived is completed too.
 async fn apply(
     conn: &mut Connection,
     core: &Core,
     OrderKey { client, side, order }: OrderKey,
     event: NewEvent,
     actor: &str,
-) -> Result<Applied> {
-    let is_release = event.event == Name::Release;
+) -> Result<(Applied, Option<Applied>)> {
     let applied = match side {
         Side::Buy => {
             let event = event.into_order_event()?;
@@ -224,20 +226,24 @@ async fn apply(
             apply_in(conn, core, client, order, &event, actor).await
         }
     };
-    let applied = match applied {
-        Ok(released) if is_release => {
-            let done = catch_up(conn, core, (client, order, side), actor).await;
-            done.map(|done| done.map_or(released, |done| Applied { from: released.from, ..done }))
-        }
-        applied => applied,
+    let applied = applied.map_err(refusal)?;
+    let goes_on = matches!(applied.cause, Cause::PaymentReceived | Cause::Released);
+    let completed = match goes_on {
+        true => catch_up(conn, core, (client, order, side), actor).await.map_err(refusal)?,
+        false => None,
     };
-    applied.map_err(|error| match error {
+    Ok((applied, completed))
+}
+
+/// The answer to an event that was not applied.
+fn refusal(error: NotApplied) -> Error {
+    match error {
         NotApplied::NoSuchOrder => Denial::not_found("order").into(),
         NotApplied::Forbidden { status } => {
             let reason = format!("an order that is {} forbids it", status.as_str());
-            Error::from(Denial::conflict(reason))
+            Denial::conflict(reason).into()
         }
         NotApplied::Refused(reason) => Denial::conflict(reason).into(),
         NotApplied::Failed(error) => error,
-    })
+    }
 }
