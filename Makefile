@@ -8,7 +8,7 @@ export PATH := $(CACHE)/tools/bin:$(PATH)
 GUESTS := plugins/guests/Cargo.toml
 CONNECTORS := plugins/connectors/Cargo.toml
 
-.PHONY: help demo test live clients payouts simulate conformance attack chaos topology fuzz release deb deb-test bench profile check prepare openapi setup
+.PHONY: help demo test live clients payouts simulate conformance attack chaos topology fuzz release deb deb-test bare-test bench profile check prepare openapi setup
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -82,6 +82,10 @@ deb: release ## The Debian package of that binary, target/debian
 
 deb-test: deb ## Install it in a bare Debian under systemd: serves, upgrades under load, leaves nothing (as root)
 	deploy/deb-test
+
+bare-test: ## The two commands from a first clone in bare Debian 12, 13 and Ubuntu 24.04 (ARGS="noble/root trixie/user"; as root)
+	@deploy/setup --package
+	deploy/bare-test $(ARGS)
 
 bench: release ## Side by side with nginx, Envoy, HAProxy, hyper and pgbench (ARGS="--quick", "--only quote", "--against PATH")
 	deploy/bench-setup

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
@@ -31,6 +32,9 @@ const ARGUMENTS: [&str; 12] = [
     "--remote-debugging-pipe",
     "--window-size=1280,900",
 ];
+
+/// Chromium without windows, which `deploy/setup` installs where the system has no package of it.
+const SHELL: &str = "chrome-headless-shell";
 
 /// A key (W3C WebDriver, section 17.4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,10 +110,16 @@ impl Browser {
         let mut arguments = ARGUMENTS.map(str::to_owned).to_vec();
         arguments.push(format!("--user-data-dir={}", profile.path().display()));
         arguments.extend(argument);
-        let wanted = json!({
+        let mut wanted = json!({
             "goog:chromeOptions": {"args": arguments},
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
         });
+        if let Some(shell) = headless_shell() {
+            wanted["browserName"] = SHELL.into();
+            wanted["goog:chromeOptions"]["binary"] = shell.to_str().unwrap().into();
+            // It opens no page by itself.
+            wanted["goog:chromeOptions"]["args"].as_array_mut().unwrap().push("about:blank".into());
+        }
         let root = format!("http://127.0.0.1:{port}/session");
         let mut browser =
             Self { driver, http: Protocol::Http1.client(), session: root, _profile: profile };
@@ -280,6 +290,13 @@ impl Browser {
         assert!(status.is_success(), "{path} {body}: {text}\n{:?}", self.driver.err());
         serde_json::from_str::<Value>(&text).unwrap()["value"].take()
     }
+}
+
+/// The program of that name among those that a shell would find.
+#[expect(clippy::disallowed_methods, reason = "where programs are is no setting of Rampart")]
+fn headless_shell() -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(SHELL)).find(|path| path.exists())
 }
 
 /// Starts a driver; gives its port. It takes a free port of IPv4 and wants the same one of IPv6, which
