@@ -181,18 +181,42 @@ async fn fill(admin: &str, size: Size, setup: &Setup) -> Value {
         sqlx::raw_sql(include_str!("peers/policies.sql")).execute(&pool).await.unwrap();
     }
     let client = plain["id"].as_str().expect("a partner has an id");
+    load_orders(&pool, client, size.orders).await;
+    sqlx::raw_sql("vacuum analyze").execute(&pool).await.unwrap();
+    json!({ "plain": plain, "ruled": ruled })
+}
+
+/// Writes orders of one client. Their indexes are made once they are there: kept up to date with each
+/// row, those of millions take several times as long.
+async fn load_orders(pool: &PgPool, client: &str, count: u64) {
+    let indexes: Vec<(String, String)> = sqlx::query_as(
+        "select indexname::text, indexdef from pg_indexes where tablename = 'buy_order' \
+             and indexname not in (select conname from pg_constraint)",
+    )
+    .fetch_all(pool)
+    .await
+    .unwrap();
+    let mut conn = pool.acquire().await.unwrap();
+    let drops = indexes.iter().map(|(name, _)| format!("drop index {name}"));
+    // The client is there: no foreign key need be looked up.
+    let settings = ["set session_replication_role = replica", "set maintenance_work_mem = '1GB'"];
+    let mut statements: Vec<_> = drops.chain(settings.map(str::to_owned)).collect();
     let mut first = FIRST_ORDER;
-    while first < FIRST_ORDER + size.orders {
-        let last = (first + ORDERS_AT_ONCE).min(FIRST_ORDER + size.orders) - 1;
+    while first < FIRST_ORDER + count {
+        let last = (first + ORDERS_AT_ONCE).min(FIRST_ORDER + count) - 1;
         let statement = include_str!("peers/orders.sql")
             .replace("@client@", client)
             .replace("@first@", &first.to_string())
             .replace("@last@", &last.to_string());
-        sqlx::raw_sql(AssertSqlSafe(statement)).execute(&pool).await.unwrap();
+        statements.push(statement);
         first = last + 1;
     }
-    sqlx::raw_sql("vacuum analyze").execute(&pool).await.unwrap();
-    json!({ "plain": plain, "ruled": ruled })
+    statements.extend(indexes.into_iter().map(|(_, definition)| definition));
+    for statement in statements {
+        sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut *conn).await.unwrap();
+    }
+    // With its settings.
+    conn.close().await.unwrap();
 }
 
 /// Migrates the database with the edge's binary. One of an earlier version has no such command: it

@@ -86,6 +86,11 @@ pub(super) fn compare(
     if run.wants(&[ORDER, CONFIRM]) {
         let sides = [this, other].map(|it| Side::start(environment, it, Cores::Any));
         run.compare(both(ORDER, &sides, order));
+        for side in &sides {
+            // Until there have been some, Postgres plans for empty tables.
+            confirmed(side, confirms::FIRST);
+            confirms::analyze(side);
+        }
         run.compare(both(CONFIRM, &sides, confirm));
     }
 }
@@ -133,7 +138,11 @@ fn order(side: &Side<'_>, time: Duration) -> f64 {
 }
 
 fn confirm(side: &Side<'_>, time: Duration) -> f64 {
-    let count = CONFIRMS * usize::try_from(time.as_secs().max(1)).unwrap();
+    confirmed(side, CONFIRMS * usize::try_from(time.as_secs().max(1)).unwrap())
+}
+
+/// The rate of so many confirms of guests.
+fn confirmed(side: &Side<'_>, count: usize) -> f64 {
     let confirming = each(side.address(), confirms::CLIENTS, confirms(side, Buyers::Guests, count));
     let (answers, seconds) = side.environment.runtime.block_on(confirming);
     let confirmed = u32::try_from(answers.len()).unwrap();

@@ -21,8 +21,8 @@ use crate::side::Side;
 pub(super) const CLIENTS: usize = 64;
 /// Clients that ask for the quotes before.
 const QUOTERS: usize = 16;
-/// Confirms of the first round; later ones take as many as fit into their time.
-const FIRST: f64 = 2_000.0;
+/// Confirms before the first round; rounds take as many as fit into their time.
+pub(super) const FIRST: usize = 2_000;
 /// Most of a round, within the lifetime of their quotes.
 const ROUND_MAX: f64 = 60_000.0;
 /// Confirms of one client in a round, for each second of its time.
@@ -120,15 +120,19 @@ fn compare_users(run: &mut Run<'_>, side: &Side<'_>) {
 
 /// The rate of many clients.
 fn many<'a>(side: &'a Side<'_>, buyers: Buyers<'a>) -> Box<dyn FnMut(Duration) -> f64 + 'a> {
-    let mut expected = FIRST;
-    Box::new(move |time| {
-        let confirms = confirms(side, buyers, fitting(expected, time));
-        let count = f64::from(u32::try_from(confirms.len()).unwrap());
+    let rate = move |count: usize| {
+        let confirms = confirms(side, buyers, count);
         let (answers, seconds) =
             side.environment.runtime.block_on(each(side.address(), CLIENTS, confirms));
+        let count = f64::from(u32::try_from(answers.len()).unwrap());
         answers.into_iter().for_each(|answer| drop(answer.ok()));
         age(side);
-        expected = count / seconds;
+        count / seconds
+    };
+    // Until there have been some, Postgres plans for empty tables.
+    let mut expected = rate(FIRST);
+    Box::new(move |time| {
+        expected = rate(fitting(expected, time));
         expected
     })
 }
@@ -168,6 +172,12 @@ fn age(side: &Side<'_>) {
          where user_id is not null and created_at > now() - interval '1 day'",
     );
     execute(side, "vacuum buy_order, idempotency_key");
+    analyze(side);
+}
+
+/// Tells Postgres how large the tables are, as autovacuum does a minute after they have grown.
+pub(super) fn analyze(side: &Side<'_>) {
+    execute(side, "analyze");
 }
 
 fn execute(side: &Side<'_>, statement: &'static str) {

@@ -113,7 +113,7 @@ async fn insert(
             select asked.*, quote_expires_at > rampart_now()
                 and not quote_is_void(quote_sealed_at, quote_revision, p.quotes_valid_from,
                     p.quotes_raised_at, p.quotes_raised_revision) as is_open
-            from jsonb_to_recordset($1::jsonb) as asked (
+            from json_to_recordset($1::json) as asked (
                 client_id uuid, order_id bigint, created_at timestamptz, quote_id uuid,
                 quote_expires_at timestamptz, user_id uuid, account_id uuid,
                 partner_reference text, status text, status_cause text,
