@@ -18,7 +18,7 @@ use crate::process::Process;
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 /// No window, nothing but what a page asks for, and a certificate that nobody signed. Through a
 /// pipe the browser ends when its driver does.
-const ARGUMENTS: [&str; 12] = [
+const ARGUMENTS: [&str; 13] = [
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
@@ -27,6 +27,8 @@ const ARGUMENTS: [&str; 12] = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    // Some systems colour the edges of letters.
+    "--disable-lcd-text",
     "--no-first-run",
     "--ignore-certificate-errors",
     "--remote-debugging-pipe",

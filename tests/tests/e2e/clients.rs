@@ -25,7 +25,7 @@ npm install --silent --offline --no-audit --no-fund ../clients/typescript/*.tgz
 /// The purchases, with the demo's `export` lines in front.
 const BUY: [&str; 2] = [
     r#"PYTHONPATH=python "$ROOT/deploy/generators" python "$ROOT/tests/clients/purchase.py""#,
-    r#"NODE_EXTRA_CA_CERTS=$CURL_CA_BUNDLE node typescript/purchase.js"#,
+    r#"NODE_EXTRA_CA_CERTS=$CURL_CA_BUNDLE "$ROOT/deploy/generators" node typescript/purchase.js"#,
 ];
 
 fn root() -> PathBuf {
