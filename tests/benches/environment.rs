@@ -186,8 +186,8 @@ async fn fill(admin: &str, size: Size, setup: &Setup) -> Value {
     json!({ "plain": plain, "ruled": ruled })
 }
 
-/// Writes orders of one client. Their indexes are made once they are there: kept up to date with each
-/// row, those of millions take several times as long.
+/// Writes orders of one client. Their indexes are made once all are there, in place of being kept up to
+/// date with each row.
 async fn load_orders(pool: &PgPool, client: &str, count: u64) {
     let indexes: Vec<(String, String)> = sqlx::query_as(
         "select indexname::text, indexdef from pg_indexes where tablename = 'buy_order' \
