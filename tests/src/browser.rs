@@ -294,7 +294,7 @@ impl Browser {
     }
 }
 
-/// The program of that name among those that a shell would find.
+/// The program of [`SHELL`], if it is in one of the folders of `PATH`.
 #[expect(clippy::disallowed_methods, reason = "where programs are is no setting of Rampart")]
 fn headless_shell() -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;

@@ -14,6 +14,7 @@ use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
 use tokio::sync::OnceCell;
 
+use crate::deadline::{SOON, until};
 use crate::pgbouncer::PgBouncer;
 use crate::prices;
 
@@ -173,4 +174,19 @@ async fn url(database: &str) -> String {
         cluster.url(&database)
     };
     tokio::task::spawn_blocking(start).await.unwrap()
+}
+
+/// Waits until somebody waits for a lock in this database. The server has those of other tests too.
+pub async fn until_a_lock_is_awaited(db: &PgPool) {
+    until("somebody waits for a lock", SOON, async || {
+        let waiting: i64 = sqlx::query_scalar(
+            "select count(*) from pg_stat_activity \
+             where datname = current_database() and wait_event_type = 'Lock'",
+        )
+        .fetch_one(db)
+        .await
+        .unwrap();
+        (waiting > 0).then_some(())
+    })
+    .await;
 }

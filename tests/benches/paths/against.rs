@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use super::catalogue::{http1_cpu, http2_cpu};
-use super::confirms::{self, Buyers, confirms};
+use super::confirms::{self, Buyers};
 use super::connections::{idle, opening};
 use super::orders::reads;
 use super::quotes::quotes;
 use super::{CATALOGUE, Run};
 use crate::comparison::{ANY, Better, Combine, Comparison, Row};
 use crate::environment::{Database, Environment};
-use crate::load_client::{each, request};
+use crate::load_client::request;
 use crate::side::{Cores, Side};
 
 /// The other side of all these rows.
@@ -87,9 +87,7 @@ pub(super) fn compare(
         let sides = [this, other].map(|it| Side::start(environment, it, Cores::Any));
         run.compare(both(ORDER, &sides, order));
         for side in &sides {
-            // Until there have been some, Postgres plans for empty tables.
-            confirmed(side, confirms::FIRST);
-            confirms::analyze(side);
+            confirms::first_rate(side, Buyers::Guests);
         }
         run.compare(both(CONFIRM, &sides, confirm));
     }
@@ -138,14 +136,6 @@ fn order(side: &Side<'_>, time: Duration) -> f64 {
 }
 
 fn confirm(side: &Side<'_>, time: Duration) -> f64 {
-    confirmed(side, CONFIRMS * usize::try_from(time.as_secs().max(1)).unwrap())
-}
-
-/// The rate of so many confirms of guests.
-fn confirmed(side: &Side<'_>, count: usize) -> f64 {
-    let confirming = each(side.address(), confirms::CLIENTS, confirms(side, Buyers::Guests, count));
-    let (answers, seconds) = side.environment.runtime.block_on(confirming);
-    let confirmed = u32::try_from(answers.len()).unwrap();
-    answers.into_iter().for_each(|answer| drop(answer.ok()));
-    f64::from(confirmed) / seconds
+    let count = CONFIRMS * usize::try_from(time.as_secs().max(1)).unwrap();
+    confirms::rate(side, Buyers::Guests, count)
 }

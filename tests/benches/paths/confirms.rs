@@ -22,7 +22,7 @@ pub(super) const CLIENTS: usize = 64;
 /// Clients that ask for the quotes before.
 const QUOTERS: usize = 16;
 /// Confirms before the first round; rounds take as many as fit into their time.
-pub(super) const FIRST: usize = 2_000;
+const FIRST: usize = 2_000;
 /// Most of a round, within the lifetime of their quotes.
 const ROUND_MAX: f64 = 60_000.0;
 /// Confirms of one client in a round, for each second of its time.
@@ -120,21 +120,27 @@ fn compare_users(run: &mut Run<'_>, side: &Side<'_>) {
 
 /// The rate of many clients.
 fn many<'a>(side: &'a Side<'_>, buyers: Buyers<'a>) -> Box<dyn FnMut(Duration) -> f64 + 'a> {
-    let rate = move |count: usize| {
-        let confirms = confirms(side, buyers, count);
-        let (answers, seconds) =
-            side.environment.runtime.block_on(each(side.address(), CLIENTS, confirms));
-        let count = f64::from(u32::try_from(answers.len()).unwrap());
-        answers.into_iter().for_each(|answer| drop(answer.ok()));
-        age(side);
-        count / seconds
-    };
-    // Until there have been some, Postgres plans for empty tables.
-    let mut expected = rate(FIRST);
+    let mut expected = first_rate(side, buyers);
     Box::new(move |time| {
-        expected = rate(fitting(expected, time));
+        expected = rate(side, buyers, fitting(expected, time));
         expected
     })
+}
+
+/// The rate of the first ones, which is no round: until there have been some, Postgres plans for empty
+/// tables.
+pub(super) fn first_rate(side: &Side<'_>, buyers: Buyers<'_>) -> f64 {
+    rate(side, buyers, FIRST)
+}
+
+/// The rate of so many confirms.
+pub(super) fn rate(side: &Side<'_>, buyers: Buyers<'_>, count: usize) -> f64 {
+    let confirming = each(side.address(), CLIENTS, confirms(side, buyers, count));
+    let (answers, seconds) = side.environment.runtime.block_on(confirming);
+    let count = f64::from(u32::try_from(answers.len()).unwrap());
+    answers.into_iter().for_each(|answer| drop(answer.ok()));
+    age(side);
+    count / seconds
 }
 
 fn pgbench(side: &Side<'_>, script: std::path::PathBuf) -> Pgbench {
@@ -172,11 +178,7 @@ fn age(side: &Side<'_>) {
          where user_id is not null and created_at > now() - interval '1 day'",
     );
     execute(side, "vacuum buy_order, idempotency_key");
-    analyze(side);
-}
-
-/// Tells Postgres how large the tables are, as autovacuum does a minute after they have grown.
-pub(super) fn analyze(side: &Side<'_>) {
+    // As autovacuum does a minute after tables have grown.
     execute(side, "analyze");
 }
 

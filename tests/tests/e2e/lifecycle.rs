@@ -6,6 +6,7 @@ use futures::future::join_all;
 use nix::sys::signal::Signal;
 use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::certificate::{CERTIFICATE, Certificate};
+use rampart_tests::cluster::{self, until_a_lock_is_awaited};
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
 use rampart_tests::wire::{Wire, connect, connect_to};
@@ -110,14 +111,7 @@ async fn a_stop_accepts_for_its_delay_and_finishes_what_takes_longer_than_the_dr
         let partner = partner.clone();
         async move { partner.get("/api/v2/webhooks").await }
     });
-    until("the request is in flight", SOON, async || {
-        let waiting: i64 = sqlx::query_scalar("select count(*) from pg_locks where not granted")
-            .fetch_one(&mut *lock)
-            .await
-            .unwrap();
-        (waiting > 0).then_some(())
-    })
-    .await;
+    until_a_lock_is_awaited(&cluster::pool(edge.setup().database()).await).await;
     edge.process.signal(Signal::SIGTERM);
     until("/readyz says no", SOON, async || {
         (edge.ops("/readyz").await.status() == 503).then_some(())

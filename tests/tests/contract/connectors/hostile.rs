@@ -3,7 +3,7 @@
 
 use rampart_tests::order_fixture::OrderFixture;
 
-use super::purchase::{live, order, paid, status};
+use super::purchase::{live, order, paid, paid_order, status};
 use super::*;
 
 /// Rows of a query that counts.
@@ -114,10 +114,7 @@ async fn an_order_is_not_given_back_while_its_coins_may_be_leaving() {
 async fn a_held_order_sends_its_coins_once_it_is_released() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
-    let order = order(&acme, 100).await;
-    let create = connector.lease(1).await.remove(0);
-    connector.report(&create, "done", json!({})).await.assert_status(200);
-    connector.event(paid(&order, 100)).await.assert_status(200);
+    let order = paid_order(&acme, &connector).await;
     order.event(&context, "hold").await.assert_status(200);
     assert!(connector.lease(10).await.is_empty(), "nothing leaves while it waits");
     order.event(&context, "release").await.assert_status(200);

@@ -1,6 +1,6 @@
 //! A purchase of a live partner: payment, checks and payout by connectors.
 
-use rampart_tests::deadline::{SOON, until};
+use rampart_tests::cluster::until_a_lock_is_awaited;
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::user::User;
 use sqlx::AssertSqlSafe;
@@ -27,6 +27,15 @@ pub(super) fn paid(order: &OrderFixture, amount: u32) -> Value {
     json!({"id": format!("paid-{}", order.id), "kind": "payment.received",
         "occurredAt": "2026-03-01T12:00:00Z", "partner": "acme", "orderId": order.id,
         "providerReference": format!("pay-{}", order.id), "amount": amount, "currency": "EUR"})
+}
+
+/// A guest's order of 100 euros that was paid; its payout is commanded.
+pub(super) async fn paid_order(partner: &Partner, connector: &Connector) -> OrderFixture {
+    let order = order(partner, 100).await;
+    let create = connector.lease(1).await.remove(0);
+    connector.report(&create, "done", json!({})).await.assert_status(200);
+    connector.event(paid(&order, 100)).await.assert_status(200);
+    order
 }
 
 pub(super) async fn status(context: &TestContext, order: &OrderFixture) -> String {
@@ -103,10 +112,7 @@ async fn a_payment_that_cannot_be_made_or_fails_cancels_the_order() {
 async fn a_result_that_lost_to_a_deadlock_is_tried_again() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
-    let order = order(&acme, 100).await;
-    let create = connector.lease(1).await.remove(0);
-    connector.report(&create, "done", json!({})).await.assert_status(200);
-    connector.event(paid(&order, 100)).await.assert_status(200);
+    let order = paid_order(&acme, &connector).await;
     let payout = connector.lease(1).await.remove(0);
     // Like an event: it has the order, and then wants the command. It never finds the deadlock itself.
     let mut event = context.db().begin().await.unwrap();
@@ -117,15 +123,7 @@ async fn a_result_that_lost_to_a_deadlock_is_tried_again() {
         sqlx::query(AssertSqlSafe(lock)).execute(&mut *event).await.unwrap();
     }
     let cross = async {
-        until("the result waits for the order", SOON, async || {
-            let waiting: i64 =
-                sqlx::query_scalar("select count(*) from pg_locks where not granted")
-                    .fetch_one(context.db())
-                    .await
-                    .unwrap();
-            (waiting > 0).then_some(())
-        })
-        .await;
+        until_a_lock_is_awaited(context.db()).await;
         sqlx::query("select from command where command_id = $1::text::uuid for update")
             .bind(payout["id"].as_str())
             .execute(&mut *event)
@@ -142,10 +140,7 @@ async fn a_result_that_lost_to_a_deadlock_is_tried_again() {
 async fn a_rejected_payout_blocks_until_an_operator_releases_it() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
-    let order = order(&acme, 100).await;
-    let create = connector.lease(1).await.remove(0);
-    connector.report(&create, "done", json!({})).await.assert_status(200);
-    connector.event(paid(&order, 100)).await.assert_status(200);
+    let order = paid_order(&acme, &connector).await;
     let payout = connector.lease(1).await.remove(0);
     connector.report(&payout, "rejected", Value::Null).await.assert_status(200);
     assert_eq!(status(&context, &order).await, "blocked");

@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use futures::future::join_all;
 use http::Method;
 use rampart_core::trading::orders::expiry::expire_due;
-use rampart_tests::deadline::{SOON, until};
+use rampart_tests::cluster::until_a_lock_is_awaited;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
@@ -49,15 +49,7 @@ async fn an_event_that_waited_for_its_order_is_the_later_one() {
         .await
         .unwrap();
     let free = async {
-        until("the event waits", SOON, async || {
-            let waiting: i64 =
-                sqlx::query_scalar("select count(*) from pg_locks where not granted")
-                    .fetch_one(context.db())
-                    .await
-                    .unwrap();
-            (waiting > 0).then_some(())
-        })
-        .await;
+        until_a_lock_is_awaited(context.db()).await;
         context.clock().advance(TimeDelta::minutes(1));
         let now = context.clock().now();
         holder.rollback().await.unwrap();
