@@ -67,6 +67,10 @@ pub trait Endpoint: 'static {
     /// `true` if a second operator may have to agree first: operators' API; see
     /// [`Endpoint::hold`].
     const APPROVAL: bool = false;
+    /// `true` if [`Endpoint::call`] is one transaction that locks rows in another order than others
+    /// do: it is run again when Postgres gives it up to end a deadlock. For what locks orders and
+    /// their commands.
+    const RETRIED: bool = false;
     /// Form of the body.
     const BODY: Body = Body::None;
     /// Caching of the answer.
@@ -325,6 +329,10 @@ pub const fn route<E: Endpoint>() -> Route {
         E::SCOPE.is_some() == <E::Caller as Caller>::CLIENT,
         "clients have scopes, others none"
     );
+    assert!(
+        !E::RETRIED || !(E::IDEMPOTENT || E::MAY_BE_STALE),
+        "a key's claim is one call's, and a read waits for no lock"
+    );
     Route {
         method: E::METHOD,
         path: E::PATH,
@@ -392,7 +400,28 @@ async fn carry_out<E: Endpoint>(
     if let Some(reply) = E::hold(core, input, &caller, &request).await? {
         return Ok(reply);
     }
-    let call = E::call_with_key(core, caller, request, key);
-    let answer = if E::MAY_BE_STALE { db::stale(call).await } else { call.await };
+    let answer = if E::RETRIED {
+        call_again::<E>(core, (input, caller), request).await
+    } else if E::MAY_BE_STALE {
+        db::stale(E::call(core, caller, request)).await
+    } else {
+        E::call_with_key(core, caller, request, key).await
+    };
     answer.and_then(Respond::respond)
+}
+
+/// Calls the endpoint, again with the request read anew while Postgres asks for it.
+async fn call_again<E: Endpoint>(
+    core: &Core,
+    (input, caller): (&Input, E::Caller),
+    request: E::Request,
+) -> Result<E::Response> {
+    let mut first = Some(request);
+    db::retrying_statement(|| {
+        let request = first.take().map_or_else(|| E::read(input, &caller), Ok);
+        let caller = caller.clone();
+        // On the heap: unoptimised, the books' state does not fit beside this one's.
+        Box::pin(async move { E::call(core, caller, request?).await })
+    })
+    .await
 }

@@ -78,7 +78,7 @@ pub enum UserProof {
 }
 
 /// The kind of caller that an endpoint admits.
-pub trait Caller: Sized + Send {
+pub trait Caller: Clone + Send + Sync {
     /// The API that the caller uses.
     const SURFACE: Surface = Surface::Partners;
     /// True if the client is authenticated before anything else is read.

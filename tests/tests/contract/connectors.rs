@@ -1,6 +1,7 @@
 //! Connectors: their tokens, the queue of commands, and events.
 
 mod card_form;
+mod deadlocks;
 mod hostile;
 mod purchase;
 mod queue;

@@ -17,7 +17,7 @@ use crate::Core;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::request::Input;
-use crate::platform::db::{Connection, retrying_statement};
+use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 
 /// `POST /connectors/v1/events`
@@ -27,6 +27,7 @@ impl Endpoint for ReportEvent {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/connectors/v1/events";
     const STATUSES: &'static [StatusCode] = &[StatusCode::CONFLICT];
+    const RETRIED: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Report an event",
@@ -51,9 +52,7 @@ impl Endpoint for ReportEvent {
     }
 
     async fn call(core: &Core, connector: Connector, report: Report) -> Result<Json<Taken>> {
-        // On the heap: unoptimised, the books' state does not fit beside this one's.
-        let take = || Box::pin(take(core, &connector, &report));
-        Ok(Json(Taken { duplicate: retrying_statement(take).await? }))
+        Ok(Json(Taken { duplicate: take(core, &connector, &report).await? }))
     }
 }
 

@@ -18,7 +18,7 @@ use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
-use crate::platform::db::{Connection, retrying_statement};
+use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use crate::trading::orders::state::Cause;
 
@@ -38,6 +38,7 @@ impl Endpoint for ReportResult {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/connectors/v1/commands/{id}/result";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const RETRIED: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Report the result of a leased command",
@@ -77,9 +78,7 @@ impl Endpoint for ReportResult {
         connector: Connector,
         (id, new): (Uuid, NewResult),
     ) -> Result<Json<Reported>> {
-        // It locks its command, then the order; an event of that order may lock them the other way round.
-        let report = || Box::pin(report(core, &connector, (id, &new)));
-        Ok(Json(retrying_statement(report).await?))
+        Ok(Json(report(core, &connector, (id, &new)).await?))
     }
 }
 

@@ -1,9 +1,7 @@
 //! A purchase of a live partner: payment, checks and payout by connectors.
 
-use rampart_tests::cluster::until_a_lock_is_awaited;
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::user::User;
-use sqlx::AssertSqlSafe;
 
 use super::*;
 
@@ -106,34 +104,6 @@ async fn a_payment_that_cannot_be_made_or_fails_cancels_the_order() {
     assert_eq!(status(&context, &two).await, "cancelled");
     connector.event(paid(&one, 100)).await.assert_status(200);
     assert_eq!(status(&context, &one).await, "cancelled", "late money waits for an operator");
-}
-
-#[tokio::test]
-async fn a_result_that_lost_to_a_deadlock_is_tried_again() {
-    let context = TestContext::start().await;
-    let (acme, connector) = live(&context).await;
-    let order = paid_order(&acme, &connector).await;
-    let payout = connector.lease(1).await.remove(0);
-    // Like an event: it has the order, and then wants the command. It never finds the deadlock itself.
-    let mut event = context.db().begin().await.unwrap();
-    for lock in [
-        "set local deadlock_timeout = '10min'".to_owned(),
-        format!("select from buy_order where order_id = {} for update", order.id),
-    ] {
-        sqlx::query(AssertSqlSafe(lock)).execute(&mut *event).await.unwrap();
-    }
-    let cross = async {
-        until_a_lock_is_awaited(context.db()).await;
-        sqlx::query("select from command where command_id = $1::text::uuid for update")
-            .bind(payout["id"].as_str())
-            .execute(&mut *event)
-            .await
-            .unwrap();
-        event.rollback().await.unwrap();
-    };
-    let (answer, ()) = tokio::join!(connector.report(&payout, "rejected", Value::Null), cross);
-    answer.assert_status(200);
-    assert_eq!(status(&context, &order).await, "blocked");
 }
 
 #[tokio::test]

@@ -35,6 +35,7 @@ impl Endpoint for OpenAccount {
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const ROLES: &'static [Role] = &[Role::Compliance];
     const APPROVAL: bool = true;
+    const RETRIED: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Open an account for a user",

@@ -35,6 +35,7 @@ impl Endpoint for ReportDeposit {
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const ROLES: &'static [Role] = &[Role::Treasury];
     const APPROVAL: bool = true;
+    const RETRIED: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Report a deposit to a savings plan",

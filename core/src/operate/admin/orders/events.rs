@@ -38,6 +38,7 @@ impl Endpoint for ApplyOrderEvent {
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const ROLES: &'static [Role] = &[Role::Treasury, Role::Compliance];
     const APPROVAL: bool = true;
+    const RETRIED: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Apply an event to an order",

@@ -28,6 +28,7 @@ impl Endpoint for ProveWallet {
     const PATH: &'static str = "/admin/v1/orders/{id}/wallet-proof";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const ROLES: &'static [Role] = &[Role::Compliance];
+    const RETRIED: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Accept proof that an order's wallet is its user's",

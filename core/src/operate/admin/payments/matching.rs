@@ -26,6 +26,7 @@ impl Endpoint for MatchPayment {
     const PATH: &'static str = "/admin/v1/payments/{id}/match";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const ROLES: &'static [Role] = &[Role::Treasury];
+    const RETRIED: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Match a payment to an order",

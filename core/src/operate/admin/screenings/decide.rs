@@ -27,6 +27,7 @@ impl Endpoint for DecideScreening {
     const PATH: &'static str = "/admin/v1/screenings/{id}/decision";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const ROLES: &'static [Role] = &[Role::Compliance];
+    const RETRIED: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Decide about a screening",

@@ -38,6 +38,7 @@ impl Endpoint for UpdateUser {
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const ROLES: &'static [Role] = &[Role::Compliance];
     const APPROVAL: bool = true;
+    const RETRIED: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Update a user's checks, level and limits",

@@ -1,0 +1,78 @@
+//! Acts that lock an order and its command, and lose to a transaction that locks them the other way round.
+
+use rampart_tests::answer::Answer;
+use rampart_tests::cluster::until_a_lock_is_awaited;
+use rampart_tests::order_fixture::OrderFixture;
+use sqlx::AssertSqlSafe;
+
+use super::purchase::{live, paid_order, status};
+use super::*;
+
+/// The answer to an act, beside a transaction that has locked one row when the act waits for it, and
+/// then wants the other one. Postgres gives up the act: the transaction never finds the deadlock itself.
+async fn against(
+    context: &TestContext,
+    [has, wants]: [String; 2],
+    act: impl Future<Output = Answer>,
+) -> Answer {
+    let mut other = context.db().begin().await.unwrap();
+    for statement in ["set local deadlock_timeout = '10min'".to_owned(), has] {
+        sqlx::query(AssertSqlSafe(statement)).execute(&mut *other).await.unwrap();
+    }
+    let cross = async {
+        until_a_lock_is_awaited(context.db()).await;
+        sqlx::query(AssertSqlSafe(wants)).execute(&mut *other).await.unwrap();
+        other.rollback().await.unwrap();
+    };
+    tokio::join!(act, cross).0
+}
+
+fn lock_order(order: &OrderFixture) -> String {
+    format!("select from buy_order where order_id = {} for update", order.id)
+}
+
+fn lock_payout(order: &OrderFixture) -> String {
+    let of = order.id;
+    format!("select from command where order_id = {of} and kind = 'payout.send' for update")
+}
+
+#[tokio::test]
+async fn a_result_that_lost_to_a_deadlock_is_tried_again() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    let payout = connector.lease(1).await.remove(0);
+    let report = connector.report(&payout, "rejected", Value::Null);
+    let answer = against(&context, [lock_order(&order), lock_payout(&order)], report).await;
+    answer.assert_status(200);
+    assert_eq!(status(&context, &order).await, "blocked");
+}
+
+#[tokio::test]
+async fn an_operators_act_that_lost_to_a_deadlock_is_tried_again() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let post = async |path: &str, body: Value| context.admin(Method::POST, path, body).await;
+    let payments = "/admin/v1/payments";
+
+    let held = paid_order(&acme, &connector).await;
+    let rows = || [lock_payout(&held), lock_order(&held)];
+    against(&context, rows(), held.event(&context, "hold")).await.assert_status(200);
+    assert_eq!(status(&context, &held).await, "blocked");
+
+    let sent = paid_order(&acme, &connector).await;
+    let coins = sent.seen(&context).await["cryptoAmount"].clone();
+    let by_hand = json!({"partner": "acme", "kind": "payout-sent", "amount": coins,
+        "currency": "BTC", "providerReference": "ab12", "orderId": sent.id, "reason": "by hand"});
+    let rows = [lock_payout(&sent), lock_order(&sent)];
+    against(&context, rows, post(payments, by_hand)).await.assert_status(201);
+
+    let returned = paid_order(&acme, &connector).await;
+    let path = format!("{payments}?order={}", returned.id);
+    let listed = context.admin(Method::GET, &path, Value::Null).await.assert_status(200).json();
+    let path = format!("{payments}/{}/refund", listed[0]["id"].as_str().unwrap());
+    let rows = [lock_payout(&returned), lock_order(&returned)];
+    let refund = post(&path, json!({"reason": "not wanted any more"}));
+    against(&context, rows, refund).await.assert_status(200);
+    assert_eq!(status(&context, &returned).await, "blocked");
+}
