@@ -401,7 +401,7 @@ async fn carry_out<E: Endpoint>(
         return Ok(reply);
     }
     let answer = if E::RETRIED {
-        call_again::<E>(core, (input, caller), request).await
+        call_retried::<E>(core, (input, caller), request).await
     } else if E::MAY_BE_STALE {
         db::stale(E::call(core, caller, request)).await
     } else {
@@ -411,7 +411,7 @@ async fn carry_out<E: Endpoint>(
 }
 
 /// Calls the endpoint, again with the request read anew while Postgres asks for it.
-async fn call_again<E: Endpoint>(
+async fn call_retried<E: Endpoint>(
     core: &Core,
     (input, caller): (&Input, E::Caller),
     request: E::Request,

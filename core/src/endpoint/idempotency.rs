@@ -104,8 +104,15 @@ pub(crate) struct SavedAnswer {
     key: String,
     key_claim: Uuid,
     answer_status: u16,
-    /// Sealed, in Postgres's hexadecimal form of bytes.
-    answer_body: String,
+    #[serde(skip)]
+    sealed_body: Vec<u8>,
+}
+
+impl SavedAnswer {
+    /// The sealed body.
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.sealed_body
+    }
 }
 
 /// Saves the answer in the transaction of its effect, as its last statement: both or neither. Nothing
@@ -145,7 +152,7 @@ impl ClaimedKey {
             key: self.key.clone(),
             key_claim: self.claim,
             answer_status: reply.status.as_u16(),
-            answer_body: format!("\\x{}", hex::encode(self.seal(core, reply)?)),
+            sealed_body: self.seal(core, reply)?,
         })
     }
 

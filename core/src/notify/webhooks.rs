@@ -17,11 +17,9 @@ pub(crate) use self::openapi::openapi;
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
-use uuid::Uuid;
 
 use crate::Core;
 use crate::notify::events::EventType;
-use crate::platform::clock::NoEntropy;
 use crate::platform::db::Connection;
 use rampart_types::{ClientId, EventId, WebhookEndpointId};
 
@@ -52,15 +50,10 @@ pub struct Endpoint {
     pub(crate) created_at: DateTime<Utc>,
 }
 
-/// A delivery id for each slot of a tenant's endpoints: the statement decides which are subscribed.
-pub(crate) fn delivery_ids(core: &Core) -> Result<Vec<Uuid>, NoEntropy> {
-    (0..ENDPOINTS_MAX).map(|_| core.clock.uuid()).collect()
-}
-
 /// Writes a delivery of the event (its id, type and order) to every subscribed endpoint.
 ///
 /// # Errors
-/// The database's; [`sqlx::Error::Encode`] when no id could be drawn.
+/// The database's.
 pub(crate) async fn fan_out(
     conn: &mut Connection,
     core: &Core,
@@ -71,14 +64,13 @@ pub(crate) async fn fan_out(
     if kind == EventType::WebhookTest.as_str() {
         return Ok(0);
     }
-    let ids = delivery_ids(core).map_err(|error| sqlx::Error::Encode(error.into()))?;
     let written = sqlx::query!(
         r#"
         insert into delivery (client_id, delivery_id, event_id, order_id, endpoint_id, url,
             next_attempt_at, created_at)
-        select client_id, ($5::uuid[])[slot], $2, $3, endpoint_id, url, $4, $4
+        select client_id, delivery_id($2, endpoint_id), $2, $3, endpoint_id, url, $4, $4
         from webhook_endpoint w
-        where client_id = $1 and disabled_at is null and (events is null or $6 = any (events))
+        where client_id = $1 and disabled_at is null and (events is null or $5 = any (events))
             -- an event that is told of again has its deliveries already
             and not exists (
                 select from delivery d where d.client_id = $1 and d.event_id = $2
@@ -89,7 +81,6 @@ pub(crate) async fn fan_out(
         event.uuid(),
         order,
         core.clock.now(),
-        &ids,
         kind,
     )
     .execute(conn)

@@ -159,6 +159,28 @@ async fn a_confirm_is_told_to_the_endpoints_that_listen() {
 }
 
 #[tokio::test]
+async fn the_id_of_a_delivery_has_the_time_of_its_event_and_is_of_its_endpoint_alone() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    for path in ["/one", "/two"] {
+        register(&acme, json!({"url": format!("https://shop.example{path}")})).await;
+    }
+    let token = acme.token().await;
+    OrderFixture::confirmed(&acme, &token, json!(100), json!({})).await;
+    let pairs: Vec<(uuid::Uuid, uuid::Uuid)> =
+        sqlx::query_as("select delivery_id, event_id from delivery")
+            .fetch_all(context.db())
+            .await
+            .unwrap();
+    let [(one, event), (other, _)] = pairs[..] else { panic!("{pairs:?}") };
+    assert_ne!(one, other);
+    for id in [one, other] {
+        assert_eq!((id.get_version_num(), id.get_variant()), (8, uuid::Variant::RFC4122));
+        assert_eq!(id.as_bytes()[..6], event.as_bytes()[..6], "the time in milliseconds");
+    }
+}
+
+#[tokio::test]
 async fn a_callback_is_sent_beside_the_endpoints() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -150,13 +150,13 @@ pub(crate) struct SealedCommand {
     kind: &'static str,
     #[serde(rename = "command_key")]
     idempotency_key: String,
-    #[serde(rename = "command_connector")]
+    #[serde(rename = "command_connector", skip_serializing_if = "Option::is_none")]
     connector: Option<String>,
-    #[serde(rename = "command_direction")]
+    #[serde(rename = "command_direction", skip_serializing_if = "Option::is_none")]
     direction: Option<&'static str>,
-    #[serde(rename = "command_method")]
+    #[serde(rename = "command_method", skip_serializing_if = "Option::is_none")]
     method: Option<String>,
-    #[serde(rename = "command_asset")]
+    #[serde(rename = "command_asset", skip_serializing_if = "Option::is_none")]
     asset: Option<String>,
     /// `None` if it is done as it is commanded: no connector gets it.
     #[serde(skip)]
@@ -170,7 +170,7 @@ pub(crate) struct SealedCommand {
     #[serde(rename = "command_delay_ms")]
     delay_ms: i64,
     /// Time until the sandbox tells what follows, in milliseconds.
-    #[serde(rename = "command_report_ms")]
+    #[serde(rename = "command_report_ms", skip_serializing_if = "Option::is_none")]
     report_ms: Option<i64>,
 }
 

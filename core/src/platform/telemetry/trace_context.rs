@@ -92,7 +92,9 @@ impl TraceContext {
 /// A trace as a row keeps it, for what goes on with it later.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct StoredTrace {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) traceparent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tracestate: Option<String>,
 }
 

@@ -19,6 +19,7 @@ pub(crate) struct QuotedColumns {
     fiat_amount: Decimal,
     fiat_currency: String,
     /// `fiat_amount` in the currency of limits at the rate of the confirm; `None` without a rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
     limit_amount: Option<Decimal>,
     crypto_amount: Decimal,
     crypto_currency: String,

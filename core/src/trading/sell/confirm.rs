@@ -19,7 +19,6 @@ use crate::http::fields::Fields;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::notify::events::EventType;
-use crate::notify::webhooks;
 use crate::platform::error::{Code, Error, Refusal, Result};
 use crate::platform::telemetry::TraceScope;
 use crate::tenancy::tenants::Scope;
@@ -301,7 +300,6 @@ impl ConfirmContext {
             event_id: core.clock.uuid()?,
             event_type: EventType::OrderCreated.as_str(),
             payload: created_payload(id, reference),
-            deliveries: webhooks::delivery_ids(core)?,
             trace: TraceScope::current().stored(),
             deposit: None,
             answer: None,

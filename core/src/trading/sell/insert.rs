@@ -45,8 +45,6 @@ pub(super) struct NewSaleRow {
     pub(super) event_id: Uuid,
     pub(super) event_type: &'static str,
     pub(super) payload: Value,
-    /// Ids for deliveries to webhook endpoints, by slot.
-    pub(super) deliveries: Vec<Uuid>,
     #[serde(flatten)]
     pub(super) trace: StoredTrace,
     /// The deposit address that it takes.
@@ -107,6 +105,9 @@ async fn insert(
     conn: &mut Connection,
     rows: &[Bounded<'_, NewSaleRow>; 1],
 ) -> Result<InsertOutcome, sqlx::Error> {
+    let [row] = rows;
+    // Beside the row: as JSON, it would be twice as long.
+    let answer = row.order.answer.as_ref().map(SavedAnswer::body);
     let inserted = sqlx::query!(
         r#"
         with asked as materialized (
@@ -124,9 +125,9 @@ async fn insert(
                 network_fee numeric, spread_fee numeric, affiliate_fee numeric,
                 callback_url text, terms_digest bytea, policy_decisions jsonb,
                 expires_at timestamptz, transition_id uuid, event_id uuid, event_type text,
-                payload jsonb, deliveries uuid[],
+                payload jsonb,
                 traceparent text, tracestate text,
-                key_route text, key text, key_claim uuid, answer_status smallint, answer_body bytea,
+                key_route text, key text, key_claim uuid, answer_status smallint,
                 side_max numeric, day_max numeric, quote_sealed_at timestamptz, quote_revision bigint)
                 left join currency_pair p on p.pair = asked.pair
         ), held as materialized (
@@ -180,12 +181,12 @@ async fn insert(
         ), sent as (
             insert into delivery (client_id, delivery_id, event_id, order_id, endpoint_id, url,
                 next_attempt_at, created_at)
-            select made.client_id, deliveries[slot], event_id, order_id, endpoint_id, url,
+            select made.client_id, delivery_id(event_id, endpoint_id), event_id, order_id, endpoint_id, url,
                 made.created_at, made.created_at
             from made join webhook_endpoint w on w.client_id = made.client_id
             where disabled_at is null and (events is null or event_type = any (events))
         ), answered as (
-            update idempotency_key k set status = made.answer_status, body = made.answer_body
+            update idempotency_key k set status = made.answer_status, body = $2
             from made
             where k.client_id = made.client_id and k.route = made.key_route and k.key = made.key
         )
@@ -194,6 +195,7 @@ async fn insert(
             exists (select from asked where is_open) as "open!"
         "#,
         Json(rows.as_slice()) as Json<&[Bounded<'_, NewSaleRow>]>,
+        answer,
     )
     .fetch_one(conn)
     .await?;

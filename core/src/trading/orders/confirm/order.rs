@@ -116,19 +116,20 @@ impl NewOrder<'_> {
     /// after a step what happens to it.
     fn payment(&self, core: &Core, id: OrderId) -> Result<Option<SealedCommand>> {
         let ConfirmContext { client, quote, .. } = self.context;
-        let method = quote.payment_method.clone();
-        let (target, report_ms) = match self.settlement {
+        let (target, body, report_ms) = match self.settlement {
             Settlement::Nobody => return Ok(None),
             Settlement::Connectors => {
-                (Target::Method { direction: Direction::In, method: method.clone() }, None)
+                let method = quote.payment_method.clone();
+                let target = Target::Method { direction: Direction::In, method };
+                (target, self.payment_body(core, id)?, None)
             }
             Settlement::Sandbox => {
                 let scenario = Scenario::detect(self.partner_reference, quote.fiat);
                 let report_ms = scenario.map(|_| timing::step_ms(core));
-                (Target::Connector(timing::NAME.to_owned()), report_ms)
+                // It is done as it is commanded: nobody gets a body.
+                (Target::Connector(timing::NAME.to_owned()), Value::Null, report_ms)
             }
         };
-        let page = payment_url(core, client.id(), id)?;
         let command = Command {
             client: client.id(),
             order: Some(id),
@@ -136,19 +137,26 @@ impl NewOrder<'_> {
             kind: CommandKind::PaymentCreate,
             idempotency_key: format!("payment/{id}"),
             target,
-            body: json!({
-                "partner": &*client.tenant.slug,
-                "orderId": id,
-                "amount": JsonDecimal(quote.fiat),
-                "currency": quote.fiat_currency(),
-                "method": method,
-                "paymentReference": id.to_string(),
-                "returnUrl": page,
-                "cancelUrl": page,
-                "expiresAt": self.expires_at,
-            }),
+            body,
         };
         Ok(Some(command.seal(core)?.reported_after(report_ms)))
+    }
+
+    /// The members of the command.
+    fn payment_body(&self, core: &Core, id: OrderId) -> Result<Value> {
+        let ConfirmContext { client, quote, .. } = self.context;
+        let page = payment_url(core, client.id(), id)?;
+        Ok(json!({
+            "partner": &*client.tenant.slug,
+            "orderId": id,
+            "amount": JsonDecimal(quote.fiat),
+            "currency": quote.fiat_currency(),
+            "method": quote.payment_method,
+            "paymentReference": id.to_string(),
+            "returnUrl": page,
+            "cancelUrl": page,
+            "expiresAt": self.expires_at,
+        }))
     }
 
     /// The screening of the order's wallet.

@@ -14,7 +14,6 @@ use crate::endpoint::SavedAnswer;
 use crate::money::connectors::commands::SealedCommand;
 use crate::money::connectors::screening::SealedScreening;
 use crate::notify::events::EventType;
-use crate::notify::webhooks;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::platform::telemetry::{StoredTrace, TraceScope};
@@ -24,41 +23,50 @@ use crate::trading::orders::quoted::QuotedColumns;
 use crate::trading::orders::state::{Cause, OrderStatus, WalletType};
 use crate::trading::quotes::Quote;
 
-/// An order as the statement takes it, with all that is written beside it.
+/// An order as the statement takes it, with all that is written beside it. Members that are left out
+/// are null there: Postgres reads JSON character by character.
 #[derive(Debug, Serialize)]
 pub(crate) struct NewOrderRow {
     pub(crate) client_id: Uuid,
     pub(crate) order_id: i64,
     pub(crate) created_at: DateTime<Utc>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) offer_id: Option<Uuid>,
     /// End of the quote; `None` where its money has come already, and nothing can void it any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) quote_expires_at: Option<DateTime<Utc>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) user_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) account_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) partner_reference: Option<String>,
     pub(crate) status: &'static str,
     pub(crate) status_cause: &'static str,
     #[serde(flatten)]
     pub(crate) quoted: QuotedColumns,
     /// As the quote named it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) country: Option<String>,
     pub(crate) wallet_address: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) destination_tag: Option<String>,
     pub(crate) wallet_type: &'static str,
     pub(crate) is_estimated_quote: bool,
     pub(crate) is_dca_order: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) return_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) callback_url: Option<String>,
     /// In Postgres's hexadecimal form of bytes.
     pub(crate) terms_digest: String,
     pub(crate) policy_decisions: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expires_at: Option<DateTime<Utc>>,
     pub(crate) transition_id: Uuid,
     pub(crate) event_id: Uuid,
     pub(crate) event_type: &'static str,
     pub(crate) payload: Value,
-    /// Ids for deliveries to webhook endpoints, by slot.
-    pub(crate) deliveries: Vec<Uuid>,
     #[serde(flatten)]
     pub(crate) trace: StoredTrace,
     /// The command that has its payment made.
@@ -112,7 +120,6 @@ impl NewOrderRow {
             event_id: core.clock.uuid()?,
             event_type: EventType::OrderCreated.as_str(),
             payload: created_payload(id, partner_reference),
-            deliveries: webhooks::delivery_ids(core)?,
             trace: TraceScope::current().stored(),
             command: None,
             screening: None,
@@ -176,8 +183,9 @@ pub(super) async fn insert(
     conn: &mut Connection,
     rows: &[Bounded<'_, NewOrderRow>],
 ) -> Result<HashMap<(Uuid, i64), InsertOutcome>, sqlx::Error> {
-    // Beside the rows: as JSON, a body would be twice as long, and read character by character.
+    // Beside the rows: as JSON, they would be twice as long.
     let bodies: Vec<_> = rows.iter().map(|row| row.order.command.as_ref()?.sealed_body()).collect();
+    let answers: Vec<_> = rows.iter().map(|row| Some(row.order.answer.as_ref()?.body())).collect();
     let inserted = sqlx::query!(
         r#"
         with asked as materialized (
@@ -197,13 +205,13 @@ pub(super) async fn insert(
                 is_estimated_quote boolean, is_dca_order boolean, return_url text,
                 callback_url text, terms_digest bytea, policy_decisions jsonb,
                 expires_at timestamptz, transition_id uuid, event_id uuid, event_type text,
-                payload jsonb, deliveries uuid[],
+                payload jsonb,
                 command_id uuid, command_kind text, command_key text, command_connector text,
                 command_direction text, command_method text, command_asset text,
                 command_state text, command_delay_ms bigint,
                 command_report_ms bigint,
                 traceparent text, tracestate text,
-                key_route text, key text, key_claim uuid, answer_status smallint, answer_body bytea,
+                key_route text, key text, key_claim uuid, answer_status smallint,
                 side_max numeric, day_max numeric, quote_sealed_at timestamptz, quote_revision bigint
                 )) with ordinality as asked
                 left join currency_pair p on p.pair = asked.pair
@@ -277,7 +285,7 @@ pub(super) async fn insert(
         ), sent as (
             insert into delivery (client_id, delivery_id, event_id, order_id, endpoint_id, url,
                 next_attempt_at, created_at)
-            select made.client_id, deliveries[slot], event_id, order_id, endpoint_id, url,
+            select made.client_id, delivery_id(event_id, endpoint_id), event_id, order_id, endpoint_id, url,
                 made.created_at, made.created_at
             from made join webhook_endpoint w on w.client_id = made.client_id
             where disabled_at is null and (events is null or event_type = any (events))
@@ -296,7 +304,8 @@ pub(super) async fn insert(
                 rampart_now() + command_report_ms * interval '1 millisecond'
             from made where command_id is not null
         ), answered as (
-            update idempotency_key k set status = made.answer_status, body = made.answer_body
+            update idempotency_key k set status = made.answer_status,
+                body = ($3::bytea[])[made.ordinality]
             from made
             where k.client_id = made.client_id and k.route = made.key_route and k.key = made.key
         )
@@ -312,6 +321,7 @@ pub(super) async fn insert(
         "#,
         Json(rows) as Json<&[Bounded<'_, NewOrderRow>]>,
         &bodies as &[Option<&[u8]>],
+        &answers as &[Option<&[u8]>],
     )
     .fetch_all(conn)
     .await?;
