@@ -9,6 +9,7 @@ mod image;
 mod kubernetes;
 mod package;
 mod prometheus;
+mod restore;
 mod runbooks;
 mod settings;
 mod systemd;
