@@ -49,14 +49,8 @@ pub(crate) async fn erase(
     )
     .execute(&mut *conn)
     .await?;
-    sqlx::query!(
-        "delete from user_identifier where client_id = $1 and user_id = $2",
-        client.uuid(),
-        user.uuid(),
-    )
-    .execute(&mut *conn)
-    .await?;
-    // A login token has no personal data; it stays so that its use is reported with ER335.
+    // Identifiers stay, as keyed digests, so that their use is reported with ER709. A login token has
+    // no personal data either; it stays so that its use is reported with ER335.
     sqlx::query!(
         "delete from one_time_token \
          where client_id = $1 and user_id = $2 and purpose = 'reset-password'",

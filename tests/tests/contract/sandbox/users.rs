@@ -1,7 +1,7 @@
 //! Events that a partner triggers for its test users.
 
 use rampart_tests::test_context::TestContext;
-use rampart_tests::user::User;
+use rampart_tests::user::{User, registration};
 use serde_json::{Value, json};
 
 const EVENTS: &str = "/api/v2/sandbox/user/events";
@@ -57,7 +57,10 @@ async fn a_user_is_disabled_enabled_and_erased() {
     }
     assert_eq!(told(&context).await, ["user.created", "identifier.linked", "user.disabled"]);
     assert_eq!(happens(&ann, "delete").await, 204);
-    ann.get("/api/v1/user/info").await.assert_codes(&["ER705"]);
+    ann.get("/api/v1/user/info").await.assert_codes(&["ER709"]);
+    let mut again = registration("another");
+    again["identifier"] = json!(ann.identifier);
+    acme.post("/api/v2/user", again).await.assert_codes(&["ER706"]);
     let token = format!("Bearer {}", session["token"].as_str().unwrap());
     let gone = acme.request(http::Method::GET, "/api/v1/user/info");
     gone.header("user-authorization", &token).send().await.assert_codes(&["ER709"]);

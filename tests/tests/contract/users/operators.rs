@@ -3,6 +3,7 @@
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::test_context::TestContext;
+use rampart_tests::user::registration;
 use serde_json::{Value, json};
 
 async fn change(context: &TestContext, user: &Value, body: Value) -> Answer {
@@ -85,7 +86,7 @@ async fn an_erased_user_is_gone_and_its_address_is_free() {
     assert_eq!(erased.assert_status(200).json()["personal"]["email"], Value::Null);
     assert_eq!(erased.json()["profile"]["country"], "NL");
     change(&context, uuid, json!({"disabled": true})).await.assert_status(409);
-    ada.get("/api/v1/user/info").await.assert_codes(&["ER705"]);
+    ada.get("/api/v1/user/info").await.assert_codes(&["ER709"]);
     let bearer = format!("Bearer {}", session["token"].as_str().unwrap());
     let request = acme.request(Method::GET, "/api/v1/user/info");
     request.header("user-authorization", &bearer).send().await.assert_codes(&["ER709"]);
@@ -98,5 +99,8 @@ async fn an_erased_user_is_gone_and_its_address_is_free() {
     .await
     .unwrap();
     assert_eq!(sealed, 0);
-    acme.user("ada").await;
+    let mut again = registration("ada");
+    acme.post("/api/v2/user", again.clone()).await.assert_codes(&["ER706"]);
+    again["identifier"] = json!("another".repeat(6));
+    acme.post("/api/v2/user", again).await.assert_status(200);
 }

@@ -118,7 +118,7 @@ async fn credentials(fixtures: &Fixtures) -> Vec<Row> {
         Row::new("ER703", "two users", both),
         Row::new("ER704", "an empty identifier", named("")),
         Row::new("ER705", "an identifier of nobody", named(&"nobody".repeat(6))),
-        Row::new("ER705", "an identifier of somebody who is gone", named(&gone.identifier)),
+        Row::new("ER709", "an identifier of somebody who is gone", named(&gone.identifier)),
         Row::new("ER707", "an identifier with dashes", named(&fixtures.ada.uuid)),
         Row::new("ER709", "a token of somebody who is gone", bearer(&gone.token)),
     ]
