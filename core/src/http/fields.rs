@@ -8,6 +8,7 @@ pub(crate) mod strict;
 
 use std::borrow::Cow;
 
+use rampart_types::Country;
 use serde_json::{Map, Value};
 
 pub use self::json::{DEPTH_MAX, parse};
@@ -153,6 +154,19 @@ impl<'a> Fields<'a> {
             self.refuse_member(code, name);
         }
         read
+    }
+
+    /// A country, if sent: ER062 when it is empty, ER063 when ISO 3166-1 has no such two letters, and
+    /// ER061 for anything else (section 13 of the contract).
+    pub fn country(&mut self, name: &'static str) -> Option<Country> {
+        let is_alpha_2 =
+            |text: &str| text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
+        let code = match self.value(name)? {
+            Value::String(text) if text.is_empty() => Code::CountryMissing,
+            Value::String(text) if is_alpha_2(text) => Code::CountryUnknown,
+            _ => Code::CountryCodeInvalid,
+        };
+        self.required(name, code, |value| value.as_str()?.parse().ok())
     }
 
     /// The change that a member of a merge-patch body requests; a value must pass `read`, else it is

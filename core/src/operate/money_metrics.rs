@@ -110,7 +110,7 @@ impl Core {
             where o.since is not null
             group by c.mode, s.status
             "#,
-            self.settings.compliance.gate.as_str(),
+            self.settings.compliance.gate_of_live().as_str(),
             &OPEN.map(str::to_owned),
         )
         .fetch_all(&self.db)

@@ -24,7 +24,7 @@ use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::Catalogue;
 use crate::trading::quotes::{Quote, Side};
 use crate::users::account::Statuses;
-use rampart_types::{ClientId, JsonDecimal, UserId, fiat_exponent};
+use rampart_types::{ClientId, JsonDecimal, OrderId, UserId, fiat_exponent};
 
 /// The interval of day limits.
 pub(crate) const INTERVAL: TimeDelta = TimeDelta::days(1);
@@ -154,6 +154,56 @@ pub(crate) async fn hold_traders(
     .fetch_all(conn)
     .await?;
     rows.into_iter().map(|row| Ok(((row.client_id, row.user_id), row.trader()?.rules))).collect()
+}
+
+/// True if the order's user may trade with this amount of fiat in place of the order's own. Locks the
+/// user; an order of nobody has no limits here.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn have_room(
+    conn: &mut Connection,
+    (client, order, side): (ClientId, OrderId, Side),
+    fiat: Decimal,
+) -> Result<bool, sqlx::Error> {
+    let order = sqlx::query!(
+        r#"
+        select user_id as "user_id!", fiat_amount as "fiat!", limit_amount as "limit!",
+            created_at > trades_counted_since() as "is_counted!"
+        from (
+            select user_id, fiat_amount, coalesce(limit_amount, fiat_amount) as limit_amount, created_at
+            from buy_order where $3 = 'buy' and client_id = $1 and order_id = $2
+            union all
+            select user_id, fiat_amount, coalesce(limit_amount, fiat_amount), created_at
+            from sell_order where $3 = 'sell' and client_id = $1 and order_id = $2
+        ) as orders
+        where user_id is not null
+        "#,
+        client.uuid(),
+        order.number(),
+        side.as_str(),
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
+    let Some(order) = order else { return Ok(true) };
+    let user = (client.uuid(), order.user_id);
+    let rules = hold_traders(conn, (&[user.0], &[user.1])).await?;
+    let Some(rules) = rules.get(&user) else { return Ok(false) };
+    let amount = order.limit.checked_mul(fiat).and_then(|all| all.checked_div(order.fiat));
+    let Some(amount) = amount else { return Ok(false) };
+    let more = if order.is_counted { amount - order.limit } else { amount };
+    let Bounds { side_max, day_max } = Bounds::new(rules, side);
+    sqlx::query_scalar!(
+        r#"select fits as "fits!" from day_limits($1, $2, $3, $4, $5, $6, trades_counted_since())"#,
+        user.0,
+        user.1,
+        side.as_str(),
+        more,
+        side_max,
+        day_max,
+    )
+    .fetch_one(conn)
+    .await
 }
 
 /// The quote's amount of fiat in the currency of limits, at the rate of now, rounded up to its

@@ -228,7 +228,7 @@ impl Payment {
              from buy_order where client_id = $1 and order_id = $2",
             client.uuid(),
             order.number(),
-            core.settings.compliance.gate.as_str(),
+            core.settings.compliance.gate_of_live().as_str(),
         )
         .fetch_optional(&core.db)
         .await?;

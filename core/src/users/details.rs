@@ -158,29 +158,18 @@ fn plain(
     fields.optional(name, code, |value| plain_text(value.as_str()?, chars_max))
 }
 
-/// ER062 when it is missing or empty, ER061 when it is not two letters, ER063 when ISO 3166-1 has no
-/// such country or the partner does not serve it (section 13 of the contract).
+/// ER062 when it is missing, ER063 when the partner does not serve it; otherwise as [`Fields::country`].
 fn country(fields: &mut Fields<'_>, form: FormKind, client: &Client) -> Option<Country> {
-    let code = match (fields.value("country"), form) {
-        (None, FormKind::Change) => return None,
-        (None, FormKind::Registration | FormKind::Page) => Code::CountryMissing,
-        (Some(Value::String(text)), _) if text.is_empty() => Code::CountryMissing,
-        (Some(Value::String(text)), _) if is_alpha_2(text) => Code::CountryUnknown,
-        (Some(_), _) => Code::CountryCodeInvalid,
-    };
-    let country: Country =
-        fields.required("country", code, |value| value.as_str()?.parse().ok())?;
+    if fields.value("country").is_none() && form != FormKind::Change {
+        fields.refuse_member(Code::CountryMissing, "country");
+    }
+    let country = fields.country("country")?;
     let served = &client.tenant.allowed_countries;
     if served.is_empty() || served.iter().any(|code| code == country.as_str()) {
         return Some(country);
     }
     fields.refuse_with(Code::CountryUnknown, "country", "not served");
     None
-}
-
-/// `true` for the form of an alpha-2 code, of a country or not.
-fn is_alpha_2(text: &str) -> bool {
-    text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 
 /// ER053 when it is missing or empty, ER102 when it is malformed.

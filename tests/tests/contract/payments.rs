@@ -3,6 +3,7 @@
 mod books;
 mod growth;
 mod interleavings;
+mod limits;
 mod payouts;
 mod races;
 mod refunds;

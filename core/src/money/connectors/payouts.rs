@@ -42,7 +42,7 @@ impl Core {
                 and not payout_is_held(o.client_id, o.order_id, $1)
             order by o.updated_at limit $2
             "#,
-            self.settings.compliance.gate.as_str(),
+            self.settings.compliance.gate_of_live().as_str(),
             BATCH_ORDERS,
         )
         .fetch_all(&self.db)
@@ -183,7 +183,7 @@ async fn send(
         "#,
         client.uuid(),
         order.number(),
-        core.settings.compliance.gate.as_str(),
+        core.settings.compliance.gate_of_live().as_str(),
         despite_holds,
     )
     .fetch_optional(&mut *conn)

@@ -25,7 +25,8 @@ pub(super) async fn write(
             sqlx::query!(
                 "with moved as (update "
                     + $order
-                    + " set fiat_amount = $3, crypto_amount = $4, \
+                    + " set fiat_amount = $3, \
+                 limit_amount = round(limit_amount * $3 / fiat_amount, 8), crypto_amount = $4, \
                  price = $5, partner_fee = $6, provider_fee = $7, payment_method_fee = $8, \
                  network_fee = $9, spread_fee = $10, affiliate_fee = $11, updated_at = $12 \
                  where client_id = $1 and order_id = $2) \

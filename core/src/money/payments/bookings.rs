@@ -20,6 +20,7 @@ use crate::money::ledger::entries::{OrderAmounts, holding, reversed};
 use crate::money::ledger::{Position, Posting, Subject, post};
 use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::db::Connection;
+use crate::trading::limits;
 use crate::trading::orders::state::Cause;
 use crate::trading::quotes::Side;
 use rampart_types::{ClientId, JsonDecimal, OrderId};
@@ -175,6 +176,10 @@ impl Booking<'_> {
             let Some(amounts) = self.within_limits(&terms, arrived, price) else {
                 return Ok(Booked::NotPriceable);
             };
+            let at = (self.client, self.order, self.side);
+            if arrived > due && !limits::have_room(conn, at, amounts.fiat).await? {
+                return Ok(Booked::NotPriceable);
+            }
             self.write_amounts(conn, &terms, &amounts).await?;
             amounts
         };

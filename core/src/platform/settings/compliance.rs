@@ -7,8 +7,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Compliance {
-    /// Gate of live partners that have none of their own: `before-payment`, `before-payout`, `none`.
+    /// Gate of live partners that have none of their own: `before-payment`, `before-payout`, or `none`,
+    /// which is for test clients and counts as `before-payout`.
     pub gate: Gate,
+}
+
+impl Compliance {
+    /// The gate of live partners that have none of their own.
+    pub const fn gate_of_live(&self) -> Gate {
+        match self.gate {
+            Gate::None => Gate::BeforePayout,
+            gate => gate,
+        }
+    }
 }
 
 /// When the checks of a user must be done.

@@ -312,11 +312,11 @@ fn partner_reference(fields: &mut Fields<'_>) -> Option<PartnerReference> {
     let text = fields.text_or_null("partnerOrderIdentifier", Code::PartnerOrderIdInvalid)?;
     match text.parse() {
         Ok(reference) => Some(reference),
-        Err(_) => refuse(
-            fields,
-            Code::PartnerOrderIdInvalid,
-            "1 to 255 characters, no control characters",
-        ),
+        Err(_) => {
+            let detail = "1 to 255 characters, no control characters";
+            fields.refuse_with(Code::PartnerOrderIdInvalid, "partnerOrderIdentifier", detail);
+            None
+        }
     }
 }
 
@@ -361,10 +361,11 @@ fn fee(fields: &mut Fields<'_>, client: &Client) -> Option<Decimal> {
     }
     let fee = fields.optional("fee", Code::FeeInvalid, from_number)?;
     if client.tenant.accepts_fee(fee) {
-        Some(fee)
-    } else {
-        refuse(fields, Code::FeeInvalid, "0 to 5 within the client's cap, with at most 4 decimals")
+        return Some(fee);
     }
+    let detail = "0 to 5 within the client's cap, with at most 4 decimals";
+    fields.refuse_with(Code::FeeInvalid, "fee", detail);
+    None
 }
 
 /// Seconds as a JSON integer; `3600.0` and `"3600"` are none.

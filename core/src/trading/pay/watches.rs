@@ -187,7 +187,7 @@ async fn read_states(core: &Core, keys: &[Key]) -> Result<Vec<(Key, String)>> {
         "#,
         &clients,
         &orders,
-        core.settings.compliance.gate.as_str(),
+        core.settings.compliance.gate_of_live().as_str(),
     )
     .fetch_all(&core.db)
     .await?;

@@ -79,6 +79,8 @@ impl Endpoint for V2 {
         Code::RequestMalformed,
         Code::FeeOutOfBounds,
         Code::CountryCodeInvalid,
+        Code::CountryMissing,
+        Code::CountryUnknown,
         Code::CurrencyMissing,
         Code::CurrencyUnsupported,
     ];
@@ -190,7 +192,7 @@ impl Terms {
             true => request::amount(&mut fields, "fiatAmount", Code::FiatAmountInvalid, decimals),
         };
         let fee = request::fee(&mut fields, client);
-        let country = fields.optional("countryCode", Code::CountryCodeInvalid, request::parsed);
+        let country = fields.country("countryCode");
         let promo_code = fields.optional("promoCode", Code::RequestMalformed, request::promo_code);
         let channel =
             fields.optional("channel", Code::RequestMalformed, |name| channel(name.as_str()?));

@@ -98,7 +98,7 @@ impl Request {
     /// Reads the members.
     ///
     /// # Errors
-    /// ER048, or every violation of: ER010 to ER015, ER042 to ER044, ER050, ER061, ER402, ER403.
+    /// ER048, or every violation of: ER010 to ER015, ER042 to ER044, ER050, ER061 to ER063, ER402, ER403.
     pub(crate) fn read(side: Side, document: &Value, client: &Client) -> Result<Self> {
         let mut fields = Fields::from_object(document)?;
         let pair = pair(&mut fields, side, &client.catalogue);
@@ -110,7 +110,7 @@ impl Request {
             (Side::Buy, Some(crypto)) => wallet(&mut fields, crypto),
             _ => (None, None),
         };
-        let country = fields.optional("countryCode", Code::CountryCodeInvalid, parsed);
+        let country = fields.country("countryCode");
         let promo_code = fields.optional("promoCode", Code::RequestMalformed, promo_code);
         let channel =
             fields.optional("channel", Code::RequestMalformed, |value| channel(value.as_str()?));

@@ -41,6 +41,8 @@ fn members(fixtures: &Fixtures) -> Vec<Row> {
         ("ER044", "a tag on Bitcoin", json!({"destinationTag": "7"})),
         ("ER050", "more than a partner may ask", json!({"fee": 6})),
         ("ER061", "a country of three letters", json!({"countryCode": "NLD"})),
+        ("ER062", "an empty country", json!({"countryCode": ""})),
+        ("ER063", "a country that there is not", json!({"countryCode": "XX"})),
         ("ER402", "an unknown target", by_id(EUR, "bip122:0/slip44:0")),
         ("ER403", "an unknown source", by_id("swift:0/iso4217:XXX", BTC)),
     ];

@@ -175,7 +175,7 @@ pub(super) fn quote(changes: Value) -> ScenarioRequest {
 
 /// A quote of a sale: `{{quote}}`.
 pub(super) fn sell_quote() -> ScenarioRequest {
-    let sale = json!({"currencyPair": "BTC-EUR", "cryptoAmount": 0.01});
+    let sale = json!({"currencyPair": "BTC-EUR", "cryptoAmount": 0.005});
     ScenarioRequest::post(SELL_QUOTE, &sale).save("quote", "/quote")
 }
 

@@ -84,7 +84,8 @@ impl ConfirmContext {
         let method = self.client.catalogue.payment_method(&self.quote.payment_method);
         // One that is no longer there is refused besides.
         let kind = method.map_or(PaymentMethodKind::Other, |method| method.kind);
-        if !self.client.tenant.checks_before_payment(kind, core.settings.compliance.gate) {
+        if !self.client.tenant.checks_before_payment(kind, core.settings.compliance.gate_of_live())
+        {
             return Ok(());
         }
         let open = Hold::of_user(core, (self.client.id(), user)).await?;
