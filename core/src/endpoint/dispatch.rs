@@ -1,0 +1,80 @@
+//! The run of one request through an endpoint.
+
+use super::idempotency::{self, Claim, ClaimedKey};
+use super::{Endpoint, Respond};
+use crate::Core;
+use crate::auth::caller::{Caller, Client};
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::platform::db;
+use crate::platform::error::{Error, Result};
+
+/// Runs one request through an endpoint: JSON, user, idempotency key, reading, second operator, call.
+///
+/// # Errors
+/// Those of the first stage that finds something.
+pub(super) async fn dispatch<E: Endpoint>(
+    core: &Core,
+    client: Option<Client>,
+    mut input: Input,
+    fault: Option<Error>,
+) -> Result<Reply> {
+    input.document = E::BODY.parse(&input.body)?;
+    let claimant = client.as_ref().map(Client::id);
+    let caller = E::Caller::identify(core, client, &input).await?;
+    let claim = match claimant {
+        Some(client) if E::IDEMPOTENT => {
+            idempotency::claim(core, (client, caller.user()), E::PATH, &input).await?
+        }
+        _ => Claim::NoKey,
+    };
+    let key = match claim {
+        Claim::NoKey => None,
+        Claim::Claimed(key) => Some(key),
+        Claim::Answered(reply) => return Ok(reply),
+    };
+    let result = carry_out::<E>(core, (&input, caller), key.as_ref(), fault).await;
+    match key {
+        Some(key) => key.settle(core, result, &input.head.request_id).await,
+        None => result,
+    }
+}
+
+async fn carry_out<E: Endpoint>(
+    core: &Core,
+    (input, caller): (&Input, E::Caller),
+    key: Option<&ClaimedKey>,
+    fault: Option<Error>,
+) -> Result<Reply> {
+    let request = E::read(input, &caller)?;
+    if let Some(fault) = fault {
+        return Err(fault);
+    }
+    if let Some(reply) = E::hold(core, input, &caller, &request).await? {
+        return Ok(reply);
+    }
+    let answer = if E::RETRIED {
+        call_retried::<E>(core, (input, caller), request).await
+    } else if E::MAY_BE_STALE {
+        db::stale(E::call(core, caller, request)).await
+    } else {
+        E::call_with_key(core, caller, request, key).await
+    };
+    answer.and_then(Respond::respond)
+}
+
+/// Calls the endpoint, again with the request read anew while Postgres asks for it.
+async fn call_retried<E: Endpoint>(
+    core: &Core,
+    (input, caller): (&Input, E::Caller),
+    request: E::Request,
+) -> Result<E::Response> {
+    let mut first = Some(request);
+    db::retrying_statement(|| {
+        let request = first.take().map_or_else(|| E::read(input, &caller), Ok);
+        let caller = caller.clone();
+        // On the heap: unoptimised, the books' state does not fit beside this one's.
+        Box::pin(async move { E::call(core, caller, request?).await })
+    })
+    .await
+}
