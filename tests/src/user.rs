@@ -78,6 +78,16 @@ impl User {
         self.request(Method::PATCH, path).json(body).send().await
     }
 
+    /// Confirms a purchase of bitcoins with a card, for so many euros.
+    pub async fn buy(&self, euros: u32) -> Answer {
+        let asked =
+            json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": euros});
+        let quote = self.post("/api/v1/buy/quote", &asked).await.assert_status(200).json();
+        let confirm = json!({"quote": quote["quote"], "returnUrl": "https://shop.example/back",
+            "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"});
+        self.post("/api/v1/buy/confirm", &confirm).await
+    }
+
     /// A session: `uuid`, `token`, `refreshToken`.
     pub async fn log_in(&self) -> Value {
         let body = json!({"emailAddress": self.email, "password": self.password});

@@ -1,7 +1,6 @@
 //! A purchase of a live partner: payment, checks and payout by connectors.
 
 use rampart_tests::order_fixture::OrderFixture;
-use rampart_tests::user::User;
 
 use super::*;
 
@@ -161,22 +160,12 @@ async fn an_unknown_order_or_another_partners_is_money_all_the_same() {
     assert_eq!(recorded, 5);
 }
 
-/// A user's order.
-async fn users_order(user: &User, fiat: u32) -> rampart_tests::answer::Answer {
-    let asked =
-        json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": fiat});
-    let quote = user.post("/api/v1/buy/quote", &asked).await.assert_status(200).json();
-    let confirm = json!({"quote": quote["quote"], "returnUrl": "https://shop.example/back",
-        "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"});
-    user.post("/api/v1/buy/confirm", &confirm).await
-}
-
 #[tokio::test]
 async fn a_paid_order_waits_for_its_users_checks() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
     let ada = acme.user("ada").await;
-    let confirmed = users_order(&ada, 200).await.assert_status(200).json();
+    let confirmed = ada.buy(200).await.assert_status(200).json();
     let order =
         OrderFixture { id: confirmed["orderId"].as_i64().unwrap(), pay_path: String::new() };
     let create = connector.lease(1).await.remove(0);
@@ -198,20 +187,20 @@ async fn a_paid_order_waits_for_its_users_checks() {
     let gate = json!({"complianceGate": "before-payment"});
     context.admin(Method::PATCH, "/admin/v1/partners/acme", gate).await.assert_status(200);
     let bob = acme.user("bob").await;
-    users_order(&bob, 100).await.assert_codes(&["ER011"]);
-    users_order(&ada, 100).await.assert_status(200);
+    bob.buy(100).await.assert_codes(&["ER011"]);
+    ada.buy(100).await.assert_status(200);
     let by_method = async |gates: Value| {
         let body = json!({"complianceGates": gates});
         context.admin(Method::PATCH, "/admin/v1/partners/acme", body).await
     };
     let set = by_method(json!({"card": "before-payout"})).await.assert_status(200).json();
     assert_eq!(set["complianceGates"], json!({"card": "before-payout"}));
-    users_order(&bob, 100).await.assert_status(200);
+    bob.buy(100).await.assert_status(200);
     by_method(json!({"card": "none"})).await.assert_status(409);
     by_method(json!({"cards": "before-payout"})).await.assert_status(422);
     let set = by_method(json!({"card": null})).await.assert_status(200).json();
     assert_eq!(set["complianceGates"], json!({}));
-    users_order(&bob, 100).await.assert_codes(&["ER011"]);
+    bob.buy(100).await.assert_codes(&["ER011"]);
     let none = json!({"complianceGate": "none"});
     context.admin(Method::PATCH, "/admin/v1/partners/acme", none).await.assert_status(409);
 }

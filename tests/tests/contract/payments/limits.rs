@@ -4,17 +4,8 @@ use rampart_tests::user::User;
 
 use super::*;
 
-async fn confirm(ada: &User, fiat: u32) -> Answer {
-    let asked =
-        json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": fiat});
-    let quote = ada.post("/api/v1/buy/quote", &asked).await.assert_status(200).json();
-    let confirm = json!({"quote": quote["quote"], "returnUrl": "https://shop.example/back",
-        "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"});
-    ada.post("/api/v1/buy/confirm", &confirm).await
-}
-
 async fn order(ada: &User, fiat: u32) -> OrderFixture {
-    let confirmed = confirm(ada, fiat).await.assert_status(200).json();
+    let confirmed = ada.buy(fiat).await.assert_status(200).json();
     OrderFixture { id: confirmed["orderId"].as_i64().unwrap(), pay_path: String::new() }
 }
 
@@ -36,7 +27,7 @@ async fn an_order_is_released_for_no_more_than_its_user_may_buy_and_counts_as_th
     fits.event(&context, "release").await.assert_status(200);
     exceeds.event(&context, "release").await.assert_status(409);
     assert_eq!(status(&context, &exceeds).await, "blocked");
-    confirm(&ada, 40).await.assert_codes(&["ER011"]);
+    ada.buy(40).await.assert_codes(&["ER011"]);
     // The day is over for the first one alone.
     sqlx::query(
         "update buy_order set created_at = created_at - interval '2 days' where order_id = $1",

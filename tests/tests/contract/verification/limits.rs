@@ -3,7 +3,6 @@
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::test_context::TestContext;
-use rampart_tests::user::User;
 use serde_json::{Value, json};
 
 use super::{admin_path, changed, opened};
@@ -13,16 +12,6 @@ const CARD: &str = "555555******4444";
 
 fn euros(cents: &str) -> Value {
     json!({"amount": cents, "calculator": "decimal", "currency": {"code": "EUR"}})
-}
-
-/// Confirms a purchase for so many euros with a card.
-async fn buy(user: &User, euros: u32) -> rampart_tests::answer::Answer {
-    let quote =
-        json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": euros});
-    let quote = user.post("/api/v1/buy/quote", &quote).await.assert_status(200).json();
-    let confirm = json!({"quote": quote["quote"], "returnUrl": "https://shop.example.com/",
-        "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"});
-    user.post("/api/v1/buy/confirm", &confirm).await
 }
 
 async fn priced(context: &TestContext) {
@@ -43,10 +32,10 @@ async fn remaining_amounts_follow_the_orders_of_the_day() {
         json!({"type": "user", "blockType": "hard", "subType": "user_day_limit",
             "boundaryType": "maximum", "limit": euros("100000"), "remainingLimit": euros("100000")})
     );
-    let order = buy(&ada, 400).await.assert_status(200).json()["orderId"].clone();
+    let order = ada.buy(400).await.assert_status(200).json()["orderId"].clone();
     assert_eq!(day().await["remainingLimit"], euros("60000"));
-    buy(&ada, 700).await.assert_status(400).assert_codes(&["ER011"]);
-    buy(&ada, 600).await.assert_status(200);
+    ada.buy(700).await.assert_status(400).assert_codes(&["ER011"]);
+    ada.buy(600).await.assert_status(200);
     assert_eq!(day().await["remainingLimit"], euros("0"));
     let path = format!("/admin/v1/orders/{order}/events");
     context.admin(Method::POST, &path, json!({"event": "cancel"})).await.assert_status(200);
@@ -66,7 +55,7 @@ async fn an_operator_sets_other_limits() {
     assert_eq!(limits["user_day_limit"]["limit"], euros("5050"));
     assert_eq!(limits["non_raised_limit_account_limit"]["limit"], euros("5050"));
     assert_eq!(limits["number_of_non_raised_accounts_limit"]["limit"], json!(1));
-    buy(&ada, 51).await.assert_codes(&["ER011"]);
+    ada.buy(51).await.assert_codes(&["ER011"]);
     let profile = ada.get("/api/v1/user/info").await.json();
     assert_eq!(profile["limits"]["buy"]["limit"]["amount"], json!(50.5));
 }
@@ -77,7 +66,7 @@ async fn accounts_have_limits_of_their_own() {
     priced(&context).await;
     let ada = context.partner("acme").await.user("ada").await;
     opened(&context, &ada, json!({"type": "creditCard", "identifier": CARD, "name": "Ada"})).await;
-    buy(&ada, 100).await.assert_status(200);
+    ada.buy(100).await.assert_status(200);
     let card = async || ada.get(PATH).await.json()["accounts"][CARD].clone();
     let new = card().await;
     for (member, value) in [
