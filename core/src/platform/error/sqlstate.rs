@@ -2,6 +2,8 @@
 
 /// A write to a server that only reads.
 const READ_ONLY: &str = "25006";
+/// A database that takes no connections, while it is maintained or restored.
+const CLOSED: &str = "55000";
 
 /// True if the database is down, full or shedding load, as opposed to a wrong statement.
 pub(crate) fn is_unavailable(error: &sqlx::Error) -> bool {
@@ -17,7 +19,8 @@ pub(crate) fn is_unavailable(error: &sqlx::Error) -> bool {
         sqlx::Error::Database(error) => error
             .code()
             .is_some_and(|code| {
-                code == READ_ONLY || ["08", "53", "57", "58"].iter().any(|c| code.starts_with(c))
+                [READ_ONLY, CLOSED].contains(&&*code)
+                    || ["08", "53", "57", "58"].iter().any(|class| code.starts_with(class))
             }),
         _ => false,
     }

@@ -276,6 +276,8 @@ async fn recovery_from_an_outage() -> Duration {
     let end = "select pg_terminate_backend(pid) from pg_stat_activity where datname";
     run(format!("{end} = '{name}'")).await;
     assert_eq!(dying.await.unwrap(), 503);
+    // So is one that begins while the database takes no connections.
+    assert_eq!(post.send().await.status(), 503);
     drop(table);
     run(format!("alter database {name} with allow_connections true")).await;
     let over = Instant::now();
