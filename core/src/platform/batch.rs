@@ -1,16 +1,20 @@
 //! Batches: items that arrive while a statement runs go together in the next one. They share one
-//! round trip, one plan and, for a write, one commit; none waits for company.
+//! round trip, one plan and, for a write, one commit; none waits for company while its tenant has no
+//! other batch under way. A tenant that sends more has larger batches, and leaves the other workers to
+//! other tenants.
 //!
 //! A batch that meets a lock is given up soon, and its items run alone, each on a connection of its
 //! partner's share: the batches of other partners do not wait for it.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use tokio::sync::{Mutex, Semaphore, mpsc, oneshot};
+use futures::future::{Either, select};
+use tokio::sync::{Mutex, Notify, Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -93,7 +97,7 @@ impl<J: BatchJob> Batcher<J> {
         let (queue, receiver) = mpsc::channel(QUEUE_MAX);
         let (job, receiver) = (Arc::new(job), Arc::new(Mutex::new(receiver)));
         let alone = Arc::new(Semaphore::new(ALONE_MAX));
-        let apart = Arc::<Partners>::default();
+        let (apart, running) = (Arc::<Partners>::default(), Arc::<Running>::default());
         for _ in 0..J::WORKERS {
             let worker = Worker {
                 job: Arc::clone(&job),
@@ -102,6 +106,7 @@ impl<J: BatchJob> Batcher<J> {
                 pending: Vec::with_capacity(J::BATCH_MAX),
                 alone: Arc::clone(&alone),
                 apart: Arc::clone(&apart),
+                running: Arc::clone(&running),
             };
             // Tasks of their own: a request may be given up before others of its batch.
             tokio::spawn(worker.serve());
@@ -138,6 +143,47 @@ struct Worker<J: BatchJob> {
     alone: Arc<Semaphore>,
     /// Partners whose items do.
     apart: Arc<Partners>,
+    /// Those of all workers.
+    running: Arc<Running>,
+}
+
+/// The batches under way, by tenant.
+#[derive(Default)]
+struct Running {
+    tenants: std::sync::Mutex<Vec<ClientId>>,
+    ended: Notify,
+}
+
+impl Running {
+    fn begin(self: &Arc<Self>, tenant: ClientId) -> RunningBatch {
+        self.all().push(tenant);
+        RunningBatch { running: Arc::clone(self), tenant }
+    }
+
+    fn contains(&self, tenant: ClientId) -> bool {
+        self.all().contains(&tenant)
+    }
+
+    fn all(&self) -> std::sync::MutexGuard<'_, Vec<ClientId>> {
+        self.tenants.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A batch under way, until it is dropped.
+struct RunningBatch {
+    running: Arc<Running>,
+    tenant: ClientId,
+}
+
+impl Drop for RunningBatch {
+    fn drop(&mut self) {
+        let mut tenants = self.running.all();
+        if let Some(at) = tenants.iter().position(|tenant| *tenant == self.tenant) {
+            tenants.swap_remove(at);
+        }
+        drop(tenants);
+        self.running.ended.notify_waiters();
+    }
 }
 
 /// Partners, each with the monotonic nanoseconds until which its items run alone.
@@ -172,7 +218,9 @@ impl<J: BatchJob> Worker<J> {
                 self.run_each_alone(tenant, batch);
                 continue;
             }
+            let running = self.running.begin(tenant);
             self.run(tenant, batch).await;
+            drop(running);
             batches += 1;
             if batches % CONNECTION_BATCHES_MAX == 0 {
                 self.connection.release();
@@ -228,26 +276,64 @@ impl<J: BatchJob> Worker<J> {
     /// Waits for the next items; `false` when there will be none. An idle worker's connection goes
     /// back to the pool.
     async fn receive(&mut self) -> bool {
-        let Self { receiver, pending, connection, .. } = self;
+        let Self { receiver, pending, connection, running, .. } = self;
         if !pending.is_empty() {
-            // Left from the last batch: whatever has come since goes along. The lock is taken where
-            // another worker waits for it already.
+            // Left from the last batch. The lock is taken where another worker waits for it already.
             if let Ok(mut receiver) = receiver.try_lock() {
-                let room = J::BATCH_MAX - pending.len();
-                pending.extend(std::iter::from_fn(|| receiver.try_recv().ok()).take(room));
+                top_up(pending, &mut receiver);
             }
             return true;
         }
-        let mut next = async || receiver.lock().await.recv_many(pending, J::BATCH_MAX).await;
-        let received = match timeout(CONNECTION_IDLE_MAX, next()).await {
+        let mut receiver = match timeout(CONNECTION_IDLE_MAX, receiver.lock()).await {
+            Ok(receiver) => receiver,
+            Err(_) => {
+                connection.release();
+                receiver.lock().await
+            }
+        };
+        let next = receiver.recv_many(pending, J::BATCH_MAX);
+        let received = match timeout(CONNECTION_IDLE_MAX, next).await {
             Ok(received) => received,
             Err(_) => {
                 connection.release();
-                next().await
+                receiver.recv_many(pending, J::BATCH_MAX).await
             }
         };
+        // Requests that this thread has ready come as far as the queue: a statement costs as much as
+        // several of its rows.
+        tokio::task::yield_now().await;
+        top_up(pending, &mut receiver);
+        join_next_batch(pending, &mut receiver, running).await;
+        // First those who wait for nobody. What is left over comes before whatever is received later.
+        pending.sort_by_cached_key(|pending| running.contains(J::tenant(&pending.item)));
         received > 0
     }
+}
+
+/// Waits while every item is of a tenant that has a batch under way, and they fill no half of one.
+async fn join_next_batch<J: BatchJob>(
+    pending: &mut Vec<Pending<J>>,
+    receiver: &mut mpsc::Receiver<Pending<J>>,
+    running: &Running,
+) {
+    while pending.len() < J::BATCH_MAX / 2 {
+        let ended = pin!(running.ended.notified());
+        if !pending.iter().all(|pending| running.contains(J::tenant(&pending.item))) {
+            return;
+        }
+        let room = J::BATCH_MAX - pending.len();
+        let received = pin!(receiver.recv_many(pending, room));
+        match select(ended, received).await {
+            Either::Left(_) | Either::Right((0, _)) => return,
+            Either::Right(_) => {}
+        }
+    }
+}
+
+/// Adds what has come since, as far as there is room.
+fn top_up<J: BatchJob>(pending: &mut Vec<Pending<J>>, receiver: &mut mpsc::Receiver<Pending<J>>) {
+    let room = J::BATCH_MAX - pending.len();
+    pending.extend(std::iter::from_fn(|| receiver.try_recv().ok()).take(room));
 }
 
 /// Takes the next batch, oldest first: items of the oldest one's tenant, but for those whose key it

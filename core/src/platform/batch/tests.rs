@@ -85,19 +85,19 @@ async fn outputs(submitted: Vec<tokio::task::JoinHandle<Result<usize>>>) -> Vec<
 async fn items_that_come_meanwhile_share_a_batch_and_get_their_own_outputs() {
     let bench = Bench::new(0);
     let submitted = bench.submit(0..17).await;
-    assert_eq!(bench.sizes(), [1, 1], "each worker took what there was");
+    assert_eq!(bench.sizes(), [1, 4], "the second worker waited for half a batch");
     bench.gate.add_permits(17);
     let doubled: Vec<_> = (0..17).map(|number| 2 * number).collect();
     assert_eq!(outputs(submitted).await, doubled);
-    assert_eq!(bench.sizes(), [1, 1, 8, 7]);
+    assert_eq!(bench.sizes(), [1, 4, 8, 4]);
 }
 
 #[tokio::test]
 async fn items_of_one_key_never_share_a_batch() {
     let bench = Bench::new(0);
-    let submitted = bench.submit([0, 1, 1_001, 2, 1_002, 3, 1_003]).await;
+    let submitted = bench.submit([30_001, 40_001, 1_001, 2, 1_002, 3, 1_003]).await;
     bench.gate.add_permits(17);
-    assert_eq!(outputs(submitted).await, [0, 2, 2_002, 4, 2_004, 6, 2_006]);
+    assert_eq!(outputs(submitted).await, [60_002, 80_002, 2_002, 4, 2_004, 6, 2_006]);
     let batches = bench.batches.lock().unwrap();
     assert_eq!(batches[2..], [vec![1_001, 2, 3], vec![1_002], vec![1_003]]);
 }
@@ -105,18 +105,40 @@ async fn items_of_one_key_never_share_a_batch() {
 #[tokio::test]
 async fn items_of_two_tenants_never_share_a_batch() {
     let bench = Bench::new(0);
-    let submitted = bench.submit([0, 1, 2, 10_001, 3, 20_001, 10_002]).await;
+    let submitted = bench.submit([30_001, 40_001, 2, 10_001, 3, 20_001, 10_002]).await;
     bench.gate.add_permits(17);
-    assert_eq!(outputs(submitted).await, [0, 2, 4, 20_002, 6, 40_002, 20_004]);
+    assert_eq!(outputs(submitted).await, [60_002, 80_002, 4, 20_002, 6, 40_002, 20_004]);
     let batches = bench.batches.lock().unwrap();
     assert_eq!(batches[2..], [vec![2, 3], vec![10_001, 10_002], vec![20_001]]);
+}
+
+#[tokio::test]
+async fn a_tenant_with_a_batch_under_way_leaves_the_other_worker_to_others() {
+    let bench = Bench::new(0);
+    let submitted = bench.submit([1, 2]).await;
+    assert_eq!(bench.sizes(), [1], "the second one waits for the first");
+    let other = bench.submit([10_001]).await;
+    assert_eq!(*bench.batches.lock().unwrap(), [vec![1], vec![10_001]]);
+    bench.gate.add_permits(3);
+    assert_eq!(outputs(submitted).await, [2, 4]);
+    assert_eq!(outputs(other).await, [20_002]);
+    // Its end lets the next one go.
+    let bench = Bench::new(0);
+    let submitted = bench.submit([1, 2, 3]).await;
+    bench.gate.add_permits(1);
+    while bench.sizes().len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(bench.sizes(), [1, 2]);
+    bench.gate.add_permits(1);
+    assert_eq!(outputs(submitted).await, [2, 4, 6]);
 }
 
 #[tokio::test]
 async fn items_of_a_batch_that_falls_apart_run_alone_and_hold_up_nobody() {
     let bench = Bench::new(0);
     // Both workers are busy, and the rest of each tenant waits for them.
-    let submitted = bench.submit([0, 1, 10_013, 10_014, 10_015, 20_001, 20_002]).await;
+    let submitted = bench.submit([30_001, 40_001, 10_013, 10_014, 10_015, 20_001, 20_002]).await;
     bench.gate.add_permits(2);
     while bench.sizes().len() < 7 {
         tokio::task::yield_now().await;
@@ -134,19 +156,19 @@ async fn items_of_a_batch_that_falls_apart_run_alone_and_hold_up_nobody() {
     }
     assert_eq!(bench.sizes()[7..], [1, 1]);
     bench.gate.add_permits(100);
-    assert_eq!(outputs(submitted).await, [0, 2, 20_026, 20_028, 20_030, 40_002, 40_004]);
+    assert_eq!(outputs(submitted).await, [60_002, 80_002, 20_026, 20_028, 20_030, 40_002, 40_004]);
     assert_eq!(outputs(later).await, [20_032, 20_034]);
 }
 
 #[tokio::test]
 async fn a_full_queue_refuses_and_loses_nothing() {
     let bench = Bench::new(0);
-    let taken = bench.submit([1, 2]).await;
+    let taken = bench.submit([30_001, 40_001]).await;
     let waiting = bench.submit([5; QUEUE_MAX]).await;
     let refused = bench.batcher.submit(7).await.unwrap_err();
     assert!(matches!(refused, Error::Failed(failure) if failure.unavailable));
     bench.gate.add_permits(QUEUE_MAX);
-    assert_eq!(outputs(taken).await, [2, 4]);
+    assert_eq!(outputs(taken).await, [60_002, 80_002]);
     assert_eq!(outputs(waiting).await.len(), QUEUE_MAX);
 }
 

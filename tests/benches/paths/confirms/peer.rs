@@ -18,7 +18,7 @@ const USER: &str = "lpad(to_hex(:user::bigint), 32, '0')::uuid";
 
 /// The script of guests' confirms.
 pub(super) fn of_guests(side: &Side<'_>) -> PathBuf {
-    let insert = insert(side, &json!({}), "");
+    let insert = insert(side, &json!({}), "", "null");
     side.environment.write(
         "confirm.sql",
         include_str!("../../peers/confirm.sql"),
@@ -49,20 +49,18 @@ pub(super) fn of_users(side: &Side<'_>) -> PathBuf {
         "callback_url": "https://shop.example/callback",
         "key_route": "/api/v1/buy/confirm",
         "answer_status": 200,
-        "answer_body": format!("\\x{}", "5a".repeat(180)),
         "side_max": 1_000_000_000_000_u64,
         "day_max": 1_000_000_000_000_u64,
     });
     let drawn = format!(
         "'user_id', {USER}, 'key', :number::bigint::text, \
-         'key_claim', md5(:number::bigint::text)::uuid, \
-         'traded_since', now() - interval '1 day',"
+         'key_claim', md5(:number::bigint::text)::uuid,"
     );
     let values = [
         ("users", &*USERS.to_string()),
         ("claim", &claim),
         ("lock", &lock),
-        ("insert", &insert(side, &own, &drawn)),
+        ("insert", &insert(side, &own, &drawn, &format!("'\\x{}'", "5a".repeat(180)))),
     ];
     side.environment.write(
         "confirm_user.sql",
@@ -85,8 +83,8 @@ pub(super) fn prepare(side: &Side<'_>) {
 }
 
 /// The statement that makes an order, with the row of one: members of its own, and what differs
-/// from order to order, as Postgres computes it.
-fn insert(side: &Side<'_>, own: &Value, drawn: &str) -> String {
+/// from order to order, as Postgres computes it; and its answer, as a literal.
+fn insert(side: &Side<'_>, own: &Value, drawn: &str, answer: &str) -> String {
     let mut order = json!({
         "client_id": side.database.client(),
         "status": "pending",
@@ -124,7 +122,6 @@ fn insert(side: &Side<'_>, own: &Value, drawn: &str) -> String {
     }
     // With spaces behind its colons: pgbench takes a colon with a letter for a variable.
     let order = serde_json::to_string_pretty(&order).unwrap();
-    let ids = ["gen_random_uuid()"; 10].join(", ");
     let row = format!(
         "jsonb_build_array('{order}'::jsonb || jsonb_build_object({drawn} \
          'order_id', :number::bigint, 'created_at', now(), \
@@ -132,8 +129,7 @@ fn insert(side: &Side<'_>, own: &Value, drawn: &str) -> String {
          'transition_id', gen_random_uuid(), 'event_id', gen_random_uuid(), \
          'command_id', gen_random_uuid(), 'command_key', 'payment/' || :number::bigint::text, \
          'payload', jsonb_build_object('orderId', :number::bigint, \
-             'partnerOrderIdentifier', null, 'status', 'pending'), \
-         'deliveries', jsonb_build_array({ids})))"
+             'partnerOrderIdentifier', null, 'status', 'pending')))"
     );
-    filled(INSERT, &[&row, "array[null]"])
+    filled(INSERT, &[&row, "array[null]", &format!("array[{answer}]")])
 }
