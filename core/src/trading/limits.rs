@@ -156,7 +156,7 @@ pub(crate) async fn hold_traders(
     rows.into_iter().map(|row| Ok(((row.client_id, row.user_id), row.trader()?.rules))).collect()
 }
 
-/// True if the order's user may trade with this amount of fiat in place of the order's own. Locks the
+/// True if the order's user, and the account that it names, may trade with this amount of fiat in place of the order's own. Locks the
 /// user; an order of nobody has no limits here.
 ///
 /// # Errors
@@ -168,13 +168,14 @@ pub(crate) async fn have_room(
 ) -> Result<bool, sqlx::Error> {
     let order = sqlx::query!(
         r#"
-        select user_id as "user_id!", fiat_amount as "fiat!", limit_amount as "limit!",
+        select user_id as "user_id!", account_id, fiat_amount as "fiat!", limit_amount as "limit!",
             created_at > trades_counted_since() as "is_counted!"
         from (
-            select user_id, fiat_amount, coalesce(limit_amount, fiat_amount) as limit_amount, created_at
+            select user_id, account_id, fiat_amount,
+                coalesce(limit_amount, fiat_amount) as limit_amount, created_at
             from buy_order where $3 = 'buy' and client_id = $1 and order_id = $2
             union all
-            select user_id, fiat_amount, coalesce(limit_amount, fiat_amount), created_at
+            select user_id, null, fiat_amount, coalesce(limit_amount, fiat_amount), created_at
             from sell_order where $3 = 'sell' and client_id = $1 and order_id = $2
         ) as orders
         where user_id is not null
@@ -194,13 +195,18 @@ pub(crate) async fn have_room(
     let more = if order.is_counted { amount - order.limit } else { amount };
     let Bounds { side_max, day_max } = Bounds::new(rules, side);
     sqlx::query_scalar!(
-        r#"select fits as "fits!" from day_limits($1, $2, $3, $4, $5, $6, trades_counted_since())"#,
+        r#"
+        select day.fits and ($7::uuid is null or account.fits is not false) as "fits!"
+        from day_limits($1, $2, $3, $4, $5, $6, trades_counted_since()) day
+            left join lateral account_limits($1, $2, $7, $4, trades_counted_since()) account on true
+        "#,
         user.0,
         user.1,
         side.as_str(),
         more,
         side_max,
         day_max,
+        order.account_id,
     )
     .fetch_one(conn)
     .await

@@ -71,12 +71,13 @@ impl Rules {
         account: &PaymentAccount,
         is_new: bool,
     ) -> Option<AccountLimit> {
-        let limit = |name, amount| Some(AccountLimit { name, amount });
+        let hard = |name, amount| Some(AccountLimit { name, amount, is_hard: true });
+        let soft = |name, amount| Some(AccountLimit { name, amount, is_hard: false });
         if account.disabled {
-            return limit("disabled_account_limit", Decimal::ZERO);
+            return hard("disabled_account_limit", Decimal::ZERO);
         }
         if let Some(own) = account.amount_limit {
-            return limit("account_limit", own);
+            return hard("account_limit", own);
         }
         if account.limit_raised {
             return None;
@@ -84,8 +85,8 @@ impl Rules {
         let family = Family::for_kind(account.kind);
         let rule = if is_new { family.new_account_limit } else { family.account_limit }?;
         match rule.amount {
-            LimitAmount::NewAccount => limit(rule.name, self.new_account),
-            LimitAmount::NonRaisedAccount => limit(rule.name, self.non_raised_account),
+            LimitAmount::NewAccount => soft(rule.name, self.new_account),
+            LimitAmount::NonRaisedAccount => soft(rule.name, self.non_raised_account),
         }
     }
 }
@@ -95,6 +96,8 @@ impl Rules {
 pub(crate) struct AccountLimit {
     pub(crate) name: &'static str,
     pub(crate) amount: Decimal,
+    /// True if it refuses a confirm that names the account; a soft one may ask for more at the payment.
+    pub(crate) is_hard: bool,
 }
 
 /// The remainder of a limit, never below zero.
@@ -154,6 +157,11 @@ impl Spent {
             let fits = Family::for_kind(account.kind).contains(&trade.method);
             bought && trade.account.map_or(is_last && fits, |named| named == account.id)
         })
+    }
+
+    /// Amount bought by orders that name the account.
+    pub(crate) fn naming_account(&self, account: Uuid) -> Decimal {
+        self.sum(|trade| trade.side == Side::Buy && trade.account == Some(account))
     }
 
     fn sum(&self, counts: impl Fn(&Trade) -> bool) -> Decimal {

@@ -250,7 +250,8 @@ impl Account {
         let is_new = account.created_at > now - INTERVAL;
         let limit = rules.for_account(account, is_new).map(|limit| {
             let amounts = (quantity(limit.amount), quantity(remaining(limit.amount, spent)));
-            Limit::maximum(("paymentMethod", "soft", limit.name), amounts)
+            let block = if limit.is_hard { "hard" } else { "soft" };
+            Limit::maximum(("paymentMethod", block, limit.name), amounts)
         });
         Self {
             identifier: account.details.identifier.clone(),

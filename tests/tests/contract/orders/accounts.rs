@@ -1,5 +1,6 @@
 //! The account that a purchase is paid from, where the confirm names one.
 
+use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
@@ -77,4 +78,39 @@ async fn a_repeated_confirm_must_name_the_same_account() {
     // The account may have been disabled since: the order stands.
     changed(&context, &ada, CARD, json!({"disabled": true})).await;
     assert_eq!(confirm(&ada, &quote, &json!(CARD)).await.text(), first.text());
+}
+
+#[tokio::test]
+async fn an_account_pays_for_no_more_a_day_than_its_limit() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    opened(&context, &ada, card(true)).await;
+    changed(&context, &ada, CARD, json!({"limit": 150})).await;
+    let quote = async || {
+        let asked =
+            json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
+        let quote = ada.post("/api/v1/buy/quote", &asked).await.assert_status(200).json();
+        quote["quote"].clone()
+    };
+    // Of two that race, one is made.
+    let (one, other) = (quote().await, quote().await);
+    let named = json!(CARD);
+    let answers = tokio::join!(confirm(&ada, &one, &named), confirm(&ada, &other, &named));
+    let (made, refused): (Vec<_>, Vec<_>) =
+        [answers.0, answers.1].into_iter().partition(|answer| answer.status() == 200);
+    assert_eq!((made.len(), refused.len()), (1, 1));
+    refused[0].assert_status(400).assert_codes(&["ER011"]);
+    let limit = ada.get("/api/v2/user/limit").await.json()["accounts"][CARD]["limit"].clone();
+    assert_eq!((&limit["blockType"], &limit["subType"]), (&json!("hard"), &json!("account_limit")));
+    assert_eq!(limit["remainingLimit"]["amount"], "5000");
+    // The limit is the account's: without it, or with more room, the same amount is taken.
+    buy(&ada, &Value::Null).await.assert_status(200);
+    buy(&ada, &named).await.assert_codes(&["ER011"]);
+    changed(&context, &ada, CARD, json!({"limit": 200})).await;
+    buy(&ada, &named).await.assert_status(200);
+    buy(&ada, &named).await.assert_codes(&["ER011"]);
+    // An order that is called off gives back what it took.
+    let path = format!("/admin/v1/orders/{}/events", made[0].json()["orderId"]);
+    context.admin(Method::POST, &path, json!({"event": "cancel"})).await.assert_status(200);
+    buy(&ada, &named).await.assert_status(200);
 }

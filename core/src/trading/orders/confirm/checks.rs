@@ -2,19 +2,23 @@
 
 use rust_decimal::Decimal;
 
+use super::account::NamedAccount;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::error::{Code, Refusal, Result};
 use crate::tenancy::tenants::GuestOrders;
 use crate::trading::catalogue::{Catalogue, PairStatus};
-use crate::trading::limits::limit_rules::Spent;
+use crate::trading::limits::limit_rules::{Spent, remaining};
 use crate::trading::limits::{self, Trader};
 use crate::trading::quotes::{Quote, Side};
 use crate::trading::routing::{self, Settlement};
+use crate::users::accounts::PaymentAccount;
 use rampart_types::{ClientId, UserId};
 
 /// Detail of ER011 for the user's limit.
 pub(crate) const LIMIT_REACHED: &str = "the user's limit for a day leaves less";
+
+const ACCOUNT_LIMIT_REACHED: &str = "the account's limit for a day leaves less";
 
 /// The pair in maintenance, or closed because its price is doubtful (ER008), the method switched off since the quote (ER055), an amount
 /// beyond what one of them takes (ER011).
@@ -103,6 +107,21 @@ pub(crate) fn limit(
             refusal.add(Code::FiatAmountInvalid, Some(LIMIT_REACHED.into()));
         }
         Some(_) => {}
+    }
+}
+
+/// An amount in the currency of limits beyond what the account that pays may still be used for today
+/// (ER011).
+pub(crate) fn account_limit(
+    (_, spent): &LimitUsage,
+    (account, amount): (&NamedAccount, Option<Decimal>),
+    refusal: &mut Refusal,
+) {
+    let NamedAccount::Known(PaymentAccount { id, amount_limit: Some(limit), .. }) = account else {
+        return;
+    };
+    if amount.is_some_and(|amount| amount > remaining(*limit, spent.naming_account(*id))) {
+        refusal.add(Code::FiatAmountInvalid, Some(ACCOUNT_LIMIT_REACHED.into()));
     }
 }
 

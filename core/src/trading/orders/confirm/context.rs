@@ -63,6 +63,7 @@ impl ConfirmContext {
                 checks::may_trade(usage, &mut refusal);
                 if let Some(usage) = usage {
                     checks::limit(usage, (self.quote.side, limit_amount()), &mut refusal);
+                    checks::account_limit(usage, (&self.account, limit_amount()), &mut refusal);
                 }
             }
         }

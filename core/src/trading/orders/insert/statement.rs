@@ -160,8 +160,8 @@ pub(crate) enum InsertOutcome {
     QuoteExpired,
     /// Nothing happened: the offer was confirmed or has ended in the meantime.
     OfferTaken,
-    /// Nothing happened: in the meantime the user's limit was reached, or the user or the account
-    /// disabled.
+    /// Nothing happened: in the meantime the limit of the user or of the account was reached, or one
+    /// of them disabled.
     Forbidden,
     /// Nothing happened: the database cannot be used.
     Unavailable,
@@ -230,8 +230,10 @@ pub(super) async fn insert(
             select current.*
             from current left join lateral day_limits(client_id, user_id, 'buy', limit_amount,
                 side_max, day_max, trades_counted_since()) day on day_max is not null
+            left join lateral account_limits(client_id, user_id, account_id, limit_amount,
+                trades_counted_since()) account on account_id is not null
             where is_open and (day_max is null or day.fits)
-                and (account_id is null or account_may_trade(client_id, user_id, account_id))
+                and (account_id is null or account.fits)
         ), available as materialized (
             select o.client_id, o.offer_id
             from offer o join allowed a on a.client_id = o.client_id and a.offer_id = o.offer_id
