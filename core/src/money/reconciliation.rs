@@ -166,7 +166,6 @@ async fn receive(core: &Core, connector: &str, line: &Line, actor: &str) -> Resu
         amount: line.amount,
         currency: currency_of(core, &line.currency).0,
         order,
-        original: None,
         transaction_id: None,
         occurred_at: line.at().unwrap_or_else(|| core.clock.now()),
         actor: actor.to_owned(),

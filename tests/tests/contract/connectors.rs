@@ -2,6 +2,7 @@
 
 mod card_form;
 mod deadlocks;
+mod disputes;
 mod hostile;
 mod purchase;
 mod queue;

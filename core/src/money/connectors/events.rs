@@ -129,6 +129,17 @@ pub(super) async fn take_in(
     }
     // On the heap: unoptimised, the books' state does not fit beside this one's.
     let applied = Box::pin(apply::apply(conn, core, (connector, actor), report)).await?;
+    if let Some((client, payment)) = applied.payment {
+        sqlx::query!(
+            "update connector_event set payment_client_id = $2, payment_id = $3 \
+             where report_id = $1",
+            report_id,
+            client.uuid(),
+            payment,
+        )
+        .execute(conn)
+        .await?;
+    }
     Ok(Stored::Now(applied))
 }
 

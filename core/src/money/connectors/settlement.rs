@@ -45,7 +45,6 @@ pub(super) async fn record(conn: &mut Connection, core: &Core, fact: Fact<'_>) -
         amount: fact.amount,
         currency: fact.currency,
         order: fact.order,
-        original: None,
         transaction_id: fact.transaction_id,
         // The books have no entries of the future.
         occurred_at: fact.occurred_at.min(core.clock.now()),

@@ -75,7 +75,6 @@ pub(crate) async fn match_to(
         amount: stored.amount,
         currency: stored.currency.clone(),
         order: Some(order),
-        original: None,
         transaction_id: None,
         occurred_at: stored.occurred_at,
         actor: actor.to_owned(),

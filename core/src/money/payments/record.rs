@@ -20,11 +20,13 @@ use rampart_types::{ClientId, OrderId};
 /// The database's. The report's content is no error.
 pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Result<Recorded> {
     let (currency, is_coins) = currency_of(core, &report.currency);
-    let (order, of_original) = find_order(conn, report).await?;
-    let named = order.as_ref().map(|order| order.client);
-    let client = named.or(report.client).or(of_original).unwrap_or_else(house);
+    let order = match report.order {
+        Some(order) => OrderTerms::find(conn, report.client, order).await?,
+        None => None,
+    };
+    let of_order = order.as_ref().map(|order| order.client);
+    let client = of_order.or(report.client).unwrap_or_else(house);
     let wanted = order.as_ref().is_some_and(|order| order.wants(report.kind, &currency));
-    let number = report.order.or(order.as_ref().map(|order| order.order));
     if order.is_none() && report.kind == PaymentKind::Refunded {
         // Of two that are given back at once, each takes what the other has left.
         hold_book(conn, client).await?;
@@ -36,7 +38,7 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
         kind: report.kind,
         amount: report.amount,
         currency: &currency,
-        order: number.map(|order| order.number()),
+        order: report.order.map(OrderId::number),
         suspense: !wanted && report.kind.is_arrival(),
         actor: &report.actor,
         reason: report.reason.as_deref(),
@@ -70,39 +72,6 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
     };
     let (duplicate, contradicts) = (false, false);
     Ok(Recorded { payment: id, client, duplicate, contradicts, state, causes })
-}
-
-/// The order that the report names, or that the payment has which it is about, locked; and that
-/// payment's client.
-async fn find_order(
-    conn: &mut Connection,
-    report: &Report,
-) -> Result<(Option<OrderTerms>, Option<ClientId>), sqlx::Error> {
-    if let Some(order) = report.order {
-        return Ok((OrderTerms::find(conn, report.client, order).await?, None));
-    }
-    let Some(original) = &report.original else { return Ok((None, None)) };
-    let found = sqlx::query!(
-        r#"
-        select coalesce(m.to_client_id, p.client_id) as "client_id!",
-            coalesce(m.order_id, p.order_id) as order_id
-        from payment p
-        left join payment_match m on m.client_id = p.client_id and m.payment_id = p.payment_id
-        where p.connector = $1 and p.provider_reference = $2
-        order by p.recorded_at limit 1
-        "#,
-        report.connector,
-        original,
-    )
-    .fetch_optional(&mut *conn)
-    .await?;
-    let Some(row) = found else { return Ok((None, None)) };
-    let client = row.client_id.into();
-    let order = match row.order_id.and_then(OrderId::new) {
-        Some(order) => OrderTerms::find(conn, Some(client), order).await?,
-        None => None,
-    };
-    Ok((order, Some(client)))
 }
 
 /// The payment that has the report's reference already.

@@ -116,8 +116,6 @@ pub struct Report {
     pub currency: String,
     /// The order that it names.
     pub order: Option<OrderId>,
-    /// The reference of the payment that it gives back or disputes; tells its order without one.
-    pub original: Option<String>,
     /// The transaction on chain that it speaks of.
     pub transaction_id: Option<String>,
     /// When it happened, as the provider says.

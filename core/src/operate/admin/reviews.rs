@@ -38,7 +38,7 @@ pub struct Review {
     id: String,
     /// The partner's slug.
     partner: String,
-    /// `document`, `account` or `screening` of a user; `blocked` or `screening` of an order.
+    /// `document`, `account` or `screening` of a user; `blocked`, `disputed` or `screening` of an order.
     reasons: Vec<String>,
     waiting_since: DateTime<Utc>,
     /// The operator who looks at it.
@@ -62,6 +62,7 @@ struct Wanted {
 
 impl Wanted {
     /// Oldest first.
+    #[expect(clippy::too_many_lines, reason = "one statement")]
     async fn find(self, core: &Core) -> Result<Vec<Review>> {
         let (since, after) = self.after.unzip();
         let rows = sqlx::query!(
@@ -88,6 +89,17 @@ impl Wanted {
                 select client_id, 'order', null, order_id::text, 'blocked', updated_at
                 from sell_order where status = 'blocked'
                     and status not in ('completed', 'cancelled')
+                union all
+                -- the provider has taken the payment back, and not told yet who is right
+                select coalesce(m.to_client_id, p.client_id), 'order', null,
+                    coalesce(m.order_id, p.order_id)::text, 'disputed', max(p.recorded_at)
+                from payment p
+                left join payment_match m
+                    on m.client_id = p.client_id and m.payment_id = p.payment_id
+                where p.kind in ('disputed', 'dispute-won', 'dispute-lost')
+                    and coalesce(m.order_id, p.order_id) is not null
+                group by 1, 4
+                having count(*) > 2 * count(*) filter (where p.kind <> 'disputed')
             ), queue as (
                 select client_id, subject, id, min(since) as since,
                     array_agg(distinct reason) as reasons

@@ -142,6 +142,13 @@ const fn poll_milliseconds() -> u64 {
 }
 
 impl Settings {
+    /// The chain's own coin, which network fees are paid in, with its code; `None` where the connector
+    /// has tokens alone.
+    pub(crate) fn native_asset(&self) -> Option<(&str, &Asset)> {
+        let mut assets = self.assets.iter().map(|(code, asset)| (code.as_str(), asset));
+        assets.find(|(_, asset)| asset.contract.is_none())
+    }
+
     /// Checks what types do not.
     ///
     /// # Errors

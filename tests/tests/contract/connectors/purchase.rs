@@ -76,15 +76,30 @@ async fn money_comes_in_and_coins_go_out_by_commands() {
     assert_eq!(status(&context, &order).await, "in progress");
     let confirmed = json!({"id": "c-1", "kind": "payout.confirmed", "partner": "acme",
         "occurredAt": "2026-03-01T12:10:00Z", "commandId": payout["id"],
-        "providerReference": "ab12", "transactionId": "ab12", "confirmations": 2});
+        "providerReference": "ab12", "transactionId": "ab12", "confirmations": 2,
+        "networkFee": 0.000021, "networkFeeAsset": "ETH"});
     let mut unconfirmed = confirmed.clone();
     (unconfirmed["id"], unconfirmed["confirmations"]) = (json!("c-0"), json!(0));
     connector.event(unconfirmed).await.assert_status(200);
     assert_eq!(status(&context, &order).await, "in progress");
-    connector.event(confirmed).await.assert_status(200);
+    connector.event(confirmed.clone()).await.assert_status(200);
     assert_eq!(status(&context, &order).await, "completed");
     context.core().command_payouts().await.unwrap();
     assert!(connector.lease(10).await.is_empty(), "coins are sent once");
+    let mut again = json!({"id": "c-2"});
+    for (member, value) in confirmed.as_object().unwrap().iter().filter(|(name, _)| *name != "id") {
+        again[member] = value.clone();
+    }
+    assert_eq!(connector.event(again).await.json(), json!({"duplicate": true}));
+    let balances =
+        context.admin(Method::GET, "/admin/v1/ledger/balances?currency=ETH", Value::Null);
+    let balances = balances.await.assert_status(200).json();
+    let of = |kind: &str| {
+        let mut lines = balances.as_array().unwrap().iter();
+        lines.find(|line| line["kind"] == kind).map(|line| line["balance"].to_string())
+    };
+    assert_eq!(of("fee_network").as_deref(), Some("0.000021"));
+    assert_eq!(of("treasury").as_deref(), Some("-0.000021"));
 }
 
 #[tokio::test]

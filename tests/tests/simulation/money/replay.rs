@@ -150,7 +150,6 @@ fn report(fact: &Payment, client: ClientId) -> Report {
         amount: fact.amount,
         currency: fact.currency.clone(),
         order: fact.order_id.and_then(OrderId::new),
-        original: None,
         transaction_id: is_transaction.then(|| fact.provider_reference.clone()),
         occurred_at: "2026-03-01T12:00:00Z".parse().unwrap(),
         actor: fact.actor.clone(),

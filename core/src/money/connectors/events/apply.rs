@@ -2,12 +2,14 @@
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
+use uuid::Uuid;
 
 use super::report::{EventKind, Report};
 use crate::Core;
 use crate::money::connectors::commands::CommandKind;
 use crate::money::connectors::settlement::{self, Fact, OrderAmounts, order_id};
 use crate::money::connectors::{deposits, identity};
+use crate::money::ledger::{self, AccountKind, Posting, Subject};
 use crate::money::payments::PaymentKind;
 use crate::money::payments::store::currency_of;
 use crate::platform::db::Connection;
@@ -23,6 +25,8 @@ pub(in crate::money::connectors) struct Applied {
     pub(super) is_duplicate: bool,
     /// Causes of changes of an order, to be counted after the commit.
     pub(in crate::money::connectors) causes: Vec<Cause>,
+    /// The payment that it reports, and whose book that is in.
+    pub(super) payment: Option<(ClientId, Uuid)>,
 }
 
 /// Applies an event of a connector, as the actor that an order's timeline names.
@@ -49,6 +53,10 @@ pub(super) async fn apply(
     let Some(kind) = payment_kind(report) else {
         return without_money(conn, core, (connector, actor, report), (client, order)).await;
     };
+    if order.is_none() && !kind.is_arrival() {
+        let known = payment_of_reference(conn, (connector, client), report).await?;
+        (client, order) = known.map_or((client, None), |(of, order)| (Some(of), order));
+    }
     let amounts = match order {
         Some(order) => OrderAmounts::find(conn, client, order).await?,
         None => None,
@@ -79,11 +87,23 @@ pub(super) async fn apply(
         raw: Some(report.raw.to_string()),
     };
     let recorded = settlement::record(conn, core, fact).await?;
+    if let (PaymentKind::PayoutConfirmed, Some(fee), false) =
+        (kind, &report.network_fee, recorded.duplicate)
+    {
+        let of = Subject {
+            client: recorded.client,
+            order: amounts.and(order).map(OrderId::number),
+            payment: Some(recorded.payment),
+            occurred_at: report.occurred_at.min(core.clock.now()),
+        };
+        book_network_fee(conn, core, &of, fee).await?;
+    }
     // A repetition must not end the payout that was commanded after the one that it tells of.
     if let (Some(ended), Some(order), false) = (ended_command(kind), order, recorded.duplicate) {
         end_payout(conn, (recorded.client, order), ended).await?;
     }
-    Ok(Applied { is_duplicate: recorded.duplicate, causes: recorded.causes })
+    let payment = Some((recorded.client, recorded.payment));
+    Ok(Applied { is_duplicate: recorded.duplicate, causes: recorded.causes, payment })
 }
 
 /// The kind of payment that an event reports; `None` if no money and no coins have moved.
@@ -125,7 +145,7 @@ async fn without_money(
         let event = OrderEvent::PaymentDenied { reason: report.reason.clone() };
         let at = (amounts.client, order);
         let causes = settlement::apply(conn, core, at, &event, actor).await?;
-        return Ok(Applied { is_duplicate: false, causes });
+        return Ok(Applied { causes, ..Applied::default() });
     }
     if let (EventKind::IdentityCompleted, Some(command)) = (report.kind, report.command) {
         let outcome = report.outcome.as_deref().unwrap_or_default();
@@ -167,6 +187,49 @@ async fn order_of_command(
     .fetch_optional(conn)
     .await?;
     order_id(found.flatten())
+}
+
+/// The client and the order of the payment whose reference an event names, such as the one that is
+/// given back or disputed. It must be the connector's, and the partner's if one is named.
+async fn payment_of_reference(
+    conn: &mut Connection,
+    (connector, client): (&str, Option<ClientId>),
+    report: &Report,
+) -> Result<Option<(ClientId, Option<OrderId>)>> {
+    let Some(reference) = &report.provider_reference else { return Ok(None) };
+    let found = sqlx::query!(
+        r#"
+        select coalesce(m.to_client_id, p.client_id) as "client_id!",
+            coalesce(m.order_id, p.order_id) as order_id
+        from payment p
+        left join payment_match m on m.client_id = p.client_id and m.payment_id = p.payment_id
+        where p.connector = $1 and p.provider_reference = $2
+            and p.kind in ('received', 'deposit-received', 'payout-sent', 'transfer-sent', 'disputed')
+            and ($3::uuid is null or coalesce(m.to_client_id, p.client_id) = $3)
+        order by p.recorded_at limit 1
+        "#,
+        connector,
+        reference,
+        client.map(ClientId::uuid),
+    )
+    .fetch_optional(conn)
+    .await?;
+    found.map(|found| Ok((found.client_id.into(), order_id(found.order_id)?))).transpose()
+}
+
+/// Books what the chain took for a payout, beside the coins themselves.
+async fn book_network_fee(
+    conn: &mut Connection,
+    core: &Core,
+    of: &Subject,
+    (fee, asset): &(Decimal, String),
+) -> Result<()> {
+    let (asset, _) = currency_of(core, asset);
+    let paid = [
+        Posting::new(AccountKind::FeeNetwork, &asset, *fee),
+        Posting::new(AccountKind::Treasury, &asset, -*fee),
+    ];
+    Ok(ledger::post(conn, core, "network-fee", of, &paid).await?)
 }
 
 /// The kind of command that has sent nothing after all, by such a payment.

@@ -20,7 +20,11 @@ pub(super) const MEMBERS: &[Member] = &[
     optional("partner", Kind::Any, "The partner's slug; what is none names no partner."),
     optional("orderId", Kind::Any, "The order's number; what is none names no order."),
     optional("commandId", Kind::Any, "The uuid of the command that it follows from."),
-    optional("providerReference", Kind::Sized(1, NAME_CHARS_MAX), "The provider's reference."),
+    optional(
+        "providerReference",
+        Kind::Sized(1, NAME_CHARS_MAX),
+        "The provider's reference; that of a known payment tells the order of what follows from it.",
+    ),
     optional(
         "amount",
         Kind::Decimal,
@@ -32,6 +36,16 @@ pub(super) const MEMBERS: &[Member] = &[
     optional("tag", Kind::Any, "Its tag."),
     optional("transactionId", Kind::Sized(1, NAME_CHARS_MAX), "The transaction on chain."),
     optional("confirmations", Kind::Integer(0, u32::MAX as i64), "Blocks on top of it."),
+    optional(
+        "networkFee",
+        Kind::Any,
+        "Above zero: what the chain took for a payout, of `networkFeeAsset`.",
+    ),
+    optional(
+        "networkFeeAsset",
+        Kind::Any,
+        "The chain's own coin; without it the fee is of `asset`.",
+    ),
     optional("outcome", Kind::Any, "Such as `won`, `lost`, `verified`, `rejected`."),
     optional("reason", Kind::Any, "The provider's reason."),
 ];
@@ -131,6 +145,8 @@ pub struct Report {
     pub(super) tag: Option<String>,
     pub(super) transaction_id: Option<String>,
     pub(super) confirmations: Option<u32>,
+    /// What the chain took, and the asset that it is of.
+    pub(super) network_fee: Option<(Decimal, String)>,
     pub(super) outcome: Option<String>,
     pub(super) reason: Option<String>,
     /// The whole document.
@@ -163,6 +179,7 @@ impl Report {
             tag: document["tag"].as_str().map(str::to_owned),
             transaction_id: name(document, "transactionId")?,
             confirmations: confirmations(&document["confirmations"])?,
+            network_fee: network_fee(document),
             outcome: document["outcome"].as_str().map(str::to_owned),
             reason: document["reason"].as_str().map(str::to_owned),
             raw: document.clone(),
@@ -214,6 +231,14 @@ fn amount(value: &Value) -> Result<Option<Decimal>, String> {
     }
     let amount = decimal::from_number(value).filter(|amount| *amount > Decimal::ZERO);
     amount.map(Some).ok_or_else(|| "amount: a number above zero".to_owned())
+}
+
+/// The fee of a payout; one that is none is no reason to refuse the payout's report.
+fn network_fee(document: &Value) -> Option<(Decimal, String)> {
+    let fee = amount(&document["networkFee"]).ok().flatten()?;
+    let asset = document["networkFeeAsset"].as_str().or(document["asset"].as_str())?;
+    let is_name = (1..=NAME_CHARS_MAX).contains(&asset.chars().count());
+    is_name.then(|| (fee, asset.to_owned()))
 }
 
 fn confirmations(value: &Value) -> Result<Option<u32>, String> {

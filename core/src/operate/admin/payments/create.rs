@@ -200,7 +200,6 @@ impl NewPayment {
             amount: self.amount.0,
             currency: self.currency.clone(),
             order: self.order_id,
-            original: None,
             transaction_id: None,
             occurred_at: self.occurred_at.unwrap_or_else(|| core.clock.now()),
             actor: actor.to_owned(),

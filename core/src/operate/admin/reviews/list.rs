@@ -29,7 +29,8 @@ impl Endpoint for ListReviews {
     const DOC: Doc = Doc {
         summary: "List users and orders that wait for a person",
         details: "Oldest first, at most 200: users with a document, a proof of an account or a \
-                  screening to decide about, orders that are blocked or whose screening is.",
+                  screening to decide about, orders that are blocked, in a dispute that is not over \
+                  or whose screening is to decide.",
         query: &[
             optional("subject", Kind::OneOf(&SUBJECTS), "Users or orders alone."),
             optional("partner", Kind::Text, "The partner's slug."),

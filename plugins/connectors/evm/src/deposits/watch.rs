@@ -73,8 +73,7 @@ impl Deposits {
     ) -> Result<Vec<Deposit<'a>>, RpcError> {
         let mut found = Vec::new();
         let assets = settings.assets.iter().map(|(code, asset)| (code.as_str(), asset));
-        let native = assets.clone().find(|(_, asset)| asset.contract.is_none());
-        if let Some((code, asset)) = native {
+        if let Some((code, asset)) = settings.native_asset() {
             for mined in &block.transactions {
                 let Some(address) = mined.to.filter(|to| self.is_ours(to)) else { continue };
                 let (transaction, units) = (mined.hash, mined.value);

@@ -7,7 +7,8 @@ use rampart_connector::pace::{now, pause};
 use rampart_connector::{ClientError, Command, Held, Outcome};
 use serde_json::json;
 
-use super::{Attempt, Checkpoint, Order, PayoutBody};
+use super::{Attempt, Checkpoint, NATIVE_DECIMALS, Order, PayoutBody};
+use crate::amounts::from_units;
 use crate::chain::{At, Call, Receipt};
 use crate::fees::{Fees, bound_for_each};
 use crate::key::SigningError;
@@ -328,6 +329,7 @@ impl Payout<'_> {
             let reason = format!("transaction {hash} is in a block, and has failed");
             return self.report(Outcome::Rejected { reason }).await;
         }
+        let native = self.worker.settings.native_asset();
         // Before the result: a command that has one is never leased again.
         let fact = json!({
             "id": format!("payout.confirmed/{}", self.command.id),
@@ -340,6 +342,8 @@ impl Payout<'_> {
             "providerReference": hash,
             "transactionId": hash,
             "confirmations": self.order.confirmations,
+            "networkFee": native.and_then(|_| from_units(receipt.network_fee(), NATIVE_DECIMALS)),
+            "networkFeeAsset": native.map(|(code, _)| code),
         });
         match self.worker.edge.event(&fact).await {
             Ok(_) => {}

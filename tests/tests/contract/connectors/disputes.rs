@@ -1,0 +1,83 @@
+//! What a provider tells later of a payment that it names by its reference alone.
+
+use rampart_tests::order_fixture::OrderFixture;
+
+use super::purchase::{live, paid_order, status};
+use super::*;
+
+/// An event that names the payment of `order` and no order.
+fn of_payment(order: &OrderFixture, kind: &str, outcome: Option<&str>) -> Value {
+    json!({"id": format!("{kind}-{}", order.id), "kind": kind, "outcome": outcome,
+        "occurredAt": "2026-03-02T12:00:00Z", "providerReference": format!("pay-{}", order.id),
+        "amount": 100, "currency": "EUR"})
+}
+
+/// Reasons for which the order waits for a person.
+async fn reasons(context: &TestContext, order: &OrderFixture) -> Vec<Value> {
+    let reviews = context.admin(Method::GET, "/admin/v1/reviews", Value::Null).await;
+    let reviews = reviews.assert_status(200).json();
+    let id = order.id.to_string();
+    let of_order = reviews.as_array().unwrap().iter().filter(|one| one["id"].as_str() == Some(&id));
+    of_order.flat_map(|one| one["reasons"].as_array().unwrap().clone()).collect()
+}
+
+#[tokio::test]
+async fn a_dispute_after_completion_is_reviewed_until_it_is_closed() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    for outcome in ["lost", "won"] {
+        let order = paid_order(&acme, &connector).await;
+        let payout = connector.lease(1).await.remove(0);
+        let sent = json!({"transactionId": format!("tx-{outcome}")});
+        connector.report(&payout, "done", sent).await.assert_status(200);
+        let confirmed = json!({"id": format!("c-{outcome}"), "kind": "payout.confirmed",
+            "occurredAt": "2026-03-01T12:10:00Z", "commandId": payout["id"],
+            "transactionId": format!("tx-{outcome}"), "confirmations": 2});
+        connector.event(confirmed).await.assert_status(200);
+        assert_eq!(status(&context, &order).await, "completed");
+        assert!(reasons(&context, &order).await.is_empty());
+
+        let disputed = of_payment(&order, "payment.disputed", None);
+        connector.event(disputed).await.assert_status(200);
+        assert_eq!(status(&context, &order).await, "completed");
+        assert_eq!(reasons(&context, &order).await, [json!("disputed")]);
+        let told = acme.get("/api/v2/events?type=order.disputed").await.assert_status(200).json();
+        assert!(told.as_array().unwrap().iter().any(|e| e["data"]["orderId"] == order.id));
+
+        let closed = of_payment(&order, "dispute.closed", Some(outcome));
+        connector.event(closed).await.assert_status(200);
+        assert!(reasons(&context, &order).await.is_empty());
+        let path = format!("/admin/v1/ledger/entries?partner=acme&order={}", order.id);
+        let entries = context.admin(Method::GET, &path, Value::Null).await.json();
+        let loss: rust_decimal::Decimal = entries
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|entry| entry["postings"].as_array().unwrap())
+            .filter(|line| line["kind"] == "dispute")
+            .map(|line| line["amount"].to_string().parse::<rust_decimal::Decimal>().unwrap())
+            .sum();
+        assert_eq!(loss, if outcome == "lost" { 100.into() } else { 0.into() });
+    }
+}
+
+#[tokio::test]
+async fn a_refund_that_names_its_payment_is_its_orders() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    context.partner("other").await;
+    let order = paid_order(&acme, &connector).await;
+    // Whoever names another partner means another payment.
+    let mut of_other = of_payment(&order, "payment.disputed", None);
+    of_other["partner"] = json!("other");
+    connector.event(of_other).await.assert_status(200);
+    assert!(reasons(&context, &order).await.is_empty());
+    let path = "/admin/v1/payments?partner=other";
+    let payments = context.admin(Method::GET, path, Value::Null).await.json();
+    assert_eq!((&payments[0]["kind"], &payments[0]["orderId"]), (&json!("disputed"), &Value::Null));
+
+    let payout = connector.lease(1).await.remove(0);
+    connector.report(&payout, "rejected", Value::Null).await.assert_status(200);
+    connector.event(of_payment(&order, "payment.refunded", None)).await.assert_status(200);
+    assert_eq!(status(&context, &order).await, "refunded");
+}
