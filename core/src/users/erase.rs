@@ -76,6 +76,7 @@ pub(crate) async fn erase(
     .await?;
     delete_details(conn, client, user).await?;
     delete_payloads(conn, client, user).await?;
+    delete_reports(conn, client, user).await?;
     // Images that are not kept are unreadable by now; they are removed as well.
     remove_later(conn, (client, user), &kept, core.clock.now()).await?;
     sqlx::query!(
@@ -143,6 +144,44 @@ async fn delete_payloads(
             from jsonb_array_elements(policy_decisions) with ordinality as d (decision, place))
         where client_id = $1 and user_id = $2
             and policy_decisions @> '[{"kind": "signature"}]'
+        "#,
+        client.uuid(),
+        user.uuid(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Deletes what providers have reported of the user's payments, and who the user's sales were paid out
+/// to: the payments stay, with amount and reference.
+async fn delete_reports(
+    conn: &mut Connection,
+    client: ClientId,
+    user: UserId,
+) -> Result<(), sqlx::Error> {
+    sqlx::query!(
+        r#"
+        with traded as materialized (
+            select order_id from buy_order where client_id = $1 and user_id = $2
+            union all
+            select order_id from sell_order where client_id = $1 and user_id = $2
+        ), paid as materialized (
+            select client_id, payment_id from payment
+            where client_id = $1 and order_id in (select order_id from traded)
+            union
+            select client_id, payment_id from payment_match
+            where to_client_id = $1 and order_id in (select order_id from traded)
+        ), told as (
+            update connector_event e set sealed_report = null from paid
+            where e.payment_client_id = paid.client_id and e.payment_id = paid.payment_id
+        ), sent as (
+            update command set sealed_body = null
+            where client_id = $1 and order_id in (select order_id from traded)
+                and kind = 'transfer.send' and state <> 'open'
+        )
+        delete from payment_report r using paid
+        where r.client_id = paid.client_id and r.payment_id = paid.payment_id
         "#,
         client.uuid(),
         user.uuid(),

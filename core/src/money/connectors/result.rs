@@ -189,7 +189,7 @@ pub(super) async fn settle(
 }
 
 /// Writes a result to its command, which the caller's transaction has locked. The time of the next
-/// attempt.
+/// attempt. Of a transfer that has ended, the recipient's name and IBAN are deleted.
 ///
 /// # Errors
 /// The database's.
@@ -206,7 +206,8 @@ async fn write(
     let due_at = sqlx::query_scalar!(
         "update command set state = $2, result_digest = $3, sealed_result = $4, \
              retries = retries + $5::int, due_at = now() + make_interval(secs => $6::int), \
-             leased_until = null, finished_at = case when $2 <> 'open' then now() end \
+             leased_until = null, finished_at = case when $2 <> 'open' then now() end, \
+             sealed_body = case when $2 = 'open' or kind <> 'transfer.send' then sealed_body end \
          where command_id = $1 and state = 'open' returning due_at",
         id,
         state,

@@ -63,6 +63,11 @@ async fn a_sale_takes_an_address_of_the_pool_and_its_money_goes_out() {
     let path = format!("/admin/v1/orders/{}", one["orderId"]);
     let seen = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
     assert_eq!(seen["status"], "completed");
+    // Nobody needs the recipient's name and IBAN any more.
+    let kept = "select count(*) from command where kind = 'transfer.send' \
+                and sealed_body is not null";
+    let kept: i64 = sqlx::query_scalar(kept).fetch_one(context.db()).await.unwrap();
+    assert_eq!(kept, 0);
 }
 
 /// A live partner's sale whose coins have arrived.

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::Method;
 use rampart_tests::answer::Answer;
+use rampart_tests::connector::Connector;
 use rampart_tests::dump;
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::test_context::TestContext;
@@ -132,6 +133,29 @@ async fn what_law_wants_kept_opens_for_compliance_alone() {
     assert_eq!(openings.len(), 3, "{audit}");
     assert_eq!(openings[2]["actor"], "compliance");
     assert_eq!(openings[2]["detail"], json!({"reason": "a request of the police"}));
+}
+
+#[tokio::test]
+async fn what_providers_reported_of_the_payer_goes_and_the_payment_stays() {
+    let context = TestContext::start().await;
+    let user = customer(&context).await;
+    let connector = Connector::of_live(&context).await;
+    let order: i64 =
+        sqlx::query_scalar("select order_id from buy_order").fetch_one(context.db()).await.unwrap();
+    let paid = json!({"id": "paid", "kind": "payment.received", "partner": "acme", "orderId": order,
+        "occurredAt": "2026-03-01T12:00:00Z", "providerReference": "pay-1", "amount": 100,
+        "currency": "EUR", "reason": format!("from Erasedfirst Erasedlast, {IBAN}")});
+    connector.event(paid.clone()).await.assert_status(200);
+    let stranger = json!({"id": "other", "kind": "payment.received", "amount": 7, "currency": "EUR",
+        "occurredAt": "2026-03-01T12:00:00Z", "providerReference": "pay-2"});
+    connector.event(stranger).await.assert_status(200);
+    let reports = "select from payment_report";
+    let events = "select from connector_event where sealed_report is not null";
+    assert_eq!((execute(&context, reports).await, execute(&context, events).await), (2, 2));
+    erase(&context, &user).await;
+    assert_eq!((execute(&context, reports).await, execute(&context, events).await), (1, 1));
+    assert_eq!(execute(&context, "select from payment").await, 2);
+    assert_eq!(connector.event(paid).await.assert_status(200).json(), json!({"duplicate": true}));
 }
 
 #[tokio::test]
