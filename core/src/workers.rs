@@ -72,6 +72,8 @@ const ACME_STATE: Duration = Duration::from_secs(1);
 const ACME: Duration = Duration::from_secs(5);
 /// Interval of looking whether a piece of the books is to be checked.
 const LEDGER_CHECK: Duration = Duration::from_secs(10);
+/// Interval of looking whether a piece of the audit is to be verified.
+const AUDIT_CHECK: Duration = Duration::from_secs(10);
 /// Interval of comparing the configuration with what was applied last.
 const DRIFT: Duration = Duration::from_secs(60);
 /// Interval of measuring what waits in the database.
@@ -117,6 +119,7 @@ impl Core {
             every("ACME state", ACME_STATE).run(|| self.read_acme_state()),
             every("ACME", ACME).run(|| self.obtain_certificate()),
             every("ledger check", LEDGER_CHECK).run(|| self.check_books()),
+            every("audit check", AUDIT_CHECK).run(|| self.check_audit()),
             self.read_prices(stop.clone()),
             every("deposit addresses", DEPOSIT_ADDRESSES).run(|| self.fill_deposit_pools()),
             every("transfers", PAYOUTS).run(|| self.command_transfers()),

@@ -23,7 +23,7 @@ const MAY_FLOAT: [&str; 3] =
     ["core/src/platform/metrics.rs", "core/src/platform/metrics/", "proxy/src/commands/top/"];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
-const GLOBAL_TABLES: [&str; 39] = [
+const GLOBAL_TABLES: [&str; 40] = [
     "acme_account",
     "acme_certificate",
     "acme_challenge",
@@ -31,6 +31,7 @@ const GLOBAL_TABLES: [&str; 39] = [
     "approval",
     "attempt_bucket",
     "audit",
+    "audit_check",
     "audit_head",
     "change_counter",
     "connector",

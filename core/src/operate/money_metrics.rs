@@ -17,6 +17,10 @@ const COUNTED_MAX: i64 = 10_000;
 const WAITING: [&str; 2] = ["unmatched", "suspense"];
 /// States in which an order may be stuck.
 const OPEN: [&str; 2] = ["in progress", "blocked"];
+/// States of orders that are not final.
+const COUNTED: [&str; 3] = ["pending", "in progress", "blocked"];
+/// Sides of orders, seen from the user.
+const SIDES: [&str; 2] = ["buy", "sell"];
 /// Classes of partners.
 const CLASSES: [Mode; 2] = [Mode::Test, Mode::Live];
 /// Age of the last check of the books beyond which `/readyz` warns, in seconds: six hours.
@@ -31,6 +35,7 @@ impl Core {
         self.measure_commands().await?;
         self.measure_payments().await?;
         self.measure_orders().await?;
+        self.count_orders().await?;
         self.measure_connectors().await?;
         self.measure_books().await
     }
@@ -95,20 +100,23 @@ impl Core {
         Ok(())
     }
 
-    /// The oldest order of each state, without those that wait for their user.
+    /// The oldest order of each side and state, without those that wait for their user.
     async fn measure_orders(&self) -> Result<()> {
         let found = sqlx::query!(
             r#"
-            select c.mode as "mode!", s.status as "status!",
+            select c.mode as "mode!", o.side as "side!", s.status as "status!",
                 greatest(extract(epoch from now() - min(o.since)), 0)::bigint as "age!"
             from client c cross join unnest($2::text[]) s (status)
             cross join lateral (
-                select min(b.updated_at) as since from buy_order b
+                select 'buy' as side, min(b.updated_at) as since from buy_order b
                 where b.client_id = c.client_id and b.status = s.status
                     and (b.status = 'blocked' or not payout_is_held(b.client_id, b.order_id, $1))
+                union all
+                select 'sell', min(l.updated_at) from sell_order l
+                where l.client_id = c.client_id and l.status = s.status
             ) o
             where o.since is not null
-            group by c.mode, s.status
+            group by c.mode, o.side, s.status
             "#,
             self.settings.compliance.gate_of_live().as_str(),
             &OPEN.map(str::to_owned),
@@ -116,10 +124,39 @@ impl Core {
         .fetch_all(&self.db)
         .await?;
         for class in CLASSES.map(Mode::as_str) {
-            for status in OPEN {
-                let row = found.iter().find(|row| row.mode == class && row.status == status);
+            for (side, status) in SIDES.into_iter().flat_map(|side| OPEN.map(|state| (side, state)))
+            {
+                let row = found
+                    .iter()
+                    .find(|row| row.mode == class && row.side == side && row.status == status);
                 let age = row.map_or(0, |row| row.age);
-                self.metrics.order_age.with_label_values(&[class, status]).set(age);
+                self.metrics.order_age.with_label_values(&[class, side, status]).set(age);
+            }
+        }
+        Ok(())
+    }
+
+    /// Orders that are not final, by side and state.
+    async fn count_orders(&self) -> Result<()> {
+        let found = sqlx::query!(
+            r#"
+            select s.status as "status!",
+                (select count(*) from (select from buy_order b
+                    where b.status = s.status and b.status not in ('completed', 'cancelled')
+                    limit $1) bought) as "bought!",
+                (select count(*) from (select from sell_order l
+                    where l.status = s.status and l.status not in ('completed', 'cancelled')
+                    limit $1) sold) as "sold!"
+            from unnest($2::text[]) s (status)
+            "#,
+            COUNTED_MAX,
+            &COUNTED.map(str::to_owned),
+        )
+        .fetch_all(&self.db)
+        .await?;
+        for row in found {
+            for (side, orders) in SIDES.into_iter().zip([row.bought, row.sold]) {
+                self.metrics.orders_open.with_label_values(&[side, &row.status]).set(orders);
             }
         }
         Ok(())

@@ -99,6 +99,7 @@ impl Core {
             Check::failed("clock", self.wrong_clock()),
             Check::degraded("rows", self.broken_rows()),
             Check::degraded("books", self.books_off()),
+            Check::degraded("audit", self.audit_off()),
             Check::degraded("rates", self.unshared_rates()),
             Check::degraded("documents", self.unusable_documents()),
             Check::degraded("replicas", self.unusable_replicas()),

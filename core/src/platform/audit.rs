@@ -2,6 +2,7 @@
 //! transaction. The rows are a chain: each has a MAC over itself and the row before.
 
 pub(crate) mod chain;
+mod watch;
 
 use serde_json::Value;
 

@@ -4,6 +4,7 @@
 mod connections;
 mod database;
 mod partner_series;
+mod policies;
 mod process;
 mod zeros;
 
@@ -11,14 +12,15 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use prometheus::{
-    Encoder, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts,
-    Registry, TextEncoder,
+    Encoder, GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry,
+    TextEncoder,
 };
 use uuid::Uuid;
 
 pub use self::connections::{ConnectionMeter, RequestInFlight};
 pub(crate) use self::database::PoolMeters;
 use self::partner_series::{ABORTED, Families, PartnerSeries, Series};
+pub use self::policies::PolicyMeters;
 use crate::Core;
 use crate::platform::error::{Code, Error, Result};
 
@@ -132,15 +134,23 @@ families! {
     payments_waiting: IntGaugeVec "rampart_payments_waiting" ["state"];
     /// Age of the oldest of them.
     payment_age: IntGaugeVec "rampart_payment_age_seconds" ["state"];
-    /// Time that the oldest purchase in a state has been in it; in progress without those that wait
-    /// for their user.
-    order_age: IntGaugeVec "rampart_order_age_seconds" ["partner_class", "status"];
+    /// Orders that are not final, counted to 10000 of each side and state.
+    orders_open: IntGaugeVec "rampart_orders_open" ["side", "status"];
+    /// Time that the oldest order in a state has been in it; purchases in progress without those that
+    /// wait for their user.
+    order_age: IntGaugeVec "rampart_order_age_seconds" ["partner_class", "side", "status"];
+    /// Deposit addresses that no sale has taken, counted to connectors.deposit_addresses_min.
+    deposit_addresses_free: IntGaugeVec "rampart_deposit_addresses_free" ["connector", "asset"];
     /// Time since the last call of a connector that a route leads to, or that has commands.
     connector_silence: IntGaugeVec "rampart_connector_silence_seconds" ["connector"];
     /// Time since the last whole check of the books.
     ledger_check_age: IntGaugeVec "rampart_ledger_check_age_seconds" [];
     /// Problems that this check has found.
     ledger_problems: IntGaugeVec "rampart_ledger_problems" [];
+    /// 1 if the last whole verification of the audit's chain has found it broken.
+    audit_broken: IntGaugeVec "rampart_audit_broken" [];
+    /// Time since that verification.
+    audit_check_age: IntGaugeVec "rampart_audit_check_age_seconds" [];
     /// Coins by asset: ours by the books as of the last check, and on chain as connectors report.
     treasury: GaugeVec "rampart_treasury_balance" ["asset", "source"];
     /// Lines of the access log that were dropped because their reader is too slow.
@@ -256,14 +266,6 @@ impl Metrics {
         text
     }
 
-    /// The meters of one kind of policy.
-    pub fn policy_meters(&self, kind: &str) -> PolicyMeters {
-        PolicyMeters {
-            duration: self.policy_duration.with_label_values(&[kind]),
-            fuel: self.policy_fuel.with_label_values(&[kind]),
-        }
-    }
-
     /// Counts one request that is over.
     pub fn request(&self, request: &FinishedRequest<'_>) {
         let FinishedRequest { route, partner, partner_class, status, took, codes } = *request;
@@ -279,21 +281,6 @@ impl Metrics {
     /// empty.
     pub fn rate_limited(&self, bucket: &'static str, partner: &str) {
         self.partners.counter(partner, Series::RateLimited { bucket }).inc();
-    }
-
-    /// Counts one call of a partner's policy.
-    pub(crate) fn policy_call(&self, kind: &'static str, partner: &str, outcome: &'static str) {
-        self.partners.counter(partner, Series::PolicyCalls { kind, outcome }).inc();
-    }
-
-    /// Counts shadow runs of a partner's policy.
-    pub(crate) fn policy_shadow_runs(
-        &self,
-        kind: &'static str,
-        partner: &str,
-        (outcome, runs): (&'static str, u64),
-    ) {
-        self.partners.counter(partner, Series::PolicyShadow { kind, outcome }).inc_by(runs);
     }
 
     /// True if this partner is among the active ones, which have series of their own.
@@ -353,21 +340,6 @@ pub struct FinishedRequest<'a> {
     pub took: Duration,
     /// Codes of the error envelope.
     pub codes: &'a [Code],
-}
-
-/// Metrics of one kind of policy with their labels resolved, so that a call does not look them up.
-#[derive(Debug)]
-pub struct PolicyMeters {
-    duration: Histogram,
-    fuel: Histogram,
-}
-
-impl PolicyMeters {
-    /// Records the time and fuel of one call.
-    pub fn cost(&self, took: Duration, fuel: u64) {
-        self.duration.observe(took.as_secs_f64());
-        self.fuel.observe(fuel as f64);
-    }
 }
 
 impl Core {

@@ -35,6 +35,7 @@ async fn an_edge_with_everything_is_ready() {
             "clock",
             "rows",
             "books",
+            "audit",
             "rates",
             "documents",
             "replicas"

@@ -229,6 +229,7 @@ impl Core {
             .filter_map(|route| Some((route.connector.clone(), route.asset.clone()?)))
             .collect();
         let min = i64::from(self.settings.connectors.deposit_addresses_min);
+        self.metrics.deposit_addresses_free.reset();
         for (connector, asset) in pools {
             let free = sqlx::query_scalar!(
                 r#"
@@ -252,6 +253,10 @@ impl Core {
             )
             .fetch_one(&self.db)
             .await?;
+            if min > 0 {
+                let shown = &self.metrics.deposit_addresses_free;
+                shown.with_label_values(&[&connector, &asset]).set(free);
+            }
             if free == 0 && min > 0 {
                 tracing::warn!(connector, asset, "the pool of deposit addresses is empty");
             }

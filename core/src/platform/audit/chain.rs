@@ -61,9 +61,9 @@ pub(crate) struct Anchor {
 #[schemars(rename = "AuditBreak")]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Break {
-    position: i64,
+    pub(super) position: i64,
     /// The finding, in words.
-    reason: &'static str,
+    pub(super) reason: &'static str,
 }
 
 /// The result of a verification.

@@ -117,3 +117,54 @@ async fn a_role_without_bypass_cannot_rewrite_the_audit() {
     }
     assert_eq!(verification(&context).await["rows"], 6);
 }
+
+#[tokio::test]
+async fn edges_verify_the_chain_in_turn_and_readyz_tells() {
+    let context = written().await;
+    let second = context.second_edge().await;
+    let told = async || {
+        let checks = context.core().readiness().await.checks;
+        let check = checks.into_iter().find(|check| check.name == "audit").unwrap();
+        assert!(check.ok, "an edge serves all the same");
+        check.detail.into_owned()
+    };
+    let again = "update audit_check set due_at = now()";
+    sqlx::query("update audit_check set created_at = now() - interval '7 hours'")
+        .execute(context.db())
+        .await
+        .unwrap();
+    let runs = [context.core(), second.core(), context.core()].map(|core| core.check_audit());
+    for run in futures::future::join_all(runs).await {
+        run.unwrap();
+    }
+    assert_eq!(told().await, "");
+    let age = context.core().metrics.audit_check_age.with_label_values::<&str>(&[]);
+    assert!(age.get() < 60);
+
+    tamper(&context, "update audit set actor = 'eve' where position = 3").await;
+    context.core().check_audit().await.unwrap();
+    assert_eq!(told().await, "", "the next round is not due");
+    tamper(&context, again).await;
+    context.core().check_audit().await.unwrap();
+    assert_eq!(told().await, "degraded: the audit's chain is broken");
+    let found: (i64, String) =
+        sqlx::query_as("select broken_position, broken_reason from audit_check")
+            .fetch_one(context.db())
+            .await
+            .unwrap();
+    assert_eq!(found, (3, "the row was changed, or put in".to_owned()));
+
+    tamper(&context, again).await;
+    let actor: String = sqlx::query_scalar("select actor from audit where position = 2")
+        .fetch_one(context.db())
+        .await
+        .unwrap();
+    sqlx::query("update audit set actor = $1 where position = 3")
+        .bind(actor)
+        .execute(context.db())
+        .await
+        .unwrap();
+    second.core().check_audit().await.unwrap();
+    context.core().check_audit().await.unwrap();
+    assert_eq!(told().await, "", "an edge tells what another one has found");
+}

@@ -35,8 +35,10 @@ async fn what_waits_is_measured_with_its_age() {
         sqlx::query(late).execute(context.db()).await.unwrap();
     }
     context.core().measure_money().await.unwrap();
-    let in_progress = r#"order_age_seconds{partner_class="test",status="in progress"}"#;
+    let in_progress = r#"order_age_seconds{partner_class="test",side="buy",status="in progress"}"#;
     assert!((7_200.0..7_300.0).contains(&shown(&context, in_progress)));
+    assert_eq!(shown(&context, r#"orders_open{side="buy",status="in progress"}"#), 1.0);
+    assert_eq!(shown(&context, r#"orders_open{side="sell",status="in progress"}"#), 0.0);
     assert!(shown(&context, r#"command_age_seconds{kind="payout.send"}"#) >= 500.0);
     assert_eq!(shown(&context, r#"commands_open{kind="payout.send"}"#), 1.0);
     assert_eq!(shown(&context, r#"payments_waiting{state="unmatched"}"#), 1.0);
