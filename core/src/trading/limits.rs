@@ -156,8 +156,8 @@ pub(crate) async fn hold_traders(
     rows.into_iter().map(|row| Ok(((row.client_id, row.user_id), row.trader()?.rules))).collect()
 }
 
-/// True if the order's user, and the account that it names, may trade with this amount of fiat in place of the order's own. Locks the
-/// user; an order of nobody has no limits here.
+/// True if the order's user, and the account that it names, may trade with this amount of fiat in place
+/// of the order's own. Locks the user; an order of nobody has no limits here.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -196,7 +196,7 @@ pub(crate) async fn have_room(
     let Bounds { side_max, day_max } = Bounds::new(rules, side);
     sqlx::query_scalar!(
         r#"
-        select day.fits and ($7::uuid is null or account.fits is not false) as "fits!"
+        select day.fits and account.fits is not false as "fits!"
         from day_limits($1, $2, $3, $4, $5, $6, trades_counted_since()) day
             left join lateral account_limits($1, $2, $7, $4, trades_counted_since()) account on true
         "#,

@@ -176,6 +176,7 @@ async fn delete_reports(
             update connector_event e set sealed_report = null from paid
             where e.payment_client_id = paid.client_id and e.payment_id = paid.payment_id
         ), sent as (
+            -- of a transfer that ended before its end deleted it
             update command set sealed_body = null
             where client_id = $1 and order_id in (select order_id from traded)
                 and kind = 'transfer.send' and state <> 'open'

@@ -229,7 +229,10 @@ impl Core {
             .filter_map(|route| Some((route.connector.clone(), route.asset.clone()?)))
             .collect();
         let min = i64::from(self.settings.connectors.deposit_addresses_min);
-        self.metrics.deposit_addresses_free.reset();
+        if min == 0 {
+            return Ok(());
+        }
+        let mut counted = Vec::with_capacity(pools.len());
         for (connector, asset) in pools {
             let free = sqlx::query_scalar!(
                 r#"
@@ -253,16 +256,19 @@ impl Core {
             )
             .fetch_one(&self.db)
             .await?;
-            if min > 0 {
-                let shown = &self.metrics.deposit_addresses_free;
-                shown.with_label_values(&[&connector, &asset]).set(free);
-            }
-            if free == 0 && min > 0 {
+            counted.push((connector.clone(), asset.clone(), free));
+            if free == 0 {
                 tracing::warn!(connector, asset, "the pool of deposit addresses is empty");
             }
             if free < min && !waiting {
                 self.command_addresses((connector, asset), min - free).await?;
             }
+        }
+        // At once: whoever scrapes in between would miss a pool.
+        let shown = &self.metrics.deposit_addresses_free;
+        shown.reset();
+        for (connector, asset, free) in counted {
+            shown.with_label_values(&[&connector, &asset]).set(free);
         }
         Ok(())
     }

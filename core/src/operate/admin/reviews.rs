@@ -99,7 +99,8 @@ impl Wanted {
                 where p.kind in ('disputed', 'dispute-won', 'dispute-lost')
                     and coalesce(m.order_id, p.order_id) is not null
                 group by 1, 4
-                having count(*) > 2 * count(*) filter (where p.kind <> 'disputed')
+                having count(*) filter (where p.kind = 'disputed')
+                    > count(*) filter (where p.kind <> 'disputed')
             ), queue as (
                 select client_id, subject, id, min(since) as since,
                     array_agg(distinct reason) as reasons

@@ -86,10 +86,8 @@ async fn money_comes_in_and_coins_go_out_by_commands() {
     assert_eq!(status(&context, &order).await, "completed");
     context.core().command_payouts().await.unwrap();
     assert!(connector.lease(10).await.is_empty(), "coins are sent once");
-    let mut again = json!({"id": "c-2"});
-    for (member, value) in confirmed.as_object().unwrap().iter().filter(|(name, _)| *name != "id") {
-        again[member] = value.clone();
-    }
+    let mut again = confirmed;
+    again["id"] = json!("c-2");
     assert_eq!(connector.event(again).await.json(), json!({"duplicate": true}));
     let balances =
         context.admin(Method::GET, "/admin/v1/ledger/balances?currency=ETH", Value::Null);

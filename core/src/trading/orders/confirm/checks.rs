@@ -17,7 +17,7 @@ use rampart_types::{ClientId, UserId};
 
 /// Detail of ER011 for the user's limit.
 pub(crate) const LIMIT_REACHED: &str = "the user's limit for a day leaves less";
-
+/// The same for the account's.
 const ACCOUNT_LIMIT_REACHED: &str = "the account's limit for a day leaves less";
 
 /// The pair in maintenance, or closed because its price is doubtful (ER008), the method switched off since the quote (ER055), an amount
