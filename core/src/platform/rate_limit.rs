@@ -33,6 +33,19 @@ impl Quota {
         Self { count, window_seconds, burst }
     }
 
+    /// The part of one of `edges` edges that each count alone, at least one request at once. The parts
+    /// of a rate grant no more than the rate, but for what dividing a burst leaves to each.
+    pub(crate) fn divided(self, edges: u32) -> Self {
+        let edges = edges.max(1);
+        let burst = (self.burst / edges).max(1);
+        if self.count >= edges {
+            return Self { count: self.count / edges, burst, ..self };
+        }
+        let windows = edges.div_ceil(self.count);
+        let window_seconds = self.window_seconds.saturating_mul(windows);
+        Self { count: 1, window_seconds, burst }
+    }
+
     /// The emission interval: nanoseconds per request.
     pub(crate) fn interval_ns(self) -> u64 {
         (u64::from(self.window_seconds) * NS_PER_SECOND / u64::from(self.count)).max(1)

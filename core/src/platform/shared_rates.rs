@@ -6,20 +6,23 @@
 //! Between two exchanges edges may admit together what none would alone: at most what each takes within
 //! a few milliseconds. That stays in the bucket as a debt which later requests wait for, so over a
 //! second the rate is exact; near the end of a bucket exchanges follow each other at once, so that
-//! the debt is small. Without a server each edge counts alone, with what it knew; when it comes back,
-//! or has lost a bucket, an edge that knows of more tells it.
+//! the debt is small. Without a server each edge counts alone, with what it knew, and grants its part
+//! of each rate: the rate divided by the edges that lived when the server was last there. When it comes
+//! back, or has lost a bucket, an edge that knows of more tells it.
 
+mod pace;
 mod server;
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use prometheus::{Histogram, IntCounterVec, IntGauge};
+use prometheus::{Histogram, IntCounterVec, IntGauge, IntGaugeVec};
 use tokio::sync::{Notify, watch};
-use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
+use tokio::time::timeout;
 
+use self::pace::Pace;
 use self::server::{Connection, DIGEST_BYTES, Failure, Portion, REPLY_TIMEOUT, Server};
 use crate::platform::clock::Clock;
 use crate::platform::crypto::sha256;
@@ -27,14 +30,12 @@ use crate::platform::metrics::Metrics;
 use crate::platform::rate_limit::{Decision, Gcra, Quota};
 use crate::platform::settings::RateLimits;
 
-/// Time between two exchanges.
-const EXCHANGE_PAUSE: Duration = Duration::from_millis(5);
-/// The same while a bucket is nearly empty.
-const URGENT_PAUSE: Duration = Duration::from_millis(1);
 /// Part of what is left in a bucket from which what was taken is urgent: an eighth.
 const URGENT_PART: u64 = 8;
 /// Longest time without an exchange, so that a server that is gone is noticed.
 const IDLE_MAX: Duration = Duration::from_secs(1);
+/// Time between two announcements of this edge.
+const ANNOUNCE_PAUSE: Duration = Duration::from_secs(1);
 /// Time between two attempts to connect.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// Most buckets of one exchange; there is one at a time.
@@ -149,6 +150,8 @@ pub struct SharedRates {
     clock: Clock,
     /// Requests are noted for the server, which was there last time.
     is_shared: AtomicBool,
+    /// Edges that shared their rates when the server was last there, this one among them.
+    edges: AtomicU32,
     /// Buckets with something to tell.
     queue: Mutex<VecDeque<Arc<SharedGcra>>>,
     /// Told when the queue was empty and is not.
@@ -158,6 +161,7 @@ pub struct SharedRates {
     /// The reason rates are not shared; `None` when they are, or nobody has tried.
     problem: Mutex<Option<Failure>>,
     shared: Option<IntGauge>,
+    edges_shown: Option<IntGauge>,
     exchanges: IntCounterVec,
     exchange_duration: Histogram,
 }
@@ -178,23 +182,28 @@ impl SharedRates {
         clock: &Clock,
         metrics: &Metrics,
     ) -> Result<Self, &'static str> {
+        let edge = clock.uuid().map_err(|_| "no entropy for the name of this edge")?;
         let parse = |url| {
-            Server::parse(url).ok_or(
+            Server::parse(url, edge).ok_or(
                 "ratelimit.redis_url is not a URL such as redis://127.0.0.1:6379/0, or rediss:// \
                  for TLS",
             )
         };
         let server = settings.redis_url.as_ref().map(parse).transpose()?;
-        let shared = server.is_some().then(|| metrics.rates_shared.with_label_values::<&str>(&[]));
+        let gauge = |family: &IntGaugeVec| family.with_label_values::<&str>(&[]);
+        let shared = server.is_some().then(|| gauge(&metrics.rates_shared));
+        let edges_shown = server.is_some().then(|| gauge(&metrics.rates_edges));
         Ok(Self {
             server,
             clock: clock.clone(),
             is_shared: AtomicBool::new(false),
+            edges: AtomicU32::new(1),
             queue: Mutex::default(),
             waiting: Notify::new(),
             urgent: Notify::new(),
             problem: Mutex::default(),
             shared,
+            edges_shown,
             exchanges: metrics.rate_exchanges.clone(),
             exchange_duration: metrics.rate_exchange_duration.with_label_values::<&str>(&[]),
         })
@@ -202,14 +211,17 @@ impl SharedRates {
 
     /// Takes one request from a bucket at `now_ns` of the monotonic clock.
     pub fn take(&self, bucket: &Arc<SharedGcra>, quota: Quota, now_ns: u64) -> Decision {
+        if !self.is_shared.load(Ordering::Relaxed) {
+            let edges = self.edges.load(Ordering::Relaxed);
+            let quota = if edges > 1 { quota.divided(edges) } else { quota };
+            return bucket.gcra.take(quota, now_ns);
+        }
         let decision = bucket.gcra.take(quota, now_ns);
-        if self.is_shared.load(Ordering::Relaxed) {
-            let is_urgent = bucket.note(&decision);
-            // A refused request is queued too: others may have left the bucket more than is known.
-            self.queue(bucket);
-            if is_urgent {
-                self.urgent.notify_one();
-            }
+        let is_urgent = bucket.note(&decision);
+        // A refused request is queued too: others may have left the bucket more than is known.
+        self.queue(bucket);
+        if is_urgent {
+            self.urgent.notify_one();
         }
         decision
     }
@@ -287,12 +299,14 @@ impl SharedRates {
             connection = server.connect() => connection?,
             _ = stop.wait_for(|stop| *stop) => return Ok(()),
         };
+        self.announce(&mut connection).await?;
         self.set_problem(None);
         self.shared.iter().for_each(|shared| shared.set(1));
         self.is_shared.store(true, Ordering::Relaxed);
         // For what waits since the last connection.
         self.waiting.notify_one();
         let mut pace = Pace::new();
+        let mut announced_ns = self.clock.monotonic_ns();
         loop {
             let is_stopped = tokio::select! {
                 () = self.due(&mut pace) => false,
@@ -302,8 +316,21 @@ impl SharedRates {
             if is_stopped {
                 return Ok(());
             }
+            let now_ns = self.clock.monotonic_ns();
+            if now_ns.saturating_sub(announced_ns) >= ns(ANNOUNCE_PAUSE) {
+                self.announce(&mut connection).await?;
+                announced_ns = now_ns;
+            }
             pace.restart();
         }
+    }
+
+    /// Tells the server that this edge lives, and learns how many do.
+    async fn announce(&self, connection: &mut Connection) -> Result<(), Failure> {
+        let edges = connection.announce().await?;
+        self.edges.store(edges, Ordering::Relaxed);
+        self.edges_shown.iter().for_each(|shown| shown.set(edges.into()));
+        Ok(())
     }
 
     /// Waits until an exchange is due.
@@ -348,29 +375,6 @@ impl SharedRates {
             self.waiting.notify_one();
         }
         batch
-    }
-}
-
-/// Times between exchanges.
-struct Pace {
-    regular: Interval,
-    urgent: Interval,
-}
-
-impl Pace {
-    fn new() -> Self {
-        let every = |pause| {
-            let mut ticks = interval(pause);
-            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            ticks
-        };
-        Self { regular: every(EXCHANGE_PAUSE), urgent: every(URGENT_PAUSE) }
-    }
-
-    /// Counts from now on.
-    fn restart(&mut self) {
-        self.regular.reset();
-        self.urgent.reset();
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, ErrorKind, RedisError, ServerErrorKind, cmd};
 use tokio::time::timeout;
+use uuid::Uuid;
 
 use crate::platform::crypto::Secret;
 
@@ -14,6 +15,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) const REPLY_TIMEOUT: Duration = Duration::from_millis(100);
 /// Bytes of a bucket's digest that name it.
 pub(super) const DIGEST_BYTES: usize = 16;
+/// Time after which an edge that has not announced itself counts as gone, in milliseconds.
+const GONE_MS: u32 = 5_000;
+/// The edges that share their rates.
+const EDGES: &str = "rampart:edges";
 /// The beginning of every bucket's name.
 const PREFIX: &str = "rampart:rate:";
 /// The bucket with which a new connection tries whether the server takes anything at all.
@@ -83,14 +88,18 @@ impl From<RedisError> for Failure {
 }
 
 /// The server's URL, which may hold a password: neither it nor what the client says of it is shown.
-pub(super) struct Server(Client);
+pub(super) struct Server {
+    client: Client,
+    /// Names this edge there.
+    edge: Uuid,
+}
 
 impl Server {
     /// The server of a URL; `None` when it is none.
-    pub(super) fn parse(url: &Secret) -> Option<Self> {
+    pub(super) fn parse(url: &Secret, edge: Uuid) -> Option<Self> {
         // The client takes the process's TLS provider; a second installation changes nothing.
         drop(rustls::crypto::ring::default_provider().install_default());
-        Client::open(url.expose()).ok().map(Self)
+        Client::open(url.expose()).ok().map(|client| Self { client, edge })
     }
 
     /// A connection that has taken a portion.
@@ -99,28 +108,40 @@ impl Server {
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
             .set_response_timeout(Some(REPLY_TIMEOUT));
         let connecting = async {
-            let mut link = self.0.get_multiplexed_async_connection_with_config(&config).await?;
-            let script = include_str!("take.lua");
-            let script = cmd("SCRIPT").arg("LOAD").arg(script).query_async(&mut link).await?;
-            let mut connection = Connection { link, script };
+            let mut link =
+                self.client.get_multiplexed_async_connection_with_config(&config).await?;
+            let load = |script: &str| cmd("SCRIPT").arg("LOAD").arg(script).to_owned();
+            let take = load(include_str!("take.lua")).query_async(&mut link).await?;
+            let announce = load(include_str!("announce.lua")).query_async(&mut link).await?;
+            let mut connection = Connection { link, take, announce, edge: self.edge };
             connection.exchange(&[PROBE]).await.map(|_| connection)
         };
         timeout(CONNECT_TIMEOUT, connecting).await.unwrap_or(Err(Failure::Slow))
     }
 }
 
-/// A connection whose server knows the script.
+/// A connection whose server knows the scripts.
 pub(super) struct Connection {
     link: MultiplexedConnection,
-    /// The script's digest, as the server names it.
-    script: String,
+    /// The digest of `take.lua`, as the server names it.
+    take: String,
+    /// That of `announce.lua`.
+    announce: String,
+    edge: Uuid,
 }
 
 impl Connection {
+    /// Tells that this edge lives; how many do, this one among them.
+    pub(super) async fn announce(&mut self) -> Result<u32, Failure> {
+        let mut command = cmd("EVALSHA");
+        command.arg(&self.announce).arg(1).arg(EDGES).arg(self.edge.as_bytes()).arg(GONE_MS);
+        Ok(command.query_async::<u32>(&mut self.link).await?.max(1))
+    }
+
     /// Sends portions of different buckets; the microseconds that each wants until it is full.
     pub(super) async fn exchange(&mut self, portions: &[Portion]) -> Result<Vec<u64>, Failure> {
         let mut command = cmd("EVALSHA");
-        command.arg(&self.script).arg(portions.len());
+        command.arg(&self.take).arg(portions.len());
         let mut name = [0; PREFIX.len() + 2 * DIGEST_BYTES];
         name[..PREFIX.len()].copy_from_slice(PREFIX.as_bytes());
         for portion in portions {

@@ -1,6 +1,7 @@
 use futures::FutureExt as _;
 use proptest::prelude::*;
 
+use super::pace::{EXCHANGE_PAUSE, URGENT_PAUSE};
 use super::*;
 use crate::platform::crypto::Secret;
 
@@ -179,6 +180,23 @@ fn without_its_server_an_edge_counts_alone_and_notes_nothing() {
     let taken = (0..10).filter(|_| edge.take(quota, SECOND).allowed).count();
     assert_eq!((taken, edge.rates.waiting()), (3, 0));
     assert_eq!(edge.bucket.portion(SECOND).taken_us, 0);
+}
+
+#[test]
+fn without_its_server_an_edge_grants_its_part() {
+    for (quota, edges, part) in [
+        ("50/s burst 100", 4, "12/s burst 25"),
+        ("50/s burst 100", 1, "50/s burst 100"),
+        ("4/min burst 3", 4, "1/min burst 1"),
+        ("1/s burst 10", 60, "1/min burst 1"),
+    ] {
+        let quota: Quota = quota.parse().unwrap();
+        assert_eq!(quota.divided(edges).to_string(), part);
+        let edge = Edge::new(0);
+        edge.rates.is_shared.store(false, Ordering::Relaxed);
+        edge.rates.edges.store(edges, Ordering::Relaxed);
+        assert_eq!(edge.take(quota, SECOND).quota.to_string(), part);
+    }
 }
 
 #[test]
