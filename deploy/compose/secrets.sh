@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes the secrets of compose.yaml that are missing, each in a file of its own: deploy/compose/secrets.sh [FOLDER]
-# The certificate is for localhost and signed by itself.
+# The certificate is for localhost and for the balancer, as connectors know it, and signed by itself.
 set -eu
 folder=${1:-$(dirname "$0")/secrets}
 umask 077
@@ -20,7 +20,8 @@ word() { head -c 24 /dev/urandom | od -An -vtx1 | tr -d ' \n'; }
 [ -s admin-token ] || word >admin-token
 if [ ! -s certificate ]; then
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 365 -subj /CN=localhost \
-        -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout certificate-key -out certificate 2>/dev/null
+        -addext basicConstraints=critical,CA:FALSE \
+        -addext subjectAltName=DNS:localhost,DNS:balancer,IP:127.0.0.1 -keyout certificate-key -out certificate 2>/dev/null
 fi
 # Read in the containers by users of their own; on this machine the folder keeps others out.
 chmod 644 ./*

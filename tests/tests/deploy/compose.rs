@@ -4,17 +4,20 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
+use rampart_tests::bank::connector;
 use rampart_tests::edge::Folder;
 
-use crate::{root, validator};
+use crate::{read, root, validator};
+
+const CONNECTORS: [&str; 3] = ["bank", "evm", "stripe"];
 
 #[test]
 fn the_composition_is_valid_and_whole() {
     let printed = validator(&["python", "compose/check.py"]);
     let mut lines = printed.lines();
     let services: BTreeSet<_> = lines.next().unwrap().split(' ').collect();
-    let wanted = ["balancer", "edge-1", "edge-2", "migrate", "postgres", "prometheus", "valkey"];
-    assert_eq!(services, BTreeSet::from(wanted));
+    let edges = ["balancer", "edge-1", "edge-2", "migrate", "postgres", "prometheus", "valkey"];
+    assert_eq!(services, edges.into_iter().chain(CONNECTORS).collect());
     validator(&["promtool", "check", "config", "--syntax-only", "compose/prometheus.yaml"]);
 
     let folder = Folder::make();
@@ -43,4 +46,34 @@ fn the_balancer_reads_its_settings() {
     let unexpected: Vec<_> =
         unexpected.filter(|line| !line.contains("could not resolve")).collect();
     assert!(unexpected.is_empty(), "{unexpected:?}");
+}
+
+#[test]
+fn the_connectors_read_their_settings_and_look_for_the_balancer() {
+    let folder = Folder::make();
+    let secrets = root().join("deploy/compose/secrets.sh");
+    assert!(Command::new(&secrets).arg(folder.path()).status().unwrap().success());
+    let place = folder.path().to_str().unwrap();
+    for name in CONNECTORS {
+        let settings = read(&format!("compose/connectors/{name}.toml"));
+        assert!(settings.contains("\"https://balancer:9465\""), "{settings}");
+        // What nothing makes: the connector's token, keys of its provider.
+        for secret in settings.split("/run/secrets/").skip(1) {
+            let secret = folder.path().join(secret.split('"').next().unwrap());
+            if !secret.exists() {
+                fs::write(&secret, "01".repeat(32)).unwrap();
+            }
+        }
+        fs::create_dir(folder.path().join(format!("rampart-connector-{name}"))).unwrap();
+        let settings = settings
+            .replace("/run/secrets", place)
+            .replace("/var/lib", place)
+            .replace("//balancer:9465", "//127.0.0.1:1");
+        let file = folder.path().join("connector.toml");
+        fs::write(&file, settings).unwrap();
+        let mut program = Command::new(connector(name));
+        let checked = program.arg("--config").arg(&file).arg("--check").output().unwrap();
+        let said = String::from_utf8_lossy(&checked.stderr);
+        assert!(said.starts_with("the edge does not answer"), "{name}: {said}");
+    }
 }

@@ -29,7 +29,7 @@ fn the_binary_runs_in_the_root_of_the_image() {
     let folder = Folder::make();
     let image = folder.path().join("image");
     let script = root().join("deploy/image-root");
-    let made = Command::new(&script).arg(binary()).arg(&image).output().unwrap();
+    let made = Command::new(&script).arg(&image).arg(binary()).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     assert!(run(&image, &["--version"]).starts_with("rampart "));
     assert!(run(&image, &["config", "reference"]).contains("edge.listen"));
@@ -38,7 +38,7 @@ fn the_binary_runs_in_the_root_of_the_image() {
     }
     assert!(image.join("etc/ssl/certs/ca-certificates.crt").is_file());
     assert!(image.join("usr/share/doc/rampart/LICENSE").is_file());
-    let again = Command::new(&script).arg(binary()).arg(&image).output().unwrap();
+    let again = Command::new(&script).arg(&image).arg(binary()).output().unwrap();
     assert!(!again.status.success(), "it writes into an empty folder alone");
 }
 
@@ -67,8 +67,8 @@ fn the_image_runs_with_a_root_that_is_read_only() {
     }
     let context = folder.path().join("context");
     let layout = Command::new(root().join("deploy/image-root"))
-        .arg(binary())
         .arg(context.join("image"))
+        .arg(binary())
         .output()
         .unwrap();
     assert!(layout.status.success(), "{}", String::from_utf8_lossy(&layout.stderr));
