@@ -8,7 +8,7 @@ export PATH := $(CACHE)/tools/bin:$(PATH)
 GUESTS := plugins/guests/Cargo.toml
 CONNECTORS := plugins/connectors/Cargo.toml
 
-.PHONY: help demo test live clients payouts simulate conformance attack chaos topology fuzz release deb deb-test bare-test bench profile check prepare openapi setup
+.PHONY: help demo test live clients payouts simulate conformance attack chaos topology fuzz release release-test deb deb-test bare-test bench profile check prepare openapi setup
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -73,8 +73,12 @@ fuzz: ## Bytes from outside against what must hold of their readers, ten minutes
 	RAMPART_FUZZ_SECONDS=600 cargo test --workspace --locked --lib --bins -- --nocapture \
 	    $(if $(ARGS),$(addprefix fuzz_,$(ARGS)),fuzz_)
 
-release: setup ## The binary that is shipped and measured, optimised with the profile (release/rampart)
+release: setup ## The binary that is shipped and measured, optimised with the profile, packed with checksums (RELEASE_KEY signs them)
 	deploy/optimised cargo build --release --locked --package rampart
+	@deploy/release "$${CARGO_TARGET_DIR:-target}/release/rampart" "$${CARGO_TARGET_DIR:-target}/dist"
+
+release-test: setup ## Build the release twice, in two places: the same bytes
+	deploy/release-test
 
 deb: release ## The Debian package of that binary, target/debian
 	@deploy/setup --package

@@ -9,6 +9,7 @@ mod image;
 mod kubernetes;
 mod package;
 mod prometheus;
+mod release;
 mod restore;
 mod runbooks;
 mod settings;
