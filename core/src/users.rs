@@ -65,9 +65,23 @@ impl Core {
     /// When the database cannot be written; the next run continues.
     pub async fn delete_expired_codes(&self) -> Result<()> {
         self.delete_full_buckets().await?;
-        for client in self.snapshots.current().tenants.keys() {
-            if let Err(error) = self.delete_expired_codes_of(*client).await {
-                self.metrics.row_failed(SWEEP, (client.uuid(), &"codes and mail"), error)?;
+        let clients = sqlx::query_scalar!(
+            "select c.client_id from client c where exists (select from email_code e \
+                 where e.client_id = c.client_id and e.expires_at <= rampart_now()) \
+             or exists (select from one_time_token t where t.client_id = c.client_id \
+                 and t.expires_at <= rampart_now() - $1::bigint * interval '1 second') \
+             or exists (select from mail_outbox m where m.client_id = c.client_id \
+                 and m.created_at <= rampart_now() - $2::bigint * interval '1 second') \
+             or exists (select from passkey_challenge p \
+                 where p.client_id = c.client_id and p.expires_at <= rampart_now())",
+            TOKEN_RETENTION.num_seconds(),
+            MAIL_RETENTION.num_seconds(),
+        )
+        .fetch_all(&self.db)
+        .await?;
+        for client in clients {
+            if let Err(error) = self.delete_expired_codes_of(client.into()).await {
+                self.metrics.row_failed(SWEEP, (client, &"codes and mail"), error)?;
             }
         }
         Ok(())

@@ -18,7 +18,7 @@ const WAITING: [&str; 2] = ["unmatched", "suspense"];
 /// States in which an order may be stuck.
 const OPEN: [&str; 2] = ["in progress", "blocked"];
 /// States of orders that are not final.
-const COUNTED: [&str; 3] = ["pending", "in progress", "blocked"];
+const COUNTED: [&str; 3] = ["pending", OPEN[0], OPEN[1]];
 /// Sides of orders, seen from the user.
 const SIDES: [&str; 2] = ["buy", "sell"];
 /// Classes of partners.
@@ -110,6 +110,7 @@ impl Core {
             cross join lateral (
                 select 'buy' as side, min(b.updated_at) as since from buy_order b
                 where b.client_id = c.client_id and b.status = s.status
+                    and b.status <> 'pending'
                     and (b.status = 'blocked' or not payout_is_held(b.client_id, b.order_id, $1))
                 union all
                 select 'sell', min(l.updated_at) from sell_order l
@@ -141,9 +142,14 @@ impl Core {
         let found = sqlx::query!(
             r#"
             select s.status as "status!",
-                (select count(*) from (select from buy_order b
-                    where b.status = s.status and b.status not in ('completed', 'cancelled')
-                    limit $1) bought) as "bought!",
+                case s.status when 'pending'
+                    then (select count(*) from (select from buy_order b
+                        where b.status = 'pending' limit $1) pending)
+                    else (select count(*) from (select from buy_order b
+                        where b.status = s.status
+                            and b.status not in ('pending', 'completed', 'cancelled')
+                        limit $1) under_way)
+                end as "bought!",
                 (select count(*) from (select from sell_order l
                     where l.status = s.status and l.status not in ('completed', 'cancelled')
                     limit $1) sold) as "sold!"

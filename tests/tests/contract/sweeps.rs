@@ -25,6 +25,14 @@ fn passed_over(context: &TestContext, worker: &str) -> u64 {
     count.map_or(0, |count| count.parse().unwrap())
 }
 
+/// Statements that workers have run.
+fn statements(context: &TestContext) -> u64 {
+    let name = "rampart_db_statement_duration_seconds_count{pool=\"workers\"} ";
+    let metrics = context.core().metrics_text();
+    let count = metrics.lines().find_map(|line| line.strip_prefix(name));
+    count.map_or(0, |count| count.parse().unwrap())
+}
+
 /// Three orders, one after the other.
 async fn orders(context: &TestContext) -> [OrderFixture; 3] {
     let acme = context.partner("acme").await;
@@ -171,6 +179,25 @@ async fn codes_and_tokens_of_one_tenant_that_cannot_be_deleted_hold_up_no_others
         assert_eq!(slugs, ["frozen"], "{left}");
     }
     assert_eq!(passed_over(&context, "expired tokens"), 2);
+}
+
+#[tokio::test]
+async fn tenants_with_nothing_to_delete_cost_no_statement() {
+    let context = TestContext::start().await;
+    let core = context.core();
+    let sweep = async || {
+        let before = statements(&context);
+        core.delete_expired_codes().await.unwrap();
+        core.delete_expired_refresh_tokens().await.unwrap();
+        core.delete_expired_sessions_of_staff().await.unwrap();
+        statements(&context) - before
+    };
+    let empty = sweep().await;
+    assert!(empty > 0);
+    for slug in ["acme", "rival", "third"] {
+        context.partner(slug).await;
+    }
+    assert_eq!(sweep().await, empty);
 }
 
 #[tokio::test]

@@ -244,9 +244,17 @@ impl Core {
     /// # Errors
     /// When the database cannot be written; the next run continues.
     pub async fn delete_expired_refresh_tokens(&self) -> Result<()> {
-        for client in self.snapshots.current().tenants.keys() {
-            if let Err(error) = self.delete_expired_refresh_tokens_of(*client).await {
-                self.metrics.row_failed(SWEEP, (client.uuid(), &"refresh tokens"), error)?;
+        let clients = sqlx::query_scalar!(
+            "select c.client_id from client c where exists (select from refresh_token t \
+                 where t.client_id = c.client_id and t.expires_at <= rampart_now()) \
+             or exists (select from refresh_family f \
+                 where f.client_id = c.client_id and f.expires_at <= rampart_now())",
+        )
+        .fetch_all(&self.db)
+        .await?;
+        for client in clients {
+            if let Err(error) = self.delete_expired_refresh_tokens_of(client.into()).await {
+                self.metrics.row_failed(SWEEP, (client, &"refresh tokens"), error)?;
             }
         }
         Ok(())

@@ -128,9 +128,15 @@ async fn open(core: &Core) -> Result<Vec<Open>> {
         r#"
         with open as (
             (select 'buy' as side, status, order_id, updated_at from buy_order
-             where status in ('pending', 'in progress', 'blocked')
-                 and status not in ('completed', 'cancelled')
+             where status in ('in progress', 'blocked')
+                 and status not in ('pending', 'completed', 'cancelled')
              order by status, created_at limit $1)
+            union all
+            (select 'buy', status, order_id, updated_at from buy_order
+             where status = 'pending' and expires_at is not null order by expires_at limit $1)
+            union all
+            (select 'buy', status, order_id, updated_at from buy_order
+             where status = 'pending' and expires_at is null order by created_at limit $1)
             union all
             (select 'sell', status, order_id, updated_at from sell_order
              where status in ('pending', 'in progress', 'blocked')

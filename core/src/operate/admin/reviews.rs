@@ -84,11 +84,9 @@ impl Wanted {
                 union all
                 select client_id, 'order', null, order_id::text, 'blocked', updated_at
                 from buy_order where status = 'blocked'
-                    and status not in ('completed', 'cancelled')
                 union all
                 select client_id, 'order', null, order_id::text, 'blocked', updated_at
                 from sell_order where status = 'blocked'
-                    and status not in ('completed', 'cancelled')
                 union all
                 -- the provider has taken the payment back, and not told yet who is right
                 select coalesce(m.to_client_id, p.client_id), 'order', null,

@@ -151,9 +151,17 @@ impl Core {
     /// # Errors
     /// When the database cannot be written; the next run continues.
     pub async fn delete_expired_sessions_of_staff(&self) -> Result<()> {
-        for client in self.snapshots.current().tenants.keys() {
-            if let Err(error) = self.delete_expired_sessions_of(*client).await {
-                self.metrics.row_failed(SWEEP, (client.uuid(), &"staff"), error)?;
+        let clients = sqlx::query_scalar!(
+            "select c.client_id from client c where exists (select from staff_session s \
+                 where s.client_id = c.client_id and s.expires_at <= rampart_now()) \
+             or exists (select from staff_token t \
+                 where t.client_id = c.client_id and t.expires_at <= rampart_now())",
+        )
+        .fetch_all(&self.db)
+        .await?;
+        for client in clients {
+            if let Err(error) = self.delete_expired_sessions_of(client.into()).await {
+                self.metrics.row_failed(SWEEP, (client, &"staff"), error)?;
             }
         }
         Ok(())

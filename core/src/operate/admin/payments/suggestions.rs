@@ -106,12 +106,10 @@ impl Wanted {
                 select client_id, order_id, user_id, 'buy' as side, status, fiat_amount,
                     fiat_currency, fiat_amount as due, fiat_currency as due_in, created_at
                 from buy_order where status = 'pending'
-                    and status not in ('completed', 'cancelled')
                 union all
                 select client_id, order_id, user_id, 'sell', status, fiat_amount, fiat_currency,
                     crypto_amount, crypto_currency, created_at
                 from sell_order where status = 'pending'
-                    and status not in ('completed', 'cancelled')
             ), judged as (
                 select w.client_id, w.order_id, w.side, w.status, w.fiat_amount, w.fiat_currency,
                     w.created_at,

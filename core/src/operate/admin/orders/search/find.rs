@@ -10,6 +10,8 @@ use crate::platform::error::Result;
 
 /// Statuses that most orders end in, which the newest orders lead to; an index has the others.
 const FREQUENT: [&str; 2] = ["completed", "cancelled"];
+/// The status that orders begin with; an index of its own has them.
+const PENDING: &str = "pending";
 
 /// An order that was found.
 pub(super) struct Found {
@@ -96,13 +98,16 @@ pub(super) async fn find(core: &Core, search: &Search) -> Result<Vec<Found>> {
     } else if asked.partner_order_identifier.is_some() {
         let led_by_reference = search!(of each partner, "client_id = c.client_id and partner_reference = $3 and ", search);
         led_by_reference.fetch_all(&core.db).await?
+    } else if asked.status.as_deref() == Some(PENDING) {
+        search!(of all, "status = 'pending' and ", search).fetch_all(&core.db).await?
     } else if asked.status.is_some() && asked.partner.is_some() {
-        let led_by_status =
-            search!(of each partner, "client_id = c.client_id and status = $2 and ", search);
+        let led_by_status = search!(
+            of each partner, "client_id = c.client_id and status = $2 and status <> 'pending' and ", search
+        );
         led_by_status.fetch_all(&core.db).await?
     } else if asked.status.as_ref().is_some_and(is_rare) {
         let led_by_status = search!(
-            of all, "status = $2 and status not in ('completed', 'cancelled') and ", search
+            of all, "status = $2 and status not in ('pending', 'completed', 'cancelled') and ", search
         );
         led_by_status.fetch_all(&core.db).await?
     } else if asked.partner.is_some() {
