@@ -44,6 +44,13 @@ impl Admission {
     pub fn partner_class(&self) -> &'static str {
         self.client.as_ref().map_or("none", |client| client.tenant.mode.as_str())
     }
+
+    /// Says in an answer what is left to its client, if it has one and the answer does not yet say it.
+    pub fn write_rates(&self, reply: &mut Reply) {
+        if !self.rates.is_empty() && !reply.has_rate_limits() {
+            reply.set_rate_limits(&self.rates);
+        }
+    }
 }
 
 impl Core {
@@ -272,9 +279,7 @@ impl Core {
         if let Some(link) = &admission.successor {
             Deprecation::write(reply, link);
         }
-        if !admission.rates.is_empty() && !reply.has_rate_limits() {
-            reply.set_rate_limits(&admission.rates);
-        }
+        admission.write_rates(reply);
     }
 }
 

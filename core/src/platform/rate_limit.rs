@@ -33,8 +33,8 @@ impl Quota {
         Self { count, window_seconds, burst }
     }
 
-    /// The part of one of `edges` edges that each count alone, at least one request at once. The parts
-    /// of a rate grant no more than the rate, but for what dividing a burst leaves to each.
+    /// The part of one of `edges` edges that each count alone. Together the parts grant no more than the
+    /// quota; only a burst below `edges` is more, because each part lets one request pass at once.
     pub(crate) fn divided(self, edges: u32) -> Self {
         let edges = edges.max(1);
         let burst = (self.burst / edges).max(1);

@@ -185,21 +185,25 @@ impl Gateway {
         }
         let budgets = (&self.budget, &public.uploads);
         let (route, code) = (admission.route, admission.route.body.bound().1);
+        let refused = |mut reply: Reply| {
+            admission.write_rates(&mut reply);
+            Ok(Some(reply))
+        };
         let received = match read_entity(session, route, budgets, &self.core).await {
             Ok(received) => received,
             Err(BodyError::Gone) => return Err(client_gone()),
             Err(why) => {
                 // Where the next request would begin is not known any more.
                 session.set_keepalive(None);
-                return Ok(Some(self.refuse_body(context, why, code)));
+                return refused(self.refuse_body(context, why, code));
             }
         };
         if let Err(reply) = self.acquire_permit(public, context) {
-            return Ok(Some(*reply));
+            return refused(*reply);
         }
         match upstream {
             Some(_) if session.retry_buffer_truncated() => {
-                Ok(Some(self.refuse_body(context, BodyError::TooLarge, code)))
+                refused(self.refuse_body(context, BodyError::TooLarge, code))
             }
             // Boxed: what no upstream answers does not carry its room around.
             Some(upstream) => {

@@ -141,6 +141,7 @@ async fn a_broken_upload_is_answered_like_a_small_body_and_leaves_nothing() {
     for (body, status, code) in bodies {
         let answer = upload(&partner, &users[0], body.into()).await;
         answer.assert_status(status).assert_codes(&[code]);
+        assert!(answer.header("ratelimit").is_some(), "the client is known: {code}");
     }
     assert_eq!(stored(&edge).len(), before);
     let body = json!({"email": "large@mail.example.com", "country": "NL",

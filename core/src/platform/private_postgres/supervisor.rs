@@ -71,8 +71,10 @@ const SETTINGS: &[&str] = &[
 
 const DURABLE: &[&str] = &["max_connections=200", "shared_buffers=128MB"];
 
-/// Postgres recommends a quarter of the memory; pages are allocated on use.
-const LARGE: &[&str] = &["max_connections=200", "shared_buffers=4GB"];
+const LARGE: &[&str] = &["max_connections=200"];
+/// The part of the machine's memory for the pages of a large server, in percent: it has the machine for
+/// itself, and pages are allocated on use.
+const LARGE_BUFFERS_PERCENT: u64 = 60;
 
 const FAST: &[&str] = &[
     "max_connections=500",
@@ -85,6 +87,13 @@ const FAST: &[&str] = &[
     "autovacuum=off",
     "max_parallel_workers_per_gather=0",
 ];
+
+/// Memory for the pages of a large server, in MiB.
+fn large_buffers_mib() -> u64 {
+    let machine = rustix::system::sysinfo();
+    let bytes = machine.totalram.saturating_mul(u64::from(machine.mem_unit));
+    bytes / 100 * LARGE_BUFFERS_PERCENT / (1024 * 1024)
+}
 
 /// A running server and its supervisor.
 #[derive(Debug)]
@@ -131,6 +140,9 @@ impl Server {
             Profile::Test | Profile::Ephemeral => FAST,
         };
         command.args(SETTINGS.iter().chain(settings).flat_map(|setting| ["-c", setting]));
+        if profile == Profile::Benchmark {
+            command.arg("-c").arg(format!("shared_buffers={}MB", large_buffers_mib()));
+        }
         command.env_clear().env("LC_ALL", "C").env("PATH", "/usr/bin:/bin").current_dir("/");
         command.stdin(Stdio::piped()).stdout(out).stderr(errors);
         // A separate process group: Ctrl-C in the terminal must reach the owner only, which drains.
