@@ -8,7 +8,7 @@ export PATH := $(CACHE)/tools/bin:$(PATH)
 GUESTS := plugins/guests/Cargo.toml
 CONNECTORS := plugins/connectors/Cargo.toml
 
-.PHONY: help demo test live clients payouts simulate conformance attack chaos topology fuzz release release-test deb deb-test bare-test bench profile check prepare openapi setup
+.PHONY: help demo test live clients payouts simulate conformance attack chaos topology fuzz optimised release release-test deb deb-test bare-test bench profile check prepare openapi setup
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -52,7 +52,7 @@ conformance: ## Hold the three APIs to their OpenAPI documents with 20,000 gener
 	RAMPART_CASES=$(or $(ARGS),20000) cargo test --workspace --locked --test e2e \
 	    is_as_its_document_says -- --nocapture --test-threads=1
 
-attack: release ## What the edge must refuse: 1,500 attempts and more, beside a partner that must not notice (ARGS: families)
+attack: optimised ## What the edge must refuse: 1,500 attempts and more, beside a partner that must not notice (ARGS: families)
 	@deploy/setup --test
 	plugins/build
 	RAMPART_TEST_BINARY="$(abspath $(or $(CARGO_TARGET_DIR),target))/release/rampart" \
@@ -73,14 +73,16 @@ fuzz: ## Bytes from outside against what must hold of their readers, ten minutes
 	RAMPART_FUZZ_SECONDS=600 cargo test --workspace --locked --lib --bins -- --nocapture \
 	    $(if $(ARGS),$(addprefix fuzz_,$(ARGS)),fuzz_)
 
-release: setup ## The binary that is shipped and measured, optimised with the profile, packed with checksums (RELEASE_KEY signs them)
+optimised: setup
 	deploy/optimised cargo build --release --locked --package rampart
+
+release: optimised ## The binary that is shipped and measured, optimised with the profile, packed with checksums (RELEASE_KEY signs them)
 	@deploy/release "$${CARGO_TARGET_DIR:-target}/release/rampart" "$${CARGO_TARGET_DIR:-target}/dist"
 
 release-test: setup ## Build the release twice, in two places: the same bytes
 	deploy/release-test
 
-deb: release ## The Debian package of that binary, target/debian
+deb: optimised ## The Debian package of that binary, target/debian
 	@deploy/setup --package
 	cargo deb --locked --no-build --package rampart
 
@@ -91,7 +93,7 @@ bare-test: ## The two commands from a first clone in bare Debian 12, 13 and Ubun
 	@deploy/setup --package
 	deploy/bare-test $(ARGS)
 
-bench: release ## Side by side with nginx, Envoy, HAProxy, hyper and pgbench (ARGS="--quick", "--only quote", "--against PATH")
+bench: optimised ## Side by side with nginx, Envoy, HAProxy, hyper and pgbench (ARGS="--quick", "--only quote", "--against PATH")
 	deploy/bench-setup
 	plugins/build
 	@ulimit -n 16384 2>/dev/null || true; \

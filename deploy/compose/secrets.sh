@@ -18,7 +18,7 @@ word() { head -c 24 /dev/urandom | od -An -vtx1 | tr -d ' \n'; }
 [ -s valkey-url ] || echo "redis://:$(cat valkey-password)@valkey:6379" >valkey-url
 [ -s master-key ] || random >master-key
 [ -s admin-token ] || word >admin-token
-if [ ! -s certificate ]; then
+if ! openssl x509 -noout -checkhost balancer -in certificate 2>/dev/null | grep -q 'does match'; then
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 365 -subj /CN=localhost \
         -addext basicConstraints=critical,CA:FALSE \
         -addext subjectAltName=DNS:localhost,DNS:balancer,IP:127.0.0.1 -keyout certificate-key -out certificate 2>/dev/null

@@ -33,17 +33,12 @@ impl Quota {
         Self { count, window_seconds, burst }
     }
 
-    /// The part of one of `edges` edges that each count alone. Together the parts grant no more than the
-    /// quota; only a burst below `edges` is more, because each part lets one request pass at once.
+    /// What one of `edges` edges grants while each counts alone: together no more than the quota. Only a
+    /// burst below `edges` is more, because each lets one request pass at once.
     pub(crate) fn divided(self, edges: u32) -> Self {
         let edges = edges.max(1);
-        let burst = (self.burst / edges).max(1);
-        if self.count >= edges {
-            return Self { count: self.count / edges, burst, ..self };
-        }
-        let windows = edges.div_ceil(self.count);
-        let window_seconds = self.window_seconds.saturating_mul(windows);
-        Self { count: 1, window_seconds, burst }
+        let window_seconds = self.window_seconds.saturating_mul(edges);
+        Self { window_seconds, burst: (self.burst / edges).max(1), ..self }
     }
 
     /// The emission interval: nanoseconds per request.

@@ -23,7 +23,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
 use self::pace::Pace;
-use self::server::{Connection, DIGEST_BYTES, Failure, Portion, REPLY_TIMEOUT, Server};
+use self::server::{Connection, DIGEST_BYTES, Failure, GONE, Portion, REPLY_TIMEOUT, Server};
 use crate::platform::clock::Clock;
 use crate::platform::crypto::sha256;
 use crate::platform::metrics::Metrics;
@@ -66,11 +66,6 @@ pub struct SharedGcra {
 }
 
 impl SharedGcra {
-    /// The decision that a request would get now, as far as this edge knows; it takes nothing.
-    pub(crate) fn peek(&self, quota: Quota, now_ns: u64) -> Decision {
-        self.gcra.peek(quota, now_ns)
-    }
-
     /// A full bucket. One name is one bucket on all edges; the server sees its digest.
     pub fn new(name: &str) -> Self {
         let mut digest = [0; DIGEST_BYTES];
@@ -193,6 +188,7 @@ impl SharedRates {
         let gauge = |family: &IntGaugeVec| family.with_label_values::<&str>(&[]);
         let shared = server.is_some().then(|| gauge(&metrics.rates_shared));
         let edges_shown = server.is_some().then(|| gauge(&metrics.rates_edges));
+        edges_shown.iter().for_each(|shown| shown.set(1));
         Ok(Self {
             server,
             clock: clock.clone(),
@@ -212,9 +208,7 @@ impl SharedRates {
     /// Takes one request from a bucket at `now_ns` of the monotonic clock.
     pub fn take(&self, bucket: &Arc<SharedGcra>, quota: Quota, now_ns: u64) -> Decision {
         if !self.is_shared.load(Ordering::Relaxed) {
-            let edges = self.edges.load(Ordering::Relaxed);
-            let quota = if edges > 1 { quota.divided(edges) } else { quota };
-            return bucket.gcra.take(quota, now_ns);
+            return bucket.gcra.take(self.part_of(quota), now_ns);
         }
         let decision = bucket.gcra.take(quota, now_ns);
         let is_urgent = bucket.note(&decision);
@@ -224,6 +218,21 @@ impl SharedRates {
             self.urgent.notify_one();
         }
         decision
+    }
+
+    /// The decision that a request would get now, as far as this edge knows; it takes nothing.
+    pub(crate) fn peek(&self, bucket: &SharedGcra, quota: Quota, now_ns: u64) -> Decision {
+        let is_shared = self.is_shared.load(Ordering::Relaxed);
+        let quota = if is_shared { quota } else { self.part_of(quota) };
+        bucket.gcra.peek(quota, now_ns)
+    }
+
+    /// What this edge grants of a quota while it counts alone.
+    fn part_of(&self, quota: Quota) -> Quota {
+        match self.edges.load(Ordering::Relaxed) {
+            1 => quota,
+            edges => quota.divided(edges),
+        }
     }
 
     fn queue(&self, bucket: &Arc<SharedGcra>) {
@@ -299,14 +308,15 @@ impl SharedRates {
             connection = server.connect() => connection?,
             _ = stop.wait_for(|stop| *stop) => return Ok(()),
         };
-        self.announce(&mut connection).await?;
+        let connected_ns = self.clock.monotonic_ns();
+        self.announce(&mut connection, connected_ns).await?;
         self.set_problem(None);
         self.shared.iter().for_each(|shared| shared.set(1));
         self.is_shared.store(true, Ordering::Relaxed);
         // For what waits since the last connection.
         self.waiting.notify_one();
         let mut pace = Pace::new();
-        let mut announced_ns = self.clock.monotonic_ns();
+        let mut announced_ns = connected_ns;
         loop {
             let is_stopped = tokio::select! {
                 () = self.due(&mut pace) => false,
@@ -318,16 +328,24 @@ impl SharedRates {
             }
             let now_ns = self.clock.monotonic_ns();
             if now_ns.saturating_sub(announced_ns) >= ns(ANNOUNCE_PAUSE) {
-                self.announce(&mut connection).await?;
+                self.announce(&mut connection, connected_ns).await?;
                 announced_ns = now_ns;
             }
             pace.restart();
         }
     }
 
-    /// Tells the server that this edge lives, and learns how many do.
-    async fn announce(&self, connection: &mut Connection) -> Result<(), Failure> {
-        let edges = connection.announce().await?;
+    /// Tells the server that this edge lives, and learns how many do. A server that was away hears of
+    /// one after the other: until each has had its time, none counts fewer than before.
+    async fn announce(
+        &self,
+        connection: &mut Connection,
+        connected_ns: u64,
+    ) -> Result<(), Failure> {
+        let announced = connection.announce().await?;
+        let connected_for = self.clock.monotonic_ns().saturating_sub(connected_ns);
+        let known = self.edges.load(Ordering::Relaxed);
+        let edges = if connected_for < ns(GONE) { announced.max(known) } else { announced };
         self.edges.store(edges, Ordering::Relaxed);
         self.edges_shown.iter().for_each(|shown| shown.set(edges.into()));
         Ok(())

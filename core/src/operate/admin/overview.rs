@@ -132,11 +132,13 @@ async fn open(core: &Core) -> Result<Vec<Open>> {
                  and status not in ('pending', 'completed', 'cancelled')
              order by status, created_at limit $1)
             union all
-            (select 'buy', status, order_id, updated_at from buy_order
-             where status = 'pending' and expires_at is not null order by expires_at limit $1)
-            union all
-            (select 'buy', status, order_id, updated_at from buy_order
-             where status = 'pending' and expires_at is null order by created_at limit $1)
+            (select 'buy', status, order_id, updated_at from (
+                 (select status, order_id, updated_at from buy_order
+                  where status = 'pending' and expires_at is null order by created_at limit $1)
+                 union all
+                 (select status, order_id, updated_at from buy_order
+                  where status = 'pending' and expires_at is not null order by expires_at limit $1)
+             ) pending limit $1)
             union all
             (select 'sell', status, order_id, updated_at from sell_order
              where status in ('pending', 'in progress', 'blocked')

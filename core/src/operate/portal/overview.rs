@@ -66,7 +66,7 @@ fn rates(visit: &Visit<'_>) -> Markup {
     let (rates, buckets) = (&tenant.rates, &tenant.buckets);
     let now = visit.core.clock.monotonic_ns();
     let left = |quota: Quota, bucket: &SharedGcra| {
-        html! { (bucket.peek(quota, now).remaining) }
+        html! { (visit.core.shared_rates.peek(bucket, quota, now).remaining) }
     };
     let shared = || html! { span.hint { "by name or person" } };
     let row = |name: &str, quota: Quota, left: Markup| {

@@ -152,10 +152,13 @@ impl Core {
     /// When the database cannot be written; the next run continues.
     pub async fn delete_expired_sessions_of_staff(&self) -> Result<()> {
         let clients = sqlx::query_scalar!(
-            "select c.client_id from client c where exists (select from staff_session s \
-                 where s.client_id = c.client_id and s.expires_at <= rampart_now()) \
-             or exists (select from staff_token t \
-                 where t.client_id = c.client_id and t.expires_at <= rampart_now())",
+            "select c.client_id from client c cross join lateral ( \
+                 (select 1 from staff_session s \
+                 where s.client_id = c.client_id and s.expires_at <= rampart_now() limit 1) \
+                 union all \
+                 (select 1 from staff_token t \
+                 where t.client_id = c.client_id and t.expires_at <= rampart_now() limit 1) \
+                 limit 1) due",
         )
         .fetch_all(&self.db)
         .await?;

@@ -15,10 +15,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) const REPLY_TIMEOUT: Duration = Duration::from_millis(100);
 /// Bytes of a bucket's digest that name it.
 pub(super) const DIGEST_BYTES: usize = 16;
-/// Time after which an edge that has not announced itself counts as gone, in milliseconds.
-const GONE_MS: u32 = 5_000;
+/// Time after which an edge that has not announced itself counts as gone.
+pub(super) const GONE: Duration = Duration::from_secs(5);
 /// The edges that share their rates.
 const EDGES: &str = "rampart:edges";
+/// Edges that a new connection announces, to try whether the server takes it.
+const PROBED_EDGES: &str = "rampart:edges:probe";
 /// The beginning of every bucket's name.
 const PREFIX: &str = "rampart:rate:";
 /// The bucket with which a new connection tries whether the server takes anything at all.
@@ -114,7 +116,9 @@ impl Server {
             let take = load(include_str!("take.lua")).query_async(&mut link).await?;
             let announce = load(include_str!("announce.lua")).query_async(&mut link).await?;
             let mut connection = Connection { link, take, announce, edge: self.edge };
-            connection.exchange(&[PROBE]).await.map(|_| connection)
+            connection.exchange(&[PROBE]).await?;
+            connection.announce_among(PROBED_EDGES).await?;
+            Ok(connection)
         };
         timeout(CONNECT_TIMEOUT, connecting).await.unwrap_or(Err(Failure::Slow))
     }
@@ -133,8 +137,13 @@ pub(super) struct Connection {
 impl Connection {
     /// Tells that this edge lives; how many do, this one among them.
     pub(super) async fn announce(&mut self) -> Result<u32, Failure> {
+        self.announce_among(EDGES).await
+    }
+
+    async fn announce_among(&mut self, edges: &str) -> Result<u32, Failure> {
         let mut command = cmd("EVALSHA");
-        command.arg(&self.announce).arg(1).arg(EDGES).arg(self.edge.as_bytes()).arg(GONE_MS);
+        command.arg(&self.announce).arg(1).arg(edges).arg(self.edge.as_bytes());
+        command.arg(u64::try_from(GONE.as_millis()).unwrap_or(u64::MAX));
         Ok(command.query_async::<u32>(&mut self.link).await?.max(1))
     }
 

@@ -185,17 +185,16 @@ fn without_its_server_an_edge_counts_alone_and_notes_nothing() {
 #[test]
 fn without_its_server_an_edge_grants_its_part() {
     for (quota, edges, part) in [
-        ("50/s burst 100", 4, "12/s burst 25"),
-        ("50/s burst 100", 1, "50/s burst 100"),
-        ("4/min burst 3", 4, "1/min burst 1"),
-        ("1/s burst 10", 60, "1/min burst 1"),
+        (Quota::new(50, 1, 100), 4, Quota::new(50, 4, 25)),
+        (Quota::new(50, 1, 100), 1, Quota::new(50, 1, 100)),
+        (Quota::new(10, 60, 10), 6, Quota::new(10, 360, 1)),
+        (Quota::new(4, 60, 3), 4, Quota::new(4, 240, 1)),
     ] {
-        let quota: Quota = quota.parse().unwrap();
-        assert_eq!(quota.divided(edges).to_string(), part);
         let edge = Edge::new(0);
         edge.rates.is_shared.store(false, Ordering::Relaxed);
         edge.rates.edges.store(edges, Ordering::Relaxed);
-        assert_eq!(edge.take(quota, SECOND).quota.to_string(), part);
+        assert_eq!(edge.take(quota, SECOND).quota, part);
+        assert_eq!(edge.rates.peek(&edge.bucket, quota, SECOND).quota, part);
     }
 }
 

@@ -118,6 +118,8 @@ async fn no_read_scans_a_table_that_grows() {
         "status=blocked".to_owned(),
         "status=completed".to_owned(),
         "partner=acme&status=blocked".to_owned(),
+        "status=pending".to_owned(),
+        "partner=acme&status=pending".to_owned(),
         "side=sell".to_owned(),
         "walletAddress=wallet-7".to_owned(),
         "transactionId=transaction-7".to_owned(),
