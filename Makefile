@@ -79,7 +79,7 @@ optimised: setup
 release: optimised ## The binary that is shipped and measured, optimised with the profile, packed with checksums (RELEASE_KEY signs them)
 	@deploy/release "$${CARGO_TARGET_DIR:-target}/release/rampart" "$${CARGO_TARGET_DIR:-target}/dist"
 
-release-test: setup ## Build the release twice, in two places: the same bytes
+release-test: setup ## Build the release twice, in two places, and compare the bytes
 	deploy/release-test
 
 deb: optimised ## The Debian package of that binary, target/debian
