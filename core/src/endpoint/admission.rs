@@ -123,10 +123,11 @@ impl Core {
         }
     }
 
-    /// Runs an admitted request. Always answers.
+    /// Runs an admitted request. Always answers. Whoever stops it has the admission's rates left for
+    /// an answer in its place.
     pub async fn answer(
         self: &Arc<Self>,
-        mut admission: Admission,
+        admission: &mut Admission,
         head: Head,
         body: impl Into<Entity>,
     ) -> Reply {
@@ -161,24 +162,24 @@ impl Core {
             let asked = if_none_match.as_ref().and_then(|value| value.to_str().ok());
             revalidate(&mut reply, asked);
         }
-        self.finish(&mut reply, &request_id, Some(&admission));
+        self.finish(&mut reply, &request_id, Some(admission));
         reply
     }
 
     /// Both steps at once, for callers that have the whole request.
     pub async fn handle(self: &Arc<Self>, head: Head, body: Bytes) -> Reply {
         match self.admit(&head, None) {
-            Ok(admission) => {
+            Ok(mut admission) => {
                 let (bound, code) = admission.route.body.bound();
                 if body.len() > bound {
                     let status = StatusCode::PAYLOAD_TOO_LARGE;
                     return self.refuse(&head.request_id, status, code, "the body is too large");
                 }
                 if body.len() <= BODY_BYTES_MAX || !admission.route.body.takes_images() {
-                    return self.answer(admission, head, body).await;
+                    return self.answer(&mut admission, head, body).await;
                 }
                 match self.uploaded(&body).await {
-                    Ok(upload) => self.answer(admission, head, Entity::Upload(upload)).await,
+                    Ok(upload) => self.answer(&mut admission, head, Entity::Upload(upload)).await,
                     Err(error) => self.refuse_upload(&head.request_id, error, code),
                 }
             }

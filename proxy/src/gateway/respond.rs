@@ -174,7 +174,7 @@ impl Gateway {
         context: &mut Context,
     ) -> Result<Option<Reply>> {
         let request = session.req_header();
-        let (head, admission) = match self.admit(public, request, connection, context) {
+        let (head, mut admission) = match self.admit(public, request, connection, context) {
             Ok(admitted) => admitted,
             Err(reply) => return Ok(Some(*reply)),
         };
@@ -207,19 +207,27 @@ impl Gateway {
             }
             // Boxed: what no upstream answers does not carry its room around.
             Some(upstream) => {
-                Ok(Box::pin(self.pass_on(public, context, upstream, (&admission, head))).await)
+                let passing_on = self.pass_on(public, context, upstream, (&admission, head));
+                Box::pin(passing_on).await.map_or(Ok(None), refused)
             }
             None => {
                 let ReceivedBody { body, share: _share } = received;
-                // Pinned here: what wraps it takes a reference, and is not copied with it.
-                let answering = pin!(self.core.answer(admission, head, body));
-                let work = contain(context.scope().run(answering), public.answer_max);
-                let work = pin!(work);
                 // HTTP/1 has no reset; there the client is not looked at before the answer.
                 let watched = route.is_safe() && session.is_custom();
-                let done = unless_reset(session.read_body_or_idle(true), watched, work).await;
-                let answer = done.ok_or_else(client_gone)?;
-                Ok(Some(answer.unwrap_or_else(|failure| self.failed(context, failure))))
+                let done = {
+                    // Pinned here: what wraps it takes a reference, and is not copied with it.
+                    let answering = pin!(self.core.answer(&mut admission, head, body));
+                    let work = pin!(contain(context.scope().run(answering), public.answer_max));
+                    unless_reset(session.read_body_or_idle(true), watched, work).await
+                };
+                match done.ok_or_else(client_gone)? {
+                    Ok(reply) => Ok(Some(reply)),
+                    Err(failure) => {
+                        let mut reply = self.failed(context, failure);
+                        admission.write_rates(&mut reply);
+                        Ok(Some(reply))
+                    }
+                }
             }
         }
     }

@@ -10,7 +10,7 @@ use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
 use rampart_tests::wire::Wire;
 use serde_json::json;
-use sqlx::{Connection as _, PgConnection};
+use sqlx::{Connection as _, PgConnection, Postgres, Transaction};
 
 const PRICES: &str = "/api/v1/prices";
 
@@ -169,6 +169,26 @@ async fn an_address_cannot_take_the_connections_of_another() {
     }
 }
 
+/// Keeps every call for webhook endpoints waiting until it is rolled back.
+async fn lock_endpoints(holder: &mut PgConnection) -> Transaction<'_, Postgres> {
+    let mut lock = holder.begin().await.unwrap();
+    let statement = "lock table webhook_endpoint in access exclusive mode";
+    sqlx::raw_sql(statement).execute(&mut *lock).await.unwrap();
+    lock
+}
+
+#[tokio::test]
+async fn a_client_whose_call_takes_too_long_is_told_its_rates() {
+    let edge = Edge::with(|setup| _ = setup.set("edge.request_timeout_seconds", "1")).await;
+    let partner = edge.limited_partner("patient").await;
+    let mut holder = PgConnection::connect(edge.setup().database()).await.unwrap();
+    let _lock = lock_endpoints(&mut holder).await;
+    let answer = partner.get("/api/v2/webhooks").await;
+    answer.assert_status(503).assert_codes(&["ER999"]);
+    assert!(answer.header("retry-after").is_some());
+    assert_eq!(remaining(&answer), [("client".to_owned(), 199)]);
+}
+
 #[tokio::test]
 async fn slow_calls_of_one_partner_cost_another_nothing() {
     let edge = Edge::with(|setup| {
@@ -177,11 +197,7 @@ async fn slow_calls_of_one_partner_cost_another_nothing() {
     .await;
     let (slow, quick) = (edge.partner("slow").await, edge.partner("quick").await);
     let mut holder = PgConnection::connect(edge.setup().database()).await.unwrap();
-    let mut lock = holder.begin().await.unwrap();
-    sqlx::raw_sql("lock table webhook_endpoint in access exclusive mode")
-        .execute(&mut *lock)
-        .await
-        .unwrap();
+    let lock = lock_endpoints(&mut holder).await;
     // The calls that look for the refusal may take a held one's place before it: it asks again.
     let held = [(); 2].map(|()| {
         until("a held call is answered", SOON, async || {
