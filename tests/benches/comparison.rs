@@ -26,7 +26,7 @@ pub(crate) struct Row {
     pub(crate) better: Better,
     /// The arithmetic that makes one figure of two.
     pub(crate) combine: Combine,
-    /// The bound that must hold; [`ANY`] or zero where none is set.
+    /// The bound that must hold; [`ANY`] where none is set.
     pub(crate) reach: f64,
     /// The bound that is hoped for.
     pub(crate) aim: f64,
@@ -43,7 +43,7 @@ pub(crate) const ANY: f64 = f64::INFINITY;
 impl Row {
     /// True when it has a bound that must hold.
     pub(crate) fn has_reach(&self) -> bool {
-        self.reach.is_finite() && self.reach > 0.0
+        self.reach.is_finite()
     }
 }
 

@@ -123,8 +123,8 @@ impl Core {
         }
     }
 
-    /// Runs an admitted request. Always answers. Whoever stops it has the admission's rates left for
-    /// an answer in its place.
+    /// Runs an admitted request. Always answers. Takes client and parameters out of the admission; its
+    /// rates stay, for the answer of a caller that stops this one.
     pub async fn answer(
         self: &Arc<Self>,
         admission: &mut Admission,
@@ -168,23 +168,24 @@ impl Core {
 
     /// Both steps at once, for callers that have the whole request.
     pub async fn handle(self: &Arc<Self>, head: Head, body: Bytes) -> Reply {
-        match self.admit(&head, None) {
-            Ok(mut admission) => {
-                let (bound, code) = admission.route.body.bound();
-                if body.len() > bound {
-                    let status = StatusCode::PAYLOAD_TOO_LARGE;
-                    return self.refuse(&head.request_id, status, code, "the body is too large");
-                }
-                if body.len() <= BODY_BYTES_MAX || !admission.route.body.takes_images() {
-                    return self.answer(&mut admission, head, body).await;
-                }
-                match self.uploaded(&body).await {
-                    Ok(upload) => self.answer(&mut admission, head, Entity::Upload(upload)).await,
-                    Err(error) => self.refuse_upload(&head.request_id, error, code),
-                }
+        let mut admission = match self.admit(&head, None) {
+            Ok(admission) => admission,
+            Err(reply) => return *reply,
+        };
+        let (bound, code) = admission.route.body.bound();
+        let mut reply = if body.len() > bound {
+            let status = StatusCode::PAYLOAD_TOO_LARGE;
+            self.refuse(&head.request_id, status, code, "the body is too large")
+        } else if body.len() <= BODY_BYTES_MAX || !admission.route.body.takes_images() {
+            self.answer(&mut admission, head, body).await
+        } else {
+            match self.uploaded(&body).await {
+                Ok(upload) => self.answer(&mut admission, head, Entity::Upload(upload)).await,
+                Err(error) => self.refuse_upload(&head.request_id, error, code),
             }
-            Err(reply) => *reply,
-        }
+        };
+        admission.write_rates(&mut reply);
+        reply
     }
 
     async fn uploaded(

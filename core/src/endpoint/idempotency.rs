@@ -100,10 +100,10 @@ pub struct ClaimedKey {
 /// An answer as it is saved, for the statement of an endpoint.
 #[derive(Debug, Serialize)]
 pub(crate) struct SavedAnswer {
-    key_route: &'static str,
-    key: String,
-    key_claim: Uuid,
-    answer_status: u16,
+    pub(crate) key_route: &'static str,
+    pub(crate) key: String,
+    pub(crate) key_claim: Uuid,
+    pub(crate) answer_status: i16,
     #[serde(skip)]
     sealed_body: Vec<u8>,
 }
@@ -151,7 +151,7 @@ impl ClaimedKey {
             key_route: self.route,
             key: self.key.clone(),
             key_claim: self.claim,
-            answer_status: reply.status.as_u16(),
+            answer_status: reply.status.as_u16().cast_signed(),
             sealed_body: self.seal(core, reply)?,
         })
     }
@@ -199,8 +199,6 @@ impl ClaimedKey {
 
     /// Saves the answer; `false` when another request has the key.
     async fn save(&self, core: &Core, conn: &mut Connection, reply: &Reply) -> Result<bool> {
-        let status = i16::try_from(reply.status.as_u16())
-            .map_err(|e| Error::internal("save a status", e))?;
         let saved = sqlx::query!(
             "update idempotency_key set status = $5, body = $6 \
              where client_id = $1 and route = $2 and key = $3 and claim_id = $4 \
@@ -209,7 +207,7 @@ impl ClaimedKey {
             self.route,
             self.key,
             self.claim,
-            status,
+            reply.status.as_u16().cast_signed(),
             self.seal(core, reply)?,
         )
         .execute(conn)

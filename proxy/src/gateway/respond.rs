@@ -220,14 +220,10 @@ impl Gateway {
                     let work = pin!(contain(context.scope().run(answering), public.answer_max));
                     unless_reset(session.read_body_or_idle(true), watched, work).await
                 };
-                match done.ok_or_else(client_gone)? {
-                    Ok(reply) => Ok(Some(reply)),
-                    Err(failure) => {
-                        let mut reply = self.failed(context, failure);
-                        admission.write_rates(&mut reply);
-                        Ok(Some(reply))
-                    }
-                }
+                let done = done.ok_or_else(client_gone)?;
+                let mut reply = done.unwrap_or_else(|failure| self.failed(context, failure));
+                admission.write_rates(&mut reply);
+                Ok(Some(reply))
             }
         }
     }

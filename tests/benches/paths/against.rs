@@ -59,8 +59,7 @@ const ORDER: Row = Row {
     reach: RATE_MIN,
     ..READ
 };
-const CONFIRM: Row =
-    Row { path: "d", what: "confirm, 64 clients", unit: "rate", reach: 0.0, ..ORDER };
+const CONFIRM: Row = Row { path: "d", what: "confirm, 64 clients", unit: "rate", ..ORDER };
 
 /// The rows.
 pub(super) const ROWS: [Row; 7] = [READ, READ_HTTP2, QUOTE, HANDSHAKE, MEMORY, ORDER, CONFIRM];

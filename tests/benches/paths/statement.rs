@@ -22,7 +22,9 @@ pub(super) fn with_arguments(statement: &str, arguments: &[&str]) -> String {
     }
     let numbered = arguments.iter().enumerate().rev();
     let filled = numbered.fold(plain, |statement, (index, value)| {
-        statement.replace(&format!("${}", index + 1), value)
+        let parameter = format!("${}", index + 1);
+        assert!(statement.contains(&parameter), "the statement has no {parameter}: {statement}");
+        statement.replace(&parameter, value)
     });
     assert!(!filled.contains('$'), "the statement has other arguments: {filled}");
     filled

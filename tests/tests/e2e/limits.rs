@@ -169,7 +169,7 @@ async fn an_address_cannot_take_the_connections_of_another() {
     }
 }
 
-/// Keeps every call for webhook endpoints waiting until it is rolled back.
+/// Locks the webhook endpoints: every call for them waits until the transaction is rolled back.
 async fn lock_endpoints(holder: &mut PgConnection) -> Transaction<'_, Postgres> {
     let mut lock = holder.begin().await.unwrap();
     let statement = "lock table webhook_endpoint in access exclusive mode";

@@ -2,7 +2,6 @@
 //! repeated until a connector has acknowledged them.
 
 use rampart_types::{ClientId, OrderId, UserId};
-use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -134,44 +133,29 @@ pub struct Command {
     pub body: Value,
 }
 
-/// A command with its body sealed, ready to be written. Serialized, it is members of the row that a
-/// statement writes an order with.
-#[derive(Clone, Debug, Serialize)]
+/// A command with its body sealed, ready to be written: by itself, or beside an order by the
+/// statement that writes it.
+#[derive(Clone, Debug)]
 pub(crate) struct SealedCommand {
-    #[serde(rename = "command_id")]
     id: Uuid,
-    #[serde(skip)]
     client: Uuid,
-    #[serde(skip)]
     order: Option<i64>,
-    #[serde(skip)]
     user: Option<Uuid>,
-    #[serde(rename = "command_kind")]
-    kind: &'static str,
-    #[serde(rename = "command_key")]
-    idempotency_key: String,
-    #[serde(rename = "command_connector", skip_serializing_if = "Option::is_none")]
-    connector: Option<String>,
-    #[serde(rename = "command_direction", skip_serializing_if = "Option::is_none")]
-    direction: Option<&'static str>,
-    #[serde(rename = "command_method", skip_serializing_if = "Option::is_none")]
-    method: Option<String>,
-    #[serde(rename = "command_asset", skip_serializing_if = "Option::is_none")]
-    asset: Option<String>,
+    pub(crate) kind: &'static str,
+    pub(crate) idempotency_key: String,
+    pub(crate) connector: Option<String>,
+    pub(crate) direction: Option<&'static str>,
+    pub(crate) method: Option<String>,
+    pub(crate) asset: Option<String>,
     /// `None` if it is done as it is commanded: no connector gets it.
-    #[serde(skip)]
-    sealed_body: Option<Vec<u8>>,
+    pub(crate) sealed_body: Option<Vec<u8>>,
     /// The result of one that is done as it is commanded.
-    #[serde(skip)]
     sealed_result: Option<Vec<u8>>,
-    #[serde(rename = "command_state")]
-    state: &'static str,
+    pub(crate) state: &'static str,
     /// Time until it may be leased, in milliseconds.
-    #[serde(rename = "command_delay_ms")]
-    delay_ms: i64,
+    pub(crate) delay_ms: i64,
     /// Time until the sandbox tells what follows, in milliseconds.
-    #[serde(rename = "command_report_ms", skip_serializing_if = "Option::is_none")]
-    report_ms: Option<i64>,
+    pub(crate) report_ms: Option<i64>,
 }
 
 impl Command {
@@ -220,11 +204,6 @@ impl SealedCommand {
     /// The command's id.
     pub(crate) const fn id(&self) -> Uuid {
         self.id
-    }
-
-    /// The sealed body; `None` if no connector gets it.
-    pub(crate) fn sealed_body(&self) -> Option<&[u8]> {
-        self.sealed_body.as_deref()
     }
 
     /// The same, of which the sandbox tells after so many milliseconds.

@@ -5,6 +5,7 @@
 //! order counts the ones before it towards the limit for a day; for that no batch has two orders of
 //! one user. An order that cannot be made leaves nothing behind and costs the others nothing.
 
+mod new_buy_order;
 mod statement;
 
 use std::collections::HashMap;

@@ -13,27 +13,27 @@ use crate::trading::quotes::Quote;
 /// The columns that an order has from its quote.
 #[derive(Debug, Serialize)]
 pub(crate) struct QuotedColumns {
-    quote_id: Uuid,
-    pair: String,
-    payment_method: String,
-    fiat_amount: Decimal,
-    fiat_currency: String,
+    pub(super) quote_id: Uuid,
+    pub(super) pair: String,
+    pub(super) payment_method: String,
+    pub(super) fiat_amount: Decimal,
+    pub(super) fiat_currency: String,
     /// `fiat_amount` in the currency of limits at the rate of the confirm; `None` without a rate.
     #[serde(skip_serializing_if = "Option::is_none")]
-    limit_amount: Option<Decimal>,
-    crypto_amount: Decimal,
-    crypto_currency: String,
-    price: Decimal,
-    partner_fee: Decimal,
-    partner_fee_percentage: Decimal,
-    provider_fee: Decimal,
-    payment_method_fee: Decimal,
-    network_fee: Decimal,
-    spread_fee: Decimal,
-    affiliate_fee: Decimal,
+    pub(super) limit_amount: Option<Decimal>,
+    pub(super) crypto_amount: Decimal,
+    pub(super) crypto_currency: String,
+    pub(super) price: Decimal,
+    pub(super) partner_fee: Decimal,
+    pub(super) partner_fee_percentage: Decimal,
+    pub(super) provider_fee: Decimal,
+    pub(super) payment_method_fee: Decimal,
+    pub(super) network_fee: Decimal,
+    pub(super) spread_fee: Decimal,
+    pub(super) affiliate_fee: Decimal,
     /// Time and revision of the catalogue of the quote, by which the statement knows one that is void.
-    quote_sealed_at: DateTime<Utc>,
-    quote_revision: i64,
+    pub(super) quote_sealed_at: DateTime<Utc>,
+    pub(super) quote_revision: i64,
 }
 
 impl QuotedColumns {

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
 use super::USERS;
@@ -10,6 +9,7 @@ use crate::paths::statement::{filled, raw, with_arguments};
 use crate::side::Side;
 
 const INSERT: &str = include_str!("../../../../core/src/trading/orders/insert/statement.rs");
+const TYPE: &str = include_str!("../../../../migrations/0150_new_buy_order.sql");
 const CLAIM: &str = include_str!("../../../../core/src/endpoint/idempotency/claims.rs");
 const LOCK: &str = include_str!("../../../../core/src/trading/limits.rs");
 
@@ -18,7 +18,7 @@ const USER: &str = "lpad(to_hex(:user::bigint), 32, '0')::uuid";
 
 /// The script of guests' confirms.
 pub(super) fn of_guests(side: &Side<'_>) -> PathBuf {
-    let insert = insert(side, &json!({}), "", "null");
+    let insert = insert(side, &[]);
     side.environment.write(
         "confirm.sql",
         include_str!("../../peers/confirm.sql"),
@@ -45,22 +45,23 @@ pub(super) fn of_users(side: &Side<'_>) -> PathBuf {
     let rest = rest.split('"').nth(1).expect("the end of the statement is a text");
     let lock = raw(select) + &rest.replace("\\\n", " ");
     let lock = with_arguments(&lock, &[&format!("array['{client}']"), &format!("array[{USER}]")]);
-    let own = json!({
-        "callback_url": "https://shop.example/callback",
-        "key_route": "/api/v1/buy/confirm",
-        "answer_status": 200,
-        "side_max": 1_000_000_000_000_u64,
-        "day_max": 1_000_000_000_000_u64,
-    });
-    let drawn = format!(
-        "'user_id', {USER}, 'key', :number::bigint::text, \
-         'key_claim', md5(:number::bigint::text)::uuid,"
-    );
+    let answer = format!("'\\x{}'", "5a".repeat(180));
+    let own = [
+        ("user_id", USER),
+        ("side_max", "1000000000000"),
+        ("day_max", "1000000000000"),
+        ("callback_url", "'https://shop.example/callback'"),
+        ("key_route", "'/api/v1/buy/confirm'"),
+        ("key", ":number::bigint::text"),
+        ("key_claim", "md5(:number::bigint::text)::uuid"),
+        ("answer_status", "200"),
+        ("answer_body", &answer),
+    ];
     let values = [
         ("users", &*USERS.to_string()),
         ("claim", &claim),
         ("lock", &lock),
-        ("insert", &insert(side, &own, &drawn, &format!("'\\x{}'", "5a".repeat(180)))),
+        ("insert", &insert(side, &own)),
     ];
     side.environment.write(
         "confirm_user.sql",
@@ -82,54 +83,64 @@ pub(super) fn prepare(side: &Side<'_>) {
     side.environment.runtime.block_on(making.execute(&side.database.pool)).unwrap();
 }
 
-/// The statement that makes an order, with the row of one: members of its own, and what differs
-/// from order to order, as Postgres computes it; and its answer, as a literal.
-fn insert(side: &Side<'_>, own: &Value, drawn: &str, answer: &str) -> String {
-    let mut order = json!({
-        "client_id": side.database.client(),
-        "status": "pending",
-        "status_cause": "confirmed",
-        "pair": "BTC-EUR",
-        "payment_method": "creditCard",
-        "wallet_address": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
-        "wallet_type": "unhosted",
-        "fiat_amount": "250",
-        "limit_amount": "250",
-        "fiat_currency": "EUR",
-        "crypto_amount": "0.00262011",
-        "crypto_currency": "BTC",
-        "price": "90000",
-        "partner_fee": "2.5",
-        "partner_fee_percentage": "1",
-        "provider_fee": "2.5",
-        "payment_method_fee": "6.5",
-        "network_fee": "1.5",
-        "spread_fee": "1.19",
-        "affiliate_fee": "0",
-        "is_estimated_quote": false,
-        "is_dca_order": false,
-        "return_url": "https://shop.example/back",
-        "terms_digest": format!("\\x{}", "5a".repeat(32)),
-        "policy_decisions": [],
-        "event_type": "order.created",
-        "command_kind": "payment.create",
-        "command_connector": "sandbox",
-        "command_state": "done",
-        "command_delay_ms": 0,
-    });
-    for (name, value) in own.as_object().expect("members") {
-        order[name] = value.clone();
-    }
-    // With spaces behind its colons: pgbench takes a colon with a letter for a variable.
-    let order = serde_json::to_string_pretty(&order).unwrap();
-    let row = format!(
-        "jsonb_build_array('{order}'::jsonb || jsonb_build_object({drawn} \
-         'order_id', :number::bigint, 'created_at', now(), \
-         'expires_at', now() + interval '15 minutes', 'quote_id', gen_random_uuid(), \
-         'transition_id', gen_random_uuid(), 'event_id', gen_random_uuid(), \
-         'command_id', gen_random_uuid(), 'command_key', 'payment/' || :number::bigint::text, \
-         'payload', jsonb_build_object('orderId', :number::bigint, \
-             'partnerOrderIdentifier', null, 'status', 'pending')))"
-    );
-    filled(INSERT, &[&row, "array[null]", &format!("array[{answer}]")])
+/// The statement that makes an order, with the value of one: attributes of its own, and those that
+/// every order has, as Postgres reads and computes them.
+fn insert(side: &Side<'_>, own: &[(&str, &str)]) -> String {
+    let client = format!("'{}'", side.database.client());
+    let digest = format!("'\\x{}'", "5a".repeat(32));
+    let common = [
+        ("client_id", &*client),
+        ("order_id", ":number::bigint"),
+        ("created_at", "now()"),
+        ("quote_id", "gen_random_uuid()"),
+        ("status", "'pending'"),
+        ("status_cause", "'confirmed'"),
+        ("pair", "'BTC-EUR'"),
+        ("payment_method", "'creditCard'"),
+        ("wallet_address", "'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq'"),
+        ("wallet_type", "'unhosted'"),
+        ("fiat_amount", "250"),
+        ("fiat_currency", "'EUR'"),
+        ("limit_amount", "250"),
+        ("crypto_amount", "0.00262011"),
+        ("crypto_currency", "'BTC'"),
+        ("price", "90000"),
+        ("partner_fee", "2.5"),
+        ("partner_fee_percentage", "1"),
+        ("provider_fee", "2.5"),
+        ("payment_method_fee", "6.5"),
+        ("network_fee", "1.5"),
+        ("spread_fee", "1.19"),
+        ("affiliate_fee", "0"),
+        ("is_estimated_quote", "false"),
+        ("is_dca_order", "false"),
+        ("return_url", "'https://shop.example/back'"),
+        ("terms_digest", &*digest),
+        ("policy_decisions", "'[]'"),
+        ("expires_at", "now() + interval '15 minutes'"),
+        ("transition_id", "gen_random_uuid()"),
+        ("event_id", "gen_random_uuid()"),
+        ("event_type", "'order.created'"),
+        (
+            "payload",
+            "jsonb_build_object('orderId', :number::bigint, 'partnerOrderIdentifier', null, \
+             'status', 'pending')",
+        ),
+        ("command_id", "gen_random_uuid()"),
+        ("command_kind", "'payment.create'"),
+        ("command_key", "'payment/' || :number::bigint::text"),
+        ("command_connector", "'sandbox'"),
+        ("command_state", "'done'"),
+        ("command_delay_ms", "0"),
+    ];
+    let attributes: Vec<_> = TYPE.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+    let attributes = attributes.iter().map(|line| line.split(' ').next().expect("a name"));
+    let value = |name: &str| {
+        let mut all = own.iter().chain(&common);
+        all.find(|(given, _)| *given == name).map_or("null", |(_, value)| value)
+    };
+    let values: Vec<_> = attributes.map(value).collect();
+    let given = values.iter().filter(|value| **value != "null").count();
+    assert_eq!(given, own.len() + common.len(), "each value is of an attribute of its own");
+    filled(INSERT, &[&format!("array[row({})::new_buy_order]", values.join(", "))])
 }

@@ -94,7 +94,7 @@ impl<'a> NewOrder<'a> {
             wallet_type: request.wallet_type.as_str(),
             return_url: self.return_url.map(str::to_owned),
             callback_url: self.callback_url.map(str::to_owned),
-            terms_digest: format!("\\x{}", hex::encode(self.context.terms_digest())),
+            terms_digest: self.context.terms_digest().to_vec(),
             policy_decisions: self.policy_decisions.clone(),
             expires_at: self.expires_at,
             command: self.payment(core, id)?,

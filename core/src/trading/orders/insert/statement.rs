@@ -6,9 +6,9 @@ use chrono::{DateTime, Utc};
 use rampart_types::OrderId;
 use serde::Serialize;
 use serde_json::{Value, json};
-use sqlx::types::Json;
 use uuid::Uuid;
 
+use super::new_buy_order::NewBuyOrder;
 use crate::Core;
 use crate::endpoint::SavedAnswer;
 use crate::money::connectors::commands::SealedCommand;
@@ -23,60 +23,43 @@ use crate::trading::orders::quoted::QuotedColumns;
 use crate::trading::orders::state::{Cause, OrderStatus, WalletType};
 use crate::trading::quotes::Quote;
 
-/// An order as the statement takes it, with all that is written beside it. Members that are left out
-/// are null there: Postgres reads JSON character by character.
-#[derive(Debug, Serialize)]
+/// An order that is about to be written, with all that is written beside it.
+#[derive(Debug)]
 pub(crate) struct NewOrderRow {
     pub(crate) client_id: Uuid,
     pub(crate) order_id: i64,
     pub(crate) created_at: DateTime<Utc>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) offer_id: Option<Uuid>,
     /// End of the quote; `None` where its money has come already, and nothing can void it any more.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) quote_expires_at: Option<DateTime<Utc>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) user_id: Option<Uuid>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) account_id: Option<Uuid>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) partner_reference: Option<String>,
     pub(crate) status: &'static str,
     pub(crate) status_cause: &'static str,
-    #[serde(flatten)]
     pub(crate) quoted: QuotedColumns,
     /// As the quote named it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) country: Option<String>,
     pub(crate) wallet_address: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) destination_tag: Option<String>,
     pub(crate) wallet_type: &'static str,
     pub(crate) is_estimated_quote: bool,
     pub(crate) is_dca_order: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) return_url: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) callback_url: Option<String>,
-    /// In Postgres's hexadecimal form of bytes.
-    pub(crate) terms_digest: String,
+    pub(crate) terms_digest: Vec<u8>,
     pub(crate) policy_decisions: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expires_at: Option<DateTime<Utc>>,
     pub(crate) transition_id: Uuid,
     pub(crate) event_id: Uuid,
     pub(crate) event_type: &'static str,
     pub(crate) payload: Value,
-    #[serde(flatten)]
     pub(crate) trace: StoredTrace,
     /// The command that has its payment made.
-    #[serde(flatten)]
     pub(crate) command: Option<SealedCommand>,
     /// The screening of its wallet, where there is one; written beside it.
-    #[serde(skip)]
     pub(crate) screening: Option<SealedScreening>,
     /// The answer to save under the request's `Idempotency-Key`.
-    #[serde(flatten)]
     pub(crate) answer: Option<SavedAnswer>,
 }
 
@@ -113,7 +96,7 @@ impl NewOrderRow {
             is_dca_order: false,
             return_url: None,
             callback_url: None,
-            terms_digest: "\\x".to_owned(),
+            terms_digest: Vec::new(),
             policy_decisions: quote.policy_decisions.clone(),
             expires_at: None,
             transition_id: core.clock.uuid()?,
@@ -183,37 +166,14 @@ pub(super) async fn insert(
     conn: &mut Connection,
     rows: &[Bounded<'_, NewOrderRow>],
 ) -> Result<HashMap<(Uuid, i64), InsertOutcome>, sqlx::Error> {
-    // Beside the rows: as JSON, they would be twice as long.
-    let bodies: Vec<_> = rows.iter().map(|row| row.order.command.as_ref()?.sealed_body()).collect();
-    let answers: Vec<_> = rows.iter().map(|row| Some(row.order.answer.as_ref()?.body())).collect();
+    let rows: Vec<_> = rows.iter().map(NewBuyOrder::new).collect();
     let inserted = sqlx::query!(
         r#"
         with asked as materialized (
-            select asked.*, quote_expires_at is null or ( quote_expires_at > rampart_now()
+            select asked.*, quote_expires_at is null or (quote_expires_at > rampart_now()
                 and not quote_is_void(quote_sealed_at, quote_revision, p.quotes_valid_from,
                     p.quotes_raised_at, p.quotes_raised_revision)) as is_open
-            from rows from (json_to_recordset($1::json) as (
-                client_id uuid, order_id bigint, created_at timestamptz, offer_id uuid,
-                quote_id uuid, quote_expires_at timestamptz, user_id uuid, account_id uuid,
-                partner_reference text, status text, status_cause text, pair text, country text,
-                payment_method text,
-                wallet_address text, destination_tag text, wallet_type text,
-                fiat_amount numeric, fiat_currency text, limit_amount numeric, crypto_amount numeric,
-                crypto_currency text, price numeric, partner_fee numeric,
-                partner_fee_percentage numeric, provider_fee numeric, payment_method_fee numeric,
-                network_fee numeric, spread_fee numeric, affiliate_fee numeric,
-                is_estimated_quote boolean, is_dca_order boolean, return_url text,
-                callback_url text, terms_digest bytea, policy_decisions jsonb,
-                expires_at timestamptz, transition_id uuid, event_id uuid, event_type text,
-                payload jsonb,
-                command_id uuid, command_kind text, command_key text, command_connector text,
-                command_direction text, command_method text, command_asset text,
-                command_state text, command_delay_ms bigint,
-                command_report_ms bigint,
-                traceparent text, tracestate text,
-                key_route text, key text, key_claim uuid, answer_status smallint,
-                side_max numeric, day_max numeric, quote_sealed_at timestamptz, quote_revision bigint
-                )) with ordinality as asked
+            from unnest($1::new_buy_order[]) as asked
                 left join currency_pair p on p.pair = asked.pair
         ), held as materialized (
             select k.client_id, k.route, k.key
@@ -299,15 +259,14 @@ pub(super) async fn insert(
                 coalesce(command_connector, routed_connector(
                     client_id, command_direction, command_method, command_asset)),
                 command_direction, command_method, command_asset,
-                ($2::bytea[])[ordinality], command_state,
+                command_body, command_state,
                 case when command_state = 'done' then 1 else 0 end,
                 rampart_now() + command_delay_ms * interval '1 millisecond', clock_timestamp(),
                 case when command_state = 'done' then now() end,
                 rampart_now() + command_report_ms * interval '1 millisecond'
             from made where command_id is not null
         ), answered as (
-            update idempotency_key k set status = made.answer_status,
-                body = ($3::bytea[])[made.ordinality]
+            update idempotency_key k set status = made.answer_status, body = made.answer_body
             from made
             where k.client_id = made.client_id and k.route = made.key_route and k.key = made.key
         )
@@ -321,9 +280,7 @@ pub(super) async fn insert(
                 as "available!"
         from asked
         "#,
-        Json(rows) as Json<&[Bounded<'_, NewOrderRow>]>,
-        &bodies as &[Option<&[u8]>],
-        &answers as &[Option<&[u8]>],
+        &rows as &[NewBuyOrder<'_>],
     )
     .fetch_all(conn)
     .await?;
