@@ -133,12 +133,12 @@ fn insert(side: &Side<'_>, own: &[(&str, &str)]) -> String {
         ("command_state", "'done'"),
         ("command_delay_ms", "0"),
     ];
-    let attributes: Vec<_> = TYPE.lines().filter_map(|line| line.strip_prefix("  ")).collect();
-    let attributes = attributes.iter().map(|line| line.split(' ').next().expect("a name"));
-    let value = |name: &str| {
+    let value = |attribute: &str| {
+        let name = attribute.split(' ').next().expect("it has a name");
         let mut all = own.iter().chain(&common);
         all.find(|(given, _)| *given == name).map_or("null", |(_, value)| value)
     };
+    let attributes = TYPE.lines().filter_map(|line| line.strip_prefix("  "));
     let values: Vec<_> = attributes.map(value).collect();
     let given = values.iter().filter(|value| **value != "null").count();
     assert_eq!(given, own.len() + common.len(), "each value is of an attribute of its own");
