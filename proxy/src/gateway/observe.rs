@@ -10,6 +10,7 @@ use rampart_core::platform::telemetry::Span;
 
 use super::access_log::Line;
 use super::context::Context;
+use super::private_listener::PrivateListener;
 use super::{Gateway, Listener};
 use crate::server::{ConnectionInfo, METHOD_BYTES_MAX};
 
@@ -65,6 +66,7 @@ impl Gateway {
         let method = known_method(&context.method);
         let route = match self.listener {
             Listener::Public(_) => context.route,
+            Listener::Private(PrivateListener::Connectors) => "connectors",
             Listener::Private(_) => "operators",
         };
         span.rename(|| format!("{method} {route}"));

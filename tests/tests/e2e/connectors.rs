@@ -21,7 +21,7 @@ pub(crate) async fn run(edge: &Edge, arguments: &[&str]) -> Output {
     tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
 }
 
-async fn printed(edge: &Edge, arguments: &[&str]) -> Value {
+pub(crate) async fn printed(edge: &Edge, arguments: &[&str]) -> Value {
     let output = run(edge, arguments).await;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()

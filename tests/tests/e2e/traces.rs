@@ -8,14 +8,15 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as OtlpValue;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message as _;
-use rampart_tests::caller::Caller;
+use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
 use rampart_tests::guests::component;
 use rampart_tests::receiver::{Reaction, Receiver};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::buyer::{WALLET, ask_quote, confirm, quote};
+use crate::connectors::printed;
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER: &str = "00f067aa0ba902b7";
@@ -71,10 +72,10 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A webhook endpoint of the partner.
-async fn hook(partner: &Caller) -> Receiver {
+/// A webhook endpoint of the partner that listens to one type of event.
+async fn hook(partner: &Caller, event: &str) -> Receiver {
     let receiver = Receiver::start().await;
-    let body = json!({"url": receiver.url("/hook"), "events": ["order.created"]});
+    let body = json!({"url": receiver.url("/hook"), "events": [event]});
     partner.post("/api/v2/webhooks", body).await.assert_status(200);
     receiver
 }
@@ -86,7 +87,7 @@ async fn a_callers_trace_goes_through_policy_and_statement_to_the_delivery() {
     let partner = edge.partner("traced").await.authenticated().await;
     let path = "/admin/v1/partners/traced/policies/fee";
     edge.admin_bytes(Method::PUT, path, component("tiered-fee")).await.assert_status(200);
-    let receiver = hook(&partner).await;
+    let receiver = hook(&partner, "order.created").await;
 
     let asked = ask_quote(&partner)
         .header("traceparent", &format!("00-{TRACE}-{CALLER}-01"))
@@ -128,6 +129,72 @@ async fn a_callers_trace_goes_through_policy_and_statement_to_the_delivery() {
     for hidden in [WALLET, &quoted, partner.secret("apiKey"), "127.0.0.1"] {
         assert!(!all.contains(hidden), "{hidden} is in a span");
     }
+}
+
+#[tokio::test]
+async fn a_trace_goes_on_through_what_the_sandbox_does_for_the_order() {
+    let collector = Receiver::start().await;
+    let edge = traced(&collector, "0").await;
+    let partner = edge.partner("followed").await.authenticated().await;
+    let receiver = hook(&partner, "order.completed").await;
+    let quoted = quote(&partner).await["quote"].as_str().unwrap().to_owned();
+    let confirmed = confirm(&partner, &quoted).send().await.assert_status(200).json();
+    let page = confirmed["paymentUrl"].as_str().unwrap().strip_prefix(&edge.url("")).unwrap();
+    let pay = partner.anonymous(Method::POST, page).form("action=pay");
+    let pay = pay.header("traceparent", &format!("00-{TRACE}-{CALLER}-01"));
+    pay.send().await.assert_status(303);
+    let request = span(&collector, TRACE, "POST /pay/{token}").await;
+    let sent = span(&collector, TRACE, "carry out payout.send").await;
+    let arrived = span(&collector, TRACE, "report payout.send").await;
+    let parents = [&sent, &arrived].map(|span| &span.parent_span_id);
+    assert_eq!(parents, [&request.span_id, &request.span_id]);
+    let heard = receiver.heard_at_least(1).await.remove(0);
+    assert!(heard.header("traceparent").starts_with(&format!("00-{TRACE}-")));
+    let delivery = span(&collector, TRACE, "deliver order.completed").await;
+    assert_eq!(delivery.parent_span_id, arrived.span_id);
+}
+
+#[tokio::test]
+async fn a_trace_goes_on_through_a_connector() {
+    let collector = Receiver::start().await;
+    let edge = traced(&collector, "0").await;
+    let partner = edge.partner("carried").await.authenticated().await;
+    let add = "connector add cards --capability payment.create --capability payout.send";
+    let add: Vec<_> = add.split(' ').collect();
+    let token = printed(&edge, &add).await["token"].as_str().unwrap().to_owned();
+    let file = edge.setup().folder().join("routes.json");
+    let routes = json!([
+        {"partner": "carried", "method": "creditCard", "direction": "in", "connector": "cards"},
+        {"partner": "carried", "asset": "BTC", "direction": "out", "connector": "cards"}]);
+    std::fs::write(&file, routes.to_string()).unwrap();
+    printed(&edge, &["route", "set", file.to_str().unwrap()]).await;
+
+    let quoted = quote(&partner).await["quote"].as_str().unwrap().to_owned();
+    let asked = confirm(&partner, &quoted)
+        .header("traceparent", &format!("00-{TRACE}-{CALLER}-01"))
+        .header("tracestate", "shop=cart-7");
+    asked.send().await.assert_status(200);
+    let request = span(&collector, TRACE, "POST /api/v1/buy/confirm").await;
+    let call = |path: &str, body: Value| {
+        let url = format!("http://{}/connectors/v1/commands/{path}", edge.connectors);
+        Protocol::Http1.client().post(url).bearer_auth(&token).body(body.to_string())
+    };
+    let wanted = json!({"max": 1, "waitSeconds": 20, "leaseSeconds": 60});
+    let leased: Value = call("lease", wanted).send().await.unwrap().json().await.unwrap();
+    let command = &leased[0];
+    let lease = span(&collector, TRACE, "lease payment.create").await;
+    assert_eq!(lease.parent_span_id, request.span_id);
+    assert_eq!(attribute(&lease, "rampart.connector"), "cards");
+    assert_eq!(attribute(&lease, "rampart.command_id"), command["id"].as_str().unwrap());
+    let carried = format!("00-{TRACE}-{}-01", hex(&lease.span_id));
+    let expected = (&json!(carried), &json!("shop=cart-7"));
+    assert_eq!((&command["traceparent"], &command["tracestate"]), expected);
+
+    let result = json!({"leaseToken": command["leaseToken"], "outcome": "rejected"});
+    let reported = call(&format!("{}/result", command["id"].as_str().unwrap()), result);
+    assert_eq!(reported.header("traceparent", carried).send().await.unwrap().status(), 200);
+    let told = span(&collector, TRACE, "POST connectors").await;
+    assert_eq!(told.parent_span_id, lease.span_id);
 }
 
 #[tokio::test]
@@ -175,7 +242,7 @@ async fn a_trace_is_recorded_as_its_caller_says() {
     let collector = Receiver::start().await;
     let edge = traced(&collector, "0").await;
     let partner = edge.partner("sampled").await.authenticated().await;
-    let receiver = hook(&partner).await;
+    let receiver = hook(&partner, "order.created").await;
     let quoted = quote(&partner).await["quote"].as_str().unwrap().to_owned();
     let parent = format!("00-{TRACE}-{CALLER}-00");
     confirm(&partner, &quoted).header("traceparent", &parent).send().await.assert_status(200);
@@ -194,7 +261,7 @@ async fn a_trace_is_recorded_as_its_caller_says() {
 async fn without_a_collector_a_callers_trace_still_goes_on() {
     let edge = Edge::shared().await;
     let partner = edge.partner("untraced").await.authenticated().await;
-    let receiver = hook(&partner).await;
+    let receiver = hook(&partner, "order.created").await;
     let quoted = quote(&partner).await["quote"].as_str().unwrap().to_owned();
     let parent = format!("00-{TRACE}-{CALLER}-01");
     confirm(&partner, &quoted).header("traceparent", &parent).send().await.assert_status(200);

@@ -10,6 +10,7 @@ use crate::Core;
 use crate::platform::crypto::tenant_key::TenantCipher;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
+use crate::platform::telemetry::{StoredTrace, TraceScope};
 pub use crate::trading::catalogue::Direction;
 
 /// Kind of a command, and the capability that a connector needs for it.
@@ -156,6 +157,8 @@ pub(crate) struct SealedCommand {
     pub(crate) delay_ms: i64,
     /// Time until the sandbox tells what follows, in milliseconds.
     pub(crate) report_ms: Option<i64>,
+    /// The trace that carrying it out goes on with.
+    trace: StoredTrace,
 }
 
 impl Command {
@@ -196,6 +199,7 @@ impl Command {
             state: if timing.is_done { "done" } else { "open" },
             delay_ms: timing.delay_ms,
             report_ms: None,
+            trace: TraceScope::current().stored(),
         })
     }
 }
@@ -232,11 +236,11 @@ impl SealedCommand {
         let inserted = sqlx::query!(
             "insert into command (client_id, command_id, kind, order_id, idempotency_key, connector, \
                  direction, payment_method, asset, sealed_body, user_id, due_at, created_at, \
-                 state, attempt, finished_at, sealed_result) \
+                 state, attempt, finished_at, sealed_result, traceparent, tracestate) \
              values ($1, $2, $3, $4, $5, coalesce($6, routed_connector($1, $7, $8, $9)), \
                  $7, $8, $9, $10, $11, rampart_now() + $12::bigint * interval '1 millisecond', \
                  clock_timestamp(), $13, case when $13 = 'done' then 1 else 0 end, \
-                 case when $13 = 'done' then now() end, $14) \
+                 case when $13 = 'done' then now() end, $14, $15, $16) \
              on conflict on constraint command_idempotency_key_key do nothing",
             self.client,
             self.id,
@@ -252,6 +256,8 @@ impl SealedCommand {
             self.delay_ms,
             self.state,
             self.sealed_result,
+            self.trace.traceparent,
+            self.trace.tracestate,
         )
         .execute(conn)
         .await?;

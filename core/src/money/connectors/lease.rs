@@ -19,6 +19,7 @@ use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
+use crate::platform::telemetry::{SpanKind, StoredTrace};
 
 /// Most commands of one lease.
 const COMMANDS_MAX: u16 = 100;
@@ -41,7 +42,8 @@ impl Endpoint for LeaseCommands {
         details: "Oldest first, and those of one order in their order. Waits for one if there is \
                   none. A command that is leased again after a lost lease has the same `id`, by \
                   which a provider must know it again, and the checkpoint of its earlier attempts. \
-                  It never goes to another connector once it was leased.",
+                  It never goes to another connector once it was leased. Send the \
+                  `traceparent` and `tracestate` of a command as headers with the calls about it.",
         body: Shape::of::<LeaseRequest>(),
         request: r#"{"max": 10, "waitSeconds": 30, "leaseSeconds": 60, "kinds": ["payout.send"]}"#,
         answer: r#"[{"id": "0199a000-0000-7000-8000-000000000010", "kind": "payout.send", "attempt": 1,
@@ -84,7 +86,8 @@ impl Endpoint for LeaseCommands {
             let waited = Duration::from_nanos(core.clock.monotonic_ns().saturating_sub(began));
             let left = wait.saturating_sub(waited);
             if !leased.is_empty() || left.is_zero() || core.lease_waits.have_ended() {
-                return Ok(Json(leased));
+                let traced = leased.into_iter().map(|one| one.traced(core, &connector.name));
+                return Ok(Json(traced.collect()));
             }
             // Past the time it looks again, and once the waits have ended for the last time.
             let _ = timeout(left.min(LOOK_INTERVAL), core.lease_waits.ended()).await;
@@ -179,7 +182,8 @@ pub(super) async fn lease(
             leased_until = now() + make_interval(secs => $5::int)
         from due where c.client_id = due.client_id and c.command_id = due.command_id
         returning c.client_id, c.order_id, c.user_id, c.command_id, c.kind, c.attempt, c.created_at,
-            c.leased_until as "leased_until!", c.checkpoint, c.sealed_body as "sealed_body!"
+            c.leased_until as "leased_until!", c.checkpoint, c.sealed_body as "sealed_body!",
+            c.traceparent, c.tracestate
         "#,
         connector,
         kinds,
@@ -210,6 +214,7 @@ pub(super) async fn lease(
                 .map_err(|e| Error::internal("read a checkpoint", e))?
                 .unwrap_or_default(),
             body: commands::open(&core.cipher(row.client_id.into()), &context, &row.sealed_body)?,
+            trace: StoredTrace { traceparent: row.traceparent, tracestate: row.tracestate },
         });
     }
     leased.sort_by_key(|command| (command.created_at, command.id));
@@ -241,4 +246,21 @@ pub struct Leased {
     checkpoint: Value,
     #[schemars(with = "Map<String, Value>")]
     pub(super) body: Value,
+    #[serde(flatten)]
+    pub(super) trace: StoredTrace,
+}
+
+impl Leased {
+    /// The same, with the span of its lease as what the connector goes on with.
+    fn traced(mut self, core: &Core, connector: &str) -> Self {
+        let Some(trace) = self.trace.context() else { return self };
+        let name = format!("lease {}", self.kind);
+        if let Some(mut span) = core.telemetry.resume(Some(trace), SpanKind::Internal, name) {
+            span.set("rampart.command_id", &self.id.to_string());
+            span.set("rampart.connector", connector);
+            span.set_number("rampart.attempt", self.attempt);
+            self.trace = StoredTrace::from(span.context());
+        }
+        self
+    }
 }

@@ -180,11 +180,7 @@ impl TraceScope {
 
     /// The first span, for a row.
     pub(crate) fn stored(&self) -> StoredTrace {
-        let Some(context) = self.context() else { return StoredTrace::default() };
-        StoredTrace {
-            traceparent: Some(context.traceparent()),
-            tracestate: context.tracestate().map(str::to_owned),
-        }
+        self.context().map(StoredTrace::from).unwrap_or_default()
     }
 
     /// A span below the first one, whose context goes along with a request of ours.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Header with the ids of a trace and of the caller's span.
@@ -90,12 +91,23 @@ impl TraceContext {
 }
 
 /// A trace as a row keeps it, for what goes on with it later.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub(crate) struct StoredTrace {
+    /// The trace to go on with (W3C Trace Context); left out without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) traceparent: Option<String>,
+    /// Beside `traceparent`, if its caller has sent one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tracestate: Option<String>,
+}
+
+impl From<&TraceContext> for StoredTrace {
+    fn from(context: &TraceContext) -> Self {
+        Self {
+            traceparent: Some(context.traceparent()),
+            tracestate: context.tracestate().map(str::to_owned),
+        }
+    }
 }
 
 impl StoredTrace {

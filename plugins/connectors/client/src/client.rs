@@ -107,7 +107,7 @@ impl Client {
     /// When the edge refuses the call.
     pub async fn lease(&self, request: &LeaseRequest<'_>) -> Result<Vec<Command>, ClientError> {
         let path = "commands/lease";
-        let leased = self.call(Method::POST, path, request).await?.accepted(path)?;
+        let leased = self.call(Method::POST, path, request, None).await?.accepted(path)?;
         Vec::deserialize(leased).map_err(|source| ClientError::Answer { path: path.into(), source })
     }
 
@@ -124,7 +124,7 @@ impl Client {
     ) -> Result<Held, ClientError> {
         let path = format!("commands/{}/checkpoint", command.id);
         let body = NewCheckpoint { lease_token: &command.lease_token, checkpoint, lease_seconds };
-        self.call(Method::PUT, &path, &body).await?.held(&path)
+        self.call(Method::PUT, &path, &body, Some(command)).await?.held(&path)
     }
 
     /// Reports what came of an attempt.
@@ -134,7 +134,7 @@ impl Client {
     pub async fn report(&self, command: &Command, outcome: &Outcome) -> Result<Held, ClientError> {
         let path = format!("commands/{}/result", command.id);
         let body = NewResult { lease_token: &command.lease_token, outcome };
-        self.call(Method::POST, &path, &body).await?.held(&path)
+        self.call(Method::POST, &path, &body, Some(command)).await?.held(&path)
     }
 
     /// Tells a fact: a JSON object with `id`, `kind`, `occurredAt` and what else the kind has. `true`
@@ -143,7 +143,7 @@ impl Client {
     /// # Errors
     /// When the edge refuses the call; with status 409 if another fact had this id.
     pub async fn event(&self, event: &impl Serialize) -> Result<bool, ClientError> {
-        let answer = self.call(Method::POST, "events", event).await?.accepted("events")?;
+        let answer = self.call(Method::POST, "events", event, None).await?.accepted("events")?;
         Ok(answer["duplicate"] == json!(true))
     }
 
@@ -162,19 +162,22 @@ impl Client {
         }
     }
 
-    /// The answer to a call, which is repeated until there is one.
+    /// The answer to a call, which is repeated until there is one. One about a command goes on with its
+    /// trace.
     async fn call(
         &self,
         method: Method,
         path: &str,
         body: &impl Serialize,
+        about: Option<&Command>,
     ) -> Result<Answer, ClientError> {
         let body = serde_json::to_string(body)
             .map_err(|source| ClientError::Answer { path: path.to_owned(), source })?;
+        let trace = about.map(Command::trace_headers).unwrap_or_default();
         let mut backoff = Backoff::default();
         loop {
             let request = self.http.request(method.clone(), format!("{}{path}", self.url));
-            let request = request.bearer_auth(self.token.expose());
+            let request = request.bearer_auth(self.token.expose()).headers(trace.clone());
             let request = request.header("content-type", "application/json").body(body.clone());
             match Answer::of(request).await {
                 Ok(answer) if !answer.is_passing() => return Ok(answer),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -34,6 +35,9 @@ pub struct Command {
     pub(crate) lease_token: String,
     checkpoint: Value,
     body: Value,
+    /// The trace that calls about it go on with (W3C Trace Context), as headers.
+    traceparent: Option<String>,
+    tracestate: Option<String>,
 }
 
 impl Command {
@@ -43,6 +47,16 @@ impl Command {
     /// When it does not have this form.
     pub fn body<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         T::deserialize(&self.body)
+    }
+
+    /// The headers by which a call goes on with its trace; none without one.
+    pub(crate) fn trace_headers(&self) -> HeaderMap {
+        let named = [("traceparent", &self.traceparent), ("tracestate", &self.tracestate)];
+        let headers = named.into_iter().filter_map(|(name, value)| {
+            let value = HeaderValue::from_str(value.as_deref()?).ok()?;
+            Some((HeaderName::from_static(name), value))
+        });
+        headers.collect()
     }
 
     /// The last checkpoint of its earlier attempts; `None` without one.

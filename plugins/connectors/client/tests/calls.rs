@@ -50,8 +50,10 @@ async fn edge(answers: Vec<(u16, Value)>) -> (Client, JoinHandle<Vec<(String, Va
 fn leased() -> Value {
     json!([{"id": "7", "kind": "payout.send", "attempt": 1, "leaseToken": "lease",
         "createdAt": "2026-03-01T12:00:00Z", "leasedUntil": "2026-03-01T12:01:00Z",
-        "checkpoint": {"nonce": 7}, "body": {"amount": 1}}])
+        "checkpoint": {"nonce": 7}, "body": {"amount": 1}, "traceparent": TRACE}])
 }
+
+const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 const REQUEST: LeaseRequest<'_> =
     LeaseRequest { max: 1, wait_seconds: 0, lease_seconds: 10, kinds: &["payout.send"] };
@@ -79,6 +81,8 @@ async fn a_command_goes_its_way_and_what_is_not_answered_is_asked_again() {
     let (lines, bodies): (Vec<_>, Vec<_>) = heard.into_iter().unzip();
     assert!(lines[0].starts_with("POST /connectors/v1/commands/lease HTTP/1.1"), "{}", lines[0]);
     assert!(lines.iter().all(|head| head.contains("authorization: Bearer rcn_test")));
+    let goes_on = lines.iter().map(|head| head.contains(&format!("traceparent: {TRACE}")));
+    assert_eq!(goes_on.collect::<Vec<_>>(), [false, false, true, true, true, true]);
     assert_eq!(bodies[0], bodies[1], "asked again with the same words");
     assert_eq!(bodies[1]["kinds"], json!(["payout.send"]));
     assert!(lines[2].starts_with("PUT /connectors/v1/commands/7/checkpoint "));

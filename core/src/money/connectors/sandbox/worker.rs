@@ -17,6 +17,7 @@ use crate::money::connectors::result::{NewResult, Outcome};
 use crate::money::connectors::settlement::order_id;
 use crate::platform::db::{Connection, retrying_statement};
 use crate::platform::error::{Error, Result};
+use crate::platform::telemetry::{Span, SpanKind, StoredTrace};
 use crate::trading::orders::state::{Cause, OrderStatus};
 use crate::trading::orders::status::NotApplied;
 use crate::trading::sandbox::{Scenario, SimulatedEvent, next};
@@ -32,6 +33,7 @@ struct DueReport {
     order: OrderId,
     command: Uuid,
     kind: String,
+    trace: StoredTrace,
     /// The end of this edge's claim on it.
     claimed_until: DateTime<Utc>,
 }
@@ -51,7 +53,9 @@ impl Core {
         let reports = claim_reports(self).await?;
         carry_out_all(self, SWEEP, &commands).await?;
         for report in &reports {
-            if let Err(error) = Box::pin(follow_up(self, report)).await {
+            let name = format!("report {}", report.kind);
+            let work = Box::pin(follow_up(self, report));
+            if let Err(error) = in_trace(self, &report.trace, name, work).await {
                 self.metrics.row_failed(SWEEP, (report.client.uuid(), &report.order), error)?;
             }
         }
@@ -88,11 +92,25 @@ pub(crate) async fn settle_sales(core: &Core, sweep: &'static str) -> Result<usi
 
 async fn carry_out_all(core: &Core, sweep: &'static str, commands: &[Leased]) -> Result<()> {
     for command in commands {
-        if let Err(error) = Box::pin(carry_out(core, command)).await {
+        let name = format!("carry out {}", command.kind);
+        let work = Box::pin(carry_out(core, command));
+        if let Err(error) = in_trace(core, &command.trace, name, work).await {
             core.metrics.row_failed(sweep, (command.client, &command.id), error)?;
         }
     }
     Ok(())
+}
+
+/// Runs `work` below the trace that its command was written in, if it was in one.
+async fn in_trace<T>(
+    core: &Core,
+    stored: &StoredTrace,
+    name: String,
+    work: impl Future<Output = T>,
+) -> T {
+    let Some(trace) = stored.context() else { return work.await };
+    let span = core.telemetry.resume(Some(trace), SpanKind::Internal, name);
+    span.as_ref().map(Span::scope).unwrap_or_default().run(work).await
 }
 
 /// Carries out a command at once in the caller's transaction, unless an edge's worker has it already.
@@ -127,7 +145,7 @@ async fn claim_reports(core: &Core) -> Result<Vec<DueReport>> {
         update command c set report_due_at = rampart_now() + make_interval(secs => $2::int)
         from due where c.client_id = due.client_id and c.command_id = due.command_id
         returning c.client_id, c.order_id as "order_id!", c.command_id, c.kind,
-            c.report_due_at as "claimed_until!"
+            c.report_due_at as "claimed_until!", c.traceparent, c.tracestate
         "#,
         i64::from(BATCH),
         i32::from(LEASE_SECONDS),
@@ -142,6 +160,7 @@ async fn claim_reports(core: &Core) -> Result<Vec<DueReport>> {
             order,
             command: row.command_id,
             kind: row.kind,
+            trace: StoredTrace { traceparent: row.traceparent, tracestate: row.tracestate },
             claimed_until: row.claimed_until,
         })
     });

@@ -254,7 +254,7 @@ pub(super) async fn insert(
         ), commanded as (
             insert into command (client_id, command_id, kind, order_id, idempotency_key, connector,
                 direction, payment_method, asset, sealed_body, state, attempt, due_at, created_at,
-                finished_at, report_due_at)
+                finished_at, report_due_at, traceparent, tracestate)
             select client_id, command_id, command_kind, order_id, command_key,
                 coalesce(command_connector, routed_connector(
                     client_id, command_direction, command_method, command_asset)),
@@ -263,7 +263,8 @@ pub(super) async fn insert(
                 case when command_state = 'done' then 1 else 0 end,
                 rampart_now() + command_delay_ms * interval '1 millisecond', clock_timestamp(),
                 case when command_state = 'done' then now() end,
-                rampart_now() + command_report_ms * interval '1 millisecond'
+                rampart_now() + command_report_ms * interval '1 millisecond',
+                traceparent, tracestate
             from made where command_id is not null
         ), answered as (
             update idempotency_key k set status = made.answer_status, body = made.answer_body
