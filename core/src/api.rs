@@ -230,6 +230,7 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::ledger::export::ExportLedger>(),
     route::<admin::ledger::check::CheckLedger>(),
     route::<admin::reconciliations::Reconcile>(),
+    route::<admin::reconciliations::list::ListReconciliations>(),
     route::<admin::reconciliations::ReadReconciliation>(),
     // Users
     route::<admin::users::search::SearchUsers>(),

@@ -20,6 +20,7 @@ pub(crate) mod offer;
 pub(crate) mod operator;
 pub(crate) mod order;
 pub(crate) mod overview;
+mod page;
 pub(crate) mod pair;
 #[cfg(test)]
 mod parity;
@@ -78,9 +79,9 @@ impl Target {
     ///
     /// # Errors
     /// One sentence for the operator.
-    pub(crate) fn ask<F>(&self, work: impl FnOnce(Operator) -> F) -> Result<Value, StartupError>
+    pub(crate) fn ask<T, F>(&self, work: impl FnOnce(Operator) -> F) -> Result<T, StartupError>
     where
-        F: Future<Output = Result<Value, StartupError>>,
+        F: Future<Output = Result<T, StartupError>>,
     {
         let operator = Operator::of(&self.load()?)?;
         server::runtime(1)?.block_on(work(operator))

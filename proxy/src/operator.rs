@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use http::Method;
+use http::header::LINK;
+use http::{HeaderMap, Method};
 use reqwest::{Certificate, Client, ClientBuilder};
 use serde_json::Value;
+use url::form_urlencoded;
 
 use crate::config::Config;
 use crate::startup_error::StartupError;
@@ -86,6 +88,28 @@ impl Operator {
         path: &str,
         body: Body,
     ) -> Result<Vec<u8>, StartupError> {
+        Ok(self.answer(method, path, body).await?.1)
+    }
+
+    /// A page of a list, and the row that the next one begins behind, if there is one.
+    ///
+    /// # Errors
+    /// As [`Operator::call`].
+    pub(crate) async fn page(&self, path: &str) -> Result<(Value, Option<String>), StartupError> {
+        let (headers, bytes) = self.answer(Method::GET, path, Body::None).await?;
+        let next = headers.get(LINK).and_then(|link| link.to_str().ok()?.split(['<', '>']).nth(1));
+        let query = next.and_then(|next| next.split_once('?')).map_or("", |(_, query)| query);
+        let mut members = form_urlencoded::parse(query.as_bytes());
+        let last = members.find(|(name, _)| name == "after").map(|(_, last)| last.into_owned());
+        Ok((serde_json::from_slice(&bytes).unwrap_or(Value::Null), last))
+    }
+
+    async fn answer(
+        &self,
+        method: Method,
+        path: &str,
+        body: Body,
+    ) -> Result<(HeaderMap, Vec<u8>), StartupError> {
         let url = format!("{}/admin/v1/{path}", self.base);
         let mut request = self.http.request(method, url).bearer_auth(&self.token);
         request = match body {
@@ -98,10 +122,10 @@ impl Operator {
         };
         let unreachable = |e| StartupError::new("the admin listener does not answer", &e);
         let answer = request.send().await.map_err(unreachable)?;
-        let status = answer.status();
+        let (status, headers) = (answer.status(), answer.headers().clone());
         let bytes = answer.bytes().await.map_err(unreachable)?;
         if status.is_success() {
-            return Ok(bytes.into());
+            return Ok((headers, bytes.into()));
         }
         let value: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
         let reason = value["error"].as_str().unwrap_or("no reason was given");

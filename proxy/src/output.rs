@@ -18,6 +18,11 @@ pub(crate) fn bytes(bytes: &[u8]) {
     _ = stdout().write_all(bytes);
 }
 
+/// Prints what a person should know beside the output.
+pub(crate) fn note(text: &str) {
+    _ = writeln!(stderr(), "{text}");
+}
+
 /// Prints the sentence with which a command fails.
 pub(crate) fn problem(error: &impl Display) {
     _ = writeln!(stderr(), "rampart: {error}");

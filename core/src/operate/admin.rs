@@ -44,7 +44,7 @@ use crate::endpoint::private_api;
 use crate::http::reply::Reply;
 use crate::http::request::Head;
 use crate::platform::audit::{self as audit_log, Entry};
-use crate::platform::error::{Denial, Result};
+use crate::platform::error::Result;
 
 /// Largest body of the operators' API in bytes: a policy's component, with room.
 pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -96,14 +96,4 @@ impl Read {
         tx.commit().await?;
         Ok(())
     }
-}
-
-/// The number of rows that `limit` asks for: `most` without it.
-///
-/// # Errors
-/// 422 for anything but a number from 1 to `most`.
-pub(crate) fn limit(asked: Option<&str>, most: i64) -> Result<i64> {
-    let Some(text) = asked else { return Ok(most) };
-    let in_bounds = text.parse().ok().filter(|limit| (1..=most).contains(limit));
-    in_bounds.ok_or_else(|| Denial::unprocessable(format!("limit: 1 to {most}")).into())
 }

@@ -16,7 +16,9 @@ mod overview;
 mod partners;
 mod payments;
 mod policies;
+mod reconciliations;
 mod reviews;
+mod routes;
 mod sign_in;
 mod target;
 mod users;
@@ -83,6 +85,9 @@ pub(super) async fn answer(core: &Arc<Core>, head: &Head, body: &Bytes) -> Resul
     if is_post && head.path == "/console/sign-out" {
         return sign_out(&visit, &typed).await;
     }
+    if is_post && head.path == reconciliations::UPLOAD {
+        return Box::pin(reconciliations::submit(&visit, body)).await;
+    }
     // On the heap: unoptimised, the states of all pages would not fit on the stack together.
     Box::pin(respond(&visit, typed, is_post)).await
 }
@@ -107,6 +112,7 @@ async fn respond(visit: &Visit<'_>, typed: Typed, is_post: bool) -> Result<Reply
         }
         Target::CarryOut(id) => approvals::carry_out(visit, &id, is_post.then_some(&typed)).await,
         Target::Users => users::search(visit, &typed, is_post).await,
+        Target::Upload => reconciliations::show_form(visit),
         _ if is_post || visit.head.method != Method::GET => {
             let reason = "This page only shows something.".to_owned();
             let refused = Refused { status: StatusCode::METHOD_NOT_ALLOWED, reason };

@@ -4,8 +4,20 @@ use clap::Subcommand;
 use http::Method;
 
 use super::Target;
+use super::page::Page;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
+
+/// Columns of a table of approvals: their heads, and members.
+const COLUMNS: &[(&str, &str)] = &[
+    ("REQUESTED", "requestedAt"),
+    ("ID", "id"),
+    ("STATE", "state"),
+    ("METHOD", "method"),
+    ("PATH", "path"),
+    ("BY", "requestedBy"),
+    ("DECIDED BY", "decidedBy"),
+];
 
 /// Calls that need a second person.
 #[derive(Debug, Subcommand)]
@@ -13,7 +25,7 @@ pub(crate) enum Approval {
     /// List them, newest first.
     List {
         #[command(flatten)]
-        target: Target,
+        page: Page,
     },
     /// Agree to a call of another operator, who then makes it again.
     Grant {
@@ -38,7 +50,7 @@ impl Approval {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         let (id, word, target) = match self {
-            Self::List { target } => return target.run(async |o| o.get("approvals").await),
+            Self::List { page } => return page.print("approvals", [], COLUMNS),
             Self::Grant { id, target } => (id, "grant", target),
             Self::Refuse { id, target } => (id, "refuse", target),
         };

@@ -4,9 +4,18 @@ use clap::Subcommand;
 use serde_json::Value;
 
 use super::Target;
-use super::query::query;
+use super::page::Page;
 use crate::operator::Operator;
 use crate::startup_error::StartupError;
+
+/// Columns of a table of the audit: their heads, and members.
+const COLUMNS: &[(&str, &str)] = &[
+    ("AT", "at"),
+    ("ACTOR", "actor"),
+    ("ACTION", "action"),
+    ("TARGET", "target"),
+    ("DETAIL", "detail"),
+];
 
 /// The audit: what operators did.
 #[derive(Debug, Subcommand)]
@@ -17,7 +26,7 @@ pub(crate) enum Audit {
         #[arg(long)]
         of: Option<String>,
         #[command(flatten)]
-        target: Target,
+        page: Page,
     },
     /// Verify that no entry was changed, taken out or put in; print the last position and its MAC.
     Verify {
@@ -36,10 +45,7 @@ impl Audit {
     /// One sentence for the operator; for a verification also when an entry is not as it was written.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::List { of, target } => {
-                let path = format!("audit{}", query([("target", of)]));
-                target.run(async |o| o.get(&path).await)
-            }
+            Self::List { of, page } => page.print("audit", [("target", of)], COLUMNS),
             Self::Verify { after, target } => target.run(async |o| verify(&o, after).await),
         }
     }

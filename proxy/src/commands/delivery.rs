@@ -4,8 +4,8 @@ use clap::Subcommand;
 use http::Method;
 
 use super::Target;
-use super::query::{query, segment};
-use super::table::Listing;
+use super::page::Page;
+use super::query::segment;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -37,16 +37,8 @@ pub(crate) enum Delivery {
         /// The order's number.
         #[arg(long)]
         order: Option<String>,
-        /// The last id of the page before.
-        #[arg(long, value_name = "ID")]
-        before: Option<String>,
-        /// Most deliveries, up to 200.
-        #[arg(long)]
-        limit: Option<u16>,
         #[command(flatten)]
-        listing: Listing,
-        #[command(flatten)]
-        target: Target,
+        page: Page,
     },
     /// Deliver an event again.
     #[command(visible_alias = "resend")]
@@ -65,17 +57,9 @@ impl Delivery {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::List { partner, state, order, before, limit, listing, target } => {
-                let criteria = query([
-                    ("partner", partner),
-                    ("state", state),
-                    ("order", order),
-                    ("before", before),
-                    ("limit", limit.map(|limit| limit.to_string())),
-                ]);
-                let found = target.ask(async |o| o.get(&format!("deliveries{criteria}")).await)?;
-                listing.print(&found, &found, COLUMNS);
-                Ok(())
+            Self::List { partner, state, order, page } => {
+                let criteria = [("partner", partner), ("state", state), ("order", order)];
+                page.print("deliveries", criteria, COLUMNS)
             }
             Self::Redeliver { id, target } => {
                 let path = format!("deliveries/{}/redeliver", segment(&id));

@@ -7,6 +7,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::Target;
+use super::page::Page;
 use super::query::query;
 use super::table::Listing;
 use crate::operator::{Body, Operator};
@@ -105,32 +106,20 @@ pub(crate) struct Entries {
     /// Time before which they happened.
     #[arg(long, value_name = "TIME")]
     to: Option<String>,
-    /// The last id of the page before.
-    #[arg(long, value_name = "ID")]
-    after: Option<String>,
-    /// Most entries of a page.
-    #[arg(long)]
-    limit: Option<u16>,
     #[command(flatten)]
-    listing: Listing,
-    #[command(flatten)]
-    target: Target,
+    page: Page,
 }
 
 impl Entries {
     fn run(self) -> Result<(), StartupError> {
-        let criteria = query([
+        let criteria = [
             ("partner", self.partner),
             ("order", self.order),
             ("account", self.account),
             ("from", self.from),
             ("to", self.to),
-            ("after", self.after),
-            ("limit", self.limit.map(|limit| limit.to_string())),
-        ]);
-        let found = self.target.ask(async |o| o.get(&format!("ledger/entries{criteria}")).await)?;
-        self.listing.print(&found, &found, ENTRIES);
-        Ok(())
+        ];
+        self.page.print("ledger/entries", criteria, ENTRIES)
     }
 }
 

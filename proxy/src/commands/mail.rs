@@ -2,9 +2,7 @@
 
 use clap::Subcommand;
 
-use super::Target;
-use super::query::query;
-use super::table::Listing;
+use super::page::Page;
 use crate::startup_error::StartupError;
 
 /// Columns of a table of mail: their heads, and members.
@@ -29,13 +27,8 @@ pub(crate) enum Mail {
         /// The mail's kind, as the list shows it.
         #[arg(long)]
         kind: Option<String>,
-        /// The last id of the page before.
-        #[arg(long, value_name = "ID")]
-        before: Option<String>,
         #[command(flatten)]
-        listing: Listing,
-        #[command(flatten)]
-        target: Target,
+        page: Page,
     },
 }
 
@@ -45,10 +38,7 @@ impl Mail {
     /// # Errors
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
-        let Self::List { partner, kind, before, listing, target } = self;
-        let criteria = query([("partner", partner), ("kind", kind), ("before", before)]);
-        let found = target.ask(async |o| o.get(&format!("mail{criteria}")).await)?;
-        listing.print(&found, &found, COLUMNS);
-        Ok(())
+        let Self::List { partner, kind, page } = self;
+        page.print("mail", [("partner", partner), ("kind", kind)], COLUMNS)
     }
 }

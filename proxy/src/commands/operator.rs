@@ -5,8 +5,18 @@ use http::Method;
 use serde_json::json;
 
 use super::Target;
+use super::page::Page;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
+
+/// Columns of a table of operators: their heads, and members.
+const COLUMNS: &[(&str, &str)] = &[
+    ("NAME", "name"),
+    ("ROLES", "roles"),
+    ("DISABLED", "disabled"),
+    ("CREATED BY", "createdBy"),
+    ("CREATED", "createdAt"),
+];
 
 /// Operators, their roles and tokens.
 #[derive(Debug, Subcommand)]
@@ -27,7 +37,7 @@ pub(crate) enum Operator {
     /// List operators with their roles and live tokens.
     List {
         #[command(flatten)]
-        target: Target,
+        page: Page,
     },
     /// Give an operator these roles in place of the present ones.
     Roles {
@@ -84,7 +94,7 @@ impl Operator {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         let (method, path, body, target) = match self {
-            Self::List { target } => return target.run(async |o| o.get("operators").await),
+            Self::List { page } => return page.print("operators", [], COLUMNS),
             Self::Add { name, roles, expires_in, target } => {
                 let body = json!({"name": name, "roles": roles, "expiresInSeconds": expires_in});
                 (Method::POST, "operators".to_owned(), Body::Json(body), target)

@@ -5,8 +5,7 @@ use http::Method;
 use serde_json::{Map, Value, json};
 
 use super::Target;
-use super::query::query;
-use super::table::Listing;
+use super::page::Page;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -93,21 +92,13 @@ pub(crate) struct Search {
     /// Time before which they were made.
     #[arg(long, value_name = "TIME")]
     to: Option<String>,
-    /// The last id of the page before.
-    #[arg(long, value_name = "ID")]
-    after: Option<String>,
-    /// Most orders of a page.
-    #[arg(long)]
-    limit: Option<u16>,
     #[command(flatten)]
-    listing: Listing,
-    #[command(flatten)]
-    target: Target,
+    page: Page,
 }
 
 impl Search {
     fn run(self) -> Result<(), StartupError> {
-        let criteria = query([
+        let criteria = [
             ("partner", self.partner),
             ("side", self.side),
             ("status", self.status),
@@ -116,12 +107,8 @@ impl Search {
             ("transactionId", self.transaction_id),
             ("from", self.from),
             ("to", self.to),
-            ("after", self.after),
-            ("limit", self.limit.map(|limit| limit.to_string())),
-        ]);
-        let found = self.target.ask(async |o| o.get(&format!("orders{criteria}")).await)?;
-        self.listing.print(&found, &found, COLUMNS);
-        Ok(())
+        ];
+        self.page.print("orders", criteria, COLUMNS)
     }
 }
 

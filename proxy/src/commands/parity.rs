@@ -67,6 +67,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("GET ledger/export", "ledger export --format csv --out books.csv"),
     ("GET ledger/check", "ledger check"),
     ("POST reconciliations", "reconciliation create a.xml --connector bank"),
+    ("GET reconciliations", "reconciliation list"),
     ("GET reconciliations/{id}", "reconciliation show 1"),
     ("GET users", "user list --name Lovelace"),
     ("GET users/{uuid}", "user show 1"),

@@ -6,8 +6,18 @@ use serde_json::{Value, json};
 
 use super::Target;
 use super::members::Members;
+use super::page::Page;
 use crate::operator::{Body, Operator};
 use crate::startup_error::StartupError;
+
+/// Columns of a table of partners: their heads, and members.
+const COLUMNS: &[(&str, &str)] = &[
+    ("SLUG", "slug"),
+    ("NAME", "name"),
+    ("MODE", "mode"),
+    ("STATUS", "status"),
+    ("CREATED", "createdAt"),
+];
 
 /// Partners.
 #[derive(Debug, Subcommand)]
@@ -28,7 +38,7 @@ pub(crate) enum Partner {
     /// List partners.
     List {
         #[command(flatten)]
-        target: Target,
+        page: Page,
     },
     /// Show a partner's settings.
     Show {
@@ -129,7 +139,7 @@ impl Partner {
                 let body = Body::Json(json!({"slug": slug, "name": name, "mode": mode}));
                 target.run(async |o| o.call(Method::POST, "partners", body).await)
             }
-            Self::List { target } => target.run(async |o| o.get("partners").await),
+            Self::List { page } => page.print("partners", [], COLUMNS),
             Self::Show { slug, target } => {
                 target.run(async |o| o.get(&format!("partners/{slug}")).await)
             }

@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Map, Value, json};
 
 use super::Target;
-use super::query::query;
+use super::page::Page;
 use super::table::Listing;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
@@ -49,16 +49,8 @@ pub(crate) enum Payment {
         /// matched, unmatched or suspense.
         #[arg(long)]
         state: Option<String>,
-        /// The last id of the page before.
-        #[arg(long, value_name = "ID")]
-        after: Option<String>,
-        /// Most payments, up to 200.
-        #[arg(long)]
-        limit: Option<u16>,
         #[command(flatten)]
-        listing: Listing,
-        #[command(flatten)]
-        target: Target,
+        page: Page,
     },
     /// Show one payment.
     #[command(visible_alias = "read")]
@@ -163,19 +155,9 @@ impl Payment {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         let (path, body, target) = match self {
-            Self::List { partner, order, state, after, limit, listing, target } => {
-                let limit = limit.map(|limit| limit.to_string());
-                let criteria = [
-                    ("partner", partner),
-                    ("order", order),
-                    ("state", state),
-                    ("after", after),
-                    ("limit", limit),
-                ];
-                let path = format!("payments{}", query(criteria));
-                let found = target.ask(async |o| o.get(&path).await)?;
-                listing.print(&found, &found, COLUMNS);
-                return Ok(());
+            Self::List { partner, order, state, page } => {
+                let criteria = [("partner", partner), ("order", order), ("state", state)];
+                return page.print("payments", criteria, COLUMNS);
             }
             Self::Show { id, target } => {
                 return target.run(async |o| o.get(&format!("payments/{id}")).await);

@@ -6,7 +6,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The query of what is given, with its question mark; empty when nothing is.
-pub(super) fn query<const N: usize>(criteria: [(&str, Option<String>); N]) -> String {
+pub(super) fn query<'a>(criteria: impl IntoIterator<Item = (&'a str, Option<String>)>) -> String {
     let given = criteria.into_iter().filter_map(|(name, value)| {
         Some(format!("{name}={}", utf8_percent_encode(&value?, RESERVED)))
     });

@@ -1,4 +1,4 @@
-//! `rampart reconciliation create|show`.
+//! `rampart reconciliation create|list|show`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,9 +7,21 @@ use clap::{Subcommand, ValueEnum};
 use http::Method;
 
 use super::Target;
+use super::page::Page;
 use super::query::{query, segment};
 use crate::operator::Body;
 use crate::startup_error::StartupError;
+
+/// Columns of a table of reconciliations: their heads, and members.
+const COLUMNS: &[(&str, &str)] = &[
+    ("CREATED", "createdAt"),
+    ("ID", "id"),
+    ("CONNECTOR", "connector"),
+    ("BY", "actor"),
+    ("MATCHED", "matched"),
+    ("RECORDED", "recorded"),
+    ("DIFFERENCES", "differences"),
+];
 
 /// Statements of accounts beside the books.
 #[derive(Debug, Subcommand)]
@@ -26,6 +38,14 @@ pub(crate) enum Reconciliation {
         format: Option<Format>,
         #[command(flatten)]
         target: Target,
+    },
+    /// List reconciliations, newest first.
+    List {
+        /// The connector whose accounts they are of.
+        #[arg(long)]
+        connector: Option<String>,
+        #[command(flatten)]
+        page: Page,
     },
     /// Show a reconciliation with its differences.
     Show {
@@ -64,6 +84,9 @@ impl Reconciliation {
                 let path = format!("reconciliations{}", query([("connector", Some(connector))]));
                 let body = Body::File(content_type, text);
                 target.run(async |o| o.call(Method::POST, &path, body).await)
+            }
+            Self::List { connector, page } => {
+                page.print("reconciliations", [("connector", connector)], COLUMNS)
             }
             Self::Show { id, target } => {
                 let path = format!("reconciliations/{}", segment(&id));

@@ -4,8 +4,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use http::Method;
 
 use super::Target;
-use super::query::{query, segment};
-use super::table::Listing;
+use super::page::Page;
+use super::query::segment;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -31,13 +31,8 @@ pub(crate) enum Review {
         /// The partner's slug.
         #[arg(long)]
         partner: Option<String>,
-        /// Most subjects, up to 200.
-        #[arg(long)]
-        limit: Option<u8>,
         #[command(flatten)]
-        listing: Listing,
-        #[command(flatten)]
-        target: Target,
+        page: Page,
     },
     /// Claim one for half an hour, or for another one.
     Claim(Of),
@@ -87,16 +82,9 @@ impl Review {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::List { subject, partner, limit, listing, target } => {
-                let criteria = [
-                    ("subject", subject.map(|subject| subject.as_str().to_owned())),
-                    ("partner", partner),
-                    ("limit", limit.map(|limit| limit.to_string())),
-                ];
-                let path = format!("reviews{}", query(criteria));
-                let found = target.ask(async |o| o.get(&path).await)?;
-                listing.print(&found, &found, COLUMNS);
-                Ok(())
+            Self::List { subject, partner, page } => {
+                let subject = subject.map(|subject| subject.as_str().to_owned());
+                page.print("reviews", [("subject", subject), ("partner", partner)], COLUMNS)
             }
             Self::Claim(of) => of.call(Method::POST),
             Self::Release(of) => of.call(Method::DELETE),

@@ -5,8 +5,19 @@ use http::Method;
 use serde_json::json;
 
 use super::Target;
+use super::page::Page;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
+
+/// Columns of a table of screenings: their heads, and members.
+const COLUMNS: &[(&str, &str)] = &[
+    ("CREATED", "createdAt"),
+    ("ID", "id"),
+    ("PARTNER", "partner"),
+    ("ORDER", "orderId"),
+    ("USER", "userId"),
+    ("STATE", "state"),
+];
 
 /// Screenings of wallets and persons.
 #[derive(Debug, Subcommand)]
@@ -14,7 +25,7 @@ pub(crate) enum Screening {
     /// List those that wait for an operator, oldest first.
     List {
         #[command(flatten)]
-        target: Target,
+        page: Page,
     },
     /// Show one with the provider's reasons.
     Show {
@@ -52,7 +63,9 @@ impl Screening {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::List { target } => target.run(async |o| o.get("screenings?state=review").await),
+            Self::List { page } => {
+                page.print("screenings", [("state", Some("review".to_owned()))], COLUMNS)
+            }
             Self::Show { id, target } => {
                 target.run(async |o| o.get(&format!("screenings/{id}")).await)
             }

@@ -8,7 +8,8 @@ use serde_json::json;
 
 use super::Target;
 use super::members::Members;
-use super::query::{query, segment};
+use super::page::Page;
+use super::query::segment;
 use super::table::Listing;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
@@ -124,16 +125,8 @@ pub(crate) struct Search {
     /// The partner's slug.
     #[arg(long)]
     partner: Option<String>,
-    /// The last uuid of the page before.
-    #[arg(long, value_name = "UUID")]
-    after: Option<String>,
-    /// Most users, up to 50.
-    #[arg(long)]
-    limit: Option<u8>,
     #[command(flatten)]
-    listing: Listing,
-    #[command(flatten)]
-    target: Target,
+    page: Page,
 }
 
 impl Search {
@@ -144,13 +137,8 @@ impl Search {
             ("phone", self.phone),
             ("identifier", self.identifier),
             ("partner", self.partner),
-            ("after", self.after),
-            ("limit", self.limit.map(|limit| limit.to_string())),
         ];
-        let path = format!("users{}", query(criteria));
-        let found = self.target.ask(async |o| o.get(&path).await)?;
-        self.listing.print(&found, &found, USERS);
-        Ok(())
+        self.page.print("users", criteria, USERS)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The operators' console over their listener: sign-in, pages by role, forms, and what they leave.
 
 mod forms;
+mod market;
 mod pages;
 mod sign_in;
 

@@ -5,6 +5,7 @@ mod audit_chain;
 mod configuration;
 mod keys;
 mod logins;
+mod pages;
 mod reviews;
 mod tenant_keys;
 

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::limit;
 use super::operator::Operator;
+use super::page::{AFTER, Page, Paging, limit};
 use crate::Core;
 use crate::auth::roles::Role;
+use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
-use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::platform::error::Result;
@@ -32,11 +32,12 @@ impl Endpoint for ListAudit {
     const MAY_BE_STALE: bool = true;
     const DOC: Doc = Doc {
         summary: "List the changes that operators made",
-        details: "Newest first, at most 500; `before` with the `at` of the last one continues.",
+        details: "Newest first.",
         query: &[
             optional("target", Kind::Text, "A partner's slug, an order's number, a user's id …"),
             optional("before", Kind::Format("date-time"), "Time that is too late."),
-            optional("limit", Kind::Integer(1, ROWS_MAX), "Most changes of the answer."),
+            AFTER,
+            limit(ROWS_MAX),
         ],
         answer: r#"[{"id": "0199a000-0000-7000-8000-000000000009", "at": "2026-03-01T12:00:00Z",
             "actor": "admin", "action": "partner.change", "target": "acme",
@@ -45,26 +46,30 @@ impl Endpoint for ListAudit {
     };
     type Caller = Operator;
     type Request = Search;
-    type Response = Json<Vec<Change>>;
+    type Response = Page<Change>;
 
     fn read(input: &Input, _: &Operator) -> Result<Search> {
-        let Criteria { limit: most, target, before } = strict::query(input)?;
-        Ok(Search { limit: limit(most.as_deref(), ROWS_MAX)?, target, before })
+        let Criteria { target, before, after, limit } = strict::query(input)?;
+        let paging = Paging::of(&input.head, limit.as_deref(), ROWS_MAX)?;
+        Ok(Search { target, before, after, paging })
     }
 
-    async fn call(core: &Core, _: Operator, search: Search) -> Result<Json<Vec<Change>>> {
+    async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Change>> {
         let changes = sqlx::query_as!(
             Change,
             "select audit_id as id, at, actor, action, target, detail from audit \
              where ($1::text is null or target = $1) and ($2::timestamptz is null or at < $2) \
-             order by at desc, audit_id desc limit $3",
+                 and ($3::uuid is null or (at, audit_id) < \
+                     (select at, audit_id from audit where audit_id = $3)) \
+             order by at desc, audit_id desc limit $4",
             search.target,
             search.before,
-            search.limit,
+            search.after,
+            search.paging.rows_max(),
         )
         .fetch_all(&core.db)
         .await?;
-        Ok(Json(changes))
+        Ok(search.paging.page(changes, |change| change.id))
     }
 }
 
@@ -73,15 +78,17 @@ impl Endpoint for ListAudit {
 pub struct Search {
     target: Option<String>,
     before: Option<DateTime<Utc>>,
-    limit: i64,
+    after: Option<Uuid>,
+    paging: Paging,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Criteria {
-    limit: Option<String>,
     target: Option<String>,
     before: Option<DateTime<Utc>>,
+    after: Option<Uuid>,
+    limit: Option<String>,
 }
 
 /// A change that an operator made.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::limit;
 use super::operator::Operator;
+use super::page::{AFTER, Page, Paging, limit};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional, required};
@@ -35,14 +35,13 @@ impl Endpoint for ListDeliveries {
     const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "List deliveries of webhooks and callbacks",
-        details: "Deliveries that meet every criterion, newest first, at most 200; `before` with \
-                  the last `id` continues.",
+        details: "Deliveries that meet every criterion, newest first.",
         query: &[
             optional("partner", Kind::Text, "The partner's slug."),
             optional("state", Kind::OneOf(&STATES), "The delivery's state."),
             optional("order", Kind::Text, "The order's number."),
-            optional("before", Kind::Format("uuid"), "The last id of the page before."),
-            optional("limit", Kind::Integer(1, DELIVERIES_MAX), "Most deliveries of the answer."),
+            AFTER,
+            limit(DELIVERIES_MAX),
         ],
         answer: r#"[{"id": "0199a000-0000-7000-8000-000000000003", "partner": "acme",
             "eventId": "0199a000-0000-7000-8000-000000000004", "type": "order.completed",
@@ -53,43 +52,51 @@ impl Endpoint for ListDeliveries {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Criteria;
-    type Response = Json<Vec<Delivery>>;
+    type Request = Search;
+    type Response = Page<Delivery>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Criteria> {
-        let Search { partner, state, order, before, limit: most } = strict::query(input)?;
-        let limit = limit(most.as_deref(), DELIVERIES_MAX)?;
+    fn read(input: &Input, _: &Operator) -> Result<Search> {
+        let Criteria { partner, state, order, after, limit } = strict::query(input)?;
+        let paging = Paging::of(&input.head, limit.as_deref(), DELIVERIES_MAX)?;
         if state.as_deref().is_some_and(|state| !STATES.contains(&state)) {
             let reason = format!("state: one of {}", STATES.join(", "));
             return Err(Denial::unprocessable(reason).into());
         }
         let order = order.map(|text| text.parse::<OrderId>()).transpose();
         let order = order.map_err(|_| Denial::unprocessable("order: not an order's number"))?;
-        Ok(Criteria { partner, state, order, before, id: None, limit })
+        let limit = paging.rows_max();
+        Ok(Search { wanted: Wanted { partner, state, order, after, id: None, limit }, paging })
     }
 
-    async fn call(core: &Core, _: Operator, wanted: Criteria) -> Result<Json<Vec<Delivery>>> {
-        Ok(Json(find(core, wanted).await?))
+    async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Delivery>> {
+        Ok(search.paging.page(find(core, search.wanted).await?, |delivery| delivery.id))
     }
+}
+
+/// A search for deliveries.
+#[derive(Debug)]
+pub struct Search {
+    wanted: Wanted,
+    paging: Paging,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Search {
+struct Criteria {
     partner: Option<String>,
     state: Option<String>,
     order: Option<String>,
-    before: Option<Uuid>,
+    after: Option<Uuid>,
     limit: Option<String>,
 }
 
 /// Criteria of deliveries; one that is absent is met by all.
 #[derive(Debug, Default)]
-pub struct Criteria {
+struct Wanted {
     partner: Option<String>,
     state: Option<String>,
     order: Option<OrderId>,
-    before: Option<Uuid>,
+    after: Option<Uuid>,
     id: Option<Uuid>,
     limit: i64,
 }
@@ -121,7 +128,7 @@ pub struct Delivery {
     created_at: DateTime<Utc>,
 }
 
-async fn find(core: &Core, wanted: Criteria) -> Result<Vec<Delivery>> {
+async fn find(core: &Core, wanted: Wanted) -> Result<Vec<Delivery>> {
     let deliveries = sqlx::query_as!(
         Delivery,
         r#"
@@ -143,7 +150,7 @@ async fn find(core: &Core, wanted: Criteria) -> Result<Vec<Delivery>> {
         wanted.partner,
         wanted.state,
         wanted.order.map(OrderId::number),
-        wanted.before,
+        wanted.after,
         wanted.id,
         wanted.limit,
     )
@@ -199,7 +206,7 @@ impl Endpoint for Redeliver {
         let entry = Entry { actor, action: "delivery.redeliver", target: &target, detail };
         audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
-        let wanted = Criteria { id: Some(id), limit: 1, ..Criteria::default() };
+        let wanted = Wanted { id: Some(id), limit: 1, ..Wanted::default() };
         Ok(Json(find(core, wanted).await?.pop().ok_or_else(unknown)?))
     }
 }

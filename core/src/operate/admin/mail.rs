@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::operator::Operator;
+use super::page::{AFTER, Page, Paging, limit};
 use crate::Core;
 use crate::auth::roles::Role;
+use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
-use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::platform::error::Result;
@@ -30,12 +31,12 @@ impl Endpoint for ListMail {
     const READ_AUDIT: Option<&'static str> = Some("mail.list");
     const DOC: Doc = Doc {
         summary: "List mail to users and partners",
-        details: "Newest first, at most 200; `before` with the last `id` continues. `…` stands for \
-                  codes and tokens, which only the user sees.",
+        details: "Newest first. `…` stands for codes and tokens, which only the user sees.",
         query: &[
             optional("partner", Kind::Text, "The partner's slug."),
             optional("kind", Kind::Text, "The occasion of the mail."),
-            optional("before", Kind::Format("uuid"), "The last id of the page before."),
+            AFTER,
+            limit(MAILS_MAX),
         ],
         answer: r#"[{"id": "0199a000-0000-7000-8000-000000000007", "partner": "acme",
             "user": null, "kind": "email-code", "state": "sent", "to": "ada@example.com",
@@ -44,13 +45,15 @@ impl Endpoint for ListMail {
     };
     type Caller = Operator;
     type Request = Search;
-    type Response = Json<Vec<Mail>>;
+    type Response = Page<Mail>;
 
     fn read(input: &Input, _: &Operator) -> Result<Search> {
-        strict::query(input)
+        let Criteria { partner, kind, after, limit } = strict::query(input)?;
+        let paging = Paging::of(&input.head, limit.as_deref(), MAILS_MAX)?;
+        Ok(Search { partner, kind, after, paging })
     }
 
-    async fn call(core: &Core, _: Operator, search: Search) -> Result<Json<Vec<Mail>>> {
+    async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Mail>> {
         let rows = sqlx::query!(
             r#"
             select m.client_id as "client_id!", c.slug as "partner!", m.mail_id as "mail_id!",
@@ -63,8 +66,8 @@ impl Endpoint for ListMail {
             "#,
             search.partner,
             search.kind,
-            search.before,
-            MAILS_MAX,
+            search.after,
+            search.paging.rows_max(),
         )
         .fetch_all(&core.db)
         .await?;
@@ -84,17 +87,26 @@ impl Endpoint for ListMail {
                 created_at: row.created_at,
             });
         }
-        Ok(Json(mails))
+        Ok(search.paging.page(mails, |mail| mail.id))
     }
 }
 
 /// A search for mail.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug)]
 pub struct Search {
     partner: Option<String>,
     kind: Option<String>,
-    before: Option<Uuid>,
+    after: Option<Uuid>,
+    paging: Paging,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Criteria {
+    partner: Option<String>,
+    kind: Option<String>,
+    after: Option<Uuid>,
+    limit: Option<String>,
 }
 
 /// A mail to a user or a partner, without the code or token in it.

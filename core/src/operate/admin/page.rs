@@ -1,14 +1,24 @@
-//! A page of a list, with the way to the next one.
+//! Pages of lists: every list takes `limit` and `after`, and its `Link` leads to the next page.
 
 use http::StatusCode;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use url::form_urlencoded;
 
+use crate::endpoint::openapi::doc::{Kind, Member, optional};
 use crate::endpoint::{Respond, Success};
 use crate::http::reply::Reply;
 use crate::http::request::Head;
-use crate::platform::error::Result;
+use crate::platform::error::{Denial, Result};
+
+/// The query's `after` of a list that continues behind an id.
+pub(super) const AFTER: Member =
+    optional("after", Kind::Format("uuid"), "The last id of the page before.");
+
+/// The query's `limit` of a list whose pages have at most so many rows.
+pub(super) const fn limit(most: i64) -> Member {
+    optional("limit", Kind::Integer(1, most), "Most rows of the page.")
+}
 
 /// Rows of a list, and the `Link` to those behind them (RFC 8288).
 #[derive(Debug)]
@@ -17,30 +27,63 @@ pub struct Page<T> {
     link: Option<String>,
 }
 
-/// The path and query of a list, for the link to its next page.
+/// The page of a list that a request asks for.
 #[derive(Clone, Debug)]
-pub(super) struct ListUrl {
+pub(super) struct Paging {
+    /// Most rows of the page.
+    limit: i64,
     path: String,
     /// Without `after`.
     query: Vec<(String, String)>,
 }
 
-impl ListUrl {
-    /// That of a request.
-    pub(super) fn of(head: &Head) -> Self {
+impl Paging {
+    /// That of a request with this `limit`; `most` rows if it has none.
+    ///
+    /// # Errors
+    /// 422 for anything but a number from 1 to `most`.
+    pub(super) fn of(head: &Head, limit: Option<&str>, most: i64) -> Result<Self> {
+        let asked = limit.map_or(Some(most), |limit| limit.parse().ok());
+        let limit = asked.filter(|limit| (1..=most).contains(limit));
+        let limit = limit.ok_or_else(|| Denial::unprocessable(format!("limit: 1 to {most}")))?;
         let query = form_urlencoded::parse(head.query.as_deref().unwrap_or_default().as_bytes());
         let kept = query.into_owned().filter(|(name, _)| name != "after");
-        Self { path: head.path.clone(), query: kept.collect() }
+        Ok(Self { limit, path: head.path.clone(), query: kept.collect() })
     }
 
-    /// The page of these rows; `after` is what the next one begins behind, if there is one.
-    pub(super) fn page<T>(self, rows: Vec<T>, after: Option<String>) -> Page<T> {
-        let link = after.map(|after| {
+    /// Most rows to read: those of the page, and one that tells that another page follows.
+    pub(super) const fn rows_max(&self) -> i64 {
+        self.limit.saturating_add(1)
+    }
+
+    /// The page of the rows that were read. `id` names the last one, behind which the next page
+    /// begins.
+    pub(super) fn page<T, I: ToString>(
+        self,
+        mut rows: Vec<T>,
+        id: impl FnOnce(&T) -> I,
+    ) -> Page<T> {
+        let has_more = self.cut(&mut rows);
+        let last = rows.last().filter(|_| has_more).map(|last| id(last).to_string());
+        self.page_until(rows, last)
+    }
+
+    /// The page of these rows; `last` is what the next one begins behind, if there is one.
+    pub(super) fn page_until<T>(self, rows: Vec<T>, last: Option<String>) -> Page<T> {
+        let link = last.map(|last| {
             let mut query = form_urlencoded::Serializer::new(String::new());
-            query.extend_pairs(&self.query).append_pair("after", &after);
+            query.extend_pairs(&self.query).append_pair("after", &last);
             format!("<{}?{}>; rel=\"next\"", self.path, query.finish())
         });
         Page { rows, link }
+    }
+
+    /// Leaves the rows of the page; `true` if another page follows.
+    pub(super) fn cut<T>(&self, rows: &mut Vec<T>) -> bool {
+        let most = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let has_more = rows.len() > most;
+        rows.truncate(most);
+        has_more
     }
 }
 

@@ -1,5 +1,7 @@
 //! `POST /admin/v1/reconciliations` and `GET /admin/v1/reconciliations/{id}`
 
+pub mod list;
+
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
@@ -22,6 +24,8 @@ use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 
+/// Roles that read reconciliations.
+const READERS: &[Role] = &[Role::Viewer, Role::Treasury, Role::Compliance];
 /// Media types of statements.
 const STATEMENTS: &[&str] =
     &["application/xml", "text/xml", "text/csv", "application/octet-stream"];
@@ -151,7 +155,7 @@ impl Endpoint for ReadReconciliation {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/reconciliations/{id}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
-    const ROLES: &'static [Role] = &[Role::Viewer, Role::Treasury, Role::Compliance];
+    const ROLES: &'static [Role] = READERS;
     const DOC: Doc = Doc {
         summary: "Read a reconciliation",
         details: "The lines that were matched and recorded, and the differences on both sides.",

@@ -10,7 +10,7 @@ use super::layout::{Page, render};
 use super::sign_in::redirect;
 use super::view::{self, Cell};
 use super::visit::{Refused, Visit, fill, segment};
-use crate::http::html::components::{Tone, note, toast};
+use crate::http::html::components::{Tone, error_summary, note, toast};
 use crate::http::reply::Reply;
 use crate::platform::error::Result;
 
@@ -319,14 +319,7 @@ impl Attempt<'_> {
         let class = if action.is_destructive { "danger" } else { "main" };
         let body = html! {
             @if let Some(above) = above { (toast(Tone::Bad, above)) }
-            @if !listed.is_empty() {
-                div.errors role="alert" tabindex="-1" {
-                    h2 { "Please correct this" }
-                    ul {
-                        @for (name, text) in &listed { li { a href={ "#field-" (name) } { (text) } } }
-                    }
-                }
-            }
+            (error_summary("Please correct this", &listed))
             p { (action.effect) }
             (view::facts(subject, self.subject.facts))
             form method="post" action={ (page) "/" (action.name) } novalidate {

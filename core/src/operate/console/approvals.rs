@@ -8,7 +8,7 @@ use super::action::{Action, Subject, Verb, answered, outcome};
 use super::form::Typed;
 use super::layout::{Page, render};
 use super::view::{Cell, facts, state, text};
-use super::visit::{Refused, Visit};
+use super::visit::{Refused, Visit, segment};
 use crate::http::html::components::{Tone, empty_state, toast};
 use crate::http::reply::Reply;
 use crate::platform::error::Result;
@@ -50,7 +50,11 @@ const FACTS: &[(&str, Cell)] = &[
 /// # Errors
 /// The refusal of the call.
 pub(super) async fn show(visit: &Visit<'_>, query: &Typed) -> Result<Page, Refused> {
-    let (approvals, _) = visit.rows("/admin/v1/approvals").await?;
+    let after = match query.get("after") {
+        "" => String::new(),
+        id => format!("?after={}", segment(id)),
+    };
+    let (approvals, next) = visit.rows(&format!("/admin/v1/approvals{after}")).await?;
     let is_open =
         |approval: &&Value| matches!(approval["state"].as_str(), Some("pending" | "granted"));
     let (open, ended): (Vec<_>, Vec<_>) = approvals.iter().partition(is_open);
@@ -62,6 +66,7 @@ pub(super) async fn show(visit: &Visit<'_>, query: &Typed) -> Result<Page, Refus
         @for approval in open { (shown(visit, approval)) }
         @if !ended.is_empty() { h2 { "Ended" } }
         @for approval in ended { (shown(visit, approval)) }
+        @if let Some(next) = next { p { a.button href={ (SECTION) "?" (next) } { "Next page" } } }
     };
     Ok(Page::new("Approvals", SECTION, body))
 }

@@ -44,6 +44,8 @@ pub(super) enum Kind {
     Words,
     /// Names with their values, `name=value` in a line each.
     Pairs,
+    /// Anything, as JSON.
+    Json,
 }
 
 impl Input {
@@ -86,7 +88,7 @@ impl Input {
         let kind = match self.kind {
             Kind::Choice(options) => return self.choice(options, value, error),
             Kind::YesNo => return self.choice(&[("yes", "Yes"), ("no", "No")], value, error),
-            Kind::Text | Kind::Pairs => "textarea",
+            Kind::Text | Kind::Pairs | Kind::Json => "textarea",
             Kind::Line | Kind::Decimal | Kind::Integer | Kind::Words => "text",
         };
         field(&components::Field {
@@ -116,6 +118,15 @@ impl Input {
         }
     }
 
+    /// What the subject has now, as the field shows it.
+    fn shown(&self, subject: &Value) -> Option<String> {
+        let pointer = self.current?;
+        Some(match (self.kind, subject.pointer(pointer)) {
+            (Kind::Json, Some(value)) => format!("{value:#}"),
+            _ => view::text(subject, pointer),
+        })
+    }
+
     /// The value of the member.
     fn value(&self, text: &str) -> Result<Value, &'static str> {
         Ok(match self.kind {
@@ -139,6 +150,7 @@ impl Input {
                 });
                 Value::Object(pairs.collect::<Result<_, &'static str>>()?)
             }
+            Kind::Json => serde_json::from_str(text).map_err(|_| "JSON")?,
         })
     }
 }
@@ -173,8 +185,7 @@ impl Typed {
     /// Fills the fields of a change with what the subject has.
     pub(super) fn fill(&mut self, inputs: &[Input], subject: &Value) {
         for input in inputs {
-            if let Some(pointer) = input.current {
-                let value = view::text(subject, pointer);
+            if let Some(value) = input.shown(subject) {
                 self.set(&format!("{SHOWN}{}", input.member), value.clone());
                 self.set(input.member, value);
             }
@@ -193,8 +204,8 @@ impl Typed {
     /// What the fields showed becomes what the subject has now.
     pub(super) fn renew(&mut self, inputs: &[Input], subject: &Value) {
         for input in inputs {
-            if let Some(pointer) = input.current {
-                self.set(&format!("{SHOWN}{}", input.member), view::text(subject, pointer));
+            if let Some(value) = input.shown(subject) {
+                self.set(&format!("{SHOWN}{}", input.member), value);
             }
         }
     }
@@ -224,12 +235,12 @@ pub(super) fn body(
     }
     for input in inputs {
         let text = typed.get(input.member).trim().replace("\r\n", "\n");
-        let shown = typed.get(&format!("{SHOWN}{}", input.member));
+        let shown = typed.get(&format!("{SHOWN}{}", input.member)).replace("\r\n", "\n");
         if input.required && text.is_empty() {
             errors.push((input.member, format!("{} is missing", input.label)));
             continue;
         }
-        let Some(pointer) = input.current else {
+        let Some(now) = input.shown(subject) else {
             if !text.is_empty() {
                 match input.value(&text) {
                     Ok(value) => put(&mut body, input.member, value),
@@ -243,7 +254,6 @@ pub(super) fn body(
         if text == shown {
             continue;
         }
-        let now = view::text(subject, pointer);
         if now != shown {
             let now = if now.is_empty() { "nothing" } else { &now };
             errors.push((input.member, format!("{} has become {now} meanwhile", input.label)));

@@ -10,15 +10,13 @@ use url::form_urlencoded;
 use self::file::as_file;
 use super::form::{Input, Typed};
 use super::layout::Page;
-use super::view::{Cell, rows_of, text};
+use super::view::{Cell, rows_of};
 use super::visit::{Refused, Visit};
 use crate::http::html::components::{Column, Tone, empty_state, table, toast};
 use crate::http::reply::Reply;
 
 /// Rows of a page.
 const PAGE_ROWS: usize = 50;
-/// Rows of a page of a call that takes no `limit`.
-const UNLIMITED_ROWS: usize = 1_000;
 /// Parameter that asks for a file.
 const FORMAT: &str = "format";
 
@@ -34,11 +32,8 @@ pub(super) struct List {
     pub(super) call: &'static str,
     pub(super) criteria: &'static [Input],
     pub(super) columns: &'static [(&'static str, Cell)],
-    /// The parameter that continues the list and the member whose last value it takes; none for a
-    /// list that has one page, or whose `Link` says it.
-    pub(super) cursor: Option<(&'static str, &'static str)>,
-    /// `true` if the call takes `limit`.
-    pub(super) is_limited: bool,
+    /// `true` if the call gives pages; `false` if it gives all rows at once.
+    pub(super) is_paged: bool,
     /// What an empty list means.
     pub(super) empty: &'static str,
 }
@@ -47,35 +42,16 @@ impl List {
     /// The query of the call: the criteria that were given, and where the page begins.
     fn query(&self, typed: &Typed, rows: usize) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
-        let paged = ["after", "before"];
-        let names = self.criteria.iter().map(|input| input.member).chain(paged);
-        for name in names {
+        for name in self.criteria.iter().map(|input| input.member).chain(["after"]) {
             let value = typed.get(name).trim();
             if !value.is_empty() {
                 query.append_pair(name, value);
             }
         }
-        if self.is_limited {
+        if self.is_paged {
             query.append_pair("limit", &rows.to_string());
         }
         query.finish()
-    }
-
-    /// The query of the page behind these rows, if there may be one.
-    fn next(
-        &self,
-        rows: &[Value],
-        link: Option<String>,
-        query: &str,
-        full: usize,
-    ) -> Option<String> {
-        let Some((parameter, member)) = self.cursor else { return link };
-        let last = rows.last().filter(|_| rows.len() >= full)?;
-        let pairs = form_urlencoded::parse(query.as_bytes());
-        let mut next = form_urlencoded::Serializer::new(String::new());
-        next.extend_pairs(pairs.filter(|(name, _)| name != parameter));
-        next.append_pair(parameter, &text(last, member));
-        Some(next.finish())
     }
 
     /// The rows that the criteria ask for, and the query of the next page.
@@ -91,10 +67,7 @@ impl List {
         let query = self.query(typed, most);
         let url =
             if query.is_empty() { self.call.to_owned() } else { format!("{}?{query}", self.call) };
-        let (rows, link) = visit.rows(&url).await?;
-        let full = if self.is_limited { most } else { UNLIMITED_ROWS };
-        let next = self.next(&rows, link, &query, full);
-        Ok((rows, next))
+        visit.rows(&url).await
     }
 
     /// The page, with `above` over the criteria. A wrong criterion keeps what was typed.

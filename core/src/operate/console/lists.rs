@@ -29,8 +29,7 @@ pub(super) const DELIVERIES: List = List {
         Input::new("order", "Order"),
     ],
     columns: DELIVERY_COLUMNS,
-    cursor: Some(("before", "/id")),
-    is_limited: true,
+    is_paged: true,
     empty: "No delivery meets these criteria.",
 };
 const DELIVERY_COLUMNS: &[(&str, Cell)] = &[
@@ -60,6 +59,27 @@ pub(super) const DELIVERY: Subject = Subject {
     )],
 };
 
+/// Mail to users and partners.
+pub(super) const MAIL: List = List {
+    title: "Mail",
+    section: "/console/deliveries",
+    page: "/console/deliveries/~/mail",
+    call: "/admin/v1/mail",
+    criteria: &[Input::new("partner", "Partner"), Input::new("kind", "Occasion")],
+    columns: &[
+        ("Made", Cell::Time("/createdAt")),
+        ("Occasion", Cell::Text("/kind")),
+        ("State", Cell::Badge("/state")),
+        ("Partner", Cell::Text("/partner")),
+        ("User", Cell::Link("/console/users/", "/user")),
+        ("To", Cell::Text("/to")),
+        ("Subject", Cell::Text("/subject")),
+        ("Text", Cell::Text("/text")),
+    ],
+    is_paged: true,
+    empty: "No mail meets these criteria.",
+};
+
 /// Programs that talk to providers.
 pub(super) const CONNECTORS: List = List {
     title: "Connectors",
@@ -68,8 +88,7 @@ pub(super) const CONNECTORS: List = List {
     call: "/admin/v1/connectors",
     criteria: &[],
     columns: CONNECTOR_COLUMNS,
-    cursor: None,
-    is_limited: false,
+    is_paged: false,
     empty: "rampart connector add makes one.",
 };
 /// A connector's state.
@@ -98,8 +117,7 @@ pub(super) const OPERATORS: List = List {
         ("Made by", Cell::Text("/createdBy")),
         ("Made", Cell::Time("/createdAt")),
     ],
-    cursor: None,
-    is_limited: false,
+    is_paged: true,
     empty: "Add the first operator.",
 };
 /// What is done without an operator who is there.
@@ -188,8 +206,7 @@ pub(super) const AUDIT: List = List {
         ("Target", Cell::Text("/target")),
         ("Detail", Cell::Json("/detail")),
     ],
-    cursor: Some(("before", "/at")),
-    is_limited: true,
+    is_paged: true,
     empty: "Nothing was changed.",
 };
 
@@ -210,8 +227,7 @@ pub(super) const BALANCES: List = List {
         ("Holder", Cell::Text("/holder")),
         ("Balance", Cell::Money("/balance", "/currency")),
     ],
-    cursor: None,
-    is_limited: false,
+    is_paged: false,
     empty: "The books are empty.",
 };
 /// Entries of the books.
@@ -234,8 +250,7 @@ pub(super) const ENTRIES: List = List {
         ("Payment", Cell::Link("/console/payments/", "/paymentId")),
         ("Postings", Cell::Postings("/postings")),
     ],
-    cursor: Some(("after", "/id")),
-    is_limited: true,
+    is_paged: true,
     empty: "No entry meets these criteria.",
 };
 
@@ -255,8 +270,7 @@ pub(super) const PAIRS: List = List {
         ("Sources say instead", Cell::Text("/deviating")),
         ("Quotes void before", Cell::Time("/quotesValidFrom")),
     ],
-    cursor: None,
-    is_limited: false,
+    is_paged: false,
     empty: "There is no pair.",
 };
 /// One pair.

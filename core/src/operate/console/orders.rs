@@ -49,8 +49,7 @@ pub(super) const LIST: List = List {
         ("Partner's reference", Cell::Text("/partnerOrderIdentifier")),
         ("Made", Cell::Time("/date")),
     ],
-    cursor: Some(("after", "/id")),
-    is_limited: true,
+    is_paged: true,
     empty: "No order meets these criteria.",
 };
 

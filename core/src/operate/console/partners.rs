@@ -37,8 +37,7 @@ pub(super) const LIST: List = List {
         ("Status", Cell::Badge("/status")),
         ("Made", Cell::Time("/createdAt")),
     ],
-    cursor: Some(("after", "/slug")),
-    is_limited: false,
+    is_paged: true,
     empty: "Create the first partner.",
 };
 

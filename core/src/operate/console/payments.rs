@@ -53,8 +53,7 @@ pub(super) const LIST: List = List {
         ("Reference", Cell::Text("/providerReference")),
         ("Connector", Cell::Text("/connector")),
     ],
-    cursor: Some(("after", "/id")),
-    is_limited: true,
+    is_paged: true,
     empty: "No payment meets these criteria.",
 };
 

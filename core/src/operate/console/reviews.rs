@@ -35,8 +35,7 @@ pub(super) const LIST: List = List {
         Input::new("partner", "Partner"),
     ],
     columns: COLUMNS,
-    cursor: None,
-    is_limited: true,
+    is_paged: true,
     empty: "Nobody waits for a decision.",
 };
 

@@ -9,13 +9,16 @@ use super::form::Typed;
 use super::layout::Page;
 use super::list::List;
 use super::lists::{
-    AUDIT, BALANCES, CONNECTORS, DELIVERIES, DELIVERY, ENTRIES, METHOD, NEW_OPERATOR, OPERATOR,
-    OPERATORS, PAIR, PAIRS, TOKEN,
+    AUDIT, BALANCES, CONNECTORS, DELIVERIES, DELIVERY, ENTRIES, MAIL, METHOD, NEW_OPERATOR,
+    OPERATOR, OPERATORS, PAIR, PAIRS, TOKEN,
 };
 use super::orders::of;
 use super::view::{Cell, facts, text};
 use super::visit::{Refused, Visit, fill, segment};
-use super::{approvals, orders, overview, partners, payments, policies, reviews, users};
+use super::{
+    approvals, orders, overview, partners, payments, policies, reconciliations, reviews, routes,
+    users,
+};
 use crate::http::html::components::{Tone, toast};
 
 /// A page of the console.
@@ -26,6 +29,8 @@ pub(super) enum Target {
     Users,
     Approvals,
     Verification,
+    /// The form of a statement.
+    Upload,
     /// The page of something.
     Subject(&'static Subject, Vec<String>),
     /// The form of one of its actions.
@@ -45,7 +50,9 @@ const LISTS: &[(&str, &List)] = &[
     ("market", &PAIRS),
     ("ledger", &BALANCES),
     ("ledger/entries", &ENTRIES),
+    ("ledger/reconciliations", &reconciliations::LIST),
     ("deliveries", &DELIVERIES),
+    ("deliveries/~/mail", &MAIL),
     ("connectors", &CONNECTORS),
     ("operators", &OPERATORS),
     ("operators/~", &OPERATORS),
@@ -73,6 +80,8 @@ pub(super) const SUBJECTS: &[&Subject] = &[
     &TOKEN,
     &PAIR,
     &METHOD,
+    &routes::ROUTES,
+    &reconciliations::RECONCILIATION,
 ];
 
 impl Target {
@@ -84,6 +93,7 @@ impl Target {
             "users" => return Some(Self::Users),
             "approvals" => return Some(Self::Approvals),
             "audit/verification" => return Some(Self::Verification),
+            "ledger/reconciliations/~/upload" => return Some(Self::Upload),
             _ => {}
         }
         if let Some((_, list)) = LISTS.iter().find(|(known, _)| *known == rest) {
@@ -140,7 +150,9 @@ pub(super) async fn page(
             list.show(visit, query, &above).await
         }
         Target::Subject(subject, ids) => Box::pin(subject_page(visit, subject, ids, query)).await,
-        Target::Users | Target::Action(..) | Target::CarryOut(_) => Err(Refused::nothing()),
+        Target::Users | Target::Upload | Target::Action(..) | Target::CarryOut(_) => {
+            Err(Refused::nothing())
+        }
     }
 }
 
@@ -172,6 +184,8 @@ async fn subject_page(
             reviews::show(visit, (kind, id), query).await
         }
         ("/console/approvals/{id}", _) => approvals::show(visit, query).await,
+        ("/console/market/~/routes", _) => routes::show(visit, query).await,
+        ("/console/ledger/reconciliations/{id}", [id]) => reconciliations::show(visit, id).await,
         ("/console/operators/{name}", [name]) => operator(visit, name, query).await,
         ("/console/operators/{name}/tokens/{id}", [name, _]) => operator(visit, name, query).await,
         _ => plain(visit, subject, ids, query).await,
@@ -277,9 +291,19 @@ async fn above(visit: &Visit<'_>, list: &List, query: &Typed) -> Markup {
             "/console/audit" if visit.may(&Method::GET, "/admin/v1/audit/verification") => {
                 p { a.action href="/console/audit/verification" { "Verify the chain" } }
             }
-            "/console/ledger" => p { a.action href="/console/ledger/entries" { "Entries" } },
+            "/console/ledger" => nav.row aria-label="Ledger" {
+                a.action href="/console/ledger/entries" { "Entries" }
+                a.action href="/console/ledger/reconciliations" { "Reconciliations" }
+            },
+            "/console/ledger/reconciliations" => (reconciliations::link_to_upload(visit)),
+            "/console/market" => p { a.action href="/console/market/~/routes" { "Routes" } },
             "/console/ledger/entries" => p { a.action href="/console/ledger" { "Balances" } },
-            "/console/deliveries" => (outcome(query, DELIVERY.actions)),
+            "/console/deliveries" => {
+                (outcome(query, DELIVERY.actions))
+                @if visit.may(&Method::GET, MAIL.call) {
+                    p { a.action href=(MAIL.page) { "Mail" } }
+                }
+            }
             _ => {}
         }
     }

@@ -56,16 +56,26 @@ impl Visit<'_> {
     /// Makes a call of the operators' API as the operator of the session: the same checks, the same
     /// audit, the same second person.
     pub(super) async fn call(&self, method: Method, url: &str, body: Option<&Value>) -> Reply {
+        let json = HeaderValue::from_static("application/json");
+        self.send(method, url, body.map(|body| (json, body.to_string().into()))).await
+    }
+
+    /// The same with a body of any media type.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        url: &str,
+        body: Option<(HeaderValue, Bytes)>,
+    ) -> Reply {
         let (path, query) = match url.split_once('?') {
             Some((path, query)) => (path, Some(query.to_owned())),
             None => (url, None),
         };
         let mut headers = HeaderMap::new();
-        let mut bytes = Bytes::new();
-        if let Some(body) = body {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            bytes = body.to_string().into();
-        }
+        let bytes = body.map_or_else(Bytes::new, |(media_type, bytes)| {
+            headers.insert(CONTENT_TYPE, media_type);
+            bytes
+        });
         let head = Head {
             method,
             path: path.to_owned(),

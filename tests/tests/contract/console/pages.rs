@@ -7,7 +7,7 @@ use rampart_tests::order_fixture::OrderFixture;
 use super::*;
 
 /// Pages, each with the call that it shows.
-const PAGES: [(&str, &str); 15] = [
+const PAGES: [(&str, &str); 18] = [
     ("/console", "/admin/v1/overview"),
     ("/console/orders", "/admin/v1/orders"),
     ("/console/reviews", "/admin/v1/reviews"),
@@ -15,14 +15,25 @@ const PAGES: [(&str, &str); 15] = [
     ("/console/users", "/admin/v1/users"),
     ("/console/partners", "/admin/v1/partners"),
     ("/console/market", "/admin/v1/prices"),
+    ("/console/market/~/routes", "/admin/v1/routes"),
     ("/console/ledger", "/admin/v1/ledger/balances"),
     ("/console/ledger/entries", "/admin/v1/ledger/entries"),
+    ("/console/ledger/reconciliations", "/admin/v1/reconciliations"),
     ("/console/deliveries", "/admin/v1/deliveries"),
+    ("/console/deliveries/~/mail", "/admin/v1/mail"),
     ("/console/connectors", "/admin/v1/connectors"),
     ("/console/approvals", "/admin/v1/approvals"),
     ("/console/operators", "/admin/v1/operators"),
     ("/console/audit", "/admin/v1/audit"),
     ("/console/audit/verification", "/admin/v1/audit/verification"),
+];
+/// Those that another page leads to.
+const INNER: [&str; 5] = [
+    "/console/ledger/entries",
+    "/console/ledger/reconciliations",
+    "/console/market/~/routes",
+    "/console/deliveries/~/mail",
+    "/console/audit/verification",
 ];
 
 #[tokio::test]
@@ -39,8 +50,7 @@ async fn a_page_is_for_the_roles_of_its_call() {
             let wanted = if permitted { 200 } else { 403 };
             assert_eq!(shown.status, wanted, "{page} as {role:?}: {}", shown.text);
             let link = format!("href=\"{page}\"");
-            let is_entry =
-                !["/console/ledger/entries", "/console/audit/verification"].contains(&page);
+            let is_entry = !INNER.contains(&page);
             assert_eq!(home.text.contains(&link), permitted && is_entry, "{page} as {role:?}");
         }
     }

@@ -7,8 +7,9 @@ use serde_json::json;
 use super::{Visitor, edge};
 use crate::buyer::{WALLET, order_of, quote};
 
-/// Pages of the console, by the name of their picture. `{order}` is an order's number.
-const PAGES: [(&str, &str); 20] = [
+/// Pages of the console, by the name of their picture. `{order}` is an order's number,
+/// `{reconciliation}` the id of one with differences.
+const PAGES: [(&str, &str); 26] = [
     ("overview", ""),
     ("orders", "/orders"),
     ("order", "/orders/{order}"),
@@ -21,9 +22,15 @@ const PAGES: [(&str, &str); 20] = [
     ("partner", "/partners/shop"),
     ("partner-settings", "/partners/shop/settings"),
     ("market", "/market"),
+    ("routes", "/market/~/routes"),
+    ("routes-replace", "/market/~/routes/replace"),
     ("ledger", "/ledger"),
     ("ledger-entries", "/ledger/entries"),
+    ("reconciliations", "/ledger/reconciliations"),
+    ("reconciliation", "/ledger/reconciliations/{reconciliation}"),
+    ("reconciliation-upload", "/ledger/reconciliations/~/upload"),
     ("deliveries", "/deliveries"),
+    ("mail", "/deliveries/~/mail"),
     ("connectors", "/connectors"),
     ("approvals", "/approvals"),
     ("operators", "/operators"),
@@ -44,10 +51,33 @@ async fn paid_order(edge: &Edge) -> u64 {
     order
 }
 
+/// The id of a reconciliation with a difference.
+async fn reconciliation(edge: &Edge) -> String {
+    let statement = "date,amount,currency,reference,providerReference,name,iban\n\
+                     2026-03-01,-20,EUR,fee,bank-2,Bank,NL91ABNA0417164300\n";
+    let path = "/admin/v1/reconciliations?connector=bank";
+    let made = edge.admin_bytes(Method::POST, path, statement.into()).await;
+    made.assert_status(201).json()["id"].as_str().unwrap().to_owned()
+}
+
+/// Leads the cards of the partner `shop` to a connector, and has it invite somebody.
+async fn set_up(edge: &Edge) {
+    let cards = json!({"name": "cards", "capabilities": ["payment.create"]});
+    edge.admin(Method::POST, "/admin/v1/connectors", cards).await.assert_status(201);
+    let routes = json!({"routes": [
+        {"partner": "shop", "method": "creditCard", "direction": "in", "connector": "cards"}]});
+    edge.admin(Method::PUT, "/admin/v1/routes", routes).await.assert_status(200);
+    let invited = json!({"email": "sue@shop.example", "role": "support"});
+    let staff = "/admin/v1/partners/shop/staff";
+    edge.admin(Method::POST, staff, invited).await.assert_status(201);
+}
+
 #[tokio::test]
 async fn the_console_looks_as_it_should() {
     let edge = edge().await;
     let order = paid_order(&edge).await.to_string();
+    let reconciliation = reconciliation(&edge).await;
+    set_up(&edge).await;
     let new = json!({"name": "ada", "roles": ["owner"]});
     let made = edge.admin(Method::POST, "/admin/v1/operators", new).await.assert_status(201).json();
     let mut visitor = Visitor::start().await;
@@ -57,7 +87,8 @@ async fn the_console_looks_as_it_should() {
     visitor.browser.click("button.main").await;
     visitor.browser.shows("Overview").await;
     for (name, path) in PAGES {
-        let url = format!("{console}{}", path.replace("{order}", &order));
+        let path = path.replace("{order}", &order).replace("{reconciliation}", &reconciliation);
+        let url = format!("{console}{path}");
         visitor.visit(&format!("console-{name}"), &url).await;
     }
     visitor.end();

@@ -10,11 +10,12 @@ use uuid::Uuid;
 use super::{context, route_of};
 use crate::Core;
 use crate::auth::roles::Role;
-use crate::endpoint::openapi::doc::{Doc, Kind, optional};
-use crate::endpoint::{Endpoint, Json};
+use crate::endpoint::Endpoint;
+use crate::endpoint::openapi::doc::Doc;
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::page::{AFTER, Page, Paging, limit};
 use crate::platform::error::Result;
 
 /// Most approvals of one answer.
@@ -29,9 +30,8 @@ impl Endpoint for ListApprovals {
     const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "List the calls that need a second person",
-        details: "Newest first, at most 200; `before` with the last `id` continues. The body is \
-                  shown to operators who may make the call themselves.",
-        query: &[optional("before", Kind::Format("uuid"), "The last id of the page before.")],
+        details: "Newest first. The body is shown to operators who may make the call themselves.",
+        query: &[AFTER, limit(APPROVALS_MAX)],
         answer: r#"[{"id": "0199a000-0000-7000-8000-00000000000d", "state": "pending",
             "method": "PUT", "path": "/admin/v1/prices/BTC-EUR", "body": {"price": 51234.56},
             "requestedBy": "ada", "requestedAt": "2026-03-01T12:00:00Z",
@@ -39,14 +39,16 @@ impl Endpoint for ListApprovals {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Page;
-    type Response = Json<Vec<Approval>>;
+    type Request = Search;
+    type Response = Page<Approval>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Page> {
-        strict::query(input)
+    fn read(input: &Input, _: &Operator) -> Result<Search> {
+        let Criteria { after, limit } = strict::query(input)?;
+        let paging = Paging::of(&input.head, limit.as_deref(), APPROVALS_MAX)?;
+        Ok(Search { after, paging })
     }
 
-    async fn call(core: &Core, operator: Operator, page: Page) -> Result<Json<Vec<Approval>>> {
+    async fn call(core: &Core, operator: Operator, search: Search) -> Result<Page<Approval>> {
         let rows = sqlx::query!(
             r#"
             select approval_id, method, route, path, sealed_body, requested_by, requested_at,
@@ -57,8 +59,8 @@ impl Endpoint for ListApprovals {
             from approval where $1::uuid is null or approval_id < $1
             order by approval_id desc limit $2
             "#,
-            page.before,
-            APPROVALS_MAX,
+            search.after,
+            search.paging.rows_max(),
         )
         .fetch_all(&core.db)
         .await?;
@@ -80,15 +82,22 @@ impl Endpoint for ListApprovals {
                 decided_at: row.decided_at,
             }
         });
-        Ok(Json(approvals.collect()))
+        Ok(search.paging.page(approvals.collect(), |approval| approval.id))
     }
 }
 
-/// A page of approvals.
-#[derive(Debug, Deserialize)]
+/// A search for approvals.
+#[derive(Debug)]
+pub struct Search {
+    after: Option<Uuid>,
+    paging: Paging,
+}
+
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Page {
-    before: Option<Uuid>,
+struct Criteria {
+    after: Option<Uuid>,
+    limit: Option<String>,
 }
 
 /// A call that needs a second person.

@@ -16,6 +16,8 @@ use crate::platform::error::{Denial, Result};
 
 /// Most rows of one answer.
 const ROWS_MAX: i64 = 100_000;
+/// Length of a row's MAC (HMAC-SHA-256).
+const MAC_BYTES: usize = 32;
 
 /// `GET /admin/v1/audit/verification`
 pub struct VerifyAudit;
@@ -47,8 +49,9 @@ impl Endpoint for VerifyAudit {
         let position = after.as_deref().map(str::parse::<i64>).transpose();
         let position = position.ok().map(Option::unwrap_or_default).filter(|p| *p >= 0);
         let position = position.ok_or_else(|| Denial::unprocessable("after: a position"))?;
-        let mac = mac.map(|mac| from_hex(&mac)).unwrap_or(Some(Vec::new()));
-        let mac = mac.ok_or_else(|| Denial::unprocessable("mac: not hex"))?;
+        let mac = mac.map(hex::decode).transpose().ok().map(Option::unwrap_or_default);
+        let mac = mac.filter(|mac| mac.is_empty() || mac.len() == MAC_BYTES);
+        let mac = mac.ok_or_else(|| Denial::unprocessable("mac: 64 digits of hex"))?;
         if (position == 0) != mac.is_empty() {
             return Err(Denial::unprocessable("after and mac: both or neither").into());
         }
@@ -61,7 +64,7 @@ impl Endpoint for VerifyAudit {
             intact: verified.broken.is_none(),
             rows: verified.rows,
             position: verified.end.position,
-            mac: verified.end.mac.iter().map(|byte| format!("{byte:02x}")).collect(),
+            mac: hex::encode(&verified.end.mac),
             complete: verified.complete,
             broken: verified.broken,
         }))
@@ -95,13 +98,4 @@ pub struct Verification {
     complete: bool,
     /// The first place that is not as it was written.
     broken: Option<Break>,
-}
-
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u8>> =
-        text.chars().map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok())).collect();
-    let digits = digits.filter(|digits| digits.len() == 64)?;
-    Some(
-        digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect(),
-    )
 }

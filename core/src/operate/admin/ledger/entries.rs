@@ -9,12 +9,12 @@ use uuid::Uuid;
 use super::{Line, Wanted};
 use crate::Core;
 use crate::auth::roles::Role;
+use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
-use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
-use crate::operate::admin::limit;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::page::{AFTER, Page, Paging, limit};
 use crate::platform::error::{Denial, Result};
 use rampart_types::{JsonDecimal, OrderId};
 
@@ -31,16 +31,15 @@ impl Endpoint for ListEntries {
     const MAY_BE_STALE: bool = true;
     const DOC: Doc = Doc {
         summary: "List entries of the books",
-        details: "Entries that meet every criterion, oldest first, at most 500; `after` with the \
-                  last `id` continues.",
+        details: "Entries that meet every criterion, oldest first.",
         query: &[
             optional("partner", Kind::Text, "The partner's slug; `house` for nobody's."),
             optional("order", Kind::Text, "The order's number."),
             optional("account", Kind::Format("uuid"), "An account that has a posting."),
             optional("from", Kind::Format("date-time"), "Least time of what happened."),
             optional("to", Kind::Format("date-time"), "Time that is too late."),
-            optional("after", Kind::Format("uuid"), "The last id of the page before."),
-            optional("limit", Kind::Integer(1, ENTRIES_MAX), "Most entries of the answer."),
+            AFTER,
+            limit(ENTRIES_MAX),
         ],
         answer: r#"[{"id": "0199a000-0000-7000-8000-000000000024", "partner": "acme",
             "kind": "received", "orderId": 1234567890123456,
@@ -54,7 +53,7 @@ impl Endpoint for ListEntries {
     };
     type Caller = Operator;
     type Request = Search;
-    type Response = Json<Vec<Entry>>;
+    type Response = Page<Entry>;
 
     fn read(input: &Input, _: &Operator) -> Result<Search> {
         let wanted: Criteria = strict::query(input)?;
@@ -63,33 +62,38 @@ impl Endpoint for ListEntries {
             .map(|order| order.parse())
             .transpose()
             .map_err(|_| Denial::unprocessable("order: not an order's number"))?;
-        Ok(Search(Wanted {
+        let paging = Paging::of(&input.head, wanted.limit.as_deref(), ENTRIES_MAX)?;
+        let wanted = Wanted {
             partner: wanted.partner,
             order: order.map(OrderId::number),
             account: wanted.account,
             from: wanted.from,
             to: wanted.to,
             after: wanted.after,
-            limit: limit(wanted.limit.as_deref(), ENTRIES_MAX)?,
-        }))
+            limit: paging.rows_max(),
+        };
+        Ok(Search { wanted, paging })
     }
 
-    async fn call(core: &Core, _: Operator, search: Search) -> Result<Json<Vec<Entry>>> {
+    async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Entry>> {
         let mut entries: Vec<Entry> = Vec::new();
-        for line in search.0.lines(core).await? {
+        for line in search.wanted.lines(core).await? {
             let posting = Posting::of(&line);
             match entries.last_mut().filter(|entry| entry.id == line.entry_id) {
                 Some(entry) => entry.postings.push(posting),
                 None => entries.push(Entry::with(line, posting)),
             }
         }
-        Ok(Json(entries))
+        Ok(search.paging.page(entries, |entry| entry.id))
     }
 }
 
 /// A search for entries.
 #[derive(Debug)]
-pub struct Search(Wanted);
+pub struct Search {
+    wanted: Wanted,
+    paging: Paging,
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -8,11 +8,12 @@ use uuid::Uuid;
 
 use crate::Core;
 use crate::auth::roles::Role;
+use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
-use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::page::{Page, Paging, limit};
 use crate::platform::error::Result;
 
 /// Most operators of one answer.
@@ -27,9 +28,11 @@ impl Endpoint for ListOperators {
     const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "List operators",
-        details: "With their roles and live tokens, in the order of their names, at most 200; \
-                  `after` continues.",
-        query: &[optional("after", Kind::Text, "The last name of the page before.")],
+        details: "With their roles and live tokens, in the order of their names.",
+        query: &[
+            optional("after", Kind::Text, "The last name of the page before."),
+            limit(OPERATORS_MAX),
+        ],
         answer: r#"[{"name": "ada", "roles": ["treasury"], "disabled": false,
             "createdBy": "admin", "createdAt": "2026-03-01T12:00:00Z",
             "tokens": [{"id": "0199a000-0000-7000-8000-00000000000c", "createdBy": "admin",
@@ -37,19 +40,21 @@ impl Endpoint for ListOperators {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Page;
-    type Response = Json<Vec<Listed>>;
+    type Request = Search;
+    type Response = Page<Listed>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Page> {
-        strict::query(input)
+    fn read(input: &Input, _: &Operator) -> Result<Search> {
+        let Criteria { after, limit } = strict::query(input)?;
+        let paging = Paging::of(&input.head, limit.as_deref(), OPERATORS_MAX)?;
+        Ok(Search { after, paging })
     }
 
-    async fn call(core: &Core, _: Operator, Page { after }: Page) -> Result<Json<Vec<Listed>>> {
+    async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Listed>> {
         let operators = sqlx::query!(
             "select operator_id, name, roles, disabled_at, created_by, created_at from operator \
              where name > $1 order by name limit $2",
-            after.unwrap_or_default(),
-            OPERATORS_MAX,
+            search.after.unwrap_or_default(),
+            search.paging.rows_max(),
         )
         .fetch_all(&core.db)
         .await?;
@@ -80,15 +85,22 @@ impl Endpoint for ListOperators {
             created_by: row.created_by,
             created_at: row.created_at,
         });
-        Ok(Json(listed.collect()))
+        Ok(search.paging.page(listed.collect(), |operator| operator.name.clone()))
     }
 }
 
-/// A page of operators.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Page {
+/// A search for operators.
+#[derive(Debug)]
+pub struct Search {
     after: Option<String>,
+    paging: Paging,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Criteria {
+    after: Option<String>,
+    limit: Option<String>,
 }
 
 /// An operator.

@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use self::find::find;
 use crate::Core;
 use crate::auth::roles::Role;
+use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
-use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
-use crate::operate::admin::limit;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::page::{Page, Paging, limit};
 use crate::platform::error::{Denial, Result};
 use crate::trading::orders::status::OrderStatus;
 use crate::trading::quotes::Side;
@@ -37,8 +37,7 @@ impl Endpoint for SearchOrders {
     const MAY_BE_STALE: bool = true;
     const DOC: Doc = Doc {
         summary: "Search orders",
-        details: "Orders that meet every criterion, newest first, at most 200; `after` with the \
-                  `id` of the last one continues.",
+        details: "Orders that meet every criterion, newest first.",
         query: &[
             optional("partner", Kind::Text, "The partner's slug."),
             optional("side", Kind::OneOf(&["buy", "sell"]), "The side, seen from the user."),
@@ -48,12 +47,8 @@ impl Endpoint for SearchOrders {
             optional("transactionId", Kind::Text, "The transaction on chain."),
             optional("from", Kind::Format("date-time"), "Least time of creation."),
             optional("to", Kind::Format("date-time"), "Time of creation that is too late."),
-            optional(
-                "after",
-                Kind::Integer(1, i64::MAX),
-                "Only orders behind the one of this number.",
-            ),
-            optional("limit", Kind::Integer(1, ORDERS_MAX), "Most orders of the answer."),
+            optional("after", Kind::Integer(1, i64::MAX), "The last id of the page before."),
+            limit(ORDERS_MAX),
         ],
         answer: r#"[{"id": 1234567890123456, "side": "buy", "partner": "acme",
             "status": "pending", "currencyPair": "BTC-EUR", "partnerOrderIdentifier": "shop-7",
@@ -63,20 +58,20 @@ impl Endpoint for SearchOrders {
     };
     type Caller = Operator;
     type Request = Search;
-    type Response = Json<Vec<Listed>>;
+    type Response = Page<Listed>;
 
     fn read(input: &Input, _: &Operator) -> Result<Search> {
         let members: Criteria = strict::query(input)?;
         if members.status.as_deref().is_some_and(|name| OrderStatus::from_name(name).is_none()) {
             return Err(Denial::unprocessable("status: not an order's status").into());
         }
-        let limit = limit(members.limit.as_deref(), ORDERS_MAX)?;
+        let paging = Paging::of(&input.head, members.limit.as_deref(), ORDERS_MAX)?;
         let after = members.after.as_deref().map(str::parse).transpose();
         let after = after.map_err(|_| Denial::unprocessable("after: not an order's number"))?;
-        Ok(Search { criteria: members, limit, after })
+        Ok(Search { criteria: members, paging, after })
     }
 
-    async fn call(core: &Core, _: Operator, search: Search) -> Result<Json<Vec<Listed>>> {
+    async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Listed>> {
         let rows = find(core, &search).await?;
         let orders = rows.into_iter().map(|row| Listed {
             id: row.order_id,
@@ -91,7 +86,7 @@ impl Endpoint for SearchOrders {
             },
             date: row.created_at,
         });
-        Ok(Json(orders.collect()))
+        Ok(search.paging.page(orders.collect(), |order| order.id))
     }
 }
 
@@ -99,7 +94,7 @@ impl Endpoint for SearchOrders {
 #[derive(Debug)]
 pub struct Search {
     criteria: Criteria,
-    limit: i64,
+    paging: Paging,
     after: Option<OrderId>,
 }
 

@@ -16,6 +16,7 @@ use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::page::{Page, Paging, limit};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use crate::tenancy::tenants::api_keys::{self, LiveApiKey};
@@ -57,40 +58,52 @@ impl Endpoint for ListPartners {
     const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "List partners",
-        details: "In the order of their slugs, at most 1000; `after` continues. The house, whose \
-                  book has what is nobody's, is not one.",
-        query: &[optional("after", Kind::Text, "The last slug of the page before.")],
+        details: "In the order of their slugs. The house, whose book has what is nobody's, is not \
+                  one.",
+        query: &[
+            optional("after", Kind::Text, "The last slug of the page before."),
+            limit(PARTNERS_MAX),
+        ],
         answer: r#"[{"slug": "acme", "name": "Acme Wallets", "mode": "test", "status": "active",
             "createdAt": "2026-03-01T12:00:00Z"}]"#,
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Page;
-    type Response = Json<Vec<Listed>>;
+    type Request = Search;
+    type Response = Page<Listed>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Page> {
-        strict::query(input)
+    fn read(input: &Input, _: &Operator) -> Result<Search> {
+        let Criteria { after, limit } = strict::query(input)?;
+        let paging = Paging::of(&input.head, limit.as_deref(), PARTNERS_MAX)?;
+        Ok(Search { after, paging })
     }
 
-    async fn call(core: &Core, _: Operator, Page { after }: Page) -> Result<Json<Vec<Listed>>> {
+    async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Listed>> {
         let partners = sqlx::query_as!(
             Listed,
             "select slug, name, mode, status, created_at from client where slug > $1 \
              and slug <> 'house' order by slug limit $2",
-            after.unwrap_or_default(),
-            PARTNERS_MAX,
+            search.after.unwrap_or_default(),
+            search.paging.rows_max(),
         )
         .fetch_all(&core.db)
         .await?;
-        Ok(Json(partners))
+        Ok(search.paging.page(partners, |partner| partner.slug.clone()))
     }
 }
 
-/// A page of partners.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Page {
+/// A search for partners.
+#[derive(Debug)]
+pub struct Search {
     after: Option<String>,
+    paging: Paging,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Criteria {
+    after: Option<String>,
+    limit: Option<String>,
 }
 
 /// A partner in the list.

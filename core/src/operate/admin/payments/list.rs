@@ -7,13 +7,13 @@ use uuid::Uuid;
 use super::{EXAMPLE_LIST, Payment, STATES, Wanted};
 use crate::Core;
 use crate::auth::roles::Role;
+use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
-use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::money::payments::PaymentState;
-use crate::operate::admin::limit;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::page::{AFTER, Page, Paging, limit};
 use crate::platform::error::{Denial, Result};
 use rampart_types::OrderId;
 
@@ -29,42 +29,46 @@ impl Endpoint for ListPayments {
     const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "List payments",
-        details: "Payments that meet every criterion, newest first, at most 200; `after` with the \
-                  last `id` continues.",
+        details: "Payments that meet every criterion, newest first.",
         query: &[
             optional("partner", Kind::Text, "The partner's slug; `house` for nobody's."),
             optional("order", Kind::Text, "The order's number."),
             optional("state", Kind::OneOf(&STATES), "The payment's state."),
-            optional("after", Kind::Format("uuid"), "The last id of the page before."),
-            optional("limit", Kind::Integer(1, PAYMENTS_MAX), "Most payments of the answer."),
+            AFTER,
+            limit(PAYMENTS_MAX),
         ],
         answer: EXAMPLE_LIST,
         ..Doc::NONE
     };
     type Caller = Operator;
     type Request = Search;
-    type Response = Json<Vec<Payment>>;
+    type Response = Page<Payment>;
 
     fn read(input: &Input, _: &Operator) -> Result<Search> {
-        let Criteria { partner, order, state, after, limit: most } = strict::query(input)?;
+        let Criteria { partner, order, state, after, limit } = strict::query(input)?;
         let order: Option<OrderId> = order
             .map(|order| order.parse())
             .transpose()
             .map_err(|_| Denial::unprocessable("order: not an order's number"))?;
         let unknown = || Denial::unprocessable("state: matched, unmatched or suspense");
         let state = state.map(|name| PaymentState::from_name(&name).ok_or_else(unknown));
-        let (state, limit) = (state.transpose()?, limit(most.as_deref(), PAYMENTS_MAX)?);
-        Ok(Search(Wanted { partner, order, state, after, id: None, limit }))
+        let (state, id) = (state.transpose()?, None);
+        let paging = Paging::of(&input.head, limit.as_deref(), PAYMENTS_MAX)?;
+        let limit = paging.rows_max();
+        Ok(Search { wanted: Wanted { partner, order, state, after, id, limit }, paging })
     }
 
-    async fn call(core: &Core, _: Operator, search: Search) -> Result<Json<Vec<Payment>>> {
-        Ok(Json(search.0.find(core).await?))
+    async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Payment>> {
+        Ok(search.paging.page(search.wanted.find(core).await?, |payment| payment.id))
     }
 }
 
 /// A search for payments.
 #[derive(Debug)]
-pub struct Search(Wanted);
+pub struct Search {
+    wanted: Wanted,
+    paging: Paging,
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

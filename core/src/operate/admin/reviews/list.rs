@@ -11,9 +11,8 @@ use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::http::fields::strict;
 use crate::http::request::Input;
-use crate::operate::admin::limit;
 use crate::operate::admin::operator::Operator;
-use crate::operate::admin::page::{ListUrl, Page};
+use crate::operate::admin::page::{Page, Paging, limit};
 use crate::platform::error::{Denial, Result};
 
 /// Most subjects of one answer.
@@ -28,14 +27,14 @@ impl Endpoint for ListReviews {
     const ROLES: &'static [Role] = REVIEWERS;
     const DOC: Doc = Doc {
         summary: "List users and orders that wait for a person",
-        details: "Oldest first, at most 200: users with a document, a proof of an account or a \
+        details: "Oldest first: users with a document, a proof of an account or a \
                   screening to decide about, orders that are blocked, in a dispute that is not over \
                   or whose screening is to decide.",
         query: &[
             optional("subject", Kind::OneOf(&SUBJECTS), "Users or orders alone."),
             optional("partner", Kind::Text, "The partner's slug."),
             optional("after", Kind::Text, "As the `Link` to the next page has it."),
-            optional("limit", Kind::Integer(1, REVIEWS_MAX), "Most subjects of the answer."),
+            limit(REVIEWS_MAX),
         ],
         answer: concat!("[", example!(), "]"),
         ..Doc::NONE
@@ -45,29 +44,22 @@ impl Endpoint for ListReviews {
     type Response = Page<Review>;
 
     fn read(input: &Input, _: &Operator) -> Result<Search> {
-        let Criteria { subject, partner, after, limit: most } = strict::query(input)?;
+        let Criteria { subject, partner, after, limit } = strict::query(input)?;
         if subject.as_deref().is_some_and(|subject| !SUBJECTS.contains(&subject)) {
             return Err(Denial::unprocessable("subject: user or order").into());
         }
         let after = after.map(|text| cursor(&text).ok_or(text)).transpose();
         let after = after.map_err(|_| Denial::unprocessable("after: not of a Link"))?;
-        let limit = limit(most.as_deref(), REVIEWS_MAX)?;
-        let wanted = Wanted { subject, partner, after, id: None, limit };
-        Ok(Search { wanted, url: ListUrl::of(&input.head) })
+        let paging = Paging::of(&input.head, limit.as_deref(), REVIEWS_MAX)?;
+        let limit = paging.rows_max();
+        Ok(Search { wanted: Wanted { subject, partner, after, id: None, limit }, paging })
     }
 
     async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Review>> {
-        let Search { mut wanted, url } = search;
-        let most = usize::try_from(wanted.limit).unwrap_or_default();
-        wanted.limit += 1;
-        let mut reviews = wanted.find(core).await?;
-        let has_more = reviews.len() > most;
-        reviews.truncate(most);
-        let last = reviews.last().filter(|_| has_more).map(|last| {
+        Ok(search.paging.page(search.wanted.find(core).await?, |last| {
             let since = last.waiting_since.to_rfc3339_opts(SecondsFormat::Micros, true);
             format!("{since},{}", last.id)
-        });
-        Ok(url.page(reviews, last))
+        }))
     }
 }
 
@@ -75,7 +67,7 @@ impl Endpoint for ListReviews {
 #[derive(Debug)]
 pub struct Search {
     wanted: Wanted,
-    url: ListUrl,
+    paging: Paging,
 }
 
 #[derive(Deserialize)]

@@ -7,12 +7,12 @@ use uuid::Uuid;
 use super::{STATES, Screening, Wanted, example};
 use crate::Core;
 use crate::auth::roles::Role;
+use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
-use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
-use crate::operate::admin::limit;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::page::{AFTER, Page, Paging, limit};
 use crate::platform::error::{Denial, Result};
 
 /// Most screenings of one answer.
@@ -27,38 +27,41 @@ impl Endpoint for ListScreenings {
     const ROLES: &'static [Role] = &[Role::Support, Role::Compliance];
     const DOC: Doc = Doc {
         summary: "List screenings",
-        details: "Oldest first, at most 200; `after` with the last `id` continues. Those of state \
-                  `review` wait for an operator.",
+        details: "Oldest first. Those of state `review` wait for an operator.",
         query: &[
             optional("partner", Kind::Text, "The partner's slug."),
             optional("state", Kind::OneOf(&STATES), "The screening's state."),
-            optional("after", Kind::Format("uuid"), "The last id of the page before."),
-            optional("limit", Kind::Integer(1, SCREENINGS_MAX), "Most screenings of the answer."),
+            AFTER,
+            limit(SCREENINGS_MAX),
         ],
         answer: concat!("[", example!(), "]"),
         ..Doc::NONE
     };
     type Caller = Operator;
     type Request = Search;
-    type Response = Json<Vec<Screening>>;
+    type Response = Page<Screening>;
 
     fn read(input: &Input, _: &Operator) -> Result<Search> {
-        let Criteria { partner, state, after, limit: most } = strict::query(input)?;
+        let Criteria { partner, state, after, limit } = strict::query(input)?;
         if state.as_deref().is_some_and(|state| !STATES.contains(&state)) {
             return Err(Denial::unprocessable("state: pending, clear, review or block").into());
         }
-        let limit = limit(most.as_deref(), SCREENINGS_MAX)?;
-        Ok(Search(Wanted { partner, state, after, id: None, limit }))
+        let paging = Paging::of(&input.head, limit.as_deref(), SCREENINGS_MAX)?;
+        let limit = paging.rows_max();
+        Ok(Search { wanted: Wanted { partner, state, after, id: None, limit }, paging })
     }
 
-    async fn call(core: &Core, _: Operator, search: Search) -> Result<Json<Vec<Screening>>> {
-        Ok(Json(search.0.find(core).await?))
+    async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Screening>> {
+        Ok(search.paging.page(search.wanted.find(core).await?, |screening| screening.id))
     }
 }
 
 /// A search for screenings.
 #[derive(Debug)]
-pub struct Search(Wanted);
+pub struct Search {
+    wanted: Wanted,
+    paging: Paging,
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -16,10 +16,9 @@ use crate::auth::roles::Role;
 use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::http::fields::strict;
-use crate::http::request::Input;
-use crate::operate::admin::limit;
+use crate::http::request::{Head, Input};
 use crate::operate::admin::operator::Operator;
-use crate::operate::admin::page::{ListUrl, Page};
+use crate::operate::admin::page::{AFTER, Page, Paging, limit};
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 use crate::users::search_index::SearchKey;
@@ -52,8 +51,8 @@ impl Endpoint for SearchUsers {
             optional("name", Kind::Text, "The full name of the person or the business."),
             optional("identifier", Kind::Text, "A partner's identifier of the user."),
             optional("partner", Kind::Text, "The partner's slug."),
-            optional("after", Kind::Format("uuid"), "The last `uuid` of the page before."),
-            optional("limit", Kind::Integer(1, USERS_MAX), "Most users of the answer."),
+            AFTER,
+            limit(USERS_MAX),
         ],
         answer: r#"[{"uuid": "0199a000-0000-7000-8000-000000000005", "partner": "acme",
             "masked": false, "email": "ada@example.com", "firstName": "Ada",
@@ -67,7 +66,7 @@ impl Endpoint for SearchUsers {
     type Response = Page<Found>;
 
     fn read(input: &Input, _: &Operator) -> Result<Search> {
-        Search::read(strict::query(input)?, ListUrl::of(&input.head))
+        Search::read(strict::query(input)?, &input.head)
     }
 
     async fn call(core: &Core, operator: Operator, search: Search) -> Result<Page<Found>> {
@@ -81,7 +80,7 @@ impl Endpoint for SearchUsers {
         let mut tx = core.db.begin().await?;
         audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
-        Ok(search.url.page(users, after.map(|last| last.to_string())))
+        Ok(search.paging.page_until(users, after.map(|last| last.to_string())))
     }
 }
 
@@ -91,8 +90,7 @@ pub struct Search {
     criteria: Vec<Criterion>,
     partner: Option<String>,
     after: Option<UserId>,
-    limit: usize,
-    url: ListUrl,
+    paging: Paging,
 }
 
 #[derive(Deserialize)]
@@ -109,8 +107,8 @@ struct Members {
 
 impl Search {
     /// Reads the criteria. A refusal names the parameter and never its value.
-    fn read(members: Members, url: ListUrl) -> Result<Self> {
-        let Members { email, phone, name, identifier, partner, after, limit: most } = members;
+    fn read(members: Members, head: &Head) -> Result<Self> {
+        let Members { email, phone, name, identifier, partner, after, limit } = members;
         let mut criteria = Vec::new();
         if let Some(email) = email {
             let email: Result<EmailAddress, _> = email.trim().parse();
@@ -137,8 +135,8 @@ impl Search {
         }
         let after = after.map(|after| after.parse()).transpose();
         let after = after.map_err(|_| Denial::unprocessable("after: not a user's uuid"))?;
-        let limit = usize::try_from(limit(most.as_deref(), USERS_MAX)?).unwrap_or_default();
-        Ok(Self { criteria, partner, after, limit, url })
+        let paging = Paging::of(head, limit.as_deref(), USERS_MAX)?;
+        Ok(Self { criteria, partner, after, paging })
     }
 }
 

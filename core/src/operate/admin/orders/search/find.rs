@@ -78,7 +78,7 @@ macro_rules! search {
             $search.criteria.from,
             $search.criteria.to,
             $search.criteria.side.map(|side| side.to_string()),
-            $search.limit,
+            $search.paging.rows_max(),
             $search.after.map(rampart_types::OrderId::number),
         )
     };

@@ -108,8 +108,7 @@ pub(super) async fn find(
     is_masked: bool,
 ) -> Result<(Vec<Found>, Option<UserId>)> {
     let mut ids = candidates(core, search).await?;
-    let has_more = ids.len() > search.limit;
-    ids.truncate(search.limit);
+    let has_more = search.paging.cut(&mut ids);
     let last = ids.last().filter(|_| has_more).map(|id| UserId::from(*id));
     Ok((load(core, search, &ids, is_masked).await?, last))
 }
@@ -117,7 +116,7 @@ pub(super) async fn find(
 /// The ids of the page, and one more if there is one.
 async fn candidates(core: &Core, search: &Search) -> Result<Vec<Uuid>> {
     let after = search.after.map(UserId::uuid);
-    let most = search.limit + 1;
+    let most = search.paging.rows_max();
     if search.criteria.is_empty() {
         let newest = sqlx::query_scalar!(
             "select u.user_id from end_user u join client c using (client_id) \
@@ -125,7 +124,7 @@ async fn candidates(core: &Core, search: &Search) -> Result<Vec<Uuid>> {
              order by u.user_id desc limit $3",
             search.partner,
             after,
-            i64::try_from(most).unwrap_or(i64::MAX),
+            most,
         );
         return Ok(newest.fetch_all(&core.db).await?);
     }
@@ -142,7 +141,8 @@ async fn candidates(core: &Core, search: &Search) -> Result<Vec<Uuid>> {
         });
     }
     let newest = meet_all.unwrap_or_default().into_iter().rev();
-    Ok(newest.filter(|id| after.is_none_or(|after| *id < after)).take(most).collect())
+    let newest = newest.filter(|id| after.is_none_or(|after| *id < after));
+    Ok(newest.take(usize::try_from(most).unwrap_or(usize::MAX)).collect())
 }
 
 async fn load(core: &Core, search: &Search, ids: &[Uuid], is_masked: bool) -> Result<Vec<Found>> {

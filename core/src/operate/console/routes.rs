@@ -1,0 +1,50 @@
+//! Routes: which connector money and coins go through.
+
+use maud::html;
+
+use super::action::{Action, Subject, Verb, outcome};
+use super::form::{Input, Kind, Typed};
+use super::layout::Page;
+use super::orders::of;
+use super::view::Cell;
+use super::visit::{Refused, Visit};
+
+/// All routes.
+pub(super) const ROUTES: Subject = Subject {
+    name: "routes",
+    section: "/console/market",
+    page: "/console/market/~/routes",
+    read: "/admin/v1/routes",
+    facts: &[],
+    actions: &[Action::new(
+        ("replace", "Replace all routes"),
+        (Verb::Put, "/admin/v1/routes"),
+        "The first match counts. Commands that nobody has leased yet follow the new routes. A second \
+         operator must agree.",
+    )
+    .with(&[Input::new("routes", "Routes")
+        .kind(Kind::Json)
+        .of("/routes")
+        .hint("A list of partner (null: every live one), method or asset, direction, connector.")])],
+};
+
+/// The page of the routes, in their order.
+///
+/// # Errors
+/// The refusal of the call.
+pub(super) async fn show(visit: &Visit<'_>, query: &Typed) -> Result<Page, Refused> {
+    let read = visit.get(ROUTES.read).await?;
+    let routes = read["routes"].as_array().cloned().unwrap_or_default();
+    let body = html! {
+        (outcome(query, ROUTES.actions))
+        (ROUTES.actions(visit, &[], &read))
+        (of("In their order", &routes, &[
+            ("Partner", Cell::Link("/console/partners/", "/partner")),
+            ("Direction", Cell::Text("/direction")),
+            ("Payment method", Cell::Text("/method")),
+            ("Asset", Cell::Text("/asset")),
+            ("Connector", Cell::Text("/connector")),
+        ]))
+    };
+    Ok(Page::new("Routes", ROUTES.section, body))
+}

@@ -1,0 +1,47 @@
+//! A page of a list: the arguments that lead to it, and its rows as they are printed.
+
+use clap::Args;
+
+use super::Target;
+use super::query::query;
+use super::table::Listing;
+use crate::output;
+use crate::startup_error::StartupError;
+
+/// A page of a list.
+#[derive(Debug, Args)]
+pub(crate) struct Page {
+    /// Begin behind this row, which the page before has named.
+    #[arg(long, value_name = "ID")]
+    after: Option<String>,
+    /// Most rows of the page.
+    #[arg(long, value_name = "ROWS")]
+    limit: Option<u16>,
+    #[command(flatten)]
+    listing: Listing,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Page {
+    /// Prints the page of the rows that meet the criteria, by the columns' heads and members. If
+    /// another page follows, standard error says how to ask for it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(super) fn print<const N: usize>(
+        self,
+        list: &str,
+        criteria: [(&str, Option<String>); N],
+        columns: &[(&str, &str)],
+    ) -> Result<(), StartupError> {
+        let page = [("after", self.after), ("limit", self.limit.map(|limit| limit.to_string()))];
+        let path = format!("{list}{}", query(criteria.into_iter().chain(page)));
+        let (rows, last) = self.target.ask(async |operator| operator.page(&path).await)?;
+        self.listing.print(&rows, &rows, columns);
+        if let Some(last) = last {
+            output::note(&format!("more rows follow: --after {last}"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,111 @@
+//! Routes, mail, and statements beside the books.
+
+use rampart_tests::connector::Connector;
+
+use super::*;
+
+const UPLOAD: &str = "/console/ledger/reconciliations/~/upload";
+/// A line that is in no payment, and one that leaves without a reason.
+const STATEMENT: &str = "date,amount,currency,reference,providerReference,name,iban\n\
+    2026-03-01,100,EUR,hello,bank-1,Ada,NL91ABNA0417164300\n\
+    2026-03-01,-20,EUR,fee,bank-2,Bank,NL91ABNA0417164300\n";
+
+/// A form with a file, as a browser sends it.
+fn with_file(members: &[(&str, &str)], file: (&str, &str)) -> Bytes {
+    let part = |head: &str, content: &str| {
+        format!("--b1\r\nContent-Disposition: form-data; {head}\r\n\r\n{content}\r\n")
+    };
+    let mut body: String =
+        members.iter().map(|(name, value)| part(&format!("name=\"{name}\""), value)).collect();
+    let (name, content) = file;
+    body += &part(&format!("name=\"{name}\"; filename=\"a.csv\""), content);
+    format!("{body}--b1--\r\n").into()
+}
+
+async fn upload(browser: &Browser<'_>, members: &[(&str, &str)], statement: &str) -> Shown {
+    let media_type = ("content-type", "multipart/form-data; boundary=b1");
+    let body = with_file(members, ("statement", statement));
+    browser.send(Method::POST, UPLOAD, &[media_type], body).await
+}
+
+#[tokio::test]
+async fn a_statement_is_uploaded_once_and_its_differences_are_shown() {
+    let context = TestContext::start().await;
+    let ada = Browser::of(&context, "ada", &["treasury"]).await;
+    let eve = Browser::of(&context, "eve", &["viewer"]).await;
+    eve.get(UPLOAD).await.assert(403, "not for your role");
+    upload(&eve, &[("connector", "bank")], STATEMENT).await.assert(403, "not for your role");
+    ada.get("/console/ledger/reconciliations").await.assert(200, &format!("href=\"{UPLOAD}\""));
+
+    let csrf_token = ada.get(UPLOAD).await.assert(200, "type=\"file\"").csrf_token();
+    let forged = upload(&ada, &[("connector", "bank"), ("csrfToken", "x")], STATEMENT).await;
+    forged.assert(403, "nothing was done");
+    let empty = upload(&ada, &[("connector", "bank"), ("csrfToken", &csrf_token)], "").await;
+    let empty = empty.assert(422, "Statement is missing");
+    assert!(empty.text.contains("value=\"bank\""), "what was typed is kept: {}", empty.text);
+    let csrf_token = empty.csrf_token();
+    let members = [("connector", "bank"), ("csrfToken", &*csrf_token)];
+    let unreadable = upload(&ada, &members, "<a/>").await.assert(422, "the statement:");
+    let csrf_token = unreadable.csrf_token();
+
+    let members = [("connector", "bank"), ("csrfToken", &*csrf_token)];
+    let made = upload(&ada, &members, STATEMENT).await.assert(303, "");
+    let shown = ada.get(made.header("location")).await.assert(200, "bank-2");
+    assert!(shown.text.contains("-20 EUR") && !shown.text.contains("bank-1"), "{}", shown.text);
+    upload(&ada, &members, STATEMENT).await.assert(409, "counts once");
+    let payments = ada.get("/console/payments?state=unmatched").await.assert(200, "bank-1");
+    assert_eq!(payments.text.matches("bank-1").count(), 1);
+    let list = eve.get("/console/ledger/reconciliations?connector=bank").await.assert(200, "ada");
+    assert!(!list.text.contains(UPLOAD));
+    assert_eq!(audited(&context, "reconciliation.create").await["actor"], "ada");
+}
+
+#[tokio::test]
+async fn routes_are_replaced_by_two_persons_and_never_over_somebody_elses() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    Connector::new(&context, "cards", &["payment.create"]).await;
+    let ada = Browser::of(&context, "ada", &["treasury"]).await;
+    let path = "/console/market/~/routes/replace";
+    ada.get("/console/market").await.assert(200, "/console/market/~/routes");
+    let form = ada.get(path).await.assert(200, "name=\"shown.routes\" value=\"[]\"");
+    let csrf_token = form.csrf_token();
+    let send = async |csrf_token: &str, shown: &str, routes: &str| {
+        let members = [("csrfToken", csrf_token), ("shown.routes", shown), ("routes", routes)];
+        ada.post(path, &members).await
+    };
+    let wrong = send(&csrf_token, "[]", "[{").await.assert(422, "Routes: JSON");
+    let routes =
+        r#"[{"partner":"acme","method":"creditCard","direction":"in","connector":"cards"}]"#;
+    let waits = send(&wrong.csrf_token(), "[]", routes).await.assert(303, "");
+    let waits = waits.header("location").to_owned();
+    ada.get(&waits).await.assert(200, "Another operator must agree first");
+
+    let body = json!({"routes": serde_json::from_str::<Value>(routes).unwrap()});
+    context.admin(Method::PUT, "/admin/v1/routes", body).await.assert_status(200);
+    ada.get("/console/market/~/routes").await.assert(200, "href=\"/console/partners/acme\"");
+    let csrf_token = ada.get(path).await.csrf_token();
+    let stale = send(&csrf_token, "[]", "[]\n").await;
+    assert_ne!(stale.status, 303, "{}", stale.text);
+    let stale = send(&ada.get(path).await.csrf_token(), "[]", "[ ]").await;
+    stale.assert(422, "has become");
+}
+
+#[tokio::test]
+async fn mail_is_shown_without_its_codes() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let invited = json!({"email": "ada@acme.example", "role": "support"});
+    let staff = "/admin/v1/partners/acme/staff";
+    context.admin(Method::POST, staff, invited).await.assert_status(201);
+    let sue = Browser::of(&context, "sue", &["support"]).await;
+    sue.get("/console/deliveries").await.assert(200, "/console/deliveries/~/mail");
+    let shown = sue.get("/console/deliveries/~/mail?partner=acme").await;
+    let shown = shown.assert(200, "ada@acme.example");
+    assert!(shown.text.contains('…'), "{}", shown.text);
+    assert_eq!(audited(&context, "mail.list").await["actor"], "sue");
+    let eve = Browser::of(&context, "eve", &["viewer"]).await;
+    let seen = eve.get("/console/deliveries").await.assert(200, "Deliveries");
+    assert!(!seen.text.contains("~/mail"));
+    eve.get("/console/deliveries/~/mail").await.assert(403, "Not for your role");
+}

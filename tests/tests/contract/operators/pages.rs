@@ -1,0 +1,114 @@
+//! Pages of lists: `limit`, `after` and `Link` are alike everywhere.
+
+use rampart_tests::document::OPERATORS;
+use rampart_tests::order_fixture::OrderFixture;
+
+use super::*;
+
+/// Lists, and the member that names a row.
+const LISTS: [(&str, &str); 11] = [
+    ("partners", "slug"),
+    ("operators", "name"),
+    ("approvals", "id"),
+    ("orders", "id"),
+    ("payments", "id"),
+    ("ledger/entries", "id"),
+    ("deliveries", "id"),
+    ("mail", "id"),
+    ("users", "uuid"),
+    ("reviews", "id"),
+    ("audit", "id"),
+];
+/// Calls whose `after` is a place in a chain, not a page.
+const CHAINS: [&str; 2] = ["/admin/v1/audit/verification", "/admin/v1/ledger/check"];
+
+/// Three of everything that is listed.
+async fn fill(context: &TestContext) {
+    let ada = Operator::new(context, "ada", &["treasury"]).await;
+    for name in ["bob", "eve"] {
+        Operator::new(context, name, &["viewer"]).await;
+    }
+    let acme = context.partner("acme").await;
+    for slug in ["beta", "gamma"] {
+        context.partner(slug).await;
+    }
+    for number in 1..=3 {
+        let price = json!({"price": 40_000 + number});
+        ada.call(Method::PUT, "/admin/v1/prices/BTC-EUR", price).await.assert_status(202);
+        OrderFixture::ended(context, &acme, "http://127.0.0.1:9/hook").await;
+        // Too little: it waits for a person.
+        let order = OrderFixture::order(context, &acme, None, None).await;
+        let payment = json!({"orderId": order.id, "kind": "received", "amount": 62.5,
+            "currency": "EUR", "providerReference": number.to_string(), "reason": "seen"});
+        context.admin(Method::POST, "/admin/v1/payments", payment).await.assert_status(201);
+        acme.user(&format!("user{number}")).await;
+        let invited = json!({"email": format!("{number}@acme.example"), "role": "support"});
+        let staff = "/admin/v1/partners/acme/staff";
+        context.admin(Method::POST, staff, invited).await.assert_status(201);
+    }
+}
+
+/// The rows of a page as `member` names them, and its link.
+async fn page(context: &TestContext, url: &str, member: &str) -> (Vec<String>, Option<String>) {
+    let answer = context.admin(Method::GET, url, Value::Null).await;
+    answer.assert_status(200);
+    let rows = answer.json();
+    let link = answer.header("link").map(|link| {
+        let url = link.strip_prefix('<').and_then(|link| link.strip_suffix(">; rel=\"next\""));
+        url.unwrap_or_else(|| panic!("{link}")).to_owned()
+    });
+    (rows.as_array().unwrap().iter().map(|row| row[member].to_string()).collect(), link)
+}
+
+#[tokio::test]
+async fn a_link_leads_from_page_to_page_without_a_gap() {
+    let context = TestContext::start().await;
+    fill(&context).await;
+    for (list, member) in LISTS {
+        let path = format!("/admin/v1/{list}");
+        let (whole, link) = page(&context, &path, member).await;
+        assert!(whole.len() > 2 && link.is_none(), "{list}: {whole:?} {link:?}");
+        let (mut seen, mut next) = (Vec::new(), Some(format!("{path}?limit=2")));
+        while let Some(url) = next {
+            let (rows, link) = page(&context, &url, member).await;
+            assert!(rows.len() == 2 || link.is_none(), "{url}: {rows:?}");
+            seen.extend(rows);
+            next = link;
+        }
+        assert_eq!(seen, whole, "{list}");
+        for limit in ["0", "-1", "x", "1000000"] {
+            let url = format!("{path}?limit={limit}");
+            context.admin(Method::GET, &url, Value::Null).await.assert_status(422);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_criterion_stands_in_the_link() {
+    let context = TestContext::start().await;
+    fill(&context).await;
+    for (list, criterion) in [("audit", "target=acme"), ("deliveries", "state=pending")] {
+        let url = format!("/admin/v1/{list}?{criterion}&limit=1");
+        let (_, link) = page(&context, &url, "id").await;
+        let link = link.unwrap_or_else(|| panic!("{url}"));
+        assert!(link.starts_with(&format!("{url}&after=")), "{link}");
+    }
+}
+
+#[test]
+fn every_list_that_goes_on_takes_a_limit_and_has_a_link() {
+    let mut lists = 0;
+    for (path, call) in OPERATORS.value()["paths"].as_object().unwrap() {
+        let named = |name: &str| {
+            let parameters = call["get"]["parameters"].as_array();
+            parameters.into_iter().flatten().any(|parameter| parameter["name"] == name)
+        };
+        if !named("after") || CHAINS.contains(&&**path) {
+            continue;
+        }
+        lists += 1;
+        let link = &call["get"]["responses"]["200"]["headers"]["Link"];
+        assert!(named("limit") && link.is_object(), "{path}: {link}");
+    }
+    assert!(lists > LISTS.len(), "{lists}");
+}
