@@ -57,12 +57,9 @@ pub(super) fn has(path: &str) -> bool {
 pub(super) async fn answer(core: &Arc<Core>, head: &Head, body: &Bytes) -> Result<Reply> {
     check_origin(head)?;
     let is_post = head.method == Method::POST;
-    let typed = match is_post {
-        true if body.len() > BODY_BYTES_MAX => Typed::default(),
-        true => Typed::read(body),
-        false => Typed::read(head.query.as_deref().unwrap_or_default().as_bytes()),
-    };
     if is_post && head.path == "/console/sign-in" {
+        let is_small = body.len() <= BODY_BYTES_MAX;
+        let typed = if is_small { Typed::read(body) } else { Typed::default() };
         return sign_in::submit(core, head, &typed).await;
     }
     let Some(session) = Session::find(core, head).await? else {
@@ -82,11 +79,16 @@ pub(super) async fn answer(core: &Arc<Core>, head: &Head, body: &Bytes) -> Resul
         alarm(core, head);
     }
     let visit = Visit { core, head, session: &session };
-    if is_post && head.path == "/console/sign-out" {
-        return sign_out(&visit, &typed).await;
-    }
     if is_post && head.path == reconciliations::UPLOAD {
         return Box::pin(reconciliations::submit(&visit, body)).await;
+    }
+    // The listener bounds it.
+    let typed = match is_post {
+        true => Typed::read(body),
+        false => Typed::read(head.query.as_deref().unwrap_or_default().as_bytes()),
+    };
+    if is_post && head.path == "/console/sign-out" {
+        return sign_out(&visit, &typed).await;
     }
     // On the heap: unoptimised, the states of all pages would not fit on the stack together.
     Box::pin(respond(&visit, typed, is_post)).await

@@ -17,6 +17,8 @@ const COLUMNS: &[(&str, &str)] = &[
     ("PATH", "path"),
     ("BY", "requestedBy"),
     ("DECIDED BY", "decidedBy"),
+    ("ENDS", "expiresAt"),
+    ("BODY", "body"),
 ];
 
 /// Calls that need a second person.

@@ -16,6 +16,7 @@ const COLUMNS: &[(&str, &str)] = &[
     ("DISABLED", "disabled"),
     ("CREATED BY", "createdBy"),
     ("CREATED", "createdAt"),
+    ("TOKENS", "tokens"),
 ];
 
 /// Operators, their roles and tokens.

@@ -1,4 +1,5 @@
-//! Pages of lists: every list takes `limit` and `after`, and its `Link` leads to the next page.
+//! Pages of lists: each list that has pages takes `limit` and `after`, and its `Link` leads to the
+//! next one.
 
 use http::StatusCode;
 use schemars::{JsonSchema, SchemaGenerator};

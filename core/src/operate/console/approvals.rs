@@ -60,7 +60,7 @@ pub(super) async fn show(visit: &Visit<'_>, query: &Typed) -> Result<Page, Refus
     let (open, ended): (Vec<_>, Vec<_>) = approvals.iter().partition(is_open);
     let body = html! {
         (outcome(query, APPROVAL.actions))
-        @if open.is_empty() {
+        @if open.is_empty() && after.is_empty() {
             (empty_state("Nothing waits", "Calls that need a second person stand here."))
         }
         @for approval in open { (shown(visit, approval)) }
@@ -173,9 +173,8 @@ fn ask(
 /// # Errors
 /// 404 when there is none; the refusal of the call that lists them.
 async fn granted(visit: &Visit<'_>, id: &str) -> Result<Value, Refused> {
-    let (approvals, _) = visit.rows("/admin/v1/approvals").await?;
-    let found = approvals.into_iter().find(|approval| {
+    let is_it = |approval: &Value| {
         approval["id"] == id && approval["state"] == "granted" && is_own(visit, approval)
-    });
-    found.ok_or_else(Refused::nothing)
+    };
+    visit.find("/admin/v1/approvals", is_it).await
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
+use ring::digest;
 use serde_json::{Map, Number, Value};
 use url::form_urlencoded;
 
@@ -118,13 +119,24 @@ impl Input {
         }
     }
 
-    /// What the subject has now, as the field shows it.
+    /// The subject's present value, as the field shows it.
     fn shown(&self, subject: &Value) -> Option<String> {
         let pointer = self.current?;
         Some(match (self.kind, subject.pointer(pointer)) {
             (Kind::Json, Some(value)) => format!("{value:#}"),
-            _ => view::text(subject, pointer),
+            _ => view::text(subject, pointer).replace("\r\n", "\n"),
         })
+    }
+
+    /// The value as a hidden member keeps it: of a document, which must not be sent twice, a digest.
+    fn kept(&self, value: &str) -> String {
+        match self.kind {
+            Kind::Json => {
+                let digest = digest::digest(&digest::SHA256, value.as_bytes());
+                hex::encode(digest.as_ref())
+            }
+            _ => value.to_owned(),
+        }
     }
 
     /// The value of the member.
@@ -186,7 +198,7 @@ impl Typed {
     pub(super) fn fill(&mut self, inputs: &[Input], subject: &Value) {
         for input in inputs {
             if let Some(value) = input.shown(subject) {
-                self.set(&format!("{SHOWN}{}", input.member), value.clone());
+                self.set(&format!("{SHOWN}{}", input.member), input.kept(&value));
                 self.set(input.member, value);
             }
         }
@@ -205,7 +217,7 @@ impl Typed {
     pub(super) fn renew(&mut self, inputs: &[Input], subject: &Value) {
         for input in inputs {
             if let Some(value) = input.shown(subject) {
-                self.set(&format!("{SHOWN}{}", input.member), value);
+                self.set(&format!("{SHOWN}{}", input.member), input.kept(&value));
             }
         }
     }
@@ -251,11 +263,15 @@ pub(super) fn body(
             }
             continue;
         };
-        if text == shown {
+        if input.kept(&text) == shown {
             continue;
         }
-        if now != shown {
-            let now = if now.is_empty() { "nothing" } else { &now };
+        if input.kept(&now) != shown {
+            let now = match (input.kind, &*now) {
+                (Kind::Json, _) => "something else",
+                (_, "") => "nothing",
+                (_, now) => now,
+            };
             errors.push((input.member, format!("{} has become {now} meanwhile", input.label)));
             continue;
         }

@@ -70,8 +70,14 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str) -> Result<Page, Refused> {
     let body = html! {
         (facts(&read, RECONCILIATION.facts))
         @if differences.is_empty() { (toast(Tone::Good, "Statement and books agree.")) }
+        @if !differences.is_empty() {
+            p.hint {
+                "Found in the statement alone, in the books alone, or in both with another amount; at \
+                 most 1000."
+            }
+        }
         (of("Differences", &differences, &[
-            ("Where", Cell::Badge("/side")),
+            ("Found in", Cell::Badge("/side")),
             ("Reference", Cell::Text("/providerReference")),
             ("Amount", Cell::Money("/amount", "/currency")),
             ("By the books", Cell::Money("/bookedAmount", "/currency")),
@@ -159,7 +165,10 @@ fn form(
     let error = |name: &str| errors.iter().find(|(at, _)| *at == name).map(|(_, text)| *text);
     let statement = Field {
         kind: "file",
-        hint: Some("A camt.053 file, or CSV as the API's document has it; at most 10000 lines."),
+        hint: Some(
+            "camt.053, or CSV with the columns date, amount, currency, reference, \
+             providerReference, name and iban; at most 10000 lines and 4 MiB.",
+        ),
         error: error("statement"),
         ..Field::text("statement", "Statement")
     };

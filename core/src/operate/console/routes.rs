@@ -19,13 +19,17 @@ pub(super) const ROUTES: Subject = Subject {
     actions: &[Action::new(
         ("replace", "Replace all routes"),
         (Verb::Put, "/admin/v1/routes"),
-        "The first match counts. Commands that nobody has leased yet follow the new routes. A second \
-         operator must agree.",
+        "The first match counts. Commands that nobody has leased yet follow the new routes. A \
+         second operator must agree.",
     )
     .with(&[Input::new("routes", "Routes")
         .kind(Kind::Json)
         .of("/routes")
-        .hint("A list of partner (null: every live one), method or asset, direction, connector.")])],
+        .hint(
+            "A list of objects with partner (null: every live one), method or asset, direction \
+             (in: users send, out: they are sent), connector.",
+        )
+        .required()])],
 };
 
 /// The page of the routes, in their order.

@@ -213,9 +213,7 @@ async fn plain(
 
 /// The page of an operator: roles, tokens, and what they did last.
 async fn operator(visit: &Visit<'_>, name: &str, query: &Typed) -> Result<Page, Refused> {
-    let (operators, _) = visit.rows(OPERATORS.call).await?;
-    let operator = operators.into_iter().find(|operator| operator["name"] == name);
-    let operator = operator.ok_or_else(Refused::nothing)?;
+    let operator = visit.find(OPERATORS.call, |operator| operator["name"] == name).await?;
     let ids = [name.to_owned()];
     let tokens = operator["tokens"].as_array().cloned().unwrap_or_default();
     let body = html! {

@@ -117,6 +117,25 @@ impl Visit<'_> {
         Ok((serde_json::from_slice(&reply.body).unwrap_or_default(), next))
     }
 
+    /// The row of a list that is looked for, on whichever page it is.
+    ///
+    /// # Errors
+    /// 404 when there is none; the refusal of a call.
+    pub(super) async fn find(
+        &self,
+        list: &str,
+        is_it: impl Fn(&Value) -> bool,
+    ) -> Result<Value, Refused> {
+        let mut url = list.to_owned();
+        loop {
+            let (rows, next) = self.rows(&url).await?;
+            if let Some(found) = rows.into_iter().find(&is_it) {
+                return Ok(found);
+            }
+            url = format!("{list}?{}", next.ok_or_else(Refused::nothing)?);
+        }
+    }
+
     /// True if a role of the operator lets them make this call, which is named as in the table of
     /// endpoints.
     pub(super) fn may(&self, method: &Method, path: &str) -> bool {

@@ -162,8 +162,8 @@ impl Client {
         }
     }
 
-    /// The answer to a call, which is repeated until there is one. One about a command goes on with its
-    /// trace.
+    /// The answer to a call, which is repeated until there is one. A call about a command goes on with
+    /// its trace.
     async fn call(
         &self,
         method: Method,

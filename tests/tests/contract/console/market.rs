@@ -22,6 +22,14 @@ fn with_file(members: &[(&str, &str)], file: (&str, &str)) -> Bytes {
     format!("{body}--b1--\r\n").into()
 }
 
+impl Shown {
+    /// The digest that the form keeps of the routes that it showed.
+    fn shown_routes(&self) -> String {
+        let (_, rest) = self.text.split_once("name=\"shown.routes\" value=\"").unwrap();
+        rest.split('"').next().unwrap().to_owned()
+    }
+}
+
 async fn upload(browser: &Browser<'_>, members: &[(&str, &str)], statement: &str) -> Shown {
     let media_type = ("content-type", "multipart/form-data; boundary=b1");
     let body = with_file(members, ("statement", statement));
@@ -68,27 +76,31 @@ async fn routes_are_replaced_by_two_persons_and_never_over_somebody_elses() {
     let ada = Browser::of(&context, "ada", &["treasury"]).await;
     let path = "/console/market/~/routes/replace";
     ada.get("/console/market").await.assert(200, "/console/market/~/routes");
-    let form = ada.get(path).await.assert(200, "name=\"shown.routes\" value=\"[]\"");
-    let csrf_token = form.csrf_token();
-    let send = async |csrf_token: &str, shown: &str, routes: &str| {
-        let members = [("csrfToken", csrf_token), ("shown.routes", shown), ("routes", routes)];
+    let form = ada.get(path).await.assert(200, ">[]</textarea>");
+    let none = form.shown_routes();
+    let send = async |form: &Shown, shown: &str, routes: &str| {
+        let csrf_token = form.csrf_token();
+        let members = [("csrfToken", &*csrf_token), ("shown.routes", shown), ("routes", routes)];
         ada.post(path, &members).await
     };
-    let wrong = send(&csrf_token, "[]", "[{").await.assert(422, "Routes: JSON");
-    let routes =
-        r#"[{"partner":"acme","method":"creditCard","direction":"in","connector":"cards"}]"#;
-    let waits = send(&wrong.csrf_token(), "[]", routes).await.assert(303, "");
+    let wrong = send(&form, &none, "[{").await.assert(422, "Routes: JSON");
+    let empty = send(&wrong, &none, "").await.assert(422, "Routes is missing");
+    let route = json!({"partner": "acme", "method": "creditCard", "direction": "in",
+        "connector": "cards"});
+    let many = json!(vec![&route; 10_001]).to_string();
+    let many = send(&empty, &none, &many).await.assert(422, "routes: at most 10000");
+    let routes = json!([route]).to_string();
+    let waits = send(&many, &none, &routes).await.assert(303, "");
     let waits = waits.header("location").to_owned();
     ada.get(&waits).await.assert(200, "Another operator must agree first");
 
-    let body = json!({"routes": serde_json::from_str::<Value>(routes).unwrap()});
+    let body = json!({"routes": [route]});
     context.admin(Method::PUT, "/admin/v1/routes", body).await.assert_status(200);
     ada.get("/console/market/~/routes").await.assert(200, "href=\"/console/partners/acme\"");
-    let csrf_token = ada.get(path).await.csrf_token();
-    let stale = send(&csrf_token, "[]", "[]\n").await;
-    assert_ne!(stale.status, 303, "{}", stale.text);
-    let stale = send(&ada.get(path).await.csrf_token(), "[]", "[ ]").await;
-    stale.assert(422, "has become");
+    let form = ada.get(path).await;
+    assert_ne!(form.shown_routes(), none);
+    let stale = send(&form, &none, "[ ]").await.assert(422, "has become something else");
+    assert_ne!(stale.shown_routes(), none, "sent again, it replaces what is shown now");
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use rampart_tests::order_fixture::OrderFixture;
 use super::*;
 
 /// Lists, and the member that names a row.
-const LISTS: [(&str, &str); 11] = [
+const LISTS: [(&str, &str); 12] = [
     ("partners", "slug"),
     ("operators", "name"),
     ("approvals", "id"),
@@ -17,6 +17,7 @@ const LISTS: [(&str, &str); 11] = [
     ("mail", "id"),
     ("users", "uuid"),
     ("reviews", "id"),
+    ("reconciliations", "id"),
     ("audit", "id"),
 ];
 /// Calls whose `after` is a place in a chain, not a page.
@@ -42,6 +43,10 @@ async fn fill(context: &TestContext) {
             "currency": "EUR", "providerReference": number.to_string(), "reason": "seen"});
         context.admin(Method::POST, "/admin/v1/payments", payment).await.assert_status(201);
         acme.user(&format!("user{number}")).await;
+        let statement = "date,amount,currency,reference,providerReference,name,iban\n\
+                         2026-03-01,-20,EUR,fee,bank-2,Bank,NL91ABNA0417164300\n";
+        let laid = "/admin/v1/reconciliations?connector=bank";
+        context.admin_bytes(Method::POST, laid, statement.into()).await.assert_status(201);
         let invited = json!({"email": format!("{number}@acme.example"), "role": "support"});
         let staff = "/admin/v1/partners/acme/staff";
         context.admin(Method::POST, staff, invited).await.assert_status(201);

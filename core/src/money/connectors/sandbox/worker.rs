@@ -55,7 +55,8 @@ impl Core {
         for report in &reports {
             let name = format!("report {}", report.kind);
             let work = Box::pin(follow_up(self, report));
-            if let Err(error) = in_trace(self, &report.trace, name, work).await {
+            let trace = (&report.trace, name, report.command);
+            if let Err(error) = in_trace(self, trace, work).await {
                 self.metrics.row_failed(SWEEP, (report.client.uuid(), &report.order), error)?;
             }
         }
@@ -94,7 +95,8 @@ async fn carry_out_all(core: &Core, sweep: &'static str, commands: &[Leased]) ->
     for command in commands {
         let name = format!("carry out {}", command.kind);
         let work = Box::pin(carry_out(core, command));
-        if let Err(error) = in_trace(core, &command.trace, name, work).await {
+        let trace = (&command.trace, name, command.id);
+        if let Err(error) = in_trace(core, trace, work).await {
             core.metrics.row_failed(sweep, (command.client, &command.id), error)?;
         }
     }
@@ -102,15 +104,21 @@ async fn carry_out_all(core: &Core, sweep: &'static str, commands: &[Leased]) ->
 }
 
 /// Runs `work` below the trace that its command was written in, if it was in one.
-async fn in_trace<T>(
+async fn in_trace(
     core: &Core,
-    stored: &StoredTrace,
-    name: String,
-    work: impl Future<Output = T>,
-) -> T {
+    (stored, name, command): (&StoredTrace, String, Uuid),
+    work: impl Future<Output = Result<()>>,
+) -> Result<()> {
     let Some(trace) = stored.context() else { return work.await };
-    let span = core.telemetry.resume(Some(trace), SpanKind::Internal, name);
-    span.as_ref().map(Span::scope).unwrap_or_default().run(work).await
+    let mut span = core.telemetry.resume(Some(trace), SpanKind::Internal, name);
+    let done = span.as_ref().map(Span::scope).unwrap_or_default().run(work).await;
+    if let Some(span) = &mut span {
+        span.set("rampart.command_id", &command.to_string());
+        if done.is_err() {
+            span.fail("it is tried again");
+        }
+    }
+    done
 }
 
 /// Carries out a command at once in the caller's transaction, unless an edge's worker has it already.

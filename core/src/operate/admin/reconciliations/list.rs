@@ -100,7 +100,7 @@ pub struct Listed {
     matched: i32,
     /// Lines that became payments.
     recorded: i32,
-    /// Their number.
+    /// Number of differences, at most 1000.
     differences: i32,
     created_at: DateTime<Utc>,
 }

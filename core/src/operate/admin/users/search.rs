@@ -40,8 +40,8 @@ impl Endpoint for SearchUsers {
     const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "Search users",
-        details: "Users that meet every criterion, newest first, at most 50; all of them without \
-                  one. E-mail address, phone number and identifier must be exact; of a name \
+        details: "Users that meet every criterion, newest first; all of them without one. \
+                  E-mail address, phone number and identifier must be exact; of a name \
                   neither accents, case nor the order of its words matter. Without the role \
                   `support` or `compliance`, personal data are masked. Every search stands in the \
                   audit, with the users that it showed and without what was searched for.",
