@@ -53,8 +53,8 @@ pub(super) const RECONCILIATION: Subject = Subject {
     read: "/admin/v1/reconciliations/{id}",
     facts: &[
         ("Connector", Cell::Text("/connector")),
-        ("Lines that were payments already", Cell::Text("/matched")),
-        ("Lines that became payments", Cell::Text("/recorded")),
+        ("Matched lines", Cell::Text("/matched")),
+        ("Recorded lines", Cell::Text("/recorded")),
         ("Made", Cell::Time("/createdAt")),
     ],
     actions: &[],
