@@ -42,9 +42,9 @@ impl Endpoint for LeaseCommands {
         details: "Oldest first, and those of one order in their order. Waits for one if there is \
                   none. A command that is leased again after a lost lease has the same `id`, by \
                   which a provider must know it again, and the checkpoint of its earlier attempts. \
-                  It never goes to another connector once it was leased. One \
-                  that stands in a trace has its `traceparent`, and `tracestate` if there is one: \
-                  send them as headers with the calls about it.",
+                  It never goes to another connector once it was leased. One that stands in a trace \
+                  has its `traceparent`, and `tracestate` if there is one: send them as headers with \
+                  the calls about it.",
         body: Shape::of::<LeaseRequest>(),
         request: r#"{"max": 10, "waitSeconds": 30, "leaseSeconds": 60, "kinds": ["payout.send"]}"#,
         answer: r#"[{"id": "0199a000-0000-7000-8000-000000000010", "kind": "payout.send", "attempt": 1,

@@ -29,7 +29,7 @@ pub struct Page<T> {
 }
 
 /// The page of a list that a request asks for.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Paging {
     /// Most rows of the page.
     limit: i64,

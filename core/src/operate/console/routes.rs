@@ -8,6 +8,7 @@ use super::layout::Page;
 use super::orders::of;
 use super::view::Cell;
 use super::visit::{Refused, Visit};
+use crate::http::html::components::empty_state;
 
 /// All routes.
 pub(super) const ROUTES: Subject = Subject {
@@ -17,7 +18,7 @@ pub(super) const ROUTES: Subject = Subject {
     read: "/admin/v1/routes",
     facts: &[],
     actions: &[Action::new(
-        ("replace", "Replace all routes"),
+        ("replace", "Replace all"),
         (Verb::Put, "/admin/v1/routes"),
         "The first match counts. Commands that nobody has leased yet follow the new routes. A \
          second operator must agree.",
@@ -42,6 +43,9 @@ pub(super) async fn show(visit: &Visit<'_>, query: &Typed) -> Result<Page, Refus
     let body = html! {
         (outcome(query, ROUTES.actions))
         (ROUTES.actions(visit, &[], &read))
+        @if routes.is_empty() {
+            (empty_state("There is no route", "The sandbox serves test partners; live ones need routes."))
+        }
         (of("In their order", &routes, &[
             ("Partner", Cell::Link("/console/partners/", "/partner")),
             ("Direction", Cell::Text("/direction")),
