@@ -19,6 +19,7 @@ mod effects;
 pub mod events;
 pub(crate) mod identity;
 pub mod lease;
+mod network_fee;
 pub mod openapi;
 pub(crate) mod payouts;
 pub mod result;

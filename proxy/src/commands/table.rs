@@ -58,13 +58,14 @@ fn table(rows: &Value, columns: &[(&str, &str)]) -> String {
     text
 }
 
-/// A value in a cell, without what would move the cursor.
+/// A value in a cell, an object by its id, without what would move the cursor.
 pub(super) fn cell(value: &Value) -> String {
     let text = match value {
         Value::Null => "-".to_owned(),
         Value::String(text) => text.clone(),
         Value::Array(values) if values.is_empty() => "-".to_owned(),
         Value::Array(values) => values.iter().map(cell).collect::<Vec<_>>().join(","),
+        Value::Object(members) if members.contains_key("id") => cell(&members["id"]),
         other => other.to_string(),
     };
     text.chars().filter(|c| !c.is_control()).collect()
@@ -79,7 +80,7 @@ mod tests {
     #[test]
     fn columns_are_as_wide_as_what_they_hold() {
         let rows = json!([
-            {"name": "cards", "kinds": ["a", "b"], "failures": 0, "last": null},
+            {"name": "cards", "kinds": ["a", {"id": "b", "of": "x"}], "failures": 0, "last": null},
             {"name": "x\u{1b}[2J", "kinds": [], "failures": 12, "last": "now"},
         ]);
         let columns =

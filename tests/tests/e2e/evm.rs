@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use http::Method;
-use rampart_tests::anvil::{CUSTOMER, TREASURY};
+use rampart_tests::anvil::{CUSTOMER, TREASURY, quantity};
 use rampart_tests::chain_shop::{CONFIRMATIONS, ChainShop};
 use rampart_tests::deadline::{SOON, until};
+use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 /// Payouts under kills and reorganisations.
@@ -74,6 +75,37 @@ async fn a_stuck_payout_is_replaced_by_a_higher_fee_with_its_nonce() {
     assert_eq!(shop.anvil.call("txpool_status", json!([])).await["pending"], "0x0");
 }
 
+#[tokio::test]
+async fn the_fee_of_a_failed_transaction_is_in_the_books() {
+    let shop = ChainShop::start().await;
+    shop.anvil.call("evm_setIntervalMining", json!([0])).await;
+    let connector = shop.connector("evm", &[]);
+    let order = shop.order(("ETH-EUR", WALLET), 100).await;
+    shop.pay(1).await;
+    let sent = until("it is sent", SOON, async || {
+        only(&shop.anvil.call("txpool_content", json!([])).await["pending"])
+    })
+    .await;
+    // The wallet becomes a contract that takes no coins, after the connector has asked.
+    shop.anvil.call("anvil_setCode", json!([WALLET, "0x5f5ffd"])).await;
+    shop.anvil.call("evm_setIntervalMining", json!([1])).await;
+    until("the order is held", SOON * 2, async || {
+        assert!(connector.status().is_none(), "{:?}", connector.err());
+        (shop.read(order).await["status"] == "blocked").then_some(())
+    })
+    .await;
+    let receipt = shop.anvil.call("eth_getTransactionReceipt", json!([sent["hash"]])).await;
+    assert_eq!(receipt["status"], "0x0", "{receipt}");
+    let wei = quantity(&receipt["gasUsed"]) * quantity(&receipt["effectiveGasPrice"]);
+    let path = "/admin/v1/ledger/balances?currency=ETH";
+    let balances = shop.edge.admin(Method::GET, path, json!({})).await.assert_status(200).json();
+    let mut lines = balances.as_array().unwrap().iter();
+    let fee = lines.find(|line| line["kind"] == "fee_network").unwrap()["balance"].to_string();
+    let fee: Decimal = fee.parse().unwrap();
+    assert_eq!(fee, Decimal::from_i128_with_scale(wei.cast_signed(), 18).normalize());
+    payouts::check_books(&shop).await;
+}
+
 /// The one transaction that waits.
 fn only(pending: &Value) -> Option<Value> {
     let accounts = pending.as_object()?.values().next()?;
@@ -108,7 +140,7 @@ async fn deposits_come_to_addresses_that_the_connector_has_made() {
         assert_eq!((&deposit["amount"], &deposit["state"]), (&amount, &json!("matched")));
         let head = shop.anvil.head().await;
         let receipt = shop.anvil.call("eth_getTransactionReceipt", json!([hash])).await;
-        let block = u64::try_from(rampart_tests::anvil::quantity(&receipt["blockNumber"])).unwrap();
+        let block = u64::try_from(quantity(&receipt["blockNumber"])).unwrap();
         assert!(head + 1 - block >= CONFIRMATIONS, "told before it was final");
     }
 }

@@ -5,9 +5,11 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::commands::{self, CommandKind, body_context};
+use super::network_fee::NetworkFee;
 use super::settlement::{self, Fact, OrderAmounts};
 use super::{accounts, deposits, screening};
 use crate::Core;
+use crate::money::ledger::Subject;
 use crate::money::payments::PaymentKind;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
@@ -68,6 +70,13 @@ pub(super) async fn apply(
             settlement::apply(conn, core, at, &event, connector).await
         }
         (Some(CommandKind::PayoutSend), false) => {
+            if let Some(fee) = NetworkFee::read(&finished.result) {
+                // No payment is recorded: no coins have left.
+                let (client, order, occurred_at) =
+                    (*client, Some(order.number()), core.clock.now());
+                fee.book(conn, core, &Subject { client, order, payment: None, occurred_at })
+                    .await?;
+            }
             let event = OrderEvent::Hold { reason: Some(PAYOUT_REJECTED.to_owned()) };
             settlement::apply(conn, core, at, &event, connector).await
         }

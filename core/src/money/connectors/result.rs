@@ -228,7 +228,8 @@ async fn write(
 pub struct NewResult {
     lease_token: String,
     outcome: Outcome,
-    /// The result of a command that is done, as its kind has it, at most 64 KiB.
+    /// The result as the command's kind has it, at most 64 KiB; of a rejected `payout.send` what a
+    /// failed transaction has cost, as `networkFee` and `networkFeeAsset`.
     #[serde(default)]
     #[schemars(schema_with = "super::checkpoint::any_json")]
     result: Value,

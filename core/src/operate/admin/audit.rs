@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::operator::Operator;
-use super::page::{AFTER, Page, Paging, limit};
+use super::page::{AFTER, Page, Paging, check_after, limit};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::Endpoint;
@@ -69,6 +69,13 @@ impl Endpoint for ListAudit {
         )
         .fetch_all(&core.db)
         .await?;
+        if let (true, Some(after)) = (changes.is_empty(), search.after) {
+            let exists = sqlx::query_scalar!(
+                "select exists (select from audit where audit_id = $1) as \"exists!\"",
+                after,
+            );
+            check_after(exists.fetch_one(&core.db).await?)?;
+        }
         Ok(search.paging.page(changes, |change| change.id))
     }
 }

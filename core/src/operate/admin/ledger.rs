@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
+use super::page::check_after;
 use crate::Core;
 use crate::platform::error::Result;
 
@@ -83,6 +84,13 @@ impl Wanted {
         )
         .fetch_all(&core.db)
         .await?;
+        if let (true, Some(after)) = (lines.is_empty(), self.after) {
+            let exists = sqlx::query_scalar!(
+                r#"select exists (select from ledger_entry where entry_id = $1) as "exists!""#,
+                after,
+            );
+            check_after(exists.fetch_one(&core.db).await?)?;
+        }
         Ok(lines)
     }
 }

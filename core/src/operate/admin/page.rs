@@ -21,6 +21,15 @@ pub(super) const fn limit(most: i64) -> Member {
     optional("limit", Kind::Integer(1, most), "Most rows of the page.")
 }
 
+/// Refuses the `after` of an empty page that names no row: the list would seem to end there.
+///
+/// # Errors
+/// 422 unless it `exists`.
+pub(super) fn check_after(exists: bool) -> Result<()> {
+    let unknown = || Denial::unprocessable("after: no row of this list has it").into();
+    exists.then_some(()).ok_or_else(unknown)
+}
+
 /// Rows of a list, and the `Link` to those behind them (RFC 8288).
 #[derive(Debug)]
 pub struct Page<T> {

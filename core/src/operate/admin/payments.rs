@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::page::check_after;
 use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::money::payments::{PaymentKind, PaymentState};
@@ -144,6 +145,13 @@ impl Wanted {
         )
         .fetch_all(&core.db)
         .await?;
+        if let (true, Some(after)) = (rows.is_empty(), self.after) {
+            let exists = sqlx::query_scalar!(
+                r#"select exists (select from payment where payment_id = $1) as "exists!""#,
+                after,
+            );
+            check_after(exists.fetch_one(&core.db).await?)?;
+        }
         let payments = rows.into_iter().map(|row| Payment {
             id: row.payment_id,
             partner: row.slug,

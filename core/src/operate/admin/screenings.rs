@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::page::check_after;
 use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::platform::error::{Denial, Result};
@@ -83,6 +84,13 @@ impl Wanted {
         )
         .fetch_all(&core.db)
         .await?;
+        if let (true, Some(after)) = (rows.is_empty(), self.after) {
+            let exists = sqlx::query_scalar!(
+                r#"select exists (select from screening where screening_id = $1) as "exists!""#,
+                after,
+            );
+            check_after(exists.fetch_one(&core.db).await?)?;
+        }
         let screenings = rows.into_iter().map(|row| Screening {
             id: row.screening_id,
             partner: row.slug,

@@ -3,6 +3,7 @@
 use http::Method;
 use maud::{Markup, html};
 use serde_json::Value;
+use url::form_urlencoded;
 
 use super::action::{Action, Subject, Verb, outcome};
 use super::form::{Input, Kind, Typed};
@@ -95,9 +96,12 @@ pub(super) async fn show(
     query: &Typed,
 ) -> Result<Page, Refused> {
     let ids = [subject.to_owned(), id.to_owned()];
-    let (queue, _) = visit.rows("/admin/v1/reviews?limit=200").await?;
+    let query_of_this = form_urlencoded::Serializer::new(String::new())
+        .extend_pairs([("subject", subject), ("id", id)])
+        .finish();
+    let (this, _) = visit.rows(&format!("/admin/v1/reviews?{query_of_this}")).await?;
+    let (queue, _) = visit.rows("/admin/v1/reviews").await?;
     let is_this = |row: &&Value| row["subject"] == subject && row["id"] == id;
-    let review = queue.iter().find(is_this);
     let me = visit.session.operator.actor();
     let is_free = |row: &&Value| row["claimedBy"].as_str().is_none_or(|by| by == me);
     let next = queue.iter().find(|row| !is_this(row) && is_free(row));
@@ -110,10 +114,8 @@ pub(super) async fn show(
     let body = html! {
         (outcome(query, REVIEW.actions))
         (outcome(query, SCREENING.actions))
-        @match review {
-            Some(review) => (of("Waiting", std::slice::from_ref(review), COLUMNS)),
-            None => p { "It waits for nobody any more." }
-        }
+        @if this.is_empty() { p { "It waits for nobody any more." } }
+        (of("Waiting", &this, COLUMNS))
         (REVIEW.actions(visit, &ids, &Value::Null))
         (of("Screenings", &own, &[
             ("Screening", Cell::Link("/console/screenings/", "/id")),

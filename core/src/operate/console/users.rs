@@ -31,6 +31,8 @@ const CRITERIA: &[Input] = &[
     Input::new("identifier", "Partner's identifier"),
     Input::new("partner", "Partner"),
 ];
+/// The last user of the page before, in the form that leads to the next one.
+const AFTER: &str = "after";
 const FOUND: &[(&str, Cell)] = &[
     ("User", Cell::Link("/console/users/", "/uuid")),
     ("Partner", Cell::Text("/partner")),
@@ -144,20 +146,23 @@ pub(super) const ACCOUNT: Subject = Subject {
 /// Without entropy.
 pub(super) async fn search(visit: &Visit<'_>, typed: &Typed, is_sent: bool) -> Result<Reply> {
     let is_own = visit.session.nonce(typed.get("csrfToken")).is_some();
-    let (mut status, mut above, mut found) = (StatusCode::OK, None, None);
+    let (mut status, mut above, mut found, mut next) = (StatusCode::OK, None, None, None);
     if is_sent && !is_own {
         status = StatusCode::FORBIDDEN;
         above = Some("This form is of an earlier sign-in; send it again.".to_owned());
     } else if is_sent {
         match visit.rows(&url(typed)).await {
-            Ok((rows, _)) => found = Some(rows),
+            Ok((rows, query)) => {
+                found = Some(rows);
+                next = query.map(|query| Typed::read(query.as_bytes()));
+            }
             Err(refused) => (status, above) = (refused.status, Some(refused.reason)),
         }
     }
     let csrf_token = visit.session.form_token(visit.core)?;
     let body = html! {
         @if let Some(above) = above { (toast(Tone::Bad, &above)) }
-        p.hint { "Every search stands in the audit. Without a criterion the newest 50 are shown." }
+        p.hint { "Every search stands in the audit. Without a criterion all users are found, the newest first." }
         form.filter method="post" action=(SECTION) {
             input type="hidden" name="csrfToken" value=(csrf_token);
             @for input in CRITERIA { (input.show(typed, None)) }
@@ -167,16 +172,25 @@ pub(super) async fn search(visit: &Visit<'_>, typed: &Typed, is_sent: bool) -> R
             @if found.is_empty() { (empty_state("Nobody", "Nobody meets all of these criteria.")) }
             (of("Users", found, FOUND))
         }
+        @if let Some(next) = &next {
+            form.row method="post" action=(SECTION) {
+                input type="hidden" name="csrfToken" value=(csrf_token);
+                @for name in CRITERIA.iter().map(|input| input.member).chain([AFTER]) {
+                    input type="hidden" name=(name) value=(next.get(name));
+                }
+                button { "Next page" }
+            }
+        }
     };
     render(visit, &Page { status, ..Page::new("Users", SECTION, body) })
 }
 
 fn url(typed: &Typed) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
-    for input in CRITERIA {
-        let value = typed.get(input.member).trim();
+    for name in CRITERIA.iter().map(|input| input.member).chain([AFTER]) {
+        let value = typed.get(name).trim();
         if !value.is_empty() {
-            query.append_pair(input.member, value);
+            query.append_pair(name, value);
         }
     }
     format!("/admin/v1/users?{}", query.finish())

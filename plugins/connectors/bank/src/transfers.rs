@@ -106,7 +106,7 @@ fn step(bank: &Bank, command: &Command) -> Result<Step, String> {
     };
     Ok(match transfer {
         Ok(transfer) => Step::Write(Box::new(transfer)),
-        Err(reason) => Step::Report(Outcome::Rejected { reason }),
+        Err(reason) => Step::Report(Outcome::rejected(reason)),
     })
 }
 
@@ -152,7 +152,7 @@ async fn write(bank: &Bank, mut batch: Vec<(Command, Transfer)>) -> Result<(), S
 
 /// Tells the edge. One that is no longer ours comes again, to whom has it then.
 async fn report(bank: &Bank, command: &Command, outcome: &Outcome) -> Result<(), String> {
-    if let Outcome::Rejected { reason } = outcome {
+    if let Outcome::Rejected { reason, .. } = outcome {
         tracing::warn!(?command, reason, "a command is rejected");
     }
     match bank.edge.report(command, outcome).await.map_err(|error| error.to_string())? {

@@ -89,6 +89,9 @@ pub enum Outcome {
     Rejected {
         /// The reason, at most 1000 characters.
         reason: String,
+        /// Such as what a failed transaction has cost; null for nothing.
+        #[serde(skip_serializing_if = "Value::is_null")]
+        result: Value,
     },
     /// The effect is not there; another attempt may succeed. An edge rejects a command after its
     /// `connectors.attempts_max`.
@@ -100,6 +103,13 @@ pub enum Outcome {
         #[serde(skip_serializing_if = "Option::is_none")]
         retry_after_seconds: Option<u32>,
     },
+}
+
+impl Outcome {
+    /// That of a command that is refused before anything was done.
+    pub const fn rejected(reason: String) -> Self {
+        Self::Rejected { reason, result: Value::Null }
+    }
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ impl Deposits {
             Ok(body) => body,
             Err(error) => {
                 let reason = format!("the body cannot be read: {error}");
-                return Ok(Some(Outcome::Rejected { reason }));
+                return Ok(Some(Outcome::rejected(reason)));
             }
         };
         let earlier: Option<Range> = command.checkpoint().map_err(|error| error.to_string())?;

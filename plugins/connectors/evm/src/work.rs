@@ -70,7 +70,7 @@ impl Worker {
                     }
                 }
             }
-            (kind, _) => Some(Outcome::Rejected { reason: format!("{kind} is not done here") }),
+            (kind, _) => Some(Outcome::rejected(format!("{kind} is not done here"))),
         };
         if let Some(outcome) = outcome
             && let Err(error) = self.edge.report(command, &outcome).await

@@ -118,7 +118,7 @@ impl Connector {
         };
         match &outcome {
             Outcome::Done { .. } => tracing::info!(?command, "done"),
-            Outcome::Rejected { reason } | Outcome::Retry { reason, .. } => {
+            Outcome::Rejected { reason, .. } | Outcome::Retry { reason, .. } => {
                 tracing::warn!(?command, reason, "not done");
             }
         }
@@ -240,7 +240,7 @@ impl Connector {
 }
 
 fn rejected(reason: String) -> Outcome {
-    Outcome::Rejected { reason }
+    Outcome::rejected(reason)
 }
 
 fn unreadable(error: &serde_json::Error) -> Outcome {

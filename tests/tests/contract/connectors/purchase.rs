@@ -89,6 +89,11 @@ async fn money_comes_in_and_coins_go_out_by_commands() {
     let mut again = confirmed;
     again["id"] = json!("c-2");
     assert_eq!(connector.event(again).await.json(), json!({"duplicate": true}));
+    assert_network_fee(&context, "0.000021").await;
+}
+
+/// Checks what the books say that the network has taken of the treasury, in ETH.
+async fn assert_network_fee(context: &TestContext, amount: &str) {
     let balances =
         context.admin(Method::GET, "/admin/v1/ledger/balances?currency=ETH", Value::Null);
     let balances = balances.await.assert_status(200).json();
@@ -96,8 +101,8 @@ async fn money_comes_in_and_coins_go_out_by_commands() {
         let mut lines = balances.as_array().unwrap().iter();
         lines.find(|line| line["kind"] == kind).map(|line| line["balance"].to_string())
     };
-    assert_eq!(of("fee_network").as_deref(), Some("0.000021"));
-    assert_eq!(of("treasury").as_deref(), Some("-0.000021"));
+    assert_eq!(of("fee_network").as_deref(), Some(amount));
+    assert_eq!(of("treasury"), Some(format!("-{amount}")));
 }
 
 #[tokio::test]
@@ -124,8 +129,13 @@ async fn a_rejected_payout_blocks_until_an_operator_releases_it() {
     let (acme, connector) = live(&context).await;
     let order = paid_order(&acme, &connector).await;
     let payout = connector.lease(1).await.remove(0);
-    connector.report(&payout, "rejected", Value::Null).await.assert_status(200);
+    // Its transaction has failed, and the network keeps the fee of one that does.
+    let cost = json!({"transactionId": "0xfa11", "networkFee": 0.00003, "networkFeeAsset": "ETH"});
+    for _ in 0..2 {
+        connector.report(&payout, "rejected", cost.clone()).await.assert_status(200);
+    }
     assert_eq!(status(&context, &order).await, "blocked");
+    assert_network_fee(&context, "0.00003").await;
     context.core().command_payouts().await.unwrap();
     assert!(connector.lease(1).await.is_empty());
     order.event(&context, "release").await.assert_status(200);

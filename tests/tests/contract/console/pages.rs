@@ -186,3 +186,27 @@ async fn users_are_searched_without_their_data_in_a_url() {
     assert!(!masked.text.contains("Lovelace"));
     treasury.get(&path).await.assert(403, "Not for your role");
 }
+
+#[tokio::test]
+async fn more_users_than_a_page_has_are_on_the_next_one() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    for number in 0..51 {
+        acme.user(&format!("user{number}")).await;
+    }
+    let browser = Browser::of(&context, "bob", &["support"]).await;
+    let criteria = [("partner", "acme")];
+    let first = browser.submit("/console/users", &criteria).await.assert(200, "Next page");
+    let hidden = |name: &str| {
+        let next = first.text.split("<form class=\"row\"").nth(1).unwrap();
+        let input = next.split(&format!("name=\"{name}\" value=\"")).nth(1).unwrap();
+        input.split('"').next().unwrap().to_owned()
+    };
+    assert_eq!(hidden("partner"), "acme");
+    let token = hidden("csrfToken");
+    let next = [("partner", "acme"), ("after", &*hidden("after")), ("csrfToken", &*token)];
+    let second = browser.post("/console/users", &next).await.assert(200, "Lovelace");
+    let links = |text: &str| text.matches("href=\"/console/users/").count();
+    assert_eq!((links(&first.text), links(&second.text)), (50, 1));
+    assert!(!second.text.contains("Next page"));
+}

@@ -89,6 +89,20 @@ async fn a_link_leads_from_page_to_page_without_a_gap() {
 }
 
 #[tokio::test]
+async fn an_after_that_no_row_has_is_no_end_of_the_list() {
+    let context = TestContext::start().await;
+    fill(&context).await;
+    // Lists in the order of a time, which `after` names by its row.
+    for list in ["orders", "payments", "ledger/entries", "screenings", "audit"] {
+        let after = if list == "orders" { "1" } else { "0199a000-0000-7000-8000-0000000000ff" };
+        let url = format!("/admin/v1/{list}?after={after}");
+        let answer = context.admin(Method::GET, &url, Value::Null).await;
+        answer.assert_status(422);
+        assert!(answer.text().contains("after"), "{url}: {}", answer.text());
+    }
+}
+
+#[tokio::test]
 async fn a_criterion_stands_in_the_link() {
     let context = TestContext::start().await;
     fill(&context).await;

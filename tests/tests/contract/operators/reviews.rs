@@ -47,6 +47,12 @@ async fn users_and_orders_wait_until_somebody_decides() {
     assert_eq!((second.as_array().unwrap().len(), &second[0]["subject"]), (1, &json!("order")));
     let users = context.admin(Method::GET, "/admin/v1/reviews?subject=user", Value::Null).await;
     assert_eq!(users.json().as_array().unwrap().len(), 1);
+    let id = claim.split('/').nth(5).unwrap();
+    for (id, found) in [(id, 1), ("0", 0)] {
+        let url = format!("/admin/v1/reviews?id={id}");
+        let one = context.admin(Method::GET, &url, Value::Null).await.assert_status(200).json();
+        assert_eq!(one.as_array().unwrap().len(), found, "{one}");
+    }
     let account = claim.replace("reviews/user", "users");
     let account = account.replace("/claim", "/accounts/NL91ABNA0417164300");
     let verified = json!({"verified": true});

@@ -158,7 +158,7 @@ fn pays((sent, receipt): &(Value, Value), shop: &ChainShop, wallet: &str) -> boo
 }
 
 /// The books balance and fit the orders.
-async fn check_books(shop: &ChainShop) {
+pub(super) async fn check_books(shop: &ChainShop) {
     let output = crate::connectors::run(&shop.edge, &["ledger", "check"]).await;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }

@@ -9,7 +9,7 @@ use crate::Core;
 use crate::money::connectors::commands::CommandKind;
 use crate::money::connectors::settlement::{self, Fact, OrderAmounts, order_id};
 use crate::money::connectors::{deposits, identity};
-use crate::money::ledger::{self, AccountKind, Posting, Subject};
+use crate::money::ledger::Subject;
 use crate::money::payments::PaymentKind;
 use crate::money::payments::store::currency_of;
 use crate::platform::db::Connection;
@@ -87,7 +87,7 @@ pub(super) async fn apply(
         raw: Some(report.raw.to_string()),
     };
     let recorded = settlement::record(conn, core, fact).await?;
-    if let (PaymentKind::PayoutConfirmed, Some(fee), false) =
+    if let (PaymentKind::PayoutConfirmed | PaymentKind::PayoutFailed, Some(fee), false) =
         (kind, &report.network_fee, recorded.duplicate)
     {
         let of = Subject {
@@ -96,7 +96,7 @@ pub(super) async fn apply(
             payment: Some(recorded.payment),
             occurred_at: report.occurred_at.min(core.clock.now()),
         };
-        book_network_fee(conn, core, &of, fee).await?;
+        fee.book(conn, core, &of).await?;
     }
     // A repetition must not end the payout that was commanded after the one that it tells of.
     if let (Some(ended), Some(order), false) = (ended_command(kind), order, recorded.duplicate) {
@@ -215,21 +215,6 @@ async fn payment_of_reference(
     .fetch_optional(conn)
     .await?;
     found.map(|found| Ok((found.client_id.into(), order_id(found.order_id)?))).transpose()
-}
-
-/// Books what the chain took for a payout, beside the coins themselves.
-async fn book_network_fee(
-    conn: &mut Connection,
-    core: &Core,
-    of: &Subject,
-    (fee, asset): &(Decimal, String),
-) -> Result<()> {
-    let (asset, _) = currency_of(core, asset);
-    let paid = [
-        Posting::new(AccountKind::FeeNetwork, &asset, *fee),
-        Posting::new(AccountKind::Treasury, &asset, -*fee),
-    ];
-    Ok(ledger::post(conn, core, "network-fee", of, &paid).await?)
 }
 
 /// The kind of command that has sent nothing after all, by such a payment.

@@ -7,9 +7,10 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::endpoint::openapi::doc::{Kind, Member, optional, required};
+use crate::money::connectors::network_fee::NetworkFee;
 
 /// Longest id, reference or other name, in characters.
-const NAME_CHARS_MAX: usize = 255;
+pub(in crate::money::connectors) const NAME_CHARS_MAX: usize = 255;
 
 /// The members that have a meaning. Others are kept; of any kind are those whose value is no reason to
 /// refuse a fact.
@@ -145,8 +146,7 @@ pub struct Report {
     pub(super) tag: Option<String>,
     pub(super) transaction_id: Option<String>,
     pub(super) confirmations: Option<u32>,
-    /// What the chain took, and the asset that it is of.
-    pub(super) network_fee: Option<(Decimal, String)>,
+    pub(super) network_fee: Option<NetworkFee>,
     pub(super) outcome: Option<String>,
     pub(super) reason: Option<String>,
     /// The whole document.
@@ -179,7 +179,7 @@ impl Report {
             tag: document["tag"].as_str().map(str::to_owned),
             transaction_id: name(document, "transactionId")?,
             confirmations: confirmations(&document["confirmations"])?,
-            network_fee: network_fee(document),
+            network_fee: NetworkFee::read(document),
             outcome: document["outcome"].as_str().map(str::to_owned),
             reason: document["reason"].as_str().map(str::to_owned),
             raw: document.clone(),
@@ -231,14 +231,6 @@ fn amount(value: &Value) -> Result<Option<Decimal>, String> {
     }
     let amount = decimal::from_number(value).filter(|amount| *amount > Decimal::ZERO);
     amount.map(Some).ok_or_else(|| "amount: a number above zero".to_owned())
-}
-
-/// The fee of a payout; one that is none is no reason to refuse the payout's report.
-fn network_fee(document: &Value) -> Option<(Decimal, String)> {
-    let fee = amount(&document["networkFee"]).ok().flatten()?;
-    let asset = document["networkFeeAsset"].as_str().or(document["asset"].as_str())?;
-    let is_name = (1..=NAME_CHARS_MAX).contains(&asset.chars().count());
-    is_name.then(|| (fee, asset.to_owned()))
 }
 
 fn confirmations(value: &Value) -> Result<Option<u32>, String> {

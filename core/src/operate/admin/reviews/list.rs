@@ -33,6 +33,7 @@ impl Endpoint for ListReviews {
         query: &[
             optional("subject", Kind::OneOf(&SUBJECTS), "Users or orders alone."),
             optional("partner", Kind::Text, "The partner's slug."),
+            optional("id", Kind::Text, "The uuid of a user, or an order's number."),
             optional("after", Kind::Text, "As the `Link` to the next page has it."),
             limit(REVIEWS_MAX),
         ],
@@ -44,7 +45,7 @@ impl Endpoint for ListReviews {
     type Response = Page<Review>;
 
     fn read(input: &Input, _: &Operator) -> Result<Search> {
-        let Criteria { subject, partner, after, limit } = strict::query(input)?;
+        let Criteria { subject, partner, id, after, limit } = strict::query(input)?;
         if subject.as_deref().is_some_and(|subject| !SUBJECTS.contains(&subject)) {
             return Err(Denial::unprocessable("subject: user or order").into());
         }
@@ -52,7 +53,7 @@ impl Endpoint for ListReviews {
         let after = after.map_err(|_| Denial::unprocessable("after: not of a Link"))?;
         let paging = Paging::of(&input.head, limit.as_deref(), REVIEWS_MAX)?;
         let limit = paging.rows_max();
-        Ok(Search { wanted: Wanted { subject, partner, after, id: None, limit }, paging })
+        Ok(Search { wanted: Wanted { subject, partner, after, id, limit }, paging })
     }
 
     async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Review>> {
@@ -75,6 +76,7 @@ pub struct Search {
 struct Criteria {
     subject: Option<String>,
     partner: Option<String>,
+    id: Option<String>,
     after: Option<String>,
     limit: Option<String>,
 }

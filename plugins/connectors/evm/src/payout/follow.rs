@@ -97,7 +97,7 @@ fn read(
     let has_begun = checkpoint.is_some();
     let rejected = |reason: String| {
         tracing::error!(command = command.id, reason, has_begun, "a payout cannot be carried out");
-        (!has_begun).then_some(Outcome::Rejected { reason })
+        (!has_begun).then_some(Outcome::rejected(reason))
     };
     let body = command.body::<PayoutBody>();
     let body = body.map_err(|error| rejected(format!("the body cannot be read: {error}")))?;
@@ -169,7 +169,7 @@ impl Payout<'_> {
             Ok(gas) => gas.saturating_add(gas / 4),
             Err(error) if error.is_revert() => {
                 let reason = format!("the chain refuses the transfer: {error}");
-                return self.report(Outcome::Rejected { reason }).await;
+                return self.report(Outcome::rejected(reason)).await;
             }
             Err(error) => return Err(error.into()),
         };
@@ -325,11 +325,14 @@ impl Payout<'_> {
             return Ok(Step::Wait);
         };
         self.worker.nonces.lock().await.used(nonce);
+        let native = self.worker.settings.native_asset().map(|(code, _)| code);
+        let network_fee = native.and_then(|_| from_units(receipt.network_fee(), NATIVE_DECIMALS));
         if !self.is_paid(receipt) {
             let reason = format!("transaction {hash} is in a block, and has failed");
-            return self.report(Outcome::Rejected { reason }).await;
+            let result = json!({ "transactionId": hash, "networkFee": network_fee,
+                "networkFeeAsset": native });
+            return self.report(Outcome::Rejected { reason, result }).await;
         }
-        let native = self.worker.settings.native_asset();
         // Before the result: a command that has one is never leased again.
         let fact = json!({
             "id": format!("payout.confirmed/{}", self.command.id),
@@ -342,8 +345,8 @@ impl Payout<'_> {
             "providerReference": hash,
             "transactionId": hash,
             "confirmations": self.order.confirmations,
-            "networkFee": native.and_then(|_| from_units(receipt.network_fee(), NATIVE_DECIMALS)),
-            "networkFeeAsset": native.map(|(code, _)| code),
+            "networkFee": network_fee,
+            "networkFeeAsset": native,
         });
         match self.worker.edge.event(&fact).await {
             Ok(_) => {}

@@ -6,6 +6,7 @@ use rust_decimal::Decimal;
 
 use super::Search;
 use crate::Core;
+use crate::operate::admin::page::check_after;
 use crate::platform::error::Result;
 
 /// Statuses that most orders end in, which the newest orders lead to; an index has the others.
@@ -87,7 +88,7 @@ macro_rules! search {
 /// The orders that meet every criterion, newest first.
 ///
 /// # Errors
-/// When the database cannot be read.
+/// 422 for an `after` that no order has; else when the database cannot be read.
 pub(super) async fn find(core: &Core, search: &Search) -> Result<Vec<Found>> {
     let asked = &search.criteria;
     let is_rare = |status: &String| !FREQUENT.contains(&status.as_str());
@@ -115,5 +116,13 @@ pub(super) async fn find(core: &Core, search: &Search) -> Result<Vec<Found>> {
     } else {
         search!(of all, "true and ", search).fetch_all(&core.db).await?
     };
+    if let (true, Some(after)) = (found.is_empty(), search.after) {
+        let exists = sqlx::query_scalar!(
+            "select exists (select from buy_order where order_id = $1) \
+                 or exists (select from sell_order where order_id = $1) as \"exists!\"",
+            after.number(),
+        );
+        check_after(exists.fetch_one(&core.db).await?)?;
+    }
     Ok(found)
 }

@@ -1,0 +1,50 @@
+//! What a chain took for a payout, whether its coins arrived or its transaction failed.
+
+use rampart_types::decimal;
+use rust_decimal::Decimal;
+use serde_json::Value;
+
+use super::events::NAME_CHARS_MAX;
+use crate::Core;
+use crate::money::ledger::{self, AccountKind, Posting, Subject};
+use crate::money::payments::store::currency_of;
+use crate::platform::db::Connection;
+use crate::platform::error::Result;
+
+/// The fee that a chain took, in coins of `asset`.
+#[derive(Debug)]
+pub(super) struct NetworkFee {
+    amount: Decimal,
+    /// An asset's code or CAIP-19 id, as the connector names it.
+    asset: String,
+}
+
+impl NetworkFee {
+    /// The fee that a document states in `networkFee` and `networkFeeAsset`; without the latter it is
+    /// of the document's `asset`. One that has not this form is none: it is no reason to refuse what
+    /// else the document tells.
+    pub(super) fn read(document: &Value) -> Option<Self> {
+        let amount = decimal::from_number(&document["networkFee"])?;
+        let asset = document["networkFeeAsset"].as_str().or(document["asset"].as_str())?;
+        let is_name = (1..=NAME_CHARS_MAX).contains(&asset.chars().count());
+        (is_name && amount > Decimal::ZERO).then(|| Self { amount, asset: asset.to_owned() })
+    }
+
+    /// Books it: the treasury has paid it.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(super) async fn book(
+        &self,
+        conn: &mut Connection,
+        core: &Core,
+        of: &Subject,
+    ) -> Result<()> {
+        let (asset, _) = currency_of(core, &self.asset);
+        let paid = [
+            Posting::new(AccountKind::FeeNetwork, &asset, self.amount),
+            Posting::new(AccountKind::Treasury, &asset, -self.amount),
+        ];
+        Ok(ledger::post(conn, core, "network-fee", of, &paid).await?)
+    }
+}
