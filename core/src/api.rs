@@ -100,6 +100,8 @@ pub const PAGES: &[Route] = &[
     route::<trading::pay::Show>(),
     route::<trading::pay::Act>(),
     route::<trading::pay::events::Follow>(),
+    route::<trading::pay::receipt::Pdf>(),
+    route::<trading::pay::receipt::Json>(),
     route::<trading::checks::page::Show>(),
     route::<trading::checks::page::Submit>(),
     route::<trading::checkout::show::Show>(),

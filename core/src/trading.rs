@@ -11,6 +11,7 @@ pub mod offers;
 pub mod orders;
 pub mod pay;
 pub mod payment_methods;
+pub(crate) mod price_terms;
 pub mod pricing;
 pub mod quotes;
 pub mod receipt_keys;

@@ -36,8 +36,14 @@ impl Client {
     /// The client of a page, authorised by the page's signed link. `None` when it is deleted or
     /// suspended.
     pub(crate) fn for_page(core: &Core, client: ClientId, request_id: &str) -> Option<Self> {
+        Self::of_link(core, client, request_id).filter(|client| !client.tenant.suspended)
+    }
+
+    /// The client of a signed link to what has happened, such as a receipt: a suspended one too. `None`
+    /// when it is deleted.
+    pub(crate) fn of_link(core: &Core, client: ClientId, request_id: &str) -> Option<Self> {
         let snapshot = core.snapshots.current();
-        let tenant = snapshot.tenants.get(&client).filter(|tenant| !tenant.suspended)?;
+        let tenant = snapshot.tenants.get(&client)?;
         tenant::enter(client);
         Some(Self {
             tenant: Arc::clone(tenant),

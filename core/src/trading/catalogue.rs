@@ -65,6 +65,14 @@ impl Catalogue {
         }
     }
 
+    /// The name of the network that a currency's coins move on; empty for an unknown code.
+    pub(crate) fn network_name(&self, code: &str) -> String {
+        let currency = code.parse().ok().and_then(|code| self.currencies.get(&code));
+        let named = currency.and_then(|currency| currency.crypto.as_ref()?.chain_name.clone());
+        let own = || currency.map(|currency| currency.details.name.to_string());
+        named.or_else(own).unwrap_or_default()
+    }
+
     /// The payment method with this code, disabled or not.
     pub fn payment_method(&self, code: &str) -> Option<&Arc<PaymentMethod>> {
         self.payment_methods.iter().find(|method| method.code == code)

@@ -31,16 +31,16 @@ use crate::trading::catalogue::Currency;
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BlockchainInfo {
-    wallet_address: String,
-    wallet_explorer: String,
-    transaction_id: String,
-    transaction_explorer: String,
+    pub(crate) wallet_address: String,
+    pub(crate) wallet_explorer: String,
+    pub(crate) transaction_id: String,
+    pub(crate) transaction_explorer: String,
 }
 
 impl BlockchainInfo {
     /// Texts are empty until they are known.
-    pub(crate) fn new(currency: &Currency, address: &str, transaction_id: &str) -> Self {
-        let explorers = currency.crypto.as_ref();
+    pub(crate) fn new(currency: Option<&Currency>, address: &str, transaction_id: &str) -> Self {
+        let explorers = currency.and_then(|currency| currency.crypto.as_ref());
         let join = |base: Option<&String>, id: &str| match base.map(String::as_str) {
             Some(base) if !id.is_empty() => [base, id].concat(),
             _ => String::new(),

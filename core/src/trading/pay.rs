@@ -8,6 +8,7 @@
 pub mod events;
 mod page;
 mod provider;
+pub mod receipt;
 mod watches;
 
 use std::borrow::Cow;
@@ -29,8 +30,10 @@ use crate::money::connectors::sandbox::purchases::simulate;
 use crate::platform::error::{Code, Result};
 use crate::trading::checks;
 use crate::trading::checks::page::CheckLink;
-use crate::trading::orders::payment_link;
+use crate::trading::orders::row::fees_of_row;
 use crate::trading::orders::status::{Cause, NotApplied, OrderStatus};
+use crate::trading::orders::{BlockchainInfo, payment_link};
+use crate::trading::price_terms::PriceTerm;
 use crate::trading::sandbox::SimulatedEvent;
 use rampart_types::{ClientId, OrderId, ReturnUrl};
 
@@ -74,7 +77,7 @@ impl Endpoint for Show {
             }
             _ => {}
         }
-        Ok(page::show(look, StatusCode::OK, &payment))
+        Ok(page::show(look, StatusCode::OK, (&link.token, &payment)))
     }
 }
 
@@ -103,10 +106,10 @@ impl Endpoint for Act {
             return Ok(page::not_found(look));
         };
         let Some(action) = action else {
-            return Ok(page::show(look, StatusCode::BAD_REQUEST, &payment));
+            return Ok(page::show(look, StatusCode::BAD_REQUEST, (&link.token, &payment)));
         };
         if payment.state != PaymentState::Payable {
-            return Ok(page::show(look, StatusCode::CONFLICT, &payment));
+            return Ok(page::show(look, StatusCode::CONFLICT, (&link.token, &payment)));
         }
         let at = (payment.client, payment.order);
         match simulate(core, at, (action.event(), ACTOR)).await {
@@ -115,7 +118,7 @@ impl Endpoint for Act {
             Err(
                 NotApplied::Forbidden { .. } | NotApplied::Refused(_) | NotApplied::NoSuchOrder,
             ) => Ok(match Payment::find(core, &link.token).await? {
-                Some(payment) => page::show(look, StatusCode::CONFLICT, &payment),
+                Some(payment) => page::show(look, StatusCode::CONFLICT, (&link.token, &payment)),
                 None => page::not_found(look),
             }),
             Err(NotApplied::Failed(error)) => Err(error),
@@ -127,13 +130,15 @@ impl Endpoint for Act {
 #[derive(Debug)]
 pub struct Link {
     token: String,
+    request_id: String,
     texts: Texts,
 }
 
 impl Link {
     fn read(input: &Input) -> Self {
         let texts = Language::of(input).texts();
-        Self { token: input.param("token").to_owned(), texts }
+        let request_id = input.head.request_id.clone();
+        Self { token: input.param("token").to_owned(), request_id, texts }
     }
 }
 
@@ -182,7 +187,11 @@ struct Payment {
     fiat: String,
     crypto: String,
     method: String,
-    wallet_address: String,
+    network: String,
+    price_terms: Vec<PriceTerm>,
+    /// True if they become final when the payment arrives.
+    is_estimated: bool,
+    blockchain: BlockchainInfo,
     expires_at: Option<DateTime<Utc>>,
     /// True if money is only simulated.
     is_test: bool,
@@ -222,7 +231,9 @@ impl Payment {
         let row = sqlx::query!(
             "select status as \"status: OrderStatus\", status_cause as \"status_cause: Cause\", \
              payment_method, fiat_amount, fiat_currency, \
-             crypto_amount, crypto_currency, wallet_address, return_url, expires_at, \
+             crypto_amount, crypto_currency, price, partner_fee, provider_fee, \
+             payment_method_fee, network_fee, spread_fee, affiliate_fee, wallet_address, \
+             transaction_id, is_estimated_quote, return_url, expires_at, \
              coalesce(expires_at < rampart_now(), false) as \"late!\", \
              open_payout_holds(client_id, order_id, $3) as holds \
              from buy_order where client_id = $1 and order_id = $2",
@@ -238,24 +249,13 @@ impl Payment {
             Some(found) => found.await?,
             None => ProviderPayment::NotCommanded,
         };
-        let made = match &provider {
-            ProviderPayment::NotCommanded | ProviderPayment::Simulated => None,
-            ProviderPayment::Waits => Some(false),
-            ProviderPayment::At(_) => Some(true),
-        };
+        let made = provider.is_ready();
         let holds = row.holds.unwrap_or_default();
         let shown_state =
             watches::shown_state(row.status, row.status_cause, (row.late, made), &holds);
         let state = match row.status {
             OrderStatus::Pending if row.late || tenant.suspended => PaymentState::Closed,
-            OrderStatus::Pending => match provider {
-                ProviderPayment::Waits => PaymentState::Preparing,
-                ProviderPayment::At(form) => PaymentState::AtProvider(form),
-                ProviderPayment::Simulated => PaymentState::Payable,
-                // It is older than the sandbox's commands.
-                ProviderPayment::NotCommanded if tenant.is_test() => PaymentState::Payable,
-                ProviderPayment::NotCommanded => PaymentState::NoProvider,
-            },
+            OrderStatus::Pending => provider.state(tenant.is_test()),
             _ if !holds.is_empty() => {
                 let holds = checks::read(Some(holds))?;
                 PaymentState::Held(CheckLink::all(core, (client, order), &holds)?)
@@ -264,15 +264,26 @@ impl Payment {
         };
         let catalogue = &snapshot.catalogue;
         let method = catalogue.payment_method(&row.payment_method);
+        let fiat = |amount| catalogue.format_amount(amount, &row.fiat_currency);
+        let crypto = row.crypto_currency.parse().ok();
+        let crypto = crypto.and_then(|code| catalogue.currencies.get(&code));
+        let transaction = row.transaction_id.as_deref().unwrap_or_default();
         Ok(Some(Self {
             client,
             order,
             partner: tenant.name.clone(),
             brand: tenant.brand.clone(),
-            fiat: catalogue.format_amount(row.fiat_amount, &row.fiat_currency),
+            fiat: fiat(row.fiat_amount),
             crypto: catalogue.format_amount(row.crypto_amount, &row.crypto_currency),
             method: method.map_or(row.payment_method, |method| method.label.clone()),
-            wallet_address: row.wallet_address,
+            network: catalogue.network_name(&row.crypto_currency),
+            price_terms: PriceTerm::all(row.price, &fees_of_row!(row), fiat),
+            is_estimated: row.is_estimated_quote && pending,
+            blockchain: BlockchainInfo::new(
+                crypto.map(|currency| &**currency),
+                &row.wallet_address,
+                transaction,
+            ),
             expires_at: row.expires_at,
             is_test: tenant.is_test(),
             state,

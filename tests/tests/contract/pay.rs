@@ -1,6 +1,7 @@
 //! The payment page and the settlement that follows it in the sandbox.
 
 mod events;
+mod receipt;
 
 use chrono::TimeDelta;
 use http::Method;

@@ -38,6 +38,7 @@ fn the_binary_runs_in_the_root_of_the_image() {
     }
     assert!(image.join("etc/ssl/certs/ca-certificates.crt").is_file());
     assert!(image.join("usr/share/doc/rampart/LICENSE").is_file());
+    assert!(image.join("usr/share/doc/rampart/LICENSE-DejaVu").is_file());
     let again = Command::new(&script).arg(&image).arg(binary()).output().unwrap();
     assert!(!again.status.success(), "it writes into an empty folder alone");
 }

@@ -56,7 +56,14 @@ fn one_binary_is_always_packed_into_the_same_bytes() {
     assert_eq!(archive(&second), name);
     let listed = succeed(Command::new("tar").arg("-tzf").arg(first.join(&name)));
     let listed = String::from_utf8(listed.stdout).unwrap();
-    for file in ["rampart", "LICENSE", "CHANGELOG.md", "SECURITY.md", "systemd/rampart.service"] {
+    for file in [
+        "rampart",
+        "LICENSE",
+        "LICENSE-DejaVu",
+        "CHANGELOG.md",
+        "SECURITY.md",
+        "systemd/rampart.service",
+    ] {
         assert!(listed.lines().any(|line| line.ends_with(&format!("/{file}"))), "{file}: {listed}");
     }
 }

@@ -264,6 +264,14 @@ pub(crate) fn short_address(address: &str) -> Markup {
     html! { span.address title=(address) { (short) } }
 }
 
+/// An address or a transaction, shortened, with a link to the chain's explorer if it has one.
+pub(crate) fn linked_address(id: &str, explorer_url: &str) -> Markup {
+    html! {
+        @if explorer_url.is_empty() { (short_address(id)) }
+        @else { a href=(explorer_url) rel="noreferrer" { (short_address(id)) } }
+    }
+}
+
 /// A partner's name with its logo, first on the pages that its shoppers see.
 pub(crate) fn brand_line(name: &str, logo: Option<&str>) -> Markup {
     html! {

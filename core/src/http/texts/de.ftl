@@ -22,6 +22,7 @@ term-wallet = Wallet
 term-network = Netzwerk
 term-order = Bestellung
 term-price = Preis pro Coin
+term-transaction = Transaktion
 term-open-until = Gültig bis
 term-pay-before = Zahlbar bis
 
@@ -129,6 +130,14 @@ pay-step-payment = Zahlung
 pay-step-checks = Prüfungen
 pay-step-sending = Coins werden gesendet
 pay-step-done = Fertig
+pay-price-and-fees = Preis und Gebühren
+pay-receipt = Quittung (PDF)
+pay-receipt-signed = Signierte Quittung (JSON)
+receipt-title = Quittung
+receipt-ordered = Bestellt
+receipt-paid = Bezahlt
+receipt-completed = Abgeschlossen
+receipt-signed = Die Datei receipt.jws in diesem Dokument enthält die Angaben dieser Quittung, signiert. Jeder kann die Signatur mit dem Schlüssel { $key } von { $url } prüfen.
 
 # Checks of an order
 check-title = Noch ein Schritt für Ihre Bestellung

@@ -22,6 +22,7 @@ term-wallet = Wallet
 term-network = Network
 term-order = Order
 term-price = Price of one
+term-transaction = Transaction
 term-open-until = Open until
 term-pay-before = Pay before
 
@@ -129,6 +130,14 @@ pay-step-payment = Payment
 pay-step-checks = Checks
 pay-step-sending = Coins are sent
 pay-step-done = Done
+pay-price-and-fees = Price and fees
+pay-receipt = Receipt (PDF)
+pay-receipt-signed = Signed receipt (JSON)
+receipt-title = Receipt
+receipt-ordered = Ordered
+receipt-paid = Paid
+receipt-completed = Completed
+receipt-signed = The file receipt.jws inside this document has the facts of this receipt, signed. Anybody can check the signature with the key { $key } of { $url }.
 
 # Checks of an order
 check-title = One more step for your order

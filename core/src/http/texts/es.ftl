@@ -22,6 +22,7 @@ term-wallet = Monedero
 term-network = Red
 term-order = Pedido
 term-price = Precio por unidad
+term-transaction = Transacción
 term-open-until = Disponible hasta
 term-pay-before = Pagar antes de
 
@@ -129,6 +130,14 @@ pay-step-payment = Pago
 pay-step-checks = Comprobaciones
 pay-step-sending = Envío de criptomonedas
 pay-step-done = Listo
+pay-price-and-fees = Precio y comisiones
+pay-receipt = Recibo (PDF)
+pay-receipt-signed = Recibo firmado (JSON)
+receipt-title = Recibo
+receipt-ordered = Fecha del pedido
+receipt-paid = Pagado
+receipt-completed = Completado
+receipt-signed = El archivo receipt.jws dentro de este documento contiene los datos de este recibo, firmados. Cualquiera puede comprobar la firma con la clave { $key } de { $url }.
 
 # Checks of an order
 check-title = Un paso más para tu pedido

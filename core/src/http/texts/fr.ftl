@@ -22,6 +22,7 @@ term-wallet = Portefeuille
 term-network = Réseau
 term-order = Commande
 term-price = Prix unitaire
+term-transaction = Transaction
 term-open-until = Valable jusqu'au
 term-pay-before = À payer avant le
 
@@ -129,6 +130,14 @@ pay-step-payment = Paiement
 pay-step-checks = Vérifications
 pay-step-sending = Envoi des cryptos
 pay-step-done = Terminé
+pay-price-and-fees = Prix et frais
+pay-receipt = Reçu (PDF)
+pay-receipt-signed = Reçu signé (JSON)
+receipt-title = Reçu
+receipt-ordered = Commandé
+receipt-paid = Payé
+receipt-completed = Terminé
+receipt-signed = Le fichier receipt.jws dans ce document contient les données de ce reçu, signées. Chacun peut vérifier la signature avec la clé { $key } de { $url }.
 
 # Checks of an order
 check-title = Encore une étape pour votre commande

@@ -22,6 +22,7 @@ term-wallet = Wallet
 term-network = Rete
 term-order = Ordine
 term-price = Prezzo unitario
+term-transaction = Transazione
 term-open-until = Valido fino al
 term-pay-before = Da pagare entro
 
@@ -129,6 +130,14 @@ pay-step-payment = Pagamento
 pay-step-checks = Controlli
 pay-step-sending = Invio delle criptovalute
 pay-step-done = Fatto
+pay-price-and-fees = Prezzo e commissioni
+pay-receipt = Ricevuta (PDF)
+pay-receipt-signed = Ricevuta firmata (JSON)
+receipt-title = Ricevuta
+receipt-ordered = Ordinato
+receipt-paid = Pagato
+receipt-completed = Completato
+receipt-signed = Il file receipt.jws in questo documento contiene i dati di questa ricevuta, firmati. Chiunque può verificare la firma con la chiave { $key } di { $url }.
 
 # Checks of an order
 check-title = Ancora un passaggio per il tuo ordine

@@ -22,6 +22,7 @@ term-wallet = Wallet
 term-network = Netwerk
 term-order = Bestelling
 term-price = Prijs per munt
+term-transaction = Transactie
 term-open-until = Geldig tot
 term-pay-before = Betalen vóór
 
@@ -129,6 +130,14 @@ pay-step-payment = Betaling
 pay-step-checks = Controles
 pay-step-sending = Crypto wordt verstuurd
 pay-step-done = Klaar
+pay-price-and-fees = Prijs en kosten
+pay-receipt = Betaalbewijs (PDF)
+pay-receipt-signed = Ondertekend betaalbewijs (JSON)
+receipt-title = Betaalbewijs
+receipt-ordered = Besteld
+receipt-paid = Betaald
+receipt-completed = Afgerond
+receipt-signed = Het bestand receipt.jws in dit document bevat de gegevens van dit betaalbewijs, ondertekend. Iedereen kan de handtekening controleren met de sleutel { $key } van { $url }.
 
 # Checks of an order
 check-title = Nog één stap voor je bestelling

@@ -22,6 +22,7 @@ term-wallet = Portfel
 term-network = Sieć
 term-order = Zamówienie
 term-price = Cena za jednostkę
+term-transaction = Transakcja
 term-open-until = Ważne do
 term-pay-before = Zapłać przed
 
@@ -129,6 +130,14 @@ pay-step-payment = Płatność
 pay-step-checks = Weryfikacja
 pay-step-sending = Wysyłka kryptowalut
 pay-step-done = Gotowe
+pay-price-and-fees = Cena i opłaty
+pay-receipt = Potwierdzenie (PDF)
+pay-receipt-signed = Podpisane potwierdzenie (JSON)
+receipt-title = Potwierdzenie zakupu
+receipt-ordered = Zamówiono
+receipt-paid = Zapłacono
+receipt-completed = Zrealizowano
+receipt-signed = Plik receipt.jws w tym dokumencie zawiera dane tego potwierdzenia z podpisem. Każdy może sprawdzić podpis kluczem { $key } ze strony { $url }.
 
 # Checks of an order
 check-title = Jeszcze jeden krok do realizacji zamówienia

@@ -22,6 +22,7 @@ term-wallet = Carteira
 term-network = Rede
 term-order = Ordem
 term-price = Preço por unidade
+term-transaction = Transação
 term-open-until = Disponível até
 term-pay-before = Pagar antes de
 
@@ -129,6 +130,14 @@ pay-step-payment = Pagamento
 pay-step-checks = Verificações
 pay-step-sending = Envio das criptomoedas
 pay-step-done = Concluído
+pay-price-and-fees = Preço e comissões
+pay-receipt = Recibo (PDF)
+pay-receipt-signed = Recibo assinado (JSON)
+receipt-title = Recibo
+receipt-ordered = Data da ordem
+receipt-paid = Pago
+receipt-completed = Concluído
+receipt-signed = O ficheiro receipt.jws dentro deste documento contém os dados deste recibo, assinados. Qualquer pessoa pode verificar a assinatura com a chave { $key } de { $url }.
 
 # Checks of an order
 check-title = Mais um passo para a sua ordem

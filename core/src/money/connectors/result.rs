@@ -179,7 +179,8 @@ pub(super) async fn settle(
             command: id,
             sealed_body: row.sealed_body.unwrap_or_default(),
             is_done: state == "done",
-            result: new.result.clone(),
+            // An attempt that was to be repeated tells of nothing that has ended.
+            result: if new.outcome == Outcome::Retry { Value::Null } else { new.result.clone() },
             reason: new.reason.clone(),
         };
         causes = Box::pin(effects::apply(conn, core, &finished)).await?;

@@ -55,6 +55,14 @@ impl Endpoint for ListAudit {
     }
 
     async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Change>> {
+        let mut conn = core.db.acquire().await?;
+        if let Some(after) = search.after {
+            let exists = sqlx::query_scalar!(
+                "select exists (select from audit where audit_id = $1) as \"exists!\"",
+                after,
+            );
+            check_after(exists.fetch_one(&mut *conn).await?)?;
+        }
         let changes = sqlx::query_as!(
             Change,
             "select audit_id as id, at, actor, action, target, detail from audit \
@@ -67,15 +75,8 @@ impl Endpoint for ListAudit {
             search.after,
             search.paging.rows_max(),
         )
-        .fetch_all(&core.db)
+        .fetch_all(&mut *conn)
         .await?;
-        if let (true, Some(after)) = (changes.is_empty(), search.after) {
-            let exists = sqlx::query_scalar!(
-                "select exists (select from audit where audit_id = $1) as \"exists!\"",
-                after,
-            );
-            check_after(exists.fetch_one(&core.db).await?)?;
-        }
         Ok(search.paging.page(changes, |change| change.id))
     }
 }

@@ -48,6 +48,14 @@ struct Wanted {
 impl Wanted {
     /// The postings of the entries, oldest first.
     async fn lines(self, core: &Core) -> Result<Vec<Line>> {
+        let mut conn = core.db.acquire().await?;
+        if let Some(after) = self.after {
+            let exists = sqlx::query_scalar!(
+                r#"select exists (select from ledger_entry where entry_id = $1) as "exists!""#,
+                after,
+            );
+            check_after(exists.fetch_one(&mut *conn).await?)?;
+        }
         let lines = sqlx::query_as!(
             Line,
             r#"
@@ -82,15 +90,8 @@ impl Wanted {
             self.after,
             self.limit,
         )
-        .fetch_all(&core.db)
+        .fetch_all(&mut *conn)
         .await?;
-        if let (true, Some(after)) = (lines.is_empty(), self.after) {
-            let exists = sqlx::query_scalar!(
-                r#"select exists (select from ledger_entry where entry_id = $1) as "exists!""#,
-                after,
-            );
-            check_after(exists.fetch_one(&core.db).await?)?;
-        }
         Ok(lines)
     }
 }

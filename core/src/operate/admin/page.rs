@@ -21,7 +21,8 @@ pub(super) const fn limit(most: i64) -> Member {
     optional("limit", Kind::Integer(1, most), "Most rows of the page.")
 }
 
-/// Refuses the `after` of an empty page that names no row: the list would seem to end there.
+/// Refuses an `after` that no row has: the list would seem to end there. It is looked for before the
+/// page is read, on the same connection: a replica that lacks the row says so.
 ///
 /// # Errors
 /// 422 unless it `exists`.

@@ -16,6 +16,7 @@ use super::page::check_after;
 use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::money::payments::{PaymentKind, PaymentState};
+use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use rampart_types::{JsonDecimal, OrderId};
 
@@ -96,6 +97,10 @@ struct Wanted {
 impl Wanted {
     /// Newest first.
     async fn find(self, core: &Core) -> Result<Vec<Payment>> {
+        let mut conn = core.db.acquire().await?;
+        if let Some(after) = self.after {
+            check_after(exists(&mut conn, after).await?)?;
+        }
         let rows = sqlx::query!(
             r#"
             with found as (
@@ -143,15 +148,8 @@ impl Wanted {
             self.id,
             self.limit,
         )
-        .fetch_all(&core.db)
+        .fetch_all(&mut *conn)
         .await?;
-        if let (true, Some(after)) = (rows.is_empty(), self.after) {
-            let exists = sqlx::query_scalar!(
-                r#"select exists (select from payment where payment_id = $1) as "exists!""#,
-                after,
-            );
-            check_after(exists.fetch_one(&core.db).await?)?;
-        }
         let payments = rows.into_iter().map(|row| Payment {
             id: row.payment_id,
             partner: row.slug,
@@ -170,6 +168,14 @@ impl Wanted {
         });
         Ok(payments.collect())
     }
+}
+
+async fn exists(conn: &mut Connection, id: Uuid) -> Result<bool> {
+    let exists = sqlx::query_scalar!(
+        r#"select exists (select from payment where payment_id = $1) as "exists!""#,
+        id,
+    );
+    Ok(exists.fetch_one(conn).await?)
 }
 
 /// The payment of this id.

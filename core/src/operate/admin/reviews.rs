@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::platform::error::Result;
-use rampart_types::ClientId;
+use rampart_types::{ClientId, OrderId};
 
 /// Roles that work on the queue.
 const REVIEWERS: &[Role] = &[Role::Support, Role::Compliance];
@@ -147,9 +147,15 @@ impl Wanted {
 /// # Errors
 /// When the database cannot be read.
 async fn find(core: &Core, subject: &str, id: &str) -> Result<Option<Review>> {
-    // An id is compared as text: another spelling of the same one is another text.
-    let id = id.parse::<Uuid>().map_or_else(|_| id.to_owned(), |uuid| uuid.to_string());
+    let Some(id) = stored_id(id) else { return Ok(None) };
     let (subject, id) = (Some(subject.to_owned()), Some(id));
     let wanted = Wanted { subject, id, limit: 1, ..Wanted::default() };
     Ok(wanted.find(core).await?.pop())
+}
+
+/// An id as the queue compares it, as text: a user's uuid in its one spelling, or an order's number.
+/// `None` for anything else.
+fn stored_id(id: &str) -> Option<String> {
+    let uuid = id.parse::<Uuid>().ok().map(|uuid| uuid.to_string());
+    uuid.or_else(|| id.parse::<OrderId>().ok().map(|number| number.to_string()))
 }

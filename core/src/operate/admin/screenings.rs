@@ -65,6 +65,14 @@ struct Wanted {
 impl Wanted {
     /// Oldest first.
     async fn find(self, core: &Core) -> Result<Vec<Screening>> {
+        let mut conn = core.db.acquire().await?;
+        if let Some(after) = self.after {
+            let exists = sqlx::query_scalar!(
+                r#"select exists (select from screening where screening_id = $1) as "exists!""#,
+                after,
+            );
+            check_after(exists.fetch_one(&mut *conn).await?)?;
+        }
         let rows = sqlx::query!(
             r#"
             select s.screening_id, c.slug, s.order_id, s.user_id, s.state, s.created_at,
@@ -82,15 +90,8 @@ impl Wanted {
             self.id,
             self.limit,
         )
-        .fetch_all(&core.db)
+        .fetch_all(&mut *conn)
         .await?;
-        if let (true, Some(after)) = (rows.is_empty(), self.after) {
-            let exists = sqlx::query_scalar!(
-                r#"select exists (select from screening where screening_id = $1) as "exists!""#,
-                after,
-            );
-            check_after(exists.fetch_one(&core.db).await?)?;
-        }
         let screenings = rows.into_iter().map(|row| Screening {
             id: row.screening_id,
             partner: row.slug,

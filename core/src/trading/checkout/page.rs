@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 use maud::{Markup, html};
+use rust_decimal::Decimal;
 
 use super::purchase::buys_at_once;
 use super::resume;
@@ -18,11 +19,12 @@ use crate::http::reply::Reply;
 use crate::platform::error::Refusal;
 use crate::platform::settings::Pages;
 use crate::trading::catalogue::Crypto;
+use crate::trading::price_terms::PriceTerm;
 use crate::trading::quotes::create::View;
 use crate::trading::quotes::limits::Reason;
 use crate::users::account_pages::passkey::SCRIPT;
 use crate::users::account_pages::sign_in::{forms, login_form, refusal_text};
-use rampart_types::TagKind;
+use rampart_types::{FeeBreakdown, TagKind};
 
 /// The reader's language, and the settings of pages.
 #[derive(Clone, Copy)]
@@ -271,7 +273,7 @@ fn amount_input(texts: Texts, checkout: &Checkout, form: &Form) -> Markup {
 
 fn wallet_inputs(texts: Texts, checkout: &Checkout, form: &Form) -> Markup {
     let crypto = crypto(checkout);
-    let network = network(checkout);
+    let network = checkout.client.catalogue.network_name(&checkout.base);
     let has_tag = crypto.is_some_and(|crypto| {
         crypto.supports_tag && !matches!(crypto.chain.tag_kind(), TagKind::None)
     });
@@ -302,37 +304,31 @@ fn crypto(checkout: &Checkout) -> Option<&Crypto> {
     checkout.client.catalogue.currencies.get(&code)?.crypto.as_ref()
 }
 
-/// Name of the network that the coins move on.
-fn network(checkout: &Checkout) -> String {
-    let named = crypto(checkout).and_then(|crypto| crypto.chain_name.clone());
-    let code = checkout.base.parse().ok();
-    let currency = code.and_then(|code| checkout.client.catalogue.currencies.get(&code));
-    named.or_else(|| currency.map(|currency| currency.details.name.to_string())).unwrap_or_default()
-}
-
 fn price(texts: Texts, checkout: &Checkout, form: &Form, quote: &View) -> Markup {
     let catalogue = &checkout.client.catalogue;
-    let fiat = |value: rust_decimal::Decimal| {
-        money(&texts.amount(&catalogue.format_amount(value, &checkout.quote)))
+    let format = |value: Decimal| catalogue.format_amount(value, &checkout.quote);
+    let fees = FeeBreakdown {
+        partner: quote.partner_fee.into(),
+        provider: quote.provider_fee.into(),
+        payment_method: quote.payment_method_cost.into(),
+        network: quote.network_fee_cost.into(),
+        spread: quote.spread_fee.into(),
+        affiliate: Decimal::ZERO,
     };
     let crypto = catalogue.format_amount(quote.crypto_amount.into(), &checkout.base);
     let shop = &checkout.client.tenant.name;
+    let price_terms = PriceTerm::all(quote.price.into(), &fees, format);
+    let price_terms: Vec<_> = price_terms.iter().map(|term| term.text(texts, shop)).collect();
     let wallet = checkout.wallet_address.as_deref().filter(|_| checkout.show_wallet_address);
     let wallet = if checkout.wallet_address.is_none() { Some(form.get("wallet")) } else { wallet };
     html! {
         dl {
-            dt { (texts.get("term-pays")) } dd { strong { (fiat(quote.fiat_amount.into())) } }
+            dt { (texts.get("term-pays")) }
+            dd { strong { (money(&texts.amount(&format(quote.fiat_amount.into())))) } }
             dt { (texts.get("term-gets")) } dd { strong { (money(&texts.amount(&crypto))) } }
-            dt { (texts.get("term-price")) } dd { (fiat(quote.price.into())) }
-            dt { (texts.get("checkout-fee-method")) }
-            dd { (fiat(quote.payment_method_cost.into())) }
-            dt { (texts.get("checkout-fee-network")) } dd { (fiat(quote.network_fee_cost.into())) }
-            dt { (texts.get("checkout-fee-service")) } dd { (fiat(quote.provider_fee.into())) }
-            dt { (texts.with("checkout-fee-shop", &[("shop", shop)])) }
-            dd { (fiat(quote.partner_fee.into())) }
-            dt { (texts.get("checkout-fee-spread")) } dd { (fiat(quote.spread_fee.into())) }
+            @for (term, amount) in &price_terms { dt { (term) } dd { (money(amount)) } }
             dt { (texts.get("term-method")) } dd { (checkout.method_label()) }
-            dt { (texts.get("term-network")) } dd { (network(checkout)) }
+            dt { (texts.get("term-network")) } dd { (catalogue.network_name(&checkout.base)) }
             @if let Some(wallet) = wallet {
                 dt { (texts.get("term-wallet")) } dd { code { (wallet) } }
             }

@@ -66,6 +66,22 @@ pub(crate) async fn find(
     row.ok_or(Code::OrderNotFound)?.order(&client.catalogue)
 }
 
+/// The order of this client with our number; `None` if there is none.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn find_by_number(
+    core: &Core,
+    client: &Client,
+    number: OrderId,
+) -> Result<Option<Order>> {
+    let (client_id, number) = (client.id().uuid(), Some(number.number()));
+    // No order has an empty reference.
+    let asked = OrderQuery { client: client_id, user: None, number, reference: String::new() };
+    let row = core.order_reads.0.submit(asked).await??;
+    row.map(|row| row.order(&client.catalogue)).transpose()
+}
+
 /// The queue of single orders that are about to be read.
 #[derive(Debug)]
 pub struct OrderReads(Batcher<OrderRead>);

@@ -284,7 +284,7 @@ pub struct OrderV2 {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "OrderFees")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Fees {
+pub(crate) struct Fees {
     partner_fee: Amount,
     payment_method_fee: Amount,
     network_fee: Amount,
@@ -295,6 +295,18 @@ pub(super) struct Fees {
 }
 
 impl Fees {
+    /// The amounts alone.
+    pub(crate) const fn breakdown(&self) -> FeeBreakdown {
+        FeeBreakdown {
+            partner: self.partner_fee.amount,
+            provider: self.provider_fee.amount,
+            payment_method: self.payment_method_fee.amount,
+            network: self.network_fee.amount,
+            spread: self.spread_fee.amount,
+            affiliate: self.affiliate_fee.amount,
+        }
+    }
+
     /// Those of an order.
     pub(super) fn of(order: &Order) -> Self {
         let amount = |value| Amount::new(value, order.fiat.currency);

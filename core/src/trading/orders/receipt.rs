@@ -77,16 +77,7 @@ impl Endpoint for V2 {
     async fn call(core: &Core, caller: Reader, name: OrderName) -> Result<Json<SignedReceipt>> {
         let Reader { client, user } = caller;
         let order = find(core, &client, user, &name).await?;
-        if order.status != OrderStatus::Completed {
-            let detail = format!("an order that is {} has no receipt", order.status.as_str());
-            return Err(Error::with_status(Code::GeneralError, StatusCode::CONFLICT, detail));
-        }
-        let receipt = Receipt::load(core, &client, order).await?;
-        let payload = serde_json::to_vec(&receipt)
-            .map_err(|error| Error::internal("write a receipt", error))?;
-        let key = receipt_keys::signing(core).await?;
-        let (key_id, jws) = (key.id().to_owned(), key.sign(&payload)?);
-        Ok(Json(SignedReceipt { receipt, key_id, jws }))
+        Ok(Json(SignedReceipt::of(core, &client, order).await?))
     }
 }
 
@@ -94,41 +85,60 @@ impl Endpoint for V2 {
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SignedReceipt {
-    receipt: Receipt,
+    pub(crate) receipt: Receipt,
     /// The `kid` of the key that has signed.
-    key_id: String,
+    pub(crate) key_id: String,
     /// The receipt as a JWS in compact form.
-    jws: String,
+    pub(crate) jws: String,
+}
+
+impl SignedReceipt {
+    /// The receipt of an order, signed now.
+    ///
+    /// # Errors
+    /// 409 for an order that is not completed; else when the database cannot be used.
+    pub(crate) async fn of(core: &Core, client: &Client, order: Order) -> Result<Self> {
+        if order.status != OrderStatus::Completed {
+            let detail = format!("an order that is {} has no receipt", order.status.as_str());
+            return Err(Error::with_status(Code::GeneralError, StatusCode::CONFLICT, detail));
+        }
+        let receipt = Receipt::load(core, client, order).await?;
+        let payload = serde_json::to_vec(&receipt)
+            .map_err(|error| Error::internal("write a receipt", error))?;
+        let key = receipt_keys::signing(core).await?;
+        let (key_id, jws) = (key.id().to_owned(), key.sign(&payload)?);
+        Ok(Self { receipt, key_id, jws })
+    }
 }
 
 /// The facts of a completed order. They do not change, so that neither does the signature of a key.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Receipt {
+pub(crate) struct Receipt {
     /// The service's address.
-    iss: String,
+    pub(crate) iss: String,
     /// `completedAt`, in seconds since 1970.
     iat: i64,
-    order_id: OrderId,
+    pub(crate) order_id: OrderId,
     /// The partner's short name.
     partner: String,
     partner_order_identifier: Option<String>,
     currency_pair: PairCode,
-    payment_method: String,
+    pub(crate) payment_method: String,
     /// Amount that was paid.
-    fiat_amount: Amount,
+    pub(crate) fiat_amount: Amount,
     /// Amount that was sent.
-    crypto_amount: Amount,
+    pub(crate) crypto_amount: Amount,
     /// Fiat for one unit of crypto.
-    price: Amount,
-    fees: Fees,
-    wallet_address: String,
-    destination_tag: Option<DestinationTag>,
-    transaction_id: String,
-    ordered_at: Timestamp,
+    pub(crate) price: Amount,
+    pub(crate) fees: Fees,
+    pub(crate) wallet_address: String,
+    pub(crate) destination_tag: Option<DestinationTag>,
+    pub(crate) transaction_id: String,
+    pub(crate) ordered_at: Timestamp,
     /// The time at which the payment arrived, if it is known.
-    paid_at: Option<Timestamp>,
-    completed_at: Timestamp,
+    pub(crate) paid_at: Option<Timestamp>,
+    pub(crate) completed_at: Timestamp,
 }
 
 /// The facts of an order that only its receipt shows.

@@ -50,7 +50,7 @@ impl Order {
     /// Wallet and transaction with their explorer URLs.
     pub(super) fn blockchain_info(&self) -> BlockchainInfo {
         let transaction_id = self.transaction_id.as_deref().unwrap_or_default();
-        BlockchainInfo::new(&self.crypto_currency, &self.wallet_address, transaction_id)
+        BlockchainInfo::new(Some(&self.crypto_currency), &self.wallet_address, transaction_id)
     }
 }
 

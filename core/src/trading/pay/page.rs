@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::provider::{CardForm, ProviderForm};
 use super::{Action, Payment, PaymentState};
 use crate::http::html::components::{
-    Step, address, countdown, money, short_address, stepper, time,
+    Step, address, countdown, dialog, linked_address, money, stepper, time,
 };
 use crate::http::html::{PAGE_SCRIPT, Page, PageScripts, back_link};
 use crate::http::language::Texts;
@@ -30,7 +30,7 @@ const CARD_FORM: &str = include_str!("card_form.js");
 pub(super) fn show(
     (texts, settings): (Texts, &Pages),
     status: StatusCode,
-    payment: &Payment,
+    (token, payment): (&str, &Payment),
 ) -> Reply {
     let (heading, text) = heading_and_text(payment);
     let followed = payment.is_followed();
@@ -39,6 +39,10 @@ pub(super) fn show(
         (progress(texts, &payment.state))
         @if let PaymentState::Held(links) = &payment.state { (still_to_do(texts, links)) }
         (terms(texts, payment))
+        (price(texts, payment))
+        @if let PaymentState::Moved(OrderStatus::Completed, _) = &payment.state {
+            (receipt(texts, token))
+        }
         @match (&payment.state, &payment.return_url) {
             (PaymentState::Payable, _) => (buttons(texts)),
             (PaymentState::AtProvider(ProviderForm::Page(url)), _) => {
@@ -191,6 +195,7 @@ fn terms(texts: Texts, payment: &Payment) -> Markup {
         payment.state,
         PaymentState::Closed | PaymentState::Held(_) | PaymentState::Moved(..)
     );
+    let blockchain = &payment.blockchain;
     html! {
         dl {
             dt { (texts.get("term-shop")) } dd { (payment.partner) }
@@ -198,15 +203,44 @@ fn terms(texts: Texts, payment: &Payment) -> Markup {
             dd { strong { (money(&texts.amount(&payment.fiat))) } }
             dt { (texts.get("term-gets")) } dd { (money(&texts.amount(&payment.crypto))) }
             dt { (texts.get("term-method")) } dd { (payment.method) }
+            dt { (texts.get("term-network")) } dd { (payment.network) }
             dt { (texts.get("term-wallet")) }
             dd {
-                @if waits { (address(&payment.wallet_address)) }
-                @else { (short_address(&payment.wallet_address)) }
+                @if waits { (address(&blockchain.wallet_address)) }
+                @else { (linked_address(&blockchain.wallet_address, &blockchain.wallet_explorer)) }
+            }
+            @if !blockchain.transaction_id.is_empty() {
+                dt { (texts.get("term-transaction")) }
+                dd { (linked_address(&blockchain.transaction_id, &blockchain.transaction_explorer)) }
             }
             dt { (texts.get("term-order")) } dd { (payment.order) }
             @if let (true, Some(end)) = (waits, payment.expires_at) {
                 dt { (texts.get("term-pay-before")) } dd { (time(end)) " " (countdown(end)) }
             }
+        }
+    }
+}
+
+/// The price and each fee, which the payer has seen before.
+fn price(texts: Texts, payment: &Payment) -> Markup {
+    let body = html! {
+        dl {
+            @for term in &payment.price_terms {
+                @let (name, amount) = term.text(texts, &payment.partner);
+                dt { (name) } dd { (money(&amount)) }
+            }
+        }
+        @if payment.is_estimated { p.hint { (texts.get("checkout-estimated")) } }
+    };
+    dialog(&texts.get("pay-price-and-fees"), &body)
+}
+
+/// The receipt, of an order that is completed.
+fn receipt(texts: Texts, token: &str) -> Markup {
+    html! {
+        p.row {
+            a.button href={ "/pay/" (token) "/receipt.pdf" } { (texts.get("pay-receipt")) }
+            a href={ "/pay/" (token) "/receipt.json" } { (texts.get("pay-receipt-signed")) }
         }
     }
 }
@@ -232,6 +266,7 @@ mod tests {
     use super::*;
     use crate::http::html::brand::Brand;
     use crate::http::language::Language;
+    use crate::trading::orders::BlockchainInfo;
     use rampart_types::{ClientId, OrderId};
 
     fn payment(state: PaymentState, return_url: &str) -> Payment {
@@ -243,7 +278,10 @@ mod tests {
             fiat: "100.00 EUR".to_owned(),
             crypto: "0.5 ETH".to_owned(),
             method: "Card".to_owned(),
-            wallet_address: "0xabc".to_owned(),
+            network: "Ethereum".to_owned(),
+            price_terms: Vec::new(),
+            is_estimated: false,
+            blockchain: BlockchainInfo::new(None, "0xabc", ""),
             expires_at: Some(chrono::DateTime::UNIX_EPOCH),
             is_test: true,
             state,
@@ -267,7 +305,7 @@ mod tests {
     }
 
     fn show(status: StatusCode, payment: &Payment) -> Reply {
-        super::show((Language::English.texts(), &Pages::default()), status, payment)
+        super::show((Language::English.texts(), &Pages::default()), status, ("token", payment))
     }
 
     fn text(reply: &Reply) -> &str {

@@ -4,6 +4,7 @@ use rampart_types::{ClientId, OrderId};
 use serde_json::Value;
 use sqlx::types::Json;
 
+use super::PaymentState;
 use crate::Core;
 use crate::money::connectors::card_element::CardElement;
 use crate::money::connectors::commands::{self, result_context};
@@ -77,6 +78,27 @@ impl ProviderPayment {
             row.sealed_result.map(|sealed| commands::open(&core.cipher(client), &context, &sealed));
         let result = result.transpose()?.unwrap_or_default();
         Ok(Self::At(ProviderForm::of(&result["result"], row.card_element.map(|Json(one)| one))))
+    }
+
+    /// True once it can be made at the provider; `None` if no connector was asked.
+    pub(super) const fn is_ready(&self) -> Option<bool> {
+        match self {
+            Self::NotCommanded | Self::Simulated => None,
+            Self::Waits => Some(false),
+            Self::At(_) => Some(true),
+        }
+    }
+
+    /// The state of a pending order's payment, of a partner of this mode.
+    pub(super) fn state(self, is_test: bool) -> PaymentState {
+        match self {
+            Self::Waits => PaymentState::Preparing,
+            Self::At(form) => PaymentState::AtProvider(form),
+            Self::Simulated => PaymentState::Payable,
+            // It is older than the sandbox's commands.
+            Self::NotCommanded if is_test => PaymentState::Payable,
+            Self::NotCommanded => PaymentState::NoProvider,
+        }
     }
 }
 

@@ -285,7 +285,7 @@ impl SaleV1 {
             payment_method: sale.payment_method,
             account_identifier: account.map(|account| account.details.identifier.clone()),
             blockchain_info: BlockchainInfo::new(
-                &sale.crypto_currency,
+                Some(&sale.crypto_currency),
                 &sale.wallet_address,
                 transaction,
             ),

@@ -17,12 +17,13 @@ use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::db::Connection;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::{Code, Error, Result};
+use crate::trading::orders::payment_link::payment_url;
 use crate::users::account::Account;
 use crate::users::accounts;
 use crate::users::identifier::linked_user;
 use crate::users::passkeys;
-use rampart_types::UserId;
+use rampart_types::{OrderId, UserId};
 
 const PATH: &str = "/{region}/dashboard/{session}";
 /// Most orders shown, newest first.
@@ -201,7 +202,7 @@ async fn show(
                 }
             }
         }
-        (orders(&mut conn, texts, client, user).await?)
+        (orders(&mut conn, core, texts, (client, user)).await?)
         (passkeys)
         (back_link(texts, &invitation.return_url, &client.tenant.name))
     };
@@ -215,9 +216,9 @@ async fn show(
 /// The user's latest orders.
 async fn orders(
     conn: &mut Connection,
+    core: &Core,
     texts: Texts,
-    client: &Client,
-    user: UserId,
+    (client, user): (&Client, UserId),
 ) -> Result<Markup> {
     let rows = sqlx::query!(
         r#"
@@ -236,17 +237,18 @@ async fn orders(
         return Ok(empty_state(&title, &texts.get("account-no-orders")));
     }
     let amount = |value, code: &str| texts.amount(&client.catalogue.format_amount(value, code));
-    let rows: Vec<_> = rows
-        .iter()
-        .map(|row| {
-            vec![
-                html! { (row.order_id) },
-                html! { (texts.get(status_message(&row.status))) },
-                money(&amount(row.crypto_amount, &row.crypto_currency)),
-                money(&amount(row.fiat_amount, &row.fiat_currency)),
-            ]
-        })
-        .collect();
+    let mut lines = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let order = OrderId::new(row.order_id).ok_or_else(|| Error::invariant("show an order"))?;
+        // Its page has the receipt.
+        let page = payment_url(core, client.id(), order)?;
+        lines.push(vec![
+            html! { a href=(page) { (order) } },
+            html! { (texts.get(status_message(&row.status))) },
+            money(&amount(row.crypto_amount, &row.crypto_currency)),
+            money(&amount(row.fiat_amount, &row.fiat_currency)),
+        ]);
+    }
     let names = ["term-order", "account-status", "term-gets", "term-pays"].map(|id| texts.get(id));
     let columns = [
         Column::Text(&names[0]),
@@ -254,7 +256,7 @@ async fn orders(
         Column::Amount(&names[2]),
         Column::Amount(&names[3]),
     ];
-    Ok(table(&title, &columns, &rows))
+    Ok(table(&title, &columns, &lines))
 }
 
 fn status_message(status: &str) -> &'static str {

@@ -164,8 +164,17 @@ async fn the_account_is_shown_to_its_own_user_alone() {
     let bob = submit(&acme, &path, "email=bob%40mail.example.com&password=password-of-bob").await;
     assert!(!bob.assert_status(400).text().contains("@mail"), "{}", bob.text());
     let form = "email=ada%40mail.example.com&password=password-of-ada";
+    let quote =
+        json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
+    let quote = ada.post("/api/v1/buy/quote", &quote).await.assert_status(200).json();
+    let wallet = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
+    let confirm =
+        json!({"quote": quote["quote"], "walletAddress": wallet, "returnUrl": RETURN_URL});
+    let order = ada.post("/api/v1/buy/confirm", &confirm).await.assert_status(200).json();
     let shown = submit(&acme, &path, form).await;
     let text = shown.assert_status(200).text();
+    let page = order["paymentUrl"].as_str().unwrap();
+    assert!(text.contains(&format!("<a href=\"{page}\">{}</a>", order["orderId"])), "{text}");
     assert!(text.contains("ada@mail.example.com") && text.contains("niveau bronze"), "{text}");
     assert!(text.contains(&format!("href=\"{RETURN_URL}\"")), "{text}");
     assert_eq!(shown.header("cache-control"), Some("no-store"));

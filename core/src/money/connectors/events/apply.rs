@@ -87,7 +87,7 @@ pub(super) async fn apply(
         raw: Some(report.raw.to_string()),
     };
     let recorded = settlement::record(conn, core, fact).await?;
-    if let (PaymentKind::PayoutConfirmed | PaymentKind::PayoutFailed, Some(fee), false) =
+    if let (PaymentKind::PayoutConfirmed, Some(fee), false) =
         (kind, &report.network_fee, recorded.duplicate)
     {
         let of = Subject {

@@ -4,7 +4,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use http::Method;
 use serde::Deserialize;
 
-use super::{REVIEWERS, Review, SUBJECTS, Wanted, example};
+use super::{REVIEWERS, Review, SUBJECTS, Wanted, example, stored_id};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::Endpoint;
@@ -49,6 +49,8 @@ impl Endpoint for ListReviews {
         if subject.as_deref().is_some_and(|subject| !SUBJECTS.contains(&subject)) {
             return Err(Denial::unprocessable("subject: user or order").into());
         }
+        let id = id.map(|id| stored_id(&id).ok_or(id)).transpose();
+        let id = id.map_err(|_| Denial::unprocessable("id: a user's uuid or an order's number"))?;
         let after = after.map(|text| cursor(&text).ok_or(text)).transpose();
         let after = after.map_err(|_| Denial::unprocessable("after: not of a Link"))?;
         let paging = Paging::of(&input.head, limit.as_deref(), REVIEWS_MAX)?;

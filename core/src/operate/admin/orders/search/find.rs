@@ -90,39 +90,42 @@ macro_rules! search {
 /// # Errors
 /// 422 for an `after` that no order has; else when the database cannot be read.
 pub(super) async fn find(core: &Core, search: &Search) -> Result<Vec<Found>> {
-    let asked = &search.criteria;
-    let is_rare = |status: &String| !FREQUENT.contains(&status.as_str());
-    let found = if asked.transaction_id.is_some() {
-        search!(of all, "transaction_id = $5 and ", search).fetch_all(&core.db).await?
-    } else if asked.wallet_address.is_some() {
-        search!(of all, "wallet_address = $4 and ", search).fetch_all(&core.db).await?
-    } else if asked.partner_order_identifier.is_some() {
-        let led_by_reference = search!(of each partner, "client_id = c.client_id and partner_reference = $3 and ", search);
-        led_by_reference.fetch_all(&core.db).await?
-    } else if asked.status.as_deref() == Some(PENDING) {
-        search!(of all, "status = 'pending' and ", search).fetch_all(&core.db).await?
-    } else if asked.status.is_some() && asked.partner.is_some() {
-        let led_by_status = search!(
-            of each partner, "client_id = c.client_id and status = $2 and status <> 'pending' and ", search
-        );
-        led_by_status.fetch_all(&core.db).await?
-    } else if asked.status.as_ref().is_some_and(is_rare) {
-        let led_by_status = search!(
-            of all, "status = $2 and status not in ('pending', 'completed', 'cancelled') and ", search
-        );
-        led_by_status.fetch_all(&core.db).await?
-    } else if asked.partner.is_some() {
-        search!(of each partner, "client_id = c.client_id and ", search).fetch_all(&core.db).await?
-    } else {
-        search!(of all, "true and ", search).fetch_all(&core.db).await?
-    };
-    if let (true, Some(after)) = (found.is_empty(), search.after) {
+    let mut conn = core.db.acquire().await?;
+    if let Some(after) = search.after {
         let exists = sqlx::query_scalar!(
             "select exists (select from buy_order where order_id = $1) \
                  or exists (select from sell_order where order_id = $1) as \"exists!\"",
             after.number(),
         );
-        check_after(exists.fetch_one(&core.db).await?)?;
+        check_after(exists.fetch_one(&mut *conn).await?)?;
     }
+    let asked = &search.criteria;
+    let is_rare = |status: &String| !FREQUENT.contains(&status.as_str());
+    let found = if asked.transaction_id.is_some() {
+        search!(of all, "transaction_id = $5 and ", search).fetch_all(&mut *conn).await?
+    } else if asked.wallet_address.is_some() {
+        search!(of all, "wallet_address = $4 and ", search).fetch_all(&mut *conn).await?
+    } else if asked.partner_order_identifier.is_some() {
+        let led_by_reference = search!(of each partner, "client_id = c.client_id and partner_reference = $3 and ", search);
+        led_by_reference.fetch_all(&mut *conn).await?
+    } else if asked.status.as_deref() == Some(PENDING) {
+        search!(of all, "status = 'pending' and ", search).fetch_all(&mut *conn).await?
+    } else if asked.status.is_some() && asked.partner.is_some() {
+        let led_by_status = search!(
+            of each partner, "client_id = c.client_id and status = $2 and status <> 'pending' and ", search
+        );
+        led_by_status.fetch_all(&mut *conn).await?
+    } else if asked.status.as_ref().is_some_and(is_rare) {
+        let led_by_status = search!(
+            of all, "status = $2 and status not in ('pending', 'completed', 'cancelled') and ", search
+        );
+        led_by_status.fetch_all(&mut *conn).await?
+    } else if asked.partner.is_some() {
+        search!(of each partner, "client_id = c.client_id and ", search)
+            .fetch_all(&mut *conn)
+            .await?
+    } else {
+        search!(of all, "true and ", search).fetch_all(&mut *conn).await?
+    };
     Ok(found)
 }

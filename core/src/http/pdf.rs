@@ -1,0 +1,204 @@
+//! Documents of one page as PDF (ISO 32000-1): a title, terms with their values, notes, and a file
+//! that travels inside. `font` has what the page needs of DejaVu Sans, whose letters are those of all
+//! our languages and of most names.
+
+mod font;
+
+use pdf_writer::types::AssociationKind;
+use pdf_writer::{Content, Finish as _, Name, Pdf, Rect, Ref, Str, TextStr};
+
+use self::font::Font;
+use crate::platform::error::Result;
+
+/// The page, A4, in points.
+const PAGE: Rect = Rect { x1: 0.0, y1: 0.0, x2: 595.0, y2: 842.0 };
+const MARGIN: f32 = 56.0;
+/// Where lines begin and end: of paragraphs, of terms and of their values.
+const PAGE_COLUMN: (f32, f32) = (MARGIN, 539.0);
+const TERM_COLUMN: (f32, f32) = (MARGIN, 200.0);
+const VALUE_COLUMN: (f32, f32) = (210.0, 539.0);
+const TITLE_SIZE: f32 = 20.0;
+const TEXT_SIZE: f32 = 9.0;
+const LINE_HEIGHT: f32 = 15.0;
+const TERM_GAP: f32 = 4.0;
+
+const CATALOGUE: Ref = Ref::new(1);
+const PAGES: Ref = Ref::new(2);
+const ONLY_PAGE: Ref = Ref::new(3);
+const CONTENT: Ref = Ref::new(4);
+const INFO: Ref = Ref::new(5);
+const FILE: Ref = Ref::new(6);
+const FILE_CONTENT: Ref = Ref::new(7);
+/// The font, and what belongs to it in the numbers behind.
+const FONT: Ref = Ref::new(8);
+/// Its name on the page.
+const FONT_NAME: Name<'static> = Name(b"F");
+
+/// A document.
+#[derive(Debug)]
+pub(crate) struct Document<'a> {
+    /// Code of ISO 639-1.
+    pub(crate) language: &'static str,
+    pub(crate) title: &'a str,
+    /// The line below the title.
+    pub(crate) subtitle: &'a str,
+    /// Terms and their values.
+    pub(crate) terms: &'a [(String, String)],
+    /// Paragraphs at the end.
+    pub(crate) notes: &'a [String],
+    /// Name and content of the file inside.
+    pub(crate) file: (&'static str, &'a [u8]),
+}
+
+impl Document<'_> {
+    /// The bytes. What does not fit on the page is cut off.
+    ///
+    /// # Errors
+    /// When the font cannot be read, which is our fault.
+    pub(crate) fn write(&self) -> Result<Vec<u8>> {
+        let mut font = Font::read()?;
+        let content = self.content(&mut font);
+        let mut pdf = Pdf::new();
+        let mut catalogue = pdf.catalog(CATALOGUE);
+        catalogue.pages(PAGES).lang(TextStr(self.language));
+        catalogue.names().embedded_files().names().insert(Str(self.file.0.as_bytes()), FILE);
+        catalogue.finish();
+        pdf.document_info(INFO).title(TextStr(self.title));
+        pdf.pages(PAGES).kids([ONLY_PAGE]).count(1);
+        let mut page = pdf.page(ONLY_PAGE);
+        page.media_box(PAGE).parent(PAGES).contents(CONTENT);
+        page.resources().fonts().pair(FONT_NAME, FONT);
+        page.finish();
+        pdf.stream(CONTENT, &content.finish());
+        font.write(&mut pdf, FONT)?;
+        let (name, content) = self.file;
+        let mut file = pdf.file_spec(FILE);
+        file.path(Str(name.as_bytes())).unic_file(TextStr(name)).embedded_file(FILE_CONTENT);
+        file.association_kind(AssociationKind::Data);
+        file.finish();
+        pdf.embedded_file(FILE_CONTENT, content);
+        Ok(pdf.finish())
+    }
+
+    fn content(&self, font: &mut Font) -> Content {
+        let mut lines = Lines { content: Content::new(), font, y: PAGE.y2 - MARGIN - TITLE_SIZE };
+        lines.show(self.title, TITLE_SIZE, MARGIN);
+        lines.y -= 1.5 * LINE_HEIGHT;
+        lines.paragraph(self.subtitle, PAGE_COLUMN);
+        lines.y -= LINE_HEIGHT;
+        for (term, value) in self.terms {
+            let above = lines.y;
+            lines.paragraph(term, TERM_COLUMN);
+            let below = std::mem::replace(&mut lines.y, above);
+            lines.paragraph(value, VALUE_COLUMN);
+            lines.y = lines.y.min(below) - TERM_GAP;
+        }
+        for note in self.notes {
+            lines.y -= LINE_HEIGHT;
+            lines.paragraph(note, PAGE_COLUMN);
+        }
+        lines.content
+    }
+}
+
+/// Lines of a page, from the top.
+struct Lines<'a> {
+    content: Content,
+    font: &'a mut Font,
+    /// Where the next one stands.
+    y: f32,
+}
+
+impl Lines<'_> {
+    fn show(&mut self, text: &str, size: f32, x: f32) {
+        if self.y < MARGIN {
+            return;
+        }
+        let glyphs = self.font.encode(text);
+        self.content.begin_text().set_font(FONT_NAME, size).next_line(x, self.y);
+        self.content.show(Str(&glyphs)).end_text();
+    }
+
+    /// As many lines as a text needs in a column: where it begins and where it ends.
+    fn paragraph(&mut self, text: &str, (x, end): (f32, f32)) {
+        let width_max = end - x;
+        for line in broken(text, |line| self.font.width(line) * TEXT_SIZE <= width_max) {
+            self.show(&line, TEXT_SIZE, x);
+            self.y -= LINE_HEIGHT;
+        }
+    }
+}
+
+/// A text in lines that fit, broken at spaces, and within a word that is longer than a line. A single
+/// letter always fits.
+fn broken(text: &str, fits: impl Fn(&str) -> bool) -> Vec<String> {
+    let (mut lines, mut line) = (Vec::new(), String::new());
+    for word in text.split_whitespace() {
+        let longer = if line.is_empty() { word.to_owned() } else { format!("{line} {word}") };
+        if fits(&longer) {
+            line = longer;
+            continue;
+        }
+        lines.extend(Some(std::mem::take(&mut line)).filter(|line| !line.is_empty()));
+        for letter in word.chars() {
+            line.push(letter);
+            if !fits(&line) && line.chars().nth(1).is_some() {
+                line.pop();
+                lines.push(std::mem::replace(&mut line, letter.to_string()));
+            }
+        }
+    }
+    lines.push(line);
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::language::Language;
+
+    #[test]
+    fn lines_break_at_spaces_and_within_long_words() {
+        let chars = |most| move |line: &str| line.chars().count() <= most;
+        assert_eq!(broken("", chars(4)), [""]);
+        assert_eq!(broken("ab cd  ef", chars(5)), ["ab cd", "ef"]);
+        assert_eq!(broken("a 123456789", chars(4)), ["a", "1234", "5678", "9"]);
+        assert_eq!(broken("123456 78", chars(5)), ["12345", "6 78"]);
+        assert_eq!(broken("łóść", chars(0)), ["ł", "ó", "ś", "ć"]);
+    }
+
+    #[test]
+    fn no_term_reaches_the_values() {
+        let font = Font::read().unwrap();
+        let width_max = TERM_COLUMN.1 - TERM_COLUMN.0;
+        let shop = "Mannheimer Wertpapier- und Kryptohandelsgesellschaft".repeat(4);
+        for language in Language::ALL {
+            let term = language.texts().with("checkout-fee-shop", &[("shop", &shop)]);
+            let lines = broken(&term, |line| font.width(line) * TEXT_SIZE <= width_max);
+            assert!(lines.len() > 3, "{}: {lines:?}", language.code());
+            let widest = lines.iter().map(|line| font.width(line) * TEXT_SIZE).fold(0.0, f32::max);
+            assert!(widest <= width_max, "{}: {widest}", language.code());
+        }
+    }
+
+    #[test]
+    fn a_document_has_its_file_and_what_fits_on_a_page() {
+        let notes = |times| vec!["so it goes on ".repeat(times)];
+        let write = |notes: &[String]| {
+            let document = Document {
+                language: "en",
+                title: "Receipt",
+                subtitle: "Acme",
+                terms: &[],
+                notes,
+                file: ("receipt.jws", b"eyJ.x.y"),
+            };
+            document.write().unwrap()
+        };
+        let bytes = write(&notes(1));
+        let has = |part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
+        assert!(bytes.starts_with(b"%PDF-") && bytes.ends_with(b"%%EOF"));
+        assert!(has(b"/Title (Receipt)") && has(b"(receipt.jws)") && has(b"eyJ.x.y"));
+        assert_eq!(write(&notes(5_000)), write(&notes(6_000)));
+    }
+}
