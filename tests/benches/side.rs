@@ -57,6 +57,8 @@ impl<'a> Side<'a> {
         let mut setup = database.setup();
         change(&mut setup);
         setup.set("edge.threads", if cores == Cores::First { "1" } else { "2" });
+        // As the peers have it: a connection that ends costs its generator answers.
+        setup.set("edge.connection_requests_max", "100000000");
         let (edge, token) = environment.runtime.block_on(async {
             let edge = Edge::of(setup).await;
             let caller = Caller::new(edge.address, Protocol::Http1, database.plain.clone());
