@@ -98,9 +98,7 @@ impl Wanted {
     /// Newest first.
     async fn find(self, core: &Core) -> Result<Vec<Payment>> {
         let mut conn = core.db.acquire().await?;
-        if let Some(after) = self.after {
-            check_after(exists(&mut conn, after).await?)?;
-        }
+        check_page(&mut conn, self.after).await?;
         let rows = sqlx::query!(
             r#"
             with found as (
@@ -170,12 +168,14 @@ impl Wanted {
     }
 }
 
-async fn exists(conn: &mut Connection, id: Uuid) -> Result<bool> {
+/// Checks that there is the payment behind which a page begins.
+async fn check_page(conn: &mut Connection, after: Option<Uuid>) -> Result<()> {
+    let Some(id) = after else { return Ok(()) };
     let exists = sqlx::query_scalar!(
         r#"select exists (select from payment where payment_id = $1) as "exists!""#,
         id,
     );
-    Ok(exists.fetch_one(conn).await?)
+    check_after(exists.fetch_one(conn).await?)
 }
 
 /// The payment of this id.
