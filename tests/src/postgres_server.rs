@@ -18,6 +18,7 @@ use url::Url;
 
 use crate::account::Account;
 use crate::cluster::{self, postgres_programs};
+use crate::deadline::{SOON, until};
 use crate::link::Link;
 use crate::prices;
 
@@ -177,10 +178,19 @@ fn remove(folder: &Path) {
     let _ = fs::remove_dir_all(folder);
 }
 
+/// Starts a server on the cluster in a folder. A process of one that was killed a moment ago may still
+/// hold its memory.
 async fn launch(state: PathBuf) -> PrivatePostgres {
-    let options = Options { state, bin: postgres_programs(), profile: Profile::Demo };
-    let start = move || PrivatePostgres::start(options).unwrap();
-    tokio::task::spawn_blocking(start).await.unwrap()
+    until("the processes of the server before have ended", SOON, async || {
+        let (state, bin) = (state.clone(), postgres_programs());
+        let options = Options { state, bin, profile: Profile::Demo };
+        let started = tokio::task::spawn_blocking(move || PrivatePostgres::start(options)).await;
+        match started.unwrap() {
+            Err(error) if error.to_string().contains("shared memory block") => None,
+            started => Some(started.unwrap()),
+        }
+    })
+    .await
 }
 
 fn address(server: &PrivatePostgres) -> SocketAddr {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use self::apply::Applied;
 use self::report::MEMBERS;
-pub(super) use self::report::{NAME_CHARS_MAX, Report};
+pub(super) use self::report::Report;
 use super::caller::Connector;
 use crate::Core;
 use crate::endpoint::openapi::doc::{Doc, Shape};

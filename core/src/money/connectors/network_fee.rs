@@ -4,12 +4,14 @@ use rampart_types::decimal;
 use rust_decimal::Decimal;
 use serde_json::Value;
 
-use super::events::NAME_CHARS_MAX;
 use crate::Core;
 use crate::money::ledger::{self, AccountKind, Posting, Subject};
 use crate::money::payments::store::currency_of;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
+
+/// Longest name of an asset, in characters.
+const ASSET_CHARS_MAX: usize = 255;
 
 /// The fee that a chain took, in coins of `asset`.
 #[derive(Debug)]
@@ -26,7 +28,7 @@ impl NetworkFee {
     pub(super) fn read(document: &Value) -> Option<Self> {
         let amount = decimal::from_number(&document["networkFee"])?;
         let asset = document["networkFeeAsset"].as_str().or(document["asset"].as_str())?;
-        let is_name = (1..=NAME_CHARS_MAX).contains(&asset.chars().count());
+        let is_name = (1..=ASSET_CHARS_MAX).contains(&asset.chars().count());
         (is_name && amount > Decimal::ZERO).then(|| Self { amount, asset: asset.to_owned() })
     }
 

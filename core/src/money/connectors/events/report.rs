@@ -10,7 +10,7 @@ use crate::endpoint::openapi::doc::{Kind, Member, optional, required};
 use crate::money::connectors::network_fee::NetworkFee;
 
 /// Longest id, reference or other name, in characters.
-pub(in crate::money::connectors) const NAME_CHARS_MAX: usize = 255;
+const NAME_CHARS_MAX: usize = 255;
 
 /// The members that have a meaning. Others are kept; of any kind are those whose value is no reason to
 /// refuse a fact.
