@@ -8,7 +8,6 @@ pub(crate) mod form;
 pub(crate) mod html;
 pub mod images;
 pub(crate) mod language;
-#[expect(clippy::float_arithmetic, reason = "a page is measured in points, and no money is")]
 pub(crate) mod pdf;
 pub(crate) mod plain_error;
 pub mod reply;

@@ -18,13 +18,9 @@ const EMPTY_NAMES: [&str; 9] =
 /// The one place of the harness that waits between two looks at something without an event.
 const MAY_SLEEP: [&str; 1] = ["tests/src/deadline.rs"];
 
-/// Files that may use floats: Prometheus takes measurements as floats, and a page is measured in points.
-const MAY_FLOAT: [&str; 4] = [
-    "core/src/http/pdf",
-    "core/src/platform/metrics.rs",
-    "core/src/platform/metrics/",
-    "proxy/src/commands/top/",
-];
+/// Files that may use floats: Prometheus takes measurements as floats.
+const MAY_FLOAT: [&str; 3] =
+    ["core/src/platform/metrics.rs", "core/src/platform/metrics/", "proxy/src/commands/top/"];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
 const GLOBAL_TABLES: [&str; 40] = [

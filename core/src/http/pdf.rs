@@ -10,17 +10,18 @@ use pdf_writer::{Content, Finish as _, Name, Pdf, Rect, Ref, Str, TextStr};
 use self::font::Font;
 use crate::platform::error::Result;
 
-/// The page, A4, in points.
-const PAGE: Rect = Rect { x1: 0.0, y1: 0.0, x2: 595.0, y2: 842.0 };
-const MARGIN: f32 = 56.0;
+/// The page, A4. All lengths are in points, and whole.
+const PAGE_WIDTH: i16 = 595;
+const PAGE_HEIGHT: i16 = 842;
+const MARGIN: i16 = 56;
 /// Where lines begin and end: of paragraphs, of terms and of their values.
-const PAGE_COLUMN: (f32, f32) = (MARGIN, 539.0);
-const TERM_COLUMN: (f32, f32) = (MARGIN, 200.0);
-const VALUE_COLUMN: (f32, f32) = (210.0, 539.0);
-const TITLE_SIZE: f32 = 20.0;
-const TEXT_SIZE: f32 = 9.0;
-const LINE_HEIGHT: f32 = 15.0;
-const TERM_GAP: f32 = 4.0;
+const PAGE_COLUMN: (i16, i16) = (MARGIN, 539);
+const TERM_COLUMN: (i16, i16) = (MARGIN, 200);
+const VALUE_COLUMN: (i16, i16) = (210, 539);
+const TITLE_SIZE: i16 = 20;
+const TEXT_SIZE: i16 = 9;
+const LINE_HEIGHT: i16 = 15;
+const TERM_GAP: i16 = 4;
 
 const CATALOGUE: Ref = Ref::new(1);
 const PAGES: Ref = Ref::new(2);
@@ -66,7 +67,8 @@ impl Document<'_> {
         pdf.document_info(INFO).title(TextStr(self.title));
         pdf.pages(PAGES).kids([ONLY_PAGE]).count(1);
         let mut page = pdf.page(ONLY_PAGE);
-        page.media_box(PAGE).parent(PAGES).contents(CONTENT);
+        page.media_box(Rect::new(0.0, 0.0, PAGE_WIDTH.into(), PAGE_HEIGHT.into()));
+        page.parent(PAGES).contents(CONTENT);
         page.resources().fonts().pair(FONT_NAME, FONT);
         page.finish();
         pdf.stream(CONTENT, &content.finish());
@@ -81,9 +83,10 @@ impl Document<'_> {
     }
 
     fn content(&self, font: &mut Font) -> Content {
-        let mut lines = Lines { content: Content::new(), font, y: PAGE.y2 - MARGIN - TITLE_SIZE };
+        let mut lines =
+            Lines { content: Content::new(), font, y: PAGE_HEIGHT - MARGIN - TITLE_SIZE };
         lines.show(self.title, TITLE_SIZE, MARGIN);
-        lines.y -= 1.5 * LINE_HEIGHT;
+        lines.y -= LINE_HEIGHT + LINE_HEIGHT / 2;
         lines.paragraph(self.subtitle, PAGE_COLUMN);
         lines.y -= LINE_HEIGHT;
         for (term, value) in self.terms {
@@ -106,23 +109,27 @@ struct Lines<'a> {
     content: Content,
     font: &'a mut Font,
     /// Where the next one stands.
-    y: f32,
+    y: i16,
 }
 
 impl Lines<'_> {
-    fn show(&mut self, text: &str, size: f32, x: f32) {
+    fn show(&mut self, text: &str, size: i16, x: i16) {
         if self.y < MARGIN {
             return;
         }
         let glyphs = self.font.encode(text);
-        self.content.begin_text().set_font(FONT_NAME, size).next_line(x, self.y);
+        self.content.begin_text().set_font(FONT_NAME, size.into());
+        self.content.next_line(x.into(), self.y.into());
         self.content.show(Str(&glyphs)).end_text();
     }
 
-    /// As many lines as a text needs in a column: where it begins and where it ends.
-    fn paragraph(&mut self, text: &str, (x, end): (f32, f32)) {
-        let width_max = end - x;
-        for line in broken(text, |line| self.font.width(line) * TEXT_SIZE <= width_max) {
+    /// As many lines as a text needs in a column, and the page has: where it begins and where it ends.
+    fn paragraph(&mut self, text: &str, (x, end): (i16, i16)) {
+        let fits = |line: &str| self.font.fits(line, TEXT_SIZE, end - x);
+        for line in broken(text, fits) {
+            if self.y < MARGIN {
+                return;
+            }
             self.show(&line, TEXT_SIZE, x);
             self.y -= LINE_HEIGHT;
         }
@@ -174,10 +181,11 @@ mod tests {
         let shop = "Mannheimer Wertpapier- und Kryptohandelsgesellschaft".repeat(4);
         for language in Language::ALL {
             let term = language.texts().with("checkout-fee-shop", &[("shop", &shop)]);
-            let lines = broken(&term, |line| font.width(line) * TEXT_SIZE <= width_max);
+            let lines = broken(&term, |line| font.fits(line, TEXT_SIZE, width_max));
             assert!(lines.len() > 3, "{}: {lines:?}", language.code());
-            let widest = lines.iter().map(|line| font.width(line) * TEXT_SIZE).fold(0.0, f32::max);
-            assert!(widest <= width_max, "{}: {widest}", language.code());
+            assert!(!font.fits(&term, TEXT_SIZE, width_max), "{}", language.code());
+            let fit = lines.iter().all(|line| font.fits(line, TEXT_SIZE, width_max));
+            assert!(fit, "{}: {lines:?}", language.code());
         }
     }
 

@@ -17,7 +17,7 @@ const CHARACTERS: SystemInfo<'static> =
 /// Shown for a character that the font lacks.
 const LACKING: char = '?';
 /// Units of an em in a document.
-const EM: f32 = 1_000.0;
+const EM: i32 = 1_000;
 
 /// The font, with the characters that were used of it.
 pub(super) struct Font {
@@ -58,19 +58,22 @@ impl Font {
         codes
     }
 
-    /// The width of a text, in ems.
-    pub(super) fn width(&self, text: &str) -> f32 {
-        let widths = text.chars().map(|character| self.advance(self.glyph(character).0));
-        widths.sum::<f32>() / EM
+    /// True if a text of this size is at most so wide; both in points.
+    pub(super) fn fits(&self, text: &str, size: i16, width_max: i16) -> bool {
+        let advances = text.chars().map(|character| self.advance(self.glyph(character).0));
+        let width: i64 = advances.map(i64::from).sum();
+        width * i64::from(size) <= i64::from(width_max) * i64::from(self.face.units_per_em())
     }
 
-    fn advance(&self, glyph: GlyphId) -> f32 {
-        self.scaled(self.face.glyph_hor_advance(glyph).unwrap_or(0).into())
+    /// In units of the font.
+    fn advance(&self, glyph: GlyphId) -> u16 {
+        self.face.glyph_hor_advance(glyph).unwrap_or(0)
     }
 
     /// Units of the font in those of a document.
-    fn scaled(&self, units: f32) -> f32 {
-        units * EM / f32::from(self.face.units_per_em())
+    fn scaled(&self, units: impl Into<i32>) -> i16 {
+        let scaled = units.into() * EM / i32::from(self.face.units_per_em());
+        i16::try_from(scaled).unwrap_or(i16::MAX)
     }
 
     /// Writes what was used of it, in `id` and the four numbers behind.
@@ -89,22 +92,22 @@ impl Font {
         let mut font = pdf.cid_font(descendant);
         font.subtype(CidFontType::Type2).base_font(NAME).system_info(CHARACTERS);
         font.font_descriptor(descriptor).cid_to_gid_map_predefined(Name(b"Identity"));
-        let advances = self.glyphs.remapped_gids().map(|glyph| self.advance(GlyphId(glyph)));
+        let advances = self.glyphs.remapped_gids().map(GlyphId);
+        let advances = advances.map(|glyph| self.scaled(self.advance(glyph)).into());
         font.widths().consecutive(0, advances);
         font.finish();
         let bounds = self.face.global_bounding_box();
         let [x1, y1, x2, y2] = [bounds.x_min, bounds.y_min, bounds.x_max, bounds.y_max]
-            .map(|units| self.scaled(units.into()));
-        let (ascent, descent) = (self.face.ascender().into(), self.face.descender().into());
+            .map(|units| self.scaled(units).into());
         let capitals = self.face.capital_height().unwrap_or_else(|| self.face.ascender());
         pdf.font_descriptor(descriptor)
             .name(NAME)
             .flags(FontFlags::SYMBOLIC)
             .bbox(Rect::new(x1, y1, x2, y2))
             .italic_angle(0.0)
-            .ascent(self.scaled(ascent))
-            .descent(self.scaled(descent))
-            .cap_height(self.scaled(capitals.into()))
+            .ascent(self.scaled(self.face.ascender()).into())
+            .descent(self.scaled(self.face.descender()).into())
+            .cap_height(self.scaled(capitals).into())
             .stem_v(80.0)
             .font_file2(file);
         pdf.stream(file, &part);
@@ -137,7 +140,8 @@ mod tests {
     #[test]
     fn wider_letters_take_more_room() {
         let font = Font::read().unwrap();
-        assert!(font.width("iii") < font.width("mmm"));
-        assert!((font.width("ab") - font.width("a") - font.width("b")).abs() < 0.001);
+        let fits = |text| font.fits(text, 10, 20);
+        assert!(fits("iii") && fits("") && !fits("mmm"));
+        assert!(!font.fits("iii", 30, 20) && font.fits("mmm", 10, 40));
     }
 }
