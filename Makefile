@@ -75,6 +75,7 @@ fuzz: ## Bytes from outside against what must hold of their readers, ten minutes
 
 optimised: setup
 	deploy/optimised cargo build --release --locked --package rampart
+	@deploy/profile-fit "$${CARGO_TARGET_DIR:-target}/release/rampart"
 
 release: optimised ## The binary that is shipped and measured, optimised with the profile, packed with checksums (RELEASE_KEY signs them)
 	@deploy/release "$${CARGO_TARGET_DIR:-target}/release/rampart" "$${CARGO_TARGET_DIR:-target}/dist"

@@ -99,3 +99,25 @@ fn the_checksums_are_signed_and_tell_what_was_changed() {
     fs::write(release.join("SHA256SUMS"), sums.stdout).unwrap();
     assert_eq!(verified(), (false, true));
 }
+
+#[test]
+fn a_build_that_the_profile_does_not_fit_is_told() {
+    let folder = Folder::make();
+    let said_of = |program: &Path| {
+        let output = succeed(Command::new(root().join("deploy/profile-fit")).arg(program));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let said = said_of(&binary(&folder));
+    assert!(said.contains(" in the profile 0 are in "), "{said}");
+    assert!(said.contains("make profile"), "{said}");
+    // A program that has the names of all functions in the profile.
+    let packed = root().join("deploy/rampart.profdata.gz");
+    let profile = succeed(Command::new("gzip").arg("-dc").arg(packed)).stdout;
+    let fitting = folder.path().join("fitting");
+    fs::write(&fitting, &profile).unwrap();
+    assert_eq!(said_of(&fitting), "");
+    // One that has half of them.
+    let half = folder.path().join("half");
+    fs::write(&half, &profile[..profile.len() / 2]).unwrap();
+    assert!(said_of(&half).contains("make profile"));
+}
