@@ -2,19 +2,18 @@
 //! those with a file (RFC 7578).
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::fmt;
 
+use bytes::Bytes;
+use futures::{FutureExt as _, stream};
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
-use memchr::memmem;
+use multer::{Multipart, parse_boundary};
 use url::form_urlencoded;
 
 /// Most parts of a form with a file.
 const PARTS_MAX: usize = 32;
-/// Longest boundary, in bytes (RFC 2046, section 5.1.1).
-const BOUNDARY_BYTES_MAX: usize = 70;
-/// Longest head of a part, in bytes.
-const PART_HEAD_BYTES_MAX: usize = 1_024;
 
 /// A submitted form; the first of several members with the same name counts.
 #[derive(Default)]
@@ -40,10 +39,13 @@ impl Form {
     }
 
     /// Parses the encoding that the headers name; an empty form for a broken one with files.
-    pub(crate) fn read_with_files(headers: &HeaderMap, body: &[u8]) -> Self {
+    pub(crate) fn read_with_files(headers: &HeaderMap, body: &Bytes) -> Self {
         let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        match media_type.and_then(boundary) {
-            Some(boundary) => parts(boundary, body).unwrap_or_default(),
+        match media_type.and_then(|media_type| parse_boundary(media_type).ok()) {
+            // The whole body is here, so the parser never waits.
+            Some(boundary) => {
+                parts(boundary, body.clone()).now_or_never().flatten().unwrap_or_default()
+            }
             None => Self::read(body),
         }
     }
@@ -59,61 +61,20 @@ impl Form {
     }
 }
 
-/// The boundary of a form with files; `None` for another media type.
-fn boundary(media_type: &str) -> Option<&str> {
-    let mut parameters = media_type.split(';').map(str::trim);
-    let kind = parameters.next()?;
-    if !kind.eq_ignore_ascii_case("multipart/form-data") {
-        return None;
-    }
-    let named = parameters.find_map(|parameter| parameter.strip_prefix("boundary="))?;
-    let named = named.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(named);
-    (1..=BOUNDARY_BYTES_MAX).contains(&named.len()).then_some(named)
-}
-
 /// The parts of a body: those with a file name are files. `None` when it is broken.
-fn parts(boundary: &str, body: &[u8]) -> Option<Form> {
-    let delimiter = format!("\r\n--{boundary}").into_bytes();
-    let mut rest = body.strip_prefix(&delimiter[2..])?;
+async fn parts(boundary: String, body: Bytes) -> Option<Form> {
+    let mut multipart = Multipart::new(stream::iter([Ok::<_, Infallible>(body)]), boundary);
     let mut form = Form::default();
-    for _ in 0..PARTS_MAX {
-        if rest.starts_with(b"--") {
-            return Some(form);
-        }
-        rest = rest.strip_prefix(b"\r\n")?;
-        let head_end = find(&rest[..rest.len().min(PART_HEAD_BYTES_MAX)], b"\r\n\r\n")?;
-        let head = std::str::from_utf8(&rest[..head_end]).ok()?;
-        let content = &rest[head_end + 4..];
-        let end = find(content, &delimiter)?;
-        let (name, is_file) = disposition(head)?;
+    for _ in 0..=PARTS_MAX {
+        let Some(part) = multipart.next_field().await.ok()? else { return Some(form) };
+        let (name, is_file) = (part.name()?.to_owned(), part.file_name().is_some());
+        let content = Vec::from(part.bytes().await.ok()?);
         match is_file {
-            true => {
-                form.files.entry(name).or_insert_with(|| content[..end].to_vec());
-            }
-            false => {
-                let text = String::from_utf8(content[..end].to_vec()).ok()?;
-                form.members.entry(name).or_insert(text);
-            }
+            true => drop(form.files.entry(name).or_insert(content)),
+            false => drop(form.members.entry(name).or_insert(String::from_utf8(content).ok()?)),
         }
-        rest = &content[end + delimiter.len()..];
     }
     None
-}
-
-/// The name of a part, and true if it is a file.
-fn disposition(head: &str) -> Option<(String, bool)> {
-    let mut lines = head.split("\r\n").filter_map(|line| line.split_once(':'));
-    let (_, value) = lines.find(|(name, _)| name.eq_ignore_ascii_case("content-disposition"))?;
-    let parameter = |name: &str| {
-        let start = format!("{name}=\"");
-        let mut parameters = value.split(';').map(str::trim);
-        parameters.find_map(|parameter| parameter.strip_prefix(&start)?.split('"').next())
-    };
-    Some((parameter("name")?.to_owned(), parameter("filename").is_some()))
-}
-
-fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    memmem::find(bytes, wanted)
 }
 
 #[cfg(test)]
@@ -143,32 +104,47 @@ mod tests {
         for media_type in
             ["multipart/form-data; boundary=b1", "Multipart/Form-Data; boundary=\"b1\""]
         {
-            let form = Form::read_with_files(&headers(media_type), BODY);
+            let form = Form::read_with_files(&headers(media_type), &Bytes::from_static(BODY));
             assert_eq!(form.get("colour"), "#0b57d0");
             assert_eq!(form.file("logo"), b"\x89PNG\r\n\x1a\n\xff");
             assert_eq!((form.get("logo"), form.file("colour")), ("", &b""[..]));
         }
-        let plain = Form::read_with_files(&headers("application/x-www-form-urlencoded"), b"a=1");
+        let more =
+            b"\r\n--b1\r\nContent-Disposition: form-data; name=\"colour\"\r\n\r\nred\r\n--b1--";
+        let again = [b"a preamble\r\n", &BODY[..BODY.len() - 8], more].concat().into();
+        let form = Form::read_with_files(&headers("multipart/form-data; boundary=b1"), &again);
+        assert_eq!(form.get("colour"), "#0b57d0", "the first counts");
+        let large = [&BODY[..BODY.len() - 8], &[0xff; 3 << 20], b"\r\n--b1--\r\n"].concat().into();
+        let form = Form::read_with_files(&headers("multipart/form-data; boundary=b1"), &large);
+        assert_eq!(form.file("logo").len(), 11 + (3 << 20));
+        let media_type = headers("application/x-www-form-urlencoded");
+        let plain = Form::read_with_files(&media_type, &Bytes::from_static(b"a=1"));
         assert_eq!(plain.get("a"), "1");
     }
 
     #[test]
     fn a_broken_form_is_empty() {
-        let many = b"--b1\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n\r\n".repeat(99);
-        for body in [&b""[..], b"--b1", &BODY[..BODY.len() - 6], &BODY[1..], &many[..]] {
-            let form = Form::read_with_files(&headers("multipart/form-data; boundary=b1"), body);
+        let part = b"--b1\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nx\r\n";
+        let of_parts = |count: usize| [&part.repeat(count)[..], b"--b1--\r\n"].concat();
+        let (most, many) = (Bytes::from(of_parts(PARTS_MAX)), of_parts(PARTS_MAX + 1));
+        let form = Form::read_with_files(&headers("multipart/form-data; boundary=b1"), &most);
+        assert_eq!(form.get("a"), "x");
+        for body in [&b""[..], b"--b1", &BODY[..BODY.len() - 6], &many[..]] {
+            let body = Bytes::copy_from_slice(body);
+            let form = Form::read_with_files(&headers("multipart/form-data; boundary=b1"), &body);
             assert!(form.members.is_empty() && form.files.is_empty());
         }
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_without_a_panic(at in 0_usize..200, byte: u8, media_type in "[ -~]{0,60}") {
+        fn any_bytes_are_read_without_a_panic(at in 0_usize..200, byte: u8, media_type in "[!-~][ -~]{0,60}") {
             let mut body = BODY.to_vec();
             let index = at % body.len();
             body[index] = byte;
-            let _ = parts("b1", &body);
-            let _ = boundary(&media_type);
+            for media_type in [&media_type, "multipart/form-data; boundary=b1"] {
+                let _ = Form::read_with_files(&headers(media_type), &body.clone().into());
+            }
         }
     }
 }

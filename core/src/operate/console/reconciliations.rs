@@ -1,5 +1,6 @@
 //! Reconciliations: the list, one with its differences, and the upload of a statement.
 
+use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode};
 use maud::{Markup, html};
 use url::form_urlencoded;
@@ -109,7 +110,7 @@ pub(super) fn show_form(visit: &Visit<'_>) -> Result<Reply> {
 ///
 /// # Errors
 /// When the database cannot be used.
-pub(super) async fn submit(visit: &Visit<'_>, body: &[u8]) -> Result<Reply> {
+pub(super) async fn submit(visit: &Visit<'_>, body: &Bytes) -> Result<Reply> {
     if !visit.may(&Method::POST, CALL) {
         return render(visit, &Page::refused(&not_permitted()));
     }
