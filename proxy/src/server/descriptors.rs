@@ -9,7 +9,7 @@ use crate::startup_error::StartupError;
 
 /// Open files besides connections of clients and of the database: listeners, certificates, calls to
 /// partners and providers, connections that are being refused.
-const OTHERS: usize = 512;
+const OTHERS: usize = 1_024;
 
 /// Raises the limit of open files to what the settings may need.
 ///

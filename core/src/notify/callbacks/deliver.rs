@@ -12,8 +12,8 @@ use tokio::task::{Id, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::Message;
-use super::lane::{LANE_IN_FLIGHT_MAX, Lane, LaneQueue};
-use super::outbound::{Failure, Outcome};
+use super::lane::{Lane, LaneQueue};
+use super::outbound::{Failure, LANE_IN_FLIGHT_MAX, Outcome};
 use super::queue::{ClaimLimits, ClaimedDelivery, claim};
 use super::record::{Attempt, AttemptResult, record};
 use super::target::{Reach, validate};
@@ -160,6 +160,7 @@ impl Dispatcher {
                 Ok((Ok(claimed), limits)) => self.accept(claimed, &limits),
                 Ok((Err(error), _)) => {
                     tracing::warn!(%error, "the delivery queue could not be read");
+                    self.remove_idle();
                 }
                 Err(error) => tracing::error!(%error, "a claim of deliveries panicked"),
             },
@@ -180,6 +181,13 @@ impl Dispatcher {
         for lane in lanes {
             self.start(lane);
         }
+        self.remove_idle();
+    }
+
+    /// Removes the queues that nothing is in after a claim. A fast host often answers all before the
+    /// next claim does: until then its queue stays, and with it how much is claimed in advance.
+    fn remove_idle(&mut self) {
+        self.queues.retain(|_, queue| !queue.is_idle());
     }
 
     /// Starts attempts up to the lane's concurrency limit.
@@ -199,11 +207,7 @@ impl Dispatcher {
         let Some(queue) = self.queues.get_mut(&lane) else { return };
         queue.finish(order, outcome);
         self.needs_claim |= queue.is_low() && (queue.may_have_more() || self.is_limited);
-        if queue.is_idle() {
-            self.queues.remove(&lane);
-        } else {
-            self.start(lane);
-        }
+        self.start(lane);
     }
 
     /// Records finished results, up to [`RECORDING_MAX`] batches at a time.

@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::outbound::Outcome;
+use super::outbound::{LANE_IN_FLIGHT_MAX, Outcome};
 use super::queue::ClaimedDelivery;
 use rampart_types::{ClientId, WebhookEndpointId};
 
-/// Most concurrent attempts in one lane, so that no host can occupy the whole edge.
-pub(super) const LANE_IN_FLIGHT_MAX: usize = 8;
-/// The same for a lane whose host did not respond last time: hundreds of such lanes may block for
-/// 15 s per attempt before others wait. The first response restores the limit.
+/// Most concurrent attempts in a lane whose host did not respond last time, in place of
+/// [`LANE_IN_FLIGHT_MAX`]: hundreds of such lanes may block for 15 s per attempt before others wait.
+/// The first response restores the limit.
 const UNRESPONSIVE_IN_FLIGHT_MAX: usize = 1;
 /// Most deliveries claimed in advance for a lane whose host responds fast, which share the cost of
 /// a statement and a commit.
@@ -43,7 +42,8 @@ pub(super) struct Lane {
     pub(super) endpoint: Option<WebhookEndpointId>,
 }
 
-/// One lane's queue on an edge. Only lanes with claimed deliveries or an unresponsive host have one.
+/// One lane's queue on an edge. Only lanes with an unresponsive host, or that the last claim had not found
+/// empty, have one.
 #[derive(Debug)]
 pub(super) struct LaneQueue {
     in_flight: usize,
@@ -127,9 +127,12 @@ impl LaneQueue {
         self.unused == 0
     }
 
-    /// True if the queue can be removed.
+    /// True if the queue can be removed after a claim, which could have taken more for it.
     pub(super) fn is_idle(&self) -> bool {
-        self.in_flight == 0 && self.prefetched.is_empty() && self.host != HostState::Unresponsive
+        self.in_flight == 0
+            && self.prefetched.is_empty()
+            && self.host != HostState::Unresponsive
+            && !self.may_have_more()
     }
 
     /// Number of prefetched deliveries.
@@ -190,6 +193,21 @@ mod tests {
         assert!(queue.may_have_more() && !queue.is_low());
         queue.finish(None, Some((DELIVERED, FAST_MAX * 2)));
         assert_eq!(queue.claim_capacity(), 0, "a slow one gets no prefetch");
+    }
+
+    #[test]
+    fn a_fast_host_is_remembered_until_a_claim_finds_less() {
+        let mut queue = full();
+        assert_eq!(queue.claim_capacity(), 0, "another lane's claim had no room for this one");
+        for _ in 0..LANE_IN_FLIGHT_MAX {
+            queue.finish(None, Some((DELIVERED, FAST_MAX)));
+        }
+        assert!(!queue.is_idle(), "the database may hold more");
+        assert_eq!(queue.claim_capacity(), LANE_IN_FLIGHT_MAX + PREFETCH_MAX);
+        queue.push(claimed());
+        assert!(queue.start(NOW).is_some());
+        queue.finish(None, Some((DELIVERED, FAST_MAX)));
+        assert!(queue.is_idle());
     }
 
     #[test]

@@ -16,6 +16,8 @@ use super::schedule::parse_retry_after;
 use super::target::{Forbidden, GuardedResolver, Reach};
 use crate::platform::error::{Error, Result};
 
+/// Most concurrent attempts in one lane, so that no host can occupy the whole edge.
+pub(super) const LANE_IN_FLIGHT_MAX: usize = 8;
 /// Timeout of an attempt (section 8 of the contract).
 pub(super) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Timeout of connecting, as part of the attempt.
@@ -26,8 +28,8 @@ const DRAIN_BYTES_MAX: usize = 16 * 1024;
 const KEPT_BYTES_MAX: usize = 1_024;
 /// Timeout of reading the body.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
-/// Most idle connections per host, and their lifetime.
-const IDLE_CONNECTIONS_MAX: usize = 4;
+/// Most idle connections per host, those of one lane, and their lifetime.
+const IDLE_CONNECTIONS_MAX: usize = LANE_IN_FLIGHT_MAX;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 const USER_AGENT: &str = concat!("Rampart/", env!("CARGO_PKG_VERSION"));

@@ -63,7 +63,7 @@ pub(super) struct ClaimLimits {
     pub(super) total: usize,
     /// For a lane that is not in `lanes`.
     pub(super) per_lane: usize,
-    /// For lanes with deliveries in flight or an unresponsive host.
+    /// For lanes that the edge has a queue of.
     pub(super) lanes: Vec<(Lane, usize)>,
 }
 
