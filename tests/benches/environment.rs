@@ -230,7 +230,7 @@ fn migrate(setup: &Setup) {
 }
 
 /// A test client whose rates nobody reaches; what the admin listener answered.
-async fn partner(edge: &Edge, slug: &str) -> Value {
+pub(crate) async fn partner(edge: &Edge, slug: &str) -> Value {
     let body = json!({"slug": slug, "name": slug, "mode": "test"});
     let made = edge.admin(Method::POST, "/admin/v1/partners", body).await;
     made.assert_status(201);

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use rampart_tests::caller::{Caller, Protocol};
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::{Edge, Setup};
 use serde_json::Value;
 
-use crate::environment::{Database, Environment};
+use crate::environment::{Database, Environment, partner};
 use crate::generators::Target;
+use crate::paths::CATALOGUE;
 use crate::processes::{cpu_of, pin};
 
 /// Cores on which an edge may run.
@@ -68,7 +70,6 @@ impl<'a> Side<'a> {
         if cores == Cores::First {
             pin(edge.process.id(), 0);
         }
-        let key = |made: &Value| header(("x-api-key", made["apiKey"].as_str().expect("a key")));
         let (plain, ruled) = (key(&database.plain), key(&database.ruled));
         Self { environment, database, edge, plain, ruled, token }
     }
@@ -86,6 +87,26 @@ impl<'a> Side<'a> {
     /// GET of a path as a partner.
     pub(crate) fn get(&self, path: &str, credential: &str) -> Target {
         Target::get(self.address(), path, Some(credential.to_owned()))
+    }
+
+    /// Makes a live partner, among partners with many routes; the header with its API key.
+    pub(crate) fn live_partner(&self) -> String {
+        let of_test_client = self.body(CATALOGUE);
+        self.environment.runtime.block_on(async {
+            let mut made = partner(&self.edge, "live").await;
+            // The key of a partner that has become live says so.
+            made["apiKey"] = key_text(&made).replace("rk_test_", "rk_live_").into();
+            let routes = include_str!("peers/routes.sql");
+            sqlx::raw_sql(routes).execute(&self.database.pool).await.unwrap();
+            let live = Caller::new(self.address(), Protocol::Http1, made.clone());
+            until("the edge knows it and its routes", SOON, async || {
+                let answer = live.get(CATALOGUE).await;
+                let is_routed = answer.text().contains("creditCard");
+                (is_routed && answer.bytes() != of_test_client).then_some(())
+            })
+            .await;
+            key(&made)
+        })
     }
 
     /// Its metrics.
@@ -113,6 +134,15 @@ impl Drop for Side<'_> {
             self.environment.runtime.block_on(self.edge.process.ended());
         }
     }
+}
+
+/// The header with the API key of a partner that an operator has made.
+fn key(made: &Value) -> String {
+    header(("x-api-key", key_text(made)))
+}
+
+fn key_text(made: &Value) -> &str {
+    made["apiKey"].as_str().expect("a key")
 }
 
 /// A header as `name: value`.

@@ -1,5 +1,6 @@
-//! Paths a, a2 and a3: a cached read of the catalogue with credential, limits and settings, without
-//! and with a policy that orders the methods; the prices, a shorter body of the same kind.
+//! Paths a, a2, a3 and a4: a cached read of the catalogue with credential, limits and settings, without
+//! and with a policy that orders the methods; the prices, a shorter body of the same kind; the catalogue
+//! of a live partner, who is offered what routes lead to.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -48,8 +49,12 @@ const POLICY: Row = Row {
 const PRICES_READ: Row =
     Row { path: "a3", what: "prices", peer: "a", reach: 1.0, aim: 0.9, ..NGINX };
 
+const LIVE: Row =
+    Row { path: "a4", what: "catalogue of a live partner", reach: 1.1, ..PRICES_READ };
+
 /// The rows.
-pub(super) const ROWS: [Row; 7] = [NGINX, NGINX_HTTP2, ENVOY, HAPROXY, HYPER, POLICY, PRICES_READ];
+pub(super) const ROWS: [Row; 8] =
+    [NGINX, NGINX_HTTP2, ENVOY, HAPROXY, HYPER, POLICY, PRICES_READ, LIVE];
 
 /// Measures them.
 pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
@@ -90,6 +95,19 @@ pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
         ours: Box::new(|time| http1_cpu(side, &side.get(PRICES, &side.plain), time)),
         peer: Box::new(|time| http1_cpu(side, &plain, time)),
     });
+    if run.wants(&[LIVE]) {
+        let live = side.get(CATALOGUE, &side.live_partner());
+        run.compare(Comparison {
+            row: LIVE,
+            ours: Box::new(move |time| http1_cpu(side, &live, time)),
+            peer: Box::new(|time| http1_cpu(side, &plain, time)),
+        });
+        // Not of the rows that follow.
+        side.environment.runtime.block_on(async {
+            let routes = sqlx::query("delete from route").execute(&side.database.pool).await;
+            assert!(routes.unwrap().rows_affected() > 9_000);
+        });
+    }
 }
 
 /// CPU of both over HTTP/1.1.

@@ -223,11 +223,8 @@ impl Core {
     /// When the database cannot be used; the next run continues.
     pub async fn fill_deposit_pools(&self) -> Result<()> {
         let snapshot = self.snapshots.current();
-        let routes = snapshot.catalogue.routes.0.iter();
-        let pools: BTreeSet<(String, String)> = routes
-            .filter(|route| route.direction == Direction::In)
-            .filter_map(|route| Some((route.connector.clone(), route.asset.clone()?)))
-            .collect();
+        let pools: BTreeSet<(&str, &str)> =
+            snapshot.catalogue.routes.assets(Direction::In).collect();
         let min = i64::from(self.settings.connectors.deposit_addresses_min);
         if min == 0 {
             return Ok(());
@@ -256,7 +253,7 @@ impl Core {
             )
             .fetch_one(&self.db)
             .await?;
-            counted.push((connector.clone(), asset.clone(), free));
+            counted.push((connector, asset, free));
             if free == 0 {
                 tracing::warn!(connector, asset, "the pool of deposit addresses is empty");
             }
@@ -268,16 +265,12 @@ impl Core {
         let shown = &self.metrics.deposit_addresses_free;
         shown.reset();
         for (connector, asset, free) in counted {
-            shown.with_label_values(&[&connector, &asset]).set(free);
+            shown.with_label_values(&[connector, asset]).set(free);
         }
         Ok(())
     }
 
-    async fn command_addresses(
-        &self,
-        (connector, asset): (String, String),
-        count: i64,
-    ) -> Result<()> {
+    async fn command_addresses(&self, (connector, asset): (&str, &str), count: i64) -> Result<()> {
         let count = usize::try_from(count).unwrap_or(ADDRESSES_MAX).min(ADDRESSES_MAX);
         let minute = self.clock.unix_seconds() / 60;
         let command = Command {
@@ -287,7 +280,7 @@ impl Core {
             kind: CommandKind::DepositAddress,
             idempotency_key: format!("deposit/{connector}/{asset}/{minute}"),
             body: json!({ "asset": asset, "count": count }),
-            target: Target::Pool { connector, asset },
+            target: Target::Pool { connector: connector.to_owned(), asset: asset.to_owned() },
         };
         let mut tx = self.db.begin().await?;
         enqueue(&mut tx, self, command).await?;

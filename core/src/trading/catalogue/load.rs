@@ -273,7 +273,7 @@ async fn routes(db: &Pool) -> Result<Routes> {
         let (partner, method) = (row.partner, row.payment_method);
         Ok(Route { partner, method, asset: row.asset, direction, connector: row.connector })
     });
-    Ok(Routes(routes.collect::<Result<_>>()?))
+    routes.collect()
 }
 
 async fn nationalities(db: &Pool) -> Result<Vec<Nationality>> {

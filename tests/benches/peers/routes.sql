@@ -1,0 +1,15 @@
+-- Routes of the money of every method but one for live partners, behind those of many others; partner `live`
+-- is one that operators have taken live.
+insert into connector (name, capabilities, created_by, created_at)
+values ('bench', '{payment.start}', 'benchmark', now());
+
+insert into route (position, partner, payment_method, direction, connector)
+select n, 'client-' || 1 + n % 10, (select min(code) from payment_method), 'in', 'bench'
+from generate_series(1, 9000) n
+union all
+select 9000 + row_number() over (order by code), null, code, 'in', 'bench' from payment_method
+where code <> (select max(code) from payment_method);
+
+update change_counter set revision = revision + 1 where scope in ('catalogue', 'clients');
+update client set mode = 'live', revision = (select revision from change_counter where scope = 'clients')
+where slug = 'live';
