@@ -104,20 +104,19 @@ impl Core {
     async fn measure_orders(&self) -> Result<()> {
         let found = sqlx::query!(
             r#"
-            select c.mode as "mode!", o.side as "side!", s.status as "status!",
-                greatest(extract(epoch from now() - min(o.since)), 0)::bigint as "age!"
-            from client c cross join unnest($2::text[]) s (status)
-            cross join lateral (
-                select 'buy' as side, min(b.updated_at) as since from buy_order b
-                where b.client_id = c.client_id and b.status = s.status
-                    and b.status <> 'pending'
-                    and (b.status = 'blocked' or not payout_is_held(b.client_id, b.order_id, $1))
+            select c.mode as "mode!", o.side as "side!", o.status as "status!",
+                greatest(extract(epoch from now() - min(o.updated_at)), 0)::bigint as "age!"
+            from (
+                select 'buy' as side, b.client_id, b.status, b.updated_at from buy_order b
+                cross join payout_gate(b.client_id, b.order_id, $1) g
+                where b.status = any ($2) and b.status not in ('pending', 'completed', 'cancelled')
+                    and (b.status = 'blocked' or not g.is_held)
                 union all
-                select 'sell', min(l.updated_at) from sell_order l
-                where l.client_id = c.client_id and l.status = s.status
+                select 'sell', l.client_id, l.status, l.updated_at from sell_order l
+                where l.status = any ($2) and l.status not in ('completed', 'cancelled')
             ) o
-            where o.since is not null
-            group by c.mode, o.side, s.status
+            join client c on c.client_id = o.client_id
+            group by c.mode, o.side, o.status
             "#,
             self.settings.compliance.gate_of_live().as_str(),
             &OPEN.map(str::to_owned),

@@ -1,7 +1,7 @@
 //! The checks that must be passed before coins leave: which of them an order waits for, in words,
 //! and the pages on which its user passes them.
 //!
-//! `payout_holds` in the database decides what is open, for the payout and for what is shown alike.
+//! `payout_gate` in the database decides what is open, for the payout and for what is shown alike.
 
 pub(crate) mod link;
 pub mod page;
@@ -193,11 +193,14 @@ impl Hold {
         conn: &mut Connection,
         (client, order): (ClientId, OrderId),
     ) -> Result<Vec<Self>> {
-        let names =
-            sqlx::query_scalar!("select payout_holds($1, $2)", client.uuid(), order.number(),)
-                .fetch_one(conn)
-                .await?;
-        read(names)
+        let names = sqlx::query_scalar!(
+            "select holds from payout_gate($1, $2, 'none')",
+            client.uuid(),
+            order.number(),
+        )
+        .fetch_optional(conn)
+        .await?;
+        read(names.flatten())
     }
 
     /// The open checks of a user, without what a disabled one is refused for.
@@ -208,9 +211,13 @@ impl Hold {
         core: &Core,
         (client, user): (ClientId, UserId),
     ) -> Result<Vec<Self>> {
-        let names = sqlx::query_scalar!("select user_holds($1, $2)", client.uuid(), user.uuid())
-            .fetch_one(&core.db)
-            .await?;
+        let names = sqlx::query_scalar!(
+            "select holds from user_checks($1, $2)",
+            client.uuid(),
+            user.uuid()
+        )
+        .fetch_one(&core.db)
+        .await?;
         Ok(read(names)?.into_iter().filter(|hold| *hold != Self::User).collect())
     }
 }

@@ -235,8 +235,10 @@ impl Payment {
              payment_method_fee, network_fee, spread_fee, affiliate_fee, wallet_address, \
              transaction_id, is_estimated_quote, return_url, expires_at, \
              coalesce(expires_at < rampart_now(), false) as \"late!\", \
-             open_payout_holds(client_id, order_id, $3) as holds \
-             from buy_order where client_id = $1 and order_id = $2",
+             case when status = 'in progress' and transaction_id is null and is_held \
+                 then holds end as holds \
+             from buy_order cross join payout_gate(client_id, order_id, $3) \
+             where client_id = $1 and order_id = $2",
             client.uuid(),
             order.number(),
             core.settings.compliance.gate_of_live().as_str(),

@@ -13,7 +13,7 @@ use crate::platform::error::Result;
 use rampart_types::{ClientId, OrderId};
 
 /// Largest amount, in EUR or any other fiat currency, for which an unhosted wallet needs no proof; the
-/// function `payout_holds` of the database has the same.
+/// function `payout_gate` of the database has the same.
 pub(crate) const UNPROVEN_FIAT_MAX: Decimal = Decimal::ONE_THOUSAND;
 /// Reason in the evidence of a signature.
 const SIGNED: &str = "the wallet's key has signed the message";

@@ -32,6 +32,7 @@ impl Core {
         let due = sqlx::query!(
             r#"
             select o.client_id, o.order_id from buy_order o
+            cross join payout_gate(o.client_id, o.order_id, $1) g
             where o.status = 'in progress' and o.transaction_id is null
                 and (exists (select from command c where c.client_id = o.client_id
                         and c.order_id = o.order_id and c.kind = 'payment.create')
@@ -39,7 +40,7 @@ impl Core {
                         where k.client_id = o.client_id and k.mode = 'test'))
                 and not exists (select from command c where c.client_id = o.client_id
                     and c.order_id = o.order_id and c.kind = 'payout.send' and c.state <> 'rejected')
-                and not payout_is_held(o.client_id, o.order_id, $1)
+                and not g.is_held
             order by o.updated_at limit $2
             "#,
             self.settings.compliance.gate_of_live().as_str(),
@@ -175,11 +176,11 @@ async fn send(
             o.wallet_type, o.network_fee, o.price,
             (select count(*) from command c where c.client_id = o.client_id
                 and c.order_id = o.order_id and c.kind = 'payout.send') as "earlier!"
-        from buy_order o
+        from buy_order o cross join payout_gate(o.client_id, o.order_id, $3) g
         where o.client_id = $1 and o.order_id = $2
             and not exists (select from command c where c.client_id = o.client_id
                 and c.order_id = o.order_id and c.kind = 'payout.send' and c.state <> 'rejected')
-            and ($4 or not payout_is_held(o.client_id, o.order_id, $3))
+            and ($4 or not g.is_held)
         "#,
         client.uuid(),
         order.number(),

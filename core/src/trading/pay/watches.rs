@@ -181,9 +181,11 @@ async fn read_states(core: &Core, keys: &[Key]) -> Result<Vec<(Key, String)>> {
                 where c.client_id = o.client_id and c.order_id = o.order_id
                     and c.kind = 'payment.create' and c.connector is distinct from 'sandbox')
                 as made,
-            open_payout_holds(o.client_id, o.order_id, $3) as holds
+            case when o.status = 'in progress' and o.transaction_id is null and g.is_held
+                then g.holds end as holds
         from unnest($1::uuid[], $2::bigint[]) as w (client_id, order_id)
         join buy_order o using (client_id, order_id)
+        cross join payout_gate(o.client_id, o.order_id, $3) g
         "#,
         &clients,
         &orders,
