@@ -43,6 +43,8 @@ const METHOD_PERFORMANCE: Duration = Duration::from_secs(1);
 const PRICE_METRICS: Duration = Duration::from_secs(5);
 /// Interval of deleting expired refresh tokens.
 const EXPIRED_TOKENS: Duration = Duration::from_secs(10 * 60);
+/// Interval of deleting old attempts of deliveries.
+const OLD_ATTEMPTS: Duration = Duration::from_secs(10);
 /// Interval of deleting expired idempotency keys.
 const IDEMPOTENCY_KEYS: Duration = Duration::from_secs(60);
 
@@ -129,6 +131,7 @@ impl Core {
             every("sales", SALES).run(|| self.settle_sales()),
             every("sandbox", SANDBOX_SETTLEMENT).run(|| self.settle_sandbox_orders()),
             every("expired tokens", EXPIRED_TOKENS).run(|| self.delete_expired_tokens()),
+            every("delivery attempts", OLD_ATTEMPTS).run(|| self.delete_old_attempts()),
             every("idempotency keys", IDEMPOTENCY_KEYS).run(|| self.forget_idempotency_keys()),
             every("tenant keys", TENANT_KEYS).run(|| self.make_tenant_keys()),
             every("key rotation", KEY_ROTATION).run(|| self.rotate_keys()),
@@ -148,16 +151,14 @@ impl Core {
     }
 
     async fn delete_expired_tokens(&self) -> Result<()> {
-        let (refresh_tokens, codes, sessions, attempts) = tokio::join!(
+        let (refresh_tokens, codes, sessions) = tokio::join!(
             self.delete_expired_refresh_tokens(),
             self.delete_expired_codes(),
             self.delete_expired_sessions_of_staff(),
-            self.delete_old_attempts(),
         );
         refresh_tokens?;
         codes?;
         sessions?;
-        attempts?;
         Ok(())
     }
 

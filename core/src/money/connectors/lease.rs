@@ -150,9 +150,11 @@ impl LeaseRequest {
 /// Leases what is due for a connector, or one command before it is due. Two leases at once get
 /// different commands: each passes over rows that the other has locked. An order whose earlier command
 /// is still open waits. What no connector is named for goes to those outside alone.
+/// Both queues are locked up to `max`, so that another lease may pass over commands that neither takes.
 ///
 /// # Errors
 /// When the database cannot be used, or a body cannot be opened, which is our fault.
+#[expect(clippy::too_many_lines, reason = "one statement: each queue is read in its own order")]
 pub(super) async fn lease(
     conn: &mut Connection,
     core: &Core,
@@ -163,13 +165,12 @@ pub(super) async fn lease(
     let token = core.clock.uuid()?;
     let rows = sqlx::query!(
         r#"
-        with due as (
-            select c.client_id, c.command_id from command c
-            where c.state = 'open' and c.kind = any ($2)
+        with routed as (
+            select c.client_id, c.command_id, c.created_at from command c
+            where c.state = 'open' and c.kind = any ($2) and c.connector = $1
                 and c.command_id = coalesce($7, c.command_id)
                 and (c.due_at <= rampart_now() or $7 is not null)
                 and (c.leased_until is null or c.leased_until <= now())
-                and (c.connector = $1 or ($6 and c.connector is null and c.direction is null))
                 and (c.order_id is null or not exists (
                     select from command e
                     where e.client_id = c.client_id and e.order_id = c.order_id
@@ -177,6 +178,26 @@ pub(super) async fn lease(
                         and (e.created_at, e.command_id) < (c.created_at, c.command_id)))
             order by c.created_at, c.command_id limit $3
             for update of c skip locked
+        ), unrouted as (
+            select c.client_id, c.command_id, c.created_at from command c
+            where $6 and c.state = 'open' and c.kind = any ($2)
+                and c.connector is null and c.direction is null
+                and c.command_id = coalesce($7, c.command_id)
+                and (c.due_at <= rampart_now() or $7 is not null)
+                and (c.leased_until is null or c.leased_until <= now())
+                and (c.order_id is null or not exists (
+                    select from command e
+                    where e.client_id = c.client_id and e.order_id = c.order_id
+                        and e.state = 'open'
+                        and (e.created_at, e.command_id) < (c.created_at, c.command_id)))
+            order by c.created_at, c.command_id limit $3
+            for update of c skip locked
+        ), due as (
+            select client_id, command_id from (
+                select client_id, command_id, created_at from routed
+                union all
+                select client_id, command_id, created_at from unrouted) found
+            order by created_at, command_id limit $3
         )
         update command c set connector = $1, attempt = c.attempt + 1, lease_token = $4,
             lease_seconds = $5, result_digest = null,

@@ -72,7 +72,8 @@ impl PerformanceCache {
         None
     }
 
-    /// Partners whose performance is to be read at `now_ns`. Forgets those that nobody asks for.
+    /// Partners whose performance is to be read at `now_ns`, those first that were read longest ago.
+    /// Forgets those that nobody asks for.
     fn due(&self, now_ns: u64) -> Vec<ClientId> {
         let mut entries = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let age = |entry: &Entry| entry.read_at_ns.map(|read| now_ns.saturating_sub(read));
@@ -81,7 +82,9 @@ impl PerformanceCache {
         let due = entries
             .iter()
             .filter(|(_, entry)| wanted(entry) && age(entry).is_none_or(|age| age >= FRESH_NS));
-        due.map(|(client, _)| *client).take(READS_MAX).collect()
+        let mut due: Vec<_> = due.map(|(client, entry)| (entry.read_at_ns, *client)).collect();
+        due.sort_unstable_by_key(|(read_at_ns, _)| *read_at_ns);
+        due.into_iter().map(|(_, client)| client).take(READS_MAX).collect()
     }
 
     fn set(&self, client: ClientId, performance: Performance, now_ns: u64) {
@@ -211,6 +214,23 @@ mod tests {
         assert_eq!(performance.success_rate("card", None), None);
         assert_eq!(performance.settlement_seconds("card"), Some(14));
         assert_eq!(performance.settlement_seconds("bank"), Some(86_400));
+    }
+
+    #[test]
+    fn those_that_were_read_longest_ago_are_read_first() {
+        let cache = PerformanceCache::default();
+        let clients: Vec<_> =
+            (1..=2 * READS_MAX as u128).map(|n| ClientId::from(Uuid::from_u128(n))).collect();
+        let read_those_due = |now_ns| {
+            clients.iter().for_each(|client| drop(cache.get(*client)));
+            let due = cache.due(now_ns);
+            due.iter().for_each(|client| cache.set(*client, Performance::default(), now_ns));
+            due.into_iter().collect::<std::collections::HashSet<_>>()
+        };
+        let (first, second) = (read_those_due(0), read_those_due(1));
+        assert_eq!((first.len(), second.len()), (READS_MAX, READS_MAX));
+        assert!(first.is_disjoint(&second), "some wait for their first one");
+        assert_eq!(read_those_due(2 * FRESH_NS), first);
     }
 
     #[test]

@@ -49,6 +49,28 @@ async fn commands_come_oldest_first_with_their_body_and_once() {
 }
 
 #[tokio::test]
+async fn what_is_routed_and_what_is_anybodys_come_in_one_order() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let kinds = ["payout.send", "screening.check"];
+    let chain = Connector::new(&context, "chain", &kinds).await;
+    let other = Connector::new(&context, "other", &kinds).await;
+    for (key, is_routed) in [("a", false), ("b", true), ("c", false), ("d", true), ("e", false)] {
+        let (kind, target) = match is_routed {
+            true => (PAYOUT, to("chain")),
+            false => (CommandKind::ScreeningCheck, Target::Capability),
+        };
+        assert!(command(&context, &acme, (kind, key), (None, target)).await);
+    }
+    let mut keys = Vec::new();
+    for (connector, max) in [(&chain, 3), (&other, 1), (&chain, 100), (&other, 100)] {
+        let leased = connector.lease(max).await;
+        keys.push(leased.iter().map(|one| one["body"]["key"].clone()).collect::<Vec<_>>());
+    }
+    assert_eq!(keys, [&["a", "b", "c"][..], &["e"], &["d"], &[]]);
+}
+
+#[tokio::test]
 async fn one_orders_commands_come_one_after_the_other() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

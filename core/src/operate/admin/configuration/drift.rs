@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::Configuration;
 use super::difference::leaves;
 use super::document::Document;
+use super::{Configuration, PARTNERS_MAX};
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
@@ -41,7 +41,8 @@ pub(super) async fn keep(conn: &mut Connection, document: &Document, actor: &str
 
 impl Core {
     /// Counts the members that have become different since the configuration was applied, if
-    /// anything has changed since they were counted last.
+    /// anything has changed since they were counted last. Beside more partners than a configuration
+    /// may have the count stays as it is.
     ///
     /// # Errors
     /// When the database cannot be used; the metric stays as it is.
@@ -50,9 +51,11 @@ impl Core {
         let applied = sqlx::query!(
             r#"
             select members, drift, counted_at_revision,
-                (select sum(revision)::bigint from change_counter) as "revision!"
+                (select sum(revision)::bigint from change_counter) as "revision!",
+                (select count(*) from (select from client limit $1::bigint + 1) partners) as "partners!"
             from applied_configuration
-            "#
+            "#,
+            PARTNERS_MAX,
         )
         .fetch_optional(&mut *tx)
         .await?;
@@ -62,7 +65,11 @@ impl Core {
             return Ok(());
         };
         let mut drift = applied.drift;
-        if applied.counted_at_revision != applied.revision {
+        let is_countable = applied.partners <= PARTNERS_MAX;
+        if !is_countable {
+            tracing::warn!("beside more than {PARTNERS_MAX} partners drift is not counted");
+        }
+        if is_countable && applied.counted_at_revision != applied.revision {
             let wanted: Members = serde_json::from_value(applied.members).unwrap_or_default();
             drift = count(&wanted, &members(Configuration::stored(&mut tx).await?));
             sqlx::query!(
