@@ -27,6 +27,8 @@ pub struct Snapshot {
     pub tenants: Arc<HashMap<ClientId, Arc<Tenant>>>,
     /// Tenants by user name.
     usernames: Arc<HashMap<Arc<str>, ClientId>>,
+    /// Tenants by slug.
+    slugs: Arc<HashMap<Arc<str>, ClientId>>,
     /// Live API keys by public id.
     pub api_keys: Arc<HashMap<Arc<str>, Arc<ApiKey>>>,
     /// Tenants' rows that were left out.
@@ -126,6 +128,11 @@ impl Snapshot {
         self.tenants.get(self.usernames.get(username)?)
     }
 
+    /// The tenant with this slug.
+    pub(crate) fn tenant_by_slug(&self, slug: &str) -> Option<&Arc<Tenant>> {
+        self.tenants.get(self.slugs.get(slug)?)
+    }
+
     /// Every row that was left out, of tenants and of the market.
     pub(crate) fn broken_rows(&self) -> impl Iterator<Item = &BrokenRow> {
         self.broken.iter().chain(&self.catalogue.broken)
@@ -137,10 +144,12 @@ impl Snapshot {
         let ids: HashSet<ClientId> = changed.ids.into_iter().collect();
         let tenants = Arc::make_mut(&mut self.tenants);
         let usernames = Arc::make_mut(&mut self.usernames);
+        let slugs = Arc::make_mut(&mut self.slugs);
         let api_keys = Arc::make_mut(&mut self.api_keys);
-        // All of the old first: one tenant may have another's former user name.
+        // All of the old first: one tenant may have another's former names.
         for old in ids.iter().filter_map(|id| tenants.remove(id)) {
             usernames.remove(&old.username);
+            slugs.remove(&old.slug);
             for key in &old.api_keys {
                 if api_keys.get(&key.public_id).is_some_and(|held| held.client == old.id) {
                     api_keys.remove(&key.public_id);
@@ -149,6 +158,7 @@ impl Snapshot {
         }
         for tenant in changed.tenants {
             usernames.insert(Arc::clone(&tenant.username), tenant.id);
+            slugs.insert(Arc::clone(&tenant.slug), tenant.id);
             for key in &tenant.api_keys {
                 api_keys.insert(Arc::clone(&key.public_id), Arc::clone(key));
             }
@@ -238,6 +248,8 @@ mod tests {
         let id = |name: &str| snapshot.tenant_by_username(name).map(|tenant| tenant.id.uuid());
         assert_eq!(id("ann"), Some(Uuid::from_u128(2)));
         assert_eq!(id("bob"), Some(Uuid::from_u128(1)));
+        let slug = |name: &str| snapshot.tenant_by_slug(name).map(|tenant| tenant.id.uuid());
+        assert_eq!((slug("ann"), slug("bob")), (id("ann"), id("bob")));
         let mut keys: Vec<_> = snapshot.api_keys.keys().map(|key| &**key).collect();
         keys.sort_unstable();
         assert_eq!(keys, ["a", "c"]);
@@ -250,6 +262,7 @@ mod tests {
         snapshot.adopt(changed(vec![tenant(1, "ann", "a"), tenant(2, "bob", "b")]));
         snapshot.adopt(broken(2));
         assert!(snapshot.tenant_by_username("bob").is_none());
+        assert!(snapshot.tenant_by_slug("bob").is_none());
         assert!(!snapshot.api_keys.contains_key("b") && snapshot.api_keys.contains_key("a"));
         snapshot.adopt(changed(vec![tenant(1, "ann", "a")]));
         assert_eq!(snapshot.broken_rows().count(), 1, "it is another's");

@@ -106,7 +106,7 @@ impl Link {
     fn client(&self, core: &Core) -> Option<Client> {
         let snapshot = core.snapshots.current();
         let served = snapshot.catalogue.regions.contains(&self.region);
-        let tenant = snapshot.tenants.values().find(|tenant| *tenant.slug == *self.slug)?;
+        let tenant = snapshot.tenant_by_slug(&self.slug)?;
         served.then(|| Client::for_page(core, tenant.id, &self.request_id))?
     }
 

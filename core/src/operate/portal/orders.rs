@@ -1,6 +1,8 @@
 //! Orders of both sides, for whoever helps a shopper: `GET /portal/orders` and `/portal/orders/{id}`.
 //! Wallet addresses are masked, and no person is named.
 
+mod show_one;
+
 use chrono::{DateTime, Utc};
 use http::Method;
 use maud::{Markup, html};
@@ -8,10 +10,10 @@ use rust_decimal::Decimal;
 use url::form_urlencoded;
 use uuid::Uuid;
 
+pub use self::show_one::ShowOne;
 use super::page::{StaffPage, Visit};
-use super::sandbox::events_form;
 use crate::http::html::components::{
-    Column, Fact, Field, Tone, badge, empty_state, field, select, table, time, timeline,
+    Column, Field, Tone, badge, empty_state, field, select, table, time,
 };
 use crate::http::reply::Reply;
 use crate::platform::error::Result;
@@ -21,8 +23,8 @@ use rampart_types::OrderId;
 const PATH: &str = "/portal/orders";
 /// Orders of a page.
 const PAGE_ORDERS: usize = 50;
-/// Most steps of a timeline that are shown.
-const STEPS_MAX: i64 = 200;
+/// Most orders of one name that are found, of either side.
+const NAMED_MAX: i64 = 1_000;
 /// Characters that are shown at either end of a masked text.
 const SHOWN_CHARS: usize = 4;
 
@@ -106,14 +108,18 @@ pub(super) struct Listed {
 }
 
 impl Listed {
+    /// The partner's orders, newest first.
     async fn load(visit: &Visit<'_>, filter: &Filter) -> Result<Vec<Self>> {
+        if !filter.name.is_empty() {
+            return Self::named(visit, filter).await;
+        }
         let orders = sqlx::query_as!(
             Self,
             r#"
             with last as (
-                select created_at from buy_order where client_id = $1 and order_id = $4
+                select created_at from buy_order where client_id = $1 and order_id = $3
                 union all
-                select created_at from sell_order where client_id = $1 and order_id = $4 limit 1
+                select created_at from sell_order where client_id = $1 and order_id = $3 limit 1
             )
             select order_id as "order_id!", side as "side!", status as "status!", pair as "pair!",
                 fiat_amount as "fiat_amount!", fiat_currency as "fiat_currency!", partner_reference,
@@ -123,26 +129,67 @@ impl Listed {
                     partner_reference, created_at
                 from buy_order where client_id = $1
                     and ($2::text is null or status = $2)
-                    and ($3 = '' or partner_reference = $3 or order_id::text = $3)
-                    and ($4::bigint is null
-                        or (created_at, order_id) < ((select created_at from last), $4))
-                order by created_at desc, order_id desc limit $5)
+                    and ($3::bigint is null
+                        or (created_at, order_id) < ((select created_at from last), $3))
+                order by created_at desc, order_id desc limit $4)
                 union all
                 (select order_id, 'sell' as side, status, pair, fiat_amount, fiat_currency,
                     partner_reference, created_at
                 from sell_order where client_id = $1
                     and ($2::text is null or status = $2)
-                    and ($3 = '' or partner_reference = $3 or order_id::text = $3)
-                    and ($4::bigint is null
-                        or (created_at, order_id) < ((select created_at from last), $4))
-                order by created_at desc, order_id desc limit $5)
+                    and ($3::bigint is null
+                        or (created_at, order_id) < ((select created_at from last), $3))
+                order by created_at desc, order_id desc limit $4)
             ) as orders
-            order by created_at desc, order_id desc limit $5
+            order by created_at desc, order_id desc limit $4
             "#,
             visit.session.client.id().uuid(),
             filter.status.map(OrderStatus::as_str),
-            filter.name,
             filter.before.map(OrderId::number),
+            i64::try_from(PAGE_ORDERS).unwrap_or(i64::MAX),
+        )
+        .fetch_all(&visit.core.db)
+        .await?;
+        Ok(orders)
+    }
+
+    /// The orders of the filter's name, of the newest [`NAMED_MAX`] on either side.
+    async fn named(visit: &Visit<'_>, filter: &Filter) -> Result<Vec<Self>> {
+        let orders = sqlx::query_as!(
+            Self,
+            r#"
+            with named as (
+                (select order_id from buy_order where client_id = $1 and partner_reference = $2
+                order by created_at desc limit $6)
+                union
+                (select order_id from sell_order where client_id = $1 and partner_reference = $2
+                order by created_at desc limit $6)
+                union
+                select $3
+            ), found as (
+                select order_id, 'buy' as side, status, pair, fiat_amount, fiat_currency,
+                    partner_reference, created_at
+                from named join buy_order using (order_id) where client_id = $1
+                union all
+                select order_id, 'sell', status, pair, fiat_amount, fiat_currency,
+                    partner_reference, created_at
+                from named join sell_order using (order_id) where client_id = $1
+            )
+            select order_id as "order_id!", side as "side!", status as "status!", pair as "pair!",
+                fiat_amount as "fiat_amount!", fiat_currency as "fiat_currency!", partner_reference,
+                created_at as "created_at!"
+            from found
+            where ($4::text is null or status = $4)
+                and ($5::bigint is null or (created_at, order_id)
+                    < ((select created_at from found where order_id = $5 limit 1), $5))
+            order by created_at desc, order_id desc limit $7
+            "#,
+            visit.session.client.id().uuid(),
+            filter.name,
+            filter.name.parse::<i64>().ok(),
+            filter.status.map(OrderStatus::as_str),
+            filter.before.map(OrderId::number),
+            NAMED_MAX,
             i64::try_from(PAGE_ORDERS).unwrap_or(i64::MAX),
         )
         .fetch_all(&visit.core.db)
@@ -225,106 +272,6 @@ pub(super) fn orders_table(visit: &Visit<'_>, orders: &[Listed]) -> Markup {
     }
 }
 
-/// Shows one order with its timeline.
-#[derive(Debug)]
-pub struct ShowOne;
-
-impl StaffPage for ShowOne {
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/portal/orders/{id}";
-
-    async fn answer(visit: &Visit<'_>) -> Result<Reply> {
-        let Ok(id) = visit.param("id").parse::<OrderId>() else { return Ok(visit.not_found()) };
-        let found = sqlx::query_as!(
-            Shown,
-            r#"
-            select 'buy' as "side!", status as "status!", pair as "pair!",
-                payment_method as "payment_method!", wallet_address as "wallet_address!",
-                fiat_amount as "fiat_amount!", fiat_currency as "fiat_currency!",
-                crypto_amount as "crypto_amount!", crypto_currency as "crypto_currency!",
-                price as "price!", partner_fee + provider_fee + payment_method_fee + network_fee
-                    + spread_fee + affiliate_fee as "fees!",
-                partner_reference, transaction_id, user_id, expires_at,
-                created_at as "created_at!"
-            from buy_order where client_id = $1 and order_id = $2
-            union all
-            select 'sell', status, pair, payment_method, wallet_address, fiat_amount,
-                fiat_currency, crypto_amount, crypto_currency, price, partner_fee + provider_fee
-                    + payment_method_fee + network_fee + spread_fee + affiliate_fee,
-                partner_reference, transaction_id, user_id, expires_at, created_at
-            from sell_order where client_id = $1 and order_id = $2
-            "#,
-            visit.session.client.id().uuid(),
-            id.number(),
-        )
-        .fetch_optional(&visit.core.db)
-        .await?;
-        let Some(order) = found else { return Ok(visit.not_found()) };
-        let steps = steps(visit, id).await?;
-        let body = html! {
-            (order.markup(visit))
-            h2 { "Timeline" }
-            (timeline(&steps))
-            @if order.side == "buy" { (events_form(visit, id)) }
-        };
-        Ok(visit.page(PATH, &format!("Order {}", id.number()), &body))
-    }
-}
-
-/// An order on its page.
-struct Shown {
-    side: String,
-    status: String,
-    pair: String,
-    payment_method: String,
-    wallet_address: String,
-    fiat_amount: Decimal,
-    fiat_currency: String,
-    crypto_amount: Decimal,
-    crypto_currency: String,
-    price: Decimal,
-    fees: Decimal,
-    partner_reference: Option<String>,
-    transaction_id: Option<String>,
-    user_id: Option<Uuid>,
-    expires_at: Option<DateTime<Utc>>,
-    created_at: DateTime<Utc>,
-}
-
-impl Shown {
-    fn markup(&self, visit: &Visit<'_>) -> Markup {
-        let catalogue = &visit.session.client.catalogue;
-        let fiat = |amount| catalogue.format_amount(amount, &self.fiat_currency);
-        html! {
-            dl {
-                dt { "Status" } dd { (order_status(&self.status)) }
-                dt { "Side" } dd { (self.side) }
-                dt { "Pair" } dd { (self.pair) }
-                dt { "Fiat" } dd { (fiat(self.fiat_amount)) }
-                dt { "Crypto" }
-                dd { (catalogue.format_amount(self.crypto_amount, &self.crypto_currency)) }
-                dt { "Price" } dd { (fiat(self.price)) }
-                dt { "Fees" } dd { (fiat(self.fees)) }
-                dt { "Payment method" } dd { (self.payment_method) }
-                dt { "Wallet" } dd { code { (masked(&self.wallet_address)) } }
-                @if let Some(transaction) = &self.transaction_id {
-                    dt { "Transaction" } dd { code { (transaction) } }
-                }
-                @if let Some(reference) = &self.partner_reference {
-                    dt { "Your identifier" } dd { (reference) }
-                }
-                @if let Some(user) = self.user_id {
-                    dt { "User" } dd { a href={ "/portal/users/" (user) } { (user) } }
-                }
-                dt { "Created" } dd { (time(self.created_at)) }
-                @if let Some(expires) = self.expires_at {
-                    dt { "To be paid by" } dd { (time(expires)) }
-                }
-            }
-        }
-    }
-}
-
 /// The ends of a text, such as a wallet's address.
 pub(super) fn masked(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
@@ -333,33 +280,6 @@ pub(super) fn masked(text: &str) -> String {
     }
     let (head, tail) = (&chars[..SHOWN_CHARS], &chars[chars.len() - SHOWN_CHARS..]);
     head.iter().chain(&['…']).chain(tail).collect()
-}
-
-async fn steps(visit: &Visit<'_>, order: OrderId) -> Result<Vec<Fact>> {
-    let steps = sqlx::query!(
-        r#"
-        select at as "at!", to_status as "to_status!", cause as "cause!"
-        from (
-            select at, transition_id, to_status, cause from order_transition
-            where client_id = $1 and order_id = $2
-            union all
-            select at, transition_id, to_status, cause from sell_order_transition
-            where client_id = $1 and order_id = $2
-        ) as steps
-        order by at, transition_id limit $3
-        "#,
-        visit.session.client.id().uuid(),
-        order.number(),
-        STEPS_MAX,
-    )
-    .fetch_all(&visit.core.db)
-    .await?;
-    let facts = steps.into_iter().map(|step| Fact {
-        at: step.at,
-        title: step.to_status,
-        detail: Some(step.cause),
-    });
-    Ok(facts.collect())
 }
 
 #[cfg(test)]

@@ -120,7 +120,7 @@ async fn begin(core: &Core, head: &Head, sent: &Form) -> Result<SignIn> {
 /// The partner of this short name, unless it is suspended. The request is of that partner from now on.
 pub(super) fn client_of(core: &Core, slug: &str, request_id: &str) -> Option<Client> {
     let snapshot = core.snapshots.current();
-    let tenant = snapshot.tenants.values().find(|tenant| &*tenant.slug == slug)?;
+    let tenant = snapshot.tenant_by_slug(slug)?;
     Client::for_page(core, tenant.id, request_id)
 }
 

@@ -82,8 +82,8 @@ fn page(
     if !snapshot.catalogue.regions.contains(region) {
         return dead_link(texts, settings, "dead-link-shop");
     }
-    let named = |slug: &String| snapshot.tenants.values().find(|tenant| *tenant.slug == **slug);
-    let tenant = slug.as_ref().and_then(named).filter(|tenant| !tenant.suspended);
+    let tenant = slug.as_ref().and_then(|slug| snapshot.tenant_by_slug(slug));
+    let tenant = tenant.filter(|tenant| !tenant.suspended);
     let (title, body) = (texts.get(title), body(texts));
     let page = Page::new(texts, settings, &title);
     match tenant {

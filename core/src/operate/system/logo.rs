@@ -34,7 +34,7 @@ impl Endpoint for Show {
         (slug, path, request_id): (String, String, String),
     ) -> Result<Reply> {
         let snapshot = core.snapshots.current();
-        let tenant = snapshot.tenants.values().find(|tenant| *tenant.slug == *slug);
+        let tenant = snapshot.tenant_by_slug(&slug);
         let tenant = tenant.filter(|tenant| tenant.brand.logo.as_deref() == Some(&*path));
         let client = tenant.and_then(|tenant| Client::for_page(core, tenant.id, &request_id));
         let Some(client) = client else { return Err(Code::RouteNotFound.into()) };

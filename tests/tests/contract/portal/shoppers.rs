@@ -22,6 +22,8 @@ async fn an_order_is_found_by_number_and_by_the_partners_identifier() {
         ("?status=in+progress".to_owned(), true),
         ("?status=cancelled".to_owned(), false),
         ("?name=another".to_owned(), false),
+        ("?name=shop-7&status=cancelled".to_owned(), false),
+        (format!("?name=shop-7&before={number}"), false),
         (format!("?before={number}"), false),
     ] {
         let list = staff.get(&format!("/portal/orders{query}")).await;

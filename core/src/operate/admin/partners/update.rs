@@ -212,7 +212,7 @@ struct GuestOrders {
 /// True if the partner is live.
 fn is_live(core: &Core, slug: &str) -> bool {
     let snapshot = core.snapshots.current();
-    snapshot.tenants.values().any(|tenant| &*tenant.slug == slug && !tenant.is_test())
+    snapshot.tenant_by_slug(slug).is_some_and(|tenant| !tenant.is_test())
 }
 
 /// A member that is there, `null` or not.
