@@ -1,5 +1,5 @@
-//! Lists and policy inputs shared by all users of whom only the country is known, which is nearly
-//! everybody.
+//! The order of the methods, and policy inputs, shared by all users of whom only the country is known, which is
+//! nearly everybody.
 
 use std::array;
 use std::sync::{Arc, OnceLock};
@@ -8,8 +8,6 @@ use rampart_plugins::contract::{Method, RankRequest};
 
 use super::policy_input::policy_input;
 use super::ranking::RankingContext;
-use super::response_cache::{MethodList, ResponseCache};
-use crate::platform::error::Result;
 use crate::trading::catalogue::Catalogue;
 use rampart_types::PAYMENT_METHOD_COUNTRIES;
 
@@ -23,7 +21,6 @@ pub(super) struct CountryCache([OnceLock<CountryMethods>; PAYMENT_METHOD_COUNTRI
 pub(super) struct CountryMethods {
     /// Their positions in the catalogue, in the built-in order.
     pub(super) order: Vec<usize>,
-    list: OnceLock<MethodList>,
     input: OnceLock<Arc<RankRequest>>,
 }
 
@@ -53,29 +50,12 @@ impl CountryCache {
         };
         Some(self.0.get(position)?.get_or_init(|| CountryMethods {
             order: context.rank(catalogue),
-            list: OnceLock::new(),
             input: OnceLock::new(),
         }))
     }
 }
 
 impl CountryMethods {
-    /// The list in the built-in order.
-    ///
-    /// # Errors
-    /// As [`ResponseCache::list`].
-    pub(super) fn list(
-        &self,
-        catalogue: &Catalogue,
-        responses: &ResponseCache,
-    ) -> Result<MethodList> {
-        if let Some(list) = self.list.get() {
-            return Ok(list.clone());
-        }
-        let list = responses.list(catalogue, &self.order)?;
-        Ok(self.list.get_or_init(|| list).clone())
-    }
-
     /// The policy's input; `context` is that of the country.
     pub(super) fn policy_input(
         &self,
