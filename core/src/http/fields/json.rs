@@ -1,4 +1,5 @@
-//! Strict JSON: the checks of the contract (section 1) that serde_json does not make.
+//! Strict JSON: the checks of the contract (section 1) that serde_json does not make. They look at the
+//! bytes: with exact numbers, a visitor of serde's sees each number as an object.
 
 use std::collections::HashSet;
 

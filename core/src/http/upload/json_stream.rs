@@ -1,4 +1,5 @@
-//! Incremental reading of a large JSON body.
+//! Incremental reading of a large JSON body. One is up to 64 MiB, and its images go to the store as they
+//! arrive: a JSON library would hold each body as a whole.
 
 use std::fmt;
 

@@ -44,8 +44,9 @@ impl SealingKey {
         Ok(Self { header: encoded_header(key_id), key: LessSafeKey::new(key) })
     }
 
-    /// Encrypts `text`. Every quote is sealed and few are opened, so sealing is implemented here: it
-    /// takes a small part of the time of `josekit`, which opens them.
+    /// Encrypts `text`. Every quote is sealed and few are opened, so sealing is implemented here: with
+    /// `josekit`, which opens them, a quote takes 1.3 to 1.45 times the CPU time (row c of
+    /// `make bench`).
     ///
     /// # Errors
     /// When the token would be longer than [`TOKEN_BYTES_MAX`], or without entropy for the nonce.

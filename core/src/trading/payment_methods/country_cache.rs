@@ -1,5 +1,6 @@
-//! The order of the methods, and policy inputs, shared by all users of whom only the country is known, which is
-//! nearly everybody.
+//! The order of the methods, and policy inputs, shared by all users of whom only the country is known,
+//! which is nearly everybody. Without them a list behind a policy takes 1.15 to 1.2 times the CPU time
+//! (row a2 of `make bench`).
 
 use std::array;
 use std::sync::{Arc, OnceLock};
