@@ -144,7 +144,10 @@ impl Policies {
         if let Some(slot) = slots.get(&key).and_then(Weak::upgrade) {
             return slot;
         }
-        slots.retain(|_, slot| slot.strong_count() > 0);
+        // Before the map would grow, not each time: a start makes a slot for each component.
+        if slots.len() == slots.capacity() {
+            slots.retain(|_, slot| slot.strong_count() > 0);
+        }
         let slot = Arc::new(Slot::new(kind, Arc::clone(&key.1)));
         slots.insert(key, Arc::downgrade(&slot));
         slot
