@@ -6,6 +6,7 @@
 pub(crate) mod check;
 pub(crate) mod entries;
 pub(crate) mod position;
+mod treasury;
 mod watch;
 
 use chrono::{DateTime, Utc};

@@ -3,13 +3,10 @@
 
 use std::time::Duration;
 
-use rust_decimal::Decimal;
-use serde_json::{Map, Value};
-
 use super::check::{Page, check};
+use super::treasury;
 use crate::Core;
 use crate::platform::error::Result;
-use rampart_types::JsonDecimal;
 
 /// Time from the end of a round to the begin of the next, in seconds.
 const ROUND_SECONDS: i32 = 60 * 60;
@@ -43,14 +40,29 @@ impl Core {
         .await?;
         let Some(mut round) = claimed else { return Ok(()) };
         let began = self.clock.monotonic_ns();
+        let is_over = || {
+            let took = self.clock.monotonic_ns().saturating_sub(began);
+            Duration::from_nanos(took) >= PIECE
+        };
+        loop {
+            match treasury::settle(self).await {
+                Ok(true) if is_over() => return self.keep_place(&round).await,
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    // The books are checked all the same.
+                    tracing::warn!(%error, "the treasury could not be settled");
+                    break;
+                }
+            }
+        }
         loop {
             let page = check(self, round.place.as_deref()).await?;
             round.add(page);
             if round.place.is_none() {
                 return self.end_round(&round).await;
             }
-            let took = self.clock.monotonic_ns().saturating_sub(began);
-            if Duration::from_nanos(took) >= PIECE {
+            if is_over() {
                 return self.keep_place(&round).await;
             }
         }
@@ -71,7 +83,7 @@ impl Core {
     }
 
     async fn end_round(&self, round: &Round) -> Result<()> {
-        let treasury = self.treasury().await?;
+        let treasury = treasury::sums(self).await?;
         sqlx::query!(
             "update ledger_check set claimed_until = now(), \
                  due_at = now() + make_interval(secs => $1::int), place = null, checked = 0, \
@@ -89,25 +101,6 @@ impl Core {
             tracing::error!(problems = round.problems, problem, "the books are off");
         }
         Ok(())
-    }
-
-    /// The coins that we hold by the books, by asset.
-    async fn treasury(&self) -> Result<Value> {
-        let rows = sqlx::query!(
-            r#"
-            select a.currency, sum(p.amount) as "amount!"
-            from ledger_account a
-            join ledger_posting p on p.client_id = a.client_id and p.account_id = a.account_id
-            where a.kind = 'treasury' group by a.currency
-            "#,
-        )
-        .fetch_all(&self.db)
-        .await?;
-        let amount = |amount: Decimal| serde_json::to_value(JsonDecimal(amount));
-        let treasury = rows.into_iter().map(|row| Ok((row.currency, amount(row.amount)?)));
-        let treasury: serde_json::Result<Map<String, Value>> = treasury.collect();
-        let broken = |error| crate::platform::error::Error::internal("write the treasury", error);
-        Ok(Value::Object(treasury.map_err(broken)?))
     }
 }
 

@@ -160,9 +160,11 @@ impl Listed {
             r#"
             with named as (
                 (select order_id from buy_order where client_id = $1 and partner_reference = $2
+                    and ($4::text is null or status = $4)
                 order by created_at desc limit $6)
                 union
                 (select order_id from sell_order where client_id = $1 and partner_reference = $2
+                    and ($4::text is null or status = $4)
                 order by created_at desc limit $6)
                 union
                 select $3

@@ -1,5 +1,6 @@
 //! Money that waits and the check of the books, as operators see them from outside.
 
+use chrono::TimeDelta;
 use rampart_tests::connector::Connector;
 
 use super::*;
@@ -94,4 +95,42 @@ async fn the_books_are_checked_by_one_edge_in_turn_and_readyz_tells() {
     context.core().check_books().await.unwrap();
     assert_eq!(books().await, "degraded: the books are off in 1 places");
     assert_eq!(shown(&context, "ledger_problems"), 1.0);
+}
+
+#[tokio::test]
+async fn the_treasury_is_the_settled_sum_and_what_came_since() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let books = async || {
+        sqlx::query("update ledger_check set due_at = now()").execute(context.db()).await.unwrap();
+        context.core().check_books().await.unwrap();
+        context.core().measure_money().await.unwrap();
+        let settled = "select coalesce(treasury_settled ->> 'BTC', '0') from ledger_check";
+        let settled: String = sqlx::query_scalar(settled).fetch_one(context.db()).await.unwrap();
+        (shown(&context, r#"treasury_balance{asset="BTC",source="books"}"#), settled)
+    };
+    let send = async |reference: &str| {
+        let order = OrderFixture::order(&context, &acme, None, None).await;
+        let paid = format!("bank-{reference}");
+        pay(&context, &paid, json!({"orderId": order.id})).await.assert_status(201);
+        let sent = json!({"orderId": order.id, "kind": "payout-sent", "amount": 0.002,
+            "currency": "BTC"});
+        pay(&context, reference, sent).await.assert_status(201);
+    };
+    send("ab12").await;
+    assert_eq!(books().await, (-0.002, "0".to_owned()), "it is too young to be settled");
+    context.clock().advance(TimeDelta::minutes(11));
+    assert_eq!(books().await, (-0.002, "-0.002".to_owned()));
+    assert_eq!(books().await, (-0.002, "-0.002".to_owned()), "it was settled twice");
+    send("ab13").await;
+    assert_eq!(books().await, (-0.004, "-0.002".to_owned()));
+    context.clock().advance(TimeDelta::minutes(11));
+    sqlx::query("update ledger_check set due_at = now()").execute(context.db()).await.unwrap();
+    let edges = [context.core(), context.second_edge().await.core()].map(std::sync::Arc::clone);
+    let rounds = edges.iter().flat_map(|core| [core, core]).map(|core| core.check_books());
+    futures::future::join_all(rounds).await.into_iter().for_each(Result::unwrap);
+    let settled = "select treasury_settled ->> 'BTC' from ledger_check";
+    let settled: String = sqlx::query_scalar(settled).fetch_one(context.db()).await.unwrap();
+    assert_eq!(settled, "-0.004");
+    assert_eq!(books().await, (-0.004, settled));
 }
