@@ -1,5 +1,5 @@
--- What coins wait for, as rows: Postgres makes them a part of the plan of a statement over many orders. A function that
--- returns a value was planned anew for each order, which took most of the time of each sweep.
+-- What coins wait for, as rows: Postgres makes them a part of the plan of a statement over many orders. Functions that
+-- return a value from a subquery are planned anew for each order.
 
 -- The checks of a person that are open, in the order in which they are shown.
 create function user_checks(of_client uuid, person uuid) returns table (holds text[]) language sql stable as $$

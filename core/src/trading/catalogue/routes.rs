@@ -118,7 +118,7 @@ impl Routes {
         direction: Direction,
         leg: Leg<'_>,
     ) -> Option<&str> {
-        let routes = self.that_apply(partner, is_test);
+        let routes = self.applicable(partner, is_test);
         let matches = routes.filter_map(|destinations| match leg {
             Leg::Method(method) => destinations.methods[direction as usize].get(method),
             Leg::Asset(asset) => destinations.assets[direction as usize].get(asset),
@@ -128,7 +128,7 @@ impl Routes {
 
     /// True if any payment method of the partner has a route.
     pub fn has_method(&self, (partner, is_test): (&str, bool), direction: Direction) -> bool {
-        let mut routes = self.that_apply(partner, is_test);
+        let mut routes = self.applicable(partner, is_test);
         routes.any(|destinations| !destinations.methods[direction as usize].is_empty())
     }
 
@@ -140,7 +140,7 @@ impl Routes {
     }
 
     /// The routes of the partner, and those for every live one.
-    fn that_apply(&self, partner: &str, is_test: bool) -> impl Iterator<Item = &Destinations> {
+    fn applicable(&self, partner: &str, is_test: bool) -> impl Iterator<Item = &Destinations> {
         let of_all = (!is_test).then_some(&self.of_all);
         self.of_partner.get(partner).into_iter().chain(of_all)
     }
