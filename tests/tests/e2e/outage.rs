@@ -98,9 +98,16 @@ async fn survives(edge: &Edge, begin: impl FnOnce(), end: impl FnOnce()) {
     assert!(worst <= WORST && most <= MOST, "{} answers: {most:?}, {worst:?}", times.len());
 
     end();
+    let mut unwell = Vec::new();
     until("everything is well again", RECOVERY, async || {
-        let (status, _) = readiness(edge).await;
-        (status == 200 && read(&partner).await == 200).then_some(())
+        let (_, body) = readiness(edge).await;
+        let failing: Vec<_> = failing(&body).into_iter().map(str::to_owned).collect();
+        if failing != unwell {
+            // Shown if this fails.
+            println!("fails after the return: {failing:?}");
+            unwell = failing;
+        }
+        (unwell.is_empty() && read(&partner).await == 200).then_some(())
     })
     .await;
     for _ in 0..CLIENTS {

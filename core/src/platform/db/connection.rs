@@ -13,7 +13,6 @@ use sqlx::{
     AssertSqlSafe, Describe, Either, Error, Execute, Executor, PgConnection, Postgres, SqlStr,
 };
 use tokio::runtime::Handle;
-use tokio::time::timeout;
 
 use super::availability::Availability;
 use super::partner_shares::Share;
@@ -210,6 +209,7 @@ impl Drop for Connection {
             Ok(_) | Err(_) => return drop(raw.detach()),
         };
         let (deadline, transaction) = (self.deadline, self.transaction);
+        let availability = Arc::clone(&self.availability);
         let share = self.share.take();
         runtime.spawn(async move {
             let _share = share;
@@ -220,7 +220,8 @@ impl Drop for Connection {
                 raw.return_to_pool().await;
                 Ok::<(), Error>(())
             };
-            let returned = timeout(deadline, return_it).await;
+            // An outage ends it early: its place in the pool is wanted as soon as that is over.
+            let returned = availability.limit(deadline, return_it).await;
             if !matches!(returned, Ok(Ok(()))) {
                 tracing::warn!("a connection did not answer when it was returned to the pool");
                 // The future holds the connection, if it is still held: both are dropped here.
