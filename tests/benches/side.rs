@@ -8,6 +8,7 @@ use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::{Edge, Setup};
 use serde_json::Value;
+use sqlx::AssertSqlSafe;
 
 use crate::environment::{Database, Environment, partner};
 use crate::generators::Target;
@@ -21,6 +22,16 @@ pub(crate) enum Cores {
     First,
     /// Two threads on any, as what is compared by its rate.
     Any,
+}
+
+/// A live partner, whose money goes by routes.
+pub(crate) struct LivePartner {
+    /// Header with its API key.
+    pub(crate) key: String,
+    /// Header with a token.
+    pub(crate) token: String,
+    /// It by its API key.
+    pub(crate) caller: Caller,
 }
 
 /// An edge and its two partners.
@@ -89,24 +100,32 @@ impl<'a> Side<'a> {
         Target::get(self.address(), path, Some(credential.to_owned()))
     }
 
-    /// Makes a live partner, among partners with many routes; the header with its API key.
-    pub(crate) fn live_partner(&self) -> String {
+    /// Makes a live partner, among partners with many routes.
+    pub(crate) fn live_partner(&self, slug: &str) -> LivePartner {
         let of_test_client = self.body(CATALOGUE);
         self.environment.runtime.block_on(async {
-            let mut made = partner(&self.edge, "live").await;
+            let mut made = partner(&self.edge, slug).await;
             // The key of a partner that has become live says so.
             made["apiKey"] = key_text(&made).replace("rk_test_", "rk_live_").into();
-            let routes = include_str!("peers/routes.sql");
-            sqlx::raw_sql(routes).execute(&self.database.pool).await.unwrap();
-            let live = Caller::new(self.address(), Protocol::Http1, made.clone());
+            let routes = include_str!("peers/routes.sql").replace("@partner@", slug);
+            sqlx::raw_sql(AssertSqlSafe(routes)).execute(&self.database.pool).await.unwrap();
+            let caller = Caller::new(self.address(), Protocol::Http1, made.clone());
             until("the edge knows it and its routes", SOON, async || {
-                let answer = live.get(CATALOGUE).await;
+                let answer = caller.get(CATALOGUE).await;
                 let is_routed = answer.text().contains("creditCard");
                 (is_routed && answer.bytes() != of_test_client).then_some(())
             })
             .await;
-            key(&made)
+            let token = header(caller.authenticated().await.credential());
+            LivePartner { key: key(&made), token, caller }
         })
+    }
+
+    /// Deletes what [`Side::live_partner`] has routed: it is not of the rows that follow.
+    pub(crate) fn delete_routes(&self) {
+        let deleting = sqlx::query("delete from route").execute(&self.database.pool);
+        let deleted = self.environment.runtime.block_on(deleting);
+        assert!(deleted.unwrap().rows_affected() > 9_000);
     }
 
     /// Its metrics.

@@ -86,7 +86,7 @@ pub(super) fn compare(
         let sides = [this, other].map(|it| Side::start(environment, it, Cores::Any));
         run.compare(both(ORDER, &sides, order));
         for side in &sides {
-            confirms::first_rate(side, Buyers::Guests);
+            confirms::first_rate(side, Buyers::guests(side));
         }
         run.compare(both(CONFIRM, &sides, confirm));
     }
@@ -136,5 +136,5 @@ fn order(side: &Side<'_>, time: Duration) -> f64 {
 
 fn confirm(side: &Side<'_>, time: Duration) -> f64 {
     let count = CONFIRMS * usize::try_from(time.as_secs().max(1)).unwrap();
-    confirms::rate(side, Buyers::Guests, count)
+    confirms::rate(side, Buyers::guests(side), count)
 }

@@ -1,4 +1,4 @@
-//! Path d: a quote becomes an order, durable before it is answered.
+//! Paths d, d2 and d3: a quote becomes an order, durable before it is answered.
 
 mod peer;
 
@@ -61,21 +61,32 @@ const GUESTS: Row = Row {
     ..MANY
 };
 
+/// The same as the first, of a live partner: a connector is commanded to ask for the payment, and what
+/// holds coins back is for real.
+const LIVE: Row = Row {
+    path: "d3",
+    what: "confirm of a live partner's users, 64 clients",
+    peer: "d",
+    reach: 0.9,
+    aim: 1.0,
+    ..MANY
+};
+
 /// The rows.
-pub(super) const ROWS: [Row; 3] = [MANY, ONE, GUESTS];
+pub(super) const ROWS: [Row; 4] = [MANY, ONE, GUESTS, LIVE];
 
 /// Measures them.
 pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
     if !run.wants(&ROWS) {
         return;
     }
-    if run.wants(&[MANY, ONE]) {
+    if run.wants(&[MANY, ONE, LIVE]) {
         compare_users(run, side);
     }
     let pgbench = pgbench(side, peer::of_guests(side));
     run.compare(Comparison {
         row: GUESTS,
-        ours: many(side, Buyers::Guests),
+        ours: many(side, Buyers::guests(side)),
         peer: Box::new(move |time| pgbench.rate(CLIENTS, time)),
     });
     keep_pending(side);
@@ -87,12 +98,14 @@ pub(super) fn keep_pending(side: &Side<'_>) {
 }
 
 fn compare_users(run: &mut Run<'_>, side: &Side<'_>) {
-    let identifiers = side.environment.runtime.block_on(prepare(side));
+    let partner = Caller::new(side.address(), Protocol::Http1, side.database.plain.clone());
+    let identifiers = side.environment.runtime.block_on(prepare(side, &partner));
+    let buyers = Buyers { token: &side.token, users: &identifiers };
     peer::prepare(side);
     let pgbench = pgbench(side, peer::of_users(side));
     run.compare(Comparison {
         row: MANY,
-        ours: many(side, Buyers::Users(&identifiers)),
+        ours: many(side, buyers),
         peer: Box::new(|time| {
             let rate = pgbench.rate(CLIENTS, time);
             age(side);
@@ -103,7 +116,7 @@ fn compare_users(run: &mut Run<'_>, side: &Side<'_>) {
         row: ONE,
         ours: Box::new(|time| {
             let count = ALONE * usize::try_from(time.as_secs().max(1)).unwrap();
-            let confirms = confirms(side, Buyers::Users(&identifiers), count);
+            let confirms = confirms(side, buyers, count);
             let (answers, _) = side.environment.runtime.block_on(each(side.address(), 1, confirms));
             age(side);
             median(answers.into_iter().map(|answer| answer.ok().seconds).collect())
@@ -114,8 +127,22 @@ fn compare_users(run: &mut Run<'_>, side: &Side<'_>) {
             median(latencies)
         }),
     });
+    if run.wants(&[LIVE]) {
+        compare_live(run, side, buyers);
+    }
     execute(side, "update webhook_endpoint set disabled_at = now()");
     execute(side, "alter table delivery alter column state set default 'pending'");
+}
+
+fn compare_live(run: &mut Run<'_>, side: &Side<'_>, of_test_client: Buyers<'_>) {
+    let live = side.live_partner("live-buyers");
+    let identifiers = side.environment.runtime.block_on(prepare(side, &live.caller));
+    run.compare(Comparison {
+        row: LIVE,
+        ours: many(side, Buyers { token: &live.token, users: &identifiers }),
+        peer: many(side, of_test_client),
+    });
+    side.delete_routes();
 }
 
 /// The rate of many clients.
@@ -148,9 +175,8 @@ fn pgbench(side: &Side<'_>, script: std::path::PathBuf) -> Pgbench {
     Pgbench { database, script, folder }
 }
 
-/// Registers the users of the edge's side and a webhook, as a partner would.
-async fn prepare(side: &Side<'_>) -> Vec<String> {
-    let partner = Caller::new(side.address(), Protocol::Http1, side.database.plain.clone());
+/// Registers users and a webhook, as a partner would.
+async fn prepare(side: &Side<'_>, partner: &Caller) -> Vec<String> {
     let hook = json!({"url": "https://shop.example/hook", "events": ["order.created"]});
     partner.post("/api/v2/webhooks", hook).await.assert_status(200);
     let mut identifiers = Vec::new();
@@ -198,18 +224,25 @@ fn median(seconds: Vec<f64>) -> f64 {
 
 /// The buyers who confirm the quotes.
 #[derive(Clone, Copy)]
-pub(super) enum Buyers<'a> {
-    /// Nobody in particular.
-    Guests,
-    /// Users, by their identifiers in turn.
-    Users(&'a [String]),
+pub(super) struct Buyers<'a> {
+    /// Header with a token of their partner.
+    token: &'a str,
+    /// Identifiers of the users that take turns; none for guests.
+    users: &'a [String],
+}
+
+impl<'a> Buyers<'a> {
+    /// Nobody in particular, of the partner without policies.
+    pub(super) fn guests(side: &'a Side<'_>) -> Self {
+        Self { token: &side.token, users: &[] }
+    }
 }
 
 /// Confirms of quotes that were made for them.
 pub(super) fn confirms(side: &Side<'_>, buyers: Buyers<'_>, count: usize) -> Vec<Bytes> {
     let asked =
         json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 250});
-    let ask = request("POST /api/v1/buy/quote", &[&side.token], &asked.to_string());
+    let ask = request("POST /api/v1/buy/quote", &[buyers.token], &asked.to_string());
     let quoting = each(side.address(), QUOTERS, vec![ask; count]);
     let (quotes, _) = side.environment.runtime.block_on(quoting);
     let clock = Clock::system();
@@ -220,10 +253,11 @@ pub(super) fn confirms(side: &Side<'_>, buyers: Buyers<'_>, count: usize) -> Vec
             "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
             "returnUrl": "https://shop.example/back",
         });
-        let mut headers = vec![side.token.clone()];
-        if let Buyers::Users(identifiers) = buyers {
+        let mut headers = vec![buyers.token.to_owned()];
+        if !buyers.users.is_empty() {
             body["callbackUrl"] = json!("https://shop.example/callback");
-            headers.push(format!("user-identifier: {}", identifiers[number % identifiers.len()]));
+            let user = &buyers.users[number % buyers.users.len()];
+            headers.push(format!("user-identifier: {user}"));
             headers.push(format!("idempotency-key: {}", clock.uuid().unwrap()));
         }
         let headers: Vec<&str> = headers.iter().map(String::as_str).collect();

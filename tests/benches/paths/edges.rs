@@ -60,7 +60,7 @@ pub(super) fn compare(run: &mut Run<'_>, environment: &Environment, database: &D
     let edges: Vec<_> =
         (0..EDGES).map(|_| Side::start(environment, database, Cores::Any)).collect();
     // Until there have been some, Postgres plans for empty tables.
-    confirms::first_rate(&edges[0], Buyers::Guests);
+    confirms::first_rate(&edges[0], Buyers::guests(&edges[0]));
     for (row, count, make, a_second) in [
         (READ_TWO, 2, reads as Requests, READS),
         (READ_FOUR, EDGES, reads, READS),
@@ -126,5 +126,5 @@ fn reads(side: &Side<'_>, count: usize) -> Vec<Bytes> {
 }
 
 fn guests(side: &Side<'_>, count: usize) -> Vec<Bytes> {
-    confirms(side, Buyers::Guests, count)
+    confirms(side, Buyers::guests(side), count)
 }

@@ -1,7 +1,7 @@
-//! Paths c and c2: a quote, under the built-in fees and under a fee policy. Every answer is a new
-//! quote, sealed for its client.
+//! Paths c, c2 and c3: a quote, under the built-in fees, under a fee policy, and of a live partner. Every
+//! answer is a new quote, sealed for its client.
 
-use super::catalogue::{cpu_at_pace, http1, more};
+use super::catalogue::{cpu_at_pace, http1, http1_cpu, more};
 use super::{CATALOGUE, QUOTE, Run};
 use crate::comparison::{Better, Combine, Comparison, Row};
 use crate::generators::Target;
@@ -38,14 +38,21 @@ const POLICY: Row = Row {
 /// generator asleep more often, and pays for waking it.
 const NGINX_PACED: Row = Row { unit: "CPU per request, 8,000 a second", left_out: true, ..NGINX };
 
+const LIVE: Row =
+    Row { path: "c3", what: "quote of a live partner", peer: "c", reach: 1.1, aim: 1.0, ..NGINX };
+
 /// The rows.
-pub(super) const ROWS: [Row; 3] = [NGINX, NGINX_PACED, POLICY];
+pub(super) const ROWS: [Row; 4] = [NGINX, NGINX_PACED, POLICY, LIVE];
 
 /// Quotes of the partner without policies.
 pub(super) fn quotes(side: &Side<'_>) -> Target {
+    quotes_of(side, &side.plain)
+}
+
+fn quotes_of(side: &Side<'_>, credential: &str) -> Target {
     let script = include_str!("../peers/quote.lua");
     let script = side.environment.write("quote.lua", script, &[("body", QUOTE)]);
-    side.get(PATH, &side.plain).scripted(&script)
+    side.get(PATH, credential).scripted(&script)
 }
 
 /// Measures them.
@@ -65,5 +72,14 @@ pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
     }
     if run.wants(&[POLICY]) {
         run.compare(more(POLICY, side, ask(&side.ruled), ask(&side.plain)));
+    }
+    if run.wants(&[LIVE]) {
+        let live = quotes_of(side, &side.live_partner("live-quoter").key);
+        run.compare(Comparison {
+            row: LIVE,
+            ours: Box::new(move |time| http1_cpu(side, &live, time)),
+            peer: Box::new(|time| http1_cpu(side, &plain, time)),
+        });
+        side.delete_routes();
     }
 }

@@ -1,7 +1,8 @@
--- Routes of the money of every method but one for live partners, behind those of many others; partner `live`
--- is one that operators have taken live.
+-- Routes of the money of every method but one for live partners, behind those of many others; partner
+-- `@partner@` is one that operators have taken live.
 insert into connector (name, capabilities, created_by, created_at)
-values ('bench', '{payment.start}', 'benchmark', now());
+values ('bench', '{payment.start}', 'benchmark', now())
+on conflict do nothing;
 
 insert into route (position, partner, payment_method, direction, connector)
 select n, 'client-' || 1 + n % 10, (select min(code) from payment_method), 'in', 'bench'
@@ -12,4 +13,4 @@ where code <> (select max(code) from payment_method);
 
 update change_counter set revision = revision + 1 where scope in ('catalogue', 'clients');
 update client set mode = 'live', revision = (select revision from change_counter where scope = 'clients')
-where slug = 'live';
+where slug = '@partner@';
