@@ -213,10 +213,11 @@ pub(crate) fn timeline(facts: &[Fact]) -> Markup {
     }
 }
 
-/// A time: UTC without a script, else the reader's with UTC as its title.
+/// A time with UTC to the second as its title: UTC too without a script, else the reader's.
 pub(crate) fn time(at: DateTime<Utc>) -> Markup {
     html! {
-        time datetime=(at.to_rfc3339_opts(SecondsFormat::Secs, true)) {
+        time datetime=(at.to_rfc3339_opts(SecondsFormat::Secs, true))
+            title=(at.format("%Y-%m-%d %H:%M:%S UTC")) {
             (at.format("%Y-%m-%d %H:%M UTC"))
         }
     }

@@ -216,7 +216,7 @@ fn secret_page(visit: &Visit<'_>, id: WebhookEndpointId, secret: &Secret) -> Rep
         (note(Tone::Warning, &html! { "Store the secret now: it is not shown again." }))
         p { code #new-secret { (secret.expose()) } }
         p {
-            "It signs what is sent to this endpoint. " a href="/docs/guides/webhooks" {
+            "It signs what is sent to this endpoint. " a href="/docs/webhooks" {
                 "How to check a signature"
             }
         }
