@@ -81,8 +81,7 @@ impl Core {
                 where p.suspense
                     and not exists (select from payment_match m
                         where m.client_id = p.client_id and m.payment_id = p.payment_id)
-                    and p.amount > coalesce((select sum(r.amount) from payment_refund r
-                        where r.client_id = p.client_id and r.payment_id = p.payment_id), 0)
+                    and p.amount > (select amount from refund_requested(p.client_id, p.payment_id))
                 order by p.recorded_at desc limit $1
             ) waiting
             group by state

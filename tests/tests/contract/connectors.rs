@@ -6,6 +6,7 @@ mod disputes;
 mod hostile;
 mod purchase;
 mod queue;
+mod refunds;
 mod sale;
 
 use http::Method;

@@ -57,7 +57,7 @@ async fn balances(context: &TestContext) -> Vec<String> {
 }
 
 /// Everything that a check of the books finds.
-async fn problems(context: &TestContext) -> Vec<Value> {
+pub(crate) async fn problems(context: &TestContext) -> Vec<Value> {
     let (mut found, mut query) = (Vec::new(), String::new());
     loop {
         let path = format!("/admin/v1/ledger/check{query}");

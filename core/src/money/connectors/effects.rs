@@ -11,6 +11,7 @@ use super::{accounts, deposits, screening};
 use crate::Core;
 use crate::money::ledger::Subject;
 use crate::money::payments::PaymentKind;
+use crate::money::payments::refund_withdrawals::withdraw_rejected;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::orders::state::Cause;
@@ -52,6 +53,10 @@ pub(super) async fn apply(
 ) -> Result<Vec<Cause>> {
     let Finished { client, is_done, connector, .. } = finished;
     let kind = CommandKind::from_name(&finished.kind);
+    if (kind, is_done) == (Some(CommandKind::PaymentRefund), &false) {
+        withdraw_rejected(conn, core, (*client, finished.command)).await?;
+        return Ok(Vec::new());
+    }
     let Some(order) = &finished.order else {
         apply_without_order(conn, core, finished, kind).await?;
         return Ok(Vec::new());

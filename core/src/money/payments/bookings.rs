@@ -6,6 +6,7 @@ use rust_decimal::Decimal;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::refund_withdrawals::CommandedRefunds;
 use super::report::PaymentKind;
 use super::reprice::{Units, reprice};
 use super::sent::Sent;
@@ -60,6 +61,9 @@ pub(crate) enum Booked {
     PayoutUnderWay,
     /// A part of the payout has not left: the transaction must be given up.
     PayoutOwed,
+    /// A connector may be giving back what the order's change says was given back by hand: the
+    /// transaction must be given up.
+    RefundUnderWay,
 }
 
 impl Booking<'_> {
@@ -314,8 +318,14 @@ impl Booking<'_> {
         if self.payment.is_some() {
             return Ok(Booked::Done);
         }
-        let position = Position::of(conn, self.client, Some(self.order.number())).await?;
         let (_, currency) = terms.amounts.paid();
+        // What is given back by hand is not given back by command as well.
+        let commanded = CommandedRefunds { client: self.client, order: self.order, currency };
+        commanded.withdraw_beyond(conn, self.core, Decimal::ZERO).await?;
+        if commanded.are_under_way(conn).await? {
+            return Ok(Booked::RefundUnderWay);
+        }
+        let position = Position::of(conn, self.client, Some(self.order.number())).await?;
         let is_coins = self.side == Side::Sell;
         let held: Vec<(String, Decimal)> = match is_coins {
             true => vec![(connector_of(self.actor).to_owned(), position.sum(Treasury, currency))],

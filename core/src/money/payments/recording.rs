@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::bookings::unwind;
 use super::catch_up::catch_up;
+use super::refund_withdrawals::CommandedRefunds;
 use super::refunds::{self, Refund};
 use super::report::{PaymentKind, Report};
 use super::sent::Sent;
@@ -191,6 +192,14 @@ impl Recording<'_> {
         postings.push(self.line(excess, rest));
         self.post(conn, &postings).await?;
         let Some(order) = order else { return Ok(()) };
+        if self.report.connector == MANUAL {
+            // What was given back by hand is not given back by command as well.
+            let set_aside = position.owed(RefundPayable, &self.currency);
+            let left = (set_aside - amount).max(Decimal::ZERO);
+            let (client, order) = (order.client, order.order);
+            let commanded = CommandedRefunds { client, order, currency: &self.currency };
+            commanded.withdraw_beyond(conn, self.core, left).await?;
+        }
         let after = self.position(conn).await?;
         let owed = after.owed(Customer, &self.currency) + after.owed(RefundPayable, &self.currency);
         let executed = after.is_executed(&order.amounts.crypto_currency);

@@ -5,6 +5,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::bookings::unwind;
+use super::refund_withdrawals::in_suspense;
 use super::store::StoredPayment;
 use super::terms::OrderTerms;
 use crate::Core;
@@ -125,8 +126,8 @@ pub(crate) struct Requested {
 /// Sets aside what is to be given back of a payment. An order in progress waits from then on.
 ///
 /// # Errors
-/// 404 without such a payment; 409 when nothing came in by it, less is left of it, or its coins have
-/// left.
+/// 404 without such a payment; 409 when nothing came in by it, less is left of it, its provider has
+/// taken it back, or its coins have left.
 pub(crate) async fn decide(
     conn: &mut Connection,
     core: &Core,
@@ -138,14 +139,16 @@ pub(crate) async fn decide(
     if !stored.kind.is_arrival() {
         return Err(Denial::conflict("nothing came in by this payment").into());
     }
-    let left = stored.amount - stored.refund_requested;
+    let disputed = stored.disputed(conn).await?;
+    let left = stored.amount - stored.refund_requested - disputed;
     let amount = decision.amount.unwrap_or(left);
     if amount > left || amount <= Decimal::ZERO {
-        return Err(Denial::conflict("less is left of the payment").into());
+        let reason = "less is left of the payment, or it is disputed";
+        return Err(Denial::conflict(reason).into());
     }
     let mut causes = Vec::new();
-    let in_suspense = stored.matched.is_none() && (stored.suspense || stored.order.is_none());
-    let (book, from) = if in_suspense {
+    let is_unexpected = stored.matched.is_none() && (stored.suspense || stored.order.is_none());
+    let (book, from) = if is_unexpected {
         ((stored.client, stored.order), Suspense)
     } else {
         let (client, order) = stored.matched.unwrap_or((stored.client, stored.order.unwrap_or(0)));
@@ -154,8 +157,12 @@ pub(crate) async fn decide(
             None => None,
         };
         let terms = terms.ok_or_else(|| Error::invariant("find the order of a payment"))?;
-        causes.extend(stop(conn, core, (&terms, payment), (reason, actor)).await?);
-        ((client, Some(order)), Customer)
+        if in_suspense(conn, stored.client, payment).await? >= amount {
+            ((client, Some(order)), Suspense)
+        } else {
+            causes.extend(stop(conn, core, (&terms, payment), (reason, actor)).await?);
+            ((client, Some(order)), Customer)
+        }
     };
     let position = Position::of(conn, book.0, book.1).await?;
     if position.owed(from, &stored.currency) < amount {

@@ -198,8 +198,7 @@ impl StoredPayment {
                         where o.client_id = p.client_id and o.order_id = p.order_id)) as order_id,
                 p.suspense, p.occurred_at, m.to_client_id as "to_client_id?",
                 m.order_id as "matched_order?",
-                coalesce((select sum(r.amount) from payment_refund r
-                    where r.client_id = p.client_id and r.payment_id = p.payment_id), 0)
+                (select amount from refund_requested(p.client_id, p.payment_id))
                     as "refund_requested!"
             from payment p
             left join payment_match m on m.client_id = p.client_id and m.payment_id = p.payment_id
@@ -227,5 +226,27 @@ impl StoredPayment {
             matched: row.to_client_id.map(ClientId::from).zip(row.matched_order),
             refund_requested: row.refund_requested,
         }))
+    }
+
+    /// The part that the provider has taken back, by reports that name the payment's reference, and has
+    /// not returned.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(crate) async fn disputed(&self, conn: &mut Connection) -> Result<Decimal, sqlx::Error> {
+        let taken = sqlx::query_scalar!(
+            r#"
+            select coalesce(sum(case kind when 'disputed' then amount else -amount end), 0) as "taken!"
+            from payment
+            where connector = $1 and kind in ('disputed', 'dispute-won') and provider_reference = $2
+                and currency = $3
+            "#,
+            self.connector,
+            self.reference,
+            self.currency,
+        )
+        .fetch_one(conn)
+        .await?;
+        Ok(taken.max(Decimal::ZERO))
     }
 }

@@ -185,8 +185,7 @@ async fn waiting(core: &Core) -> Result<Waiting> {
             (select count(*) from (select from payment p
                 where p.suspense and not exists (select from payment_match m
                     where m.client_id = p.client_id and m.payment_id = p.payment_id)
-                    and p.amount > coalesce((select sum(r.amount) from payment_refund r
-                        where r.client_id = p.client_id and r.payment_id = p.payment_id), 0)
+                    and p.amount > (select amount from refund_requested(p.client_id, p.payment_id))
                 limit $1) payments) as "payments!",
             (select count(*) from (select from approval where granted_by is null
                 and refused_by is null and used_at is null and expires_at > now()

@@ -123,8 +123,7 @@ impl Wanted {
                 coalesce(f.matched_order, f.order_id) as order_id, f.state as "state!",
                 f.actor as "actor!", f.reason, f.occurred_at as "occurred_at!",
                 f.recorded_at as "recorded_at!",
-                coalesce((select sum(r.amount) from payment_refund r
-                    where r.client_id = f.client_id and r.payment_id = f.payment_id), 0)
+                (select amount from refund_requested(f.client_id, f.payment_id))
                     as "refund_requested!"
             from found f
             where ($1::text is null or f.slug = $1)

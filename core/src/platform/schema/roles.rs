@@ -11,10 +11,11 @@ use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 const ROLES: [&str; 2] = ["rampart_edge", "rampart_worker"];
 
 /// Tables whose rows are never changed.
-const APPEND_ONLY: [&str; 6] = [
+const APPEND_ONLY: [&str; 7] = [
     "payment",
     "payment_match",
     "payment_refund",
+    "payment_refund_withdrawal",
     "ledger_account",
     "ledger_entry",
     "ledger_posting",

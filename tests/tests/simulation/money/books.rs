@@ -83,7 +83,9 @@ const PAYMENTS: &str = "
             left join ledger_account a using (client_id, account_id)
         group by 1, 2
     ), refunded as (
-        select payment_id, sum(amount) as refunds from payment_refund group by 1
+        select r.payment_id, sum(r.amount - coalesce(w.amount, 0)) as refunds
+        from payment_refund r left join payment_refund_withdrawal w using (client_id, refund_id)
+        group by 1
     )
     select p.client_id, p.payment_id, p.connector, p.provider_reference, p.kind, p.amount, p.currency,
         p.order_id, p.suspense, p.actor, m.to_client_id, m.order_id as to_order_id,

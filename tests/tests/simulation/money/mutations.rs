@@ -11,10 +11,11 @@ use super::truth::{Fate, Outgoing};
 use super::world::World;
 
 /// Tables whose rows nobody may change, with their keys.
-const TABLES: [(&str, &str); 5] = [
+const TABLES: [(&str, &str); 6] = [
     ("payment", "payment_id"),
     ("payment_report", "payment_id"),
     ("payment_refund", "refund_id"),
+    ("payment_refund_withdrawal", "refund_id"),
     ("ledger_entry", "entry_id"),
     ("ledger_posting", "entry_id, line"),
 ];

@@ -40,10 +40,12 @@ pub(super) async fn apply(
     report: &Report,
 ) -> Result<Applied> {
     let mut client = partner(conn, report).await?;
-    let mut order = match report.order {
-        None => order_of_command(conn, connector, report).await?,
-        named => named,
-    };
+    let mut order = report.order;
+    if let (None, Some((of, order_of))) =
+        (order, subject_of_command(conn, connector, report).await?)
+    {
+        (client, order) = (client.or(Some(of)), order_of);
+    }
     if let (None, Some(address)) = (order, &report.address) {
         let tag = report.tag.as_deref().unwrap_or_default();
         if let Some((of, sale)) = deposits::sale_of(conn, connector, (address, tag)).await? {
@@ -172,21 +174,21 @@ async fn partner(conn: &mut Connection, report: &Report) -> Result<Option<Client
     Ok(found.map(ClientId::from))
 }
 
-/// The order of the command that an event follows from, which must be the connector's.
-async fn order_of_command(
+/// The client and the order of the command that an event follows from, which must be the connector's.
+async fn subject_of_command(
     conn: &mut Connection,
     connector: &str,
     report: &Report,
-) -> Result<Option<OrderId>> {
+) -> Result<Option<(ClientId, Option<OrderId>)>> {
     let Some(command) = report.command else { return Ok(None) };
-    let found = sqlx::query_scalar!(
-        "select order_id from command where command_id = $1 and connector = $2",
+    let found = sqlx::query!(
+        "select client_id, order_id from command where command_id = $1 and connector = $2",
         command,
         connector,
     )
     .fetch_optional(conn)
     .await?;
-    order_id(found.flatten())
+    found.map(|found| Ok((found.client_id.into(), order_id(found.order_id)?))).transpose()
 }
 
 /// The client and the order of the payment whose reference an event names, such as the one that is

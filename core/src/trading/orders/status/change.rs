@@ -29,6 +29,7 @@ const PRICE_MOVED: &str = "the price has moved by more than it may before the pa
 const KNOWN_REFERENCE: &str = "a payment with this reference is recorded already";
 const PAYOUT_UNDER_WAY: &str = "its payout is under way: wait for the connector's result";
 const PAYOUT_OWED: &str = "a part of its payout has not left";
+const REFUND_UNDER_WAY: &str = "a refund is under way: wait until its connector has told of it";
 const NOT_PRICEABLE: &str =
     "the order cannot have what has arrived, by its price and its limits: give it back";
 
@@ -230,6 +231,7 @@ impl<'a> Change<'a> {
             Booked::KnownReference => return Ok(Err(NotApplied::Refused(KNOWN_REFERENCE))),
             Booked::PayoutUnderWay => return Ok(Err(NotApplied::Refused(PAYOUT_UNDER_WAY))),
             Booked::PayoutOwed => return Ok(Err(NotApplied::Refused(PAYOUT_OWED))),
+            Booked::RefundUnderWay => return Ok(Err(NotApplied::Refused(REFUND_UNDER_WAY))),
             Booked::NotPriceable => return Ok(Err(NotApplied::Refused(NOT_PRICEABLE))),
         }
         change.notify(tx, (transition, E::SIDE), &columns).await?;

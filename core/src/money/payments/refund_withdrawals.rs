@@ -1,0 +1,207 @@
+//! Refunds that are taken back: their connector has sent nothing and never will, so what was set aside
+//! is owed again.
+
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use super::store::hold_book;
+use super::terms::OrderTerms;
+use crate::Core;
+use crate::money::ledger::AccountKind::{Customer, RefundPayable, Suspense};
+use crate::money::ledger::{Position, Posting, Subject, post};
+use crate::platform::db::Connection;
+use crate::trading::orders::state::OrderStatus;
+use rampart_types::{ClientId, OrderId};
+
+/// The refunds of an order that connectors have been commanded to make.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CommandedRefunds<'a> {
+    pub(super) client: ClientId,
+    pub(super) order: OrderId,
+    pub(super) currency: &'a str,
+}
+
+impl CommandedRefunds<'_> {
+    /// Withdraws those that no connector has begun, the newest first, as far as they exceed `covered`.
+    /// The order's row is locked.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(super) async fn withdraw_beyond(
+        &self,
+        conn: &mut Connection,
+        core: &Core,
+        covered: Decimal,
+    ) -> Result<(), sqlx::Error> {
+        let withdrawn = sqlx::query_scalar!(
+            r#"
+            with commanded as (
+                select c.client_id, c.command_id, r.refund_id,
+                    sum(r.amount) over (order by c.created_at, c.command_id) as up_to
+                from command c
+                join payment_refund r on 'refund/' || r.refund_id::text = c.idempotency_key
+                join payment p on p.client_id = r.client_id and p.payment_id = r.payment_id
+                where c.client_id = $1 and c.order_id = $2 and c.kind = 'payment.refund'
+                    and c.state = 'open' and p.currency = $3
+            )
+            update command c set state = 'rejected', finished_at = now()
+            from commanded
+            where c.client_id = commanded.client_id and c.command_id = commanded.command_id
+                and commanded.up_to > $4 and c.state = 'open' and c.attempt = c.retries
+            returning commanded.refund_id
+            "#,
+            self.client.uuid(),
+            self.order.number(),
+            self.currency,
+            covered,
+        )
+        .fetch_all(&mut *conn)
+        .await?;
+        for refund in withdrawn {
+            withdraw(conn, core, refund).await?;
+        }
+        Ok(())
+    }
+
+    /// True if a connector may be giving money back, or has done so and has not told of it yet.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(super) async fn are_under_way(&self, conn: &mut Connection) -> Result<bool, sqlx::Error> {
+        sqlx::query_scalar!(
+            r#"
+            select coalesce(bool_or(c.state = 'open'), false)
+                or coalesce(sum(r.amount) filter (where c.state = 'done'), 0) > coalesce((
+                    select sum(amount) from payment
+                    where client_id = $1 and order_id = $2 and kind = 'refunded'
+                        and connector <> 'manual' and currency = $3), 0) as "under_way!"
+            from command c
+            join payment_refund r on 'refund/' || r.refund_id::text = c.idempotency_key
+            join payment p on p.client_id = r.client_id and p.payment_id = r.payment_id
+            where c.client_id = $1 and c.order_id = $2 and c.kind = 'payment.refund'
+                and p.currency = $3
+            "#,
+            self.client.uuid(),
+            self.order.number(),
+            self.currency,
+        )
+        .fetch_one(conn)
+        .await
+    }
+}
+
+/// Withdraws the refund of a command that was rejected.
+///
+/// # Errors
+/// The database's.
+pub(crate) async fn withdraw_rejected(
+    conn: &mut Connection,
+    core: &Core,
+    (client, command): (ClientId, Uuid),
+) -> Result<(), sqlx::Error> {
+    let refund = sqlx::query_scalar!(
+        "select r.refund_id from command c \
+         join payment_refund r on 'refund/' || r.refund_id::text = c.idempotency_key \
+         where c.client_id = $1 and c.command_id = $2 and c.kind = 'payment.refund'",
+        client.uuid(),
+        command,
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
+    match refund {
+        Some(refund) => withdraw(conn, core, refund).await,
+        None => Ok(()),
+    }
+}
+
+/// Books what is still set aside for a refund to where it is owed again: to the order's customer if the
+/// order has not been executed, else to suspense, where an operator finds it.
+async fn withdraw(conn: &mut Connection, core: &Core, refund: Uuid) -> Result<(), sqlx::Error> {
+    let row = sqlx::query!(
+        r#"
+        select r.client_id, r.payment_id, r.amount, p.currency,
+            p.suspense and m.payment_id is null as "is_unexpected!",
+            coalesce(m.to_client_id, p.client_id) as "book!",
+            coalesce(m.order_id, p.order_id) as order_id
+        from payment_refund r
+        join payment p on p.client_id = r.client_id and p.payment_id = r.payment_id
+        left join payment_match m on m.client_id = p.client_id and m.payment_id = p.payment_id
+        where r.refund_id = $1
+        "#,
+        refund,
+    )
+    .fetch_one(&mut *conn)
+    .await?;
+    let book = ClientId::from(row.book);
+    let order = match row.order_id.and_then(OrderId::new) {
+        Some(order) => OrderTerms::find(conn, Some(book), order).await?,
+        None => None,
+    };
+    let number = order.as_ref().map(|order| order.order.number());
+    if number.is_none() {
+        hold_book(conn, book).await?;
+    }
+    let position = Position::of(conn, book, number).await?;
+    let is_open = order.is_some_and(|order| {
+        matches!(order.status, OrderStatus::InProgress | OrderStatus::Blocked)
+            && !position.is_executed(&order.amounts.crypto_currency)
+    });
+    let owed_in = if is_open && !row.is_unexpected { Customer } else { Suspense };
+    // A payment given back by hand meanwhile has taken from it.
+    let amount = position.owed(RefundPayable, &row.currency).min(row.amount);
+    sqlx::query!(
+        "insert into payment_refund_withdrawal (client_id, refund_id, amount, owed_in) \
+         values ($1, $2, $3, $4)",
+        row.client_id,
+        refund,
+        amount,
+        owed_in.as_str(),
+    )
+    .execute(&mut *conn)
+    .await?;
+    let subject = Subject {
+        client: book,
+        order: number,
+        payment: Some(row.payment_id),
+        occurred_at: core.clock.now(),
+    };
+    let postings = [
+        Posting::new(RefundPayable, &row.currency, amount),
+        Posting::new(owed_in, &row.currency, -amount),
+    ];
+    post(conn, core, "refund-withdrawn", &subject, &postings).await
+}
+
+/// The part of a payment that is in suspense because its refund was withdrawn after its order had been
+/// executed, without what was asked for since.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn in_suspense(
+    conn: &mut Connection,
+    client: ClientId,
+    payment: Uuid,
+) -> Result<Decimal, sqlx::Error> {
+    sqlx::query_scalar!(
+        r#"
+        with withdrawn as (
+            select sum(w.amount) as amount, min(w.withdrawn_at) as since
+            from payment_refund r
+            join payment_refund_withdrawal w
+                on w.client_id = r.client_id and w.refund_id = r.refund_id
+            where r.client_id = $1 and r.payment_id = $2 and w.owed_in = 'suspense'
+        )
+        select coalesce(withdrawn.amount, 0) - coalesce((
+            select sum(r.amount - coalesce(w.amount, 0)) from payment_refund r
+            left join payment_refund_withdrawal w
+                on w.client_id = r.client_id and w.refund_id = r.refund_id
+            where r.client_id = $1 and r.payment_id = $2 and r.requested_at > withdrawn.since), 0)
+            as "amount!"
+        from withdrawn
+        "#,
+        client.uuid(),
+        payment,
+    )
+    .fetch_one(conn)
+    .await
+}

@@ -1,0 +1,224 @@
+//! Refunds by command: each amount is given back once, whoever gives it back.
+
+use rampart_tests::order_fixture::OrderFixture;
+
+use super::purchase::{live, order, paid, paid_order, status};
+use super::*;
+use crate::payments::problems;
+
+/// The balances of a partner's book in euros, but those of fees and conversion.
+async fn owed(context: &TestContext, partner: &str) -> Vec<String> {
+    let path = format!("/admin/v1/ledger/balances?partner={partner}&currency=EUR");
+    let balances = context.admin(Method::GET, &path, Value::Null).await.assert_status(200).json();
+    let owed = ["customer", "suspense", "refund_payable", "dispute", "provider"];
+    let lines = balances.as_array().unwrap().iter();
+    let lines = lines.filter(|line| {
+        line["balance"] != json!(0) && owed.contains(&line["kind"].as_str().unwrap())
+    });
+    lines.map(|line| format!("{}: {}", line["kind"].as_str().unwrap(), line["balance"])).collect()
+}
+
+/// The payments of an order that came in, newest first.
+async fn arrivals(context: &TestContext, order: &OrderFixture) -> Vec<Value> {
+    let path = format!("/admin/v1/payments?order={}", order.id);
+    let payments = context.admin(Method::GET, &path, Value::Null).await.assert_status(200).json();
+    let payments = payments.as_array().unwrap().iter();
+    payments.filter(|payment| payment["kind"] == "received").cloned().collect()
+}
+
+async fn refund(context: &TestContext, payment: &Value, amount: Value) -> u16 {
+    let path = format!("/admin/v1/payments/{}/refund", payment["id"].as_str().unwrap());
+    let body = json!({"amount": amount, "reason": "asked for"});
+    context.admin(Method::POST, &path, body).await.status()
+}
+
+/// A second payment of the order.
+fn again(order: &OrderFixture) -> Value {
+    let mut event = paid(order, 100);
+    (event["id"], event["providerReference"]) = (json!("again"), json!("pay-again"));
+    event
+}
+
+/// A report of the refund that a command asked for, under a reference of its own.
+fn refunded(command: &Value, amount: u32) -> Value {
+    json!({"id": format!("back-{}", command["id"]), "kind": "payment.refunded",
+        "occurredAt": "2026-03-01T12:20:00Z", "commandId": command["id"],
+        "providerReference": format!("re-{}", command["id"]), "amount": amount, "currency": "EUR"})
+}
+
+#[tokio::test]
+async fn what_is_given_back_by_hand_is_not_given_back_by_command_too() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    let payout = connector.lease(1).await.remove(0);
+    connector.report(&payout, "rejected", Value::Null).await.assert_status(200);
+    connector.event(again(&order)).await.assert_status(200);
+    assert_eq!(owed(&context, "acme").await, ["provider: 200", "refund_payable: -100"]);
+    order.event(&context, "refund").await.assert_status(200);
+    assert_eq!(status(&context, &order).await, "refunded");
+    assert!(connector.lease(10).await.is_empty(), "the second payment was given back by hand");
+}
+
+#[tokio::test]
+async fn while_a_connector_gives_money_back_nobody_does_so_by_hand() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    let payout = connector.lease(1).await.remove(0);
+    connector.report(&payout, "rejected", Value::Null).await.assert_status(200);
+    connector.event(again(&order)).await.assert_status(200);
+    let command = connector.lease(1).await.remove(0);
+    assert_eq!(command["kind"], "payment.refund");
+    order.event(&context, "refund").await.assert_status(409);
+    connector.report(&command, "done", Value::Null).await.assert_status(200);
+    order.event(&context, "refund").await.assert_status(409);
+    connector.event(refunded(&command, 100)).await.assert_status(200);
+    order.event(&context, "refund").await.assert_status(200);
+    assert_eq!(owed(&context, "acme").await, [""; 0]);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_refund_that_an_operator_has_made_withdraws_the_command() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    connector.event(again(&order)).await.assert_status(200);
+    let by_hand = json!({"partner": "acme", "kind": "refunded", "amount": 100, "currency": "EUR",
+        "connector": "manual", "providerReference": "cash", "orderId": order.id,
+        "reason": "paid out at the counter"});
+    let recorded = context.admin(Method::POST, "/admin/v1/payments", by_hand).await;
+    recorded.assert_status(201);
+    assert_eq!(owed(&context, "acme").await, ["provider: 200", "provider: -100"]);
+    let leased = connector.lease(10).await;
+    assert_eq!((leased.len(), &leased[0]["kind"]), (1, &json!("payout.send")));
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_rejected_refund_is_owed_again_and_may_be_asked_for_again() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    let payout = connector.lease(1).await.remove(0);
+    connector.report(&payout, "rejected", Value::Null).await.assert_status(200);
+    connector.event(again(&order)).await.assert_status(200);
+    let command = connector.lease(1).await.remove(0);
+    connector.report(&command, "rejected", Value::Null).await.assert_status(200);
+    assert_eq!(owed(&context, "acme").await, ["provider: 200", "suspense: -100"]);
+    let payments = arrivals(&context, &order).await;
+    assert_eq!(payments[0]["refundRequested"], 0);
+    let waiting = context.admin(Method::GET, "/admin/v1/overview", Value::Null).await;
+    assert_eq!(waiting.assert_status(200).json()["waiting"]["payments"], 1);
+
+    // The order's own payment goes back to its customer.
+    assert_eq!(refund(&context, &payments[1], json!(60)).await, 200);
+    let command = connector.lease(1).await.remove(0);
+    connector.report(&command, "rejected", Value::Null).await.assert_status(200);
+    assert_eq!(owed(&context, "acme").await, ["customer: -100", "provider: 200", "suspense: -100"]);
+    for payment in &payments {
+        assert_eq!(refund(&context, payment, Value::Null).await, 200);
+        assert_eq!(refund(&context, payment, Value::Null).await, 409);
+        let command = connector.lease(1).await.remove(0);
+        assert_eq!(command["body"]["providerReference"], payment["providerReference"]);
+        connector.report(&command, "done", Value::Null).await.assert_status(200);
+        connector.event(refunded(&command, 100)).await.assert_status(200);
+    }
+    assert_eq!(status(&context, &order).await, "refunded");
+    assert_eq!(owed(&context, "acme").await, [""; 0]);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_part_whose_refund_is_rejected_after_the_rest_was_executed_waits_in_suspense() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = order(&acme, 100).await;
+    let create = connector.lease(1).await.remove(0);
+    connector.report(&create, "done", json!({})).await.assert_status(200);
+    connector.event(paid(&order, 130)).await.assert_status(200);
+    let payment = arrivals(&context, &order).await.remove(0);
+    assert_eq!(refund(&context, &payment, json!(30)).await, 200);
+    let command = connector.lease(1).await.remove(0);
+    order.event(&context, "release").await.assert_status(200);
+    connector.report(&command, "rejected", Value::Null).await.assert_status(200);
+    assert_eq!(owed(&context, "acme").await, ["provider: 130", "suspense: -30"]);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+    assert_eq!(refund(&context, &payment, json!(30)).await, 200);
+    assert_eq!(status(&context, &order).await, "in progress");
+    assert_eq!(owed(&context, "acme").await, ["provider: 130", "refund_payable: -30"]);
+}
+
+#[tokio::test]
+async fn a_disputed_payment_is_not_given_back() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    let dispute = |kind: &str, outcome: Value| {
+        json!({"id": kind, "kind": kind, "outcome": outcome, "amount": 100, "currency": "EUR",
+            "occurredAt": "2026-03-02T12:00:00Z", "providerReference": format!("pay-{}", order.id)})
+    };
+    connector.event(dispute("payment.disputed", Value::Null)).await.assert_status(200);
+    let payment = arrivals(&context, &order).await.remove(0);
+    assert_eq!(refund(&context, &payment, Value::Null).await, 409);
+    connector.event(dispute("dispute.closed", json!("won"))).await.assert_status(200);
+    assert_eq!(refund(&context, &payment, Value::Null).await, 200);
+}
+
+#[tokio::test]
+async fn a_refund_of_a_payment_without_an_order_is_booked_where_it_was_owed() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = order(&acme, 100).await;
+    let create = connector.lease(1).await.remove(0);
+    connector.report(&create, "done", json!({})).await.assert_status(200);
+    let mut stray = paid(&order, 100);
+    stray["orderId"] = json!(8);
+    connector.event(stray).await.assert_status(200);
+    let path = "/admin/v1/payments?partner=acme&state=unmatched";
+    let payments = context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
+    assert_eq!(refund(&context, &payments[0], Value::Null).await, 200);
+    let command = connector.lease(1).await.remove(0);
+    connector.report(&command, "done", Value::Null).await.assert_status(200);
+    connector.event(refunded(&command, 100)).await.assert_status(200);
+    assert_eq!(owed(&context, "acme").await, [""; 0]);
+    assert_eq!(owed(&context, "house").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_payout_that_is_commanded_waits_for_what_comes_up_before_it_is_begun() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let ada = acme.user("ada").await;
+    set_users(
+        &context,
+        "identity_status = 'verified', amld5_status = 'verified', \
+        dac8_status = 'present'",
+    )
+    .await;
+    let confirmed = ada.buy(200).await.assert_status(200).json();
+    let id = confirmed["orderId"].as_i64().unwrap();
+    let order = OrderFixture { id, pay_path: String::new() };
+    let create = connector.lease(1).await.remove(0);
+    connector.report(&create, "done", json!({})).await.assert_status(200);
+    connector.event(paid(&order, 200)).await.assert_status(200);
+    set_users(&context, "disabled_at = now()").await;
+    assert!(connector.lease(1).await.is_empty(), "its user was disabled meanwhile");
+    set_users(&context, "disabled_at = null").await;
+    let payout = connector.lease(1).await.remove(0);
+    assert_eq!(payout["kind"], "payout.send");
+    // Its coins may have left: whoever takes it over must find out.
+    set_users(&context, "disabled_at = now()").await;
+    sqlx::query("update command set leased_until = now() where state = 'open'")
+        .execute(context.db())
+        .await
+        .unwrap();
+    assert_eq!(connector.lease(1).await[0]["id"], payout["id"]);
+}
+
+/// Sets columns of every user.
+async fn set_users(context: &TestContext, columns: &'static str) {
+    let statement = sqlx::AssertSqlSafe(format!("update end_user set {columns}"));
+    sqlx::query(statement).execute(context.db()).await.unwrap();
+}
