@@ -253,8 +253,8 @@ impl Payment {
         };
         let made = provider.is_ready();
         let holds = row.holds.unwrap_or_default();
-        let shown_state =
-            watches::shown_state(row.status, row.status_cause, (row.late, made), &holds);
+        let facts = (row.late, made, row.transaction_id.is_some());
+        let shown_state = watches::shown_state(row.status, row.status_cause, facts, &holds);
         let state = match row.status {
             OrderStatus::Pending if row.late || tenant.suspended => PaymentState::Closed,
             OrderStatus::Pending => provider.state(tenant.is_test()),

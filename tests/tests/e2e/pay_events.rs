@@ -70,6 +70,8 @@ async fn a_change_is_told_within_two_seconds() {
             simulate(&partner, &number, "payment-received").await;
             assert!(tells(&mut stream, "in progress").await);
             fastest = fastest.min(began.elapsed());
+            simulate(&partner, &number, "coins-sent").await;
+            assert!(tells(&mut stream, "in progress: sent").await);
         }
         // The slowest says as much of the machine's other work.
         assert!(fastest < TOLD_MAX, "{protocol:?}: {fastest:?}");

@@ -129,6 +129,7 @@ pay-card-script = Kartenzahlungen laufen über das Skript unseres Zahlungsdienst
 pay-step-payment = Zahlung
 pay-step-checks = Prüfungen
 pay-step-sending = Coins werden gesendet
+pay-step-confirmations = Bestätigungen
 pay-step-done = Fertig
 pay-price-and-fees = Preis und Gebühren
 pay-receipt = Quittung (PDF)

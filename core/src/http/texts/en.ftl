@@ -129,6 +129,7 @@ pay-card-script = Cards are taken by our payment provider's script: please allow
 pay-step-payment = Payment
 pay-step-checks = Checks
 pay-step-sending = Coins are sent
+pay-step-confirmations = Confirmations
 pay-step-done = Done
 pay-price-and-fees = Price and fees
 pay-receipt = Receipt (PDF)

@@ -129,6 +129,7 @@ pay-card-script = El pago con tarjeta usa el script de nuestro proveedor de pago
 pay-step-payment = Pago
 pay-step-checks = Comprobaciones
 pay-step-sending = Envío de criptomonedas
+pay-step-confirmations = Confirmaciones
 pay-step-done = Listo
 pay-price-and-fees = Precio y comisiones
 pay-receipt = Recibo (PDF)

@@ -129,6 +129,7 @@ pay-card-script = Le paiement par carte utilise le script de notre prestataire d
 pay-step-payment = Paiement
 pay-step-checks = Vérifications
 pay-step-sending = Envoi des cryptos
+pay-step-confirmations = Confirmations
 pay-step-done = Terminé
 pay-price-and-fees = Prix et frais
 pay-receipt = Reçu (PDF)

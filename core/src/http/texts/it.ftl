@@ -129,6 +129,7 @@ pay-card-script = I pagamenti con carta usano lo script del nostro fornitore di 
 pay-step-payment = Pagamento
 pay-step-checks = Controlli
 pay-step-sending = Invio delle criptovalute
+pay-step-confirmations = Conferme
 pay-step-done = Fatto
 pay-price-and-fees = Prezzo e commissioni
 pay-receipt = Ricevuta (PDF)

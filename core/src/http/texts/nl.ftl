@@ -129,6 +129,7 @@ pay-card-script = Voor kaartbetalingen is het script van onze betaalprovider nod
 pay-step-payment = Betaling
 pay-step-checks = Controles
 pay-step-sending = Crypto wordt verstuurd
+pay-step-confirmations = Bevestigingen
 pay-step-done = Klaar
 pay-price-and-fees = Prijs en kosten
 pay-receipt = Betaalbewijs (PDF)

@@ -129,6 +129,7 @@ pay-card-script = Płatności kartą wymagają skryptu naszego operatora płatno
 pay-step-payment = Płatność
 pay-step-checks = Weryfikacja
 pay-step-sending = Wysyłka kryptowalut
+pay-step-confirmations = Potwierdzenia
 pay-step-done = Gotowe
 pay-price-and-fees = Cena i opłaty
 pay-receipt = Potwierdzenie (PDF)

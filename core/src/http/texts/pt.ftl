@@ -129,6 +129,7 @@ pay-card-script = Os pagamentos com cartão utilizam o script do nosso prestador
 pay-step-payment = Pagamento
 pay-step-checks = Verificações
 pay-step-sending = Envio das criptomoedas
+pay-step-confirmations = Confirmações
 pay-step-done = Concluído
 pay-price-and-fees = Preço e comissões
 pay-receipt = Recibo (PDF)

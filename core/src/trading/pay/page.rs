@@ -36,7 +36,7 @@ pub(super) fn show(
     let followed = payment.is_followed();
     let body = html! {
         p data-state=[followed.then_some(&payment.shown_state)] { (texts.get(text)) }
-        (progress(texts, &payment.state))
+        (progress(texts, payment))
         @if let PaymentState::Held(links) = &payment.state { (still_to_do(texts, links)) }
         (terms(texts, payment))
         (price(texts, payment))
@@ -101,22 +101,31 @@ impl Payment {
 }
 
 /// The steps of an order, from the payment to the coins.
-fn progress(texts: Texts, state: &PaymentState) -> Markup {
+fn progress(texts: Texts, payment: &Payment) -> Markup {
     use Step::{Ahead, Current, Done, Failed};
-    let steps = match state {
-        PaymentState::Closed => [Failed, Ahead, Ahead, Ahead],
-        PaymentState::Held(_) => [Done, Current, Ahead, Ahead],
+    let steps = match &payment.state {
+        PaymentState::Closed => [Failed, Ahead, Ahead, Ahead, Ahead],
+        PaymentState::Held(_) => [Done, Current, Ahead, Ahead, Ahead],
         PaymentState::Moved(status, _) => match status {
-            OrderStatus::Pending => [Current, Ahead, Ahead, Ahead],
-            OrderStatus::Blocked => [Done, Current, Ahead, Ahead],
-            OrderStatus::InProgress => [Done, Done, Current, Ahead],
-            OrderStatus::Completed => [Done; 4],
-            OrderStatus::Cancelled => [Failed, Ahead, Ahead, Ahead],
-            OrderStatus::Refunded => [Done, Failed, Ahead, Ahead],
+            OrderStatus::Pending => [Current, Ahead, Ahead, Ahead, Ahead],
+            OrderStatus::Blocked => [Done, Current, Ahead, Ahead, Ahead],
+            OrderStatus::InProgress if payment.blockchain.transaction_id.is_empty() => {
+                [Done, Done, Current, Ahead, Ahead]
+            }
+            OrderStatus::InProgress => [Done, Done, Done, Current, Ahead],
+            OrderStatus::Completed => [Done; 5],
+            OrderStatus::Cancelled => [Failed, Ahead, Ahead, Ahead, Ahead],
+            OrderStatus::Refunded => [Done, Failed, Ahead, Ahead, Ahead],
         },
-        _ => [Current, Ahead, Ahead, Ahead],
+        _ => [Current, Ahead, Ahead, Ahead, Ahead],
     };
-    let names = ["pay-step-payment", "pay-step-checks", "pay-step-sending", "pay-step-done"];
+    let names = [
+        "pay-step-payment",
+        "pay-step-checks",
+        "pay-step-sending",
+        "pay-step-confirmations",
+        "pay-step-done",
+    ];
     let names = names.map(|id| texts.get(id));
     let steps: Vec<_> = names.iter().map(String::as_str).zip(steps).collect();
     stepper(&steps)

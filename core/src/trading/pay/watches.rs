@@ -181,6 +181,7 @@ async fn read_states(core: &Core, keys: &[Key]) -> Result<Vec<(Key, String)>> {
                 where c.client_id = o.client_id and c.order_id = o.order_id
                     and c.kind = 'payment.create' and c.connector is distinct from 'sandbox')
                 as made,
+            o.transaction_id is not null as "sent!",
             case when o.status = 'in progress' and o.transaction_id is null and g.is_held
                 then g.holds end as holds
         from unnest($1::uuid[], $2::bigint[]) as w (client_id, order_id)
@@ -195,19 +196,20 @@ async fn read_states(core: &Core, keys: &[Key]) -> Result<Vec<(Key, String)>> {
     .await?;
     let states = rows.into_iter().map(|row| {
         let holds = row.holds.unwrap_or_default();
-        let state = shown_state(row.status, row.status_cause, (row.late, row.made), &holds);
+        let facts = (row.late, row.made, row.sent);
+        let state = shown_state(row.status, row.status_cause, facts, &holds);
         ((row.client_id, row.order_id), state)
     });
     Ok(states.collect())
 }
 
 /// The state of an order as far as its page shows it, in a line: as long as it is the same, the page
-/// is. `made` is true once the payment provider has answered, and `None` if none was asked; `holds`
-/// are the checks that its coins wait for.
+/// is. `made` is true once the payment provider has answered, and `None` if none was asked; `sent` once
+/// its coins have a transaction; `holds` are the checks that they wait for.
 pub(super) fn shown_state(
     status: OrderStatus,
     cause: Cause,
-    (late, made): (bool, Option<bool>),
+    (late, made, sent): (bool, Option<bool>, bool),
     holds: &[String],
 ) -> String {
     if !holds.is_empty() {
@@ -217,6 +219,7 @@ pub(super) fn shown_state(
         (OrderStatus::Pending, true, _) => "late",
         (OrderStatus::Pending, false, Some(true)) => "at provider",
         (OrderStatus::Pending, false, Some(false)) => "preparing",
+        (OrderStatus::InProgress, ..) if sent => "sent",
         // Of the other causes the page says nothing.
         (OrderStatus::Cancelled, ..) => cause.as_str(),
         _ => return status.as_str().to_owned(),
@@ -289,7 +292,8 @@ mod tests {
 
     #[test]
     fn a_state_says_what_the_page_shows_of_it() {
-        let state = |status, cause, late, made| shown_state(status, cause, (late, made), &[]);
+        let state =
+            |status, cause, late, made| shown_state(status, cause, (late, made, false), &[]);
         let (pending, moved) = (OrderStatus::Pending, OrderStatus::InProgress);
         let first = state(pending, Cause::Confirmed, false, None);
         assert_eq!(first, "pending");
@@ -301,7 +305,9 @@ mod tests {
         let denied = state(OrderStatus::Cancelled, Cause::PaymentDenied, false, None);
         assert_eq!(denied, "cancelled: payment-denied");
         let holds = ["identity", "tax"].map(str::to_owned);
-        let held = shown_state(moved, Cause::PaymentReceived, (false, None), &holds);
+        let held = shown_state(moved, Cause::PaymentReceived, (false, None, false), &holds);
         assert_eq!(held, "in progress: identity tax");
+        let sent = shown_state(moved, Cause::CoinsSent, (false, None, true), &[]);
+        assert_eq!(sent, "in progress: sent");
     }
 }
