@@ -237,6 +237,15 @@ impl Error {
     }
 }
 
+/// The text of a database error: the server's own message where it is one, without the line of
+/// Postgres's source that sqlx adds.
+pub(crate) fn database_message(error: &sqlx::Error) -> Cow<'_, str> {
+    match error {
+        sqlx::Error::Database(error) => error.message().into(),
+        other => other.to_string().into(),
+    }
+}
+
 /// Formats the causes of a failure, outermost first, in one line.
 pub(crate) struct Chain<'a>(pub(crate) &'a Failure);
 
@@ -248,9 +257,8 @@ impl std::fmt::Display for Chain<'_> {
             if !first {
                 f.write_str(": ")?;
             }
-            // Without the line of Postgres's own source that sqlx adds.
-            if let Some(sqlx::Error::Database(error)) = error.downcast_ref() {
-                return f.write_str(error.message());
+            if let Some(error @ sqlx::Error::Database(_)) = error.downcast_ref() {
+                return f.write_str(&database_message(error));
             }
             write!(f, "{error}")?;
             first = false;

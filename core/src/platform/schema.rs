@@ -13,13 +13,14 @@ mod turn;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use sqlx::migrate::{Migrate as _, Migration};
+use sqlx::migrate::{Migrate as _, MigrateError, Migration};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection as _, Executor, PgConnection, Postgres, Row as _};
 
 pub use self::archive::maintain_partitions;
 use crate::platform::clock::Clock;
 use crate::platform::db::{DatabaseError, MIGRATIONS, Pool, PoolKind, connect_options};
+use crate::platform::error::database_message;
 use crate::platform::settings;
 
 /// The line of a migration without which edges that know it serve as well, such as a new index.
@@ -168,7 +169,7 @@ pub struct Applied {
 async fn grant_roles(connection: &mut PgConnection) -> Result<(), DatabaseError> {
     let granted = roles::grant(connection)
         .await
-        .map_err(|error| DatabaseError::new(format!("the roles cannot be granted: {error}")))?;
+        .map_err(|error| refused("the roles cannot be granted", &error))?;
     if !granted {
         tracing::warn!(
             "rampart_edge and rampart_worker do not exist, and the role that migrates may not \
@@ -200,14 +201,14 @@ pub async fn migrate(
     {
         return Ok(schema);
     }
-    let failed = |error| DatabaseError::new(format!("the database cannot be migrated: {error}"));
+    let failed = |error: sqlx::Error| refused("the database cannot be migrated", &error);
     let mut turn = PgConnection::connect_with(&options).await.map_err(failed)?;
     let turn = turn::take(&mut turn).await.map_err(failed)?;
     let table = &MIGRATIONS.table_name;
-    connection
-        .ensure_migrations_table(table)
-        .await
-        .map_err(|error| DatabaseError::new(format!("the database cannot be migrated: {error}")))?;
+    connection.ensure_migrations_table(table).await.map_err(|error| match error {
+        MigrateError::Execute(error) => failed(error),
+        other => failed(other.into()),
+    })?;
     // Another process may have migrated while this one waited.
     let schema = Schema::of(&mut connection).await.map_err(unreadable)?;
     if let Some(reason) = schema.mismatch() {
@@ -247,7 +248,7 @@ async fn connect_to_migrate(
 
 async fn connect(options: &PgConnectOptions, wait: Duration) -> Result<PgConnection, String> {
     match tokio::time::timeout(wait, PgConnection::connect_with(options)).await {
-        Ok(connected) => connected.map_err(|error| error.to_string()),
+        Ok(connected) => connected.map_err(|error| database_message(&error).into_owned()),
         Err(_) => Err(format!("it does not answer within {} ms", wait.as_millis())),
     }
 }
@@ -265,7 +266,7 @@ async fn apply(
                 "a lock was not free within {lock_timeout_ms} ms; run it again when the \
                  transaction that holds the lock has ended"
             ),
-            false => error.to_string(),
+            false => database_message(&error).into_owned(),
         };
         DatabaseError::new(format!("migration {} failed: {reason}", name(migration)))
     };
@@ -353,5 +354,9 @@ fn numbers<'a>(migrations: impl Iterator<Item = &'a Migration>) -> String {
 }
 
 fn unreadable(error: sqlx::Error) -> DatabaseError {
-    DatabaseError::new(format!("the schema cannot be read: {error}"))
+    refused("the schema cannot be read", &error)
+}
+
+fn refused(what: &str, error: &sqlx::Error) -> DatabaseError {
+    DatabaseError::new(format!("{what}: {}", database_message(error)))
 }

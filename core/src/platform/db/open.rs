@@ -11,6 +11,7 @@ use super::pool_kind::PoolKind;
 use super::session::Session;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::Secret;
+use crate::platform::error::database_message;
 use crate::platform::settings;
 
 /// Oldest Postgres that the statements are tested with.
@@ -97,7 +98,7 @@ impl Link {
         let wait = Duration::from_millis(settings.acquire_timeout_ms);
         let looking = async {
             check_server(&options, clock).await?;
-            keeps_settings(&options).await.map_err(|error| error.to_string())
+            keeps_settings(&options).await.map_err(|error| database_message(&error).into_owned())
         };
         let looked = match tokio::time::timeout(wait, looking).await {
             Ok(looked) => looked,
@@ -174,7 +175,7 @@ async fn check_server(options: &PgConnectOptions, clock: &Clock) -> Result<(), S
         server.close().await?;
         version.try_get::<String, _>(0)
     };
-    let version = check.await.map_err(|error| error.to_string())?;
+    let version = check.await.map_err(|error| database_message(&error).into_owned())?;
     if version.parse().unwrap_or(0) < SERVER_VERSION_MIN {
         return Err(format!("it is too old: 15 or later is needed, it is {version}"));
     }
@@ -186,7 +187,10 @@ async fn check_server(options: &PgConnectOptions, clock: &Clock) -> Result<(), S
 /// # Errors
 /// One sentence.
 pub async fn recreate(url: &str, name: &str) -> Result<(), DatabaseError> {
-    let failed = |error| DatabaseError(format!("database {name} cannot be made: {error}"));
+    let failed = |error: sqlx::Error| {
+        let reason = database_message(&error);
+        DatabaseError(format!("database {name} cannot be made: {reason}"))
+    };
     let mut server = PgConnection::connect(url).await.map_err(failed)?;
     for statement in ["drop database if exists", "create database"] {
         // A name cannot be a bind parameter, so it is quoted.

@@ -11,10 +11,10 @@ use futures::TryStreamExt as _;
 use sqlx::{Connection as _, PgConnection};
 
 use super::partitions::{self, run};
-use super::{connect_to_migrate, turn};
+use super::{connect_to_migrate, refused, turn};
 use crate::Core;
 use crate::platform::db::DatabaseError;
-use crate::platform::error::Result;
+use crate::platform::error::{Result, database_message};
 use crate::platform::settings::{self, Retention};
 
 /// Makes the partitions of the months to come, and archives those whose retention is over, under the
@@ -27,7 +27,7 @@ pub async fn maintain_partitions(
     settings: &settings::Database,
     retention: &Retention,
 ) -> Result<Option<Vec<String>>, DatabaseError> {
-    let failed = |error| DatabaseError::new(format!("partitions cannot be maintained: {error}"));
+    let failed = |error: sqlx::Error| refused("partitions cannot be maintained", &error);
     let (options, mut connection) = connect_to_migrate(settings).await?;
     let mut turn = PgConnection::connect_with(&options).await.map_err(failed)?;
     let mut turn = turn::begin(&mut turn).await.map_err(failed)?;
@@ -95,7 +95,7 @@ impl From<io::Error> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Database(error) => error.fmt(f),
+            Self::Database(error) => f.write_str(&database_message(error)),
             Self::File(error) => write!(f, "the folder cannot be written: {error}"),
             Self::Hidden => f.write_str("the role that migrates does not see every tenant"),
         }
