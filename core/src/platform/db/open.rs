@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 use super::availability::ask;
 use super::pool::Pool;
 use super::pool_kind::PoolKind;
-use super::session::Session;
+use super::session::{KEEPALIVES, Session};
 use crate::platform::clock::Clock;
 use crate::platform::crypto::Secret;
 use crate::platform::error::database_message;
@@ -121,7 +121,8 @@ const UNUSUAL_TIMEOUT_MS: &str = "71237";
 /// True if the server keeps what a connection asks for when it begins. A pooler in transaction mode
 /// refuses to, or does not pass it on.
 async fn keeps_settings(options: &PgConnectOptions) -> Result<bool, sqlx::Error> {
-    let options = options.clone().options([("statement_timeout", UNUSUAL_TIMEOUT_MS)]);
+    let unusual = [("statement_timeout", UNUSUAL_TIMEOUT_MS)];
+    let options = options.clone().options(unusual).options(KEEPALIVES);
     let mut server = match PgConnection::connect_with(&options).await {
         Ok(server) => server,
         Err(error) if is_protocol_violation(&error) => return Ok(false),

@@ -16,6 +16,15 @@ use crate::platform::telemetry::Spans;
 /// Time after which the server ends a session that waits within a transaction, in milliseconds.
 const IDLE_IN_TRANSACTION_MS: u128 = 10_000;
 
+/// The server's side of a connection: it ends one whose edge has vanished, with what it has locked,
+/// after 30 s of silence. In seconds, a number, and milliseconds.
+pub(super) const KEEPALIVES: [(&str, &str); 4] = [
+    ("tcp_keepalives_idle", "10"),
+    ("tcp_keepalives_interval", "5"),
+    ("tcp_keepalives_count", "4"),
+    ("tcp_user_timeout", "30000"),
+];
+
 /// The settings of a pool's connections, and where they are kept.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Session {
@@ -28,14 +37,15 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// The options of a connection, with the settings if it keeps them.
+    /// The options of a connection, with the settings if it keeps them. A pooler's connections to the
+    /// server have keepalives of its own.
     pub(super) fn connect_options(&self, options: &PgConnectOptions) -> PgConnectOptions {
         // Poolers do not know it, and no float is read as text.
         let options = options.clone().extra_float_digits(None);
         if !self.keeps_settings {
             return options.statement_cache_capacity(if self.keeps_statements { 100 } else { 0 });
         }
-        options.options(self.settings())
+        options.options(self.settings()).options(KEEPALIVES)
     }
 
     fn settings(&self) -> [(&'static str, String); 2] {
@@ -151,6 +161,17 @@ mod tests {
         let all = "begin; set local rampart.all_tenants = 'on'";
         assert_eq!(session(true).begin(), all, "what is no request is the edge's own work");
         PoolKind::Workers.run(async { assert_eq!(session(true).begin(), all) }).await;
+    }
+
+    #[test]
+    fn a_connection_that_keeps_settings_asks_for_keepalives() {
+        let options = |keeps| session(keeps).connect_options(&PgConnectOptions::new());
+        let kept = options(true);
+        let kept = kept.get_options().unwrap();
+        for (name, value) in KEEPALIVES {
+            assert!(kept.contains(&format!("-c {name}={value}")), "{kept}");
+        }
+        assert_eq!(options(false).get_options(), None);
     }
 
     #[test]
