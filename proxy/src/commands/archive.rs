@@ -4,6 +4,7 @@ use clap::Args;
 use rampart_core::platform::schema;
 
 use super::Target;
+use crate::output;
 use crate::server;
 use crate::startup_error::StartupError;
 
@@ -35,9 +36,9 @@ impl Archive {
             )
         })?;
         for partition in &archived {
-            println!("archived {partition}");
+            output::line(format_args!("archived {partition}"));
         }
-        println!("{} partitions were archived", archived.len());
+        output::line(format_args!("{} partitions were archived", archived.len()));
         Ok(())
     }
 }

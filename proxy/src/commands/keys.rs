@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::Target;
 use crate::operator::{Body, Operator};
+use crate::output;
 use crate::startup_error::StartupError;
 
 /// Time between two looks at a rotation that is waited for.
@@ -74,10 +75,10 @@ async fn finished(operator: &Operator) -> Result<Value, StartupError> {
         let rotation = &status["rotation"];
         let table = rotation["table"].as_str().unwrap_or_default();
         let keys = &status["partnerKeys"];
-        eprintln!(
+        output::note(&format!(
             "{} values sealed again, now {table}; {} of {} partners' keys",
             rotation["resealed"], keys["current"], keys["total"]
-        );
+        ));
         looks.tick().await;
         status = operator.get(PATH).await?;
     }

@@ -4,6 +4,7 @@ use clap::Args;
 use rampart_core::platform::schema::{self, Applied};
 
 use super::Target;
+use crate::output;
 use crate::server;
 use crate::startup_error::StartupError;
 
@@ -23,13 +24,14 @@ impl Migrate {
     pub(crate) fn run(self) -> Result<(), StartupError> {
         let config = self.target.load()?;
         let report = |applied: &Applied| {
-            println!("applied {} in {} ms", applied.name, applied.took.as_millis());
+            let took = applied.took.as_millis();
+            output::line(format_args!("applied {} in {took} ms", applied.name));
         };
         let migrated = schema::migrate(&config.core.database, report);
         let schema = server::runtime(1)?
             .block_on(migrated)
             .map_err(|e| StartupError::from(e.to_string()))?;
-        println!("the schema is at {}", schema.version());
+        output::line(format_args!("the schema is at {}", schema.version()));
         Ok(())
     }
 }

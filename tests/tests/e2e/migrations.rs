@@ -143,3 +143,17 @@ async fn doctor_changes_nothing_and_names_what_is_missing() {
     assert!(out.iter().any(|line| line.starts_with("ok      schema: at 0")), "{out:?}");
     assert_eq!(contents(&pool).await, before);
 }
+
+#[tokio::test]
+async fn a_reader_that_has_gone_away_is_no_error() {
+    let setup = Setup::over(&cluster::empty_database().await);
+    for command in ["migrate", "archive"] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut process = Command::new(binary());
+        process.env_clear().arg(command).envs(setup.environment()).stdout(writer);
+        let ended = tokio::task::spawn_blocking(move || process.output().unwrap()).await.unwrap();
+        let errors = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success() && errors.is_empty(), "{command}: {errors}");
+    }
+}
