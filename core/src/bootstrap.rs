@@ -1,7 +1,6 @@
 //! Construction of the core from settings.
 
 use std::collections::HashMap;
-use std::io;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,20 +50,79 @@ use rampart_types::fiat_exponent;
 /// Time for the command that prints the master key.
 const KEY_COMMAND_MAX: Duration = Duration::from_secs(30);
 
-/// Parts made of the settings alone, before the database is opened.
-type Configured = (MasterKey, Option<Upstream>, Option<Mailer>, Option<PriceFeed>);
-
 /// The reason the core cannot start: one sentence for the operator.
 #[derive(Debug)]
-pub struct StartError(String);
+pub struct StartError {
+    subject: &'static str,
+    sentence: String,
+}
+
+impl StartError {
+    /// The part of the installation that it is about: `configuration`, `keys.master` or `database`.
+    pub const fn subject(&self) -> &'static str {
+        self.subject
+    }
+
+    fn configuration(sentence: impl Into<String>) -> Self {
+        Self { subject: "configuration", sentence: sentence.into() }
+    }
+
+    fn master_key(sentence: impl Into<String>) -> Self {
+        Self { subject: "keys.master", sentence: sentence.into() }
+    }
+
+    fn database(error: impl std::fmt::Display) -> Self {
+        Self { subject: "database", sentence: error.to_string() }
+    }
+}
 
 impl std::fmt::Display for StartError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.sentence)
     }
 }
 
 impl std::error::Error for StartError {}
+
+/// Parts made of the settings alone, before the database is opened.
+struct Parts {
+    upstream: Option<Upstream>,
+    mailer: Option<Mailer>,
+    price_feed: Option<PriceFeed>,
+    metrics: Metrics,
+    oidc: Option<Provider>,
+    telemetry: Telemetry,
+    shared_rates: SharedRates,
+    acme: AcmeClient,
+    documents: DocumentStore,
+}
+
+impl Parts {
+    fn new(settings: &Settings, clock: &Clock) -> Result<Self, StartError> {
+        let upstream = configured_upstream(settings)?;
+        let price_feed = PriceFeed::new(&settings.prices).map_err(StartError::configuration)?;
+        check_limit_currency(settings)?;
+        let mailer =
+            Mailer::new(&settings.mail, &settings.public_url).map_err(StartError::configuration)?;
+        let metrics = Metrics::new(settings.metrics.partners_max)
+            .map_err(|error| StartError::configuration(error.to_string()))?;
+        let oidc = settings.operators.oidc.as_ref().map(Provider::new).transpose();
+        let telemetry = Telemetry::new(&settings.telemetry, clock, &metrics);
+        let shared_rates = SharedRates::new(&settings.ratelimit, clock, &metrics);
+        let documents = DocumentStore::new(&settings.documents, clock, &metrics);
+        Ok(Self {
+            upstream,
+            mailer,
+            price_feed,
+            oidc: oidc.map_err(StartError::configuration)?,
+            telemetry: telemetry.map_err(StartError::configuration)?,
+            shared_rates: shared_rates.map_err(StartError::configuration)?,
+            acme: AcmeClient::new(&settings.acme).map_err(StartError::configuration)?,
+            documents: documents.map_err(StartError::configuration)?,
+            metrics,
+        })
+    }
+}
 
 impl Core {
     /// Connects, checks the schema and loads the snapshot. The runtime that awaits this owns the pool
@@ -74,27 +132,18 @@ impl Core {
     /// One sentence that names the cause.
     pub async fn start(settings: Settings, clock: Clock) -> Result<Arc<Self>, StartError> {
         let configured = configured_key(&settings).await?;
-        let upstream = configured_upstream(&settings)?;
-        let price_feed = PriceFeed::new(&settings.prices).map_err(StartError)?;
-        check_limit_currency(&settings)?;
-        let mailer = Mailer::new(&settings.mail, &settings.public_url)
-            .map_err(|reason| StartError(reason.to_owned()))?;
-        let db = open_checked(&settings.database, &clock)
-            .await
-            .map_err(|e| StartError(e.to_string()))?;
-        if configured.is_none() && serves_live(&db).await.map_err(|e| StartError(e.to_string()))? {
-            let reason = "keys.master is not set, and there are live partners: configure the key \
-                          (so far it is in the table edge_key)";
-            return Err(StartError(reason.to_owned()));
-        }
+        let parts = Parts::new(&settings, &clock)?;
+        let db = open_checked(&settings.database, &clock).await.map_err(StartError::database)?;
         let keys = match configured {
             Some(key) => key,
-            None => stored_key(&clock, &db).await.map_err(|e| StartError(e.to_string()))?,
+            None => {
+                refuse_live_without_key(&db).await?;
+                stored_key(&clock, &db).await.map_err(StartError::database)?
+            }
         };
-        store_lasting_keys(&keys, &clock, &db).await.map_err(|e| StartError(e.to_string()))?;
-        let assembled =
-            Self::assemble(settings, clock, db, (keys, upstream, mailer, price_feed)).await;
-        assembled.map_err(|e| StartError(e.to_string()))
+        store_lasting_keys(&keys, &clock, &db).await.map_err(StartError::database)?;
+        let assembled = Self::assemble(settings, clock, db, (keys, parts)).await;
+        assembled.map_err(StartError::database)
     }
 
     /// Starts what [`Core::start`] would, but changes nothing: neither the database nor a folder.
@@ -108,53 +157,38 @@ impl Core {
         clock: Clock,
     ) -> Result<(Option<Arc<Self>>, Schema), StartError> {
         let configured = configured_key(&settings).await?;
-        let upstream = configured_upstream(&settings)?;
-        let price_feed = PriceFeed::new(&settings.prices).map_err(StartError)?;
-        check_limit_currency(&settings)?;
-        let mailer = Mailer::new(&settings.mail, &settings.public_url)
-            .map_err(|reason| StartError(reason.to_owned()))?;
+        let parts = Parts::new(&settings, &clock)?;
         settings.policy.cache_folder = None;
-        let db =
-            db::open(&settings.database, &clock).await.map_err(|e| StartError(e.to_string()))?;
-        let schema = Schema::read(&db).await.map_err(|e| StartError(e.to_string()))?;
+        let db = db::open(&settings.database, &clock).await.map_err(StartError::database)?;
+        let schema = Schema::read(&db).await.map_err(StartError::database)?;
         if schema.refusal().is_some() {
             return Ok((None, schema));
         }
+        schema::check(&db).await.map_err(StartError::database)?;
         let keys = match configured {
-            Some(key) => Ok(key),
-            None => read_key(&clock, &db).await,
+            Some(key) => key,
+            None => {
+                refuse_live_without_key(&db).await?;
+                read_key(&clock, &db).await.map_err(StartError::database)?
+            }
         };
-        let keys = keys.map_err(|e| StartError(e.to_string()))?;
-        let assembled =
-            Self::assemble(settings, clock, db, (keys, upstream, mailer, price_feed)).await;
-        Ok((Some(assembled.map_err(|e| StartError(e.to_string()))?), schema))
+        let assembled = Self::assemble(settings, clock, db, (keys, parts)).await;
+        Ok((Some(assembled.map_err(StartError::database)?), schema))
     }
 
     async fn assemble(
         settings: Settings,
         clock: Clock,
         db: Pool,
-        (keys, upstream, mailer, price_feed): Configured,
+        (keys, parts): (MasterKey, Parts),
     ) -> Result<Arc<Self>> {
         load_lasting_keys(&keys, &db).await?;
         let has_tenant_keys = match settings.keys.per_tenant {
             Some(chosen) => chosen,
             None => tenant_keys::by_default(&db).await?,
         };
-        let metrics = Metrics::new(settings.metrics.partners_max)
-            .map_err(|e| Error::internal("register metrics", e))?;
-        db.measure(&metrics);
-        metrics.build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
-        let oidc = settings.operators.oidc.as_ref().map(Provider::new).transpose();
-        let oidc = oidc.map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
-        let telemetry = Telemetry::new(&settings.telemetry, &clock, &metrics)
-            .map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
-        let shared_rates = SharedRates::new(&settings.ratelimit, &clock, &metrics)
-            .map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
-        let acme = AcmeClient::new(&settings.acme)
-            .map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
-        let documents = DocumentStore::new(&settings.documents, &clock, &metrics)
-            .map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
+        db.measure(&parts.metrics);
+        parts.metrics.build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
         let policies = Arc::new(Policies::new(&settings.policy, &keys)?);
         let snapshots = Snapshots::empty();
         let passwords = Passwords::new(clock.clone())?;
@@ -167,28 +201,28 @@ impl Core {
             keys,
             tenant_keys: TenantKeys::default(),
             has_tenant_keys,
-            metrics,
-            telemetry,
+            metrics: parts.metrics,
+            telemetry: parts.telemetry,
             outbound: Outbound::new()?,
             partners_api: &PARTNERS_API,
             operators_api: &OPERATORS_API,
             connectors_api: &CONNECTORS_API,
             policies,
             policy_shadows: ShadowQueue::default(),
-            price_feed,
-            mailer,
-            upstream,
+            price_feed: parts.price_feed,
+            mailer: parts.mailer,
+            upstream: parts.upstream,
             snapshots,
             passwords,
-            documents,
+            documents: parts.documents,
             images: ImageProcessor::default(),
             method_cache: MethodCache::default(),
             price_cache: PriceCache::default(),
             method_performance: PerformanceCache::default(),
-            acme,
-            shared_rates: Arc::new(shared_rates),
+            acme: parts.acme,
+            shared_rates: Arc::new(parts.shared_rates),
             attempts: Attempts::default(),
-            oidc,
+            oidc: parts.oidc,
             login_failures: LoginFailures::default(),
             connector_failures: ProofFailures::default(),
             lease_waits: LeaseWaits::default(),
@@ -223,20 +257,20 @@ async fn open_checked(settings: &settings::Database, clock: &Clock) -> Result<Po
 fn configured_upstream(settings: &Settings) -> Result<Option<Upstream>, StartError> {
     let Some(text) = &settings.limits.upstream else { return Ok(None) };
     let wrong = "limits.upstream is not a base URL such as https://limits.example.com";
-    Upstream::parse(text).map(Some).ok_or_else(|| StartError(wrong.to_owned()))
+    Upstream::parse(text).map(Some).ok_or_else(|| StartError::configuration(wrong))
 }
 
 fn check_limit_currency(settings: &Settings) -> Result<(), StartError> {
     let currency = settings.limits.currency;
-    let refused = || StartError(format!("limits.currency '{currency}' is no fiat currency"));
-    fiat_exponent(currency).map(drop).ok_or_else(refused)
+    let refused = || format!("limits.currency '{currency}' is no fiat currency");
+    fiat_exponent(currency).map(drop).ok_or_else(|| StartError::configuration(refused()))
 }
 
 /// The configured master key. Checked before anything else.
 async fn configured_key(settings: &Settings) -> Result<Option<MasterKey>, StartError> {
     let printed = printed_key(&settings.keys.master_command).await?;
     if printed.is_some() && settings.keys.master.is_some() {
-        return Err(StartError("keys.master and keys.master_command are both set".to_owned()));
+        return Err(StartError::master_key("keys.master and keys.master_command are both set"));
     }
     let (text, setting) = match (&settings.keys.master, &printed) {
         (Some(text), _) => (text, "keys.master"),
@@ -245,7 +279,8 @@ async fn configured_key(settings: &Settings) -> Result<Option<MasterKey>, StartE
     };
     let key = MasterKey::parse(text);
     key.map(Some).ok_or_else(|| {
-        StartError(format!("{setting} is not 32 bytes in base64, or a list of up to 8 such keys"))
+        let wrong = "is not 32 bytes in base64, or a list of up to 8 such keys";
+        StartError::master_key(format!("{setting} {wrong}"))
     })
 }
 
@@ -253,7 +288,7 @@ async fn configured_key(settings: &Settings) -> Result<Option<MasterKey>, StartE
 async fn printed_key(command: &[String]) -> Result<Option<Secret>, StartError> {
     let Some((program, arguments)) = command.split_first() else { return Ok(None) };
     let failed = |why: &dyn std::fmt::Display| {
-        StartError(format!("keys.master_command, '{program}', gives no key: {why}"))
+        StartError::master_key(format!("keys.master_command, '{program}', gives no key: {why}"))
     };
     let run = Command::new(program)
         .args(arguments)
@@ -272,11 +307,17 @@ async fn printed_key(command: &[String]) -> Result<Option<Secret>, StartError> {
         .map_err(|_| failed(&"its output is not text"))
 }
 
-/// True if there is a live client.
-async fn serves_live(db: &Pool) -> Result<bool> {
+/// Refuses a database with live partners whose master key would lie beside what it seals.
+async fn refuse_live_without_key(db: &Pool) -> Result<(), StartError> {
     let live =
         sqlx::query_scalar!(r#"select exists (select from client where mode = 'live') as "live!""#);
-    Ok(live.fetch_one(db).await?)
+    match live.fetch_one(db).await.map_err(Error::from).map_err(StartError::database)? {
+        false => Ok(()),
+        true => Err(StartError::master_key(
+            "keys.master is not set, and there are live partners: configure the key (so far it is \
+             in the table edge_key)",
+        )),
+    }
 }
 
 /// Stores the keys that outlive a rotation, at the first start.

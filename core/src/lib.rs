@@ -25,6 +25,7 @@ use std::sync::Arc;
 use crate::auth::oidc::Provider;
 use crate::auth::passwords::Passwords;
 use crate::auth::tokens::Tokens;
+pub use crate::bootstrap::StartError;
 use crate::endpoint::KeyClaims;
 use crate::endpoint::router::ServedApi;
 use crate::http::images::ImageProcessor;

@@ -86,14 +86,11 @@ impl Config {
         Ok(self)
     }
 
-    /// Checks what an edge needs, and fills in what follows from other settings.
+    /// Fills in what follows from other settings, and checks what an edge needs.
     ///
     /// # Errors
     /// One sentence that names the key.
     pub(crate) fn settle(&mut self) -> Result<(), Invalid> {
-        self.edge.check(&self.core.acme)?;
-        self.admin.check()?;
-        self.connectors.check()?;
         self.core.connectors = self.connectors.settings();
         self.core.admin_host = self.admin.host();
         self.core.admin_url = self.admin.base_url();
@@ -101,7 +98,9 @@ impl Config {
         if let Some(url) = &self.edge.public_url {
             self.core.public_url = url.trim_end_matches('/').to_owned();
         }
-        Ok(())
+        self.edge.check(&self.core.acme)?;
+        self.admin.check()?;
+        self.connectors.check()
     }
 }
 

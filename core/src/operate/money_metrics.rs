@@ -188,7 +188,7 @@ impl Core {
         Ok(())
     }
 
-    async fn measure_books(&self) -> Result<()> {
+    pub(super) async fn measure_books(&self) -> Result<()> {
         let last = sqlx::query!(
             r#"
             select finished_problems, treasury as "treasury: sqlx::types::Json<BTreeMap<String, JsonDecimal>>",

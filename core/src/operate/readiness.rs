@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::Core;
 use crate::platform::crypto::tenant_key::{is_of_tenant_key, tenant_key_context};
 use crate::platform::db::PoolKind;
+use crate::platform::error::Result;
 use crate::platform::heartbeats::SNAPSHOT;
 use crate::tenancy::tenants::load::secret_context;
 
@@ -107,6 +108,18 @@ impl Core {
         Readiness { ready: checks.iter().all(|check| check.ok), checks }
     }
 
+    /// Does once what workers do for [`Core::readiness`], for a look from outside of a running edge:
+    /// tries what is beside the database, and reads what the last checks of books and audit found.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn look_once(&self) -> Result<()> {
+        tokio::join!(self.shared_rates.check(), self.documents.check());
+        self.db.look_at_replicas().await?;
+        self.measure_books().await?;
+        self.show_audit_check().await
+    }
+
     /// The reason the snapshot is too old, if it is.
     fn old_snapshot(&self) -> Option<String> {
         let age = self.heartbeats.age(SNAPSHOT, self.clock.monotonic_ns())?;
@@ -139,10 +152,9 @@ impl Core {
 
     /// The reason documents can be neither stored nor read, if they cannot.
     fn unusable_documents(&self) -> Option<String> {
-        let reason = self.documents.problem()?;
+        let (setting, reason) = self.documents.problem()?;
         Some(format!(
-            "degraded: documents can be neither stored nor read, because of documents.s3_url: \
-             {reason}"
+            "degraded: documents can be neither stored nor read, because of {setting}: {reason}"
         ))
     }
 

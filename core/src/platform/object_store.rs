@@ -175,18 +175,24 @@ impl DocumentStore {
         spawn_blocking(move || folder.sweep(now)).await.map_err(panicked)?
     }
 
-    /// The reason the bucket cannot be used, if there is one and it cannot.
-    pub(crate) fn problem(&self) -> Option<&'static str> {
+    /// The reason the store cannot be used, after the setting that names it; `None` when it can, or
+    /// nobody has tried.
+    pub(crate) fn problem(&self) -> Option<(&'static str, &'static str)> {
         match &self.0 {
-            Backend::Folder(_) => None,
-            Backend::Bucket(bucket) => bucket.problem(),
+            Backend::Folder(folder) => Some(("documents.folder", folder.problem()?)),
+            Backend::Bucket(bucket) => Some(("documents.s3_url", bucket.problem()?)),
         }
     }
 
-    /// Tries the bucket once, for a look from outside of a running edge.
-    pub async fn check(&self) {
-        if let Backend::Bucket(bucket) = &self.0 {
-            bucket.check().await;
+    /// Tries the store once, for a look from outside of a running edge. A folder is not written to.
+    pub(crate) async fn check(&self) {
+        match &self.0 {
+            Backend::Folder(folder) => {
+                let folder = folder.clone();
+                // A folder that cannot even be looked at is found out by the first document.
+                let _ = spawn_blocking(move || folder.check()).await;
+            }
+            Backend::Bucket(bucket) => bucket.check().await,
         }
     }
 

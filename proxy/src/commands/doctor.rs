@@ -3,12 +3,13 @@
 use std::fmt::Display;
 
 use clap::Args;
-use rampart_core::Core;
 use rampart_core::operate::readiness::Status;
 use rampart_core::platform::clock::Clock;
+use rampart_core::platform::schema::Schema;
+use rampart_core::{Core, StartError};
 
 use super::Target;
-use crate::config::Config;
+use crate::config::{Config, Invalid, KeyPair};
 use crate::operator::Operator;
 use crate::output;
 use crate::server;
@@ -49,12 +50,27 @@ impl Doctor {
     /// # Errors
     /// When something stops an edge from serving.
     pub(crate) fn run(self) -> Result<(), StartupError> {
-        let config = self.target.load()?;
-        let mut findings = Findings::default();
-        findings.good("configuration", "every key is known");
-        look_at_settings(&config, &mut findings);
+        let mut config = self.target.load()?;
+        let settled = config.settle();
+        if let (None, Some(address)) = (&config.edge.public_url, config.edge.listen.first()) {
+            config.core.public_url = format!("https://{address}");
+        }
         let runtime = server::runtime(2)?;
-        runtime.block_on(look_at_core(&config, &mut findings));
+        let inspected = runtime.block_on(Core::inspect(config.core.clone(), Clock::system()));
+        let mut findings = Findings::default();
+        look_at_configuration(&config, (settled, inspected.as_ref().err()), &mut findings);
+        look_at_listeners(&config, &mut findings);
+        match inspected {
+            Ok((core, schema)) => {
+                look_at_schema(&config, &schema, &mut findings);
+                if let Some(core) = core {
+                    runtime.block_on(look_at_core(&core, &mut findings));
+                }
+            }
+            Err(error) if error.subject() == "database" => findings.bad("database", error),
+            // It was named among the settings.
+            Err(_) => {}
+        }
         runtime.block_on(look_at_edge(&config, &findings));
         match findings.broken {
             0 => Ok(()),
@@ -65,19 +81,45 @@ impl Doctor {
     }
 }
 
-fn look_at_settings(config: &Config, findings: &mut Findings) {
-    let pairs = config.edge.certificates();
-    if pairs.is_empty() {
-        findings.bad("certificate", "set edge.tls.cert and edge.tls.key");
-    } else {
-        match Certificates::load(pairs) {
-            Ok(_) => findings.good("certificate", "chain and key fit"),
-            Err(error) => findings.bad("certificate", error),
+/// The settings: as the binary judges them, and as the core does.
+fn look_at_configuration(
+    config: &Config,
+    (settled, refused): (Result<(), Invalid>, Option<&StartError>),
+    findings: &mut Findings,
+) {
+    let about = |subject: &str| refused.filter(|error| error.subject() == subject);
+    match (settled, about("configuration")) {
+        (Ok(()), None) => findings.good("configuration", "every key is known"),
+        (Ok(()), Some(error)) => findings.bad("configuration", error),
+        (Err(error), None) => findings.bad("configuration", error),
+        (Err(error), Some(other)) => {
+            findings.bad("configuration", error);
+            findings.bad("configuration", other);
         }
     }
-    match config.core.keys.is_configured() {
-        true => findings.good("keys.master", "set"),
-        false => findings.odd("keys.master", "not set: the key stands in the database it protects"),
+    match about("keys.master") {
+        Some(error) => findings.bad("keys.master", error),
+        None if config.core.keys.is_configured() => findings.good("keys.master", "set"),
+        None => findings.odd("keys.master", "not set: the key stands in the database it protects"),
+    }
+}
+
+fn look_at_listeners(config: &Config, findings: &mut Findings) {
+    let pairs = config.edge.certificates();
+    if !pairs.is_empty() {
+        look_at_certificates("certificate", pairs, findings);
+    } else if config.core.acme.is_configured() {
+        findings.good("certificate", "the edges order it by ACME");
+    } else {
+        findings.bad("certificate", "set edge.tls.cert and edge.tls.key, or acme.domains");
+    }
+    for (name, pair) in [
+        ("admin.tls", config.admin.certificate()),
+        ("connectors.tls", config.connectors.certificate()),
+    ] {
+        if let Some(pair) = pair {
+            look_at_certificates(name, vec![pair], findings);
+        }
     }
     match &config.admin.token {
         Some(_) => findings.good("admin.token", "set"),
@@ -88,11 +130,14 @@ fn look_at_settings(config: &Config, findings: &mut Findings) {
     }
 }
 
-async fn look_at_core(config: &Config, findings: &mut Findings) {
-    let (core, schema) = match Core::inspect(config.core.clone(), Clock::system()).await {
-        Ok(inspected) => inspected,
-        Err(error) => return findings.bad("database", error),
-    };
+fn look_at_certificates(name: &str, pairs: Vec<KeyPair>, findings: &mut Findings) {
+    match Certificates::load(pairs) {
+        Ok(_) => findings.good(name, "chain and key fit"),
+        Err(error) => findings.bad(name, error),
+    }
+}
+
+fn look_at_schema(config: &Config, schema: &Schema, findings: &mut Findings) {
     let optional = schema.missing_optional();
     match schema.refusal() {
         Some(_) if config.core.database.migrate_on_start && schema.is_behind() => findings
@@ -101,7 +146,9 @@ async fn look_at_core(config: &Config, findings: &mut Findings) {
         None if optional.is_empty() => findings.good("schema", format!("at {}", schema.version())),
         None => findings.odd("schema", format!("{optional} missing: run `rampart migrate`")),
     }
-    let Some(core) = core else { return };
+}
+
+async fn look_at_core(core: &Core, findings: &mut Findings) {
     let missing = core.missing_for_live(None);
     if missing.is_empty() {
         findings.good("going live", "nothing is missing");
@@ -126,8 +173,15 @@ async fn look_at_core(config: &Config, findings: &mut Findings) {
         ),
         Err(error) => findings.bad("keys.per_tenant", error),
     }
-    core.shared_rates.check().await;
-    core.documents.check().await;
+    if let Some(mailer) = &core.mailer {
+        match mailer.check().await {
+            Ok(()) => findings.good("mail", "the mail server answers"),
+            Err(reason) => findings.odd("mail", format!("messages wait in the outbox: {reason}")),
+        }
+    }
+    if let Err(error) = core.look_once().await {
+        findings.bad("database", error);
+    }
     for check in core.readiness().await.checks {
         match check.status {
             Status::Ok => findings.good(check.name, "as it should be"),

@@ -19,6 +19,7 @@ mod conformance;
 mod connectors;
 mod console;
 mod docs;
+mod doctor;
 mod documents;
 mod evm;
 mod faults;

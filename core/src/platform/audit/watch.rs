@@ -67,7 +67,11 @@ impl Core {
         Ok(())
     }
 
-    async fn show_audit_check(&self) -> Result<()> {
+    /// Shows what the last round has found.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub(crate) async fn show_audit_check(&self) -> Result<()> {
         let last = sqlx::query!(
             r#"
             select broken_position is not null as "is_broken!",

@@ -258,6 +258,23 @@ impl Pool {
         self.0.replicas.lags()
     }
 
+    /// Reads the replicas' marks once, for a look from outside of a running edge. One that has the
+    /// primary's own mark is up to date, however old that is: without an edge nobody renews it.
+    ///
+    /// # Errors
+    /// When the primary cannot be read.
+    pub(crate) async fn look_at_replicas(&self) -> Result<(), Error> {
+        let replicas = &self.0.replicas;
+        if replicas.is_empty() {
+            return Ok(());
+        }
+        let marked = sqlx::query_scalar!("select marked_at from replication_mark");
+        let marked = marked.fetch_one(self).await?;
+        replicas.look().await;
+        replicas.trust(marked);
+        Ok(())
+    }
+
     async fn probe(&self) {
         let answers = self.0.probe.lock().await.answers().await;
         self.0.availability.record(answers);

@@ -135,6 +135,16 @@ impl Replicas {
         join_all(self.replicas.iter().map(|replica| replica.look(self.patience))).await;
     }
 
+    /// Counts those that have this mark, the primary's own, as up to date.
+    pub(super) fn trust(&self, marked: DateTime<Utc>) {
+        let now = (self.clock.now() - self.clock.offset()).timestamp_millis();
+        let has_it = |known: i64| (known >= marked.timestamp_millis()).then_some(now);
+        for Replica { marked_ms, .. } in &self.replicas {
+            // It stays as it is where the mark is older.
+            let _ = marked_ms.fetch_update(Ordering::Relaxed, Ordering::Relaxed, has_it);
+        }
+    }
+
     /// Host and port of each replica with the time by which it is behind the primary, if that is
     /// known.
     pub(super) fn lags(&self) -> impl Iterator<Item = (&str, Option<TimeDelta>)> {

@@ -29,6 +29,8 @@ const CLAIMED_MAX: i64 = 32;
 const CONCURRENCY_MAX: usize = 4;
 /// Timeout of one SMTP command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout of a look at the server.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout of one mail.
 const MAIL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Duration of a claim: longer than sending all mails claimed with it may take.
@@ -74,6 +76,22 @@ impl Mailer {
         };
         let from = from.ok_or("mail.from is not an address such as no-reply@example.com")?;
         Ok(Some(Self { transport, from }))
+    }
+
+    /// Connects to the server, and logs in where the settings say so; sends nothing.
+    ///
+    /// # Errors
+    /// The reason it cannot be used, without its own words, which may quote the password.
+    pub async fn check(&self) -> Result<(), &'static str> {
+        match tokio::time::timeout(CHECK_TIMEOUT, self.transport.test_connection()).await {
+            Ok(Ok(true)) => Ok(()),
+            Ok(Ok(false)) => Err("the mail server closes the connection"),
+            Ok(Err(error)) if error.status().is_some() => Err("the mail server refuses us"),
+            Ok(Err(error)) if error.is_tls() => Err("no TLS with the mail server"),
+            Ok(Err(error)) if error.is_timeout() => Err("the mail server does not answer in time"),
+            Ok(Err(_)) => Err("the mail server cannot be reached"),
+            Err(_) => Err("the mail server does not answer in time"),
+        }
     }
 
     /// Hands a mail to the server.

@@ -3,9 +3,12 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use rustix::fs::{Access, access};
 use uuid::Uuid;
 
 use super::format::{HEADER_BYTES, failed};
@@ -24,17 +27,35 @@ pub(super) const ABANDONED: Duration = Duration::from_secs(3_600);
 #[derive(Clone, Debug)]
 pub(super) struct Folder {
     path: PathBuf,
+    /// A check has found that it cannot be written to.
+    is_unusable: Arc<AtomicBool>,
 }
 
 impl Folder {
-    pub(super) const fn new(path: PathBuf) -> Self {
-        Self { path }
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, is_unusable: Arc::default() }
     }
 
     /// Its path.
     #[cfg(test)]
     pub(super) fn path(&self) -> &std::path::Path {
         &self.path
+    }
+
+    /// The reason it cannot be used, if a check has found one.
+    pub(super) fn problem(&self) -> Option<&'static str> {
+        let is_unusable = self.is_unusable.load(Ordering::Relaxed);
+        is_unusable.then_some("it is no folder that this user may write to")
+    }
+
+    /// Finds out whether this user may write to it, or make it where it does not exist yet.
+    pub(super) fn check(&self) {
+        let whole = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
+        let nearest = whole.ancestors().find(|path| path.symlink_metadata().is_ok());
+        let is_writable = nearest.is_some_and(|path| {
+            path.is_dir() && access(path, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+        });
+        self.is_unusable.store(!is_writable, Ordering::Relaxed);
     }
 
     /// Opens a writer for a new object.

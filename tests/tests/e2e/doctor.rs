@@ -1,0 +1,137 @@
+//! `rampart doctor`: it says of an installation what `rampart serve` would, and what is amiss beside it.
+
+use std::process::Command;
+
+use rampart_tests::cluster;
+use rampart_tests::deadline::SOON;
+use rampart_tests::edge::Setup;
+use rampart_tests::mail_server::MailServer;
+use rampart_tests::process::{Process, binary};
+use sqlx::postgres::PgConnectOptions;
+
+/// Exit status and lines of `rampart <command>`, errors last.
+async fn run(command: &str, setup: &Setup) -> (Option<i32>, Vec<String>) {
+    let mut process = Command::new(binary());
+    process.arg(command).env_clear().envs(setup.environment()).current_dir(setup.folder());
+    let process = Process::spawn(process);
+    let status = process.ended_within(SOON).await.code();
+    (status, [process.out(), process.err()].concat())
+}
+
+/// A setup over a new database, and what is changed in it.
+async fn changed(change: impl FnOnce(&mut Setup)) -> Setup {
+    let mut setup = Setup::over(&cluster::database().await);
+    change(&mut setup);
+    setup
+}
+
+fn has(lines: &[String], line: &str) -> bool {
+    lines.iter().any(|printed| printed.starts_with(line))
+}
+
+#[tokio::test]
+async fn what_stops_an_edge_is_broken_in_the_words_of_serve() {
+    let cases: [(&str, &str, &str, &str); 7] = [
+        ("edge.forwarded_for", "true", "configuration", "'edge.proxy_protocol' and"),
+        ("admin.listen", "0.0.0.0:0", "configuration", "'admin.listen' is 0.0.0.0:0, which is no"),
+        ("edge.public_url", "ftp://a", "configuration", "'edge.public_url' begins with https://"),
+        ("ratelimit.redis_url", "http://a", "configuration", "ratelimit.redis_url is not a URL"),
+        ("documents.s3_url", "http://a", "configuration", "documents.s3_url is not a URL such as"),
+        ("keys.master", "short", "keys.master", "keys.master is not 32 bytes in base64"),
+        (
+            "database.url",
+            "postgres://127.0.0.1:1/rampart",
+            "database",
+            "Postgres at 127.0.0.1:1 cannot be used: ",
+        ),
+    ];
+    for (key, value, subject, sentence) in cases {
+        let setup = changed(|setup| _ = setup.set(key, value)).await;
+        let (status, served) = run("serve", &setup).await;
+        assert_eq!(status, Some(2), "{served:?}");
+        assert!(has(&served, &format!("rampart: {sentence}")), "{key}: {served:?}");
+        let (status, seen) = run("doctor", &setup).await;
+        assert_eq!(status, Some(2), "{seen:?}");
+        assert!(has(&seen, &format!("broken  {subject}: {sentence}")), "{key}: {seen:?}");
+        assert!(!has(&seen, &format!("ok      {subject}")), "{key}: {seen:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_does_not_exist_is_named_in_its_servers_own_words() {
+    let setup = changed(|setup| {
+        let url = setup.database().to_owned();
+        let options: PgConnectOptions = url.parse().unwrap();
+        setup.set("database.url", url.replace(options.get_database().unwrap(), "nowhere"));
+    })
+    .await;
+    for command in ["doctor", "serve", "migrate"] {
+        let (_, lines) = run(command, &setup).await;
+        let named = lines.iter().find(|line| line.contains("cannot be used: ")).unwrap();
+        assert!(named.ends_with("database \"nowhere\" does not exist"), "{command}: {named}");
+    }
+}
+
+#[tokio::test]
+async fn an_edge_whose_certificate_comes_by_acme_needs_no_other() {
+    let setup = changed(|setup| {
+        setup.unset("edge.tls.cert").unset("edge.tls.key").set("acme.domains", "shop.example");
+        setup.set("acme.directory_url", "https://127.0.0.1:1/dir").set("acme.terms_agreed", "true");
+    })
+    .await;
+    let (status, seen) = run("doctor", &setup).await;
+    assert!(has(&seen, "ok      certificate: the edges order it by ACME"), "{seen:?}");
+    assert_eq!(status, Some(0), "{seen:?}");
+}
+
+#[tokio::test]
+async fn servers_and_folders_beside_the_database_are_tried() {
+    let server = MailServer::start().await;
+    let setup = changed(|setup| {
+        let itself = setup.database().to_owned();
+        // The sender follows from the listening address.
+        setup.set("mail.smtp_url", server.url()).set("database.replica_urls", itself);
+    })
+    .await;
+    let (status, seen) = run("doctor", &setup).await;
+    assert_eq!(status, Some(0), "{seen:?}");
+    for good in ["mail: the mail server answers", "documents", "replicas"] {
+        assert!(has(&seen, &format!("ok      {good}")), "{good}: {seen:?}");
+    }
+    assert!(!setup.folder().join("documents").exists(), "the folder was made");
+    assert!(server.mails().is_empty());
+
+    let setup = changed(|setup| {
+        setup.set("mail.smtp_url", "smtp://127.0.0.1:1");
+        setup.set("documents.folder", "/dev/null/documents");
+        setup.set("database.replica_urls", "postgres://127.0.0.1:1/rampart");
+    })
+    .await;
+    let (status, seen) = run("doctor", &setup).await;
+    assert_eq!(status, Some(0), "{seen:?}");
+    for (subject, problem) in [
+        ("mail", "the mail server cannot be reached"),
+        ("documents", "documents.folder: it is no folder"),
+        ("replicas", "127.0.0.1:1 cannot be read"),
+    ] {
+        let is_it = |line: &&String| line.starts_with(&format!("warning {subject}: "));
+        assert!(seen.iter().find(is_it).is_some_and(|line| line.contains(problem)), "{seen:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_last_checks_found_is_told() {
+    let setup = changed(|_| {}).await;
+    let (_, seen) = run("doctor", &setup).await;
+    assert!(has(&seen, "ok      books") && has(&seen, "ok      audit"), "{seen:?}");
+    let db = cluster::pool(setup.database()).await;
+    for found in [
+        "update ledger_check set finished_at = now(), finished_problems = 2",
+        "update audit_check set finished_at = now(), broken_position = 7, broken_reason = 'x'",
+    ] {
+        sqlx::query(found).execute(&db).await.unwrap();
+    }
+    let (_, seen) = run("doctor", &setup).await;
+    assert!(has(&seen, "warning books: degraded: the books are off in 2 places"), "{seen:?}");
+    assert!(has(&seen, "warning audit: degraded: the audit's chain is broken"), "{seen:?}");
+}
