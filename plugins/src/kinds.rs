@@ -9,7 +9,7 @@ pub(crate) mod scalars;
 pub(crate) mod signature;
 
 pub use self::fee::{Charge, FeeLine, FeePolicy, FeeSchedule};
-pub use self::method_order::{MethodOrderPolicy, Ranking};
+pub use self::method_order::{METHODS_MAX, MethodOrderPolicy, Ranking};
 pub use self::signature::SignaturePolicy;
 
 use wasmtime::Engine;

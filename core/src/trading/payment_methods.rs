@@ -17,6 +17,7 @@ mod response_cache;
 
 use std::borrow::Cow;
 
+use rampart_plugins::METHODS_MAX;
 use rampart_plugins::contract::PolicyKind;
 use rust_decimal::Decimal;
 use serde_json::Value;
@@ -115,10 +116,14 @@ impl Endpoint for V2 {
             Some(country) => Cow::Borrowed(&country.order[..]),
             None => Cow::Owned(context.rank(catalogue)),
         };
+        let order = offered(&client, order);
         if client.tenant.policies.has(PolicyKind::MethodOrder) {
             let policy_methods = (&**catalogue, methods.policy_methods());
             let performance = core.method_performance.get(client.id());
-            let is_shared = performance.is_none() && !context.states_more_than_country();
+            // A live client may be offered less than others of the country.
+            let is_shared = matches!(order, Cow::Borrowed(_))
+                && performance.is_none()
+                && !context.states_more_than_country();
             let input = match cached.filter(|_| is_shared) {
                 Some(country) => country.policy_input(policy_methods, &context),
                 None => {
@@ -126,13 +131,13 @@ impl Endpoint for V2 {
                 }
             };
             if let Some(ranking) = method_order::rank(core, &client, user, input).await {
-                let shown = ranking.indices.iter().filter_map(|index| order.get(*index).copied());
-                let shown = shown.filter(|at| is_offered(&client, *at));
+                let ranked = ranking.indices.iter().filter_map(|index| order.get(*index));
+                // Those beyond what a policy is shown follow, as those that it does not name.
+                let shown = ranked.chain(order.iter().skip(METHODS_MAX)).copied();
                 return responses.list(catalogue, &shown.collect::<Vec<_>>());
             }
         }
-        let shown = order.iter().copied().filter(|at| is_offered(&client, *at));
-        responses.list(catalogue, &shown.collect::<Vec<_>>())
+        responses.list(catalogue, &order)
     }
 }
 
@@ -169,11 +174,18 @@ impl Stated {
     }
 }
 
-/// True if the client is offered the method at this position of its catalogue.
-fn is_offered(client: &Client, at: usize) -> bool {
+/// The positions of those methods that the client is offered: all of `order` without a copy, if it is
+/// offered them all.
+fn offered<'a>(client: &Client, order: Cow<'a, [usize]>) -> Cow<'a, [usize]> {
     let Client { tenant, catalogue, .. } = client;
-    let method = catalogue.payment_methods.get(at);
-    method.is_some_and(|method| routing::offers_method(catalogue, tenant, Side::Buy, &method.code))
+    let is_offered = |at: &usize| {
+        let method = catalogue.payment_methods.get(*at);
+        let code = method.map(|method| &*method.code);
+        code.is_some_and(|code| routing::offers_method(catalogue, tenant, Side::Buy, code))
+    };
+    let Some(first) = order.iter().position(|at| !is_offered(at)) else { return order };
+    let (before, rest) = order.split_at(first);
+    before.iter().chain(rest.iter().filter(|at| is_offered(at))).copied().collect()
 }
 
 #[cfg(test)]

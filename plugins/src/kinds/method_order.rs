@@ -16,7 +16,7 @@ use crate::host::report::{CallReport, Failure, FailureKind};
 pub(crate) const IMPORTS: &[&str] = &["types", "log"];
 
 /// Most methods in one request (`wit/method-order.wit`).
-const METHODS_MAX: usize = 64;
+pub const METHODS_MAX: usize = 64;
 
 /// Orders the payment methods of one user. Cheap to clone, to be shared by threads.
 #[derive(Clone)]

@@ -1,5 +1,6 @@
 //! The input of a method-order policy.
 
+use rampart_plugins::METHODS_MAX;
 use rampart_plugins::contract::{Method, Money, RankRequest, Side, UserFacts};
 
 use super::performance::Performance;
@@ -8,8 +9,8 @@ use crate::policies;
 use crate::policies::kinds::method_order::cost_ppm;
 use crate::trading::catalogue::Catalogue;
 
-/// The input for the methods at these positions of the catalogue, in the built-in `order`. `methods`
-/// are all of the catalogue in the form of the contract.
+/// The input for the first [`METHODS_MAX`] methods at these positions of the catalogue, in the built-in
+/// `order`. `methods` are all of the catalogue in the form of the contract.
 pub(super) fn policy_input(
     (catalogue, methods): (&Catalogue, &[Method]),
     context: &RankingContext,
@@ -47,7 +48,7 @@ pub(super) fn policy_input(
             last_used: context.last_used.clone(),
             channel: context.channel.unwrap_or_default().to_owned(),
         },
-        methods: order.iter().filter_map(method).collect(),
+        methods: order.iter().take(METHODS_MAX).filter_map(method).collect(),
     }
 }
 
@@ -73,6 +74,15 @@ mod tests {
             (&*input.user.country, &*input.user.tier, &*input.user.channel),
             ("ZZ", "guest", "")
         );
+    }
+
+    #[test]
+    fn the_input_has_no_more_methods_than_a_policy_takes() {
+        let catalogue = catalogue();
+        let methods = policy_methods(&catalogue);
+        let order = [0; METHODS_MAX + 1];
+        let input = policy_input((&catalogue, &methods), &RankingContext::default(), &order, None);
+        assert_eq!(input.methods.len(), METHODS_MAX);
     }
 
     #[test]

@@ -121,3 +121,57 @@ async fn the_partners_policy_has_the_last_word_on_the_order() {
     assert_eq!(codes(&netherlands)[..3], ["mobilepay1", "mobilepay2", "localcard"]);
     assert!(!codes(&netherlands).contains(&"walletpay"), "it is hidden");
 }
+
+/// Makes this partner's policy hide some of the methods.
+async fn hide(context: &TestContext, slug: &str, hidden: &[&str]) {
+    let hidden: Vec<_> = hidden.iter().map(|code| format!("%22{code}%22")).collect();
+    let config =
+        format!("%7B%22countries%22:[%22*=wallet%22],%22hide%22:[{}]%7D", hidden.join(","));
+    let path = format!("/admin/v1/partners/{slug}/policies/method-order?config={config}");
+    context.admin_bytes(Method::PUT, &path, component("country-order")).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn a_policy_sees_what_its_live_partner_is_offered() {
+    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
+    let live = json!({"slug": "live", "name": "L", "mode": "live"});
+    let live = context.partner_of(live).await;
+    let list = async |query: &str| live.get(&format!("{METHODS}{query}")).await.json();
+    let routed = list("").await;
+    assert_eq!(codes(&routed), ["creditCard", "walletpay", "bankTransfer"]);
+    hide(&context, "live", &["creditCard"]).await;
+    assert_eq!(codes(&list("").await), ["walletpay", "bankTransfer"]);
+    // Others of the catalogue would stay, but this partner is offered none of them.
+    hide(&context, "live", &["creditCard", "walletpay", "bankTransfer"]).await;
+    for query in ["", "?countryCode=nl", "?channel=ios"] {
+        assert_eq!(codes(&list(query).await).len(), 3, "hiding everything is ignored: {query}");
+    }
+    let test = context.partner("acme").await;
+    hide(&context, "acme", &["creditCard", "walletpay", "bankTransfer"]).await;
+    let shown = test.get(METHODS).await.json();
+    assert_eq!(codes(&shown).len(), 8);
+}
+
+#[tokio::test]
+async fn a_policy_ranks_the_first_methods_of_a_large_catalogue() {
+    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
+    let acme = context.partner("acme").await;
+    sqlx::query(
+        "insert into payment_method (code, label, psp, kind, amount_limit, \
+             expiration_period_seconds, position) \
+         select 'more' || n, 'More', 'bank', 'other', 100, 900, 1000 + n \
+         from generate_series(1, 60) n",
+    )
+    .execute(context.db())
+    .await
+    .unwrap();
+    let path = "/admin/v1/payment-methods/creditCard";
+    change(&context, Method::PATCH, path, json!({"enabled": true})).await;
+    assert_eq!(codes(&acme.get(METHODS).await.json()).len(), 71);
+    hide(&context, "acme", &["walletpay", "more1"]).await;
+    let shown = acme.get(METHODS).await.json();
+    let shown = codes(&shown);
+    assert_eq!(shown.len(), 69);
+    assert!(!shown.contains(&"walletpay") && !shown.contains(&"more1"));
+    assert_eq!(shown.last(), Some(&"more60"), "those beyond 64 follow");
+}
