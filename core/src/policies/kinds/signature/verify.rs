@@ -59,10 +59,11 @@ pub fn signed_payload(purpose: Purpose, input: &Input) -> SignedPayload {
         Some(Field { name, value })
     });
     let claimed = input.document.get("signature").and_then(Value::as_str);
-    let headers = VISIBLE_HEADERS.iter().flat_map(|name| {
-        let values = input.head.headers.get_all(*name).iter();
-        values.map(|value| Header { name: (*name).to_owned(), value: value.as_bytes().to_vec() })
-    });
+    // In the order received, each repeat after the first of its name.
+    let visible = input.head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+    let visible = visible.filter(|(name, _)| VISIBLE_HEADERS.contains(name));
+    let headers =
+        visible.map(|(name, value)| Header { name: name.to_owned(), value: value.to_vec() });
     SignedPayload {
         purpose,
         fields: fields.collect(),
@@ -181,12 +182,15 @@ mod tests {
     fn input(body: &'static str) -> Input {
         let mut headers = HeaderMap::new();
         for (name, value) in [
+            ("x-timestamp", "1"),
             ("x-signature", "sig"),
+            ("digest", "b"),
+            ("digest", "a"),
             ("authorization", "Bearer secret"),
             ("x-api-key", "rk_test_a_b"),
             ("cookie", "a=b"),
         ] {
-            headers.insert(name, HeaderValue::from_static(value));
+            headers.append(name, HeaderValue::from_static(value));
         }
         Input {
             head: Head {
@@ -219,8 +223,16 @@ mod tests {
             [("fee", "1.50"), ("fixedAmount", "true"), ("rate", "1E0"), ("returnUrl", "app:a"),]
         );
         assert_eq!(payload.claimed.as_deref(), Some("ab"));
-        let headers: Vec<_> = payload.headers.iter().map(|h| h.name.as_str()).collect();
-        assert_eq!(headers, ["x-signature"]);
+        let headers: Vec<_> = payload.headers.iter().map(|h| (&*h.name, &*h.value)).collect();
+        assert_eq!(
+            headers,
+            [
+                ("x-timestamp", &b"1"[..]),
+                ("x-signature", b"sig"),
+                ("digest", b"b"),
+                ("digest", b"a")
+            ]
+        );
         assert_eq!(payload.body, body.as_bytes());
     }
 
