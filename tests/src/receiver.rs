@@ -48,6 +48,8 @@ pub enum Reaction {
     Status(u16, String),
     /// Keeps the connection and never answers.
     Silence,
+    /// Closes the connection.
+    Close,
 }
 
 impl Reaction {
@@ -138,8 +140,10 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
         let reaction = shared.reaction.lock().unwrap_or_else(PoisonError::into_inner).clone();
         shared.heard.lock().unwrap_or_else(PoisonError::into_inner).push(heard);
         shared.came.notify_waiters();
-        let Reaction::Status(status, headers) = reaction else {
-            return std::future::pending().await;
+        let (status, headers) = match reaction {
+            Reaction::Status(status, headers) => (status, headers),
+            Reaction::Silence => return std::future::pending().await,
+            Reaction::Close => return,
         };
         let answer = format!("HTTP/1.1 {status} Because\r\n{headers}content-length: 2\r\n\r\nok");
         if stream.write_all(answer.as_bytes()).await.is_err() {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use http::Method;
-use rampart_tests::deadline::until;
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::receiver::{Heard, Reaction, Receiver};
 use rampart_tests::test_context::TestContext;
@@ -44,6 +44,30 @@ async fn two_edges_share_the_queue_without_a_duplicate() {
     }
     let heard = host.heard();
     assert_eq!((heard.len(), ids(&heard).len()), (ORDERS, ORDERS));
+}
+
+#[tokio::test]
+async fn claims_are_a_workers_runs() {
+    let context = TestContext::start().await;
+    let core = Arc::clone(context.core());
+    let runs = |outcome: &str| {
+        let runs = &context.core().metrics.worker_runs;
+        runs.with_label_values(&["deliveries", outcome]).get()
+    };
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let working = tokio::spawn(core.work(stopped));
+    let run = async |outcome: &str| {
+        until(outcome, SOON, async || (runs(outcome) > 0).then_some(())).await;
+    };
+    run("ok").await;
+    assert_eq!(runs("failed"), 0);
+    let now = || context.clock().monotonic_ns();
+    assert!(context.core().heartbeats.age("deliveries", now()).unwrap() < SOON);
+    let away = "alter table delivery rename to delivery_away";
+    sqlx::query(away).execute(context.db()).await.unwrap();
+    run("failed").await;
+    drop(stop);
+    working.abort();
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 //! or records many.
 
 use std::collections::HashMap;
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use super::Message;
 use super::lane::{Lane, LaneQueue};
 use super::outbound::{Failure, LANE_IN_FLIGHT_MAX, Outcome};
 use super::queue::{ClaimLimits, ClaimedDelivery, claim};
-use super::record::{Attempt, AttemptResult, record};
+use super::record::{Attempt, AttemptResult, record, release};
 use super::target::{Reach, validate};
 use crate::Core;
 use crate::notify::webhooks::secrets;
@@ -27,6 +28,8 @@ use rampart_types::LoopbackHttp;
 
 /// Polling interval of the queue; a first attempt must start within 1 s of its event.
 const POLL: Duration = Duration::from_millis(250);
+/// The worker in logs, metrics and `/readyz`: a run is a claim.
+const WORKER: &str = "deliveries";
 /// Most deliveries that one edge holds: in flight, prefetched for fast hosts, or waiting to be
 /// recorded.
 const CLAIMED_MAX: usize = 512;
@@ -58,6 +61,7 @@ impl Core {
     /// Delivers until `stop` is true.
     pub(crate) async fn deliver(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
         let mut dispatcher = Dispatcher::new(self);
+        dispatcher.beat();
         let mut ticks = interval(POLL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -83,6 +87,8 @@ struct Dispatcher {
     owners: HashMap<Id, (Lane, Option<i64>)>,
     /// Results that are not being recorded yet.
     results: Vec<AttemptResult>,
+    /// Claimed, and not to be attempted here.
+    unattempted: Vec<ClaimedDelivery>,
     recording: JoinSet<()>,
     /// The claim in progress; one at most.
     claiming: JoinSet<(Result<Vec<ClaimedDelivery>>, ClaimLimits)>,
@@ -108,6 +114,7 @@ impl Dispatcher {
             running: JoinSet::new(),
             owners: HashMap::new(),
             results: Vec::new(),
+            unattempted: Vec::new(),
             recording: JoinSet::new(),
             claiming: JoinSet::new(),
             needs_claim: false,
@@ -138,10 +145,24 @@ impl Dispatcher {
         self.needs_claim = false;
         let limits = self.claim_limits();
         self.is_limited = limits.total == 0;
-        if !self.is_limited {
-            let core = Arc::clone(&self.core);
-            self.claiming.spawn(async move { (claim(&core, &limits).await, limits) });
+        if self.is_limited {
+            // There is nothing that a claim could do.
+            self.beat();
+            return;
         }
+        let core = Arc::clone(&self.core);
+        self.claiming.spawn(async move { (claim(&core, &limits).await, limits) });
+    }
+
+    /// Tells that claims succeed.
+    fn beat(&self) {
+        let Core { heartbeats, clock, .. } = &*self.core;
+        heartbeats.beat(WORKER, POLL, clock.monotonic_ns());
+    }
+
+    /// Counts the outcome of a claim.
+    fn count(&self, outcome: &'static str) {
+        self.core.metrics.worker_runs.with_label_values(&[WORKER, outcome]).inc();
     }
 
     /// Waits for one task to finish and handles its result; false when no task is running. Cancel
@@ -157,12 +178,20 @@ impl Dispatcher {
                 }
             },
             Some(claim) = self.claiming.join_next() => match claim {
-                Ok((Ok(claimed), limits)) => self.accept(claimed, &limits),
+                Ok((Ok(claimed), limits)) => {
+                    self.beat();
+                    self.count("ok");
+                    self.accept(claimed, &limits);
+                }
                 Ok((Err(error), _)) => {
+                    self.count("failed");
                     tracing::warn!(%error, "the delivery queue could not be read");
                     self.remove_idle();
                 }
-                Err(error) => tracing::error!(%error, "a claim of deliveries panicked"),
+                Err(error) => {
+                    self.count("failed");
+                    tracing::error!(%error, "a claim of deliveries panicked");
+                }
             },
             Some(_) = self.recording.join_next() => {}
             else => return false,
@@ -205,13 +234,22 @@ impl Dispatcher {
         self.results.extend(attempt.and_then(|attempt| attempt.result));
         let Some((lane, order)) = self.owners.remove(&task) else { return };
         let Some(queue) = self.queues.get_mut(&lane) else { return };
-        queue.finish(order, outcome);
+        self.unattempted.extend(queue.finish(order, outcome));
         self.needs_claim |= queue.is_low() && (queue.may_have_more() || self.is_limited);
         self.start(lane);
     }
 
-    /// Records finished results, up to [`RECORDING_MAX`] batches at a time.
+    /// Records finished results, up to [`RECORDING_MAX`] batches at a time, and releases what is not
+    /// attempted.
     fn record_results(&mut self) {
+        if !self.unattempted.is_empty() {
+            let (core, unattempted) = (Arc::clone(&self.core), mem::take(&mut self.unattempted));
+            self.recording.spawn(async move {
+                if let Err(error) = release(&core, unattempted).await {
+                    tracing::warn!(%error, "leases of deliveries could not be released");
+                }
+            });
+        }
         while !self.results.is_empty() && self.recording.len() < RECORDING_MAX {
             let count = self.results.len().min(RECORD_BATCH_MAX);
             let batch: Vec<AttemptResult> = self.results.drain(..count).collect();

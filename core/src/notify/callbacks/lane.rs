@@ -2,6 +2,7 @@
 //! and the deliveries that are claimed in advance.
 
 use std::collections::{HashSet, VecDeque};
+use std::mem;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -100,9 +101,14 @@ impl LaneQueue {
         Some(next)
     }
 
-    /// Finishes an attempt for this order. Prefetched deliveries for an unresponsive host are dropped,
-    /// and their leases expire.
-    pub(super) fn finish(&mut self, order: Option<i64>, result: Option<(Outcome, Duration)>) {
+    /// Finishes an attempt for this order. Returns the prefetched deliveries that an unresponsive host
+    /// gets no more.
+    #[must_use = "their leases are to be released"]
+    pub(super) fn finish(
+        &mut self,
+        order: Option<i64>,
+        result: Option<(Outcome, Duration)>,
+    ) -> VecDeque<ClaimedDelivery> {
         self.in_flight = self.in_flight.saturating_sub(1);
         if let Some(order) = order {
             self.orders.remove(&order);
@@ -112,8 +118,9 @@ impl LaneQueue {
             Some((_, took)) if took <= FAST_MAX => HostState::Fast,
             _ => HostState::Normal,
         };
-        if self.host == HostState::Unresponsive {
-            self.prefetched.clear();
+        match self.host {
+            HostState::Unresponsive => mem::take(&mut self.prefetched),
+            HostState::Normal | HostState::Fast => VecDeque::new(),
         }
     }
 
@@ -184,14 +191,14 @@ mod tests {
     #[test]
     fn a_fast_host_gets_a_prefetch_and_no_more_concurrency() {
         let mut queue = full();
-        queue.finish(None, Some((DELIVERED, FAST_MAX)));
+        _ = queue.finish(None, Some((DELIVERED, FAST_MAX)));
         assert_eq!(queue.claim_capacity(), PREFETCH_MAX + 1);
         for _ in 0..=PREFETCH_MAX {
             queue.push(claimed());
         }
         assert!(queue.start(NOW).is_some() && queue.start(NOW).is_none());
         assert!(queue.may_have_more() && !queue.is_low());
-        queue.finish(None, Some((DELIVERED, FAST_MAX * 2)));
+        _ = queue.finish(None, Some((DELIVERED, FAST_MAX * 2)));
         assert_eq!(queue.claim_capacity(), 0, "a slow one gets no prefetch");
     }
 
@@ -200,13 +207,13 @@ mod tests {
         let mut queue = full();
         assert_eq!(queue.claim_capacity(), 0, "another lane's claim had no room for this one");
         for _ in 0..LANE_IN_FLIGHT_MAX {
-            queue.finish(None, Some((DELIVERED, FAST_MAX)));
+            _ = queue.finish(None, Some((DELIVERED, FAST_MAX)));
         }
         assert!(!queue.is_idle(), "the database may hold more");
         assert_eq!(queue.claim_capacity(), LANE_IN_FLIGHT_MAX + PREFETCH_MAX);
         queue.push(claimed());
         assert!(queue.start(NOW).is_some());
-        queue.finish(None, Some((DELIVERED, FAST_MAX)));
+        _ = queue.finish(None, Some((DELIVERED, FAST_MAX)));
         assert!(queue.is_idle());
     }
 
@@ -215,10 +222,10 @@ mod tests {
         let timed_out = Some((Outcome::Failed(Failure::TimedOut), ATTEMPT_TIMEOUT));
         let mut queue = full();
         queue.push(claimed());
-        queue.finish(None, timed_out);
+        assert_eq!(queue.finish(None, timed_out).len(), 1, "it is claimed again");
         assert_eq!((queue.prefetched(), queue.claim_capacity()), (0, 0));
         for _ in 1..LANE_IN_FLIGHT_MAX {
-            queue.finish(None, timed_out);
+            _ = queue.finish(None, timed_out);
         }
         assert_eq!((queue.in_flight, queue.claim_capacity()), (0, UNRESPONSIVE_IN_FLIGHT_MAX));
         assert!(!queue.is_idle(), "it is remembered");
@@ -235,7 +242,7 @@ mod tests {
             [start(), start(), start(), start()],
             [Some(Some(1)), Some(None), Some(Some(2)), None]
         );
-        queue.finish(Some(1), Some((DELIVERED, FAST_MAX)));
+        _ = queue.finish(Some(1), Some((DELIVERED, FAST_MAX)));
         assert_eq!(queue.start(NOW).unwrap().order, Some(1));
     }
 

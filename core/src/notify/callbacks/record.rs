@@ -176,6 +176,34 @@ pub(super) async fn record(core: &Core, mut results: Vec<AttemptResult>) -> Resu
     switch_off(core, &failed.collect::<BTreeSet<_>>()).await
 }
 
+/// Ends the leases of deliveries that this edge does not attempt, so that the next claim takes them.
+///
+/// # Errors
+/// When the database cannot be used; the leases then end by themselves.
+pub(super) async fn release(core: &Core, mut unattempted: Vec<ClaimedDelivery>) -> Result<()> {
+    // The order of `record`.
+    unattempted.sort_by_key(|one| (one.lane.client.uuid(), one.delivery.uuid()));
+    let clients: Vec<_> = unattempted.iter().map(|one| one.lane.client.uuid()).collect();
+    let deliveries: Vec<_> = unattempted.iter().map(|one| one.delivery.uuid()).collect();
+    let leases: Vec<_> = unattempted.iter().map(|one| one.leased_until).collect();
+    retrying(async || {
+        sqlx::query!(
+            "update delivery d set leased_until = null \
+             from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) \
+                 as s (client_id, delivery_id, leased_until) \
+             where d.client_id = s.client_id and d.delivery_id = s.delivery_id \
+                 and d.state = 'pending' and d.leased_until = s.leased_until",
+            &clients,
+            &deliveries,
+            &leases,
+        )
+        .execute(&core.db)
+        .await
+    })
+    .await?;
+    Ok(())
+}
+
 /// The fields of several results, each as an array parameter.
 #[derive(Default)]
 struct Columns<'a> {

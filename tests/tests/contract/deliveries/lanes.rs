@@ -84,6 +84,23 @@ async fn an_events_first_attempt_waits_for_the_one_before_it() {
 }
 
 #[tokio::test]
+async fn what_was_claimed_for_a_host_that_is_away_waits_for_no_lease() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let host = Receiver::start().await;
+    listen(&acme, &host).await;
+    host.react(Reaction::Close);
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    event(&context, &order, "payment-received").await;
+    event(&context, &order, "hold").await;
+    assert_eq!(deliver(&context).await, 2, "the second one is claimed along with the first");
+    assert_eq!(kinds(&host.heard()), ["order.paid"]);
+    host.react(Reaction::status(200));
+    assert_eq!(deliver(&context).await, 1);
+    assert_eq!(kinds(&host.heard()), ["order.paid", "order.blocked"]);
+}
+
+#[tokio::test]
 async fn orders_are_told_of_in_their_order_by_two_edges() {
     const ORDERS: usize = 12;
     let context = TestContext::start().await;
