@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::http::reply::Reply;
 use crate::platform::error::{Chain, Code, Error, Refusal, Violation};
+use crate::platform::telemetry::TraceScope;
 
 impl Refusal {
     fn reply(&self) -> Reply {
@@ -62,8 +63,9 @@ impl Error {
                 Self::from(Code::GeneralError).reply(request_id)
             }
             Self::Failed(failure) => {
-                let doing = failure.doing;
-                tracing::error!(request_id, doing, cause = %Chain(failure), "failed");
+                let (doing, cause) = (failure.doing, Chain(failure));
+                let trace_id = TraceScope::current().trace_id();
+                tracing::error!(request_id, trace_id, doing, %cause, "failed");
                 failure.refusal().reply()
             }
         }

@@ -9,6 +9,7 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value as OtlpValue;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message as _;
 use rampart_tests::caller::{Caller, Protocol};
+use rampart_tests::cluster;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
 use rampart_tests::guests::component;
@@ -78,6 +79,24 @@ async fn hook(partner: &Caller, event: &str) -> Receiver {
     let body = json!({"url": receiver.url("/hook"), "events": [event]});
     partner.post("/api/v2/webhooks", body).await.assert_status(200);
     receiver
+}
+
+#[tokio::test]
+async fn the_line_of_a_failure_names_the_trace() {
+    let edge = Edge::start().await;
+    let partner = edge.partner("traced").await.authenticated().await;
+    let db = cluster::pool(edge.setup().database()).await;
+    sqlx::query("alter table buy_order rename to away").execute(&db).await.unwrap();
+    let asked = partner.request(Method::GET, "/api/v2/buy/orders");
+    let asked = asked.header("traceparent", &format!("00-{TRACE}-{CALLER}-01"));
+    asked.header("x-request-id", "the-list").send().await.assert_status(500);
+    until("the failure is logged", SOON, async || {
+        let lines = edge.process.err();
+        let failed = lines.iter().find(|line| line.contains("the-list"))?;
+        assert!(failed.contains(TRACE) && !failed.contains("at line"), "{failed}");
+        Some(())
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -178,6 +178,11 @@ impl TraceScope {
         self.0.as_deref()?.first().map(|parent| &parent.context)
     }
 
+    /// The id of the first span's trace, for a log line.
+    pub(crate) fn trace_id(&self) -> Option<String> {
+        self.context().map(TraceContext::trace_id)
+    }
+
     /// The first span, for a row.
     pub(crate) fn stored(&self) -> StoredTrace {
         self.context().map(StoredTrace::from).unwrap_or_default()
