@@ -167,10 +167,13 @@ async fn reads_of_personal_data_stand_in_the_audit() {
     sue.get(&format!("/admin/v1/users/{user}")).await.assert_status(200);
     sue.get(&format!("/admin/v1/users/{user}/accounts")).await.assert_status(200);
     sue.get("/admin/v1/mail").await.assert_status(200);
+    sue.get("/admin/v1/approvals").await.assert_status(200);
     let nobody = "00000000-0000-7000-8000-000000000000";
     sue.get(&format!("/admin/v1/users/{nobody}")).await.assert_status(404);
     let by_sue = |target: &str| vec![("sue".to_owned(), target.to_owned())];
     assert_eq!(audited(&context, "user.read").await, by_sue(user));
     assert_eq!(audited(&context, "account.list").await, by_sue(user));
-    assert_eq!(audited(&context, "mail.list").await, by_sue(""));
+    for action in ["mail.list", "approval.list"] {
+        assert_eq!(audited(&context, action).await, by_sue(""));
+    }
 }

@@ -28,6 +28,7 @@ impl Endpoint for ListApprovals {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/approvals";
     const ROLES: &'static [Role] = Role::ALL;
+    const READ_AUDIT: Option<&'static str> = Some("approval.list");
     const DOC: Doc = Doc {
         summary: "List the calls that need a second person",
         details: "Newest first. The body is shown to operators who may make the call themselves.",
