@@ -254,8 +254,8 @@ pub struct Lifetimes {
     #[schemars(range(min = 1, max = 86_400))]
     pub login_token_seconds: u32,
     /// Time to pay an order by bank transfer; partners are not told an end.
-    #[schemars(range(min = 1, max = 31_536_000), extend("x-unit" = "seconds"))]
-    pub bank_transfer: u32,
+    #[schemars(range(min = 1, max = 31_536_000))]
+    pub bank_transfer_seconds: u32,
 }
 
 impl Default for Lifetimes {
@@ -266,7 +266,7 @@ impl Default for Lifetimes {
             quote_seconds: 300,
             offer_seconds: 3_600,
             login_token_seconds: 300,
-            bank_transfer: 604_800,
+            bank_transfer_seconds: 604_800,
         }
     }
 }

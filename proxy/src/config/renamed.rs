@@ -8,12 +8,13 @@ use ::config::{Value, ValueKind};
 use super::Invalid;
 
 /// Section, key that was, key that is.
-pub(super) const RENAMED: [(&str, &str, &str); 9] = [
+pub(super) const RENAMED: [(&str, &str, &str); 10] = [
     ("edge", "answer_seconds", "request_timeout_seconds"),
     ("edge", "head_seconds", "request_header_timeout_seconds"),
     ("edge", "idle_seconds", "keepalive_timeout_seconds"),
     ("edge", "unready_seconds", "shutdown_delay_seconds"),
     ("lifetimes", "access_token", "access_token_seconds"),
+    ("lifetimes", "bank_transfer", "bank_transfer_seconds"),
     ("lifetimes", "login_token", "login_token_seconds"),
     ("lifetimes", "offer", "offer_seconds"),
     ("lifetimes", "quote", "quote_seconds"),

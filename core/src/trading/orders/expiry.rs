@@ -93,7 +93,7 @@ async fn due(core: &Core, last: Due) -> Result<Vec<Due>> {
         last.1,
         last.2,
         BATCH_ORDERS,
-        i64::from(core.settings.lifetimes.bank_transfer),
+        i64::from(core.settings.lifetimes.bank_transfer_seconds),
     )
     .fetch_all(&core.db)
     .await?;

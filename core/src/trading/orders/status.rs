@@ -160,7 +160,7 @@ impl Event for OrderEvent {
             routing::price(tenant, snapshot.catalogue.pairs.get(&row.pair)?, change.now)
         });
         let transfer_lifetime =
-            TimeDelta::seconds(change.core.settings.lifetimes.bank_transfer.into());
+            TimeDelta::seconds(change.core.settings.lifetimes.bank_transfer_seconds.into());
         let slippage_max = change.core.settings.quotes.estimated_slippage_max.into();
         Ok(Some(Facts {
             status: row.status,
