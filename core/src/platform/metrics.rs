@@ -180,7 +180,7 @@ families! {
     /// Time of its calls by outcome: ok, away, slow, refused, no_bucket, failing, wrong.
     document_call_duration: HistogramVec "rampart_document_call_duration_seconds"
         ["operation", "outcome"] REQUEST_SECONDS;
-    /// Policy calls by outcome: ok, refused, load, breaker, or the cause of a malfunction; clamped
+    /// Policy calls by outcome: ok, refused, load, breaker, or the cause of a failure; clamped
     /// fees count beside their ok.
     policy_calls: IntCounterVec "rampart_policy_calls_total" ["kind", "partner", "outcome"];
     /// Shadow runs of policies by outcome: same, different, failed, skipped.

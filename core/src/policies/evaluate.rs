@@ -138,7 +138,7 @@ fn call_version<R: PolicyRequest>(
                     fuel,
                     breaker_opened = opened,
                     not_logged = suppressed,
-                    "a policy malfunctioned"
+                    "a policy call failed"
                 );
             }
             None

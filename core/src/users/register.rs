@@ -122,7 +122,7 @@ impl Endpoint for UpdateV2 {
     ]);
     const BODY: Body = Body::JsonWithImage(BODY_BYTES_MAX);
     const DOC: Doc = Doc {
-        summary: "Change what is known of the user",
+        summary: "Update the user's profile",
         details: "What is absent or null stays. `email` with the address known, and no code, mails \
                   a new code. A changed name or birth date takes the identity check back. A new \
                   `password` or `email` wants `oldPassword`, or an `emailCode` that was mailed \

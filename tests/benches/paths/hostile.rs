@@ -21,7 +21,7 @@ const COUNTRY: &str = "NL";
 const ELSEWHERE: &str = "AT";
 /// The time between two requests of each of these partners: as many as the default rate grants.
 const PACE: Duration = Duration::from_millis(20);
-/// Malfunctions in a row after which an edge stops asking, for seconds (`Breaker::FAILURES_MAX`),
+/// Failures in a row after which an edge stops asking, for seconds (`Breaker::FAILURES_MAX`),
 /// and how many are enough that ran into a bound.
 const FAILURES: usize = 5;
 const COSTLY: usize = 3;
@@ -64,7 +64,7 @@ pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
                 hostile.set(true);
                 let (p99, failed) = hostile.beside(&reader, &quotes, time);
                 for (mode, failed) in MODES.iter().zip(failed) {
-                    assert!(failed >= COSTLY, "{mode}: {failed} malfunctions");
+                    assert!(failed >= COSTLY, "{mode}: {failed} failures");
                 }
                 p99
             }),
@@ -140,7 +140,7 @@ impl<'a> Hostile<'a> {
         (p99, std::array::from_fn(|mode| after[mode] - before[mode]))
     }
 
-    /// Malfunctions of each partner's policy so far.
+    /// Failures of each partner's policy so far.
     fn failures(&self) -> [usize; MODES.len()] {
         let text = self.side.metrics();
         MODES.map(|mode| {

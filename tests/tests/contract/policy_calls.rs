@@ -96,7 +96,7 @@ async fn a_looping_policy_costs_little_and_then_is_not_called() {
 }
 
 #[tokio::test]
-async fn a_malfunction_refuses_where_the_partner_is_set_to_fail_closed() {
+async fn a_failure_refuses_where_the_partner_is_set_to_fail_closed() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let path = format!("{FEE}?failClosed=true&config={{%22mode%22:%22panic@FR%22}}");

@@ -96,14 +96,14 @@ async fn a_policy_pushed_under_load_prices_the_next_quote_and_no_request_fails()
 }
 
 #[tokio::test]
-async fn malfunctions_leave_one_line_a_second_with_the_policys_own_words() {
+async fn failures_leave_one_line_a_second_with_the_policys_own_words() {
     let edge = Edge::start().await;
     let partner = edge.partner("failing").await;
     let path = "/admin/v1/partners/failing/policies/fee?config=%7B%22mode%22:%22error@FR%22%7D";
     edge.admin_bytes(Method::PUT, path, component("hostile")).await.assert_status(200);
     let lines = || {
         let written = edge.process.err().into_iter().chain(edge.process.out());
-        written.filter(|line| line.contains("a policy malfunctioned")).collect::<Vec<_>>()
+        written.filter(|line| line.contains("a policy call failed")).collect::<Vec<_>>()
     };
     let clock = Clock::system();
     let began = clock.monotonic_ns();

@@ -69,7 +69,7 @@ pub(crate) struct Beside {
     /// The configuration, a JSON object in a file; the active one's where it is left out.
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
-    /// True if a malfunction refuses the request.
+    /// True if a failure of the policy refuses the request.
     #[arg(long, value_name = "true|false")]
     fail_closed: Option<bool>,
     /// Store it as a version that serves nobody yet.

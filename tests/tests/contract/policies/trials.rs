@@ -143,7 +143,7 @@ async fn a_share_answers_the_same_users_on_every_edge_and_grows() {
 }
 
 #[tokio::test]
-async fn a_version_on_trial_that_malfunctions_gives_way_to_the_active_one() {
+async fn a_version_on_trial_that_fails_gives_way_to_the_active_one() {
     let context = context().await;
     let acme = context.partner("shop").await;
     let path = "/admin/v1/partners/shop/policies/fee";

@@ -69,7 +69,7 @@ async fn market(fixtures: &Fixtures) -> Vec<Row> {
     ]
 }
 
-/// A fee policy that malfunctions, and is set to refuse then.
+/// A fee policy that fails, and is set to refuse then.
 async fn policy(fixtures: &Fixtures) -> Vec<Row> {
     let partner = fixtures.partner("tariff").await;
     let path = "/admin/v1/partners/tariff/policies/fee\
