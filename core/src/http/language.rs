@@ -61,6 +61,20 @@ impl Language {
         }
     }
 
+    /// The name in the language itself.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::English => "English",
+            Self::Dutch => "Nederlands",
+            Self::German => "Deutsch",
+            Self::French => "Français",
+            Self::Spanish => "Español",
+            Self::Portuguese => "Português",
+            Self::Italian => "Italiano",
+            Self::Polish => "Polski",
+        }
+    }
+
     const fn source(self) -> &'static str {
         match self {
             Self::English => include_str!("texts/en.ftl"),
@@ -74,12 +88,9 @@ impl Language {
         }
     }
 
-    /// The reader's language: of the website locale in the path (`nl-be`), else the first of
-    /// `Accept-Language` that there is, else English.
+    /// The language of a reader who is not known, as [`Texts::of`].
     pub(crate) fn of(input: &Input) -> Self {
-        Self::from_tag(input.param("region"))
-            .or_else(|| input.head.header("accept-language").and_then(Self::accepted))
-            .unwrap_or(Self::English)
+        Texts::of(input).language()
     }
 
     /// The language of a tag such as `pt-BR`.
@@ -95,8 +106,8 @@ impl Language {
     }
 
     /// The texts in this language.
-    pub(crate) fn texts(self) -> Texts {
-        Texts(self)
+    pub(crate) const fn texts(self) -> Texts {
+        Texts { language: self, is_of_page: false }
     }
 }
 
@@ -118,12 +129,34 @@ fn bundle(language: Language) -> Bundle {
 
 /// The texts of pages in one language.
 #[derive(Clone, Copy, Debug)]
-pub struct Texts(Language);
+pub struct Texts {
+    language: Language,
+    /// True if the page's path names the language, which then counts for every reader.
+    is_of_page: bool,
+}
 
 impl Texts {
+    /// The texts for a reader who is not known: in the language of the website locale in the path
+    /// (`nl-be`), else the first of `Accept-Language` that there is, else English.
+    pub(crate) fn of(input: &Input) -> Self {
+        let of_page = Language::from_tag(input.param("region"));
+        let accepted = || input.head.header("accept-language").and_then(Language::accepted);
+        let language = of_page.or_else(accepted).unwrap_or(Language::English);
+        Self { language, is_of_page: of_page.is_some() }
+    }
+
+    /// The texts for a user who is known: a path that names no language leaves it to the website
+    /// locale of the account, if there is one.
+    pub(crate) fn of_account(self, region: Option<&str>) -> Self {
+        match region.and_then(Language::from_tag) {
+            Some(language) if !self.is_of_page => language.texts(),
+            _ => self,
+        }
+    }
+
     /// The language.
     pub(crate) const fn language(self) -> Language {
-        self.0
+        self.language
     }
 
     /// The message of this id; the id itself if there is none.
@@ -134,7 +167,7 @@ impl Texts {
     /// The same, with values for the placeables of these names.
     pub(crate) fn with(self, id: &'static str, values: &[(&str, &str)]) -> String {
         let args: FluentArgs<'_> = values.iter().map(|(n, v)| (*n, Cow::Borrowed(*v))).collect();
-        let bundle = BUNDLES.get(self.0 as usize);
+        let bundle = BUNDLES.get(self.language as usize);
         let pattern = bundle.and_then(|bundle| Some((bundle, bundle.get_message(id)?.value()?)));
         match pattern {
             Some((bundle, pattern)) => {
@@ -146,7 +179,7 @@ impl Texts {
 
     /// An amount as it was formatted for English, with the language's decimal mark.
     pub(crate) fn amount(self, formatted: &str) -> String {
-        match self.0 {
+        match self.language {
             Language::English => formatted.to_owned(),
             _ => formatted.replace('.', ","),
         }
@@ -199,7 +232,11 @@ mod tests {
             let texts = language.texts();
             for id in english.keys() {
                 let bundle = &BUNDLES[language as usize];
-                assert!(bundle.has_message(id), "{}: {id} is not well formed", texts.0.code());
+                assert!(
+                    bundle.has_message(id),
+                    "{}: {id} is not well formed",
+                    texts.language().code()
+                );
             }
         }
     }
@@ -233,6 +270,19 @@ mod tests {
         assert_eq!(Language::accepted(&"nl,".repeat(200)), None);
         assert_eq!(Language::from_tag("de-at"), Some(Language::German));
         assert_eq!(Language::from_tag(""), None);
+    }
+
+    #[test]
+    fn the_path_counts_before_the_account_and_that_before_the_browser() {
+        let (path, browser) = (
+            Texts { language: Language::French, is_of_page: true },
+            Texts { language: Language::French, is_of_page: false },
+        );
+        assert_eq!(path.of_account(Some("de-at")).language(), Language::French);
+        assert_eq!(browser.of_account(Some("de-at")).language(), Language::German);
+        for unknown in [None, Some(""), Some("sv-se")] {
+            assert_eq!(browser.of_account(unknown).language(), Language::French);
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod page;
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
+use crate::users::account::Statuses;
 use rampart_types::{ClientId, OrderId, UserId};
 
 /// A check that is open.
@@ -201,6 +202,16 @@ impl Hold {
         .fetch_optional(conn)
         .await?;
         read(names.flatten())
+    }
+
+    /// The checks that the user of a sale has not passed. Tax residency counts only if it is `missing`.
+    pub(crate) fn of_seller(user: &Statuses) -> impl Iterator<Item = Self> + use<> {
+        let all = [
+            (user.identity != "verified", Self::Identity),
+            (user.amld5 != "verified", Self::Amld5),
+            (user.dac8 == "missing", Self::Tax),
+        ];
+        all.into_iter().filter(|&(open, _)| open).map(|(_, hold)| hold)
     }
 
     /// The open checks of a user, without what a disabled one is refused for.

@@ -23,12 +23,13 @@ use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
 use crate::http::html::brand::Brand;
-use crate::http::language::{Language, Texts};
+use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::money::connectors::sandbox::purchases::simulate;
 use crate::platform::error::{Code, Result};
 use crate::trading::checks;
+use crate::trading::checks::link::Trade;
 use crate::trading::checks::page::CheckLink;
 use crate::trading::orders::row::fees_of_row;
 use crate::trading::orders::status::{Cause, NotApplied, OrderStatus};
@@ -136,7 +137,7 @@ pub struct Link {
 
 impl Link {
     fn read(input: &Input) -> Self {
-        let texts = Language::of(input).texts();
+        let texts = Texts::of(input);
         let request_id = input.head.request_id.clone();
         Self { token: input.param("token").to_owned(), request_id, texts }
     }
@@ -199,6 +200,8 @@ struct Payment {
     /// The state in a line, by which a page that follows the order knows whether it has changed.
     shown_state: String,
     return_url: Option<ReturnUrl>,
+    /// Website locale of the order's user.
+    region: Option<String>,
 }
 
 /// The state of an order's payment.
@@ -236,7 +239,9 @@ impl Payment {
              transaction_id, is_estimated_quote, return_url, expires_at, \
              coalesce(expires_at < rampart_now(), false) as \"late!\", \
              case when status = 'in progress' and transaction_id is null and is_held \
-                 then holds end as holds \
+                 then holds end as holds, \
+             (select region from end_user u where u.client_id = buy_order.client_id \
+                 and u.user_id = buy_order.user_id) as region \
              from buy_order cross join payout_gate(client_id, order_id, $3) \
              where client_id = $1 and order_id = $2",
             client.uuid(),
@@ -259,8 +264,8 @@ impl Payment {
             OrderStatus::Pending if row.late || tenant.suspended => PaymentState::Closed,
             OrderStatus::Pending => provider.state(tenant.is_test()),
             _ if !holds.is_empty() => {
-                let holds = checks::read(Some(holds))?;
-                PaymentState::Held(CheckLink::all(core, (client, order), &holds)?)
+                let (holds, of) = (checks::read(Some(holds))?, (Trade::Purchase, (client, order)));
+                PaymentState::Held(CheckLink::all(core, of, &holds)?)
             }
             status => PaymentState::Moved(status, row.status_cause),
         };
@@ -292,6 +297,7 @@ impl Payment {
             shown_state,
             // Validated at confirm, and again before it becomes a link on our page.
             return_url: row.return_url.and_then(|url| url.parse().ok()),
+            region: row.region,
         }))
     }
 }

@@ -5,11 +5,19 @@
 //! - [`join`], [`dashboard`] and [`verify_bank_account`] are the pages; `bank_account` is the form of
 //!   the last, which the sell onboarding uses too
 //! - `passkey` has the forms of passkeys, which stand on the pages that sign in and on the account's
+//! - `orders`, `sessions`, `languages`, `personal` and `erasure` are sections of the account's page,
+//!   which is a `view` to them
 
 pub(crate) mod bank_account;
 pub mod dashboard;
+mod erasure;
 pub(crate) mod invitation;
 pub mod join;
+mod languages;
+mod orders;
 pub(crate) mod passkey;
+mod personal;
+mod sessions;
 pub(crate) mod sign_in;
 pub mod verify_bank_account;
+mod view;

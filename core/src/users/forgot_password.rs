@@ -10,9 +10,10 @@ use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
 use crate::http::fields::Fields;
-use crate::http::html::components::{Tone, toast};
+use crate::http::form::Form;
+use crate::http::html::components::{Field, Tone, error_summary, field, toast};
 use crate::http::html::{Page, dead_link};
-use crate::http::language::{Language, Texts};
+use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
@@ -37,7 +38,7 @@ impl Endpoint for Show {
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
         Ok(match link.client(core) {
-            Some(client) => link.form(core, StatusCode::OK, &client, None),
+            Some(client) => link.form(core, StatusCode::OK, &client, ("", None)),
             None => link.unknown(core),
         })
     }
@@ -52,34 +53,49 @@ impl Endpoint for Submit {
     const ERRORS: &'static [Code] = &[];
     const BODY: Body = Body::Form;
     type Caller = Anyone;
-    type Request = (Link, Option<EmailAddress>);
+    type Request = (Link, Typed);
     type Response = Reply;
 
-    fn read(input: &Input, _: &Anyone) -> Result<(Link, Option<EmailAddress>)> {
+    fn read(input: &Input, _: &Anyone) -> Result<(Link, Typed)> {
         let mut fields = Fields::of_query(std::str::from_utf8(&input.body).ok());
-        Ok((Link::read(input), required_email(&mut fields, "email")))
+        let text = Form::read(&input.body).get("email").to_owned();
+        Ok((Link::read(input), Typed { text, email: required_email(&mut fields, "email") }))
     }
 
     /// The page is the same when nobody has the address.
-    async fn call(
-        core: &Core,
-        _: Anyone,
-        (link, email): (Link, Option<EmailAddress>),
-    ) -> Result<Reply> {
+    async fn call(core: &Core, _: Anyone, (link, typed): (Link, Typed)) -> Result<Reply> {
         let Some(client) = link.client(core) else { return Ok(link.unknown(core)) };
+        let Typed { text, email } = typed;
         let Some(email) = email else {
-            let hint = Some("forgot-missing");
-            return Ok(link.form(core, StatusCode::BAD_REQUEST, &client, hint));
+            let error = if text.is_empty() { "forgot-missing" } else { "error-email" };
+            let shown = (&*text, Some(Refused::Field(error)));
+            return Ok(link.form(core, StatusCode::BAD_REQUEST, &client, shown));
         };
         match mail_reset_link(core, &client, email).await {
             Ok(()) => Ok(link.sent(core, &client)),
             Err(error @ Error::Failed(_)) => Err(error),
             Err(_) => {
-                let hint = Some("forgot-too-many");
-                Ok(link.form(core, StatusCode::TOO_MANY_REQUESTS, &client, hint))
+                let shown = (&*text, Some(Refused::Whole("forgot-too-many")));
+                Ok(link.form(core, StatusCode::TOO_MANY_REQUESTS, &client, shown))
             }
         }
     }
+}
+
+/// The address of a form.
+pub struct Typed {
+    text: String,
+    /// `None` if the text is none.
+    email: Option<EmailAddress>,
+}
+
+/// The message of a refusal, by its id.
+#[derive(Clone, Copy)]
+enum Refused {
+    /// Of the address.
+    Field(&'static str),
+    /// Of the request.
+    Whole(&'static str),
 }
 
 /// The region and the partner that a URL names.
@@ -99,7 +115,7 @@ impl Link {
             region: input.param("region").to_owned(),
             slug: slug.to_owned(),
             request_id: input.head.request_id.clone(),
-            texts: Language::of(input).texts(),
+            texts: Texts::of(input),
         }
     }
 
@@ -115,18 +131,30 @@ impl Link {
         core: &Core,
         status: StatusCode,
         client: &Client,
-        hint: Option<&'static str>,
+        (typed, refused): (&str, Option<Refused>),
     ) -> Reply {
         let texts = self.texts;
-        let title = texts.get("forgot-title");
+        let [title, label] = ["forgot-title", "email"].map(|id| texts.get(id));
+        let (error, note) = match refused {
+            Some(Refused::Field(id)) => (Some(texts.get(id)), None),
+            Some(Refused::Whole(id)) => (None, Some(texts.get(id))),
+            None => (None, None),
+        };
+        let error = error.as_deref();
+        let errors: Vec<_> = error.iter().map(|text| ("email", *text)).collect();
+        let email = Field {
+            kind: "email",
+            value: typed,
+            error,
+            autocomplete: "email",
+            ..Field::text("email", &label)
+        };
         let body = html! {
             p { (texts.with("forgot-intro", &[("shop", &client.tenant.name)])) }
-            @if let Some(hint) = hint { (toast(Tone::Bad, &texts.get(hint))) }
+            (error_summary(&texts.get("error-summary"), &errors))
+            @if let Some(note) = note { (toast(Tone::Bad, &note)) }
             form method="post" {
-                label {
-                    (texts.get("email"))
-                    input type="email" name="email" autocomplete="email" required;
-                }
+                (field(&email))
                 button.main type="submit" { (texts.get("forgot-send")) }
             }
         };

@@ -24,7 +24,7 @@ pub(crate) const PASSKEYS_MAX: i64 = 10;
 pub(crate) const NAME_CHARS_MAX: usize = 60;
 /// Lifetime of a challenge that proves a user, in seconds.
 pub(crate) const SIGN_IN_SECONDS: i32 = 300;
-/// Time after a sign-in in which a user may change passkeys, in seconds.
+/// Time after a sign-in in which a user may use the account's page, in seconds.
 const ACCOUNT_SECONDS: i32 = 600;
 /// Random bytes of a challenge: 256 bits.
 const CHALLENGE_BYTES: usize = 32;
@@ -74,6 +74,30 @@ pub(crate) async fn account_challenge(
     .execute(conn)
     .await?;
     Ok(challenge)
+}
+
+/// The user of a challenge for changes, which stays good for one. `None` when it is unknown, used or
+/// expired.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn account_challenge_holder(
+    core: &Core,
+    client: ClientId,
+    challenge: &str,
+) -> Result<Option<UserId>> {
+    let user = sqlx::query_scalar!(
+        r#"
+        select user_id as "user_id!" from passkey_challenge
+        where client_id = $1 and challenge_digest = $2 and purpose = 'account'
+            and expires_at > rampart_now()
+        "#,
+        client.uuid(),
+        &sha256(challenge)[..],
+    )
+    .fetch_optional(&core.db)
+    .await?;
+    Ok(user.map(UserId::from))
 }
 
 /// Uses a challenge for changes up and gives its user the next one, which ends when this one would

@@ -15,7 +15,7 @@ use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
 use crate::http::html::components::{Tone, toast};
 use crate::http::html::{Page, dead_link};
-use crate::http::language::{Language, Texts};
+use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::crypto::Secret;
@@ -36,7 +36,7 @@ impl Endpoint for Show {
     type Response = Reply;
 
     fn read(input: &Input, _: &Anyone) -> Result<(Texts, String)> {
-        Ok((Language::of(input).texts(), input.param("token").to_owned()))
+        Ok((Texts::of(input), input.param("token").to_owned()))
     }
 
     async fn call(core: &Core, _: Anyone, (texts, token): (Texts, String)) -> Result<Reply> {
@@ -74,7 +74,7 @@ impl Endpoint for Submit {
         let password = members.find(|(name, _)| name == "password").map(|(_, value)| value);
         let fits = |text: &str| PASSWORD_CHARS.contains(&text.chars().count());
         let password = password.filter(|text| fits(text)).map(Secret::new);
-        let texts = Language::of(input).texts();
+        let texts = Texts::of(input);
         Ok(NewPassword { texts, token: input.param("token").to_owned(), password })
     }
 

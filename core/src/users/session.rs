@@ -5,6 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
+use uuid::Uuid;
 
 use super::details::required_email;
 use super::one_time_token::{OneTimeToken, Purpose};
@@ -24,6 +25,9 @@ use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
 use rampart_types::{ClientId, EmailAddress, UserId};
 
+/// Most open sessions of a user that are listed, the newest.
+const SESSIONS_MAX: i64 = 100;
+
 /// Login, version 1.
 pub struct LoginV1;
 
@@ -41,6 +45,11 @@ impl Login {
         let email = required_email(&mut fields, "emailAddress");
         let password = fields.text("password", Code::PasswordMissing).map(Secret::new);
         fields.finish(email.zip(password).map(|(email, password)| Self { email, password }))
+    }
+
+    /// The login of a known address with a password as it was typed.
+    pub(crate) fn new(email: EmailAddress, password: &str) -> Self {
+        Self { email, password: Secret::new(password) }
     }
 }
 
@@ -180,6 +189,63 @@ pub(crate) async fn end_all(
     .execute(&mut *tx)
     .await?;
     passkeys::end_challenges(tx, client, user).await
+}
+
+/// A login of a user whose tokens can be renewed.
+#[derive(Debug)]
+pub(crate) struct OpenSession {
+    pub(crate) id: Uuid,
+    /// Time of the login.
+    pub(crate) began_at: DateTime<Utc>,
+    /// Time after which nothing renews it, unless it is renewed before.
+    pub(crate) ends_at: DateTime<Utc>,
+}
+
+/// The user's open sessions, newest first, at most [`SESSIONS_MAX`].
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn open_sessions(
+    conn: &mut Connection,
+    client: ClientId,
+    user: UserId,
+) -> Result<Vec<OpenSession>> {
+    let sessions = sqlx::query_as!(
+        OpenSession,
+        "select f.family_id as id, f.created_at as began_at, f.expires_at as ends_at \
+         from refresh_family f join end_user u using (client_id, user_id) \
+         where f.client_id = $1 and f.user_id = $2 and f.revoked_at is null \
+             and f.expires_at > rampart_now() and f.created_at >= u.tokens_valid_from \
+         order by f.created_at desc limit $3",
+        client.uuid(),
+        user.uuid(),
+        SESSIONS_MAX,
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(sessions)
+}
+
+/// Ends one of the user's sessions: its tokens are not renewed any more. `false` when it is none, or
+/// has ended.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn end_one(
+    core: &Core,
+    (client, user): (ClientId, UserId),
+    session: Uuid,
+) -> Result<bool> {
+    let ended = sqlx::query!(
+        "update refresh_family set revoked_at = rampart_now() \
+         where client_id = $1 and family_id = $2 and user_id = $3 and revoked_at is null",
+        client.uuid(),
+        session,
+        user.uuid(),
+    )
+    .execute(&core.db)
+    .await?;
+    Ok(ended.rows_affected() > 0)
 }
 
 /// Issues a token for the secured pages, version 1.

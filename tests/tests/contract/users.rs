@@ -1,5 +1,6 @@
 //! Users: registered with everything the API document knows, found by address, kept in secret.
 
+mod account_page;
 mod bank_account;
 mod change;
 mod documents;
@@ -13,11 +14,28 @@ mod register;
 mod search;
 mod session;
 
+use http::Method;
+use rampart_tests::answer::Answer;
 use rampart_tests::outbox;
+use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
+use serde_json::json;
 
 /// The code of the newest mail to this address.
 async fn mailed_code(context: &TestContext, to: &str) -> String {
     let mail = outbox::newest(context, to).await;
     mail.text.chars().skip_while(|c| !c.is_ascii_digit()).take(6).collect()
+}
+
+/// Path of the page that a partner sends the user with this identifier to, in Dutch.
+async fn page_path(partner: &Partner, identifier: &str) -> String {
+    let body = json!({"identifier": identifier, "returnUrl": "https://shop.example/"});
+    let made = partner.post("/api/v1/user/register-identifier", body).await;
+    let url = made.assert_status(200).json()["redirectUrl"]["nl-nl"].clone();
+    url.as_str().unwrap().strip_prefix("https://pay.example.com").unwrap().to_owned()
+}
+
+/// Sends a form of a page.
+async fn submit(partner: &Partner, path: &str, form: &str) -> Answer {
+    partner.anonymous(Method::POST, path).body(form.to_owned()).send().await
 }

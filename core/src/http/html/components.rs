@@ -50,8 +50,10 @@ pub(crate) fn toast(tone: Tone, text: &str) -> Markup {
 /// Input of a form with its label, and its error if it was refused.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Field<'a> {
-    /// Name in the form; the element's id is `field-` and this.
+    /// Name in the form; the element's id is `field-`, the prefix and this.
     pub(crate) name: &'a str,
+    /// Tells fields of one name apart, on a page with several forms; else empty.
+    pub(crate) prefix: &'a str,
     pub(crate) label: &'a str,
     /// `type` of the element, such as `email`; `textarea` is one of its own.
     pub(crate) kind: &'a str,
@@ -70,6 +72,7 @@ impl<'a> Field<'a> {
     pub(crate) const fn text(name: &'a str, label: &'a str) -> Self {
         Self {
             name,
+            prefix: "",
             label,
             kind: "text",
             value: "",
@@ -83,7 +86,7 @@ impl<'a> Field<'a> {
 
 /// The markup of a field.
 pub(crate) fn field(field: &Field<'_>) -> Markup {
-    let id = format!("field-{}", field.name);
+    let id = format!("field-{}{}", field.prefix, field.name);
     let about = format!("{id}-about");
     let described = (field.hint.is_some() || field.error.is_some()).then_some(&about);
     let invalid = field.error.map(|_| "true");

@@ -94,6 +94,7 @@ impl Input {
         };
         field(&components::Field {
             name: self.member,
+            prefix: "",
             label: self.label,
             kind,
             value,

@@ -63,7 +63,7 @@ pub(super) fn account(
         (terms(texts, checkout))
         p { (texts.get("checkout-account-intro")) }
         (note)
-        @if let Some(form) = form { (form) } @else { (forms(texts)) }
+        @if let Some(form) = form { (form) } @else { (forms(texts, None)) }
     };
     render(look, status, checkout, "checkout-title", &body)
 }
@@ -95,7 +95,7 @@ pub(super) fn details(
             (link_button(texts, shopper, resume::Step::Details))
         }
         @if shopper == Shopper::Guest {
-            (dialog(&texts.get("checkout-have-account"), &login_form(texts)))
+            (dialog(&texts.get("checkout-have-account"), &login_form(texts, None)))
         }
     };
     render(look, status, checkout, "checkout-title", &body)

@@ -20,11 +20,11 @@ use crate::http::fields::Fields;
 use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
 use crate::http::html::dead_link;
-use crate::http::language::{Language, Texts};
+use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
-use crate::users::account_pages::sign_in::{Asked, SignIn, error_page, sign_in_or_register};
+use crate::users::account_pages::sign_in::{Asked, SignIn, error_page, forms, sign_in_or_register};
 
 const PATH: &str = "/checkout/{session}";
 
@@ -115,7 +115,7 @@ impl Link {
             identifier: member("identifier"),
             resume: member("resume"),
             request_id: input.head.request_id.clone(),
-            texts: Language::of(input).texts(),
+            texts: Texts::of(input),
         }
     }
 
@@ -168,9 +168,9 @@ impl Link {
                     }
                 }
             }
-            Err(error) => error_page(self.texts, error, |status, note| {
+            Err(error) => error_page((self.texts, error), (forms, form), |status, shown| {
                 let look = Look { texts: self.texts, settings: &core.settings.pages };
-                page::account(look, status, checkout, (note, None))
+                page::account(look, status, checkout, shown)
             }),
         }
     }

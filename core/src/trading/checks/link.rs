@@ -6,23 +6,48 @@ use crate::http::signed_link;
 use crate::platform::error::Result;
 use rampart_types::{ClientId, OrderId};
 
-/// The pages' name in their signed links.
-const PAGE: &str = "checks";
+/// Kind of the order that a page is for. A purchase and a sale may have one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trade {
+    Purchase,
+    Sale,
+}
 
-/// The URL of the page on which the user passes a check: `<public_url>/checks/<token>/<check>`;
-/// `None` if the check is not the user's to pass.
+impl Trade {
+    const ALL: [Self; 2] = [Self::Purchase, Self::Sale];
+
+    /// The pages' name in their signed links.
+    const fn page(self) -> &'static str {
+        match self {
+            Self::Purchase => "checks",
+            Self::Sale => "sale-checks",
+        }
+    }
+}
+
+/// The URL of the page on which the user passes a check of a purchase:
+/// `<public_url>/checks/<token>/<check>`; `None` if the check is not the user's to pass.
 ///
 /// # Errors
 /// Those of the master key.
-pub(crate) fn url(
+pub(crate) fn url(core: &Core, order: (ClientId, OrderId), hold: Hold) -> Result<Option<String>> {
+    url_of(core, (Trade::Purchase, order), hold)
+}
+
+/// The same of an order of either kind.
+///
+/// # Errors
+/// Those of the master key.
+pub(crate) fn url_of(
     core: &Core,
-    (client, order): (ClientId, OrderId),
+    (trade, (client, order)): (Trade, (ClientId, OrderId)),
     hold: Hold,
 ) -> Result<Option<String>> {
     if !hold.is_users() {
         return Ok(None);
     }
-    let token = signed_link::sign(&core.keys, PAGE, client, &order.number().to_be_bytes())?;
+    let number = order.number().to_be_bytes();
+    let token = signed_link::sign(&core.keys, trade.page(), client, &number)?;
     Ok(Some(format!("{}/checks/{token}/{}", core.settings.public_url, hold.name())))
 }
 
@@ -30,9 +55,12 @@ pub(crate) fn url(
 ///
 /// # Errors
 /// Those of the master key.
-pub(super) fn open(core: &Core, token: &str) -> Result<Option<(ClientId, OrderId)>> {
-    let Some((client, number)) = signed_link::verify(&core.keys, PAGE, token)? else {
-        return Ok(None);
-    };
-    Ok(OrderId::new(i64::from_be_bytes(number)).map(|order| (client, order)))
+pub(super) fn open(core: &Core, token: &str) -> Result<Option<(Trade, ClientId, OrderId)>> {
+    for trade in Trade::ALL {
+        if let Some((client, number)) = signed_link::verify(&core.keys, trade.page(), token)? {
+            let order = OrderId::new(i64::from_be_bytes(number));
+            return Ok(order.map(|order| (trade, client, order)));
+        }
+    }
+    Ok(None)
 }

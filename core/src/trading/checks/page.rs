@@ -14,7 +14,8 @@ mod wallet;
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 
-use super::{Hold, link};
+use super::Hold;
+use super::link::{self, Trade};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
@@ -26,6 +27,7 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
+use crate::trading::limits;
 use crate::trading::orders::payment_link::payment_url;
 use crate::trading::orders::state::OrderStatus;
 use crate::users::account_pages::sign_in::refusal_note;
@@ -83,14 +85,14 @@ impl Endpoint for Submit {
                 (if note.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK }, note)
             }
             Err(Error::Refused(refusal)) => {
-                let (status, note) = refusal_note(link.texts, &refusal);
+                let (status, note) = refusal_note(visit.texts, &refusal);
                 let mut reply = Box::pin(visit.show(core, status, &note)).await?;
                 refusal.set_headers(&mut reply);
                 return Ok(reply);
             }
             Err(error) => return Err(error),
         };
-        let note = note.map(|note| toast(Tone::Bad, &link.texts.get(note)));
+        let note = note.map(|note| toast(Tone::Bad, &visit.texts.get(note)));
         Box::pin(visit.show(core, status, &note.unwrap_or_else(|| html! {}))).await
     }
 }
@@ -108,7 +110,7 @@ impl Link {
     fn read(input: &Input) -> Self {
         let param = |name| input.param(name).to_owned();
         let request_id = input.head.request_id.clone();
-        let texts = Language::of(input).texts();
+        let texts = Texts::of(input);
         Self { token: param("token"), check: param("check"), request_id, texts }
     }
 
@@ -120,7 +122,8 @@ impl Link {
     /// The order and the check that the link names; `None` if it is not ours.
     async fn visit(&self, core: &Core) -> Result<Option<Visit>> {
         let hold = Hold::from_name(&self.check).filter(|hold| hold.is_users());
-        let (Some(hold), Some((client, order))) = (hold, link::open(core, &self.token)?) else {
+        let opened = link::open(core, &self.token)?;
+        let (Some(hold), Some((trade, client, order))) = (hold, opened) else {
             return Ok(None);
         };
         let Some(client) = Client::for_page(core, client, &self.request_id) else {
@@ -128,18 +131,30 @@ impl Link {
         };
         let row = sqlx::query!(
             r#"
-            select status as "status: OrderStatus", user_id, wallet_address, crypto_currency,
-                return_url
-            from buy_order where client_id = $1 and order_id = $2
+            select status as "status!: OrderStatus", user_id, wallet_address as "wallet_address!",
+                crypto_currency as "crypto_currency!", return_url,
+                (select region from end_user u
+                    where u.client_id = traded.client_id and u.user_id = traded.user_id) as region
+            from (
+                select client_id, order_id, false as is_sale, status, user_id, wallet_address,
+                    crypto_currency, return_url
+                from buy_order
+                union all
+                select client_id, order_id, true, status, user_id, wallet_address,
+                    crypto_currency, null
+                from sell_order
+            ) as traded where client_id = $1 and order_id = $2 and is_sale = $3
             "#,
             client.id().uuid(),
             order.number(),
+            trade == Trade::Sale,
         )
         .fetch_optional(&core.db)
         .await?;
         Ok(row.map(|row| Visit {
-            texts: self.texts,
+            texts: self.texts.of_account(row.region.as_deref()),
             client,
+            trade,
             order,
             hold,
             is_final: row.status.is_final(),
@@ -156,6 +171,7 @@ impl Link {
 struct Visit {
     texts: Texts,
     client: Client,
+    trade: Trade,
     order: OrderId,
     hold: Hold,
     is_final: bool,
@@ -183,10 +199,7 @@ impl Visit {
     /// The page, below a note about what was sent; of a check that is passed, the ones that are left.
     async fn show(&self, core: &Core, status: StatusCode, note: &Markup) -> Result<Reply> {
         let mut tx = core.db.begin().await?;
-        let open = match self.is_final {
-            true => Vec::new(),
-            false => Hold::of_order(&mut tx, (self.client.id(), self.order)).await?,
-        };
+        let open = self.open_holds(&mut tx).await?;
         let content = match (open.contains(&self.hold), self.user) {
             (false, _) => self.passed(core, &open)?.into(),
             (true, user) => self.content(&mut tx, core, user).await?,
@@ -209,6 +222,25 @@ impl Visit {
             reply.set("refresh", WAIT_SECONDS);
         }
         Ok(reply)
+    }
+
+    /// The checks that the order still waits for.
+    async fn open_holds(&self, conn: &mut Connection) -> Result<Vec<Hold>> {
+        let (client, user) = (self.client.id(), self.user);
+        match (self.is_final, self.trade, user) {
+            (false, Trade::Purchase, _) => Hold::of_order(conn, (client, self.order)).await,
+            (false, Trade::Sale, Some(user)) => {
+                let seller = limits::trader(conn, client, user).await?;
+                let open = seller.map(|seller| Hold::of_seller(&seller.statuses).collect());
+                Ok(open.unwrap_or_default())
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The URL of the page of another check of the order.
+    fn url(&self, core: &Core, hold: Hold) -> Result<Option<String>> {
+        link::url_of(core, (self.trade, (self.client.id(), self.order)), hold)
     }
 
     /// The link to the help page in the reader's language; none where no region speaks it.
@@ -247,9 +279,7 @@ impl Visit {
     /// A refusal that can be shown, or an internal error.
     async fn submit(&self, core: &Core, form: &Form) -> Result<Option<&'static str>> {
         let mut tx = core.db.begin().await?;
-        if self.is_final
-            || !Hold::of_order(&mut tx, (self.client.id(), self.order)).await?.contains(&self.hold)
-        {
+        if !self.open_holds(&mut tx).await?.contains(&self.hold) {
             return Ok(None);
         }
         let note = match (self.hold, self.user) {
@@ -277,12 +307,18 @@ impl Visit {
     }
 
     fn passed(&self, core: &Core, open: &[Hold]) -> Result<Markup> {
-        let links = CheckLink::all(core, (self.client.id(), self.order), open)?;
-        let order = payment_url(core, self.client.id(), self.order)?;
+        let order = (self.trade, (self.client.id(), self.order));
+        let links = CheckLink::all(core, order, open)?;
+        let page = match self.trade {
+            Trade::Purchase => Some(payment_url(core, self.client.id(), self.order)?),
+            Trade::Sale => None,
+        };
         Ok(html! {
             p { (self.texts.get("check-passed")) }
             (still_to_do(self.texts, &links))
-            p { a href=(order) { (self.texts.get("check-order")) } }
+            @if let Some(page) = page {
+                p { a href=(page) { (self.texts.get("check-order")) } }
+            }
         })
     }
 }
@@ -300,10 +336,14 @@ impl CheckLink {
     ///
     /// # Errors
     /// Those of the master key.
-    pub(crate) fn all(core: &Core, order: (ClientId, OrderId), open: &[Hold]) -> Result<Vec<Self>> {
+    pub(crate) fn all(
+        core: &Core,
+        order: (Trade, (ClientId, OrderId)),
+        open: &[Hold],
+    ) -> Result<Vec<Self>> {
         let mut links = Vec::new();
         for hold in open {
-            if let Some(url) = link::url(core, order, *hold)? {
+            if let Some(url) = link::url_of(core, order, *hold)? {
                 links.push(Self { url, message: message(*hold) });
             }
         }

@@ -8,9 +8,10 @@ use super::status::{Cause, OrderStatus};
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use crate::trading::checks::{Hold, link};
+use crate::trading::checks::Hold;
+use crate::trading::checks::link::{self, Trade};
 use crate::users::account::Statuses;
-use rampart_types::ClientId;
+use rampart_types::{ClientId, OrderId};
 
 /// A reason, as the API document has it.
 #[derive(Debug, PartialEq, Eq, JsonSchema, Serialize)]
@@ -63,14 +64,17 @@ pub(super) async fn reasons(
     Ok(reasons)
 }
 
-/// Checks that the user of a sale has not passed yet. Tax residency counts only if it is `missing`.
-pub(crate) fn incomplete_checks(user: &Statuses) -> impl Iterator<Item = Reason> + use<> {
-    let all = [
-        (user.identity != "verified", Hold::Identity),
-        (user.amld5 != "verified", Hold::Amld5),
-        (user.dac8 == "missing", Hold::Tax),
-    ];
-    all.into_iter().filter(|&(open, _)| open).map(|(_, hold)| Reason::of(hold, None))
+/// The checks that the user of this sale has not passed yet, each with its page.
+///
+/// # Errors
+/// Those of the master key.
+pub(crate) fn incomplete_checks(
+    core: &Core,
+    sale: (ClientId, OrderId),
+    user: &Statuses,
+) -> Result<Vec<Reason>> {
+    let reason = |hold| Ok(Reason::of(hold, link::url_of(core, (Trade::Sale, sale), hold)?));
+    Hold::of_seller(user).map(reason).collect()
 }
 
 /// The reason of a blocked order, by the cause of its status and the operator's words.

@@ -32,6 +32,7 @@ pub(super) fn show(
     status: StatusCode,
     (token, payment): (&str, &Payment),
 ) -> Reply {
+    let texts = texts.of_account(payment.region.as_deref());
     let (heading, text) = heading_and_text(payment);
     let followed = payment.is_followed();
     let body = html! {

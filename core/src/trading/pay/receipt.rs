@@ -38,7 +38,16 @@ impl Endpoint for Pdf {
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
         match signed(core, &link).await? {
             Signed::Receipt(client, receipt) => {
-                let document = document(link.texts, &client, &receipt)?;
+                let region = sqlx::query_scalar!(
+                    "select u.region from buy_order o join end_user u using (client_id, user_id) \
+                     where o.client_id = $1 and o.order_id = $2",
+                    client.id().uuid(),
+                    receipt.receipt.order_id.number(),
+                )
+                .fetch_optional(&core.db)
+                .await?;
+                let texts = link.texts.of_account(region.flatten().as_deref());
+                let document = document(texts, &client, &receipt)?;
                 Ok(attachment(("application/pdf", "pdf"), receipt.receipt.order_id, document))
             }
             Signed::Nothing(reply) => Ok(reply),

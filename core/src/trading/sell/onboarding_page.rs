@@ -84,8 +84,8 @@ impl Endpoint for Act {
                 let mut conn = core.db.acquire().await?;
                 url.accounts_page(&mut conn, core, user, &html! {}).await
             }
-            Err(error) => error_page(url.texts, error, |status, note| {
-                url.sign_in_page(core, status, (note, None))
+            Err(error) => error_page((url.texts, error), (forms, &form), |status, shown| {
+                url.sign_in_page(core, status, shown)
             }),
         }
     }
@@ -102,16 +102,15 @@ pub struct SignedUrl {
 impl SignedUrl {
     fn read(input: &Input) -> Self {
         let query = input.head.query.clone().unwrap_or_default();
-        let (request_id, texts) =
-            (input.head.request_id.clone(), SignedUrl::language(&query, input).texts());
+        let (request_id, texts) = (input.head.request_id.clone(), SignedUrl::texts(&query, input));
         Self { query, request_id, texts }
     }
 
-    /// The language of the URL's `locale`, else the browser's.
-    fn language(query: &str, input: &Input) -> Language {
+    /// The texts in the language of the URL's `locale`, else the browser's.
+    fn texts(query: &str, input: &Input) -> Texts {
         let query = Fields::of_query(Some(query));
         let locale = query.value("locale").and_then(|locale| locale.as_str());
-        locale.and_then(Language::from_tag).unwrap_or_else(|| Language::of(input))
+        locale.and_then(Language::from_tag).map_or_else(|| Texts::of(input), Language::texts)
     }
 
     /// The page for an invalid signature. It has no link back, which may be the forged part.
@@ -186,7 +185,7 @@ impl VerifiedUrl {
         let body = html! {
             p { (self.texts.with("sell-intro", &[("shop", &self.client.tenant.name)])) }
             (note)
-            @if let Some(form) = form { (form) } @else { (forms(self.texts)) }
+            @if let Some(form) = form { (form) } @else { (forms(self.texts, None)) }
         };
         self.page(core, status, &body)
     }

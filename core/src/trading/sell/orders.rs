@@ -26,7 +26,8 @@ use crate::trading::orders::status::OrderStatus;
 use crate::users::account::Statuses;
 use crate::users::accounts::{self, PaymentAccount};
 use rampart_types::{
-    Amount, CurrencyDetails, DestinationTag, JsonDecimal, OrderId, PairCode, Preserialized, UserId,
+    Amount, ClientId, CurrencyDetails, DestinationTag, JsonDecimal, OrderId, PairCode,
+    Preserialized, UserId,
 };
 
 /// The list, version 1.
@@ -118,7 +119,8 @@ impl Endpoint for ListV1 {
         let sales: Vec<Sale> = sales.collect::<Result<_>>()?;
         let seller = Seller::read(core, &client, &sales).await?;
         let cursor = |sale: &SaleV1| Cursor::after(sale.date, sale.id);
-        let sales = sales.into_iter().map(|sale| SaleV1::new(sale, &seller)).collect();
+        let sales = sales.into_iter().map(|sale| seller.view(core, sale));
+        let sales: Vec<SaleV1> = sales.collect::<Result<_>>()?;
         Ok(filter.page(Self::PATH, sales, cursor))
     }
 }
@@ -185,12 +187,12 @@ pub(crate) async fn find(
 /// When the database cannot be read.
 pub(crate) async fn view(core: &Core, client: &Client, sale: Sale) -> Result<SaleV1> {
     let seller = Seller::read(core, client, std::slice::from_ref(&sale)).await?;
-    Ok(SaleV1::new(sale, &seller))
+    seller.view(core, sale)
 }
 
 /// Data of the user of sales; empty without a user.
-#[derive(Default)]
 struct Seller {
+    client: ClientId,
     accounts: Vec<PaymentAccount>,
     statuses: Option<Statuses>,
 }
@@ -199,7 +201,7 @@ impl Seller {
     /// Reads the user of these sales, which is the same for all.
     async fn read(core: &Core, client: &Client, sales: &[Sale]) -> Result<Self> {
         let Some(user) = sales.iter().find_map(|sale| sale.user) else {
-            return Ok(Self::default());
+            return Ok(Self { client: client.id(), accounts: Vec::new(), statuses: None });
         };
         let mut conn = core.db.acquire().await?;
         let trader = limits::trader(&mut conn, client.id(), user).await?;
@@ -207,18 +209,28 @@ impl Seller {
             true => accounts::list(&mut conn, core, client.id(), user).await?,
             false => Vec::new(),
         };
-        Ok(Self { accounts, statuses: trader.map(|trader| trader.statuses) })
+        let statuses = trader.map(|trader| trader.statuses);
+        Ok(Self { client: client.id(), accounts, statuses })
+    }
+
+    /// The sale's JSON.
+    fn view(&self, core: &Core, sale: Sale) -> Result<SaleV1> {
+        let reasons = self.reasons(core, &sale)?;
+        Ok(SaleV1::new(sale, self, reasons))
     }
 
     /// Reasons that a sale is not completed; none once it is final.
-    fn reasons(&self, sale: &Sale) -> Vec<Reason> {
+    fn reasons(&self, core: &Core, sale: &Sale) -> Result<Vec<Reason>> {
         if sale.status.is_final() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let held = sale.status == OrderStatus::Blocked;
         let held = held.then(|| blocked(sale.cause, sale.reason.as_deref()));
-        let incomplete_checks = self.statuses.iter().flat_map(incomplete_checks);
-        held.into_iter().chain(incomplete_checks).collect()
+        let open = match &self.statuses {
+            Some(statuses) => incomplete_checks(core, (self.client, sale.id), statuses)?,
+            None => Vec::new(),
+        };
+        Ok(held.into_iter().chain(open).collect())
     }
 }
 
@@ -261,9 +273,8 @@ pub struct SaleV1 {
 }
 
 impl SaleV1 {
-    fn new(sale: Sale, seller: &Seller) -> Self {
+    fn new(sale: Sale, seller: &Seller, reasons: Vec<Reason>) -> Self {
         let account = seller.accounts.iter().find(|account| Some(account.id) == sale.account);
-        let reasons = seller.reasons(&sale);
         let transaction = sale.transaction_id.as_deref().unwrap_or_default();
         let amount = |value| Amount::new(value, sale.fiat.currency);
         Self {

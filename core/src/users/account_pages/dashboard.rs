@@ -1,33 +1,39 @@
 //! `GET` and `POST /{region}/dashboard/{session}`: a linked user signs in and sees the account.
-//! Nothing is stored in the browser: the page is the response to the form.
+//! Nothing is stored in the browser: the page is the response to the form, and each of its forms
+//! carries the challenge that the sign-in has given.
 
+use chrono::TimeDelta;
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 
 use super::invitation::{Invitation, Link};
-use super::passkey::{self, SCRIPT};
+use super::orders::Filter;
 use super::sign_in::{Asked, SignIn, error_page, login_form, sign_in};
+use super::view::{View, page};
+use super::{erasure, languages, orders, passkey, personal, sessions};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
 use crate::http::form::Form;
-use crate::http::html::components::{Column, Tone, empty_state, money, table, toast};
-use crate::http::html::{Page, PageScripts, back_link};
+use crate::http::html::components::{Tone, toast};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::db::Connection;
-use crate::platform::error::{Code, Error, Result};
-use crate::trading::orders::payment_link::payment_url;
+use crate::platform::error::{Code, Result};
 use crate::users::account::Account;
 use crate::users::accounts;
 use crate::users::identifier::linked_user;
+use crate::users::one_time_token::{OneTimeToken, Purpose};
 use crate::users::passkeys;
-use rampart_types::{OrderId, UserId};
+use rampart_types::UserId;
 
 const PATH: &str = "/{region}/dashboard/{session}";
-/// Most orders shown, newest first.
-const ORDERS_MAX: i64 = 10;
+/// Actions of the account's page that only read, as often as the user likes.
+const READS: [&str; 3] = ["show", "download", "erase-ask"];
+/// Actions of the account's page that use its challenge up.
+const CHANGES: [&str; 6] =
+    ["passkey-add", "passkey-remove", "language", "session-end", "sessions-end", "erase"];
 
 /// Shows the login form.
 pub struct Show;
@@ -71,38 +77,71 @@ impl Endpoint for Submit {
     async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
         let Some((client, invitation)) = link.open(core) else { return Ok(link.not_found(core)) };
         let (texts, of) = (link.texts, (&client, &invitation));
-        match enter(core, texts, of, &form).await {
-            Ok(Entry::Granted(grant)) => show(core, texts, of, grant).await,
-            Ok(Entry::Asked(Asked { status, note, form })) => {
-                Ok(login_page(core, (status, texts), of, (&note, form.as_ref())))
-            }
-            Err(error) => error_page(texts, error, |status, note| {
-                login_page(core, (status, texts), of, (note, None))
+        match answer(core, &link, of, &form).await {
+            Ok(reply) => Ok(reply),
+            Err(error) => error_page((texts, error), (login_form, &form), |status, shown| {
+                login_page(core, (status, texts), of, shown)
             }),
         }
     }
 }
 
-/// What a form opens.
+/// Outcome of a form.
 enum Entry {
     Granted(Grant),
     Asked(Asked),
 }
 
-/// The account of a user who has signed in.
+/// The account's page of a user who has signed in.
 struct Grant {
     user: UserId,
-    /// Good for one change of the passkeys.
+    /// Good for the next form of the page.
     challenge: String,
-    /// What the form's change has come to.
-    note: Markup,
 }
 
-/// Signs the user in and checks that the identifier is linked to it, or makes a change that a user who
-/// has just signed in may make.
+/// Signs the user in, or does what the page's form asks for.
 ///
 /// # Errors
-/// ER005, ER703.
+/// Those of [`sign_in`], ER700 for a user who is disabled or erased, ER703.
+async fn answer(
+    core: &Core,
+    link: &Link,
+    of: (&Client, &Invitation),
+    form: &Form,
+) -> Result<Reply> {
+    let (client, invitation) = of;
+    let Grant { user, challenge } = match enter(core, link.texts, of, form).await? {
+        Entry::Granted(grant) => grant,
+        Entry::Asked(Asked { status, note, form }) => {
+            return Ok(login_page(core, (status, link.texts), of, (&note, form.as_ref())));
+        }
+    };
+    let action = form.get("action");
+    if action == "sessions-end" {
+        sessions::end_all(core, client.id(), user).await?;
+        let note = toast(Tone::Good, &link.texts.get("sessions-ended"));
+        return Ok(login_page(core, (StatusCode::OK, link.texts), of, (&note, None)));
+    }
+    let note = change(core, link, (client, user), form).await?;
+    let mut conn = core.db.acquire().await?;
+    let account = Account::load(&mut conn, core, client.id(), user).await?;
+    drop(conn);
+    let account = account.filter(|one| one.deleted_at.is_none() && one.disabled_at.is_none());
+    let account = &account.ok_or(Code::UserCredentialMissing)?;
+    let view = View { core, link, client, invitation, account, challenge: &challenge };
+    match action {
+        "download" => personal::download(&view).await,
+        "erase-ask" => erasure::ask(&view).await,
+        "erase" => erasure::submit(&view, form).await,
+        _ => show(&view, (&Filter::read(form), &note)).await,
+    }
+}
+
+/// Signs the user in, or takes the challenge of the page's form, and checks that the identifier is
+/// linked to the user.
+///
+/// # Errors
+/// Those of [`sign_in`], ER703.
 async fn enter(
     core: &Core,
     texts: Texts,
@@ -110,29 +149,30 @@ async fn enter(
     form: &Form,
 ) -> Result<Entry> {
     let action = form.get("action");
-    if matches!(action, "passkey-add" | "passkey-remove") {
-        let challenge = form.get("challenge");
-        let renewed = passkeys::renew_account_challenge(core, client.id(), challenge).await?;
-        let Some((user, challenge)) = renewed else {
-            let note = toast(Tone::Bad, &texts.get("checkout-signed-out"));
-            let status = StatusCode::BAD_REQUEST;
-            return Ok(Entry::Asked(Asked { status, note, form: None }));
+    // The form for a passkey has a challenge of its own.
+    let [visit, challenge] = ["visit", "challenge"].map(|name| form.get(name));
+    let shown = if visit.is_empty() { challenge } else { visit };
+    let known = if READS.contains(&action) {
+        let holder = passkeys::account_challenge_holder(core, client.id(), shown).await?;
+        holder.map(|user| (user, shown.to_owned()))
+    } else if CHANGES.contains(&action) {
+        passkeys::renew_account_challenge(core, client.id(), shown).await?
+    } else {
+        let user = match sign_in(core, client, (texts, form)).await? {
+            SignIn::Done(user) => user,
+            SignIn::Asked(asked) => return Ok(Entry::Asked(asked)),
         };
         check_linked(core, client, invitation, user).await?;
-        let note = match action {
-            "passkey-add" => passkey::add(core, client, user, (texts, form)).await?,
-            _ => passkey::remove(core, client, user, (texts, form)).await?,
-        };
-        return Ok(Entry::Granted(Grant { user, challenge, note }));
-    }
-    let user = match sign_in(core, client, (texts, form)).await? {
-        SignIn::Done(user) => user,
-        SignIn::Asked(asked) => return Ok(Entry::Asked(asked)),
+        let mut conn = core.db.acquire().await?;
+        let challenge = passkeys::account_challenge(&mut conn, core, client.id(), user).await?;
+        return Ok(Entry::Granted(Grant { user, challenge }));
+    };
+    let Some((user, challenge)) = known else {
+        let note = toast(Tone::Bad, &texts.get("checkout-signed-out"));
+        return Ok(Entry::Asked(Asked { status: StatusCode::BAD_REQUEST, note, form: None }));
     };
     check_linked(core, client, invitation, user).await?;
-    let mut conn = core.db.acquire().await?;
-    let challenge = passkeys::account_challenge(&mut conn, core, client.id(), user).await?;
-    Ok(Entry::Granted(Grant { user, challenge, note: html! {} }))
+    Ok(Entry::Granted(Grant { user, challenge }))
 }
 
 /// # Errors
@@ -148,43 +188,52 @@ async fn check_linked(
     if holder == Some(user) { Ok(()) } else { Err(Code::UserIdentifierMismatch.into()) }
 }
 
+/// Makes the change that the form asks for, if it is one after which the page is shown again, and says
+/// what came of it.
+async fn change(
+    core: &Core,
+    link: &Link,
+    (client, user): (&Client, UserId),
+    form: &Form,
+) -> Result<Markup> {
+    let (texts, of) = (link.texts, (client.id(), user));
+    match form.get("action") {
+        "passkey-add" => passkey::add(core, client, user, (texts, form)).await,
+        "passkey-remove" => passkey::remove(core, client, user, (texts, form)).await,
+        "session-end" => sessions::end(core, of, (texts, form)).await,
+        "language" => {
+            languages::keep(core, of, link.region()).await?;
+            Ok(toast(Tone::Good, &texts.get("language-kept")))
+        }
+        _ => Ok(html! {}),
+    }
+}
+
 fn login_page(
     core: &Core,
     (status, texts): (StatusCode, Texts),
     (client, invitation): (&Client, &Invitation),
     (note, form): (&Markup, Option<&Markup>),
 ) -> Reply {
-    let title = texts.get("account-title");
     let body = html! {
         p { (texts.with("account-intro", &[("shop", &client.tenant.name)])) }
         (note)
-        @if let Some(form) = form { (form) } @else { (login_form(texts)) }
-        (back_link(texts, &invitation.return_url, &client.tenant.name))
+        @if let Some(form) = form { (form) } @else { (login_form(texts, None)) }
     };
-    let tenant = &client.tenant;
-    let page = Page::new(texts, &core.settings.pages, &title).branded(&tenant.name, &tenant.brand);
-    let scripts = Some(PageScripts::Own(SCRIPT));
-    Page { return_url: Some(&invitation.return_url), scripts, ..page }.render(status, &body)
+    page(core, (status, texts), (client, invitation), &body)
 }
 
-async fn show(
-    core: &Core,
-    texts: Texts,
-    (client, invitation): (&Client, &Invitation),
-    Grant { user, challenge, note }: Grant,
-) -> Result<Reply> {
+async fn show(view: &View<'_>, (filter, note): (&Filter, &Markup)) -> Result<Reply> {
+    let View { core, client, account, .. } = *view;
+    let texts = view.texts();
     let mut conn = core.db.acquire().await?;
-    let account =
-        Account::load(&mut conn, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
-    let accounts = accounts::list(&mut conn, core, client.id(), user).await?;
     let level = account.level.to_string();
     let verified = match account.statuses.is_verified() {
         true => texts.with("account-verified", &[("level", &level)]),
         false => texts.with("account-unverified", &[("level", &level)]),
     };
-    let title = texts.get("account-title");
     let passkeys =
-        passkey::section(&mut conn, core, (client, &account), (texts, &challenge)).await?;
+        passkey::section(&mut conn, core, (client, account), (texts, view.challenge)).await?;
     let body = html! {
         (note)
         dl {
@@ -192,9 +241,26 @@ async fn show(
             dd { (account.personal.email.as_ref().map_or("", |email| email.as_str())) }
             dt { (texts.get("account-verification")) } dd { (verified) }
         }
+        (orders::section(&mut conn, view, filter).await?)
+        (payment_accounts(&mut conn, view).await?)
+        (savings_plans(&mut conn, view).await?)
+        (passkeys)
+        (sessions::section(&mut conn, view).await?)
+        (languages::section(view))
+        (personal::section(view))
+    };
+    Ok(view.page(StatusCode::OK, &body))
+}
+
+async fn payment_accounts(conn: &mut Connection, view: &View<'_>) -> Result<Markup> {
+    let (client, user, texts) = (view.client.id(), view.account.user, view.texts());
+    let mut accounts = accounts::list(conn, view.core, client, user).await?;
+    accounts.retain(|account| !account.disabled);
+    Ok(html! {
         h2 { (texts.get("account-payment-accounts")) }
+        @if accounts.is_empty() { p { (texts.get("account-none")) } }
         ul {
-            @for account in accounts.iter().filter(|account| !account.disabled) {
+            @for account in &accounts {
                 li {
                     (account.label()) ", "
                     @if account.verified { (texts.get("account-ready")) }
@@ -202,70 +268,32 @@ async fn show(
                 }
             }
         }
-        (orders(&mut conn, core, texts, (client, user)).await?)
-        (passkeys)
-        (back_link(texts, &invitation.return_url, &client.tenant.name))
-    };
-    let tenant = &client.tenant;
-    let page = Page::new(texts, &core.settings.pages, &title).branded(&tenant.name, &tenant.brand);
-    let scripts = Some(PageScripts::Own(SCRIPT));
-    let page = Page { return_url: Some(&invitation.return_url), scripts, ..page };
-    Ok(page.render(StatusCode::OK, &body))
+    })
 }
 
-/// The user's latest orders.
-async fn orders(
-    conn: &mut Connection,
-    core: &Core,
-    texts: Texts,
-    (client, user): (&Client, UserId),
-) -> Result<Markup> {
-    let rows = sqlx::query!(
+/// The link to the page of the savings plans, for who has any.
+async fn savings_plans(conn: &mut Connection, view: &View<'_>) -> Result<Markup> {
+    let (core, client, user) = (view.core, view.client.id(), view.account.user);
+    let count = sqlx::query_scalar!(
         r#"
-        select order_id, status, crypto_amount, crypto_currency, fiat_amount, fiat_currency
-        from buy_order where client_id = $1 and user_id = $2
-        order by created_at desc, order_id desc limit $3
+        select count(*) as "count!" from dca_plan
+        where client_id = $1 and user_id = $2 and not hidden
         "#,
-        client.id().uuid(),
+        client.uuid(),
         user.uuid(),
-        ORDERS_MAX,
     )
-    .fetch_all(conn)
+    .fetch_one(&mut *conn)
     .await?;
-    let title = texts.get("account-orders");
-    if rows.is_empty() {
-        return Ok(empty_state(&title, &texts.get("account-no-orders")));
+    if count == 0 {
+        return Ok(html! {});
     }
-    let amount = |value, code: &str| texts.amount(&client.catalogue.format_amount(value, code));
-    let mut lines = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let order = OrderId::new(row.order_id).ok_or_else(|| Error::invariant("show an order"))?;
-        // Its page has the receipt.
-        let page = payment_url(core, client.id(), order)?;
-        lines.push(vec![
-            html! { a href=(page) { (order) } },
-            html! { (texts.get(status_message(&row.status))) },
-            money(&amount(row.crypto_amount, &row.crypto_currency)),
-            money(&amount(row.fiat_amount, &row.fiat_currency)),
-        ]);
-    }
-    let names = ["term-order", "account-status", "term-gets", "term-pays"].map(|id| texts.get(id));
-    let columns = [
-        Column::Text(&names[0]),
-        Column::Text(&names[1]),
-        Column::Amount(&names[2]),
-        Column::Amount(&names[3]),
-    ];
-    Ok(table(&title, &columns, &lines))
-}
-
-fn status_message(status: &str) -> &'static str {
-    match status {
-        "pending" => "status-pending",
-        "in progress" => "status-in-progress",
-        "blocked" => "status-blocked",
-        "completed" => "status-completed",
-        "cancelled" => "status-cancelled",
-        _ => "status-refunded",
-    }
+    let token = OneTimeToken::generate(&core.clock, client)?;
+    let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token_seconds.into());
+    token.store(conn, core, (Purpose::Login, user), lifetime).await?;
+    let (texts, region) = (view.texts(), view.link.region());
+    let link = format!("/{region}/account/dca?token={}&uuid={user}", token.text);
+    Ok(html! {
+        h2 { (texts.get("plans-title")) }
+        p { a href=(link) { (texts.with("plans-link", &[("count", &count.to_string())])) } }
+    })
 }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::html::dead_link;
-use crate::http::language::{Language, Texts};
+use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::crypto::Purpose;
@@ -94,7 +94,7 @@ impl Link {
     pub(super) fn read(input: &Input) -> Self {
         let param = |name| input.param(name).to_owned();
         let request_id = input.head.request_id.clone();
-        let texts = Language::of(input).texts();
+        let texts = Texts::of(input);
         Self { region: param("region"), session: param("session"), request_id, texts }
     }
 
@@ -119,6 +119,11 @@ impl Link {
     /// The page's website locale.
     pub(super) fn region(&self) -> &str {
         &self.region
+    }
+
+    /// The sealed invitation, as it stands in the path.
+    pub(super) fn session(&self) -> &str {
+        &self.session
     }
 
     /// The page of an expired or forged link.

@@ -67,8 +67,8 @@ impl Endpoint for Submit {
                 let shown = (&note, form.as_ref());
                 Ok(show(core, (status, link.texts), (&client, &invitation), shown))
             }
-            Err(error) => error_page(link.texts, error, |status, note| {
-                show(core, (status, link.texts), (&client, &invitation), (note, None))
+            Err(error) => error_page((link.texts, error), (forms, &form), |status, shown| {
+                show(core, (status, link.texts), (&client, &invitation), shown)
             }),
         }
     }
@@ -85,7 +85,7 @@ fn show(
     let body = html! {
         p { (texts.with("join-intro", &[("shop", partner)])) }
         (note)
-        @if let Some(form) = form { (form) } @else { (forms(texts)) }
+        @if let Some(form) = form { (form) } @else { (forms(texts, None)) }
         (back_link(texts, &invitation.return_url, partner))
     };
     let page = Page::new(texts, &core.settings.pages, &title).branded(partner, brand);

@@ -25,6 +25,10 @@ use rampart_types::{UserId, plain_text};
 pub(crate) const SCRIPT: &str =
     concat!(include_str!("../../http/html/page.js"), include_str!("../../http/html/passkey.js"));
 
+/// Members of an authenticator's answer to a challenge.
+const ANSWER: [&str; 5] =
+    ["credential", "clientData", "authenticatorData", "signature", "userHandle"];
+
 /// The relying party of this edge; `None` where its URL is none that passkeys can be bound to.
 pub(super) fn relying_party(core: &Core) -> Option<RelyingParty> {
     RelyingParty::at(&core.settings.public_url)
@@ -56,13 +60,36 @@ pub(super) async fn sign_in_form(
     let challenge = sign_in::challenge(core, client.id(), user).await?;
     let options = json!({"challenge": challenge, "rp": {"id": party.id}, "known": names(known)});
     let button = html! { button.main type="submit" { (texts.get("passkey-use")) } };
-    let answer = ["credential", "clientData", "authenticatorData", "signature", "userHandle"];
     let form = ("passkey-answer", "get", &options);
     Ok(html! {
         h2 { (texts.get("passkey-step-title")) }
         p { (texts.get("passkey-step")) }
-        (ceremony(texts, form, &answer, &button))
+        (ceremony(texts, form, &ANSWER, &button))
     })
+}
+
+/// The form in which a user who has passkeys proves itself for an erasure; nothing for others.
+/// `visit` is the challenge of the account's page.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(super) async fn erasure_form(
+    core: &Core,
+    client: &Client,
+    texts: Texts,
+    (user, visit): (UserId, &str),
+) -> Result<Markup> {
+    let known = sign_in::credentials(core, client.id(), user).await?;
+    let Some(party) = relying_party(core).filter(|_| !known.is_empty()) else {
+        return Ok(html! {});
+    };
+    let challenge = sign_in::challenge(core, client.id(), Some(user)).await?;
+    let options = json!({"challenge": challenge, "rp": {"id": party.id}, "known": names(&known)});
+    let body = html! {
+        input type="hidden" name="visit" value=(visit);
+        button.danger type="submit" { (texts.get("erase-by-passkey")) }
+    };
+    Ok(ceremony(texts, ("erase", "get", &options), &ANSWER, &body))
 }
 
 /// Verifies the answer of that form; `None` without telling what is wrong.

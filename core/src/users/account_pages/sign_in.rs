@@ -9,7 +9,7 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::fields::Fields;
 use crate::http::form::Form;
-use crate::http::html::components::{Tone, toast};
+use crate::http::html::components::{Field, Tone, error_summary, field, toast};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::platform::error::{Code, Error, Refusal, Result};
@@ -18,6 +18,9 @@ use crate::users::passkeys;
 use crate::users::register::register_on_page;
 use crate::users::session::{Login, verify_login};
 use rampart_types::{UserId, UserIdentifier, WebsiteLocale};
+
+/// Prefix of the fields' ids in the form that registers, beside which the one that signs in may stand.
+const REGISTER: &str = "register-";
 
 /// The state of a sign-in.
 pub(crate) enum SignIn {
@@ -117,20 +120,69 @@ async fn log_in(core: &Core, client: &Client, form: &Form) -> Result<UserId> {
     verify_login(core, client, Login::read(Fields::from_object(&document)?)?).await
 }
 
-/// Renders the page again with an error message in the reader's language.
+/// The first forms of a page; those that were refused, with what was typed and why.
+pub(crate) type FirstForms = fn(Texts, Option<&Refused<'_>>) -> Markup;
+
+/// A form that was refused.
+pub(crate) struct Refused<'a> {
+    form: &'a Form,
+    refusal: &'a Refusal,
+}
+
+impl Refused<'_> {
+    /// True for the form of this action. One without any signs in.
+    fn is_of(&self, action: &str) -> bool {
+        let sent = self.form.get("action");
+        sent == action || (sent != "register" && action == "log-in")
+    }
+
+    /// The refusal of a field's value, in the reader's language.
+    fn error(&self, texts: Texts, name: &str) -> Option<String> {
+        let code = self.refusal.codes().find(|code| field_name(*code) == Some(name));
+        code.map(|code| refusal_text(texts, code))
+    }
+}
+
+/// The field that a code is about.
+const fn field_name(code: Code) -> Option<&'static str> {
+    match code {
+        Code::EmailInvalid | Code::EmailMissing | Code::EmailTaken => Some("email"),
+        Code::PasswordTooShort | Code::PasswordTooLong | Code::PasswordMissing => Some("password"),
+        Code::CountryMissing | Code::CountryCodeInvalid | Code::CountryUnknown => Some("country"),
+        _ => None,
+    }
+}
+
+/// Renders the page again: an error message in the reader's language, and the first forms as they were
+/// sent.
 ///
 /// # Errors
 /// The internal error, if it is one.
 pub(crate) fn error_page(
-    texts: Texts,
-    error: Error,
-    page: impl FnOnce(StatusCode, &Markup) -> Reply,
+    (texts, error): (Texts, Error),
+    (forms, form): (FirstForms, &Form),
+    page: impl FnOnce(StatusCode, (&Markup, Option<&Markup>)) -> Reply,
 ) -> Result<Reply> {
     let Error::Refused(refusal) = error else { return Err(error) };
-    let (status, note) = refusal_note(texts, &refusal);
-    let mut reply = page(status, &note);
+    let refused = Refused { form, refusal: &refusal };
+    let prefix = if refused.is_of("register") { REGISTER } else { "" };
+    let (status, note) = match refusal.codes().any(|code| field_name(code).is_none()) {
+        true => refusal_note(texts, &refusal),
+        false => (StatusCode::BAD_REQUEST, summary(texts, (prefix, &refusal))),
+    };
+    let mut reply = page(status, (&note, Some(&forms(texts, Some(&refused)))));
     refusal.set_headers(&mut reply);
     Ok(reply)
+}
+
+/// The errors of a form, each with a link to its field.
+fn summary(texts: Texts, (prefix, refusal): (&str, &Refusal)) -> Markup {
+    let errors = refusal.codes().filter_map(|code| {
+        Some((format!("{prefix}{}", field_name(code)?), refusal_text(texts, code)))
+    });
+    let errors: Vec<_> = errors.collect();
+    let errors: Vec<_> = errors.iter().map(|(name, text)| (&**name, &**text)).collect();
+    error_summary(&texts.get("error-summary"), &errors)
 }
 
 /// The status and the message of a refusal that a page shows.
@@ -173,10 +225,11 @@ pub(crate) fn refusal_text(texts: Texts, code: Code) -> String {
 }
 
 /// The login form.
-pub(crate) fn login_form(texts: Texts) -> Markup {
+pub(crate) fn login_form(texts: Texts, refused: Option<&Refused<'_>>) -> Markup {
+    let refused = refused.filter(|refused| refused.is_of("log-in"));
     html! {
         form method="post" {
-            (email_and_password(texts, "current-password"))
+            (email_and_password(texts, ("", "current-password"), refused))
             button.main type="submit" name="action" value="log-in" { (texts.get("sign-in")) }
         }
         (passkey::offer(texts))
@@ -184,19 +237,26 @@ pub(crate) fn login_form(texts: Texts) -> Markup {
 }
 
 /// The login form and the registration form.
-pub(crate) fn forms(texts: Texts) -> Markup {
+pub(crate) fn forms(texts: Texts, refused: Option<&Refused<'_>>) -> Markup {
+    let again = refused.filter(|refused| refused.is_of("register"));
+    let label = texts.get("country-code");
+    let error = again.and_then(|refused| refused.error(texts, "country"));
+    let country = Field {
+        prefix: REGISTER,
+        value: again.map_or("", |refused| refused.form.get("country")),
+        error: error.as_deref(),
+        autocomplete: "country",
+        ..Field::text("country", &label)
+    };
+    let agreed = again.is_some_and(|refused| refused.form.get("privacy") == "yes");
     html! {
-        (login_form(texts))
+        (login_form(texts, refused))
         h2 { (texts.get("new-here")) }
         form method="post" {
-            (email_and_password(texts, "new-password"))
-            label {
-                (texts.get("country-code"))
-                input name="country" autocomplete="country" required pattern="[A-Za-z]{2}"
-                    maxlength="2";
-            }
+            (email_and_password(texts, (REGISTER, "new-password"), again))
+            (field(&country))
             label.tick {
-                input type="checkbox" name="privacy" value="yes" required;
+                input type="checkbox" name="privacy" value="yes" required checked[agreed];
                 (texts.get("agree-privacy"))
             }
             button.main type="submit" name="action" value="register" { (texts.get("register")) }
@@ -204,18 +264,33 @@ pub(crate) fn forms(texts: Texts) -> Markup {
     }
 }
 
-fn email_and_password(texts: Texts, autocomplete: &str) -> Markup {
-    html! {
-        label {
-            (texts.get("email"))
-            input type="email" name="email" autocomplete="username" required maxlength="254";
-        }
-        label {
-            (texts.get("password"))
-            input type="password" name="password" autocomplete=(autocomplete) required
-                minlength="8" maxlength="64";
-        }
-    }
+/// The two fields, with the address as it was typed.
+fn email_and_password(
+    texts: Texts,
+    (prefix, autocomplete): (&str, &str),
+    refused: Option<&Refused<'_>>,
+) -> Markup {
+    let error = |name| refused.and_then(|refused| refused.error(texts, name));
+    let labels = ["email", "password", "reset-hint"].map(|id| texts.get(id));
+    let errors = ["email", "password"].map(error);
+    let is_new = prefix == REGISTER && errors[1].is_none();
+    let email = Field {
+        prefix,
+        kind: "email",
+        value: refused.map_or("", |refused| refused.form.get("email")),
+        error: errors[0].as_deref(),
+        autocomplete: "username",
+        ..Field::text("email", &labels[0])
+    };
+    let password = Field {
+        prefix,
+        kind: "password",
+        hint: is_new.then_some(&*labels[2]),
+        error: errors[1].as_deref(),
+        autocomplete,
+        ..Field::text("password", &labels[1])
+    };
+    html! { (field(&email)) (field(&password)) }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::endpoint::{Body, Endpoint};
 use crate::http::fields::Fields;
 use crate::http::form::Form;
 use crate::http::html::{Page, dead_link};
-use crate::http::language::{Language, Texts};
+use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
@@ -105,7 +105,7 @@ impl Link {
             token: text("token").to_owned(),
             user: text("uuid").parse().ok(),
             request_id: input.head.request_id.clone(),
-            texts: Language::of(input).texts(),
+            texts: Texts::of(input),
         }
     }
 

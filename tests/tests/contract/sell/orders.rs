@@ -74,6 +74,53 @@ async fn every_state_can_be_reached() {
 }
 
 #[tokio::test]
+async fn what_a_sale_waits_for_is_passed_on_its_pages() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Seller::of(&context, &acme, "ann").await;
+    let sale = ann.sale(|_| ()).await;
+    sqlx::query(
+        "update end_user set identity_status = 'pending', amld5_status = 'pending', \
+         dac8_status = 'missing', region = 'de-at'",
+    )
+    .execute(context.db())
+    .await
+    .unwrap();
+    let left = async || {
+        let reasons = ann.read(&sale).await["orderNotCompletedReasons"].clone();
+        let url = |reason: &Value| {
+            let url = reason["url"].as_str().unwrap();
+            url.strip_prefix("https://pay.example.com").unwrap().to_owned()
+        };
+        reasons.as_array().unwrap().iter().map(url).collect::<Vec<_>>()
+    };
+    let pages = left().await;
+    let checks: Vec<_> = pages.iter().map(|page| page.rsplit('/').next().unwrap()).collect();
+    assert_eq!(checks, ["identity", "amld5", "tax"]);
+    for page in &pages {
+        let shown = acme.anonymous(Method::GET, page).send().await;
+        let text = shown.assert_status(200).text();
+        assert!(text.contains("<html lang=\"de\">") && text.contains("<form"), "{text}");
+    }
+    let send = async |page: &str, form: &'static str| {
+        let sent = acme.anonymous(Method::POST, page).body(form).send().await;
+        sent.assert_status(200).text().to_owned()
+    };
+    let next = send(&pages[0], "outcome=verified").await;
+    assert!(next.contains(&pages[1]) && next.contains(&pages[2]), "{next}");
+    assert!(!next.contains("/pay/"), "a sale has no page to pay on: {next}");
+    send(&pages[2], "country=AT&number=123456789").await;
+    assert_eq!(left().await, pages[1..2]);
+    // The link is good for the sale alone, and for no check that a sale does not have.
+    let wallet = pages[0].replace("/identity", "/wallet");
+    let passed = acme.anonymous(Method::GET, &wallet).send().await;
+    assert!(!passed.assert_status(200).text().contains("<form"));
+    ann.happen(&sale, "expire").await.assert_status(200);
+    let ended = acme.anonymous(Method::GET, &pages[1]).send().await;
+    assert!(!ended.assert_status(200).text().contains("<form"));
+}
+
+#[tokio::test]
 async fn the_reference_of_a_sale_names_the_end_of_its_deposit() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

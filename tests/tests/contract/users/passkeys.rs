@@ -11,6 +11,8 @@ use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
 use serde_json::json;
 
+use super::{page_path, submit};
+
 const WRONG: &str = "De passkey kon niet worden gecontroleerd.";
 const SIGNED_OUT: &str = "Log opnieuw in.";
 const PASSWORD_STEP: &str = "action=log-in&email=ada%40mail.example.com&password=password-of-ada";
@@ -77,17 +79,6 @@ impl Visit {
         let text = answer.assert_status(400).text();
         assert!(text.contains(WRONG) && !text.contains("ada@mail"), "{why}: {text}");
     }
-}
-
-async fn page_path(partner: &Partner, identifier: &str) -> String {
-    let body = json!({"identifier": identifier, "returnUrl": "https://shop.example/"});
-    let made = partner.post("/api/v1/user/register-identifier", body).await;
-    let url = made.assert_status(200).json()["redirectUrl"]["nl-nl"].clone();
-    url.as_str().unwrap().strip_prefix("https://pay.example.com").unwrap().to_owned()
-}
-
-async fn submit(partner: &Partner, path: &str, form: &str) -> Answer {
-    partner.anonymous(Method::POST, path).body(form.to_owned()).send().await
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use crate::money::connectors::identity::{IdentityCheck, start};
 use crate::money::connectors::sandbox::checks::end_identity_check;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use crate::trading::checks::{Hold, link};
+use crate::trading::checks::Hold;
 use rampart_types::UserId;
 
 /// The way to the provider. The first visit commands the check.
@@ -19,7 +19,7 @@ pub(super) async fn show(
     visit: &Visit,
     user: UserId,
 ) -> Result<Content> {
-    let page = link::url(core, (visit.client.id(), visit.order), Hold::Identity)?;
+    let page = visit.url(core, Hold::Identity)?;
     let page = page.unwrap_or_default();
     let texts = visit.texts;
     match start(conn, core, (&visit.client.tenant, user), &page).await? {
@@ -63,7 +63,7 @@ pub(super) async fn submit(
     if !visit.client.tenant.is_test() {
         return Ok(None);
     }
-    let page = link::url(core, (visit.client.id(), visit.order), Hold::Identity)?;
+    let page = visit.url(core, Hold::Identity)?;
     let of = (&*visit.client.tenant, user);
     let outcome = (&*page.unwrap_or_default(), form.get("outcome") == "verified");
     end_identity_check(conn, core, of, outcome).await?;
