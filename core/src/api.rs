@@ -187,6 +187,9 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::partners::staff::ListStaff>(),
     route::<admin::partners::staff::InviteStaff>(),
     route::<admin::partners::staff::RemoveStaff>(),
+    route::<admin::partners::webhooks::ListWebhooks>(),
+    route::<admin::partners::webhooks::RemoveWebhook>(),
+    route::<admin::partners::webhooks::TestWebhook>(),
     // Policies
     route::<admin::policies::history::ReadPolicy>(),
     route::<admin::policies::push::PushPolicy>(),

@@ -38,6 +38,7 @@ use crate::commands::shell::{Completions, Man};
 use crate::commands::top::Top;
 use crate::commands::user::User;
 use crate::commands::verification_key::VerificationKey;
+use crate::commands::webhook::Webhook;
 use crate::config::Config;
 use crate::demo::Demo;
 use crate::logging;
@@ -124,6 +125,8 @@ pub(crate) enum Command {
     User(User),
     #[command(subcommand)]
     VerificationKey(VerificationKey),
+    #[command(subcommand)]
+    Webhook(Webhook),
     /// Print the completions of a shell: `rampart completions bash > /etc/bash_completion.d/rampart`.
     Completions(Completions),
     /// Write the manual's pages to a folder.
@@ -180,6 +183,7 @@ impl Command {
             Self::Secret(command) => command.run(),
             Self::User(command) => command.run(),
             Self::VerificationKey(command) => command.run(),
+            Self::Webhook(command) => command.run(),
             Self::Completions(command) => {
                 command.run();
                 Ok(())

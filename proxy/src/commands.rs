@@ -41,6 +41,7 @@ mod table;
 pub(crate) mod top;
 pub(crate) mod user;
 pub(crate) mod verification_key;
+pub(crate) mod webhook;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -20,7 +20,7 @@ use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 
 /// Most keys of all operators.
-const KEYS_MAX: i64 = 100;
+pub(crate) const KEYS_MAX: i64 = 100;
 
 /// A public key of an operator.
 #[derive(Debug, JsonSchema, Serialize)]

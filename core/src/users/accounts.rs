@@ -22,7 +22,7 @@ use crate::users::personal_data;
 use rampart_types::{ClientId, Iban, UserId};
 
 /// Most accounts of one user.
-const ACCOUNTS_MAX: i64 = 32;
+pub(crate) const ACCOUNTS_MAX: i64 = 32;
 /// Longest identifier, in bytes.
 pub(crate) const IDENTIFIER_BYTES_MAX: usize = 255;
 /// Longest name of a holder, in characters.

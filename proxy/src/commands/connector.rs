@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::json;
 
 use super::Target;
-use super::table::Listing;
+use super::page::Page;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -44,9 +44,7 @@ pub(crate) enum Connector {
     /// List connectors with their last contact and their queues.
     List {
         #[command(flatten)]
-        listing: Listing,
-        #[command(flatten)]
-        target: Target,
+        page: Page,
     },
     /// Show one connector.
     Show {
@@ -90,11 +88,7 @@ impl Connector {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         let (path, body, target) = match self {
-            Self::List { listing, target } => {
-                let found = target.ask(async |o| o.get("connectors").await)?;
-                listing.print(&found, &found, COLUMNS);
-                return Ok(());
-            }
+            Self::List { page } => return page.print("connectors", [], COLUMNS),
             Self::Show { name, target } => {
                 return target.run(async |o| o.get(&format!("connectors/{name}")).await);
             }

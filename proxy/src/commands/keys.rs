@@ -7,6 +7,7 @@ use http::Method;
 use serde_json::Value;
 
 use super::Target;
+use super::page::Page;
 use crate::operator::{Body, Operator};
 use crate::output;
 use crate::startup_error::StartupError;
@@ -18,6 +19,10 @@ const PATH: &str = "keys/rotation";
 
 /// The path of the keys of receipts.
 const RECEIPTS: &str = "receipt-keys";
+
+/// Columns of a table of those keys: their heads, and members.
+const RECEIPT_COLUMNS: &[(&str, &str)] =
+    &[("ID", "keyId"), ("SIGNS", "signs"), ("SIGNS FROM", "signsFrom"), ("CREATED", "createdAt")];
 
 /// The ring of master keys, and the keys that sign receipts.
 #[derive(Debug, Subcommand)]
@@ -38,7 +43,7 @@ pub(crate) enum Keys {
     /// List the keys that sign receipts, newest first.
     Receipts {
         #[command(flatten)]
-        target: Target,
+        page: Page,
     },
     /// Sign receipts with a new key, five minutes after it is published. Earlier ones stay published.
     RotateReceipts {
@@ -55,7 +60,7 @@ impl Keys {
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
             Self::Status { target } => target.run(async |o| o.get(PATH).await),
-            Self::Receipts { target } => target.run(async |o| o.get(RECEIPTS).await),
+            Self::Receipts { page } => page.print(RECEIPTS, [], RECEIPT_COLUMNS),
             Self::RotateReceipts { target } => {
                 let path = format!("{RECEIPTS}/rotate");
                 target.run(async |o| o.call(Method::POST, &path, Body::None).await)

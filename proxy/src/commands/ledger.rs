@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use super::Target;
 use super::page::Page;
 use super::query::query;
-use super::table::Listing;
 use crate::operator::{Body, Operator};
 use crate::startup_error::StartupError;
 
@@ -54,9 +53,7 @@ pub(crate) enum Ledger {
         #[arg(long, value_name = "TIME")]
         at: Option<String>,
         #[command(flatten)]
-        listing: Listing,
-        #[command(flatten)]
-        target: Target,
+        page: Page,
     },
     /// List entries; as JSON with their postings.
     Entries(Box<Entries>),
@@ -131,12 +128,9 @@ impl Ledger {
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
             Self::Check { target } => target.run(async |operator| check(&operator).await),
-            Self::Balances { partner, currency, at, listing, target } => {
-                let criteria = query([("partner", partner), ("currency", currency), ("at", at)]);
-                let path = format!("ledger/balances{criteria}");
-                let found = target.ask(async |o| o.get(&path).await)?;
-                listing.print(&found, &found, BALANCES);
-                Ok(())
+            Self::Balances { partner, currency, at, page } => {
+                let criteria = [("partner", partner), ("currency", currency), ("at", at)];
+                page.print("ledger/balances", criteria, BALANCES)
             }
             Self::Entries(entries) => entries.run(),
             Self::Export { format, from, to, out, target } => {

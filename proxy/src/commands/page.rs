@@ -29,7 +29,7 @@ impl Page {
     ///
     /// # Errors
     /// One sentence for the operator.
-    pub(super) fn print<const N: usize>(
+    pub(crate) fn print<const N: usize>(
         self,
         list: &str,
         criteria: [(&str, Option<String>); N],

@@ -5,8 +5,8 @@ use http::Method;
 
 use super::Target;
 use super::members::Members;
+use super::page::Page;
 use super::query::segment;
-use super::table::Listing;
 use crate::startup_error::StartupError;
 
 /// Columns of a table of pairs: their heads, and members.
@@ -19,9 +19,7 @@ pub(crate) enum Pair {
     /// List pairs with their prices and directions.
     List {
         #[command(flatten)]
-        listing: Listing,
-        #[command(flatten)]
-        target: Target,
+        page: Page,
     },
     /// Change a pair: `buy.enabled=false`, `spreadPercentage=1.5`, `quoteLifetimeSeconds=60`.
     Set {
@@ -41,11 +39,7 @@ impl Pair {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::List { listing, target } => {
-                let found = target.ask(async |o| o.get("pairs").await)?;
-                listing.print(&found, &found, COLUMNS);
-                Ok(())
-            }
+            Self::List { page } => page.print("pairs", [], COLUMNS),
             Self::Set { pair, members, target } => {
                 let (path, body) = (format!("pairs/{}", segment(&pair)), members.body()?);
                 target.run(async |o| o.call(Method::PATCH, &path, body).await)

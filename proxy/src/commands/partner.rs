@@ -19,6 +19,16 @@ const COLUMNS: &[(&str, &str)] = &[
     ("CREATED", "createdAt"),
 ];
 
+/// Columns of a table of staff: their heads, and members.
+const STAFF_COLUMNS: &[(&str, &str)] = &[
+    ("ID", "id"),
+    ("EMAIL", "email"),
+    ("ROLE", "role"),
+    ("JOINED", "joined"),
+    ("SECOND FACTOR", "secondFactor"),
+    ("CREATED", "createdAt"),
+];
+
 /// Partners.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Partner {
@@ -83,7 +93,7 @@ pub(crate) enum Staff {
         /// The partner's short name.
         slug: String,
         #[command(flatten)]
-        target: Target,
+        page: Page,
     },
     /// Mail somebody a link to join.
     Invite {
@@ -111,8 +121,8 @@ pub(crate) enum Staff {
 impl Staff {
     fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::List { slug, target } => {
-                target.run(async |o| o.get(&format!("partners/{slug}/staff")).await)
+            Self::List { slug, page } => {
+                page.print(&format!("partners/{slug}/staff"), [], STAFF_COLUMNS)
             }
             Self::Invite { slug, email, role, target } => {
                 let body = Body::Json(json!({ "email": email, "role": role }));

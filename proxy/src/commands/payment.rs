@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 
 use super::Target;
 use super::page::Page;
-use super::table::Listing;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -65,9 +64,7 @@ pub(crate) enum Payment {
         /// The payment's id.
         id: String,
         #[command(flatten)]
-        listing: Listing,
-        #[command(flatten)]
-        target: Target,
+        page: Page,
     },
     /// Match a payment that nobody wants to the order that it was meant for.
     Match {
@@ -162,11 +159,8 @@ impl Payment {
             Self::Show { id, target } => {
                 return target.run(async |o| o.get(&format!("payments/{id}")).await);
             }
-            Self::Suggestions { id, listing, target } => {
-                let path = format!("payments/{id}/suggestions");
-                let found = target.ask(async |o| o.get(&path).await)?;
-                listing.print(&found, &found, SUGGESTIONS);
-                return Ok(());
+            Self::Suggestions { id, page } => {
+                return page.print(&format!("payments/{id}/suggestions"), [], SUGGESTIONS);
             }
             Self::Match { id, order, target } => {
                 (format!("payments/{id}/match"), json!({ "orderId": order }), target)

@@ -7,9 +7,19 @@ use rampart_core::platform::clock::Clock;
 use serde_json::{Value, json};
 
 use super::Target;
+use super::page::Page;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
+/// Columns of a table of prices: their heads, and members.
+const COLUMNS: &[(&str, &str)] = &[
+    ("PAIR", "pair"),
+    ("STATUS", "status"),
+    ("PRICE", "price"),
+    ("FIXED", "fixed"),
+    ("OBSERVED", "observedAt"),
+    ("SOURCES SAY", "deviating"),
+];
 /// Most by which this machine's clock may be behind the database's.
 const CLOCK_DIFFERENCE_MAX: TimeDelta = TimeDelta::minutes(1);
 
@@ -41,7 +51,7 @@ pub(crate) enum Price {
     /// List pairs with their prices, and what the sources say.
     List {
         #[command(flatten)]
-        target: Target,
+        page: Page,
     },
 }
 
@@ -68,7 +78,7 @@ impl Price {
                 let path = format!("pairs/{pair}");
                 target.run(async |o| o.call(Method::PATCH, &path, body).await)
             }
-            Self::List { target } => target.run(async |o| o.get("prices").await),
+            Self::List { page } => page.print("prices", [], COLUMNS),
         }
     }
 }

@@ -10,7 +10,6 @@ use super::Target;
 use super::members::Members;
 use super::page::Page;
 use super::query::segment;
-use super::table::Listing;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -61,9 +60,7 @@ pub(crate) enum User {
         /// The user's uuid.
         uuid: String,
         #[command(flatten)]
-        listing: Listing,
-        #[command(flatten)]
-        target: Target,
+        page: Page,
     },
     /// Open an account for a user: `type=bankTransfer identifier=NL58…`.
     OpenAccount {
@@ -182,11 +179,8 @@ impl User {
         let (method, path, members, target) = match self {
             Self::List(search) => return search.run(),
             Self::Show(of) => return of.target.run(async |o| o.get(&path(&of.uuid)).await),
-            Self::Accounts { uuid, listing, target } => {
-                let path = format!("{}/accounts", path(&uuid));
-                let found = target.ask(async |o| o.get(&path).await)?;
-                listing.print(&found, &found, ACCOUNTS);
-                return Ok(());
+            Self::Accounts { uuid, page } => {
+                return page.print(&format!("{}/accounts", path(&uuid)), [], ACCOUNTS);
             }
             Self::Proof(image) => return image.save("proofs", Method::GET, Body::None),
             Self::Document(image) => return image.save("documents", Method::GET, Body::None),

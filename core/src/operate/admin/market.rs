@@ -7,7 +7,7 @@ pub mod prices;
 use chrono::{DateTime, Utc};
 
 use crate::Core;
-use crate::endpoint::openapi::doc::{Kind, Member, required};
+use crate::endpoint::openapi::doc::{Kind, Member, optional, required};
 use crate::http::request::Input;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::{Connection, Transaction};
@@ -17,6 +17,11 @@ use rampart_types::PairCode;
 
 /// The path's `{pair}`.
 const PAIR: Member = required("pair", Kind::Text, "A currency pair, such as `BTC-EUR`.");
+
+/// Most pairs of one answer; the catalogue has fewer.
+const PAIRS_MAX: i64 = 1_000;
+/// The query's `after` of a list of pairs.
+const AFTER_PAIR: Member = optional("after", Kind::Text, "The last pair of the page before.");
 
 /// The pair of the path; one that cannot be a pair is one that does not exist.
 fn pair(input: &Input) -> Result<PairCode> {

@@ -3,13 +3,14 @@
 
 use http::StatusCode;
 use schemars::{JsonSchema, SchemaGenerator};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use url::form_urlencoded;
 
 use crate::endpoint::openapi::doc::{Kind, Member, optional};
 use crate::endpoint::{Respond, Success};
+use crate::http::fields::strict;
 use crate::http::reply::Reply;
-use crate::http::request::Head;
+use crate::http::request::{Head, Input};
 use crate::platform::error::{Denial, Result};
 
 /// The query's `after` of a list that continues behind an id.
@@ -95,6 +96,44 @@ impl Paging {
         let has_more = rows.len() > most;
         rows.truncate(most);
         has_more
+    }
+}
+
+/// The page of a list without criteria that is short enough to be read whole.
+#[derive(Debug)]
+pub struct Part {
+    after: Option<String>,
+    paging: Paging,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PartQuery {
+    after: Option<String>,
+    limit: Option<String>,
+}
+
+impl Part {
+    /// That of a request; `most` rows if it has no `limit`.
+    ///
+    /// # Errors
+    /// 422 for an unknown parameter, and a `limit` out of bounds.
+    pub(super) fn read(input: &Input, most: i64) -> Result<Self> {
+        let PartQuery { after, limit } = strict::query(input)?;
+        Ok(Self { after, paging: Paging::of(&input.head, limit.as_deref(), most)? })
+    }
+
+    /// The page of all rows, in the list's order. `id` names a row.
+    ///
+    /// # Errors
+    /// 422 for an `after` that no row has.
+    pub(super) fn of<T>(self, mut rows: Vec<T>, id: impl Fn(&T) -> String) -> Result<Page<T>> {
+        if let Some(after) = self.after {
+            let last = rows.iter().position(|row| id(row) == after);
+            check_after(last.is_some())?;
+            rows.drain(..=last.unwrap_or_default());
+        }
+        Ok(self.paging.page(rows, id))
     }
 }
 

@@ -6,6 +6,7 @@ pub mod read;
 pub mod secrets;
 pub mod staff;
 pub mod update;
+pub mod webhooks;
 
 use ipnet::IpNet;
 

@@ -88,7 +88,7 @@ pub(super) const CONNECTORS: List = List {
     call: "/admin/v1/connectors",
     criteria: &[],
     columns: CONNECTOR_COLUMNS,
-    is_paged: false,
+    is_paged: true,
     empty: "rampart connector add makes one.",
 };
 /// A connector's state.
@@ -227,7 +227,7 @@ pub(super) const BALANCES: List = List {
         ("Holder", Cell::Text("/holder")),
         ("Balance", Cell::Money("/balance", "/currency")),
     ],
-    is_paged: false,
+    is_paged: true,
     empty: "The books are empty.",
 };
 /// Entries of the books.
@@ -270,7 +270,7 @@ pub(super) const PAIRS: List = List {
         ("Sources say instead", Cell::Text("/deviating")),
         ("Quotes void before", Cell::Time("/quotesValidFrom")),
     ],
-    is_paged: false,
+    is_paged: true,
     empty: "There is no pair.",
 };
 /// One pair.

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::read;
 use crate::commands::Target;
+use crate::commands::page::Page;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -61,6 +62,14 @@ impl Signing {
     }
 }
 
+/// Columns of a table of keys: their heads, and members.
+const COLUMNS: &[(&str, &str)] = &[
+    ("NAME", "name"),
+    ("FINGERPRINT", "fingerprint"),
+    ("CREATED BY", "createdBy"),
+    ("CREATED", "createdAt"),
+];
+
 /// `rampart policy signer add|list|remove|require|waive`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Signer {
@@ -78,7 +87,7 @@ pub(crate) enum Signer {
     /// List the keys.
     List {
         #[command(flatten)]
-        target: Target,
+        page: Page,
     },
     /// Take a key away.
     Remove {
@@ -126,7 +135,7 @@ impl Signer {
                 let body = signing.sign(json!({ "publicKey": pem }), change)?;
                 target.run(async |o| o.call(Method::PUT, &path(&name), Body::Json(body)).await)
             }
-            Self::List { target } => target.run(async |o| o.get("operator-keys").await),
+            Self::List { page } => page.print("operator-keys", [], COLUMNS),
             Self::Remove { name, signing, target } => {
                 let change = ChangeStatement {
                     action: "operator-key.remove".to_owned(),

@@ -5,13 +5,14 @@ use http::{Method, StatusCode};
 use super::AccountView;
 use crate::Core;
 use crate::auth::roles::Role;
+use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::Doc;
-use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::page::{AFTER, Page, Part, limit};
 use crate::operate::admin::users::{UUID, find};
 use crate::platform::error::Result;
-use crate::users::accounts;
+use crate::users::accounts::{self, ACCOUNTS_MAX};
 
 /// `GET /admin/v1/users/{uuid}/accounts`
 pub struct ListAccounts;
@@ -26,6 +27,7 @@ impl Endpoint for ListAccounts {
         summary: "List a user's accounts",
         details: "All of them, the disabled ones too, in the order in which they were opened.",
         path: &[UUID],
+        query: &[AFTER, limit(ACCOUNTS_MAX)],
         answer: r#"[{
             "accountIdentifier": "NL91ABNA0417164300",
             "accountId": "0199a000-0000-7000-8000-00000000000a", "type": "bankTransfer",
@@ -35,20 +37,24 @@ impl Endpoint for ListAccounts {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = String;
-    type Response = Json<Vec<AccountView>>;
+    type Request = (String, Part);
+    type Response = Page<AccountView>;
 
-    fn read(input: &Input, _: &Operator) -> Result<String> {
-        Ok(input.param("uuid").to_owned())
+    fn read(input: &Input, _: &Operator) -> Result<(String, Part)> {
+        Ok((input.param("uuid").to_owned(), Part::read(input, ACCOUNTS_MAX)?))
     }
 
-    async fn call(core: &Core, _: Operator, uuid: String) -> Result<Json<Vec<AccountView>>> {
+    async fn call(
+        core: &Core,
+        _: Operator,
+        (uuid, part): (String, Part),
+    ) -> Result<Page<AccountView>> {
         let mut conn = core.db.acquire().await?;
         let (client, user) = find(&mut conn, &uuid).await?;
         let mut shown = Vec::new();
         for account in accounts::list(&mut conn, core, client, user).await? {
             shown.push(AccountView::load(&mut conn, (client, user), &account).await?);
         }
-        Ok(Json(shown))
+        part.of(shown, |account: &AccountView| account.account_id.to_string())
     }
 }

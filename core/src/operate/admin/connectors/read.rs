@@ -9,11 +9,12 @@ use sqlx::types::Json as JsonColumn;
 use super::{CONNECTORS_MAX, NAME};
 use crate::Core;
 use crate::auth::roles::Role;
-use crate::endpoint::openapi::doc::Doc;
+use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::money::connectors::card_element::CardElement;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::page::{Page, Part, limit};
 use crate::platform::error::{Denial, Result};
 
 /// Most commands of a queue that are counted.
@@ -30,6 +31,10 @@ impl Endpoint for ListConnectors {
         summary: "List connectors",
         details: "In the order of their names, with their queues; of a queue at most 100000 \
                   commands are counted.",
+        query: &[
+            optional("after", Kind::Text, "The last name of the page before."),
+            limit(CONNECTORS_MAX),
+        ],
         answer: r#"[{"name": "cards", "capabilities": ["payment.create", "payment.refund"],
             "methods": ["creditCard"], "assets": [], "lastContactAt": "2026-03-01T12:00:00Z",
             "queueLength": 3, "oldestCommandAt": "2026-03-01T11:59:58Z", "failures": 0,
@@ -37,15 +42,15 @@ impl Endpoint for ListConnectors {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = ();
-    type Response = Json<Vec<Connector>>;
+    type Request = Part;
+    type Response = Page<Connector>;
 
-    fn read(_: &Input, _: &Operator) -> Result<()> {
-        Ok(())
+    fn read(input: &Input, _: &Operator) -> Result<Part> {
+        Part::read(input, CONNECTORS_MAX)
     }
 
-    async fn call(core: &Core, _: Operator, (): ()) -> Result<Json<Vec<Connector>>> {
-        Ok(Json(find(core, None).await?))
+    async fn call(core: &Core, _: Operator, part: Part) -> Result<Page<Connector>> {
+        part.of(find(core, None).await?, |connector| connector.name.clone())
     }
 }
 

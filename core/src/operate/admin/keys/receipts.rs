@@ -8,13 +8,17 @@ use serde_json::json;
 
 use crate::Core;
 use crate::auth::roles::Role;
-use crate::endpoint::openapi::doc::Doc;
+use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::page::{Page, Part, limit};
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::Result;
 use crate::trading::receipt_keys::{self, PublishedKey};
+
+/// Most keys of one answer.
+const KEYS_MAX: i64 = 1_000;
 
 /// A key in use, for the OpenAPI document.
 const EXAMPLE: &str = r#"[{"keyId": "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k",
@@ -30,19 +34,23 @@ impl Endpoint for ListReceiptKeys {
     const DOC: Doc = Doc {
         summary: "List the keys that sign receipts",
         details: "Newest first. All of them are published at `/.well-known/jwks.json`.",
+        query: &[
+            optional("after", Kind::Text, "The last key's id of the page before."),
+            limit(KEYS_MAX),
+        ],
         answer: EXAMPLE,
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = ();
-    type Response = Json<Vec<ReceiptKey>>;
+    type Request = Part;
+    type Response = Page<ReceiptKey>;
 
-    fn read(_: &Input, _: &Operator) -> Result<()> {
-        Ok(())
+    fn read(input: &Input, _: &Operator) -> Result<Part> {
+        Part::read(input, KEYS_MAX)
     }
 
-    async fn call(core: &Core, _: Operator, (): ()) -> Result<Self::Response> {
-        Ok(Json(listed(core).await?))
+    async fn call(core: &Core, _: Operator, part: Part) -> Result<Self::Response> {
+        part.of(listed(core).await?, |key| key.key_id.clone())
     }
 }
 

@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::NAME;
 use crate::Core;
 use crate::auth::roles::Role;
-use crate::endpoint::openapi::doc::{Doc, Shape};
+use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional};
 use crate::endpoint::{Body, Endpoint, Json, NoContent};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::page::{Page, Part, limit};
 use crate::platform::error::Result;
-use crate::policies::operator_keys::{self, OperatorKey};
+use crate::policies::operator_keys::{self, KEYS_MAX, OperatorKey};
 use crate::policies::statement::SignedChange;
 
 /// `GET /admin/v1/operator-keys`
@@ -26,21 +27,25 @@ impl Endpoint for ListOperatorKeys {
     const DOC: Doc = Doc {
         summary: "List the operators' keys",
         details: "By name, at most 100.",
+        query: &[
+            optional("after", Kind::Text, "The last name of the page before."),
+            limit(KEYS_MAX),
+        ],
         answer: r#"[{"name": "alice", "publicKey": "-----BEGIN PUBLIC KEY-----…",
             "fingerprint": "9f86d081884c7d65", "createdBy": "admin",
             "createdAt": "2026-03-01T12:00:00Z"}]"#,
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = ();
-    type Response = Json<Vec<OperatorKey>>;
+    type Request = Part;
+    type Response = Page<OperatorKey>;
 
-    fn read(_: &Input, _: &Operator) -> Result<()> {
-        Ok(())
+    fn read(input: &Input, _: &Operator) -> Result<Part> {
+        Part::read(input, KEYS_MAX)
     }
 
-    async fn call(core: &Core, _: Operator, (): ()) -> Result<Json<Vec<OperatorKey>>> {
-        Ok(Json(operator_keys::list(core).await?))
+    async fn call(core: &Core, _: Operator, part: Part) -> Result<Page<OperatorKey>> {
+        part.of(operator_keys::list(core).await?, |key| key.name.clone())
     }
 }
 

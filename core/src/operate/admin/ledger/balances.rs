@@ -8,13 +8,14 @@ use uuid::Uuid;
 
 use crate::Core;
 use crate::auth::roles::Role;
+use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
-use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::money::payments::store::currency_of;
 use crate::operate::admin::operator::Operator;
-use crate::platform::error::{Denial, Result};
+use crate::operate::admin::page::{AFTER, Page, Paging, check_after, limit};
+use crate::platform::error::Result;
 use rampart_types::JsonDecimal;
 
 /// Most accounts of one answer.
@@ -30,25 +31,40 @@ impl Endpoint for ReadBalances {
     const MAY_BE_STALE: bool = true;
     const DOC: Doc = Doc {
         summary: "Read the balances of accounts",
-        details: "A debit is positive. 422 when there are more than 10000 accounts: name a partner.",
+        details: "A debit is positive. In the order of partner, kind, currency and holder.",
         query: &[
             optional("partner", Kind::Text, "The partner's slug; `house` for nobody's."),
             optional("currency", Kind::Text, "A currency's code, or an asset's or CAIP-19 id."),
             optional("at", Kind::Format("date-time"), "Of entries up to then; now if left out."),
+            AFTER,
+            limit(ACCOUNTS_MAX),
         ],
         answer: r#"[{"accountId": "0199a000-0000-7000-8000-000000000023", "partner": "acme",
             "kind": "provider", "currency": "EUR", "holder": "manual", "balance": 250}]"#,
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Criteria;
-    type Response = Json<Vec<Balance>>;
+    type Request = Search;
+    type Response = Page<Balance>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Criteria> {
-        strict::query(input)
+    fn read(input: &Input, _: &Operator) -> Result<Search> {
+        let wanted: Criteria = strict::query(input)?;
+        let paging = Paging::of(&input.head, wanted.limit.as_deref(), ACCOUNTS_MAX)?;
+        Ok(Search { wanted, paging })
     }
 
-    async fn call(core: &Core, _: Operator, wanted: Criteria) -> Result<Json<Vec<Balance>>> {
+    async fn call(
+        core: &Core,
+        _: Operator,
+        Search { wanted, paging }: Search,
+    ) -> Result<Page<Balance>> {
+        if let Some(after) = wanted.after {
+            let exists = sqlx::query_scalar!(
+                r#"select exists (select from ledger_account where account_id = $1) as "exists!""#,
+                after,
+            );
+            check_after(exists.fetch_one(&core.db).await?)?;
+        }
         let currency = wanted.currency.map(|text| currency_of(core, &text).0);
         let rows = sqlx::query!(
             r#"
@@ -59,18 +75,20 @@ impl Endpoint for ReadBalances {
                         and ($3::timestamptz is null or e.occurred_at <= $3)), 0) as "balance!"
             from ledger_account a join client c on c.client_id = a.client_id
             where ($1::text is null or c.slug = $1) and ($2::text is null or a.currency = $2)
-            order by c.slug, a.kind, a.currency, a.holder limit $4
+                and ($5::uuid is null or (c.slug, a.kind, a.currency, a.holder, a.account_id) > (
+                    select lc.slug, l.kind, l.currency, l.holder, l.account_id
+                    from ledger_account l join client lc on lc.client_id = l.client_id
+                    where l.account_id = $5))
+            order by c.slug, a.kind, a.currency, a.holder, a.account_id limit $4
             "#,
             wanted.partner,
             currency,
             wanted.at,
-            ACCOUNTS_MAX + 1,
+            paging.rows_max(),
+            wanted.after,
         )
         .fetch_all(&core.db)
         .await?;
-        if i64::try_from(rows.len()).is_ok_and(|rows| rows > ACCOUNTS_MAX) {
-            return Err(Denial::unprocessable("partner: there are too many accounts").into());
-        }
         let balances = rows.into_iter().map(|row| Balance {
             account_id: row.account_id,
             partner: row.slug,
@@ -79,17 +97,26 @@ impl Endpoint for ReadBalances {
             holder: Some(row.holder).filter(|holder| !holder.is_empty()),
             balance: JsonDecimal(row.balance.normalize()),
         });
-        Ok(Json(balances.collect()))
+        Ok(paging.page(balances.collect(), |balance: &Balance| balance.account_id))
     }
+}
+
+/// A search for balances.
+#[derive(Debug)]
+pub struct Search {
+    wanted: Criteria,
+    paging: Paging,
 }
 
 /// The accounts whose balances are asked for.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Criteria {
+struct Criteria {
     partner: Option<String>,
     currency: Option<String>,
     at: Option<DateTime<Utc>>,
+    after: Option<Uuid>,
+    limit: Option<String>,
 }
 
 /// The balance of an account.

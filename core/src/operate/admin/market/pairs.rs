@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{PAIR, outside_bounds, pair, publish, void_quotes};
+use super::{AFTER_PAIR, PAIR, PAIRS_MAX, outside_bounds, pair, publish, void_quotes};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -17,6 +17,7 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::page::{Page, Part, limit};
 use crate::platform::audit::Entry;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
@@ -33,18 +34,19 @@ impl Endpoint for ListPairs {
     const DOC: Doc = Doc {
         summary: "List the currency pairs",
         details: "With their prices and the status of both sides.",
+        query: &[AFTER_PAIR, limit(PAIRS_MAX)],
         answer: r#"[{"pair": "BTC-EUR", "price": 51234.56, "buy": "enabled", "sell": "enabled"}]"#,
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = ();
-    type Response = Json<Vec<Listed>>;
+    type Request = Part;
+    type Response = Page<Listed>;
 
-    fn read(_: &Input, _: &Operator) -> Result<()> {
-        Ok(())
+    fn read(input: &Input, _: &Operator) -> Result<Part> {
+        Part::read(input, PAIRS_MAX)
     }
 
-    async fn call(core: &Core, _: Operator, (): ()) -> Result<Json<Vec<Listed>>> {
+    async fn call(core: &Core, _: Operator, part: Part) -> Result<Page<Listed>> {
         let catalogue = Arc::clone(&core.snapshots.current().catalogue);
         let pairs = catalogue.pairs.values().map(|pair| Listed {
             pair: pair.code,
@@ -52,7 +54,7 @@ impl Endpoint for ListPairs {
             buy: pair.buy.status,
             sell: pair.sell.status,
         });
-        Ok(Json(pairs.collect()))
+        part.of(pairs.collect(), |listed| listed.pair.to_string())
     }
 }
 

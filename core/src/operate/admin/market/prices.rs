@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{PAIR, pair, publish, void_quotes};
+use super::{AFTER_PAIR, PAIR, PAIRS_MAX, pair, publish, void_quotes};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -19,6 +19,7 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::page::{Page, Part, limit};
 use crate::platform::audit::Entry;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
@@ -188,6 +189,7 @@ impl Endpoint for ListPrices {
         details: "The price of every pair with what its sources say. A pair whose `status` is not \
                   `open` is not quoted (ER008): it has no price, its price is `stale`, or \
                   `deviating` is so far from it that a second source or `PUT` must confirm it.",
+        query: &[AFTER_PAIR, limit(PAIRS_MAX)],
         answer: r#"[{"pair": "BTC-EUR", "status": "deviating", "price": 51234.56, "fixed": false,
             "observedAt": "2026-03-01T12:00:00Z", "maxAgeSeconds": 120, "deviating": 62000,
             "quotesValidFrom": null,
@@ -196,14 +198,14 @@ impl Endpoint for ListPrices {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = ();
-    type Response = Json<Vec<ListedPrice>>;
+    type Request = Part;
+    type Response = Page<ListedPrice>;
 
-    fn read(_: &Input, _: &Operator) -> Result<()> {
-        Ok(())
+    fn read(input: &Input, _: &Operator) -> Result<Part> {
+        Part::read(input, PAIRS_MAX)
     }
 
-    async fn call(core: &Core, _: Operator, (): ()) -> Result<Json<Vec<ListedPrice>>> {
+    async fn call(core: &Core, _: Operator, part: Part) -> Result<Page<ListedPrice>> {
         let rows = sqlx::query!(
             "select pair, source, price, observed_at, read_at from price_reading \
              order by pair, source"
@@ -227,7 +229,7 @@ impl Endpoint for ListPrices {
             let sources = names.remove(&pair.code).unwrap_or_default();
             ListedPrice::new(pair, sources.into_iter().map(source).collect(), now)
         });
-        Ok(Json(listed.collect()))
+        part.of(listed.collect(), |listed| listed.pair.to_string())
     }
 }
 

@@ -10,12 +10,13 @@ use super::{SLUG, find};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
-use crate::endpoint::{Body, Created, Endpoint, Json, NoContent};
+use crate::endpoint::{Body, Created, Endpoint, NoContent};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::page::{AFTER, Page, Part, limit};
 use crate::partners::staff::invitation::{Invited, invite};
-use crate::partners::staff::{StaffMember, StaffRole, list, remove};
+use crate::partners::staff::{STAFF_MAX, StaffMember, StaffRole, list, remove};
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Error, Result};
 use rampart_types::{EmailAddress, StaffId};
@@ -33,23 +34,28 @@ impl Endpoint for ListStaff {
         summary: "List a partner's staff",
         details: "The people who may sign in to the portal, and those who are invited, oldest first.",
         path: &[SLUG],
+        query: &[AFTER, limit(STAFF_MAX)],
         answer: r#"[{"id": "0199a000-0000-7000-8000-00000000000a", "email": "ada@acme.example",
             "role": "owner", "joined": true, "secondFactor": false,
             "createdAt": "2026-03-01T12:00:00Z"}]"#,
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = String;
-    type Response = Json<Vec<StaffMember>>;
+    type Request = (String, Part);
+    type Response = Page<StaffMember>;
 
-    fn read(input: &Input, _: &Operator) -> Result<String> {
-        Ok(input.param("slug").to_owned())
+    fn read(input: &Input, _: &Operator) -> Result<(String, Part)> {
+        Ok((input.param("slug").to_owned(), Part::read(input, STAFF_MAX)?))
     }
 
-    async fn call(core: &Core, _: Operator, slug: String) -> Result<Json<Vec<StaffMember>>> {
+    async fn call(
+        core: &Core,
+        _: Operator,
+        (slug, part): (String, Part),
+    ) -> Result<Page<StaffMember>> {
         let (client, _) = find(core, &slug).await?;
         let mut conn = core.db.acquire().await?;
-        Ok(Json(list(&mut conn, core, client).await?))
+        part.of(list(&mut conn, core, client).await?, |member| member.id.to_string())
     }
 }
 

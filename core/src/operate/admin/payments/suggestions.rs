@@ -11,10 +11,11 @@ use super::read::report;
 use super::{ID, find, id};
 use crate::Core;
 use crate::auth::roles::Role;
-use crate::endpoint::openapi::doc::Doc;
-use crate::endpoint::{Endpoint, Json};
+use crate::endpoint::Endpoint;
+use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::page::{Page, Part, limit};
 use crate::platform::error::Result;
 use crate::users::search_index::SearchKey;
 use rampart_types::{JsonDecimal, OrderId, folded_name};
@@ -41,20 +42,28 @@ impl Endpoint for SuggestOrders {
                   stands in the payment's reference or report, whose amount is the same and which \
                   is not older than 30 days, or whose user has the payer's name.",
         path: &[ID],
+        query: &[
+            optional("after", Kind::Text, "The last order's number of the page before."),
+            limit(SUGGESTIONS_MAX),
+        ],
         answer: r#"[{"orderId": 1234567890123456, "partner": "acme", "side": "buy",
             "status": "pending", "fiatAmount": 250, "fiatCurrency": "EUR",
             "createdAt": "2026-03-01T11:50:00Z", "reasons": ["number", "amount"]}]"#,
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = String;
-    type Response = Json<Vec<Suggestion>>;
+    type Request = (String, Part);
+    type Response = Page<Suggestion>;
 
-    fn read(input: &Input, _: &Operator) -> Result<String> {
-        Ok(input.param("id").to_owned())
+    fn read(input: &Input, _: &Operator) -> Result<(String, Part)> {
+        Ok((input.param("id").to_owned(), Part::read(input, SUGGESTIONS_MAX)?))
     }
 
-    async fn call(core: &Core, _: Operator, text: String) -> Result<Json<Vec<Suggestion>>> {
+    async fn call(
+        core: &Core,
+        _: Operator,
+        (text, part): (String, Part),
+    ) -> Result<Page<Suggestion>> {
         let id = id(&text)?;
         let payment = find(core, id).await?;
         let report = report(core, id).await?.unwrap_or_default();
@@ -66,7 +75,7 @@ impl Endpoint for SuggestOrders {
             currency: payment.currency,
             payer: name_digests(core, &report)?,
         };
-        Ok(Json(wanted.find(core).await?))
+        part.of(wanted.find(core).await?, |order| order.order_id.to_string())
     }
 }
 

@@ -1,0 +1,75 @@
+//! `rampart webhook list|remove|test`.
+
+use clap::{Args, Subcommand};
+use http::Method;
+
+use super::Target;
+use super::page::Page;
+use super::query::segment;
+use crate::operator::Body;
+use crate::startup_error::StartupError;
+
+/// Columns of a table of endpoints: their heads, and members.
+const COLUMNS: &[(&str, &str)] = &[
+    ("ID", "id"),
+    ("STATE", "state"),
+    ("FAILING SINCE", "failingSince"),
+    ("EVENTS", "events"),
+    ("CREATED", "createdAt"),
+    ("URL", "url"),
+];
+
+/// Webhook endpoints of partners.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Webhook {
+    /// List a partner's endpoints, oldest first.
+    List {
+        /// The partner's slug.
+        partner: String,
+        #[command(flatten)]
+        page: Page,
+    },
+    /// Remove an endpoint: what waited for it is not sent any more.
+    Remove(Named),
+    /// Send a test event to one endpoint.
+    Test(Named),
+}
+
+/// An endpoint of a partner.
+#[derive(Args, Debug)]
+pub(crate) struct Named {
+    /// The partner's slug.
+    partner: String,
+    /// The endpoint's id, as `webhook list` shows it.
+    id: String,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Named {
+    fn path(&self) -> String {
+        format!("partners/{}/webhooks/{}", segment(&self.partner), segment(&self.id))
+    }
+}
+
+impl Webhook {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        match self {
+            Self::List { partner, page } => {
+                page.print(&format!("partners/{}/webhooks", segment(&partner)), [], COLUMNS)
+            }
+            Self::Remove(named) => {
+                let path = named.path();
+                named.target.run(async |o| o.call(Method::DELETE, &path, Body::None).await)
+            }
+            Self::Test(named) => {
+                let path = format!("{}/test", named.path());
+                named.target.run(async |o| o.call(Method::POST, &path, Body::None).await)
+            }
+        }
+    }
+}
