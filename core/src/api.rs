@@ -216,7 +216,9 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::market::pairs::UpdatePair>(),
     route::<admin::market::prices::ListPrices>(),
     route::<admin::market::prices::SetPrice>(),
+    route::<admin::market::payment_methods::ListPaymentMethods>(),
     route::<admin::market::payment_methods::UpdatePaymentMethod>(),
+    route::<admin::market::currencies::ListCurrencies>(),
     // Orders
     route::<admin::orders::search::SearchOrders>(),
     route::<admin::orders::read::ReadOrder>(),
@@ -275,6 +277,7 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::operators::update::UpdateOperator>(),
     route::<admin::operators::tokens::IssueOperatorToken>(),
     route::<admin::operators::tokens::RevokeOperatorToken>(),
+    route::<admin::operators::sessions::ListSessions>(),
     route::<admin::approvals::list::ListApprovals>(),
     route::<admin::approvals::decide::GrantApproval>(),
     route::<admin::approvals::decide::RefuseApproval>(),

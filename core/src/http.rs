@@ -4,6 +4,7 @@
 mod error_envelope;
 pub mod event_stream;
 pub mod fields;
+pub mod file_stream;
 pub(crate) mod form;
 pub(crate) mod html;
 pub mod images;

@@ -11,6 +11,7 @@ use crate::commands::audit::Audit;
 use crate::commands::bench::Bench;
 use crate::commands::config::ConfigCommand;
 use crate::commands::connector::Connector;
+use crate::commands::currency::Currency;
 use crate::commands::delivery::Delivery;
 use crate::commands::doctor::Doctor;
 use crate::commands::key::Key;
@@ -93,6 +94,8 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Connector(Connector),
     #[command(subcommand)]
+    Currency(Currency),
+    #[command(subcommand)]
     Route(Route),
     Overview(Overview),
     #[command(subcommand)]
@@ -166,6 +169,7 @@ impl Command {
             Self::Payment(command) => command.run(),
             Self::Operator(command) => command.run(),
             Self::Connector(command) => command.run(),
+            Self::Currency(command) => command.run(),
             Self::Route(command) => command.run(),
             Self::Overview(command) => command.run(),
             Self::Review(command) => command.run(),

@@ -8,6 +8,7 @@ pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod config;
 pub(crate) mod connector;
+pub(crate) mod currency;
 pub(crate) mod delivery;
 pub(crate) mod doctor;
 pub(crate) mod key;

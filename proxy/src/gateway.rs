@@ -19,6 +19,7 @@ mod operations;
 mod path;
 mod private_listener;
 mod respond;
+mod streams;
 mod upstream;
 
 use std::net::IpAddr;

@@ -25,7 +25,7 @@ const DOMAINS: &[Domain] = &[
         "Keys",
         "The ring of master keys; public keys that policies name, or that sign manifests.",
     ),
-    domain("market", "Market", "Currency pairs, prices and payment methods."),
+    domain("market", "Market", "Currencies, pairs, prices and payment methods."),
     domain("orders", "Orders", "Orders of both sides, their events, and offers."),
     domain("payments", "Payments", "What was reported of money and coins."),
     domain("ledger", "Ledger", "The books: double entry, one book per client and currency."),

@@ -7,6 +7,7 @@ use ring::digest;
 use serde::Serialize;
 
 use crate::http::event_stream::EventStream;
+use crate::http::file_stream::FileStream;
 use crate::platform::error::{Code, Error, Result};
 use crate::platform::rate_limit::Decision;
 
@@ -17,7 +18,7 @@ const RATE_LIMITS_CAPACITY: usize = 64;
 /// Initial capacity of a JSON body: that of most orders and quotes.
 const JSON_CAPACITY: usize = 2 * 1024;
 
-/// A response: complete, or one that goes on with events. The listener adds only connection headers
+/// A response: complete, or one that goes on with events or with a file. The listener adds only connection headers
 /// and the length.
 #[derive(Clone, Debug)]
 pub struct Reply {
@@ -31,13 +32,16 @@ pub struct Reply {
     pub codes: Vec<Code>,
     /// Events that follow in the place of a body, as they happen.
     pub events: Option<EventStream>,
+    /// File that follows in the place of a body, as it is made.
+    pub file: Option<FileStream>,
 }
 
 impl Reply {
     /// A reply without a body.
     pub fn empty(status: StatusCode) -> Self {
         let headers = HeaderMap::with_capacity(HEADERS_CAPACITY);
-        Self { status, headers, body: Bytes::new(), codes: Vec::new(), events: None }
+        let (body, codes) = (Bytes::new(), Vec::new());
+        Self { status, headers, body, codes, events: None, file: None }
     }
 
     /// A JSON reply.

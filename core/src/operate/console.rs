@@ -15,11 +15,13 @@ mod orders;
 mod overview;
 mod partners;
 mod payments;
+mod pictures;
 mod policies;
 mod reconciliations;
 mod reviews;
 mod routes;
 mod sign_in;
+mod staff;
 mod target;
 mod users;
 mod view;
@@ -32,6 +34,7 @@ use http::{Method, StatusCode};
 
 use self::form::Typed;
 use self::layout::{Page, render};
+use self::list::List;
 use self::sign_in::{led_to, redirect};
 use self::target::{Target, page};
 use self::visit::{Refused, Visit};
@@ -120,12 +123,22 @@ async fn respond(visit: &Visit<'_>, typed: Typed, is_post: bool) -> Result<Reply
             let refused = Refused { status: StatusCode::METHOD_NOT_ALLOWED, reason };
             render(visit, &Page::refused(&refused))
         }
-        Target::List(list) => match list.file(visit, &typed).await {
-            Ok(Some(file)) => Ok(file),
-            Ok(None) => shown(visit, &Target::List(list), &typed).await,
-            Err(refused) => render(visit, &Page::refused(&refused)),
-        },
+        Target::List(list) => list_or_file(visit, (&target, list), &typed).await,
+        Target::Approvals => list_or_file(visit, (&target, &approvals::LIST), &typed).await,
         target => shown(visit, &target, &typed).await,
+    }
+}
+
+/// The page of a list, or the list as a file.
+async fn list_or_file(
+    visit: &Visit<'_>,
+    (target, list): (&Target, &'static List),
+    typed: &Typed,
+) -> Result<Reply> {
+    match list.file(visit, typed).await {
+        Ok(Some(file)) => Ok(file),
+        Ok(None) => shown(visit, target, typed).await,
+        Err(refused) => render(visit, &Page::refused(&refused)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `rampart operator add|list|roles|disable|enable|token|revoke`.
+//! `rampart operator add|list|roles|disable|enable|token|revoke|sessions`.
 
 use clap::Subcommand;
 use http::Method;
@@ -19,6 +19,15 @@ const COLUMNS: &[(&str, &str)] = &[
     ("TOKENS", "tokens"),
 ];
 
+/// Columns of a table of sessions: their heads, and members.
+const SESSIONS: &[(&str, &str)] = &[
+    ("BEGAN", "createdAt"),
+    ("ENDS", "expiresAt"),
+    ("WITH TOKEN", "withToken"),
+    ("ROLES", "roles"),
+    ("ID", "id"),
+];
+
 /// Operators, their roles and tokens.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Operator {
@@ -37,6 +46,13 @@ pub(crate) enum Operator {
     },
     /// List operators with their roles and live tokens.
     List {
+        #[command(flatten)]
+        page: Page,
+    },
+    /// List the sessions of an operator in browsers, newest first.
+    Sessions {
+        /// The operator's name.
+        name: String,
         #[command(flatten)]
         page: Page,
     },
@@ -96,6 +112,9 @@ impl Operator {
     pub(crate) fn run(self) -> Result<(), StartupError> {
         let (method, path, body, target) = match self {
             Self::List { page } => return page.print("operators", [], COLUMNS),
+            Self::Sessions { name, page } => {
+                return page.print(&format!("{}/sessions", path(&name)), [], SESSIONS);
+            }
             Self::Add { name, roles, expires_in, target } => {
                 let body = json!({"name": name, "roles": roles, "expiresInSeconds": expires_in});
                 (Method::POST, "operators".to_owned(), Body::Json(body), target)

@@ -1,16 +1,32 @@
-//! `rampart payment-method set`.
+//! `rampart payment-method list|set`.
 
 use clap::Subcommand;
 use http::Method;
 
 use super::Target;
 use super::members::Members;
+use super::page::Page;
 use super::query::segment;
 use crate::startup_error::StartupError;
+
+/// Columns of a table of payment methods: their heads, and members.
+const COLUMNS: &[(&str, &str)] = &[
+    ("CODE", "code"),
+    ("ENABLED", "enabled"),
+    ("LABEL", "label"),
+    ("LIMIT", "limit"),
+    ("FEES", "fees"),
+    ("EXPIRATION", "expirationPeriod"),
+];
 
 /// Payment methods.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PaymentMethod {
+    /// List methods with their terms.
+    List {
+        #[command(flatten)]
+        page: Page,
+    },
     /// Change a method: `enabled=false`, `limit=5000`, `expirationPeriod=3600`.
     Set {
         /// The method's code, such as creditCard.
@@ -28,8 +44,12 @@ impl PaymentMethod {
     /// # Errors
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
-        let Self::Set { code, members, target } = self;
-        let (path, body) = (format!("payment-methods/{}", segment(&code)), members.body()?);
-        target.run(async |o| o.call(Method::PATCH, &path, body).await)
+        match self {
+            Self::List { page } => page.print("payment-methods", [], COLUMNS),
+            Self::Set { code, members, target } => {
+                let (path, body) = (format!("payment-methods/{}", segment(&code)), members.body()?);
+                target.run(async |o| o.call(Method::PATCH, &path, body).await)
+            }
+        }
     }
 }

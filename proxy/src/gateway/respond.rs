@@ -3,12 +3,11 @@
 use std::pin::pin;
 
 use http::header::STRICT_TRANSPORT_SECURITY;
-use http::{HeaderValue, Method, Response, StatusCode, Version, header};
+use http::{HeaderValue, Method, Response, StatusCode, header};
 use pingora_core::protocols::http::ServerSession;
 use pingora_error::{Error, ErrorType, Result};
 use pingora_http::ResponseHeader;
 use rampart_core::endpoint::admission::Admission;
-use rampart_core::http::event_stream::{EventStream, STREAM_MAX};
 use rampart_core::http::reply::Reply;
 use rampart_core::http::request::Head;
 use rampart_core::platform::error::Code;
@@ -61,10 +60,12 @@ impl Gateway {
         if !closing && can_skip_body(session) {
             session.set_close_on_response_before_downstream_finish(false);
         }
-        let events = reply.events.take();
-        let written = match events {
-            Some(events) => Box::pin(self.write_events(session, context, (reply, events))).await,
-            None => write(session, context, reply).await,
+        let written = match (reply.events.take(), reply.file.take()) {
+            (Some(events), _) => {
+                Box::pin(self.write_events(session, context, (reply, events))).await
+            }
+            (None, Some(file)) => Box::pin(self.write_file(session, context, (reply, file))).await,
+            (None, None) => write(session, context, reply).await,
         };
         written.map_err(|e| e.into_down())?;
         context.ended_ns.get_or_insert_with(|| self.core.clock.monotonic_ns());
@@ -72,49 +73,6 @@ impl Gateway {
             discard(session).await;
         }
         Ok(true)
-    }
-
-    /// Writes events as they come, until [`STREAM_MAX`] is over, the process drains or there are no
-    /// more. The request is over, in metrics and logs, when they begin.
-    ///
-    /// # Errors
-    /// When the client does not take them, or has left.
-    async fn write_events(
-        &self,
-        session: &mut ServerSession,
-        context: &mut Context,
-        (reply, mut events): (Reply, EventStream),
-    ) -> Result<()> {
-        let (mut head, ()) = Response::new(()).into_parts();
-        (head.status, head.headers) = (reply.status, reply.headers);
-        let mut head = ResponseHeader::from(head);
-        if session.req_header().version == Version::HTTP_11 {
-            head.insert_header(header::TRANSFER_ENCODING, "chunked")?;
-        }
-        session.write_response_header(Box::new(head)).await?;
-        context.ended_ns = Some(self.core.clock.monotonic_ns());
-        if context.method == Method::HEAD {
-            return session.finish_body().await;
-        }
-        let mut phases = self.lifecycle.watch();
-        let mut end = pin!(timeout(STREAM_MAX, phases.at_least(Phase::Draining)));
-        loop {
-            let part = tokio::select! {
-                biased;
-                drained = &mut end => {
-                    if drained.is_ok() {
-                        session.set_keepalive(None);
-                    }
-                    None
-                }
-                part = events.next() => part,
-                _ = session.read_body_or_idle(true) => return Err(client_gone()),
-            };
-            match part {
-                Some(part) => session.write_response_body(part, false).await?,
-                None => return session.finish_body().await,
-            }
-        }
     }
 
     /// The connection is to be replaced by a new one; in HTTP/2 it is told so on its own.

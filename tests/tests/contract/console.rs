@@ -1,8 +1,10 @@
 //! The operators' console over their listener: sign-in, pages by role, forms, and what they leave.
 
+mod files;
 mod forms;
 mod market;
 mod pages;
+mod partners;
 mod sign_in;
 
 use std::cell::RefCell;
@@ -11,6 +13,7 @@ use bytes::Bytes;
 use http::header::{COOKIE, SET_COOKIE};
 use http::{HeaderValue, Method};
 use rampart_core::http::reply::Reply;
+use rampart_core::http::request::Head;
 use rampart_tests::test_context::{TestContext, head};
 use serde_json::{Value, json};
 use url::form_urlencoded;
@@ -85,6 +88,15 @@ impl<'a> Browser<'a> {
         self.post(path, &members).await
     }
 
+    /// The head of a request with the cookies.
+    fn head(&self, method: Method, path: &str) -> Head {
+        let mut head = head(method, path);
+        let pairs: Vec<_> = self.cookies.borrow().iter().map(|(n, v)| format!("{n}={v}")).collect();
+        head.headers.insert(COOKIE, pairs.join("; ").parse().unwrap());
+        head.headers.insert("host", HeaderValue::from_static("127.0.0.1:9443"));
+        head
+    }
+
     async fn send(
         &self,
         method: Method,
@@ -92,10 +104,7 @@ impl<'a> Browser<'a> {
         headers: &[(&'static str, &str)],
         body: Bytes,
     ) -> Shown {
-        let mut head = head(method, path);
-        let pairs: Vec<_> = self.cookies.borrow().iter().map(|(n, v)| format!("{n}={v}")).collect();
-        head.headers.insert(COOKIE, pairs.join("; ").parse().unwrap());
-        head.headers.insert("host", HeaderValue::from_static("127.0.0.1:9443"));
+        let mut head = self.head(method, path);
         for (name, value) in headers {
             head.headers.insert(*name, value.parse().unwrap());
         }
@@ -110,7 +119,13 @@ impl<'a> Browser<'a> {
                 cookies.push((name.to_owned(), value.to_owned()));
             }
         }
-        let text = String::from_utf8(reply.body.to_vec()).unwrap();
+        let mut body = reply.body.to_vec();
+        if let Some(mut file) = reply.file.clone() {
+            while let Some(part) = file.next().await {
+                body.extend_from_slice(&part.unwrap());
+            }
+        }
+        let text = String::from_utf8(body).unwrap();
         Shown { status: reply.status.as_u16(), text, reply }
     }
 }

@@ -8,6 +8,7 @@ mod logins;
 mod pages;
 mod reviews;
 mod tenant_keys;
+mod webhooks;
 
 use bytes::Bytes;
 use http::Method;

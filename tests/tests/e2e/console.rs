@@ -1,6 +1,7 @@
 //! The operators' console in a browser: signed in by a token, it works, loads nothing from elsewhere
 //! and breaks no policy of its own, on a telephone and on a desk.
 
+mod files;
 mod work;
 
 use http::Method;

@@ -1,5 +1,6 @@
-//! The market: pairs, prices and payment methods. Every edge follows a change within a second.
+//! The market: currencies, pairs, prices and payment methods. Every edge follows a change within a second.
 
+pub mod currencies;
 pub mod pairs;
 pub mod payment_methods;
 pub mod prices;

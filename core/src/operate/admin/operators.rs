@@ -2,6 +2,7 @@
 
 pub mod create;
 pub mod list;
+pub mod sessions;
 pub mod tokens;
 pub mod update;
 

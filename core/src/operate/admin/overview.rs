@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use http::Method;
+use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -13,6 +14,7 @@ use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::operate::readiness::Status;
 use crate::platform::error::Result;
+use rampart_types::JsonDecimal;
 
 /// Most rows of a kind that are counted.
 const COUNTED_MAX: i64 = 10_000;
@@ -29,12 +31,13 @@ impl Endpoint for ReadOverview {
     const MAY_BE_STALE: bool = true;
     const DOC: Doc = Doc {
         summary: "Read the state of the service at a glance",
-        details: "Open orders, the orders of the last 24 hours, what waits for a person, and what \
+        details: "Open orders, the orders of the last 24 hours with their volume, what waits for a person, and what \
                   this edge finds wrong. What waits is counted up to 10,000.",
         answer: r#"{
             "open": [{"side": "buy", "status": "in progress", "count": 3,
                 "oldest": 1234567890123456, "since": "2026-03-01T11:00:00Z"}],
             "hours": [{"hour": "2026-03-01T11:00:00Z", "orders": 12, "completed": 9}],
+            "volume": [{"currency": "EUR", "ordered": 1250.5, "completed": 900}],
             "waiting": {"payments": 2, "approvals": 1, "deliveries": 0},
             "problems": [{"name": "prices", "failed": false,
                 "detail": "degraded: pairs are closed: LTC-EUR: 93 s old"}]
@@ -59,6 +62,7 @@ impl Endpoint for ReadOverview {
         Ok(Json(Overview {
             open: open(core).await?,
             hours: hours(core).await?,
+            volume: volume(core).await?,
             waiting: waiting(core).await?,
             problems: problems.collect(),
         }))
@@ -72,6 +76,8 @@ pub struct Overview {
     open: Vec<Open>,
     /// The last 24 hours, oldest first; hours without an order are left out.
     hours: Vec<Hour>,
+    /// Of the orders of the last 24 hours, by their fiat currency.
+    volume: Vec<Volume>,
     waiting: Waiting,
     /// Checks that this edge does not pass.
     problems: Vec<Problem>,
@@ -99,6 +105,16 @@ struct Hour {
     orders: i64,
     /// Those of them that are completed by now.
     completed: i64,
+}
+
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "OrderVolume")]
+struct Volume {
+    currency: String,
+    /// Sum of the fiat amounts of the orders that were made, of both sides.
+    ordered: JsonDecimal,
+    /// That of those that are completed by now.
+    completed: JsonDecimal,
 }
 
 #[derive(Debug, JsonSchema, Serialize)]
@@ -175,6 +191,32 @@ async fn hours(core: &Core) -> Result<Vec<Hour>> {
     .fetch_all(&core.db)
     .await?;
     Ok(hours)
+}
+
+async fn volume(core: &Core) -> Result<Vec<Volume>> {
+    let rows = sqlx::query!(
+        r#"
+        with made as (
+            select fiat_currency, fiat_amount, status from buy_order
+            where created_at > rampart_now() - make_interval(hours => $1::int)
+            union all
+            select fiat_currency, fiat_amount, status from sell_order
+            where created_at > rampart_now() - make_interval(hours => $1::int))
+        select fiat_currency as "currency!", sum(fiat_amount) as "ordered!",
+            coalesce(sum(fiat_amount) filter (where status = 'completed'), 0) as "completed!"
+        from made group by 1 order by 1
+        "#,
+        HOURS,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    let amount = |sum: Decimal| JsonDecimal(sum.normalize());
+    let volume = rows.into_iter().map(|row| Volume {
+        currency: row.currency,
+        ordered: amount(row.ordered),
+        completed: amount(row.completed),
+    });
+    Ok(volume.collect())
 }
 
 async fn waiting(core: &Core) -> Result<Waiting> {

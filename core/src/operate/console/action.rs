@@ -150,16 +150,18 @@ impl Subject {
 
     /// Links to the actions that the operator may do with a subject in this state.
     pub(super) fn actions(&self, visit: &Visit<'_>, ids: &[String], read: &Value) -> Markup {
-        let permitted = self.actions.iter().filter(|action| action.is_offered(visit, read));
-        let permitted: Vec<_> = permitted.collect();
+        let links = self.links(visit, ids, read);
+        html! {
+            @if !links.0.is_empty() { nav.row aria-label="Actions" { (links) } }
+        }
+    }
+
+    /// The same without a frame around them.
+    pub(super) fn links(&self, visit: &Visit<'_>, ids: &[String], read: &Value) -> Markup {
         let path = self.path(ids);
         html! {
-            @if !permitted.is_empty() {
-                nav.row aria-label="Actions" {
-                    @for action in permitted {
-                        a.action href={ (path) "/" (action.name) } { (action.label) }
-                    }
-                }
+            @for action in self.actions.iter().filter(|action| action.is_offered(visit, read)) {
+                a.action href={ (path) "/" (action.name) } { (action.label) }
             }
         }
     }
@@ -276,11 +278,11 @@ pub(super) async fn submit(
 impl Attempt<'_> {
     /// A refusal's reason at the field that it names, or above the form.
     fn place(&self, reason: String) -> (Vec<FieldError>, Option<String>) {
-        let named = reason.split([':', '.']).next().unwrap_or_default();
+        let (named, outer) = (reason.split(':').next(), reason.split([':', '.']).next());
+        let inputs = self.action.inputs;
+        let exact = inputs.iter().find(|input| Some(input.member) == named);
         let input =
-            self.action.inputs.iter().find(|input| {
-                input.member == named || input.member.split('.').next() == Some(named)
-            });
+            exact.or_else(|| inputs.iter().find(|input| input.member.split('.').next() == outer));
         match input {
             Some(input) => (vec![(input.member, reason)], None),
             None => (Vec::new(), Some(reason)),

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::action::{Action, Subject, Verb, answered, outcome};
 use super::form::Typed;
 use super::layout::{Page, render};
+use super::list::List;
 use super::view::{Cell, facts, state, text};
 use super::visit::{Refused, Visit, segment};
 use crate::http::html::components::{Tone, empty_state, toast};
@@ -37,6 +38,28 @@ pub(super) const APPROVAL: Subject = Subject {
     ],
 };
 
+/// Approvals as a file.
+pub(super) const LIST: List = List {
+    title: "Approvals",
+    section: SECTION,
+    page: SECTION,
+    call: "/admin/v1/approvals",
+    criteria: &[],
+    columns: &[
+        ("Approval", Cell::Text("/id")),
+        ("State", Cell::Badge("/state")),
+        ("Method", Cell::Text("/method")),
+        ("Path", Cell::Text("/path")),
+        ("Body", Cell::Json("/body")),
+        ("Asked for by", Cell::Text("/requestedBy")),
+        ("Asked for", Cell::Time("/requestedAt")),
+        ("Ends", Cell::Time("/expiresAt")),
+        ("Decided by", Cell::Text("/decidedBy")),
+        ("Decided", Cell::Time("/decidedAt")),
+    ],
+    empty: "Calls that need a second person stand here.",
+};
+
 const FACTS: &[(&str, Cell)] = &[
     ("Asked for by", Cell::Text("/requestedBy")),
     ("Asked for", Cell::Time("/requestedAt")),
@@ -61,12 +84,13 @@ pub(super) async fn show(visit: &Visit<'_>, query: &Typed) -> Result<Page, Refus
     let body = html! {
         (outcome(query, APPROVAL.actions))
         @if open.is_empty() && after.is_empty() {
-            (empty_state("Nothing waits", "Calls that need a second person stand here."))
+            (empty_state("Nothing waits", LIST.empty))
         }
         @for approval in open { (shown(visit, approval)) }
         @if !ended.is_empty() { h2 { "Ended" } }
         @for approval in ended { (shown(visit, approval)) }
         @if let Some(next) = next { p { a.button href={ (SECTION) "?" (next) } { "Next page" } } }
+        @if !approvals.is_empty() { (LIST.export(query)) }
     };
     Ok(Page::new("Approvals", SECTION, body))
 }

@@ -10,6 +10,8 @@ use url::form_urlencoded;
 use super::view;
 use crate::http::html::components::{self, field, select};
 
+/// Parameter that names the columns of a file.
+pub(super) const COLUMNS: &str = "columns";
 /// Prefix of the hidden member that keeps what a field showed at first.
 const SHOWN: &str = "shown.";
 /// The choice that says nothing.
@@ -180,9 +182,16 @@ fn decimal(text: &str) -> Option<Number> {
 pub(super) struct Typed(BTreeMap<String, String>);
 
 impl Typed {
-    /// Reads a form or a query; of several values of one name the last counts.
+    /// Reads a form or a query; of several values of one name the last counts, but for the columns of
+    /// a file, which are all kept, with commas between them.
     pub(super) fn read(text: &[u8]) -> Self {
-        Self(form_urlencoded::parse(text).into_owned().collect())
+        let mut typed = Self::default();
+        for (name, value) in form_urlencoded::parse(text).into_owned() {
+            let before = typed.0.get(&name).filter(|_| name == COLUMNS);
+            let value = before.map_or(value.clone(), |before| format!("{before},{value}"));
+            typed.0.insert(name, value);
+        }
+        typed
     }
 
     /// A value; empty if it was not sent.

@@ -4,6 +4,7 @@ use http::{Method, StatusCode};
 use maud::{Markup, html};
 
 use super::visit::{Refused, Visit};
+use crate::http::html::allow_images;
 use crate::http::html::components::{Tone, toast};
 use crate::http::html::shell::Shell;
 use crate::http::reply::Reply;
@@ -19,12 +20,14 @@ pub(super) struct Page {
     /// Path of the entry in the navigation that it belongs to.
     pub(super) section: &'static str,
     pub(super) body: Markup,
+    /// `true` if it shows pictures of this service.
+    pub(super) has_images: bool,
 }
 
 impl Page {
     /// A page that shows what was asked for.
     pub(super) fn new(title: impl Into<String>, section: &'static str, body: Markup) -> Self {
-        Self { status: StatusCode::OK, title: title.into(), section, body }
+        Self { status: StatusCode::OK, title: title.into(), section, body, has_images: false }
     }
 
     /// The page of a refusal.
@@ -40,7 +43,7 @@ impl Page {
             (toast(Tone::Bad, &refused.reason))
             p { a href="/console" { "To the overview" } }
         };
-        Self { status: refused.status, title: title.to_owned(), section: "", body }
+        Self { status: refused.status, ..Self::new(title, "", body) }
     }
 }
 
@@ -81,7 +84,11 @@ pub(super) fn render(visit: &Visit<'_>, page: &Page) -> Result<Reply> {
         }
     };
     let shell = Shell { name: NAME, navigation: &navigation, current: page.section, account };
-    Ok(shell.render(page.status, &page.title, &page.body))
+    let mut reply = shell.render(page.status, &page.title, &page.body);
+    if page.has_images {
+        allow_images(&mut reply, "'self'");
+    }
+    Ok(reply)
 }
 
 /// A page for somebody who is not signed in.

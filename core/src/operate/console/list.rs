@@ -8,11 +8,11 @@ use serde_json::Value;
 use url::form_urlencoded;
 
 use self::file::as_file;
-use super::form::{Input, Typed};
+use super::form::{COLUMNS, Input, Typed};
 use super::layout::Page;
 use super::view::{Cell, rows_of};
 use super::visit::{Refused, Visit};
-use crate::http::html::components::{Column, Tone, empty_state, table, toast};
+use crate::http::html::components::{Column, Tone, dialog, empty_state, table, toast};
 use crate::http::reply::Reply;
 
 /// Rows of a page.
@@ -32,15 +32,13 @@ pub(super) struct List {
     pub(super) call: &'static str,
     pub(super) criteria: &'static [Input],
     pub(super) columns: &'static [(&'static str, Cell)],
-    /// `true` if the call gives pages; `false` if it gives all rows at once.
-    pub(super) is_paged: bool,
     /// What an empty list means.
     pub(super) empty: &'static str,
 }
 
 impl List {
     /// The query of the call: the criteria that were given, and where the page begins.
-    fn query(&self, typed: &Typed, rows: usize) -> String {
+    fn query(&self, typed: &Typed) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         for name in self.criteria.iter().map(|input| input.member).chain(["after"]) {
             let value = typed.get(name).trim();
@@ -48,10 +46,7 @@ impl List {
                 query.append_pair(name, value);
             }
         }
-        if self.is_paged {
-            query.append_pair("limit", &rows.to_string());
-        }
-        query.finish()
+        query.append_pair("limit", &PAGE_ROWS.to_string()).finish()
     }
 
     /// The rows that the criteria ask for, and the query of the next page.
@@ -62,12 +57,8 @@ impl List {
         &self,
         visit: &Visit<'_>,
         typed: &Typed,
-        most: usize,
     ) -> Result<(Vec<Value>, Option<String>), Refused> {
-        let query = self.query(typed, most);
-        let url =
-            if query.is_empty() { self.call.to_owned() } else { format!("{}?{query}", self.call) };
-        visit.rows(&url).await
+        visit.rows(&format!("{}?{}", self.call, self.query(typed))).await
     }
 
     /// The page, with `above` over the criteria. A wrong criterion keeps what was typed.
@@ -80,7 +71,7 @@ impl List {
         typed: &Typed,
         above: &Markup,
     ) -> Result<Page, Refused> {
-        let (rows, next, refused) = match self.rows(visit, typed, PAGE_ROWS).await {
+        let (rows, next, refused) = match self.rows(visit, typed).await {
             Ok((rows, next)) => (rows, next, None),
             Err(refused) if refused.status == http::StatusCode::UNPROCESSABLE_ENTITY => {
                 (Vec::new(), None, Some(refused))
@@ -92,7 +83,10 @@ impl List {
             @if let Some(refused) = &refused { (toast(Tone::Bad, &refused.reason)) }
             @if !self.criteria.is_empty() { (self.filter(typed)) }
             @if refused.is_none() { (self.table(&rows)) }
-            (self.links(typed, next.as_deref(), rows.is_empty()))
+            @if let Some(next) = &next {
+                p { a.button href={ (self.page) "?" (next) } { "Next page" } }
+            }
+            @if !rows.is_empty() { (self.export(typed)) }
         };
         let page = Page::new(self.title, self.section, body);
         Ok(match refused {
@@ -119,15 +113,35 @@ impl List {
         }
     }
 
-    fn links(&self, typed: &Typed, next: Option<&str>, is_empty: bool) -> Markup {
-        let query = self.query(typed, PAGE_ROWS);
+    /// The form that asks for the list as a file, by the same criteria.
+    pub(super) fn export(&self, typed: &Typed) -> Markup {
+        let given = self.criteria.iter().map(|input| (input.member, typed.get(input.member)));
+        dialog(
+            "As a file (CSV)",
+            &html! {
+                form method="get" action=(self.page) {
+                    @for (name, value) in given.filter(|(_, value)| !value.is_empty()) {
+                        input type="hidden" name=(name) value=(value);
+                    }
+                    (self.column_choice())
+                }
+            },
+        )
+    }
+
+    /// The columns of a file, each with its box, and the button that asks for it.
+    pub(super) fn column_choice(&self) -> Markup {
         html! {
-            p.row {
-                @if let Some(next) = next { a.button href={ (self.page) "?" (next) } { "Next page" } }
-                @if !is_empty {
-                    a href={ (self.page) "?" (query) "&" (FORMAT) "=csv" } { "As a file (CSV)" }
+            fieldset {
+                legend { "Columns" }
+                @for (name, _) in self.columns {
+                    label.tick {
+                        input type="checkbox" name=(COLUMNS) value=(name) checked;
+                        span { (name) }
+                    }
                 }
             }
+            button name=(FORMAT) value="csv" { "Save the file" }
         }
     }
 
@@ -136,7 +150,7 @@ impl List {
     /// # Errors
     /// The refusal of the call.
     pub(super) async fn file(
-        &self,
+        &'static self,
         visit: &Visit<'_>,
         typed: &Typed,
     ) -> Result<Option<Reply>, Refused> {

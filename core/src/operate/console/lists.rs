@@ -29,7 +29,6 @@ pub(super) const DELIVERIES: List = List {
         Input::new("order", "Order"),
     ],
     columns: DELIVERY_COLUMNS,
-    is_paged: true,
     empty: "No delivery meets these criteria.",
 };
 const DELIVERY_COLUMNS: &[(&str, Cell)] = &[
@@ -76,7 +75,6 @@ pub(super) const MAIL: List = List {
         ("Subject", Cell::Text("/subject")),
         ("Text", Cell::Text("/text")),
     ],
-    is_paged: true,
     empty: "No mail meets these criteria.",
 };
 
@@ -88,7 +86,6 @@ pub(super) const CONNECTORS: List = List {
     call: "/admin/v1/connectors",
     criteria: &[],
     columns: CONNECTOR_COLUMNS,
-    is_paged: true,
     empty: "rampart connector add makes one.",
 };
 /// A connector's state.
@@ -117,7 +114,6 @@ pub(super) const OPERATORS: List = List {
         ("Made by", Cell::Text("/createdBy")),
         ("Made", Cell::Time("/createdAt")),
     ],
-    is_paged: true,
     empty: "Add the first operator.",
 };
 /// What is done without an operator who is there.
@@ -206,7 +202,6 @@ pub(super) const AUDIT: List = List {
         ("Target", Cell::Text("/target")),
         ("Detail", Cell::Json("/detail")),
     ],
-    is_paged: true,
     empty: "Nothing was changed.",
 };
 
@@ -227,7 +222,6 @@ pub(super) const BALANCES: List = List {
         ("Holder", Cell::Text("/holder")),
         ("Balance", Cell::Money("/balance", "/currency")),
     ],
-    is_paged: true,
     empty: "The books are empty.",
 };
 /// Entries of the books.
@@ -250,7 +244,6 @@ pub(super) const ENTRIES: List = List {
         ("Payment", Cell::Link("/console/payments/", "/paymentId")),
         ("Postings", Cell::Postings("/postings")),
     ],
-    is_paged: true,
     empty: "No entry meets these criteria.",
 };
 
@@ -270,7 +263,6 @@ pub(super) const PAIRS: List = List {
         ("Sources say instead", Cell::Text("/deviating")),
         ("Quotes void before", Cell::Time("/quotesValidFrom")),
     ],
-    is_paged: true,
     empty: "There is no pair.",
 };
 /// One pair.
@@ -304,6 +296,42 @@ pub(super) const PAIR: Subject = Subject {
             Input::new("networkFee", "Network fee").kind(Kind::Decimal),
         ]),
     ],
+};
+/// Payment methods with their terms.
+pub(super) const METHODS: List = List {
+    title: "Payment methods",
+    section: "/console/market",
+    page: "/console/market/~/methods",
+    call: "/admin/v1/payment-methods",
+    criteria: &[],
+    columns: &[
+        ("Method", Cell::Link("/console/methods/", "/code")),
+        ("Label", Cell::Text("/label")),
+        ("Enabled", Cell::Text("/enabled")),
+        ("Largest amount", Cell::Text("/limit")),
+        ("Fixed fee", Cell::Text("/fees/fixed")),
+        ("Fee (%)", Cell::Text("/fees/percentage")),
+        ("Seconds for the payment", Cell::Text("/expirationPeriod")),
+    ],
+    empty: "There is no payment method.",
+};
+/// Currencies.
+pub(super) const CURRENCIES: List = List {
+    title: "Currencies",
+    section: "/console/market",
+    page: "/console/market/~/currencies",
+    call: "/admin/v1/currencies",
+    criteria: &[],
+    columns: &[
+        ("Currency", Cell::Text("/code")),
+        ("Kind", Cell::Text("/kind")),
+        ("Name", Cell::Text("/name")),
+        ("Decimals", Cell::Text("/decimals")),
+        ("Network", Cell::Text("/network")),
+        ("CAIP-19", Cell::Text("/caip19")),
+        ("Takes a tag", Cell::Text("/supportsTag")),
+    ],
+    empty: "There is no currency.",
 };
 /// One payment method.
 pub(super) const METHOD: Subject = Subject {

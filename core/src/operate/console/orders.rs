@@ -49,7 +49,6 @@ pub(super) const LIST: List = List {
         ("Partner's reference", Cell::Text("/partnerOrderIdentifier")),
         ("Made", Cell::Time("/date")),
     ],
-    is_paged: true,
     empty: "No order meets these criteria.",
 };
 

@@ -72,6 +72,15 @@ fn figures(overview: &Value, hours: &[Value]) -> Markup {
         div.stats {
             (stat("Orders in 24 hours", &made.to_string(), None))
             (stat("Completed", &conversion, Some("of the orders of 24 hours, so far")))
+            @for volume in overview["volume"].as_array().into_iter().flatten() {
+                @let currency = text(volume, "/currency");
+                @let ordered = format!("of {} ordered in 24 hours", text(volume, "/ordered"));
+                (stat(
+                    &format!("Completed, in {currency}"),
+                    &text(volume, "/completed"),
+                    Some(&ordered),
+                ))
+            }
             a.stat href="/console/payments?state=suspense" {
                 span { "Payments that wait" } b { (waiting("/payments")) }
             }

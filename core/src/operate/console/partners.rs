@@ -1,5 +1,6 @@
 //! Partners: the list, one with its settings, keys and policies, and what operators change.
 
+use http::Method;
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -8,11 +9,12 @@ use super::form::{Input, Kind, Typed};
 use super::layout::Page;
 use super::list::List;
 use super::orders::of;
-use super::view::{Cell, facts, text};
-use super::visit::{Refused, Visit, segment};
-use crate::http::html::components::{self, Step};
+use super::staff::{INVITE, STAFF, STAFF_CALL};
+use super::view::{Cell, facts, rows_of, text};
+use super::visit::{Refused, Visit, fill, segment};
+use crate::http::html::components::{self, Column, Step, table};
 
-const SECTION: &str = "/console/partners";
+pub(super) const SECTION: &str = "/console/partners";
 const UPDATE: (Verb, &str) = (Verb::Patch, "/admin/v1/partners/{slug}");
 const GATES: Kind = Kind::Choice(&[
     ("before-payment", "before the payment"),
@@ -37,7 +39,6 @@ pub(super) const LIST: List = List {
         ("Status", Cell::Badge("/status")),
         ("Made", Cell::Time("/createdAt")),
     ],
-    is_paged: true,
     empty: "Create the first partner.",
 };
 
@@ -88,6 +89,11 @@ const SETTINGS: &[(&str, Cell)] = &[
     ("Policies need two persons", Cell::Text("/policyApprovalRequired")),
     ("Its staff may upload policies", Cell::Text("/policyUploadAllowed")),
     ("Contact", Cell::Text("/contactEmail")),
+    ("Colour", Cell::Text("/branding/accentColor")),
+    ("Logo", Cell::Text("/branding/logoPath")),
+    ("Help", Cell::Text("/branding/supportUrl")),
+    ("Privacy statement", Cell::Text("/branding/privacyUrl")),
+    ("Terms", Cell::Text("/branding/termsUrl")),
     ("Made", Cell::Time("/createdAt")),
 ];
 const KEYS: &[(&str, Cell)] = &[
@@ -133,6 +139,22 @@ const SETTING_INPUTS: &[Input] = &[
         .hint("Where its people are told of what needs them."),
 ];
 
+const BRANDING_INPUTS: &[Input] = &[
+    Input::new("branding.accentColor", "Colour")
+        .of("/branding/accentColor")
+        .hint("Of links and main buttons, such as #0b57d0; ours if empty."),
+    Input::new("branding.supportUrl", "Help")
+        .of("/branding/supportUrl")
+        .hint("https: or mailto:"),
+    Input::new("branding.privacyUrl", "Privacy statement")
+        .of("/branding/privacyUrl")
+        .hint("https:"),
+    Input::new("branding.termsUrl", "Terms").of("/branding/termsUrl").hint("https:"),
+    Input::new("branding.logo", "Logo in base64").kind(Kind::Text).hint(
+        "A PNG or an SVG of at most 64 KiB, as base64 -w0 logo.svg prints it. It stays if left empty.",
+    ),
+];
+
 /// One partner.
 pub(super) const PARTNER: Subject = Subject {
     name: "partner",
@@ -143,6 +165,10 @@ pub(super) const PARTNER: Subject = Subject {
     actions: &[
         Action::new(("settings", "Change settings"), UPDATE, "Every edge follows within a second. What stays as it is shown is not touched.")
             .with(SETTING_INPUTS),
+        Action::new(("rename", "Rename"), UPDATE, "Shoppers see the new name within a second; the slug stays.")
+            .with(&[Input::new("name", "Name").of("/name").required()]),
+        Action::new(("branding", "Branding"), UPDATE, "The pages for its shoppers follow within a second. A link that is emptied is taken away.")
+            .with(BRANDING_INPUTS),
         Action::new(("guests", "Guests' orders"), UPDATE, "A second operator must agree.")
             .with(&[
                 Input::new("guestOrders.allowed", "Guests may order").kind(Kind::YesNo).required(),
@@ -170,6 +196,7 @@ pub(super) const PARTNER: Subject = Subject {
                 Input::new("allowedAddresses", "Networks").kind(Kind::Words).hint("In CIDR notation; any if left empty."),
                 Input::new("expiresAt", "End (UTC, such as 2027-01-01T00:00:00Z)"),
             ]).answering(),
+        INVITE,
         Action::new(("rotate-secret", "Rotate a secret"), (Verb::Post, "/admin/v1/partners/{slug}/secrets/rotate"), "The new secret is shown once, on the next page; the old one stays good during the overlap.")
             .with(&[
                 Input::new("kind", "Secret").kind(Kind::Choice(&[("signing", "signing: of its offers"), ("webhook", "webhook: of what is sent to it"), ("password", "password")])).required(),
@@ -193,6 +220,36 @@ pub(super) const KEY: Subject = Subject {
     .destructive()],
 };
 
+const WEBHOOKS: &[(&str, Cell)] = &[
+    ("URL", Cell::Text("/url")),
+    ("State", Cell::Badge("/state")),
+    ("Events", Cell::Words("/events")),
+    ("Failing since", Cell::Time("/failingSince")),
+    ("Made", Cell::Time("/createdAt")),
+];
+
+/// One webhook endpoint.
+pub(super) const WEBHOOK: Subject = Subject {
+    name: "webhook endpoint",
+    section: SECTION,
+    page: "/console/partners/{slug}/webhooks/{id}",
+    read: "/admin/v1/partners/{slug}",
+    facts: FACTS,
+    actions: &[
+        Action::new(
+            ("test", "Test"),
+            (Verb::Post, "/admin/v1/partners/{slug}/webhooks/{id}/test"),
+            "A test event is sent there, whatever the endpoint listens to. The deliveries show its fate.",
+        ),
+        Action::new(
+            ("remove", "Remove"),
+            (Verb::Delete, "/admin/v1/partners/{slug}/webhooks/{id}"),
+            "Nothing is sent there any more, not what waits either. The partner can register it again.",
+        )
+        .destructive(),
+    ],
+};
+
 /// The page of a partner.
 ///
 /// # Errors
@@ -202,21 +259,27 @@ pub(super) async fn show(visit: &Visit<'_>, slug: &str, query: &Typed) -> Result
     let partner = visit.get(&format!("/admin/v1/partners/{}", segment(slug))).await?;
     let deliveries = format!("/admin/v1/deliveries?partner={}&state=failed&limit=5", segment(slug));
     let (failed, _) = visit.rows(&deliveries).await?;
+    let (webhooks, _) = visit.rows(&fill("/admin/v1/partners/{slug}/webhooks", &ids)).await?;
     let path = format!("{SECTION}/{}", segment(slug));
     let body = html! {
         (outcome(query, PARTNER.actions))
         (outcome(query, KEY.actions))
+        (outcome(query, WEBHOOK.actions))
         (facts(&partner, FACTS))
         (PARTNER.actions(visit, &ids, &partner))
-        @if text(&partner, "/mode") == "test" { (checklist(visit, slug)) }
+        @if text(&partner, "/mode") == "test" { (checklist(&partner)) }
         h2 { "Settings" }
         (facts(&partner, SETTINGS))
         h2 { "Policies" }
         p.row {
             @for (kind, name) in POLICIES { a.action href={ (path) "/policies/" (kind) } { (name) } }
         }
-        (keys(&partner, &path))
+        (with_actions(visit, (&KEY, slug), ("API keys", KEYS), &rows(&partner["apiKeys"])))
+        (with_actions(visit, (&WEBHOOK, slug), ("Webhook endpoints", WEBHOOKS), &webhooks))
         p.row {
+            @if visit.may(&Method::GET, STAFF_CALL) {
+                a href=(STAFF.path(&ids)) { "Staff" }
+            }
             a href={ "/console/orders?partner=" (segment(slug)) } { "Orders" }
             a href={ "/console/deliveries?partner=" (segment(slug)) } { "Deliveries" }
             a href={ "/console/audit?target=" (segment(slug)) } { "Audit" }
@@ -232,7 +295,7 @@ pub(super) async fn show(visit: &Visit<'_>, slug: &str, query: &Typed) -> Result
 }
 
 /// What a live partner needs, and what of it is missing.
-fn checklist(visit: &Visit<'_>, slug: &str) -> Markup {
+fn checklist(partner: &Value) -> Markup {
     let needs = [
         ("route", "A route for money and coins"),
         ("live price", "A live price of a pair"),
@@ -240,22 +303,32 @@ fn checklist(visit: &Visit<'_>, slug: &str) -> Markup {
         ("mail", "Mail"),
         ("documents", "A store of documents"),
     ];
-    let missing = visit.core.missing_for_live(Some(slug));
-    let steps = needs
-        .map(|(need, name)| (name, if missing.contains(&need) { Step::Ahead } else { Step::Done }));
+    let missing = rows(&partner["missing"]);
+    let is_missing = |need: &str| missing.iter().any(|missing| missing == need);
+    let steps =
+        needs.map(|(need, name)| (name, if is_missing(need) { Step::Ahead } else { Step::Done }));
     html! { h2 { "Before it can go live" } (components::checklist(&steps)) }
 }
 
-fn keys(partner: &Value, path: &str) -> Markup {
-    let keys = partner["apiKeys"].as_array().cloned().unwrap_or_default();
-    html! {
-        (of("API keys", &keys, KEYS))
-        p.row {
-            @for key in &keys {
-                a.action href={ (path) "/keys/" (text(key, "/id")) "/revoke" } {
-                    "Revoke " (text(key, "/name"))
-                }
-            }
-        }
-    }
+fn rows(list: &Value) -> Vec<Value> {
+    list.as_array().cloned().unwrap_or_default()
+}
+
+/// A table of what a partner has, each row with the actions that the operator may do. Nothing if there
+/// is no row.
+pub(super) fn with_actions(
+    visit: &Visit<'_>,
+    (subject, slug): (&Subject, &str),
+    (title, columns): (&str, &[(&str, Cell)]),
+    rows: &[Value],
+) -> Markup {
+    let heads = columns.iter().map(super::list::column).chain([Column::Text("Actions")]);
+    let heads: Vec<_> = heads.collect();
+    let cells = rows_of(rows, columns).into_iter().zip(rows).map(|(mut cells, row)| {
+        let ids = [slug.to_owned(), text(row, "/id")];
+        cells.push(html! { div.row { (subject.links(visit, &ids, row)) } });
+        cells
+    });
+    let cells: Vec<_> = cells.collect();
+    html! { @if !rows.is_empty() { h2 { (title) } (table(title, &heads, &cells)) } }
 }

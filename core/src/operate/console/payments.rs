@@ -53,7 +53,6 @@ pub(super) const LIST: List = List {
         ("Reference", Cell::Text("/providerReference")),
         ("Connector", Cell::Text("/connector")),
     ],
-    is_paged: true,
     empty: "No payment meets these criteria.",
 };
 

@@ -42,7 +42,6 @@ pub(super) const LIST: List = List {
         ("Recorded", Cell::Text("/recorded")),
         ("Differences", Cell::Text("/differences")),
     ],
-    is_paged: true,
     empty: "No statement was laid beside the books.",
 };
 

@@ -10,6 +10,7 @@ use super::form::{Input, Kind, Typed};
 use super::layout::Page;
 use super::list::List;
 use super::orders::of;
+use super::users::dossier;
 use super::view::{Cell, text};
 use super::visit::{Refused, Visit, segment};
 
@@ -36,7 +37,6 @@ pub(super) const LIST: List = List {
         Input::new("partner", "Partner"),
     ],
     columns: COLUMNS,
-    is_paged: true,
     empty: "Nobody waits for a decision.",
 };
 
@@ -111,12 +111,18 @@ pub(super) async fn show(
     };
     let member = if subject == "user" { "/userId" } else { "/orderId" };
     let own: Vec<_> = screenings.into_iter().filter(|one| text(one, member) == id).collect();
+    let user_call = "/admin/v1/users/{uuid}";
+    let dossier = match subject == "user" && visit.may(&Method::GET, user_call) {
+        true => Some(dossier_of(visit, id).await?),
+        false => None,
+    };
     let body = html! {
         (outcome(query, REVIEW.actions))
         (outcome(query, SCREENING.actions))
         @if this.is_empty() { p { "It waits for nobody any more." } }
         (of("Waiting", &this, COLUMNS))
         (REVIEW.actions(visit, &ids, &Value::Null))
+        @if let Some(dossier) = &dossier { (dossier) }
         (of("Screenings", &own, &[
             ("Screening", Cell::Link("/console/screenings/", "/id")),
             ("State", Cell::Badge("/state")),
@@ -127,7 +133,15 @@ pub(super) async fn show(
             @if let Some(next) = next { a href=(page_of(next)) { "Next in the queue" } }
         }
     };
-    Ok(Page::new(format!("Review of {subject} {id}"), SECTION, body))
+    let has_images = dossier.is_some();
+    Ok(Page { has_images, ..Page::new(format!("Review of {subject} {id}"), SECTION, body) })
+}
+
+/// The data and the pictures of a user in the queue.
+async fn dossier_of(visit: &Visit<'_>, uuid: &str) -> Result<Markup, Refused> {
+    let user = visit.get(&format!("/admin/v1/users/{}", segment(uuid))).await?;
+    let (accounts, _) = visit.rows(&format!("/admin/v1/users/{}/accounts", segment(uuid))).await?;
+    Ok(dossier(visit, (&user, &accounts), uuid))
 }
 
 fn page_of(review: &Value) -> String {

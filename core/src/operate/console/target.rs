@@ -9,15 +9,15 @@ use super::form::Typed;
 use super::layout::Page;
 use super::list::List;
 use super::lists::{
-    AUDIT, BALANCES, CONNECTORS, DELIVERIES, DELIVERY, ENTRIES, MAIL, METHOD, NEW_OPERATOR,
-    OPERATOR, OPERATORS, PAIR, PAIRS, TOKEN,
+    AUDIT, BALANCES, CONNECTORS, CURRENCIES, DELIVERIES, DELIVERY, ENTRIES, MAIL, METHOD, METHODS,
+    NEW_OPERATOR, OPERATOR, OPERATORS, PAIR, PAIRS, TOKEN,
 };
 use super::orders::of;
 use super::view::{Cell, facts, text};
 use super::visit::{Refused, Visit, fill, segment};
 use super::{
     approvals, orders, overview, partners, payments, policies, reconciliations, reviews, routes,
-    users,
+    staff, users,
 };
 use crate::http::html::components::{Tone, toast};
 
@@ -48,6 +48,8 @@ const LISTS: &[(&str, &List)] = &[
     ("partners/~", &partners::LIST),
     ("reviews", &reviews::LIST),
     ("market", &PAIRS),
+    ("market/~/methods", &METHODS),
+    ("market/~/currencies", &CURRENCIES),
     ("ledger", &BALANCES),
     ("ledger/entries", &ENTRIES),
     ("ledger/reconciliations", &reconciliations::LIST),
@@ -67,6 +69,9 @@ pub(super) const SUBJECTS: &[&Subject] = &[
     &partners::PARTNERS,
     &partners::PARTNER,
     &partners::KEY,
+    &partners::WEBHOOK,
+    &staff::STAFF,
+    &staff::MEMBER,
     &policies::POLICY,
     &policies::VERSION,
     &approvals::APPROVAL,
@@ -173,8 +178,13 @@ async fn subject_page(
         ("/console/partners/{slug}/policies/{kind}/versions/{version}", [slug, kind, _]) => {
             policies::show(visit, (slug, kind), query).await
         }
-        ("/console/partners/{slug}/keys/{id}", [slug, _]) => {
+        ("/console/partners/{slug}/keys/{id}", [slug, _])
+        | ("/console/partners/{slug}/webhooks/{id}", [slug, _]) => {
             partners::show(visit, slug, query).await
+        }
+        ("/console/partners/{slug}/staff", [slug])
+        | ("/console/partners/{slug}/staff/{id}", [slug, _]) => {
+            staff::show(visit, slug, query).await
         }
         ("/console/users/{uuid}", [uuid])
         | ("/console/users/{uuid}/accounts/{account}", [uuid, _]) => {
@@ -216,6 +226,7 @@ async fn operator(visit: &Visit<'_>, name: &str, query: &Typed) -> Result<Page, 
     let operator = visit.find(OPERATORS.call, |operator| operator["name"] == name).await?;
     let ids = [name.to_owned()];
     let tokens = operator["tokens"].as_array().cloned().unwrap_or_default();
+    let (sessions, _) = visit.rows(&fill("/admin/v1/operators/{name}/sessions", &ids)).await?;
     let body = html! {
         (outcome(query, OPERATOR.actions))
         (outcome(query, TOKEN.actions))
@@ -239,6 +250,13 @@ async fn operator(visit: &Visit<'_>, name: &str, query: &Typed) -> Result<Page, 
                 }
             }
         }
+        (of("Sessions", &sessions, &[
+            ("Session", Cell::Address("/id")),
+            ("With a token", Cell::Text("/withToken")),
+            ("Roles", Cell::Words("/roles")),
+            ("Began", Cell::Time("/createdAt")),
+            ("Ends", Cell::Time("/expiresAt")),
+        ]))
     };
     Ok(Page::new(format!("Operator {name}"), OPERATORS.section, body))
 }
@@ -275,7 +293,7 @@ async fn above(visit: &Visit<'_>, list: &List, query: &Typed) -> Markup {
     };
     let queue = match list.page {
         "/console/reviews" => {
-            list.rows(visit, query, 50).await.map_or_else(|_| Vec::new(), |(rows, _)| rows)
+            list.rows(visit, query).await.map_or_else(|_| Vec::new(), |(rows, _)| rows)
         }
         _ => Vec::new(),
     };
@@ -294,7 +312,11 @@ async fn above(visit: &Visit<'_>, list: &List, query: &Typed) -> Markup {
                 a.action href="/console/ledger/reconciliations" { "Reconciliations" }
             },
             "/console/ledger/reconciliations" => (reconciliations::link_to_upload(visit)),
-            "/console/market" => p { a.action href="/console/market/~/routes" { "Routes" } },
+            "/console/market" => nav.row aria-label="Market" {
+                a.action href=(METHODS.page) { "Payment methods" }
+                a.action href=(CURRENCIES.page) { "Currencies" }
+                a.action href="/console/market/~/routes" { "Routes" }
+            },
             "/console/ledger/entries" => p { a.action href="/console/ledger" { "Balances" } },
             "/console/deliveries" => {
                 (outcome(query, DELIVERY.actions))

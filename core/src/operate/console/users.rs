@@ -1,6 +1,6 @@
 //! Users: the search, whose criteria never stand in a URL, and one user with documents and accounts.
 
-use http::StatusCode;
+use http::{Method, StatusCode};
 use maud::{Markup, html};
 use serde_json::Value;
 use url::form_urlencoded;
@@ -8,10 +8,12 @@ use url::form_urlencoded;
 use super::action::{Action, Subject, Verb, outcome};
 use super::form::{Input, Kind, Typed};
 use super::layout::{Page, render};
+use super::list::List;
 use super::orders::of;
+use super::pictures::Picture;
 use super::view::{Cell, facts, text};
 use super::visit::{Refused, Visit, segment};
-use crate::http::html::components::{Tone, empty_state, toast};
+use crate::http::html::components::{Tone, dialog, empty_state, toast};
 use crate::http::reply::Reply;
 use crate::platform::error::Result;
 
@@ -45,6 +47,17 @@ const FOUND: &[(&str, Cell)] = &[
     ("Identity", Cell::Badge("/identityStatus")),
     ("Made", Cell::Time("/createdAt")),
 ];
+
+/// Users, whose criteria are posted.
+const LIST: List = List {
+    title: "Users",
+    section: SECTION,
+    page: SECTION,
+    call: "/admin/v1/users",
+    criteria: CRITERIA,
+    columns: FOUND,
+    empty: "Nobody meets all of these criteria.",
+};
 
 const FACTS: &[(&str, Cell)] = &[
     ("Partner", Cell::Link("/console/partners/", "/partner")),
@@ -151,7 +164,12 @@ pub(super) async fn search(visit: &Visit<'_>, typed: &Typed, is_sent: bool) -> R
         status = StatusCode::FORBIDDEN;
         above = Some("This form is of an earlier sign-in; send it again.".to_owned());
     } else if is_sent {
-        match visit.rows(&url(typed)).await {
+        match LIST.file(visit, typed).await {
+            Ok(Some(file)) => return Ok(file),
+            Ok(None) => {}
+            Err(refused) => return render(visit, &Page::refused(&refused)),
+        }
+        match LIST.rows(visit, typed).await {
             Ok((rows, query)) => {
                 found = Some(rows);
                 next = query.map(|query| Typed::read(query.as_bytes()));
@@ -167,9 +185,10 @@ pub(super) async fn search(visit: &Visit<'_>, typed: &Typed, is_sent: bool) -> R
             input type="hidden" name="csrfToken" value=(csrf_token);
             @for input in CRITERIA { (input.show(typed, None)) }
             button.main { "Search" }
+            (dialog("As a file (CSV)", &LIST.column_choice()))
         }
         @if let Some(found) = &found {
-            @if found.is_empty() { (empty_state("Nobody", "Nobody meets all of these criteria.")) }
+            @if found.is_empty() { (empty_state("Nobody", LIST.empty)) }
             (of("Users", found, FOUND))
         }
         @if let Some(next) = &next {
@@ -183,17 +202,6 @@ pub(super) async fn search(visit: &Visit<'_>, typed: &Typed, is_sent: bool) -> R
         }
     };
     render(visit, &Page { status, ..Page::new("Users", SECTION, body) })
-}
-
-fn url(typed: &Typed) -> String {
-    let mut query = form_urlencoded::Serializer::new(String::new());
-    for name in CRITERIA.iter().map(|input| input.member).chain([AFTER]) {
-        let value = typed.get(name).trim();
-        if !value.is_empty() {
-            query.append_pair(name, value);
-        }
-    }
-    format!("/admin/v1/users?{}", query.finish())
 }
 
 /// The page of a user.
@@ -210,17 +218,41 @@ pub(super) async fn show(visit: &Visit<'_>, uuid: &str, query: &Typed) -> Result
         (outcome(query, ACCOUNT.actions))
         (facts(&user, FACTS))
         (USER.actions(visit, &ids, &user))
-        h2 { "Person" }
-        (facts(&user, PERSON))
-        h2 { "Checks" }
-        (facts(&user, STATUSES))
-        (documents(&user, uuid))
-        (account_list(&accounts, &path, uuid))
+        (dossier(visit, (&user, &accounts), uuid))
+        (account_list(&accounts, &path))
     };
-    Ok(Page::new("User", SECTION, body))
+    Ok(Page { has_images: true, ..Page::new("User", SECTION, body) })
 }
 
-/// Sides of documents, each with a link to its image.
+/// A user's data beside the pictures that prove them.
+pub(super) fn dossier(
+    visit: &Visit<'_>,
+    (user, accounts): (&Value, &[Value]),
+    uuid: &str,
+) -> Markup {
+    let may_look = visit.may(&Method::GET, "/admin/v1/users/{uuid}/documents/{id}");
+    let pictures = if may_look { Picture::all(user, accounts, uuid) } else { Vec::new() };
+    html! {
+        div.beside {
+            div {
+                h2 { "Person" }
+                (facts(user, PERSON))
+                h2 { "Checks" }
+                (facts(user, STATUSES))
+            }
+            @if !pictures.is_empty() {
+                div {
+                    h2 { "Pictures" }
+                    p.hint { "Each that is opened stands in the audit." }
+                    @for picture in &pictures { (picture.show()) }
+                }
+            }
+        }
+        (documents(user, uuid))
+    }
+}
+
+/// Sides of documents, each with a link to the decision about it.
 fn documents(user: &Value, uuid: &str) -> Markup {
     let sides = user["documents"].as_array().cloned().unwrap_or_default();
     html! {
@@ -233,19 +265,19 @@ fn documents(user: &Value, uuid: &str) -> Markup {
         ]))
         p.row {
             @for side in sides.iter().filter(|side| side["id"].is_string()) {
-                a.action href={ "/admin/v1/users/" (segment(uuid)) "/documents/" (text(side, "/id")) }
-                    target="_blank" rel="noreferrer" { "Image: " (text(side, "/type")) ", " (text(side, "/side")) }
                 @let named = form_urlencoded::Serializer::new(String::new())
                     .append_pair("documents.0.type", &text(side, "/type"))
                     .append_pair("documents.0.side", &text(side, "/side"))
                     .finish();
-                a.action href={ (SECTION) "/" (segment(uuid)) "/document?" (named) } { "Decide" }
+                a.action href={ (SECTION) "/" (segment(uuid)) "/document?" (named) } {
+                    "Decide: " (text(side, "/type")) ", " (text(side, "/side"))
+                }
             }
         }
     }
 }
 
-fn account_list(accounts: &[Value], path: &str, uuid: &str) -> Markup {
+fn account_list(accounts: &[Value], path: &str) -> Markup {
     html! {
         (of("Accounts", accounts, &[
             ("Account", Cell::Text("/accountIdentifier")),
@@ -258,10 +290,6 @@ fn account_list(accounts: &[Value], path: &str, uuid: &str) -> Markup {
         p.row {
             @for account in accounts {
                 @let (id, name) = (text(account, "/accountId"), text(account, "/type"));
-                @for proof in account["proofs"].as_array().into_iter().flatten() {
-                    a.action href={ "/admin/v1/users/" (segment(uuid)) "/proofs/" (text(proof, "/id")) }
-                        target="_blank" rel="noreferrer" { "Proof: " (name) }
-                }
                 @if account["verified"] != true {
                     a.action href={ (path) "/accounts/" (id) "/verify" } { "Verify " (name) }
                 }

@@ -174,7 +174,7 @@ async fn a_read_without_a_subject_answers_as_documented() {
 
 #[test]
 fn a_status_that_is_not_declared_is_found() {
-    let route = OPERATORS_API.find(&Method::GET, "/admin/v1/pairs").endpoint().unwrap();
+    let route = OPERATORS_API.find(&Method::GET, "/admin/v1/overview").endpoint().unwrap();
     assert!(route.declares_status(StatusCode::OK));
     assert!(route.declares_status(StatusCode::UNAUTHORIZED));
     for status in [StatusCode::NOT_FOUND, StatusCode::CONFLICT, StatusCode::UNPROCESSABLE_ENTITY] {

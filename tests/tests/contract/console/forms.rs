@@ -246,3 +246,32 @@ async fn a_subject_of_the_queue_is_claimed_and_released() {
     ada.submit(&format!("{review}/release"), &[]).await.assert(303, "");
     bob.submit(&format!("{review}/claim"), &[]).await.assert(303, "");
 }
+
+#[tokio::test]
+async fn pictures_of_a_user_in_the_queue_stand_beside_the_data() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let photo = json!({"name": "Ada Lovelace", "iban": "NL91ABNA0417164300",
+        "proof": "iVBORw0KGgoAAAANSUhEUgAAAAE="});
+    ada.post("/api/v1/user/verify/iban/photo", &photo).await.assert_status(200);
+    let uuid = ada.log_in().await["uuid"].as_str().unwrap().to_owned();
+    let review = format!("/console/reviews/user/{uuid}");
+    let judge = Browser::of(&context, "judge", &["compliance"]).await;
+    let page = judge.get(&review).await.assert(200, "Keizersgracht");
+    assert!(page.header("content-security-policy").starts_with("img-src 'self'; default-src"));
+    let image = page.text.split("<img src=\"").nth(1).unwrap().split('"').next().unwrap();
+    assert!(image.starts_with(&format!("/admin/v1/users/{uuid}/proofs/")), "{image}");
+    assert!(page.text.contains("loading=\"lazy\"") && page.text.contains("value=\"4\""));
+    assert_eq!(audited(&context, "user.read-proof").await, Value::Null, "nobody has opened it");
+    let head = judge.head(Method::GET, image);
+    let opened = Box::pin(context.core().admin(head, Bytes::new())).await;
+    assert_eq!(
+        (opened.status.as_u16(), &opened.headers["content-type"]),
+        (200, &HeaderValue::from_static("image/png"))
+    );
+    assert_eq!(audited(&context, "user.read-proof").await["actor"], "judge");
+    // Support sees the data, and no picture.
+    let support = Browser::of(&context, "bob", &["support"]).await;
+    let page = support.get(&review).await.assert(200, "Keizersgracht");
+    assert!(!page.text.contains("<img"), "{}", page.text);
+}

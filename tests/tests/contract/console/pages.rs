@@ -7,7 +7,7 @@ use rampart_tests::order_fixture::OrderFixture;
 use super::*;
 
 /// Pages, each with the call that it shows.
-const PAGES: [(&str, &str); 18] = [
+const PAGES: [(&str, &str); 20] = [
     ("/console", "/admin/v1/overview"),
     ("/console/orders", "/admin/v1/orders"),
     ("/console/reviews", "/admin/v1/reviews"),
@@ -16,6 +16,8 @@ const PAGES: [(&str, &str); 18] = [
     ("/console/partners", "/admin/v1/partners"),
     ("/console/market", "/admin/v1/prices"),
     ("/console/market/~/routes", "/admin/v1/routes"),
+    ("/console/market/~/methods", "/admin/v1/payment-methods"),
+    ("/console/market/~/currencies", "/admin/v1/currencies"),
     ("/console/ledger", "/admin/v1/ledger/balances"),
     ("/console/ledger/entries", "/admin/v1/ledger/entries"),
     ("/console/ledger/reconciliations", "/admin/v1/reconciliations"),
@@ -28,10 +30,12 @@ const PAGES: [(&str, &str); 18] = [
     ("/console/audit/verification", "/admin/v1/audit/verification"),
 ];
 /// Those that another page leads to.
-const INNER: [&str; 5] = [
+const INNER: [&str; 7] = [
     "/console/ledger/entries",
     "/console/ledger/reconciliations",
     "/console/market/~/routes",
+    "/console/market/~/methods",
+    "/console/market/~/currencies",
     "/console/deliveries/~/mail",
     "/console/audit/verification",
 ];

@@ -99,3 +99,21 @@ async fn guesses_are_limited_and_sessions_end() {
     let hold = [("reason", "x"), ("csrfToken", "y")];
     ada.post("/console/orders/1/hold", &hold).await.assert(401, "Your session has ended");
 }
+
+#[tokio::test]
+async fn live_sessions_of_an_operator_are_listed() {
+    let context = TestContext::start().await;
+    let ada = Browser::of(&context, "ada", &["treasury"]).await;
+    let path = "/admin/v1/operators/ada/sessions";
+    let sessions = context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
+    assert_eq!(sessions.as_array().unwrap().len(), 1, "{sessions}");
+    assert_eq!(
+        (&sessions[0]["withToken"], &sessions[0]["roles"]),
+        (&json!(true), &json!(["treasury"]))
+    );
+    ada.get("/console/operators/ada").await.assert(200, "Sessions").assert(200, "With a token");
+    let disabled = json!({"disabled": true});
+    context.admin(Method::PATCH, "/admin/v1/operators/ada", disabled).await.assert_status(204);
+    let none = context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
+    assert_eq!(none, json!([]));
+}

@@ -1,12 +1,14 @@
 //! Pages of lists: `limit`, `after` and `Link` are alike everywhere.
 
+use rampart_tests::connector::Connector;
 use rampart_tests::document::OPERATORS;
+use rampart_tests::keys::ed25519;
 use rampart_tests::order_fixture::OrderFixture;
 
 use super::*;
 
 /// Lists, and the member that names a row.
-const LISTS: [(&str, &str); 12] = [
+const LISTS: [(&str, &str); 22] = [
     ("partners", "slug"),
     ("operators", "name"),
     ("approvals", "id"),
@@ -19,6 +21,16 @@ const LISTS: [(&str, &str); 12] = [
     ("reviews", "id"),
     ("reconciliations", "id"),
     ("audit", "id"),
+    ("connectors", "name"),
+    ("pairs", "pair"),
+    ("prices", "pair"),
+    ("payment-methods", "code"),
+    ("currencies", "code"),
+    ("operator-keys", "name"),
+    ("receipt-keys", "keyId"),
+    ("ledger/balances", "accountId"),
+    ("partners/acme/staff", "id"),
+    ("partners/acme/webhooks", "id"),
 ];
 /// Calls whose `after` is a place in a chain, not a page.
 const CHAINS: [&str; 2] = ["/admin/v1/audit/verification", "/admin/v1/ledger/check"];
@@ -33,8 +45,11 @@ async fn fill(context: &TestContext) {
     for slug in ["beta", "gamma"] {
         context.partner(slug).await;
     }
-    for number in 1..=3 {
-        let price = json!({"price": 40_000 + number});
+    // An exact payment, for accounts of the books.
+    let paid = OrderFixture::order(context, &acme, None, None).await;
+    paid.event(context, "payment-received").await.assert_status(200);
+    for number in 1..=3_u8 {
+        let price = json!({"price": 40_000 + i32::from(number)});
         ada.call(Method::PUT, "/admin/v1/prices/BTC-EUR", price).await.assert_status(202);
         OrderFixture::ended(context, &acme, "http://127.0.0.1:9/hook").await;
         // Too little: it waits for a person.
@@ -50,6 +65,14 @@ async fn fill(context: &TestContext) {
         let invited = json!({"email": format!("{number}@acme.example"), "role": "support"});
         let staff = "/admin/v1/partners/acme/staff";
         context.admin(Method::POST, staff, invited).await.assert_status(201);
+        Connector::new(context, &format!("cards{number}"), &["payment.create"]).await;
+        let key = json!({"publicKey": ed25519(number).1});
+        let path = format!("/admin/v1/operator-keys/key{number}");
+        context.admin(Method::PUT, &path, key).await.assert_status(200);
+        let rotate = "/admin/v1/receipt-keys/rotate";
+        context.admin(Method::POST, rotate, Value::Null).await.assert_status(200);
+        let hook = json!({"url": format!("https://shop.example.com/{number}")});
+        acme.post("/api/v2/webhooks", hook).await.assert_status(200);
     }
 }
 
@@ -92,8 +115,10 @@ async fn a_link_leads_from_page_to_page_without_a_gap() {
 async fn an_after_that_no_row_has_is_no_end_of_the_list() {
     let context = TestContext::start().await;
     fill(&context).await;
-    // Lists in the order of a time, which `after` names by its row.
-    for list in ["orders", "payments", "ledger/entries", "screenings", "audit"] {
+    // Lists in the order of a time, which `after` names by its row, and those that are read whole.
+    let in_time = ["orders", "payments", "ledger/entries", "screenings", "audit"];
+    let whole = ["ledger/balances", "connectors", "partners/acme/webhooks", "currencies"];
+    for list in in_time.into_iter().chain(whole) {
         let after = if list == "orders" { "1" } else { "0199a000-0000-7000-8000-0000000000ff" };
         let url = format!("/admin/v1/{list}?after={after}");
         let answer = context.admin(Method::GET, &url, Value::Null).await;

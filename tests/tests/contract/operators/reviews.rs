@@ -102,5 +102,7 @@ async fn the_overview_counts_what_is_open_and_what_waits() {
         (&json!("buy"), &json!("blocked"), &json!(1))
     );
     assert_eq!(overview["hours"][0]["orders"], json!(1));
+    let volume = json!([{"currency": "EUR", "ordered": 100, "completed": 0}]);
+    assert_eq!(overview["volume"], volume);
     assert_eq!(overview["waiting"], json!({"payments": 0, "approvals": 0, "deliveries": 0}));
 }

@@ -9,7 +9,7 @@ use crate::buyer::{WALLET, order_of, quote};
 
 /// Pages of the console, by the name of their picture. `{order}` is an order's number,
 /// `{reconciliation}` the id of one with differences.
-const PAGES: [(&str, &str); 26] = [
+const PAGES: [(&str, &str); 29] = [
     ("overview", ""),
     ("orders", "/orders"),
     ("order", "/orders/{order}"),
@@ -21,7 +21,10 @@ const PAGES: [(&str, &str); 26] = [
     ("partners", "/partners"),
     ("partner", "/partners/shop"),
     ("partner-settings", "/partners/shop/settings"),
+    ("staff", "/partners/shop/staff"),
     ("market", "/market"),
+    ("methods", "/market/~/methods"),
+    ("currencies", "/market/~/currencies"),
     ("routes", "/market/~/routes"),
     ("routes-replace", "/market/~/routes/replace"),
     ("ledger", "/ledger"),

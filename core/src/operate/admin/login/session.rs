@@ -25,7 +25,7 @@ const COOKIE_BYTES: usize = 32;
 /// Random bytes of a form's nonce: 128 bits.
 const NONCE_BYTES: usize = 16;
 /// Most sessions of one operator; the oldest one ends.
-const SESSIONS_MAX: i64 = 20;
+pub(in crate::operate) const SESSIONS_MAX: i64 = 20;
 
 /// The session of a request's cookie.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! `PATCH /admin/v1/payment-methods/{code}`
+//! `GET /admin/v1/payment-methods` and `PATCH /admin/v1/payment-methods/{code}`
 
 use http::{Method, StatusCode};
 use rust_decimal::Decimal;
@@ -9,11 +9,12 @@ use serde_json::Value;
 use super::{outside_bounds, publish};
 use crate::Core;
 use crate::auth::roles::Role;
-use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
+use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional, required};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::page::{Page, Part, limit};
 use crate::platform::audit::Entry;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
@@ -21,6 +22,42 @@ use rampart_types::JsonDecimal;
 
 /// Longest label of a payment method, in characters.
 const LABEL_CHARS_MAX: usize = 255;
+
+/// Most payment methods of one answer; the catalogue has fewer.
+const METHODS_MAX: i64 = 1_000;
+
+/// `GET /admin/v1/payment-methods`
+pub struct ListPaymentMethods;
+
+impl Endpoint for ListPaymentMethods {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/admin/v1/payment-methods";
+    const ROLES: &'static [Role] = Role::ALL;
+    const DOC: Doc = Doc {
+        summary: "List the payment methods",
+        details: "With their terms, in the order of their codes.",
+        query: &[
+            optional("after", Kind::Text, "The last code of the page before."),
+            limit(METHODS_MAX),
+        ],
+        answer: r#"[{"code": "creditCard", "enabled": true, "label": "Credit card", "limit": 5000,
+            "fees": {"fixed": 0.5, "percentage": 2.5}, "expirationPeriod": 1800,
+            "usesEstimatedQuote": false}]"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Part;
+    type Response = Page<PaymentMethod>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Part> {
+        Part::read(input, METHODS_MAX)
+    }
+
+    async fn call(core: &Core, _: Operator, part: Part) -> Result<Page<PaymentMethod>> {
+        let mut conn = core.db.acquire().await?;
+        part.of(PaymentMethod::all(&mut conn).await?, |method| method.code.clone())
+    }
+}
 
 /// `PATCH /admin/v1/payment-methods/{code}`
 pub struct UpdatePaymentMethod;

@@ -46,7 +46,8 @@ pub(super) const EXAMPLE: &str = r##"{
         "id": "0199a000-0000-7000-8000-000000000002", "name": "office", "scopes": [],
         "allowedAddresses": ["192.0.2.0/24"], "certificateSubject": null,
         "expiresAt": null, "lastUsedAt": null
-    }]
+    }],
+    "missing": ["route", "live price"]
 }"##;
 
 /// `GET /admin/v1/partners`
@@ -130,22 +131,45 @@ impl Endpoint for ReadPartner {
     const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "Read a partner",
-        details: "Its settings and its live API keys, without their secrets.",
+        details: "Its settings, its live API keys without their secrets, and in `missing` what it \
+                  needs before it can go live.",
         path: &[SLUG],
         answer: EXAMPLE,
         ..Doc::NONE
     };
     type Caller = Operator;
     type Request = String;
-    type Response = Json<Partner>;
+    type Response = Json<Shown>;
 
     fn read(input: &Input, _: &Operator) -> Result<String> {
         Ok(input.param("slug").to_owned())
     }
 
-    async fn call(core: &Core, _: Operator, slug: String) -> Result<Json<Partner>> {
+    async fn call(core: &Core, _: Operator, slug: String) -> Result<Json<Shown>> {
+        Shown::find(core, &slug).await.map(Json)
+    }
+}
+
+/// A partner, and what it lacks.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "PartnerWithNeeds")]
+pub struct Shown {
+    #[serde(flatten)]
+    partner: Partner,
+    /// Needs of a live partner that are not met, in the words of the refusal to go live: `route`,
+    /// `live price`, `configured master key`, `mail`, `documents`.
+    missing: Vec<&'static str>,
+}
+
+impl Shown {
+    /// The partner with this slug.
+    ///
+    /// # Errors
+    /// 404 when there is none.
+    pub(super) async fn find(core: &Core, slug: &str) -> Result<Self> {
         let mut conn = core.db.acquire().await?;
-        Ok(Json(Partner::find(&mut conn, &slug).await?))
+        let partner = Partner::find(&mut conn, slug).await?;
+        Ok(Self { partner, missing: core.missing_for_live(Some(slug)) })
     }
 }
 

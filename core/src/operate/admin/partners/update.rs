@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use super::read::{EXAMPLE, Partner};
+use super::read::{EXAMPLE, Shown};
 use super::{NAME_CHARS_MAX, SLUG, check_networks, check_subject};
 use crate::Core;
 use crate::auth::roles::Role;
@@ -59,7 +59,7 @@ impl Endpoint for UpdatePartner {
     };
     type Caller = Operator;
     type Request = Update;
-    type Response = Json<Partner>;
+    type Response = Json<Shown>;
 
     fn read(input: &Input, _: &Operator) -> Result<Update> {
         let change: Change = strict::body(input)?;
@@ -105,7 +105,7 @@ impl Endpoint for UpdatePartner {
         approvals::hold::<Self>(core, input, operator).await
     }
 
-    async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<Partner>> {
+    async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<Shown>> {
         let Update { slug, change, branding, detail } = update;
         let mut tx = core.db.begin().await?;
         if change.policy_signature_required == Some(false) {
@@ -117,8 +117,7 @@ impl Endpoint for UpdatePartner {
         audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
         core.refresh().await?;
-        let mut conn = core.db.acquire().await?;
-        Ok(Json(Partner::find(&mut conn, &slug).await?))
+        Shown::find(core, &slug).await.map(Json)
     }
 }
 

@@ -1,0 +1,101 @@
+//! `GET /admin/v1/operators/{name}/sessions`
+
+use chrono::{DateTime, Utc};
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::NAME;
+use crate::Core;
+use crate::auth::roles::{BREAK_GLASS, Role};
+use crate::endpoint::Endpoint;
+use crate::endpoint::openapi::doc::Doc;
+use crate::http::request::Input;
+use crate::operate::admin::login::session::SESSIONS_MAX;
+use crate::operate::admin::operator::Operator;
+use crate::operate::admin::page::{AFTER, Page, Part, limit};
+use crate::platform::error::{Denial, Result};
+
+/// `GET /admin/v1/operators/{name}/sessions`
+pub struct ListSessions;
+
+impl Endpoint for ListSessions {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/admin/v1/operators/{name}/sessions";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const ROLES: &'static [Role] = Role::ALL;
+    const DOC: Doc = Doc {
+        summary: "List an operator's live sessions",
+        details: "In browsers, newest first. One that began with a token ends with it. People whom \
+                  the provider proves have sessions, and are otherwise unknown here.",
+        path: &[NAME],
+        query: &[AFTER, limit(SESSIONS_MAX)],
+        answer: r#"[{"id": "0199a000-0000-7000-8000-00000000000e", "withToken": true,
+            "roles": ["treasury"], "createdAt": "2026-03-01T12:00:00Z",
+            "expiresAt": "2026-03-01T20:00:00Z"}]"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = (String, Part);
+    type Response = Page<ListedSession>;
+
+    fn read(input: &Input, _: &Operator) -> Result<(String, Part)> {
+        Ok((input.param("name").to_owned(), Part::read(input, SESSIONS_MAX)?))
+    }
+
+    async fn call(
+        core: &Core,
+        _: Operator,
+        (name, part): (String, Part),
+    ) -> Result<Page<ListedSession>> {
+        let sessions = sqlx::query!(
+            r#"
+            select s.session_id, s.token_digest is not null as "with_token!", s.created_at,
+                s.expires_at, case when t.token_id is null then s.roles else o.roles end as "roles!"
+            from operator_session s
+            left join operator o on o.name = s.name
+            left join operator_token t on t.operator_id = o.operator_id
+                and t.digest = s.token_digest and t.revoked_at is null and t.expires_at > now()
+            where s.name = $1 and s.expires_at > now() and o.disabled_at is null
+                and (s.token_digest is null or t.token_id is not null or s.name = $2)
+            order by s.created_at desc, s.session_id desc limit $3
+            "#,
+            name,
+            BREAK_GLASS,
+            SESSIONS_MAX,
+        )
+        .fetch_all(&core.db)
+        .await?;
+        if sessions.is_empty() && name != BREAK_GLASS {
+            let known = sqlx::query_scalar!(
+                r#"select exists (select from operator where name = $1) as "exists!""#,
+                name,
+            );
+            if !known.fetch_one(&core.db).await? {
+                return Err(Denial::not_found("operator").into());
+            }
+        }
+        let listed = sessions.into_iter().map(|row| ListedSession {
+            id: row.session_id,
+            with_token: row.with_token,
+            roles: row.roles.iter().filter_map(|role| Role::from_name(role)).collect(),
+            created_at: row.created_at,
+            expires_at: row.expires_at,
+        });
+        part.of(listed.collect(), |session: &ListedSession| session.id.to_string())
+    }
+}
+
+/// A live session of an operator.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "OperatorSession")]
+#[serde(rename_all = "camelCase")]
+pub struct ListedSession {
+    id: Uuid,
+    /// `true` if it began with a token, `false` if the provider has proven the person.
+    with_token: bool,
+    roles: Vec<Role>,
+    created_at: DateTime<Utc>,
+    expires_at: DateTime<Utc>,
+}

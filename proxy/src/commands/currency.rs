@@ -1,0 +1,37 @@
+//! `rampart currency list`.
+
+use clap::Subcommand;
+
+use super::page::Page;
+use crate::startup_error::StartupError;
+
+/// Columns of a table of currencies: their heads, and members.
+const COLUMNS: &[(&str, &str)] = &[
+    ("CODE", "code"),
+    ("KIND", "kind"),
+    ("NAME", "name"),
+    ("DECIMALS", "decimals"),
+    ("NETWORK", "network"),
+    ("CAIP-19", "caip19"),
+];
+
+/// Currencies, fiat and crypto.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Currency {
+    /// List currencies by their codes.
+    List {
+        #[command(flatten)]
+        page: Page,
+    },
+}
+
+impl Currency {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        let Self::List { page } = self;
+        page.print("currencies", [], COLUMNS)
+    }
+}

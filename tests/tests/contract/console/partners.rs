@@ -1,0 +1,98 @@
+//! A partner's page: name, branding, staff, webhook endpoints, and what it needs to go live.
+
+use rampart_tests::receiver::Receiver;
+
+use super::*;
+
+const PARTNER: &str = "/console/partners/acme";
+
+async fn read(context: &TestContext) -> Value {
+    let partner = context.admin(Method::GET, "/admin/v1/partners/acme", Value::Null).await;
+    partner.assert_status(200).json()
+}
+
+#[tokio::test]
+async fn a_partner_is_renamed_and_branded() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let ada = Browser::of(&context, "ada", &["platform"]).await;
+    let name = [("shown.name", "acme"), ("name", "Acme Pay")];
+    ada.submit(&format!("{PARTNER}/rename"), &name).await.assert(303, "");
+    let branding = format!("{PARTNER}/branding");
+    let typed = [("branding.accentColor", "#0b57d0"), ("branding.termsUrl", "ftp://acme.example")];
+    let refused = ada.submit(&branding, &typed).await;
+    refused.assert(422, "href=\"#field-branding.termsUrl\"");
+    let typed =
+        [("branding.accentColor", "#0b57d0"), ("branding.termsUrl", "https://acme.example/terms")];
+    ada.submit(&branding, &typed).await.assert(303, "");
+    let partner = read(&context).await;
+    assert_eq!((&partner["name"], &partner["slug"]), (&json!("Acme Pay"), &json!("acme")));
+    assert_eq!(partner["branding"]["accentColor"], "#0b57d0");
+    assert_eq!(partner["branding"]["termsUrl"], "https://acme.example/terms");
+    ada.get(PARTNER).await.assert(200, "Acme Pay").assert(200, "#0b57d0");
+    // What is emptied is taken away.
+    let emptied = [("shown.branding.accentColor", "#0b57d0"), ("branding.accentColor", "")];
+    let kept = [
+        ("shown.branding.termsUrl", "https://acme.example/terms"),
+        ("branding.termsUrl", "https://acme.example/terms"),
+    ];
+    ada.submit(&branding, &[emptied, kept].concat()).await.assert(303, "");
+    let partner = read(&context).await;
+    assert_eq!(partner["branding"]["accentColor"], Value::Null);
+    assert_eq!(partner["branding"]["termsUrl"], "https://acme.example/terms");
+}
+
+#[tokio::test]
+async fn staff_is_invited_listed_and_removed() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let ada = Browser::of(&context, "ada", &["platform"]).await;
+    let staff = format!("{PARTNER}/staff");
+    ada.get(PARTNER).await.assert(200, &format!("href=\"{staff}\""));
+    ada.get(&staff).await.assert(200, "Nobody");
+    let invited = [("email", "eve@acme.example"), ("role", "owner")];
+    ada.submit(&format!("{PARTNER}/invite"), &invited).await.assert(303, "");
+    let page = ada.get(&staff).await.assert(200, "eve@acme.example");
+    let removal = page.text.split("href=\"").find(|link| link.contains("/remove\"")).unwrap();
+    let removal = removal.split('"').next().unwrap().to_owned();
+    ada.submit(&removal, &[]).await.assert(303, "");
+    ada.get(&staff).await.assert(200, "Nobody");
+    assert_eq!(audited(&context, "staff.read").await["target"], "acme");
+    assert_eq!(audited(&context, "staff.invite").await["actor"], "ada");
+    let viewer = Browser::of(&context, "bob", &["viewer"]).await;
+    let page = viewer.get(PARTNER).await.assert(200, "Settings");
+    assert!(!page.text.contains(&staff) && !page.text.contains("/invite"), "{}", page.text);
+    viewer.get(&staff).await.assert(403, "Not for your role");
+}
+
+#[tokio::test]
+async fn webhook_endpoints_are_shown_tested_and_removed() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let host = Receiver::start().await;
+    let body = json!({"url": host.url("/hook")});
+    let made = acme.post("/api/v2/webhooks", body).await.assert_status(200).json();
+    let path = format!("{PARTNER}/webhooks/{}", made["id"].as_str().unwrap());
+    let ada = Browser::of(&context, "ada", &["platform"]).await;
+    ada.get(PARTNER).await.assert(200, &host.url("/hook")).assert(200, &format!("{path}/test"));
+    let done = ada.submit(&format!("{path}/test"), &[]).await.assert(303, "");
+    ada.get(done.header("location")).await.assert(200, "Done: Test.");
+    context.core().deliver_due().await.unwrap();
+    assert_eq!(host.heard().len(), 1);
+    ada.submit(&format!("{path}/remove"), &[]).await.assert(303, "");
+    assert!(!ada.get(PARTNER).await.text.contains("/hook"));
+    assert_eq!(audited(&context, "webhook.remove").await["actor"], "ada");
+}
+
+#[tokio::test]
+async fn what_it_needs_to_go_live_is_listed_as_the_refusal_has_it() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let live = json!({"mode": "live"});
+    let refused = context.admin(Method::PATCH, "/admin/v1/partners/acme", live).await;
+    let missing = refused.assert_status(409).json()["missing"].clone();
+    assert!(missing.as_array().is_some_and(|words| words.contains(&json!("route"))), "{missing}");
+    assert_eq!(read(&context).await["missing"], missing);
+    let ada = Browser::of(&context, "ada", &["viewer"]).await;
+    ada.get(PARTNER).await.assert(200, "Before it can go live").assert(200, "A route for money");
+}
