@@ -37,6 +37,7 @@ pub(crate) mod retained_record;
 pub(crate) mod search_index;
 pub mod session;
 pub(crate) mod tax_residency;
+pub(crate) mod uploads;
 pub(crate) mod user_update;
 pub mod verification;
 mod wallets;

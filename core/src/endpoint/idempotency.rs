@@ -127,8 +127,24 @@ pub(crate) async fn save_answer(
     tx: &mut Connection,
     answer: &impl Serialize,
 ) -> Result<()> {
+    match key {
+        Some(_) => save_reply(key, core, tx, &Reply::json(StatusCode::OK, answer)?).await,
+        None => Ok(()),
+    }
+}
+
+/// As [`save_answer`], of an answer that is no 200 with JSON.
+///
+/// # Errors
+/// As [`save_answer`].
+pub(crate) async fn save_reply(
+    key: Option<&ClaimedKey>,
+    core: &Core,
+    tx: &mut Connection,
+    reply: &Reply,
+) -> Result<()> {
     let Some(key) = key else { return Ok(()) };
-    if !key.save(core, tx, &Reply::json(StatusCode::OK, answer)?).await? {
+    if !key.save(core, tx, reply).await? {
         return Err(key.lost());
     }
     key.mark_saved();
@@ -258,7 +274,10 @@ impl ClaimedKey {
                     let body = core.cipher(self.client).open(&self.context(), &sealed)?;
                     let status = StatusCode::from_u16(status)
                         .map_err(|e| Error::internal("read a saved status", e))?;
-                    let mut reply = Reply::with_body(status, "application/json", Bytes::from(body));
+                    let mut reply = match body.is_empty() {
+                        true => Reply::empty(status),
+                        false => Reply::with_body(status, "application/json", Bytes::from(body)),
+                    };
                     reply.set("idempotency-replayed", "true");
                     Ok(reply)
                 }

@@ -32,6 +32,13 @@ pub(super) struct Document {
     image: Option<ReceivedImage>,
 }
 
+impl Document {
+    /// True if its image was sent.
+    pub(super) const fn has_image(&self) -> bool {
+        self.image.is_some()
+    }
+}
+
 /// Reads `identityDocument`, in either of the API document's spellings. Anything but a list of
 /// objects with type and side is ER048; an invalid image is ER078.
 pub(super) fn read(fields: &mut Fields<'_>, upload: Option<&UploadedBody>) -> Vec<Document> {

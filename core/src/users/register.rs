@@ -7,11 +7,12 @@ use super::account::{self, Account, RegisteredUser};
 use super::answers;
 use super::changed;
 use super::details::{self, Details, FormKind};
+use super::documents::Document;
 use super::identifier::{self, LinkOutcome};
 use super::ownership::Ownership;
 use super::personal_data::{PersonalData, email_index, store_key};
 use super::user_update::{EmailProof, UserUpdate};
-use super::{chamber_of_commerce, member_docs, session};
+use super::{chamber_of_commerce, member_docs, session, uploads};
 use crate::Core;
 use crate::auth::caller::{Client, ClientAndUser};
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -264,6 +265,9 @@ async fn register(
 
 async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Result<Account> {
     let (client, user) = (&caller.client, caller.user);
+    if details.documents.iter().any(Document::has_image) {
+        uploads::count(core, client, user)?;
+    }
     let owner = Ownership::prove(core, caller, &mut details).await?;
     let password_hash = hash(core, &mut details).await?;
     let mut tx = core.db.begin().await?;

@@ -28,6 +28,7 @@ impl Endpoint for V1 {
     const ERRORS: &'static [Code] =
         &[Code::ReturnUrlInvalid, Code::UserIdentifierMissing, Code::UserIdentifierLengthInvalid];
     const BODY: Body = Body::Json;
+    const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
         summary: "Ask where a user registers or signs in",
         details: "An identifier that is not linked yet leads to a page on which the user signs in \

@@ -1,6 +1,7 @@
 //! `Idempotency-Key`: what is saved, and for whom.
 
 mod faults;
+mod replays;
 
 use futures::future::join_all;
 use http::Method;

@@ -9,7 +9,7 @@ use super::LoggedEvent;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Doc, Kind, required};
-use crate::endpoint::{Endpoint, Json};
+use crate::endpoint::{ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::request::Input;
 use crate::notify::webhooks;
 use crate::platform::db::Connection;
@@ -25,6 +25,7 @@ impl Endpoint for V2 {
     const PATH: &'static str = "/api/v2/events/{id}/redeliver";
     const SCOPE: Option<Scope> = Some(Scope::WebhooksWrite);
     const ERRORS: &'static [Code] = &[];
+    const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
         summary: "Send an event again",
         details: "To the order's callback, where it was called, and to every webhook endpoint that \
@@ -47,8 +48,18 @@ impl Endpoint for V2 {
     /// Restarts the event's deliveries from the first attempt, and creates those to endpoints
     /// registered since. A delivery with an attempt in progress is left alone.
     async fn call(core: &Core, client: Client, id: EventId) -> Result<Json<Redelivered>> {
+        Self::call_with_key(core, client, id, None).await
+    }
+
+    async fn call_with_key(
+        core: &Core,
+        client: Client,
+        id: EventId,
+        key: Option<&ClaimedKey>,
+    ) -> Result<Json<Redelivered>> {
         let mut tx = core.db.begin().await?;
         let event = redeliver(&mut tx, core, client.id(), id).await?.ok_or_else(unknown)?;
+        save_answer(key, core, &mut tx, &event).await?;
         tx.commit().await?;
         Ok(Json(event))
     }

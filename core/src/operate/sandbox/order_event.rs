@@ -26,6 +26,7 @@ impl Endpoint for V2 {
     const SCOPE: Option<Scope> = Some(Scope::OrdersWrite);
     const ERRORS: &'static [Code] =
         &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
+    const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
         summary: "Simulate an event of a test order",
         details: "For test clients only. The answer is the order as it then is; 409 when its \

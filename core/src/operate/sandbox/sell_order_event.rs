@@ -26,6 +26,7 @@ impl Endpoint for V2 {
     const SCOPE: Option<Scope> = Some(Scope::OrdersWrite);
     const ERRORS: &'static [Code] =
         &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
+    const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
         summary: "Simulate an event of a test sell order",
         details: "After a deposit the payout follows by itself within seconds; a sale with the \

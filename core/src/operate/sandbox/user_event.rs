@@ -7,7 +7,7 @@ use super::only_for_tests;
 use crate::Core;
 use crate::auth::caller::ClientAndUser;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
-use crate::endpoint::{Body, Endpoint, NoContent};
+use crate::endpoint::{Body, ClaimedKey, Endpoint, NoContent, Respond as _, save_reply};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::money::connectors::payouts::command_payouts_of;
@@ -118,6 +118,7 @@ impl Endpoint for V2 {
     const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
     const ERRORS: &'static [Code] = &[Code::RequestMalformed];
     const BODY: Body = Body::Json;
+    const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
         summary: "Simulate an event of a test user",
         details: "What an operator or an identity check decides of a live user. `verified` passes \
@@ -150,6 +151,15 @@ impl Endpoint for V2 {
         caller: ClientAndUser,
         event: SimulatedUserEvent,
     ) -> Result<NoContent> {
+        Self::call_with_key(core, caller, event, None).await
+    }
+
+    async fn call_with_key(
+        core: &Core,
+        caller: ClientAndUser,
+        event: SimulatedUserEvent,
+        key: Option<&ClaimedKey>,
+    ) -> Result<NoContent> {
         let (client, user) = (caller.client.id(), caller.user);
         let mut tx = core.db.begin().await?;
         if !account::lock(&mut tx, client, user).await? {
@@ -164,6 +174,7 @@ impl Endpoint for V2 {
             erase(&mut tx, core, client, user).await?;
         }
         command_payouts_of(&mut tx, core, (client, user)).await?;
+        save_reply(key, core, &mut tx, &NoContent.respond()?).await?;
         tx.commit().await?;
         Ok(NoContent)
     }

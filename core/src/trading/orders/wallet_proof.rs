@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::Core;
 use crate::auth::caller::Reader;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
-use crate::endpoint::{Body, Endpoint, Json};
+use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
@@ -45,6 +45,7 @@ impl Endpoint for V2 {
         Code::SignaturePolicyFailed,
     ];
     const BODY: Body = Body::Json;
+    const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
         summary: "Assert that an order's wallet is its user's",
         details: "For an unhosted wallet and more than 1000 EUR, where the partner has seen the \
@@ -111,7 +112,16 @@ impl Endpoint for V2 {
     async fn call(
         core: &Core,
         caller: Reader,
+        request: (OrderName, Request),
+    ) -> Result<Json<Asserted>> {
+        Self::call_with_key(core, caller, request, None).await
+    }
+
+    async fn call_with_key(
+        core: &Core,
+        caller: Reader,
         (name, request): (OrderName, Request),
+        key: Option<&ClaimedKey>,
     ) -> Result<Json<Asserted>> {
         let Reader { client, user } = caller;
         let order = find(core, &client, user, &name).await?;
@@ -126,8 +136,10 @@ impl Endpoint for V2 {
         let proof = Proof::Partner { slug: &client.tenant.slug, reason: &request.reason };
         let mut tx = core.db.begin().await?;
         let recorded = record(&mut tx, core, (client.id(), order.id), proof).await?;
+        let answer = Asserted { order_id: order.id, recorded };
+        save_answer(key, core, &mut tx, &answer).await?;
         tx.commit().await?;
-        Ok(Json(Asserted { order_id: order.id, recorded }))
+        Ok(Json(answer))
     }
 }
 

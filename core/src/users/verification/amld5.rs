@@ -12,7 +12,7 @@ use super::questions::{self, QUESTIONS, Question};
 use crate::Core;
 use crate::auth::caller::{ClientAndUser, ClientMaybeUser};
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional, required};
-use crate::endpoint::{Body, Endpoint, Json};
+use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Refusal, Result};
@@ -119,6 +119,7 @@ impl Endpoint for AnswersV1 {
     const ERRORS: &'static [Code] =
         &[Code::RequestMalformed, Code::AnswersMalformed, Code::AnswerInvalid];
     const BODY: Body = Body::Json;
+    const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
         summary: "Answer AMLD5 questions",
         details: "An answer is the text of one of the question's options, in any of the five \
@@ -145,9 +146,19 @@ impl Endpoint for AnswersV1 {
         caller: ClientAndUser,
         answers: BTreeMap<String, String>,
     ) -> Result<Json<Profile>> {
+        Self::call_with_key(core, caller, answers, None).await
+    }
+
+    async fn call_with_key(
+        core: &Core,
+        caller: ClientAndUser,
+        answers: BTreeMap<String, String>,
+        key: Option<&ClaimedKey>,
+    ) -> Result<Json<Profile>> {
         let mut tx = core.db.begin().await?;
         let account = answers::add(&mut tx, core, (&caller.client, caller.user), answers).await?;
         let profile = Profile::load(&mut tx, core, account).await?;
+        save_answer(key, core, &mut tx, &profile).await?;
         tx.commit().await?;
         Ok(Json(profile))
     }

@@ -39,6 +39,7 @@ impl Endpoint for V1 {
         Code::DocumentPendingReview,
     ];
     const BODY: Body = Body::Json;
+    const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
         summary: "Verify a card",
         details: "The processor verifies it within seconds, or else the code is ER400; an answer that \

@@ -6,22 +6,22 @@ use serde_json::Value;
 
 use super::Started;
 use crate::Core;
-use crate::auth::caller::{Client, ClientAndUser};
+use crate::auth::caller::ClientAndUser;
 use crate::endpoint::openapi::doc::{Doc, Kind as Form, Shape, required};
 use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::fields::{Fields, Member};
 use crate::http::images::ReceivedImage;
 use crate::http::request::Input;
 use crate::http::upload::body;
-use crate::platform::error::{Code, Error, Result};
+use crate::platform::error::{Code, Result};
 use crate::platform::object_store::OBJECT_BYTES_MAX;
 use crate::tenancy::tenants::Scope;
 use crate::tenancy::tenants::Tenant;
 use crate::users::accounts::{
     self, AccountDetails, AccountType, HOLDER_CHARS_MAX, NewAccount, OpenOutcome,
 };
-use crate::users::personal_data;
-use rampart_types::{Iban, UserId, plain_text};
+use crate::users::{personal_data, uploads};
+use rampart_types::{Iban, plain_text};
 
 /// Suffix of account numbers that are disabled in the sandbox (ER086).
 const DISABLED: &str = "0000000086";
@@ -95,7 +95,7 @@ impl Endpoint for V1 {
         request: OwnershipClaim,
         key: Option<&ClaimedKey>,
     ) -> Result<Json<Started>> {
-        count_upload(core, &caller.client, caller.user)?;
+        uploads::count(core, &caller.client, caller.user)?;
         if caller.client.tenant.is_test() {
             refuse_magic_number(&request.iban)?;
         }
@@ -104,18 +104,6 @@ impl Endpoint for V1 {
         store(core, &caller, request, verified, (key, &started)).await?;
         Ok(Json(started))
     }
-}
-
-/// Counts an upload of the user (section 4 of the contract).
-fn count_upload(core: &Core, client: &Client, user: UserId) -> Result<()> {
-    let (quota, now_ns) = (client.tenant.rates.uploads, core.clock.monotonic_ns());
-    let bucket = core.images.bucket((client.id(), user));
-    let decision = core.shared_rates.take(&bucket, quota, now_ns);
-    if decision.allowed {
-        return Ok(());
-    }
-    core.metrics.rate_limited("uploads", &client.tenant.slug);
-    Err(Error::rate_limited("uploads", decision))
 }
 
 /// Refuses the sandbox's account numbers that no user can have verified.

@@ -30,6 +30,7 @@ impl Endpoint for V1 {
     const ERRORS: &'static [Code] =
         &[Code::RequestMalformed, Code::TokenEmpty, Code::DocumentPendingReview];
     const BODY: Body = Body::Json;
+    const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
         summary: "Verify an account with the wallet provider",
         details: "A provider that refuses the token is the status `failed`, one that does not answer \

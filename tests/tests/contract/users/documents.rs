@@ -87,6 +87,21 @@ async fn images_of_a_registration_are_sealed_and_shown_to_operators_until_the_us
 }
 
 #[tokio::test]
+async fn images_count_against_the_rate_of_uploads() {
+    let context =
+        TestContext::with(|settings| settings.ratelimit.uploads = "2/h".parse().unwrap()).await;
+    let acme = context.partner("acme").await;
+    let (ada, eve) = (acme.user("ada").await, acme.user("eve").await);
+    let images = |name: &str| json!({"identityDocument": [side(name, &image(64))]});
+    for name in ["front", "back"] {
+        ada.patch("/api/v2/user", &images(name)).await.assert_status(200);
+    }
+    ada.patch("/api/v2/user", &images("selfie")).await.assert_status(429).assert_codes(&["920"]);
+    ada.patch("/api/v2/user", &json!({"city": "Delft"})).await.assert_status(200);
+    eve.patch("/api/v2/user", &images("front")).await.assert_status(200);
+}
+
+#[tokio::test]
 async fn a_side_that_failed_may_come_again_and_takes_the_place_of_the_other() {
     // A store of this test's own, whose objects it can count.
     let folder = format!("rampart-documents-again-{}", std::process::id());
