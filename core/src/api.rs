@@ -152,6 +152,7 @@ pub const PAGES: &[Route] = &[
     route::<portal::Page<portal::sandbox::Show>>(),
     route::<portal::Page<portal::sandbox::MakeOrder>>(),
     route::<portal::Page<portal::sandbox::SimulateEvent>>(),
+    route::<portal::Page<portal::sandbox::EndIdentityCheck>>(),
     route::<portal::Page<portal::policies::Show>>(),
     route::<portal::Page<portal::policies::upload::Submit>>(),
     route::<portal::Page<portal::policies::upload::ShowRefused>>(),

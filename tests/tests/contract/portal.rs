@@ -46,6 +46,7 @@ const ACTIONS: &[(&str, &[&str])] = &[
     ("/portal/users/0199a000-0000-7000-8000-000000000001/identity", &["owner", "support"]),
     ("/portal/sandbox/orders", &["owner", "developer"]),
     ("/portal/sandbox/orders/1234567890123456/hold", &["owner", "developer"]),
+    ("/portal/sandbox/identity", &["owner", "developer"]),
     ("/portal/policies", &["owner", "developer"]),
     ("/portal/policies/fee/versions/1/dry-run", &["owner", "developer"]),
     ("/portal/branding", &["owner"]),

@@ -1,14 +1,16 @@
 //! The sandbox of test clients: `GET /portal/sandbox` lists the scenarios, `POST …/orders` makes a test
-//! order that follows one, and `POST …/orders/{id}/{event}` simulates an event of a test order.
+//! order that follows one, `POST …/orders/{id}/{event}` simulates an event of a test order, and
+//! `POST …/identity` ends the identity check of a test user.
 
-use http::Method;
+use http::{Method, StatusCode};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::page::{DEVELOPERS, StaffPage, Visit, done, see_other};
+use super::page::{DEVELOPERS, FORM_ERRORS, StaffPage, Visit, done, see_other};
+use super::users::{find, outcome_buttons, simulate_identity_check};
 use crate::auth::caller::{ClientMaybeUser, Reader};
 use crate::endpoint::{Endpoint, Json};
-use crate::http::html::components::{Column, Tone, note, table};
+use crate::http::html::components::{Column, Field, Tone, error_summary, field, note, table};
 use crate::http::reply::Reply;
 use crate::money::connectors::sandbox;
 use crate::money::connectors::sandbox::purchases::simulate;
@@ -22,6 +24,8 @@ use crate::trading::sandbox::{Scenario, SimulatedEvent};
 use rampart_types::OrderId;
 
 const PATH: &str = "/portal/sandbox";
+const IDENTITY: &str = "/portal/sandbox/identity";
+const NO_USER: &str = "No user of yours has this name.";
 /// What a test order buys, how it is paid, and where its coins go: an address of nobody's.
 const PAIR: &str = "BTC-EUR";
 const PAYMENT_METHOD: &str = "creditCard";
@@ -42,26 +46,61 @@ impl StaffPage for Show {
         if !visit.session.client.tenant.is_test() {
             return Ok(visit.not_found());
         }
-        let columns = [
-            Column::Text("Scenario"),
-            Column::Text("What happens"),
-            Column::Text("partnerOrderIdentifier"),
-            Column::Amount("or fiatAmount"),
-            Column::Text("Ends as"),
-            Column::Text("Action"),
-        ];
-        let rows: Vec<_> = Scenario::ALL.into_iter().map(|scenario| row(visit, scenario)).collect();
-        let body = html! {
-            (note(Tone::Info, &html! {
-                "No money moves here: payments, coins and checks of a test client are simulated."
-            }))
-            (table("Scenarios", &columns, &rows))
-            p {
-                "A test order buys for one of these amounts, with the card, to a wallet of nobody's. "
-                "Its page simulates other events, and the page of a user ends identity checks."
-            }
+        Ok(page(visit, StatusCode::OK, &[]))
+    }
+}
+
+/// The page, with the errors of a form that was refused.
+fn page(visit: &Visit<'_>, status: StatusCode, errors: &[(&str, &str)]) -> Reply {
+    let columns = [
+        Column::Text("Scenario"),
+        Column::Text("What happens"),
+        Column::Text("partnerOrderIdentifier"),
+        Column::Amount("or fiatAmount"),
+        Column::Text("Ends as"),
+        Column::Text("Action"),
+    ];
+    let rows: Vec<_> = Scenario::ALL.into_iter().map(|scenario| row(visit, scenario)).collect();
+    let user = Field {
+        value: visit.form().get("user").trim(),
+        hint: Some("E-mail address, your identifier of the user, or the user's id."),
+        error: errors.first().map(|(_, text)| *text),
+        ..Field::text("user", "User")
+    };
+    let body = html! {
+        (note(Tone::Info, &html! {
+            "No money moves here: payments, coins and checks of a test client are simulated."
+        }))
+        (error_summary(FORM_ERRORS, errors))
+        (table("Scenarios", &columns, &rows))
+        p {
+            "A test order buys for one of these amounts, with the card, to a wallet of nobody's. "
+            "Its page simulates other events."
+        }
+        h2 { "Simulated identity check" }
+        (visit.form_to(IDENTITY, &html! { (field(&user)) (outcome_buttons()) }))
+    };
+    visit.page_with_status(status, PATH, "Sandbox", &body)
+}
+
+/// Ends the identity check of the user whom the form names.
+#[derive(Debug)]
+pub struct EndIdentityCheck;
+
+impl StaffPage for EndIdentityCheck {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = IDENTITY;
+    const ROLES: &'static [StaffRole] = DEVELOPERS;
+
+    async fn answer(visit: &Visit<'_>) -> Result<Reply> {
+        if !visit.session.client.tenant.is_test() {
+            return Ok(visit.not_found());
+        }
+        let Some(user) = find(visit, visit.form().get("user").trim()).await? else {
+            return Ok(page(visit, StatusCode::BAD_REQUEST, &[("user", NO_USER)]));
         };
-        Ok(visit.page(PATH, "Sandbox", &body))
+        simulate_identity_check(visit, user).await?;
+        Ok(done(PATH, "simulated"))
     }
 }
 

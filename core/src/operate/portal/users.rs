@@ -72,7 +72,10 @@ fn search(visit: &Visit<'_>, missed: Option<&str>) -> Markup {
 }
 
 /// The user of this name, which may be an address, an identifier or an id.
-async fn find(visit: &Visit<'_>, name: &str) -> Result<Option<Uuid>> {
+///
+/// # Errors
+/// When the database cannot be read.
+pub(super) async fn find(visit: &Visit<'_>, name: &str) -> Result<Option<Uuid>> {
     let (core, client) = (visit.core, visit.session.client.id());
     if let Ok(email) = name.parse::<EmailAddress>() {
         let found = sqlx::query_scalar!(
@@ -195,12 +198,7 @@ fn mask_email(email: &str) -> String {
 fn identity_form(visit: &Visit<'_>, user: Uuid) -> Markup {
     html! {
         h2 { "Simulated identity check" }
-        (visit.form_to(&format!("{PATH}/{user}/identity"), &html! {
-            div.row {
-                button type="submit" name="outcome" value="verified" { "Pass" }
-                button type="submit" name="outcome" value="failed" { "Fail" }
-            }
-        }))
+        (visit.form_to(&format!("{PATH}/{user}/identity"), &outcome_buttons()))
     }
 }
 
@@ -217,14 +215,33 @@ impl StaffPage for EndIdentityCheck {
         let client = &visit.session.client;
         let id = visit.param("id").parse::<Uuid>().ok().filter(|_| client.tenant.is_test());
         let Some(id) = id else { return Ok(visit.not_found()) };
-        let is_verified = visit.form().get("outcome") == "verified";
-        let mut tx = visit.core.db.begin().await?;
-        let of = (&*client.tenant, id.into());
-        end_identity_check(&mut tx, visit.core, of, ("", is_verified)).await?;
-        let detail = json!({"user": id, "verified": is_verified});
-        visit.record(&mut tx, "sandbox.identity", detail).await?;
-        tx.commit().await?;
+        simulate_identity_check(visit, id).await?;
         Ok(done(&format!("{PATH}/{id}"), "simulated"))
+    }
+}
+
+/// Ends the identity check of a test client's user as the form says.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(super) async fn simulate_identity_check(visit: &Visit<'_>, user: Uuid) -> Result<()> {
+    let is_verified = visit.form().get("outcome") == "verified";
+    let mut tx = visit.core.db.begin().await?;
+    let of = (&*visit.session.client.tenant, user.into());
+    end_identity_check(&mut tx, visit.core, of, ("", is_verified)).await?;
+    let detail = json!({"user": user, "verified": is_verified});
+    visit.record(&mut tx, "sandbox.identity", detail).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// The buttons that end an identity check.
+pub(super) fn outcome_buttons() -> Markup {
+    html! {
+        div.row {
+            button type="submit" name="outcome" value="verified" { "Pass" }
+            button type="submit" name="outcome" value="failed" { "Fail" }
+        }
     }
 }
 

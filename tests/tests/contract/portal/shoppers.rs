@@ -79,6 +79,30 @@ async fn a_user_is_found_by_every_name_and_shown_masked() {
 }
 
 #[tokio::test]
+async fn a_developer_ends_identity_checks_of_test_users() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut staff = Staff::signed_in(&context, &acme, "developer").await;
+    let (ada, path) = (acme.user("ada").await, "/portal/sandbox/identity");
+    let page = staff.get("/portal/sandbox").await;
+    assert!(page.assert_status(200).text().contains(path), "{}", page.text());
+    let missed = staff.submit(path, &[("user", "nobody"), ("outcome", "verified")]).await;
+    let text = missed.assert_status(400).text();
+    assert!(text.contains("href=\"#field-user\"") && text.contains("value=\"nobody\""), "{text}");
+    for outcome in ["failed", "verified"] {
+        let form = [("user", &*ada.identifier), ("outcome", outcome)];
+        staff.submit(path, &form).await.assert_status(303);
+        let user = ada.get("/api/v1/user/info").await.assert_status(200).json();
+        assert_eq!(user["status"]["details"]["identityVerificationStatus"], outcome);
+    }
+    let live = context.partner_of(json!({"slug": "live", "name": "Live", "mode": "live"})).await;
+    let lea = live.user("lea").await;
+    let mut staff = Staff::signed_in(&context, &live, "developer").await;
+    let form = [("user", &*lea.identifier), ("outcome", "verified")];
+    staff.submit(path, &form).await.assert_status(404);
+}
+
+#[tokio::test]
 async fn a_test_order_follows_its_scenario_and_takes_events() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
