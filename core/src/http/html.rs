@@ -3,6 +3,7 @@
 
 pub(crate) mod brand;
 pub(crate) mod components;
+pub(crate) mod form_errors;
 pub(crate) mod shell;
 
 use std::sync::LazyLock;
@@ -100,6 +101,8 @@ pub(crate) struct Page<'a> {
     pub(crate) scripts: Option<PageScripts<'a>>,
     /// Time after which the page is loaded again where no script runs.
     pub(crate) refresh_seconds: Option<u32>,
+    /// True if a script shows the images that the reader chooses.
+    pub(crate) previews_images: bool,
 }
 
 impl<'a> Page<'a> {
@@ -114,6 +117,7 @@ impl<'a> Page<'a> {
             return_url: None,
             scripts: None,
             refresh_seconds: None,
+            previews_images: false,
         }
     }
 
@@ -141,8 +145,11 @@ impl<'a> Page<'a> {
         let (language, brand) = (texts.language(), self.partner.map(|(_, brand)| brand));
         let head = (status, language, self.title, self.refresh_seconds);
         let mut reply = render_document(head, &layout, (&form_action, self.scripts, brand));
-        if brand.is_some_and(|brand| brand.logo.is_some()) {
-            allow_images(&mut reply, "'self'");
+        match (brand.is_some_and(|brand| brand.logo.is_some()), self.previews_images) {
+            (true, true) => allow_images(&mut reply, "'self' blob:"),
+            (true, false) => allow_images(&mut reply, "'self'"),
+            (false, true) => allow_images(&mut reply, "blob:"),
+            (false, false) => {}
         }
         reply
     }

@@ -1,4 +1,4 @@
-//! Images in requests: base64 in JSON, recognised by their first bytes.
+//! Images in requests: base64 in JSON, or files of a page's form, recognised by their first bytes.
 //!
 //! A small image is decoded when its member is read; a large one was decoded and sealed while it
 //! arrived. Either is a [`ReceivedImage`], and [`ReceivedImage::store`] moves it to the object store.
@@ -128,10 +128,15 @@ impl ReceivedImage {
     /// PDF by its first bytes.
     pub(crate) fn decode(text: &str) -> Option<Self> {
         let encoded = strip_data_url_header(text.as_bytes())?;
-        let (mut decoder, mut scanner) = (Base64Decoder::default(), ImageScanner::default());
-        let mut bytes = Vec::new();
+        let (mut decoder, mut bytes) = (Base64Decoder::default(), Vec::new());
         decoder.push(encoded, &mut bytes)?;
         decoder.finish(&mut bytes)?;
+        Self::from_bytes(bytes)
+    }
+
+    /// The image that these bytes are; `None` unless it is a JPEG, PNG or PDF by its first bytes.
+    pub(crate) fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
+        let mut scanner = ImageScanner::default();
         scanner.push(&bytes);
         Some(Self { info: scanner.finish()?, content: Content::Bytes(bytes) })
     }

@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::{account, personal_data, uploads};
 use crate::Core;
+use crate::auth::caller::Client;
 use crate::http::fields::Fields;
 use crate::http::images::ReceivedImage;
 use crate::http::upload::{UploadedBody, body};
@@ -25,14 +27,26 @@ const NAME_CHARS_MAX: usize = 32;
 
 /// One side of a document.
 #[derive(Debug)]
-pub(super) struct Document {
+pub(crate) struct Document {
     kind: String,
     side: String,
     /// `None` if the document is announced, but not sent.
     image: Option<ReceivedImage>,
 }
 
+/// Identity documents, with the required sides of each.
+pub(crate) const IDENTITY_DOCUMENTS: [(&str, &[&str]); 3] = [
+    ("passport", &["front"]),
+    ("id-card", &["front", "back"]),
+    ("driving-licence", &["front", "back"]),
+];
+
 impl Document {
+    /// A side of a document that was sent on a page.
+    pub(crate) fn of_page(kind: &str, side: &str, image: ReceivedImage) -> Self {
+        Self { kind: kind.to_owned(), side: side.to_owned(), image: Some(image) }
+    }
+
     /// True if its image was sent.
     pub(super) const fn has_image(&self) -> bool {
         self.image.is_some()
@@ -85,6 +99,28 @@ fn read_one(
 fn is_name(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     (1..=NAME_CHARS_MAX).contains(&text.len()) && text.bytes().all(allowed)
+}
+
+/// Stores documents that the user has sent on a page.
+///
+/// # Errors
+/// Code 920 above the rate of uploads, ER708 for a side that is pending review or verified, ER709 when
+/// the user is deleted.
+pub(crate) async fn send(
+    core: &Core,
+    (client, user): (&Client, UserId),
+    documents: Vec<Document>,
+) -> Result<()> {
+    uploads::count(core, client, user)?;
+    let mut tx = core.db.begin().await?;
+    if !account::lock(&mut tx, client.id(), user).await? {
+        return Err(Code::UserNotFound.into());
+    }
+    let personal_key = personal_data::load_key(&mut tx, core, client.id(), user).await?;
+    let images = store(&mut tx, core, (client.id(), user, &personal_key), documents).await?;
+    images.into_iter().for_each(StoredObject::retain);
+    tx.commit().await?;
+    Ok(())
 }
 
 /// Stores documents in the caller's transaction; a side that failed its check may be replaced. The
@@ -173,9 +209,12 @@ async fn replace(
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "ProfileDocument")]
 pub(crate) struct Side {
+    /// Kind of document, such as `passport`.
     #[serde(rename = "type")]
     pub(crate) kind: String,
+    /// Side of the document, such as `front`.
     pub(crate) side: String,
+    /// `missing`, `pending`, `verified` or `failed`.
     pub(crate) status: String,
 }
 
@@ -184,6 +223,17 @@ impl Side {
     pub(crate) fn counts(&self) -> bool {
         matches!(&*self.status, "pending" | "verified")
     }
+}
+
+/// True if an image of this side was received and not refused.
+pub(crate) fn is_received(sides: &[Side], kind: &str, name: &str) -> bool {
+    sides.iter().any(|side| side.kind == kind && side.side == name && side.counts())
+}
+
+/// True if every side of one of the identity documents was received and not refused.
+pub(crate) fn has_identity_document(sides: &[Side]) -> bool {
+    let mut documents = IDENTITY_DOCUMENTS.iter();
+    documents.any(|(kind, names)| names.iter().all(|name| is_received(sides, kind, name)))
 }
 
 /// Every side that the user has sent or announced.

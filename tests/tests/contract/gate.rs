@@ -3,6 +3,7 @@
 mod accounts;
 mod cancellations;
 mod identity;
+mod pages;
 mod races;
 mod sandbox;
 mod screening;

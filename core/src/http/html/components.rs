@@ -94,12 +94,7 @@ pub(crate) fn field(field: &Field<'_>) -> Markup {
     html! {
         label for=(id) {
             span { (field.label)  }
-            @if described.is_some() {
-                span #(about) {
-                    @if let Some(hint) = field.hint { span.hint { (hint) } " " }
-                    @if let Some(error) = field.error { span.field-error { (error) } }
-                }
-            }
+            (described_by(&about, field))
             @if field.kind == "textarea" {
                 textarea #(id) name=(field.name) rows="4" required[field.required]
                     aria-describedby=[described] aria-invalid=[invalid] { (value) }
@@ -137,14 +132,49 @@ pub(crate) fn tick(name: &str, ticked: bool, label: &Markup) -> Markup {
     }
 }
 
-/// The errors of a form on top of it, each a link to its field. Nothing if there are none.
+/// An image to choose, by the camera if it is the `capture` of one, with a preview where a script runs.
+pub(crate) fn image_field(field: &Field<'_>, accept: &str, capture: Option<&str>) -> Markup {
+    let id = format!("field-{}", field.name);
+    let about = format!("{id}-about");
+    let described = (field.hint.is_some() || field.error.is_some()).then_some(&about);
+    html! {
+        label for=(id) {
+            span { (field.label) }
+            (described_by(&about, field))
+            input #(id) type="file" name=(field.name) accept=(accept) capture=[capture]
+                required[field.required] aria-describedby=[described]
+                aria-invalid=[field.error.map(|_| "true")] data-preview="";
+            img.preview alt="" hidden;
+        }
+    }
+}
+
+/// Hint and error of a field.
+fn described_by(id: &str, field: &Field<'_>) -> Markup {
+    html! {
+        @if field.hint.is_some() || field.error.is_some() {
+            span #(id) {
+                @if let Some(hint) = field.hint { span.hint { (hint) } " " }
+                @if let Some(error) = field.error { span.field-error { (error) } }
+            }
+        }
+    }
+}
+
+/// The errors of a form on top of it, each a link to its field if it has one. Nothing if there are
+/// none.
 pub(crate) fn error_summary(title: &str, errors: &[(&str, &str)]) -> Markup {
     html! {
         @if !errors.is_empty() {
             div.errors role="alert" tabindex="-1" {
                 h2 { (title) }
                 ul {
-                    @for (name, text) in errors { li { a href={ "#field-" (name) } { (text) } } }
+                    @for (name, text) in errors {
+                        li {
+                            @if name.is_empty() { (text) }
+                            @else { a href={ "#field-" (name) } { (text) } }
+                        }
+                    }
                 }
             }
         }

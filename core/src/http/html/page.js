@@ -13,6 +13,15 @@ const enhance = (root) => {
       button.textContent = button.dataset.done;
     });
   }
+  for (const input of root.querySelectorAll("input[data-preview]")) {
+    const image = input.parentElement.querySelector("img");
+    input.addEventListener("change", () => {
+      const file = input.files[0];
+      URL.revokeObjectURL(image.src);
+      image.hidden = !file || !file.type.startsWith("image/");
+      if (!image.hidden) image.src = URL.createObjectURL(file);
+    });
+  }
   for (const left of root.querySelectorAll("[data-until]")) {
     const end = new Date(left.dataset.until);
     const show = () => {

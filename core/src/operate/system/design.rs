@@ -9,8 +9,8 @@ use crate::auth::caller::Anyone;
 use crate::endpoint::Endpoint;
 use crate::http::html::components::{
     Column, Fact, Field, Step, Tone, address, badge, brand_line, checklist, countdown, dialog,
-    empty_state, error_summary, field, money, note, select, stat, stepper, table, tick, time,
-    timeline, toast,
+    empty_state, error_summary, field, image_field, money, note, select, stat, stepper, table,
+    tick, time, timeline, toast,
 };
 use crate::http::html::dead_link;
 use crate::http::html::shell::Shell;
@@ -117,6 +117,11 @@ fn inputs() -> Markup {
                     kind: "textarea", required: false, ..Field::text("reason", "Reason")
                 }))
                 (select("country", "Country", "NL", &[("DE", "Germany"), ("NL", "Netherlands")]))
+                (image_field(
+                    &Field { required: false, ..Field::text("photo", "Photo of the front") },
+                    "image/*",
+                    None,
+                ))
                 fieldset {
                     legend { "Events" }
                     (tick("events", true, &html! { "order.completed" }))

@@ -10,13 +10,13 @@ use super::shopper::Shopper;
 use super::stored::Checkout;
 use crate::http::form::Form;
 use crate::http::html::components::{
-    Field, Step, Tone, address, countdown, dialog, error_summary, field, money, note, stepper,
-    tick, time,
+    Field, Step, Tone, address, countdown, dialog, field, money, note, stepper, tick, time,
 };
+use crate::http::html::form_errors::FormErrors;
 use crate::http::html::{Page, PageScripts, back_link};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
-use crate::platform::error::Refusal;
+use crate::platform::error::{Code, Refusal};
 use crate::platform::settings::Pages;
 use crate::trading::catalogue::Crypto;
 use crate::trading::price_terms::PriceTerm;
@@ -41,15 +41,6 @@ enum At {
     Confirm,
 }
 
-/// Members that a violation names, each with its input in the forms.
-const INPUTS: [(&str, &str); 5] = [
-    ("fiatAmount", "amount"),
-    ("cryptoAmount", "amount"),
-    ("walletAddress", "wallet"),
-    ("destinationTag", "tag"),
-    ("walletAddressTag", "tag"),
-];
-
 /// The first step: the shopper signs in or registers, `form` if that has another step.
 pub(super) fn account(
     look: Look<'_>,
@@ -73,7 +64,7 @@ pub(super) fn details(
     look: Look<'_>,
     status: StatusCode,
     (checkout, shopper, sealed): (&Checkout, Shopper, &str),
-    form: &Form,
+    (form, errors): (&Form, &FormErrors),
     note: &Markup,
 ) -> Reply {
     let texts = look.texts;
@@ -83,11 +74,12 @@ pub(super) fn details(
         (steps(texts, At::Details))
         p { (texts.get("checkout-intro")) }
         (note)
+        (errors.summary(texts))
         (terms(texts, checkout))
         form method="post" {
             input type="hidden" name="shopper" value=(sealed);
-            (amount_input(texts, checkout, form))
-            (wallet_inputs(texts, checkout, form))
+            (amount_input(texts, checkout, (form, errors)))
+            (wallet_inputs(texts, checkout, (form, errors)))
             @if at_once {
                 (tick("consent", false, &html! { (texts.get("checkout-consent")) }))
             }
@@ -176,19 +168,27 @@ pub(super) fn to_payment(payment_url: &str) -> Reply {
     reply
 }
 
-/// The violations, each with a link to its input where it has one.
-pub(super) fn refusal(texts: Texts, refusal: &Refusal) -> Markup {
-    let errors: Vec<_> = refusal
-        .violations()
-        .iter()
-        .map(|violation| {
-            let member = violation.field.or(violation.detail.as_deref());
-            let input = INPUTS.iter().find(|(name, _)| Some(*name) == member);
-            (input.map_or("", |(_, input)| *input), refusal_text(texts, violation.code))
-        })
-        .collect();
-    let errors: Vec<_> = errors.iter().map(|(input, text)| (*input, text.as_str())).collect();
-    error_summary(&texts.get("error-summary"), &errors)
+/// The violations, each at its input if the form has that.
+pub(super) fn refusal(texts: Texts, checkout: &Checkout, refusal: &Refusal) -> FormErrors {
+    let mut errors = FormErrors::default();
+    for code in refusal.codes() {
+        let field = match code {
+            Code::FiatAmountInvalid | Code::CryptoAmountInvalid | Code::AmountMissing
+                if !checkout.fixed_amount =>
+            {
+                "amount"
+            }
+            Code::WalletAddressInvalid if checkout.wallet_address.is_none() => "wallet",
+            Code::DestinationTagInvalid
+                if checkout.wallet_address.is_none() && has_tag(checkout) =>
+            {
+                "tag"
+            }
+            _ => "",
+        };
+        errors.add(field, refusal_text(texts, code));
+    }
+    errors
 }
 
 fn render(
@@ -258,7 +258,7 @@ fn terms(texts: Texts, checkout: &Checkout) -> Markup {
     }
 }
 
-fn amount_input(texts: Texts, checkout: &Checkout, form: &Form) -> Markup {
+fn amount_input(texts: Texts, checkout: &Checkout, (form, errors): (&Form, &FormErrors)) -> Markup {
     let proposed = checkout.amount().map(|amount| texts.number(amount)).unwrap_or_default();
     let typed = form.get("amount");
     let currency = checkout.amount_currency();
@@ -266,28 +266,34 @@ fn amount_input(texts: Texts, checkout: &Checkout, form: &Form) -> Markup {
     let value = if typed.is_empty() { proposed.as_str() } else { typed };
     html! {
         @if !checkout.fixed_amount {
-            (field(&Field { value, ..Field::text("amount", &label) }))
+            (field(&Field {
+                value, error: errors.of("amount"), ..Field::text("amount", &label)
+            }))
         }
     }
 }
 
-fn wallet_inputs(texts: Texts, checkout: &Checkout, form: &Form) -> Markup {
-    let crypto = crypto(checkout);
+fn wallet_inputs(
+    texts: Texts,
+    checkout: &Checkout,
+    (form, errors): (&Form, &FormErrors),
+) -> Markup {
     let network = checkout.client.catalogue.network_name(&checkout.base);
-    let has_tag = crypto.is_some_and(|crypto| {
-        crypto.supports_tag && !matches!(crypto.chain.tag_kind(), TagKind::None)
-    });
     let label = texts.with("checkout-wallet", &[("network", &network)]);
     let (hint, tag) = (texts.get("checkout-wallet-hint"), texts.get("checkout-tag"));
     let tag_hint = texts.get("checkout-tag-hint");
     html! {
         @if checkout.wallet_address.is_none() {
             (field(&Field {
-                value: form.get("wallet"), hint: Some(&hint), ..Field::text("wallet", &label)
+                value: form.get("wallet"),
+                hint: Some(&hint),
+                error: errors.of("wallet"),
+                ..Field::text("wallet", &label)
             }))
-            @if has_tag {
+            @if has_tag(checkout) {
                 (field(&Field {
                     value: form.get("tag"),
+                    error: errors.of("tag"),
                     hint: Some(&tag_hint),
                     required: false,
                     ..Field::text("tag", &tag)
@@ -297,6 +303,13 @@ fn wallet_inputs(texts: Texts, checkout: &Checkout, form: &Form) -> Markup {
             p.hint { (texts.get("checkout-wallet-of-shop")) }
         }
     }
+}
+
+/// True if wallets of the coin have a tag.
+fn has_tag(checkout: &Checkout) -> bool {
+    crypto(checkout).is_some_and(|crypto| {
+        crypto.supports_tag && !matches!(crypto.chain.tag_kind(), TagKind::None)
+    })
 }
 
 fn crypto(checkout: &Checkout) -> Option<&Crypto> {

@@ -20,6 +20,7 @@ use crate::http::fields::Fields;
 use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
 use crate::http::html::dead_link;
+use crate::http::html::form_errors::FormErrors;
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -146,7 +147,8 @@ impl Link {
             Shopper::Unknown => page::account(look, status, checkout, (note, None)),
             _ => {
                 let sealed = shopper.seal(core, checkout)?;
-                page::details(look, status, (checkout, shopper, &sealed), form, note)
+                let typed = (form, &FormErrors::default());
+                page::details(look, status, (checkout, shopper, &sealed), typed, note)
             }
         })
     }
@@ -256,9 +258,10 @@ impl Link {
             }
             Ok(Outcome::Bought { payment_url }) => Ok(page::to_payment(&payment_url)),
             Err(Error::Refused(refusal)) => {
-                let note = page::refusal(self.texts, &refusal);
-                let status = StatusCode::BAD_REQUEST;
-                let mut reply = self.first_step(core, checkout, shopper, form, (status, &note))?;
+                let errors = page::refusal(self.texts, checkout, &refusal);
+                let (status, sealed) = (StatusCode::BAD_REQUEST, shopper.seal(core, checkout)?);
+                let shown = (checkout, shopper, sealed.as_str());
+                let mut reply = page::details(look, status, shown, (form, &errors), said);
                 refusal.set_headers(&mut reply);
                 Ok(reply)
             }

@@ -5,6 +5,7 @@
 
 mod account;
 mod address;
+mod documents;
 mod identity;
 mod questions;
 mod registration;
@@ -20,8 +21,8 @@ use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
 use crate::http::form::Form;
-use crate::http::html::components::{Tone, toast};
-use crate::http::html::{Page, back_link, dead_link};
+use crate::http::html::form_errors::FormErrors;
+use crate::http::html::{PAGE_SCRIPT, Page, PageScripts, back_link, dead_link};
 use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -34,6 +35,8 @@ use crate::users::account_pages::sign_in::refusal_note;
 use rampart_types::{ClientId, OrderId, ReturnUrl, UserId};
 
 const PATH: &str = "/checks/{token}/{check}";
+/// Largest form, in bytes: the photos of both sides of a document.
+const FORM_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Time after which a page that waits for a provider is loaded again, in seconds.
 const WAIT_SECONDS: &str = "2";
 
@@ -54,7 +57,10 @@ impl Endpoint for Show {
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
         match link.visit(core).await? {
-            Some(visit) => Box::pin(visit.show(core, StatusCode::OK, &html! {})).await,
+            Some(visit) => {
+                let empty = (&Form::default(), &FormErrors::default());
+                Box::pin(visit.show(core, StatusCode::OK, &html! {}, empty)).await
+            }
             None => Ok(link.not_found(core)),
         }
     }
@@ -67,33 +73,37 @@ impl Endpoint for Submit {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = PATH;
     const ERRORS: &'static [crate::platform::error::Code] = &[];
-    const BODY: Body = Body::Form;
+    const BODY: Body = Body::LargeForm(FORM_BYTES_MAX);
     type Caller = Anyone;
     type Request = (Link, Form);
     type Response = Reply;
 
     fn read(input: &Input, _: &Anyone) -> Result<(Link, Form)> {
-        Ok((Link::read(input), Form::read(&input.body)))
+        Ok((Link::read(input), Form::read_with_files(&input.head.headers, &input.body)))
     }
 
     async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
         let Some(visit) = link.visit(core).await? else {
             return Ok(link.not_found(core));
         };
-        let (status, note) = match Box::pin(visit.submit(core, &form)).await {
-            Ok(note) => {
-                (if note.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK }, note)
+        match Box::pin(visit.submit(core, &form)).await {
+            Ok(errors) if errors.is_empty() => {
+                let empty = (&Form::default(), &errors);
+                Box::pin(visit.show(core, StatusCode::OK, &html! {}, empty)).await
+            }
+            Ok(errors) => {
+                let status = StatusCode::BAD_REQUEST;
+                Box::pin(visit.show(core, status, &html! {}, (&form, &errors))).await
             }
             Err(Error::Refused(refusal)) => {
                 let (status, note) = refusal_note(visit.texts, &refusal);
-                let mut reply = Box::pin(visit.show(core, status, &note)).await?;
+                let typed = (&form, &FormErrors::default());
+                let mut reply = Box::pin(visit.show(core, status, &note, typed)).await?;
                 refusal.set_headers(&mut reply);
-                return Ok(reply);
+                Ok(reply)
             }
-            Err(error) => return Err(error),
-        };
-        let note = note.map(|note| toast(Tone::Bad, &visit.texts.get(note)));
-        Box::pin(visit.show(core, status, &note.unwrap_or_else(|| html! {}))).await
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -187,26 +197,38 @@ struct Content {
     body: Markup,
     /// True if a provider's answer is awaited.
     waits: bool,
+    /// True if its form takes images.
+    takes_images: bool,
 }
+
+/// A form as it was typed, and the errors in it.
+type Typed<'a> = (&'a Form, &'a FormErrors);
 
 impl From<Markup> for Content {
     fn from(body: Markup) -> Self {
-        Self { body, waits: false }
+        Self { body, waits: false, takes_images: false }
     }
 }
 
 impl Visit {
     /// The page, below a note about what was sent; of a check that is passed, the ones that are left.
-    async fn show(&self, core: &Core, status: StatusCode, note: &Markup) -> Result<Reply> {
+    async fn show(
+        &self,
+        core: &Core,
+        status: StatusCode,
+        note: &Markup,
+        typed: Typed<'_>,
+    ) -> Result<Reply> {
         let mut tx = core.db.begin().await?;
         let open = self.open_holds(&mut tx).await?;
         let content = match (open.contains(&self.hold), self.user) {
             (false, _) => self.passed(core, &open)?.into(),
-            (true, user) => self.content(&mut tx, core, user).await?,
+            (true, user) => self.content(&mut tx, core, user, typed).await?,
         };
         tx.commit().await?;
         let (tenant, texts) = (&self.client.tenant, self.texts);
         let body = html! {
+            (typed.1.summary(texts))
             (note)
             (content.body)
             @if let Some(url) = &self.return_url { (back_link(texts, url, &tenant.name)) }
@@ -214,9 +236,14 @@ impl Visit {
         let title = texts.get("check-title");
         let page =
             Page::new(texts, &core.settings.pages, &title).branded(&tenant.name, &tenant.brand);
-        let mut reply =
-            Page { is_test: tenant.is_test(), return_url: self.return_url.as_ref(), ..page }
-                .render(status, &body);
+        let mut reply = Page {
+            is_test: tenant.is_test(),
+            return_url: self.return_url.as_ref(),
+            scripts: content.takes_images.then_some(PageScripts::Own(PAGE_SCRIPT)),
+            previews_images: content.takes_images,
+            ..page
+        }
+        .render(status, &body);
         if content.waits {
             // Without a script, the page looks again by itself.
             reply.set("refresh", WAIT_SECONDS);
@@ -260,32 +287,38 @@ impl Visit {
         tx: &mut Connection,
         core: &Core,
         user: Option<UserId>,
+        typed: Typed<'_>,
     ) -> Result<Content> {
         match (self.hold, user) {
-            (Hold::Wallet, _) => wallet::show(tx, core, self).await,
-            (Hold::Identity, Some(user)) => identity::show(tx, core, self, user).await,
-            (Hold::Amld5, Some(user)) => questions::show(tx, core, self, user).await,
-            (Hold::Address, _) => Ok(address::form(self.texts).into()),
-            (Hold::Registration, _) => Ok(registration::form(self.texts).into()),
-            (Hold::Tax, _) => Ok(tax::form(self.texts).into()),
-            (Hold::Account, Some(user)) => account::show(tx, core, self, user).await,
+            (Hold::Wallet, _) => wallet::show(tx, core, self, typed).await,
+            (Hold::Identity, Some(user)) => identity::show(tx, core, self, user, typed).await,
+            (Hold::Amld5, Some(user)) => questions::show(tx, core, self, user, typed).await,
+            (Hold::Address, _) => Ok(address::form(self.texts, typed).into()),
+            (Hold::Registration, _) => Ok(registration::form(self.texts, typed.1).into()),
+            (Hold::Tax, _) => Ok(tax::form(self.texts, typed).into()),
+            (Hold::Account, Some(user)) => account::show(tx, core, self, user, typed.1).await,
             _ => Ok(html! { p { (self.texts.get(message(self.hold))) } }.into()),
         }
     }
 
-    /// Takes a form, and commits what it has changed. A message if it has cleared nothing.
+    /// Takes a form, and commits what it has changed unless something is wrong with it.
     ///
     /// # Errors
     /// A refusal that can be shown, or an internal error.
-    async fn submit(&self, core: &Core, form: &Form) -> Result<Option<&'static str>> {
+    async fn submit(&self, core: &Core, form: &Form) -> Result<FormErrors> {
         let mut tx = core.db.begin().await?;
         if !self.open_holds(&mut tx).await?.contains(&self.hold) {
-            return Ok(None);
+            return Ok(FormErrors::default());
         }
-        let note = match (self.hold, self.user) {
+        let errors = match (self.hold, self.user) {
             (Hold::Wallet, _) => wallet::submit(&mut tx, core, self, form).await?,
-            (Hold::Identity, Some(user)) => {
+            (Hold::Identity, Some(user)) if self.client.tenant.is_test() => {
                 identity::submit(&mut tx, core, self, user, form).await?
+            }
+            (Hold::Identity, Some(user)) => {
+                // Images are stored in a transaction of their own.
+                drop(tx);
+                return documents::submit(core, self, user, form).await;
             }
             (Hold::Amld5, Some(user)) => questions::submit(&mut tx, core, self, user, form).await?,
             (Hold::Address, Some(user)) => address::submit(&mut tx, core, self, user, form).await?,
@@ -294,16 +327,16 @@ impl Visit {
             }
             (Hold::Tax, Some(user)) => tax::submit(&mut tx, core, self, user, form).await?,
             (Hold::Account, Some(user)) => {
-                // The card's verification is a transaction of its own.
+                // So are a card's verification and a proof.
                 drop(tx);
                 return account::submit(core, self, user, form).await;
             }
-            _ => None,
+            _ => FormErrors::default(),
         };
-        if note.is_none() {
+        if errors.is_empty() {
             tx.commit().await?;
         }
-        Ok(note)
+        Ok(errors)
     }
 
     fn passed(&self, core: &Core, open: &[Hold]) -> Result<Markup> {

@@ -15,6 +15,7 @@ use crate::endpoint::{Body, Endpoint};
 use crate::http::fields::Fields;
 use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
+use crate::http::html::form_errors::FormErrors;
 use crate::http::html::{Page, PageScripts, back_link};
 use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
@@ -22,7 +23,7 @@ use crate::http::request::Input;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::trading::offers::signature;
-use crate::users::account_pages::bank_account::{add, redeem, section};
+use crate::users::account_pages::bank_account::{act, kind_of, redeem, section};
 use crate::users::account_pages::passkey::SCRIPT;
 use crate::users::account_pages::sign_in::{Asked, SignIn, error_page, forms, sign_in_or_register};
 use crate::users::accounts::AccountType;
@@ -72,8 +73,8 @@ impl Endpoint for Act {
         let Some(url) = VerifiedUrl::open(core, &signed_url) else {
             return Ok(signed_url.not_genuine(core));
         };
-        if form.get("action") == "account" {
-            return url.add_account(core, &form).await;
+        if let Some(kind) = kind_of(&form) {
+            return url.get_account_ready(core, &form, kind).await;
         }
         let to = (url.identifier.as_ref(), None);
         match sign_in_or_register(core, &url.client, (url.texts, &form), to).await {
@@ -82,7 +83,7 @@ impl Endpoint for Act {
             }
             Ok(SignIn::Done(user)) => {
                 let mut conn = core.db.acquire().await?;
-                url.accounts_page(&mut conn, core, user, &html! {}).await
+                url.accounts_page(&mut conn, core, user).await
             }
             Err(error) => error_page((url.texts, error), (forms, &form), |status, shown| {
                 url.sign_in_page(core, status, shown)
@@ -196,26 +197,30 @@ impl VerifiedUrl {
         conn: &mut Connection,
         core: &Core,
         user: UserId,
-        note: &Markup,
     ) -> Result<Reply> {
-        let section =
-            section(conn, core, (self.client.id(), user), (self.texts, &self.methods)).await?;
-        Ok(self.page(core, StatusCode::OK, &html! { (note) (section) }))
+        let (owner, shown) = ((self.client.id(), user), (self.texts, &*self.methods));
+        let empty = (&Form::default(), &FormErrors::default());
+        let section = section(conn, core, owner, shown, empty).await?;
+        Ok(self.page(core, StatusCode::OK, &section))
     }
 
-    /// Adds the bank account that the form names to the user of its token.
-    async fn add_account(&self, core: &Core, form: &Form) -> Result<Reply> {
+    /// Adds or verifies the account that the form names, for the user of its token.
+    async fn get_account_ready(
+        &self,
+        core: &Core,
+        form: &Form,
+        kind: AccountType,
+    ) -> Result<Reply> {
         let mut tx = core.db.begin().await?;
         let user = redeem(&mut tx, form).await?;
         let user = user.filter(|(client, _)| *client == self.client.id()).map(|(_, user)| user);
-        let offered = self.methods.contains(&AccountType::BankTransfer);
+        let offered = self.methods.contains(&kind);
         let Some(user) = user.filter(|_| offered) else {
             let note = toast(Tone::Bad, &self.texts.get("checkout-signed-out"));
             return Ok(self.sign_in_page(core, StatusCode::BAD_REQUEST, (&note, None)));
         };
-        let note = add(&mut tx, core, (&self.client, user), (self.texts, form)).await?;
-        let reply = self.accounts_page(&mut tx, core, user, &note).await?;
-        tx.commit().await?;
-        Ok(reply)
+        let shown = (self.texts, &*self.methods);
+        let (status, body) = Box::pin(act(tx, core, (&self.client, user), shown, form)).await?;
+        Ok(self.page(core, status, &body))
     }
 }

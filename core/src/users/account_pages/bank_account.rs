@@ -1,22 +1,28 @@
-//! A user's accounts on a page, and the form that adds a bank account.
+//! A user's accounts on a page, the form that adds a bank account, and the one that verifies a card.
+//! Cards and accounts with the wallet provider are added where the user signs in to their provider,
+//! which is with the partner.
 //!
 //! Nothing is stored in the browser: the form has a one-time token, which a login or a partner has
 //! given the user, and every response has the next one.
 
 use chrono::TimeDelta;
+use http::StatusCode;
 use maud::{Markup, html};
 
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::form::Form;
-use crate::http::html::components::{Tone, toast};
+use crate::http::html::components::{Field, Tone, field, toast};
+use crate::http::html::form_errors::FormErrors;
 use crate::http::language::Texts;
-use crate::platform::db::Connection;
-use crate::platform::error::Result;
+use crate::platform::db::{Connection, Transaction};
+use crate::platform::error::{Error, Result};
+use crate::users::account_pages::sign_in::refusal_note;
 use crate::users::accounts::{
     self, AccountDetails, AccountType, HOLDER_CHARS_MAX, NewAccount, OpenOutcome, PaymentAccount,
 };
 use crate::users::one_time_token::{self, OneTimeToken, Purpose};
+use crate::users::verification::card;
 use crate::users::verification::iban_photo::is_verified_instantly;
 use rampart_types::{ClientId, Iban, UserId, plain_text};
 
@@ -31,31 +37,82 @@ pub(crate) async fn redeem(
     one_time_token::redeem(conn, Purpose::Login, form.get("token")).await
 }
 
-/// Adds the account of the form and returns a message for the user.
+/// The kind of account that a form's action is about.
+pub(crate) fn kind_of(form: &Form) -> Option<AccountType> {
+    match form.get("action") {
+        "account" => Some(AccountType::BankTransfer),
+        "card" => Some(AccountType::CreditCard),
+        _ => None,
+    }
+}
+
+/// Carries out the form of a user whose token the transaction has redeemed, and shows the accounts: below
+/// a message, or with what is wrong with the form.
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn add(
-    conn: &mut Connection,
+pub(crate) async fn act(
+    mut tx: Transaction<'_>,
     core: &Core,
     (client, user): (&Client, UserId),
-    (texts, form): (Texts, &Form),
-) -> Result<Markup> {
-    let message = match read(client, form) {
-        None => "bank-wrong",
-        Some(account) => match accounts::open(conn, core, (client.id(), user), account).await? {
-            OpenOutcome::Created(_) => "bank-added",
-            OpenOutcome::Existing(_) => "bank-existing",
-            OpenOutcome::LimitReached => "bank-limit",
+    (texts, kinds): (Texts, &[AccountType]),
+    form: &Form,
+) -> Result<(StatusCode, Markup)> {
+    let ok = |message: &'static str| (StatusCode::OK, toast(Tone::Info, &texts.get(message)));
+    let mut errors = FormErrors::default();
+    let (status, note) = match kind_of(form) {
+        Some(AccountType::CreditCard) => {
+            // The processor is waited for outside of any transaction.
+            tx.commit().await?;
+            let verified = card::verify(core, (client, user), form.get("card")).await;
+            tx = core.db.begin().await?;
+            match verified {
+                Ok(_) => ok("card-verified"),
+                Err(Error::Refused(refusal)) => refusal_note(texts, &refusal),
+                Err(error) => return Err(error),
+            }
+        }
+        _ => match read(client, (texts, form)) {
+            Ok(account) => ok(add(&mut tx, core, (client.id(), user), account).await?),
+            Err(wrong) => {
+                errors = wrong;
+                (StatusCode::BAD_REQUEST, errors.summary(texts))
+            }
         },
     };
-    Ok(toast(Tone::Info, &texts.get(message)))
+    let empty = Form::default();
+    let typed = (if errors.is_empty() { &empty } else { form }, &errors);
+    let section = section(&mut tx, core, (client.id(), user), (texts, kinds), typed).await?;
+    tx.commit().await?;
+    Ok((status, html! { (note) (section) }))
 }
 
-fn read(client: &Client, form: &Form) -> Option<NewAccount> {
-    let iban: Iban = form.get("iban").parse().ok()?;
-    let holder = plain_text(form.get("holder"), HOLDER_CHARS_MAX)?;
-    Some(NewAccount {
+/// Adds an account; the message for the user.
+async fn add(
+    conn: &mut Connection,
+    core: &Core,
+    owner: (ClientId, UserId),
+    account: NewAccount,
+) -> Result<&'static str> {
+    Ok(match accounts::open(conn, core, owner, account).await? {
+        OpenOutcome::Created(_) => "bank-added",
+        OpenOutcome::Existing(_) => "bank-existing",
+        OpenOutcome::LimitReached => "bank-limit",
+    })
+}
+
+fn read(client: &Client, (texts, form): (Texts, &Form)) -> Result<NewAccount, FormErrors> {
+    let iban: Option<Iban> = form.get("iban").parse().ok();
+    let holder = plain_text(form.get("holder"), HOLDER_CHARS_MAX);
+    let mut errors = FormErrors::default();
+    if iban.is_none() {
+        errors.add("iban", texts.get("bank-iban-wrong"));
+    }
+    if holder.is_none() {
+        errors.add("holder", texts.get("bank-holder-wrong"));
+    }
+    let (Some(iban), Some(holder)) = (iban, holder) else { return Err(errors) };
+    Ok(NewAccount {
         kind: AccountType::BankTransfer,
         verified: is_verified_instantly(&client.tenant, &iban),
         details: AccountDetails { identifier: iban.as_str().to_owned(), holder, token: None },
@@ -63,7 +120,7 @@ fn read(client: &Client, form: &Form) -> Option<NewAccount> {
     })
 }
 
-/// The user's accounts of these kinds and, if they include bank accounts, the form.
+/// The user's accounts of these kinds, each kind with the form that gets one ready.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -72,6 +129,7 @@ pub(crate) async fn section(
     core: &Core,
     (client, user): (ClientId, UserId),
     (texts, kinds): (Texts, &[AccountType]),
+    typed: (&Form, &FormErrors),
 ) -> Result<Markup> {
     let mut accounts = accounts::list(conn, core, client, user).await?;
     accounts.retain(|account| !account.disabled && kinds.contains(&account.kind));
@@ -80,12 +138,15 @@ pub(crate) async fn section(
     token.store(conn, core, (Purpose::Login, user), lifetime).await?;
     Ok(html! {
         h2 { (texts.get("bank-accounts")) }
-        (list(texts, &accounts))
-        @if kinds.contains(&AccountType::BankTransfer) { (form(texts, &token.text)) }
+        (list(texts, &accounts, &token.text))
+        @if kinds.iter().any(|kind| *kind != AccountType::BankTransfer) {
+            p { (texts.get("accounts-of-providers")) }
+        }
+        @if kinds.contains(&AccountType::BankTransfer) { (form(texts, &token.text, typed)) }
     })
 }
 
-fn list(texts: Texts, accounts: &[PaymentAccount]) -> Markup {
+fn list(texts: Texts, accounts: &[PaymentAccount], token: &str) -> Markup {
     html! {
         @if accounts.is_empty() { p { (texts.get("account-none")) } }
         ul {
@@ -93,7 +154,16 @@ fn list(texts: Texts, accounts: &[PaymentAccount]) -> Markup {
                 li {
                     (account.label()) ", "
                     @if account.verified { (texts.get("account-ready")) }
-                    @else { (texts.get("account-waits")) }
+                    @else if account.kind == AccountType::CreditCard {
+                        (texts.get("account-unverified-card"))
+                        form method="post" {
+                            input type="hidden" name="token" value=(token);
+                            input type="hidden" name="card" value=(account.details.identifier);
+                            button type="submit" name="action" value="card" {
+                                (texts.get("check-account-verify"))
+                            }
+                        }
+                    } @else { (texts.get("account-waits")) }
                 }
             }
         }
@@ -101,16 +171,20 @@ fn list(texts: Texts, accounts: &[PaymentAccount]) -> Markup {
 }
 
 /// The form, for the user of this token.
-pub(crate) fn form(texts: Texts, token: &str) -> Markup {
+pub(crate) fn form(texts: Texts, token: &str, (form, errors): (&Form, &FormErrors)) -> Markup {
     html! {
         h2 { (texts.get("bank-add-title")) }
         form method="post" {
             input type="hidden" name="token" value=(token);
-            label { "IBAN" input name="iban" autocomplete="off" required maxlength="42"; }
-            label {
-                (texts.get("bank-holder"))
-                input name="holder" autocomplete="name" required maxlength=(HOLDER_CHARS_MAX);
-            }
+            (field(&Field {
+                value: form.get("iban"), error: errors.of("iban"), ..Field::text("iban", "IBAN")
+            }))
+            (field(&Field {
+                value: form.get("holder"),
+                error: errors.of("holder"),
+                autocomplete: "name",
+                ..Field::text("holder", &texts.get("bank-holder"))
+            }))
             button.main type="submit" name="action" value="account" { (texts.get("bank-add")) }
         }
     }

@@ -2,14 +2,15 @@
 //! a user adds a bank account. `token` and `uuid` of a login token open it once.
 
 use http::{Method, StatusCode};
-use maud::{Markup, html};
+use maud::Markup;
 
-use super::bank_account::{add, form, redeem, section};
+use super::bank_account::{act, form, kind_of, redeem};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
 use crate::http::fields::Fields;
 use crate::http::form::Form;
+use crate::http::html::form_errors::FormErrors;
 use crate::http::html::{Page, dead_link};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
@@ -39,7 +40,11 @@ impl Endpoint for Show {
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
         let opened = link.open(core).await?;
         Ok(match opened {
-            Some((client, _)) => link.page(core, &client, &form(link.texts, &link.token)),
+            Some((client, _)) => {
+                let empty = (&Form::default(), &FormErrors::default());
+                let form = form(link.texts, &link.token, empty);
+                link.page(core, &client, StatusCode::OK, &form)
+            }
             None => link.not_found(core),
         })
     }
@@ -72,17 +77,17 @@ impl Endpoint for Submit {
         }
         let mut tx = core.db.begin().await?;
         let redeemed = redeem(&mut tx, &form).await?;
-        let Some((client, user)) = redeemed.filter(|(_, user)| link.user == Some(*user)) else {
+        let is_offered = kind_of(&form) != Some(AccountType::CreditCard);
+        let redeemed = redeemed.filter(|(_, user)| link.user == Some(*user) && is_offered);
+        let Some((client, user)) = redeemed else {
             return Ok(link.not_found(core));
         };
         let Some(client) = Client::for_page(core, client, &link.request_id) else {
             return Ok(link.not_found(core));
         };
-        let note = add(&mut tx, core, (&client, user), (link.texts, &form)).await?;
-        let kinds = [AccountType::BankTransfer];
-        let section = section(&mut tx, core, (client.id(), user), (link.texts, &kinds)).await?;
-        tx.commit().await?;
-        Ok(link.page(core, &client, &html! { (note) (section) }))
+        let shown = (link.texts, &[AccountType::BankTransfer][..]);
+        let (status, body) = act(tx, core, (&client, user), shown, &form).await?;
+        Ok(link.page(core, &client, status, &body))
     }
 }
 
@@ -129,11 +134,11 @@ impl Link {
         dead_link(self.texts, &core.settings.pages, "dead-link-shop")
     }
 
-    fn page(&self, core: &Core, client: &Client, body: &Markup) -> Reply {
+    fn page(&self, core: &Core, client: &Client, status: StatusCode, body: &Markup) -> Reply {
         let (title, tenant) = (self.texts.get("bank-title"), &client.tenant);
         Page::new(self.texts, &core.settings.pages, &title)
             .branded(&tenant.name, &tenant.brand)
-            .render(StatusCode::OK, body)
+            .render(status, body)
     }
 
     fn is_served(&self, core: &Core) -> bool {

@@ -86,6 +86,7 @@ impl Endpoint for QuestionsV1 {
 /// Questions in one language.
 #[derive(Debug, JsonSchema, Serialize)]
 pub struct Questionnaire {
+    /// The questions.
     questions: Vec<LocalizedQuestion>,
 }
 
@@ -94,8 +95,11 @@ pub struct Questionnaire {
 #[schemars(rename = "Amld5Question")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LocalizedQuestion {
+    /// Key of the question, which an answer names.
     key: &'static str,
+    /// Text of the question.
     label: &'static str,
+    /// Texts of the answers, of which one is chosen.
     answer_options: Vec<&'static str>,
 }
 

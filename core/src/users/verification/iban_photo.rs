@@ -6,22 +6,23 @@ use serde_json::Value;
 
 use super::Started;
 use crate::Core;
-use crate::auth::caller::ClientAndUser;
+use crate::auth::caller::{Client, ClientAndUser};
 use crate::endpoint::openapi::doc::{Doc, Kind as Form, Shape, required};
 use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::fields::{Fields, Member};
 use crate::http::images::ReceivedImage;
 use crate::http::request::Input;
 use crate::http::upload::body;
-use crate::platform::error::{Code, Result};
+use crate::platform::db::Connection;
+use crate::platform::error::{Code, Error, Result};
 use crate::platform::object_store::OBJECT_BYTES_MAX;
 use crate::tenancy::tenants::Scope;
 use crate::tenancy::tenants::Tenant;
 use crate::users::accounts::{
-    self, AccountDetails, AccountType, HOLDER_CHARS_MAX, NewAccount, OpenOutcome,
+    self, AccountDetails, AccountType, HOLDER_CHARS_MAX, NewAccount, OpenOutcome, PaymentAccount,
 };
 use crate::users::{personal_data, uploads};
-use rampart_types::{Iban, plain_text};
+use rampart_types::{ClientId, Iban, UserId, plain_text};
 
 /// Suffix of account numbers that are disabled in the sandbox (ER086).
 const DISABLED: &str = "0000000086";
@@ -101,7 +102,8 @@ impl Endpoint for V1 {
         }
         let verified = is_verified_instantly(&caller.client.tenant, &request.iban);
         let started = Started::initiated("photo");
-        store(core, &caller, request, verified, (key, &started)).await?;
+        let owner = (caller.client.id(), caller.user);
+        store(core, owner, request, verified, (key, &started)).await?;
         Ok(Json(started))
     }
 }
@@ -159,15 +161,53 @@ fn proof(fields: &mut Fields<'_>, input: &Input) -> Option<ReceivedImage> {
     fields.required("proof", code, |value| body::image(input.upload.as_ref(), value.as_str()?))
 }
 
+/// Stores a proof of a bank account of the user, sent on a page.
+///
+/// # Errors
+/// Code 920 above the rate of uploads, ER086 for an account that is disabled.
+pub(crate) async fn prove(
+    core: &Core,
+    (client, user): (&Client, UserId),
+    (account, proof): (&PaymentAccount, ReceivedImage),
+) -> Result<()> {
+    uploads::count(core, client, user)?;
+    let AccountDetails { identifier, holder, .. } = account.details.clone();
+    let iban = identifier.parse().map_err(|_| Error::invariant("read an account's IBAN"))?;
+    let claim = OwnershipClaim { holder, iban, proof };
+    store(core, (client.id(), user), claim, false, (None, &Started::initiated("photo"))).await
+}
+
+/// True if a proof of the account was received.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn has_proof(
+    conn: &mut Connection,
+    (client, user): (ClientId, UserId),
+    account: &PaymentAccount,
+) -> Result<bool> {
+    let found = sqlx::query_scalar!(
+        r#"
+        select exists (select from ownership_proof
+            where client_id = $1 and user_id = $2 and account_id = $3) as "found!"
+        "#,
+        client.uuid(),
+        user.uuid(),
+        account.id,
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(found)
+}
+
 /// Stores the proof and its account, both or none, and the answer under the request's key.
 async fn store(
     core: &Core,
-    caller: &ClientAndUser,
+    owner: (ClientId, UserId),
     OwnershipClaim { holder, iban, proof }: OwnershipClaim,
     verified: bool,
     (key, answer): (Option<&ClaimedKey>, &Started),
 ) -> Result<()> {
-    let owner = (caller.client.id(), caller.user);
     let mut conn = core.db.acquire().await?;
     let personal_key = personal_data::load_key(&mut conn, core, owner.0, owner.1).await?;
     drop(conn);

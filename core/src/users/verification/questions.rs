@@ -3,9 +3,13 @@
 //! Answers are sent as an option's text in any language and stored by the option's key, so that a
 //! text can be corrected later. Keys never change.
 
+mod page_texts;
+
 use std::collections::BTreeMap;
 
 use rampart_types::Language;
+
+use crate::http::language;
 
 /// Texts in the order of [`Language::ALL`]: nl, en, de, fr, es.
 type Texts = [&'static str; Language::ALL.len()];
@@ -63,10 +67,33 @@ impl Question {
         self.options.iter().map(|option| text(&option.text, language)).collect()
     }
 
+    /// The question's text on a page.
+    pub(crate) fn page_label(&self, language: language::Language) -> &'static str {
+        page_texts::find(language, self.key, None)
+            .unwrap_or_else(|| self.label(api_language(language)))
+    }
+
+    /// Keys and texts of its options on a page.
+    pub(crate) fn page_options(
+        &self,
+        language: language::Language,
+    ) -> Vec<(&'static str, &'static str)> {
+        let text_of = |option: &Choice| {
+            page_texts::find(language, self.key, Some(option.key))
+                .unwrap_or_else(|| text(&option.text, api_language(language)))
+        };
+        self.options.iter().map(|option| (option.key, text_of(option))).collect()
+    }
+
     /// True if an option has this key.
-    fn has_option(&self, key: &str) -> bool {
+    pub(crate) fn has_option(&self, key: &str) -> bool {
         self.options.iter().any(|option| option.key == key)
     }
+}
+
+/// The language of the API that a page's is; English for the others.
+fn api_language(language: language::Language) -> Language {
+    language.code().parse().unwrap_or_default()
 }
 
 fn text(texts: &Texts, language: Language) -> &'static str {
@@ -326,6 +353,24 @@ mod tests {
         }
         assert_eq!(find_option("kyc-amld5-which-industry", "Mining"), None);
         assert_eq!(find_option("kyc-amld5-favourite-colour", "Other"), None);
+    }
+
+    #[test]
+    fn a_page_asks_in_its_own_language() {
+        let texts = |language| {
+            QUESTIONS.iter().flat_map(move |question| {
+                let options = question.page_options(language).into_iter().map(|option| option.1);
+                [question.page_label(language)].into_iter().chain(options)
+            })
+        };
+        // Amounts are the same everywhere, and so may a loanword be.
+        let worded = |text: &str| !text.contains('€') && text != "Student";
+        for language in language::Language::ALL {
+            let english = texts(language::Language::English);
+            let same = texts(language).zip(english).filter(|(text, english)| text == english);
+            let same = same.filter(|(text, _)| worded(text)).count();
+            assert_eq!(same > 0, language == language::Language::English, "{language:?}");
+        }
     }
 
     #[test]

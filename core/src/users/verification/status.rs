@@ -22,15 +22,9 @@ use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::Nationality;
 use crate::users::account::Account;
-use crate::users::documents;
+use crate::users::documents::{self, IDENTITY_DOCUMENTS, has_identity_document};
 use rampart_types::Language;
 
-/// Identity documents, with the required sides of each.
-const IDENTITY_DOCUMENTS: [(&str, &[&str]); 3] = [
-    ("passport", &["front"]),
-    ("id-card", &["front", "back"]),
-    ("driving-licence", &["front", "back"]),
-];
 /// The document that proves the address.
 const ADDRESS_DOCUMENT: &str = "proof-of-address";
 
@@ -110,6 +104,7 @@ impl Level {
 #[derive(Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[schemars(rename = "VerificationStatusItem")]
 pub struct Item {
+    /// Name of what is wanted.
     name: &'static str,
     /// `boolean`, `string`, `choice`, `question`, `document` or `file`.
     #[serde(rename = "type")]
@@ -197,7 +192,7 @@ impl UserState<'_> {
                 self.nationalities.iter().map(|known| (&known.name, &known.code)).collect();
             items.push(Item::missing("nationality", "choice").with(json!(codes)));
         }
-        if self.has_identity_document() {
+        if has_identity_document(self.sides) {
             items.push(Item::pending("idDocument", "document"));
             items.push(Item::pending("verificationFlag", "boolean"));
         } else {
@@ -232,14 +227,5 @@ impl UserState<'_> {
             false => Item::missing("proofOfAddress", "file"),
         });
         items
-    }
-
-    /// True if every side of one of the documents was received and not refused.
-    fn has_identity_document(&self) -> bool {
-        let received = |kind: &str, name: &str| {
-            let mut sides = self.sides.iter();
-            sides.any(|side| side.kind == kind && side.side == name && side.counts())
-        };
-        IDENTITY_DOCUMENTS.iter().any(|(kind, sides)| sides.iter().all(|side| received(kind, side)))
     }
 }

@@ -91,6 +91,8 @@ async fn what_is_wrong_stands_at_its_input_and_nothing_typed_is_lost() {
             post(&acme, link(&made), &[&inputs[..], &[("action", "quote")]].concat()).await;
         let text = answer.assert_status(400).text();
         assert!(text.contains(error) && text.contains(kept), "{inputs:?}: {text}");
+        assert!(text.contains("aria-invalid=\"true\"") && !text.contains("#field-\""), "{text}");
+        assert!(text.contains("class=\"field-error\""), "{text}");
     }
     // Beyond what the pair takes, a quote is shown that cannot be confirmed.
     let inputs = [("amount", "9999999"), ("wallet", ADDRESS), ("action", "quote")];

@@ -51,7 +51,10 @@ async fn a_user_registers_adds_a_bank_account_and_goes_back() {
         format!("action=account&token={token}&iban={iban}&holder=Ada+Lovelace")
     };
     let wrong = submit(&acme, &link, &add(&token(&entered), "NL91ABNA0417164301")).await;
-    assert!(wrong.assert_status(200).text().contains("Vul de IBAN"));
+    let text = wrong.assert_status(400).text();
+    assert!(text.contains("<a href=\"#field-iban\">Dit is geen IBAN."), "{text}");
+    assert!(text.contains("value=\"NL91ABNA0417164301\""), "it is kept: {text}");
+    assert!(text.contains("value=\"Ada Lovelace\""), "it is kept: {text}");
     let added = submit(&acme, &link, &add(&token(&wrong), "NL91+ABNA+0417+1643+00")).await;
     assert!(added.assert_status(200).text().contains("4300, wacht op onze controle"));
     assert!(added.text().contains(&format!("href=\"{RETURN_URL}\"")));
@@ -80,6 +83,30 @@ async fn what_is_offered_is_what_the_partner_named() {
     assert!(shown.text().contains("name=\"iban\"") && !shown.text().contains("Wallet account"));
     let form = format!("action=account&token={}&iban=NL91ABNA0417164300&holder=A", token(&shown));
     submit(&acme, &wallet, &form).await.assert_status(400);
+}
+
+#[tokio::test]
+async fn a_card_of_the_user_is_verified_where_cards_are_offered() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = acme.user("ada").await;
+    let card = json!({"sessionIdentifier": "session-1", "cardHolderName": "Ada Lovelace",
+        "currencyCode": "EUR"});
+    let added = ada.post("/api/v2/user/accounts/cards/processor", &card).await;
+    let card = added.assert_status(200).json()["accountIdentifier"].clone();
+    let card = card.as_str().unwrap().replace('*', "%2A");
+    let cards = link(&acme, json!({"payoutMethods": ["creditCard"]})).await;
+    let shown = submit(&acme, &cards, LOGIN).await;
+    assert!(shown.assert_status(200).text().contains("not verified yet"), "{}", shown.text());
+    let unknown = format!("action=card&token={}&card=nobody", token(&shown));
+    let refused = submit(&acme, &cards, &unknown).await;
+    refused.assert_status(400);
+    let verify = format!("action=card&token={}&card={card}", token(&refused));
+    let bank = link(&acme, json!({"payoutMethods": ["bankTransfer"]})).await;
+    submit(&acme, &bank, &verify).await.assert_status(400);
+    let verified = submit(&acme, &cards, &verify).await;
+    let text = verified.assert_status(200).text();
+    assert!(text.contains("The card is verified.") && text.contains(", ready"), "{text}");
 }
 
 #[tokio::test]

@@ -2,58 +2,96 @@
 
 use maud::html;
 
+use super::documents::read_image;
 use super::{Content, Visit};
 use crate::Core;
 use crate::http::form::Form;
+use crate::http::html::components::{Field, image_field};
+use crate::http::html::form_errors::FormErrors;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::users::accounts::{self, AccountType, PaymentAccount};
 use crate::users::verification::card;
+use crate::users::verification::iban_photo::{has_proof, prove};
 use rampart_types::UserId;
 
-/// A card is verified by a button, any other account by a person.
+/// Name of the field with the proof.
+const PROOF: &str = "proof";
+/// Types of proof that browsers offer.
+const ACCEPTED: &str = "image/*,application/pdf";
+
+/// A card is verified by a button, a bank account by an image that an operator looks at, and any other
+/// account by support.
 pub(super) async fn show(
     conn: &mut Connection,
     core: &Core,
     visit: &Visit,
     user: UserId,
+    errors: &FormErrors,
 ) -> Result<Content> {
-    let account = of_order(conn, core, visit, user).await?;
-    let is_card =
-        account.is_some_and(|account| account.kind == AccountType::CreditCard && !account.disabled);
     let texts = visit.texts;
-    let body = html! {
-        @if is_card {
+    let account = of_order(conn, core, visit, user).await?;
+    match account.as_ref().map(|account| account.kind) {
+        Some(AccountType::CreditCard) => Ok(html! {
             p { (texts.get("check-account-card")) }
             form method="post" {
                 button.main type="submit" name="action" value="verify" {
                     (texts.get("check-account-verify"))
                 }
             }
-        } @else {
-            p { (texts.get("check-account-proof")) }
+        }
+        .into()),
+        Some(AccountType::BankTransfer) => {
+            let owner = (visit.client.id(), user);
+            let is_sent = match &account {
+                Some(account) => has_proof(conn, owner, account).await?,
+                None => false,
+            };
+            let intro = if is_sent { "check-account-received" } else { "check-account-proof" };
+            let label = texts.get("check-account-image");
+            let proof = Field { error: errors.of(PROOF), ..Field::text(PROOF, &label) };
+            let body = html! {
+                p { (texts.get(intro)) }
+                form method="post" enctype="multipart/form-data" {
+                    (image_field(&proof, ACCEPTED, None))
+                    button.main type="submit" { (texts.get("check-send")) }
+                }
+            };
+            Ok(Content { takes_images: true, ..body.into() })
+        }
+        Some(AccountType::Walletpay) | None => Ok(html! {
+            p { (texts.get("check-account-support")) }
             p { (visit.support_link("check-support")) }
         }
-    };
-    Ok(body.into())
+        .into()),
+    }
 }
 
-/// Has the card verified.
+/// Has the card verified, or takes the proof of the bank account.
 pub(super) async fn submit(
     core: &Core,
     visit: &Visit,
     user: UserId,
-    _: &Form,
-) -> Result<Option<&'static str>> {
+    form: &Form,
+) -> Result<FormErrors> {
     let mut conn = core.db.acquire().await?;
     let account = of_order(&mut conn, core, visit, user).await?;
     drop(conn);
-    if let Some(account) = account.filter(|account| account.kind == AccountType::CreditCard) {
-        card::verify(core, (&visit.client, user), &account.details.identifier).await?;
+    let Some(account) = account else { return Ok(FormErrors::default()) };
+    match account.kind {
+        AccountType::CreditCard => {
+            card::verify(core, (&visit.client, user), &account.details.identifier).await?;
+        }
+        AccountType::BankTransfer => match read_image(visit, form, PROOF) {
+            Ok(proof) => prove(core, (&visit.client, user), (&account, proof)).await?,
+            Err(text) => return Ok(FormErrors::one(PROOF, text)),
+        },
+        AccountType::Walletpay => {}
     }
-    Ok(None)
+    Ok(FormErrors::default())
 }
 
+/// The order's account, unless it is disabled.
 async fn of_order(
     conn: &mut Connection,
     core: &Core,
@@ -68,5 +106,6 @@ async fn of_order(
     .fetch_one(&mut *conn)
     .await?;
     let accounts = accounts::list(conn, core, visit.client.id(), user).await?;
-    Ok(accounts.into_iter().find(|account| Some(account.id) == named))
+    let is_named = |account: &PaymentAccount| Some(account.id) == named && !account.disabled;
+    Ok(accounts.into_iter().find(is_named))
 }

@@ -3,13 +3,16 @@
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::Visit;
+use super::{Typed, Visit};
 use crate::Core;
 use crate::http::fields::Fields;
 use crate::http::form::Form;
+use crate::http::html::components::{Field, field};
+use crate::http::html::form_errors::FormErrors;
 use crate::http::language::Texts;
 use crate::platform::db::Connection;
-use crate::platform::error::Result;
+use crate::platform::error::{Error, Refusal, Result};
+use crate::users::account_pages::sign_in::refusal_text;
 use crate::users::residence;
 use rampart_types::UserId;
 
@@ -22,15 +25,15 @@ const MEMBERS: [(&str, &str, &str); 4] = [
 ];
 
 /// The form.
-pub(super) fn form(texts: Texts) -> Markup {
+pub(super) fn form(texts: Texts, (form, errors): Typed<'_>) -> Markup {
     html! {
         p { (texts.get("check-address-intro")) }
         form method="post" {
             @for (name, label, autocomplete) in MEMBERS {
-                label {
-                    (texts.get(label))
-                    input name=(name) autocomplete=(autocomplete) required maxlength="100";
-                }
+                @let (value, error) = (form.get(name), errors.of(name));
+                (field(&Field {
+                    value, error, autocomplete, ..Field::text(name, &texts.get(label))
+                }))
             }
             button.main type="submit" { (texts.get("check-send")) }
         }
@@ -44,9 +47,26 @@ pub(super) async fn submit(
     visit: &Visit,
     user: UserId,
     form: &Form,
-) -> Result<Option<&'static str>> {
+) -> Result<FormErrors> {
     let members = MEMBERS.map(|(name, ..)| (name.to_owned(), json!(form.get(name).trim())));
     let document = serde_json::Value::Object(members.into_iter().collect());
-    residence::declare(conn, core, (&visit.client, user), Fields::from_object(&document)?).await?;
-    Ok(None)
+    let fields = Fields::from_object(&document)?;
+    match residence::declare(conn, core, (&visit.client, user), fields).await {
+        Ok(()) => Ok(FormErrors::default()),
+        Err(Error::Refused(refusal)) => Ok(errors(visit.texts, &refusal)),
+        Err(error) => Err(error),
+    }
+}
+
+/// The violations, each at its field.
+fn errors(texts: Texts, refusal: &Refusal) -> FormErrors {
+    let mut errors = FormErrors::default();
+    for violation in refusal.violations() {
+        let member = MEMBERS.iter().find(|(name, ..)| Some(*name) == violation.field);
+        match member {
+            Some((name, ..)) => errors.add(name, texts.get("check-address-wrong")),
+            None => errors.add("", refusal_text(texts, violation.code)),
+        }
+    }
+    errors
 }

@@ -1,10 +1,12 @@
-//! The identity check, at the provider that its connector names. In the sandbox two buttons end it.
+//! The identity check, at the provider that its connector names, or by documents where there is none.
+//! In the sandbox two buttons end it.
 
 use maud::html;
 
-use super::{Content, Visit};
+use super::{Content, Typed, Visit, documents};
 use crate::Core;
 use crate::http::form::Form;
+use crate::http::html::form_errors::FormErrors;
 use crate::money::connectors::identity::{IdentityCheck, start};
 use crate::money::connectors::sandbox::checks::end_identity_check;
 use crate::platform::db::Connection;
@@ -18,6 +20,7 @@ pub(super) async fn show(
     core: &Core,
     visit: &Visit,
     user: UserId,
+    typed: Typed<'_>,
 ) -> Result<Content> {
     let page = visit.url(core, Hold::Identity)?;
     let page = page.unwrap_or_default();
@@ -31,6 +34,7 @@ pub(super) async fn show(
         IdentityCheck::Waits => Ok(Content {
             body: html! { p { (texts.get("check-identity-prepared")) } },
             waits: true,
+            takes_images: false,
         }),
         IdentityCheck::Simulated(_) => Ok(html! {
             p { (texts.get("check-identity-test")) }
@@ -44,28 +48,21 @@ pub(super) async fn show(
             }
         }
         .into()),
-        IdentityCheck::NoProvider => Ok(html! {
-            p { (texts.get("check-identity-documents")) }
-            p { (visit.support_link("support-link")) }
-        }
-        .into()),
+        IdentityCheck::NoProvider => documents::show(conn, visit, user, typed).await,
     }
 }
 
-/// Ends a simulated check. One that has failed may be made again.
+/// Ends a check of a test client's user. One that has failed may be made again.
 pub(super) async fn submit(
     conn: &mut Connection,
     core: &Core,
     visit: &Visit,
     user: UserId,
     form: &Form,
-) -> Result<Option<&'static str>> {
-    if !visit.client.tenant.is_test() {
-        return Ok(None);
-    }
+) -> Result<FormErrors> {
     let page = visit.url(core, Hold::Identity)?;
     let of = (&*visit.client.tenant, user);
     let outcome = (&*page.unwrap_or_default(), form.get("outcome") == "verified");
     end_identity_check(conn, core, of, outcome).await?;
-    Ok(None)
+    Ok(FormErrors::default())
 }

@@ -4,17 +4,16 @@ use std::collections::BTreeMap;
 
 use maud::html;
 
-use super::{Content, Visit};
+use super::{Content, Typed, Visit};
 use crate::Core;
 use crate::http::form::Form;
+use crate::http::html::form_errors::FormErrors;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::users::account::Account;
 use crate::users::answers;
-use crate::users::verification::questions::{QUESTIONS, find_option, unanswered};
-use rampart_types::{Language, UserId};
-
-const MISSING: &str = "check-questions-missing";
+use crate::users::verification::questions::{Question, unanswered};
+use rampart_types::UserId;
 
 /// The form with the open questions. What was answered before is not shown.
 pub(super) async fn show(
@@ -22,11 +21,9 @@ pub(super) async fn show(
     core: &Core,
     visit: &Visit,
     user: UserId,
+    (form, errors): Typed<'_>,
 ) -> Result<Content> {
-    let account = Account::load(conn, core, visit.client.id(), user).await?;
-    let account = account.ok_or(Code::UserNotFound)?;
-    let language: Language = visit.texts.language().code().parse().unwrap_or_default();
-    let open: Vec<_> = unanswered(account.is_business, &account.personal.amld5_answers).collect();
+    let (language, open) = (visit.texts.language(), open(conn, core, visit, user).await?);
     if open.is_empty() {
         return Ok(html! { p { (visit.texts.get("check-questions-answered")) } }.into());
     }
@@ -34,12 +31,15 @@ pub(super) async fn show(
         p { (visit.texts.get("check-questions-intro")) }
         form method="post" {
             @for question in open {
-                label {
-                    (question.label(language))
-                    select name=(question.key) required {
+                @let (id, error) = (format!("field-{}", question.key), errors.of(question.key));
+                label for=(id) {
+                    span { (question.page_label(language)) }
+                    @if let Some(error) = error { span.field-error { (error) } }
+                    select name=(question.key) id=(id) required
+                        aria-invalid=[error.map(|_| "true")] {
                         option value="" { "…" }
-                        @for option in question.options(language) {
-                            option value=(option) { (option) }
+                        @for (key, text) in question.page_options(language) {
+                            option value=(key) selected[form.get(question.key) == key] { (text) }
                         }
                     }
                 }
@@ -50,23 +50,36 @@ pub(super) async fn show(
     Ok(body.into())
 }
 
-/// Takes the answers.
+/// The questions that are open.
+async fn open(
+    conn: &mut Connection,
+    core: &Core,
+    visit: &Visit,
+    user: UserId,
+) -> Result<Vec<&'static Question>> {
+    let account = Account::load(conn, core, visit.client.id(), user).await?;
+    let account = account.ok_or(Code::UserNotFound)?;
+    Ok(unanswered(account.is_business, &account.personal.amld5_answers).collect())
+}
+
+/// Takes the answers: an option each, by its key.
 pub(super) async fn submit(
     conn: &mut Connection,
     core: &Core,
     visit: &Visit,
     user: UserId,
     form: &Form,
-) -> Result<Option<&'static str>> {
-    let mut given = BTreeMap::new();
-    for question in QUESTIONS {
-        if let Some(option) = find_option(question.key, form.get(question.key)) {
-            given.insert(question.key.to_owned(), option.to_owned());
+) -> Result<FormErrors> {
+    let (mut given, mut errors) = (BTreeMap::new(), FormErrors::default());
+    for question in open(conn, core, visit, user).await? {
+        let option = form.get(question.key);
+        match question.has_option(option) {
+            true => drop(given.insert(question.key.to_owned(), option.to_owned())),
+            false => errors.add(question.key, visit.texts.get("check-questions-missing")),
         }
     }
-    if given.is_empty() {
-        return Ok(Some(MISSING));
+    if errors.is_empty() && !given.is_empty() {
+        answers::add(conn, core, (&visit.client, user), given).await?;
     }
-    answers::add(conn, core, (&visit.client, user), given).await?;
-    Ok(None)
+    Ok(errors)
 }

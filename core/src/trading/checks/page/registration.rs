@@ -5,22 +5,26 @@ use maud::{Markup, html};
 use super::Visit;
 use crate::Core;
 use crate::http::form::Form;
+use crate::http::html::form_errors::FormErrors;
 use crate::http::language::Texts;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::users::consent;
 use rampart_types::UserId;
 
-const MISSING: &str = "check-registration-missing";
-
 /// The form.
-pub(super) fn form(texts: Texts) -> Markup {
+pub(super) fn form(texts: Texts, errors: &FormErrors) -> Markup {
+    let error = errors.of("privacy");
     html! {
         p { (texts.get("check-registration-intro")) }
         form method="post" {
             label.tick {
-                input type="checkbox" name="privacy" value="yes" required;
-                (texts.get("agree-privacy"))
+                input #field-privacy type="checkbox" name="privacy" value="yes" required
+                    aria-invalid=[error.map(|_| "true")];
+                span {
+                    (texts.get("agree-privacy"))
+                    @if let Some(error) = error { " " span.field-error { (error) } }
+                }
             }
             button.main type="submit" { (texts.get("check-registration-complete")) }
         }
@@ -34,10 +38,11 @@ pub(super) async fn submit(
     visit: &Visit,
     user: UserId,
     form: &Form,
-) -> Result<Option<&'static str>> {
+) -> Result<FormErrors> {
     if form.get("privacy") != "yes" {
-        return Ok(Some(MISSING));
+        let missing = visit.texts.get("check-registration-missing");
+        return Ok(FormErrors::one("privacy", missing));
     }
     consent::agree(conn, core, (visit.client.id(), user)).await?;
-    Ok(None)
+    Ok(FormErrors::default())
 }

@@ -2,31 +2,34 @@
 
 use maud::{Markup, html};
 
-use super::Visit;
+use super::{Typed, Visit};
 use crate::Core;
 use crate::http::form::Form;
+use crate::http::html::components::{Field, field};
+use crate::http::html::form_errors::FormErrors;
 use crate::http::language::Texts;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::users::tax_residency::{self, NUMBER_CHARS_MAX};
 use rampart_types::{Country, UserId, plain_text};
 
-const WRONG: &str = "check-tax-wrong";
-
 /// The form.
-pub(super) fn form(texts: Texts) -> Markup {
+pub(super) fn form(texts: Texts, (form, errors): Typed<'_>) -> Markup {
+    let (country, number) = (texts.get("check-tax-country"), texts.get("check-tax-number"));
     html! {
         p { (texts.get("check-tax-intro")) }
         form method="post" {
-            label {
-                (texts.get("check-tax-country"))
-                input name="country" autocomplete="country" required pattern="[A-Za-z]{2}"
-                    maxlength="2";
-            }
-            label {
-                (texts.get("check-tax-number"))
-                input name="number" autocomplete="off" required maxlength=(NUMBER_CHARS_MAX);
-            }
+            (field(&Field {
+                value: form.get("country"),
+                error: errors.of("country"),
+                autocomplete: "country",
+                ..Field::text("country", &country)
+            }))
+            (field(&Field {
+                value: form.get("number"),
+                error: errors.of("number"),
+                ..Field::text("number", &number)
+            }))
             button.main type="submit" { (texts.get("check-send")) }
         }
     }
@@ -39,10 +42,17 @@ pub(super) async fn submit(
     visit: &Visit,
     user: UserId,
     form: &Form,
-) -> Result<Option<&'static str>> {
+) -> Result<FormErrors> {
     let country: Option<Country> = form.get("country").trim().to_ascii_uppercase().parse().ok();
     let number = plain_text(form.get("number").trim(), NUMBER_CHARS_MAX);
-    let (Some(country), Some(number)) = (country, number) else { return Ok(Some(WRONG)) };
+    let mut errors = FormErrors::default();
+    if country.is_none() {
+        errors.add("country", visit.texts.get("error-country"));
+    }
+    if number.is_none() {
+        errors.add("number", visit.texts.get("check-tax-number-wrong"));
+    }
+    let (Some(country), Some(number)) = (country, number) else { return Ok(errors) };
     tax_residency::declare(conn, core, (visit.client.id(), user), (country, number)).await?;
-    Ok(None)
+    Ok(errors)
 }

@@ -2,20 +2,24 @@
 
 use maud::html;
 
-use super::{Content, Visit};
+use super::{Content, Typed, Visit};
 use crate::Core;
 use crate::http::form::Form;
+use crate::http::html::components::{Field, field};
+use crate::http::html::form_errors::FormErrors;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::wallet_proof::challenge::Challenge;
 use crate::trading::wallet_proof::{self, Proof, signature};
 use rampart_types::{Chain, CurrencyCode, WalletAddress};
 
-const EXPIRED: &str = "check-wallet-expired";
-const WRONG: &str = "check-wallet-wrong";
-
 /// The message to sign, and the form for the signature.
-pub(super) async fn show(conn: &mut Connection, core: &Core, visit: &Visit) -> Result<Content> {
+pub(super) async fn show(
+    conn: &mut Connection,
+    core: &Core,
+    visit: &Visit,
+    (form, errors): Typed<'_>,
+) -> Result<Content> {
     let (wallet, order) = (wallet(visit)?, (visit.client.id(), visit.order));
     let texts = visit.texts;
     if !signature::is_supported(wallet.chain()) {
@@ -44,11 +48,11 @@ pub(super) async fn show(conn: &mut Connection, core: &Core, visit: &Visit) -> R
         }
         form method="post" {
             input type="hidden" name="nonce" value=(challenge.nonce);
-            label {
-                (texts.get("check-wallet-signature"))
-                input name="signature" autocomplete="off" required
-                    maxlength=(signature::SIGNATURE_BYTES_MAX);
-            }
+            (field(&Field {
+                value: form.get("signature"),
+                error: errors.of("signature"),
+                ..Field::text("signature", &texts.get("check-wallet-signature"))
+            }))
             button.main type="submit" { (texts.get("check-wallet-prove")) }
         }
     };
@@ -61,18 +65,23 @@ pub(super) async fn submit(
     core: &Core,
     visit: &Visit,
     form: &Form,
-) -> Result<Option<&'static str>> {
+) -> Result<FormErrors> {
     let order = (visit.client.id(), visit.order);
     let Some(message) = Challenge::redeem(conn, order, form.get("nonce")).await? else {
-        return Ok(Some(EXPIRED));
+        return Ok(refused(visit, "check-wallet-expired"));
     };
     let signature = form.get("signature");
     if !signature::is_genuine(&wallet(visit)?, &message, signature) {
-        return Ok(Some(WRONG));
+        return Ok(refused(visit, "check-wallet-wrong"));
     }
     let proof = Proof::Signature { message: &message, signature: signature.trim() };
     wallet_proof::record(conn, core, order, proof).await?;
-    Ok(None)
+    Ok(FormErrors::default())
+}
+
+/// A message about the signature.
+fn refused(visit: &Visit, message: &'static str) -> FormErrors {
+    FormErrors::one("signature", visit.texts.get(message))
 }
 
 /// The order's wallet.

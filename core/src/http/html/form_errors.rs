@@ -1,0 +1,41 @@
+//! The errors of a refused form: each at its field, and all of them on top.
+
+use maud::Markup;
+
+use super::components::error_summary;
+use crate::http::language::Texts;
+
+/// Errors of a form in the reader's language, each with the name of its field; an empty name is the
+/// form's.
+#[derive(Debug, Default)]
+pub(crate) struct FormErrors(Vec<(&'static str, String)>);
+
+impl FormErrors {
+    /// One error.
+    pub(crate) fn one(field: &'static str, text: String) -> Self {
+        Self(vec![(field, text)])
+    }
+
+    /// Adds an error, unless the field has this one already.
+    pub(crate) fn add(&mut self, field: &'static str, text: String) {
+        if !self.0.iter().any(|(known, same)| *known == field && *same == text) {
+            self.0.push((field, text));
+        }
+    }
+
+    /// True if nothing is wrong.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The first error of a field.
+    pub(crate) fn of(&self, field: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| *known == field).map(|(_, text)| text.as_str())
+    }
+
+    /// All of them, for the top of the page; nothing if there are none.
+    pub(crate) fn summary(&self, texts: Texts) -> Markup {
+        let errors: Vec<_> = self.0.iter().map(|(field, text)| (*field, text.as_str())).collect();
+        error_summary(&texts.get("error-summary"), &errors)
+    }
+}

@@ -1,0 +1,105 @@
+//! Images of an identity document, which an operator looks at where no provider checks identities.
+
+use maud::html;
+
+use super::{Content, Typed, Visit};
+use crate::Core;
+use crate::http::form::Form;
+use crate::http::html::components::{Field, image_field, select};
+use crate::http::html::form_errors::FormErrors;
+use crate::http::images::ReceivedImage;
+use crate::platform::db::Connection;
+use crate::platform::error::Result;
+use crate::users::documents::{
+    self, Document, IDENTITY_DOCUMENTS, has_identity_document, is_received,
+};
+use rampart_types::UserId;
+
+/// Name of the field with the kind of document.
+const KIND: &str = "document";
+/// The sides of documents, each a field of the form, with the messages of its label and its hint.
+const SIDES: [(&str, &str, Option<&str>); 2] =
+    [("front", "check-document-front", None), ("back", "check-document-back", Some(BACK_HINT))];
+const BACK_HINT: &str = "check-document-back-hint";
+/// Types of image that browsers offer.
+const ACCEPTED: &str = "image/*";
+/// The camera that looks away from the user.
+const CAMERA: &str = "environment";
+
+/// The form, until every side of a document has come.
+pub(super) async fn show(
+    conn: &mut Connection,
+    visit: &Visit,
+    user: UserId,
+    (form, errors): Typed<'_>,
+) -> Result<Content> {
+    let texts = visit.texts;
+    let sides = documents::sides(conn, visit.client.id(), user).await?;
+    if has_identity_document(&sides) {
+        return Ok(html! { p { (texts.get("check-document-received")) } }.into());
+    }
+    let names = [
+        texts.get("check-document-passport"),
+        texts.get("check-document-id-card"),
+        texts.get("check-document-driving-licence"),
+    ];
+    let kinds: Vec<_> =
+        IDENTITY_DOCUMENTS.iter().zip(&names).map(|((kind, _), name)| (*kind, &**name)).collect();
+    let body = html! {
+        p { (texts.get("check-identity-documents")) }
+        form method="post" enctype="multipart/form-data" {
+            (select(KIND, &texts.get("check-document-kind"), form.get(KIND), &kinds))
+            @for (side, label, hint) in SIDES {
+                @let hint = hint.map(|hint| texts.get(hint));
+                (image_field(
+                    &Field {
+                        hint: hint.as_deref(),
+                        error: errors.of(side),
+                        required: hint.is_none(),
+                        ..Field::text(side, &texts.get(label))
+                    },
+                    ACCEPTED,
+                    Some(CAMERA),
+                ))
+            }
+            button.main type="submit" { (texts.get("check-send")) }
+        }
+    };
+    Ok(Content { takes_images: true, ..body.into() })
+}
+
+/// Takes the sides of the chosen document that have not come yet.
+pub(super) async fn submit(
+    core: &Core,
+    visit: &Visit,
+    user: UserId,
+    form: &Form,
+) -> Result<FormErrors> {
+    let mut conn = core.db.acquire().await?;
+    let known = documents::sides(&mut conn, visit.client.id(), user).await?;
+    drop(conn);
+    let chosen = IDENTITY_DOCUMENTS.iter().find(|(kind, _)| *kind == form.get(KIND));
+    let Some((kind, sides)) = chosen else {
+        return Ok(FormErrors::one(KIND, visit.texts.get("check-document-missing")));
+    };
+    let (mut sent, mut errors) = (Vec::new(), FormErrors::default());
+    for side in sides.iter().filter(|side| !is_received(&known, kind, side)) {
+        match read_image(visit, form, side) {
+            Ok(image) => sent.push(Document::of_page(kind, side, image)),
+            Err(text) => errors.add(side, text),
+        }
+    }
+    if errors.is_empty() && !sent.is_empty() {
+        documents::send(core, (&visit.client, user), sent).await?;
+    }
+    Ok(errors)
+}
+
+/// The image of a field, or why there is none.
+pub(super) fn read_image(visit: &Visit, form: &Form, field: &str) -> Result<ReceivedImage, String> {
+    match form.file(field) {
+        [] => Err(visit.texts.get("check-image-missing")),
+        file => ReceivedImage::from_bytes(file.to_vec())
+            .ok_or_else(|| visit.texts.get("check-image-wrong")),
+    }
+}

@@ -1,0 +1,169 @@
+//! Forms of the pages of checks as they are shown again, and the images that they take.
+
+use rampart_tests::wallet::Wallet;
+
+use super::*;
+
+const IBAN: &str = "NL91ABNA0417164300";
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n of a document";
+
+/// Sends a page's form with files; a member without a name of a file is a text.
+async fn upload(partner: &Partner, path: &str, members: &[(&str, Option<&str>, &[u8])]) -> Answer {
+    let mut body = Vec::new();
+    for (name, file, content) in members {
+        let file = file.map(|file| format!("; filename=\"{file}\"")).unwrap_or_default();
+        let head = format!("--b1\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\n\r\n");
+        body.extend([head.as_bytes(), content, b"\r\n"].concat());
+    }
+    body.extend(b"--b1--\r\n");
+    let request = partner.anonymous(Method::POST, path);
+    request.header("content-type", "multipart/form-data; boundary=b1").body(body).send().await
+}
+
+/// The page of the only reason that an order waits for.
+async fn page_of(shop: &Shop, order: i64) -> String {
+    path(&shop.reasons(order).await.remove(0))
+}
+
+#[tokio::test]
+async fn a_refused_form_has_each_error_at_its_field_and_what_was_typed() {
+    let shop = Shop::open().await;
+    shop.change(
+        json!({"dac8Status": "missing", "verification": {"residentialAddress": "missing"}}),
+    )
+    .await;
+    let order = shop.paid(100, &Wallet::new(7).address()).await;
+    let pages: Vec<_> = shop.reasons(order).await.iter().map(path).collect();
+    let typed = [("country", "Utopia"), ("number", "12 <34>")];
+    let tax = send(&shop.partner, &pages[0], &typed).await;
+    let text = tax.assert_status(400).text();
+    assert!(text.contains("href=\"#field-country\"") && text.contains("Utopia"), "{text}");
+    assert!(!text.contains("href=\"#field-number\"") && text.contains("12 &lt;34&gt;"), "{text}");
+    let typed = [("address", "Keizersgracht"), ("addressNo", "7"), ("city", "")];
+    let address = send(&shop.partner, &pages[1], &typed).await;
+    let text = address.assert_status(400).text();
+    for field in ["postalCode", "city"] {
+        assert!(text.contains(&format!("href=\"#field-{field}\"")), "{text}");
+    }
+    assert!(!text.contains("href=\"#field-address\"") && text.contains("Keizersgracht"), "{text}");
+    assert_eq!(text.matches("class=\"field-error\"").count(), 2, "{text}");
+}
+
+#[tokio::test]
+async fn questions_are_asked_in_the_readers_language() {
+    let shop = Shop::open().await;
+    shop.change(json!({"verification": {"amld5": "pending"}})).await;
+    let order = shop.paid(100, &Wallet::new(7).address()).await;
+    let page = page_of(&shop, order).await;
+    for (language, label) in [("pt", "Em que setor"), ("it", "In quale settore"), ("pl", "branży")]
+    {
+        let request = shop.partner.anonymous(Method::GET, &page);
+        let shown = request.header("accept-language", language).send().await;
+        assert!(shown.assert_status(200).text().contains(label), "{language}: {}", shown.text());
+    }
+    let some = [("kyc-amld5-which-industry", "trade")];
+    let refused = send(&shop.partner, &page, &some).await;
+    let text = refused.assert_status(400).text();
+    assert!(text.contains("<option value=\"trade\" selected>"), "{text}");
+    assert!(text.contains("href=\"#field-kyc-amld5-employment-status\""), "{text}");
+    let all = [
+        ("kyc-amld5-annual-net-income", "up-to-25000"),
+        ("kyc-amld5-employment-status", "student"),
+        ("kyc-amld5-main-source-income", "salary"),
+        ("kyc-amld5-why-account-created", "trading"),
+        some[0],
+    ];
+    send(&shop.partner, &page, &all).await.assert_status(200);
+    assert!(shop.reasons(order).await.is_empty());
+}
+
+#[tokio::test]
+async fn an_identity_document_is_taken_where_no_provider_checks_it() {
+    let shop = Shop::open().await;
+    let without =
+        "update connector set capabilities = array_remove(capabilities, 'identity.start')";
+    sqlx::query(without).execute(shop.context.db()).await.unwrap();
+    shop.change(json!({"verification": {"identity": "pending"}})).await;
+    let order = shop.paid(100, &Wallet::new(7).address()).await;
+    let page = page_of(&shop, order).await;
+    let shown = visit(&shop.partner, &page).await;
+    let text = shown.assert_status(200).text();
+    assert!(text.contains("enctype=\"multipart/form-data\""), "{text}");
+    assert!(text.contains("accept=\"image/*\" capture=\"environment\""), "{text}");
+    let policy = shown.header("content-security-policy").unwrap();
+    assert!(policy.contains("img-src blob:") && policy.contains("script-src 'sha256-"), "{policy}");
+    let document = ("document", None, &b"id-card"[..]);
+    let front = ("front", Some("a.png"), PNG);
+    let refused = upload(&shop.partner, &page, &[document, front]).await;
+    assert!(refused.assert_status(400).text().contains("href=\"#field-back\""), "both sides");
+    let text = ("back", Some("b.png"), &b"no image"[..]);
+    let refused = upload(&shop.partner, &page, &[document, front, text]).await;
+    assert!(refused.assert_status(400).text().contains("not a JPEG"), "{}", refused.text());
+    send(&shop.partner, &page, &[("document", "library-card")]).await.assert_status(400);
+    let sides = "select count(*) from user_document where status = 'pending'";
+    let count =
+        async || sqlx::query_scalar::<_, i64>(sides).fetch_one(shop.context.db()).await.unwrap();
+    assert_eq!(count().await, 0);
+    let back = ("back", Some("b.png"), PNG);
+    let sent = upload(&shop.partner, &page, &[document, front, back]).await;
+    let text = sent.assert_status(200).text();
+    assert!(text.contains("we have your document") && !text.contains("type=\"file\""), "{text}");
+    assert_eq!(count().await, 2);
+    let user = shop.context.admin(Method::GET, &shop.user, json!({})).await.json();
+    assert_eq!(user["documents"][0]["type"], "id-card");
+    assert_eq!(shop.codes(order).await, ["011"], "an operator decides");
+}
+
+#[tokio::test]
+async fn a_proof_of_the_bank_account_that_pays_is_taken() {
+    let shop = Shop::open().await;
+    let account = json!({"type": "bankTransfer", "identifier": IBAN, "name": "Ada Lovelace",
+        "verified": true});
+    let accounts = format!("{}/accounts", shop.user);
+    shop.decide(&accounts, account).await.assert_status(201);
+    let asked =
+        json!({"currencyPair": "ETH-EUR", "paymentMethod": "bankTransfer", "fiatAmount": 100});
+    let quote = shop.ada.post("/api/v1/buy/quote", &asked).await.assert_status(200).json();
+    let confirm = json!({"quote": quote["quote"], "walletAddress": Wallet::new(7).address(),
+        "returnUrl": "https://shop.example/back", "accountIdentifier": IBAN});
+    let confirmed = shop.ada.post("/api/v1/buy/confirm", &confirm).await.assert_status(200).json();
+    let order = confirmed["orderId"].as_i64().unwrap();
+    let doubted = json!({"verified": false});
+    let path = format!("{accounts}/{IBAN}");
+    shop.context.admin(Method::PATCH, &path, doubted).await.assert_status(200);
+    shop.pay(order, 100).await;
+    assert_eq!(shop.codes(order).await, ["015"]);
+    let page = page_of(&shop, order).await;
+    let shown = visit(&shop.partner, &page).await;
+    assert!(shown.assert_status(200).text().contains("name=\"proof\""), "{}", shown.text());
+    let refused = send(&shop.partner, &page, &[]).await;
+    assert!(refused.assert_status(400).text().contains("href=\"#field-proof\""));
+    let proof = ("proof", Some("statement.pdf"), &b"%PDF-1.7 of the account"[..]);
+    let sent = upload(&shop.partner, &page, &[proof]).await;
+    assert!(sent.assert_status(200).text().contains("we look at your proof"), "{}", sent.text());
+    let seen = shop.context.admin(Method::GET, &accounts, json!({})).await.json();
+    assert_eq!(seen[0]["proofs"][0]["mediaType"], "application/pdf", "{seen}");
+    assert_eq!(shop.codes(order).await, ["015"], "an operator decides");
+}
+
+#[tokio::test]
+async fn uploads_on_pages_have_the_rate_of_uploads() {
+    let shop = Shop::open().await;
+    let without =
+        "update connector set capabilities = array_remove(capabilities, 'identity.start')";
+    sqlx::query(without).execute(shop.context.db()).await.unwrap();
+    shop.change(json!({"verification": {"identity": "pending"}})).await;
+    let order = shop.paid(100, &Wallet::new(7).address()).await;
+    let page = page_of(&shop, order).await;
+    let images = json!({"identityDocument": [{"documentType": "passport", "documentSide": "back",
+        "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"}]});
+    shop.ada.patch("/api/v2/user", &images).await.assert_status(200);
+    for _ in 1..10 {
+        // A side that is under review is refused after it was counted.
+        shop.ada.patch("/api/v2/user", &images).await.assert_codes(&["ER708"]);
+    }
+    let members = [("document", None, &b"passport"[..]), ("front", Some("a.png"), PNG)];
+    let refused = upload(&shop.partner, &page, &members).await;
+    refused.assert_status(429);
+    assert!(refused.header("retry-after").is_some());
+}
