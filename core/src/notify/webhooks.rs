@@ -36,6 +36,7 @@ const EXAMPLE: &str = r#"{"id": "0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c", "url": "
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "WebhookEndpoint")]
 pub struct Endpoint {
+    /// Id of the endpoint.
     pub(crate) id: WebhookEndpointId,
     /// Its URL.
     pub(crate) url: String,

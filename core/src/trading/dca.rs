@@ -76,19 +76,29 @@ pub struct Plan {
     code: String,
     /// The partner through which it was opened, if any.
     api_client_name: Option<String>,
+    /// Code of the currency that is bought.
     crypto_currency: CurrencyCode,
+    /// Address that the coins are sent to.
     wallet_address: String,
+    /// Tag or memo that goes with the address.
     destination_tag: Option<DestinationTag>,
+    /// Bank of the account to transfer to.
     bank_name: String,
+    /// IBAN of the account to transfer to.
     bank_iban: String,
+    /// BIC of the account to transfer to.
     bank_bic: String,
+    /// Name that the user has given the plan.
     name: Option<String>,
     /// In cents; shown, never acted on.
     intended_amount: Option<i64>,
     /// Shown, never acted on.
     frequency: Option<String>,
+    /// `true` if the user does not want to see it.
     hidden: bool,
+    /// Time of its creation.
     created_at: DateTime<Utc>,
+    /// Currency that is bought.
     target_currency: Arc<Preserialized<CurrencyDetails>>,
 }
 

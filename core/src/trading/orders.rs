@@ -3,6 +3,7 @@
 pub(crate) mod callback;
 pub mod confirm;
 pub mod expiry;
+mod fees;
 pub(crate) mod insert;
 pub mod list;
 pub(crate) mod lookup;
@@ -31,9 +32,13 @@ use crate::trading::catalogue::Currency;
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BlockchainInfo {
+    /// Address that the coins are sent to.
     pub(crate) wallet_address: String,
+    /// URL of the address at an explorer of the chain.
     pub(crate) wallet_explorer: String,
+    /// Id of the transaction on the chain.
     pub(crate) transaction_id: String,
+    /// URL of the transaction at an explorer of the chain.
     pub(crate) transaction_explorer: String,
 }
 

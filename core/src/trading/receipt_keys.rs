@@ -119,13 +119,17 @@ async fn list(core: &Core) -> Result<Vec<PublishedKey>> {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "SigningKey")]
 pub struct JsonWebKey {
+    /// `OKP`.
     kty: &'static str,
+    /// `Ed25519`.
     crv: &'static str,
     /// The public key in base64url.
     x: String,
     /// The key's id, as in the header of what it signed.
     kid: String,
+    /// `EdDSA`.
     alg: &'static str,
+    /// `sig`.
     #[serde(rename = "use")]
     usage: &'static str,
 }

@@ -125,12 +125,19 @@ pub(crate) async fn lock(conn: &mut Connection, client: ClientId, user: UserId) 
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RegisteredUser {
+    /// E-mail address.
     email: Option<EmailAddress>,
+    /// First name.
     first_name: Option<String>,
+    /// Last name.
     last_name: Option<String>,
+    /// Phone number.
     phone_number: Option<PhoneNumber>,
+    /// Country of residence, by ISO 3166-1 alpha-2.
     country: Option<String>,
+    /// `true` for a business.
     is_business: bool,
+    /// Time of the registration.
     registration_date: DateTime<Utc>,
     /// Time at which the e-mail address was verified; null until then.
     activation_date: Option<DateTime<Utc>>,

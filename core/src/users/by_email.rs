@@ -59,6 +59,7 @@ impl Endpoint for ExistsV1 {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "EmailAddressCheck")]
 pub struct Existence {
+    /// `true` if a user has the address.
     exists: bool,
 }
 

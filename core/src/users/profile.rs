@@ -77,37 +77,55 @@ impl Endpoint for V1 {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "UserProfile")]
 pub struct Profile {
+    /// E-mail address.
     email_address: Option<EmailAddress>,
+    /// First name.
     first_name: Option<String>,
+    /// Last name.
     last_name: Option<String>,
     /// Website language and country, such as `nl-be`.
     region: Option<String>,
+    /// Country, by ISO 3166-1 alpha-2.
     country: Option<String>,
+    /// Phone number.
     phone_number: Option<PhoneNumber>,
+    /// Time of the registration.
     registration_date: DateTime<Utc>,
+    /// Time at which the e-mail address was verified.
     activation_date: Option<DateTime<Utc>>,
+    /// `true` for a business.
     is_business: bool,
+    /// Limits of trades.
     limits: Limits,
     /// Bank accounts among `enabledAccounts`, which takes their place.
     enabled_iban_accounts: Vec<IbanAccount>,
+    /// Accounts that can be used.
     enabled_accounts: Vec<EnabledAccount>,
     /// Wallets of completed purchases and of savings plans, those used last first; at most 100.
     enabled_wallet_addresses: Vec<EnabledWallet>,
+    /// State of the verifications.
     status: Status,
+    /// Level with its limits.
     verification_level: Level,
 }
 
+/// Limits of trades by side.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "ProfileLimits")]
 struct Limits {
+    /// Buying.
     buy: Limit,
+    /// Selling.
     sell: Limit,
 }
 
+/// A limit of trades, and what is left of it.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "ProfileLimit")]
 struct Limit {
+    /// Most that may be traded in the interval.
     limit: Amount,
+    /// Rest of it.
     remaining: Amount,
     /// An ISO 8601 duration.
     interval: &'static str,
@@ -121,31 +139,47 @@ impl Limit {
     }
 }
 
+/// State of a user's verifications.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "ProfileStatus")]
 struct Status {
+    /// The state in a word.
     status: &'static str,
+    /// The state in a sentence.
     description: &'static str,
+    /// State of each verification.
     details: Details,
 }
 
+/// State of each verification of a user.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ProfileDetails")]
 struct Details {
+    /// Of the AMLD5 questions.
     amld5_verification_status: String,
+    /// Of the e-mail address.
     email_address_verification_status: String,
+    /// Of the identity.
     identity_verification_status: String,
+    /// Of the agreement to the privacy statement.
     privacy_agreement_verification_status: String,
+    /// Sides of documents that were sent or announced.
     documents: Vec<Side>,
+    /// Of the residential address.
     residential_address_status: String,
+    /// Of the declaration of tax residency; only `missing` asks the user for it.
     dac8_status: String,
 }
 
+/// A bank account of the user.
 #[derive(Debug, JsonSchema, Serialize)]
 struct IbanAccount {
+    /// The IBAN.
     number: String,
+    /// Name of the holder.
     holder: String,
+    /// `true` once it is known to be the user's.
     verified: bool,
 }
 
@@ -160,15 +194,20 @@ impl IbanAccount {
     }
 }
 
+/// An account of the user that can be used.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct EnabledAccount {
+    /// Kind of the account.
     #[serde(rename = "type")]
     kind: AccountType,
     /// The display name.
     label: String,
+    /// IBAN, masked card number, or id at the wallet provider.
     identifier: String,
+    /// `true` once it is known to be the user's.
     verified: bool,
+    /// `true` if its limit was raised.
     limit_raised: bool,
 }
 
@@ -188,14 +227,20 @@ impl EnabledAccount {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "VerificationLevel")]
 struct Level {
+    /// Id of the level.
     uuid: Uuid,
+    /// `bronze`, `silver` or `gold`.
     identifier: String,
+    /// Limits of trades.
     limits: LevelLimits,
 }
 
+/// Limits of a verification level.
 #[derive(Debug, JsonSchema, Serialize)]
 struct LevelLimits {
+    /// Most that may be bought.
     buy: Amount,
+    /// Most that may be sold.
     sell: Amount,
 }
 

@@ -116,6 +116,7 @@ pub(crate) async fn verify_login(core: &Core, client: &Client, login: Login) -> 
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "UserSession")]
 pub struct Session {
+    /// Id of the user.
     uuid: UserId,
     #[serde(flatten)]
     tokens: TokenPair,
@@ -285,7 +286,10 @@ impl Endpoint for LoginTokenV1 {
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LoginToken {
+    /// Id of the user.
     uuid: UserId,
+    /// Token for the pages of `privateUrls`, good for one use.
     token: String,
+    /// Time until which it is good.
     expiry_date: DateTime<Utc>,
 }

@@ -22,8 +22,11 @@ const ORDERS_MAX: i64 = 1_000;
 pub(super) struct EnabledWallet {
     /// The same for the same wallet of the user.
     id: Uuid,
+    /// Code of the currency.
     currency: CurrencyCode,
+    /// The address.
     address: String,
+    /// Tag or memo that goes with the address.
     destination_tag: Option<DestinationTag>,
     /// The savings plan's name, or the end of the address.
     name: String,

@@ -38,7 +38,9 @@ const SWEEP: &str = "expired tokens";
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenPair {
+    /// Token that proves the client or the user, for an hour.
     token: String,
+    /// Token that gets the next pair, once.
     refresh_token: String,
 }
 

@@ -72,8 +72,12 @@ pub(super) fn schemas() -> Map<String, Value> {
         },
         "Error": {
             "type": "object",
+            "description": "One thing that is wrong with a request.",
             "properties": {
-                "code": { "$ref": "#/components/schemas/ErrorCode" },
+                "code": {
+                    "$ref": "#/components/schemas/ErrorCode",
+                    "description": "The code.",
+                },
                 "message": text("What happened. The same for every request with this code."),
                 "solution": text("What to do; it may name the member or the bound."),
                 "field": text("The member of the request that violates the rule, if it is one."),
@@ -87,6 +91,7 @@ pub(super) fn schemas() -> Map<String, Value> {
         },
         "Errors": {
             "type": "object",
+            "description": "The body of every answer that is no success.",
             "properties": {
                 "errors": {
                     "type": "object",

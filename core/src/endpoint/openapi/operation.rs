@@ -104,9 +104,13 @@ fn request_body(id: &str, route: &Route, schemas: &mut Schemas) -> Option<Value>
             return Some(json!({ "required": true, "content": content }));
         }
     };
-    let schema = route.doc.body.schema(&mut schemas.requests).unwrap_or_else(|| json!({}));
+    let mut schema = route.doc.body.schema(&mut schemas.requests).unwrap_or_else(|| json!({}));
     let required = required || schemas.requires_members(&schema);
     let name = id[..1].to_uppercase() + &id[1..] + "Request";
+    if schema["$ref"].is_null() {
+        let (first, rest) = route.doc.summary.split_at_checked(1).unwrap_or_default();
+        schema["description"] = json!(format!("A request to {}{rest}.", first.to_lowercase()));
+    }
     let content = with_example(schemas.named(name, schema), route.doc.request);
     Some(json!({ "required": required, "content": { media_type: content } }))
 }

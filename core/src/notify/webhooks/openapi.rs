@@ -42,6 +42,7 @@ pub(crate) fn openapi() -> Value {
         "requestBody": { "required": true, "content": { "application/json": {
             "schema": {
                 "type": "object",
+                "description": "An event.",
                 "properties": {
                     "type": {
                         "type": "string", "enum": EventType::NAMES,

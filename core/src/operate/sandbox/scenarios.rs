@@ -119,6 +119,7 @@ impl Endpoint for V2 {
 pub struct ListedScenario {
     /// Its name, which no other has: of an error its code, with the status if the code has several.
     name: String,
+    /// Kind of outcome: an error, a state, or one of an identity check.
     kind: Kind,
     /// Its effect, or the mistake in its last request.
     description: &'static str,

@@ -53,11 +53,17 @@ impl Endpoint for V2 {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "CatalogueEntry")]
 pub struct Entry {
+    /// The code.
     code: &'static str,
+    /// HTTP status of its answers.
     status: u16,
+    /// Message that names the fault.
     message: &'static str,
+    /// Advice about it.
     solution: &'static str,
+    /// `true` if the same request may succeed later.
     retryable: bool,
+    /// Endpoints that answer with it.
     endpoints: Vec<String>,
 }
 

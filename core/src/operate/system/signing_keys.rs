@@ -50,6 +50,7 @@ impl Endpoint for Any {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "SigningKeys")]
 pub struct KeySet {
+    /// The keys.
     keys: Vec<JsonWebKey>,
 }
 

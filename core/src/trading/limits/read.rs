@@ -106,6 +106,7 @@ impl Groups {
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserLimits {
+    /// Limits of trades.
     limits: BTreeMap<&'static str, Limit>,
     /// By account identifier.
     accounts: BTreeMap<String, Account>,
@@ -117,14 +118,19 @@ pub struct UserLimits {
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[schemars(rename = "LimitMoney")]
 pub(crate) struct Money {
+    /// The amount.
     amount: String,
+    /// Unit in which the amount is counted.
     calculator: &'static str,
+    /// Currency of the amount.
     currency: Currency,
 }
 
+/// Currency of a limit.
 #[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
 #[schemars(rename = "LimitCurrency")]
 struct Currency {
+    /// Code of ISO 4217.
     code: CurrencyCode,
 }
 
@@ -155,13 +161,18 @@ enum Quantity {
 #[schemars(rename = "LimitEntry")]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Limit {
+    /// Subject of the limit.
     #[serde(rename = "type")]
     kind: &'static str,
     /// `hard` refuses a confirm, `soft` may ask for more at the payment.
     block_type: &'static str,
+    /// Direction of the trades that count.
     sub_type: &'static str,
+    /// Time over which trades are added up.
     boundary_type: &'static str,
+    /// Most that may be traded.
     limit: Quantity,
+    /// Rest of it.
     remaining_limit: Quantity,
 }
 
@@ -222,20 +233,30 @@ fn user_limits(
 #[schemars(rename = "LimitedAccount")]
 #[serde(rename_all = "camelCase")]
 struct Account {
+    /// IBAN, masked card number, or id at the wallet provider.
     identifier: String,
     /// Name of the holder.
     name: String,
+    /// Kind of the account.
     #[serde(rename = "type")]
     kind: AccountType,
+    /// `true` if it cannot be used.
     disabled: bool,
+    /// `true` once it is known to be the user's.
     verified: bool,
+    /// `true` if its limit was raised.
     limit_raised: bool,
+    /// Amount that it has paid in the time of its limit.
     total_spent: Money,
+    /// Its own limit.
     limit: Option<Limit>,
+    /// `true` for a card that the processor keeps.
     is_stored_card: bool,
+    /// Time of the last order that named it.
     last_used_at: DateTime<Utc>,
     /// True if sales can be paid out to it.
     is_coin_to_fiat_allowed: bool,
+    /// `true` for a card that sales are paid out to at once; null for other accounts.
     fast_access_enabled: Option<bool>,
 }
 

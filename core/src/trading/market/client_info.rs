@@ -54,10 +54,14 @@ impl Endpoint for V2 {
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientInfo {
+    /// Name in paths.
     slug: String,
+    /// Name for people.
     name: String,
+    /// `test` or `live`.
     mode: &'static str,
     /// ISO 3166-1 alpha-2; empty is every country.
     allowed_countries: Vec<String>,
+    /// Fee of the partner where a quote names none, in percent.
     default_fee_percentage: JsonDecimal,
 }

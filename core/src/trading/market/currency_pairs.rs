@@ -72,10 +72,15 @@ impl Endpoint for V1 {
 #[schemars(rename = "CurrencyPair")]
 #[serde(rename_all = "camelCase")]
 pub struct Listing {
+    /// Base and quote currency, such as `BTC-EUR`.
     currency_pair: PairCode,
+    /// The crypto currency.
     base_currency: CryptoView,
+    /// The fiat currency.
     quote_currency: FiatView,
+    /// Buying.
     buy: SideView,
+    /// Selling.
     sell: SideView,
 }
 
@@ -108,6 +113,7 @@ struct CryptoView {
     chain: Option<String>,
     /// Of the chain; amounts carry at most 8 of them.
     decimals: u32,
+    /// `true` if addresses may have a tag or memo.
     supports_tag: bool,
 }
 
@@ -123,12 +129,17 @@ impl CryptoView {
     }
 }
 
+/// A fiat currency.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "FiatCurrency")]
 struct FiatView {
+    /// Code of ISO 4217.
     code: CurrencyCode,
+    /// English name.
     name: String,
+    /// Decimal places of amounts.
     decimals: u32,
+    /// Identifier of the form of CAIP-19.
     caip19: Caip19,
 }
 
@@ -136,8 +147,11 @@ struct FiatView {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "PairSide")]
 struct SideView {
+    /// `enabled`, `disabled` or `maintenance`.
     status: PairStatus,
+    /// Least amount: of fiat for buying, of coins for selling.
     min: Amount,
+    /// Largest amount.
     max: Amount,
 }
 

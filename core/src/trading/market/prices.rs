@@ -143,7 +143,9 @@ fn read_fee(input: &Input, client: &Client) -> Result<Decimal> {
 #[derive(Debug, Default, JsonSchema, Serialize)]
 #[schemars(rename = "PricesBySide")]
 pub struct BySide {
+    /// Prices of buying, by pair.
     buy: BTreeMap<PairCode, JsonDecimal>,
+    /// Prices of selling, by pair.
     sell: BTreeMap<PairCode, JsonDecimal>,
 }
 
@@ -154,7 +156,9 @@ pub type ByPair = BTreeMap<PairCode, PairPrices>;
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PairPrices {
+    /// Currency that is given.
     source_currency: Arc<Preserialized<CurrencyDetails>>,
+    /// Currency that is received.
     target_currency: Arc<Preserialized<CurrencyDetails>>,
     /// `null` while it cannot be bought.
     buy: Option<JsonDecimal>,

@@ -77,18 +77,26 @@ impl Endpoint for V1 {
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SystemInfo {
+    /// Locales of the website.
     supported_regions: Vec<String>,
+    /// Pages for everybody.
     urls: Urls,
+    /// Pages that a login token opens.
     private_urls: PrivateUrls,
+    /// Nationalities that users may have.
     nationalities: Vec<Nationality>,
 }
 
+/// Pages for everybody, each by locale.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "WebsiteUrls")]
 struct Urls {
+    /// Page with help, by locale.
     support: LocalPages,
+    /// Page with questions and answers, by locale.
     faq: LocalPages,
+    /// Page on which a user asks for a new password, by locale.
     forgot_password: LocalPages,
 }
 
@@ -97,7 +105,9 @@ struct Urls {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "SecuredPageUrls")]
 struct PrivateUrls {
+    /// Page on which a user adds a bank account, by locale.
     verify_bank_account: LocalPages,
+    /// Page of the savings plans, by locale.
     dca: LocalPages,
 }
 

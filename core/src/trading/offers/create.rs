@@ -107,8 +107,10 @@ pub struct NewOffer {
 #[schemars(rename = "Offer")]
 #[serde(rename_all = "camelCase")]
 pub struct Created {
+    /// Id of the offer, which a confirm names.
     offer_uuid: OfferId,
     /// As sent; `null` if omitted.
     return_url: Option<String>,
+    /// Time until which it can be confirmed.
     expires_at: DateTime<Utc>,
 }

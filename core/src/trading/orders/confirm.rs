@@ -198,7 +198,9 @@ impl Confirmed {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ConfirmedBuyV1")]
 pub struct ConfirmedV1 {
+    /// Number of the order.
     order_id: OrderId,
+    /// URL of the page on which the user pays.
     payment_url: String,
     /// Null for a bank transfer.
     expires_at: Option<DateTime<Utc>>,
@@ -215,7 +217,9 @@ impl From<Confirmed> for ConfirmedV1 {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ConfirmedBuy")]
 pub struct ConfirmedV2 {
+    /// Number of the order.
     order_id: OrderId,
+    /// URL of the page on which the user pays.
     payment_url: String,
     /// Absent for a bank transfer.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -18,10 +18,15 @@ use rampart_types::{ClientId, OrderId};
 #[schemars(rename = "OrderNotCompletedReason")]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Reason {
+    /// Code of the reason.
     code: &'static str,
+    /// Sentence that names what is missing.
     description: String,
+    /// Advice about it.
     solution: &'static str,
+    /// `true` if the user has to act.
     user_action_required: bool,
+    /// `true` if the operator has to act.
     support_action_required: bool,
     /// Page on which the user can act, if the user can.
     url: Option<String>,

@@ -7,6 +7,7 @@ use http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::fees::Fees;
 use super::lookup::{ID, OrderName, find};
 use super::not_completed::{Reason, reasons};
 use super::status::OrderStatus;
@@ -169,32 +170,53 @@ impl Endpoint for V2 {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "BuyOrderV1")]
 pub struct OrderV1 {
+    /// Number of the order.
     id: OrderId,
+    /// Time of the confirm.
     date: Timestamp,
+    /// Base and quote currency, such as `BTC-EUR`.
     currency_pair: PairCode,
+    /// State of the order.
     status: OrderStatus,
     /// Sum of all fees.
     fee_amount: Amount,
+    /// Fee of the partner.
     partner_fee: Amount,
+    /// Fee of the partner, in percent.
     fee_percentage: Option<JsonDecimal>,
+    /// Fee of the payment method.
     payment_method_fee: Amount,
+    /// Fee of the network.
     network_fee: Amount,
+    /// Fee of the service.
     provider_fee: Amount,
+    /// The partner's own name for the order.
     partner_order_identifier: Option<String>,
+    /// Spread, with what rounding has left.
     spread_fee: Amount,
+    /// Everything that the order waits for.
     order_not_completed_reasons: Vec<Reason>,
     /// Amount that the user pays.
     price: Amount,
     /// Amount that the user gets.
     value: Amount,
+    /// Code of the payment method.
     payment_method: String,
+    /// Address that the coins are sent to.
     wallet_address: String,
+    /// Tag or memo that goes with the address.
     destination_tag: Option<DestinationTag>,
+    /// Wallet and transaction on the chain.
     blockchain_info: BlockchainInfo,
+    /// `true` for a purchase of a savings plan.
     is_dca_order: bool,
+    /// `true` if the price is fixed when the payment arrives.
     is_estimated_quote: bool,
+    /// End of the time to pay.
     expires_at: Option<Timestamp>,
+    /// Currency that is given.
     source_currency: Arc<Preserialized<CurrencyDetails>>,
+    /// Currency that is received.
     target_currency: Arc<Preserialized<CurrencyDetails>>,
 }
 
@@ -261,66 +283,40 @@ impl From<Order> for OrderV1 {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "BuyOrder")]
 pub struct OrderV2 {
+    /// Number of the order.
     id: OrderId,
+    /// Time of the confirm.
     date: Timestamp,
+    /// The partner's own name for the order.
     partner_order_identifier: Option<String>,
+    /// Base and quote currency, such as `BTC-EUR`.
     currency_pair: PairCode,
+    /// Code of the payment method.
     payment_method: String,
+    /// Address that the coins are sent to.
     wallet_address: String,
+    /// Tag or memo that goes with the address.
     destination_tag: Option<DestinationTag>,
+    /// State of the order.
     status: OrderStatus,
+    /// `true` for a purchase of a savings plan.
     is_dca_order: bool,
+    /// `true` if the price is fixed when the payment arrives.
     is_estimated_quote: bool,
+    /// Amount of the quote currency.
     fiat_amount: Amount,
+    /// Amount of the base currency.
     crypto_amount: Amount,
+    /// Every fee.
     fees: Fees,
+    /// Wallet and transaction on the chain.
     blockchain_info: BlockchainInfo,
+    /// End of the time to pay.
     expires_at: Option<Timestamp>,
+    /// Currency that is given.
     source_currency: Arc<Preserialized<CurrencyDetails>>,
+    /// Currency that is received.
     target_currency: Arc<Preserialized<CurrencyDetails>>,
-}
-
-/// The fees of an order in version 2.
-#[derive(Debug, JsonSchema, Serialize)]
-#[schemars(rename = "OrderFees")]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Fees {
-    partner_fee: Amount,
-    payment_method_fee: Amount,
-    network_fee: Amount,
-    provider_fee: Amount,
-    spread_fee: Amount,
-    affiliate_fee: Amount,
-    partner_fee_percentage: Option<JsonDecimal>,
-}
-
-impl Fees {
-    /// The amounts alone.
-    pub(crate) const fn breakdown(&self) -> FeeBreakdown {
-        FeeBreakdown {
-            partner: self.partner_fee.amount,
-            provider: self.provider_fee.amount,
-            payment_method: self.payment_method_fee.amount,
-            network: self.network_fee.amount,
-            spread: self.spread_fee.amount,
-            affiliate: self.affiliate_fee.amount,
-        }
-    }
-
-    /// Those of an order.
-    pub(super) fn of(order: &Order) -> Self {
-        let amount = |value| Amount::new(value, order.fiat.currency);
-        let fees = &order.fees;
-        Self {
-            partner_fee: amount(fees.partner),
-            payment_method_fee: amount(fees.payment_method),
-            network_fee: amount(fees.network),
-            provider_fee: amount(fees.provider),
-            spread_fee: amount(fees.spread),
-            affiliate_fee: amount(fees.affiliate),
-            partner_fee_percentage: order.partner_fee_percentage.map(JsonDecimal),
-        }
-    }
 }
 
 impl From<Order> for OrderV2 {

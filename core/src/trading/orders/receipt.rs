@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Order;
+use super::fees::Fees;
 use super::lookup::{ID, OrderName, find};
-use super::read::Fees;
 use super::status::OrderStatus;
 use crate::Core;
 use crate::auth::caller::{Client, Reader};
@@ -85,6 +85,7 @@ impl Endpoint for V2 {
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SignedReceipt {
+    /// The facts, for reading.
     pub(crate) receipt: Receipt,
     /// The `kid` of the key that has signed.
     pub(crate) key_id: String,
@@ -119,11 +120,15 @@ pub(crate) struct Receipt {
     pub(crate) iss: String,
     /// `completedAt`, in seconds since 1970.
     iat: i64,
+    /// Number of the order.
     pub(crate) order_id: OrderId,
     /// The partner's short name.
     partner: String,
+    /// The partner's own name for the order.
     partner_order_identifier: Option<String>,
+    /// Base and quote currency, such as `BTC-EUR`.
     currency_pair: PairCode,
+    /// Code of the payment method.
     pub(crate) payment_method: String,
     /// Amount that was paid.
     pub(crate) fiat_amount: Amount,
@@ -131,13 +136,19 @@ pub(crate) struct Receipt {
     pub(crate) crypto_amount: Amount,
     /// Fiat for one unit of crypto.
     pub(crate) price: Amount,
+    /// Every fee.
     pub(crate) fees: Fees,
+    /// Address that the coins are sent to.
     pub(crate) wallet_address: String,
+    /// Tag or memo that goes with the address.
     pub(crate) destination_tag: Option<DestinationTag>,
+    /// Id of the transaction on the chain.
     pub(crate) transaction_id: String,
+    /// Time of the confirm.
     pub(crate) ordered_at: Timestamp,
     /// The time at which the payment arrived, if it is known.
     pub(crate) paid_at: Option<Timestamp>,
+    /// Time at which the coins had arrived.
     pub(crate) completed_at: Timestamp,
 }
 

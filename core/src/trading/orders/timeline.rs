@@ -74,9 +74,14 @@ pub(crate) const STEPS_MAX: i64 = 1_000;
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "TimelineStep")]
 pub struct Step {
+    /// Time of the change.
     pub(crate) time: DateTime<Utc>,
+    /// State before; null for the confirm.
     pub(crate) from: Option<String>,
+    /// State afterwards.
     pub(crate) to: String,
+    /// Cause of the change.
     pub(crate) cause: String,
+    /// Reason that was given.
     pub(crate) reason: Option<String>,
 }

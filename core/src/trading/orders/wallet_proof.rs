@@ -168,6 +168,7 @@ pub struct Request {
 #[schemars(rename = "WalletAssertion")]
 #[serde(rename_all = "camelCase")]
 pub struct Asserted {
+    /// Number of the order.
     order_id: OrderId,
     /// `false` if the order stays as it is.
     recorded: bool,

@@ -11,6 +11,7 @@ use rampart_types::JsonDecimal;
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PaymentMethods {
+    /// The methods, in the order in which they are shown.
     payment_methods: Vec<PaymentMethodView>,
 }
 
@@ -19,21 +20,33 @@ pub struct PaymentMethods {
 #[schemars(rename = "PaymentMethod")]
 #[serde(rename_all = "camelCase")]
 struct PaymentMethodView {
+    /// Code, which quotes take.
     code: String,
+    /// Name for people.
     label: String,
+    /// Payment provider.
     psp: String,
+    /// Highest amount of one order, in euros.
     limit: JsonDecimal,
+    /// Its fees.
     fees: Fees,
+    /// Seconds that a user has for the payment.
     expiration_period: u32,
+    /// `true` if its page wants a tab of its own.
     open_in_new_tab: bool,
+    /// Data of its provider.
     context: Value,
+    /// `true` if the price is fixed when the payment arrives.
     uses_estimated_quote: bool,
 }
 
+/// Fees of a payment method.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "PaymentMethodFees")]
 struct Fees {
+    /// Fixed part, in the fiat currency.
     fixed: JsonDecimal,
+    /// Part in percent of the amount.
     percentage: JsonDecimal,
 }
 

@@ -183,11 +183,8 @@ impl Endpoint for SellV1 {
                 accounts::all_disabled(&mut conn, (caller.client.id(), user), kind).await?
             }
         };
-        Ok(Json(SellQuote {
-            fiat_network_fee: quote.network_fee_cost,
-            bank_account_disabled,
-            quote,
-        }))
+        let fiat_network_fee = quote.network_fee_cost;
+        Ok(Json(SellQuote { fiat_network_fee, bank_account_disabled, quote }))
     }
 }
 
@@ -197,6 +194,7 @@ impl Endpoint for SellV1 {
 pub struct SellQuote {
     #[serde(flatten)]
     quote: View,
+    /// Fee of the payout in the quote currency.
     fiat_network_fee: JsonDecimal,
     /// True if the user has accounts for the payout method and all of them are disabled.
     bank_account_disabled: bool,
@@ -207,28 +205,47 @@ pub struct SellQuote {
 #[schemars(rename = "BuyQuote")]
 #[serde(rename_all = "camelCase")]
 pub struct View {
+    /// The sealed quote, which the confirm takes unchanged.
     quote: Token,
+    /// Base and quote currency, such as `BTC-EUR`.
     currency_pair: PairCode,
+    /// Amount of the quote currency.
     pub(crate) fiat_amount: JsonDecimal,
+    /// Amount of the base currency.
     pub(crate) crypto_amount: JsonDecimal,
+    /// Price of one of the base currency.
     pub(crate) price: JsonDecimal,
+    /// Code of the payment method.
     payment_method: String,
+    /// Fee of the payment method.
     pub(crate) payment_method_cost: JsonDecimal,
+    /// Fee of the network.
     pub(crate) network_fee_cost: JsonDecimal,
+    /// Fee of the service.
     pub(crate) provider_fee: JsonDecimal,
+    /// Fee of the service, in percent.
     provider_fee_percentage: JsonDecimal,
+    /// Fee of the partner.
     pub(crate) partner_fee: JsonDecimal,
+    /// Fee of the partner, in percent.
     partner_fee_percentage: JsonDecimal,
+    /// Spread, with what rounding has left.
     pub(crate) spread_fee: JsonDecimal,
+    /// Price of one of the base currency, all fees included.
     single_coin_estimate: JsonDecimal,
+    /// `true` if the price is fixed when the payment arrives.
     pub(crate) is_estimated_quote: bool,
+    /// Time until which it is good.
     #[schemars(extend("format" = "date-time"))]
     expiry_date: String,
     /// The same.
     #[serde(skip)]
     pub(crate) expires_at: DateTime<Utc>,
+    /// Reasons for which a confirm would be refused, or the order would wait.
     pub(crate) quote_unconfirmable_reasons: Vec<Reason>,
+    /// Currency that is given.
     source_currency: Arc<Preserialized<CurrencyDetails>>,
+    /// Currency that is received.
     target_currency: Arc<Preserialized<CurrencyDetails>>,
 }
 

@@ -1,6 +1,8 @@
 //! `GET /api/v2/quotes/matrix`: one amount by every payment method and pair, priced as a quote would
 //! be, with the reasons for which it is none.
 
+mod row;
+
 use std::sync::Arc;
 
 use http::Method;
@@ -9,12 +11,13 @@ use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::create::{quote_at, single_coin};
+pub use self::row::Row;
+use super::Side;
+use super::create::quote_at;
 use super::limits::{self, Reason, UserLimits};
 use super::market::{is_open, is_payable};
 use super::policy_user::PolicyUser;
 use super::request::{self, PROMO_CODE_BYTES_MAX, Request};
-use super::{Quote, Side};
 use crate::Core;
 use crate::auth::caller::{Client, ClientMaybeUser};
 use crate::endpoint::openapi::doc::{Doc, Kind, Member, optional, required};
@@ -28,7 +31,7 @@ use crate::trading::channel::{CHANNELS, channel};
 use crate::trading::pricing::Given;
 use crate::trading::routing;
 use crate::users::accounts::AccountType;
-use rampart_types::{Country, CurrencyDetails, JsonDecimal, PairCode, Preserialized};
+use rampart_types::Country;
 
 /// Most rows of an answer: pairs by their codes, each with the methods in the default order.
 const ROWS_MAX: usize = 1_000;
@@ -322,65 +325,6 @@ impl Obstacle {
             Reason::PaymentMethodDisabled => Some(Self::PaymentMethodDisabled),
             Reason::UserLimitExceeded => Some(Self::UserLimitExceeded),
             Reason::UserRegistrationNotCompleted => None,
-        }
-    }
-}
-
-/// One payment method and pair.
-#[derive(Debug, JsonSchema, Serialize)]
-#[schemars(rename = "ComparedQuote")]
-#[serde(rename_all = "camelCase")]
-pub struct Row {
-    currency_pair: PairCode,
-    payment_method: String,
-    fiat_amount: JsonDecimal,
-    crypto_amount: Option<JsonDecimal>,
-    price: Option<JsonDecimal>,
-    payment_method_cost: Option<JsonDecimal>,
-    network_fee_cost: Option<JsonDecimal>,
-    provider_fee: Option<JsonDecimal>,
-    provider_fee_percentage: JsonDecimal,
-    partner_fee: Option<JsonDecimal>,
-    partner_fee_percentage: Option<JsonDecimal>,
-    spread_fee: Option<JsonDecimal>,
-    single_coin_estimate: Option<JsonDecimal>,
-    is_estimated_quote: bool,
-    quote_unconfirmable_reasons: Vec<Reason>,
-    /// The reasons for which it cannot be bought so; empty where it can.
-    reasons: Vec<Obstacle>,
-    source_currency: Arc<Preserialized<CurrencyDetails>>,
-    target_currency: Arc<Preserialized<CurrencyDetails>>,
-}
-
-impl Row {
-    fn new(
-        request: &Request,
-        (fiat, quote): (Decimal, Option<Quote>),
-        quote_unconfirmable_reasons: Vec<Reason>,
-        reasons: Vec<Obstacle>,
-    ) -> Self {
-        let pair: &Pair = &request.pair;
-        let of = |amount: fn(&Quote) -> Decimal| quote.as_ref().map(|quote| amount(quote).into());
-        let one = quote.as_ref().and_then(|q| single_coin((q.fiat, q.crypto), pair.quote.scale()));
-        Self {
-            currency_pair: pair.code,
-            payment_method: request.method.code.clone(),
-            fiat_amount: fiat.into(),
-            crypto_amount: of(|quote| quote.crypto),
-            price: of(|quote| quote.price),
-            payment_method_cost: of(|quote| quote.fees.payment_method),
-            network_fee_cost: of(|quote| quote.fees.network),
-            provider_fee: of(|quote| quote.fees.provider),
-            provider_fee_percentage: pair.provider_fee_percentage.into(),
-            partner_fee: of(|quote| quote.fees.partner),
-            partner_fee_percentage: of(|quote| quote.partner_fee_percentage),
-            spread_fee: of(|quote| quote.fees.spread),
-            single_coin_estimate: one.map(JsonDecimal),
-            is_estimated_quote: request.method.uses_estimated_quote,
-            quote_unconfirmable_reasons,
-            reasons,
-            source_currency: Arc::clone(&pair.quote.details),
-            target_currency: Arc::clone(&pair.base.details),
         }
     }
 }

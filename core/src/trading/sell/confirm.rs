@@ -142,9 +142,11 @@ impl Confirm {
 #[schemars(rename = "ConfirmedSell")]
 #[serde(rename_all = "camelCase")]
 pub struct Confirmed {
+    /// Number of the order.
     order_id: OrderId,
     /// The deposit address that the user sends the coins to.
     wallet_address: String,
+    /// Tag or memo that goes with the deposit address.
     destination_tag: Option<DestinationTag>,
     /// Coins that come later are late.
     order_expire_time: DateTime<Utc>,

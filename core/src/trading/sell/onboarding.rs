@@ -212,13 +212,17 @@ fn sign(core: &Core, client: &Client, text: &str) -> Result<String> {
 #[schemars(rename = "SellOnboarding")]
 #[serde(rename_all = "camelCase")]
 pub struct Created {
+    /// URL for the user, signed.
     onboarding_url: String,
+    /// URL that the user is sent back to.
     return_url: String,
     /// The partner's slug.
     partner: String,
     /// As sent; sealed in the URL.
     identifier: Option<String>,
+    /// Language of the page.
     locale: Option<String>,
+    /// Payout methods that are offered.
     payout_methods: Option<Vec<&'static str>>,
 }
 

@@ -239,19 +239,31 @@ impl Seller {
 #[schemars(rename = "SellOrder")]
 #[serde(rename_all = "camelCase")]
 pub struct SaleV1 {
+    /// Number of the order.
     id: OrderId,
+    /// Time of the confirm.
     date: DateTime<Utc>,
+    /// Base and quote currency, such as `BTC-EUR`.
     currency_pair: PairCode,
+    /// State of the order.
     status: OrderStatus,
     /// Sum of all fees.
     fee_amount: Amount,
+    /// Fee of the partner.
     partner_fee: Amount,
+    /// Fee of the partner, in percent.
     fee_percentage: JsonDecimal,
+    /// Fee of the payment method.
     payment_method_fee: Amount,
+    /// Fee of the network.
     network_fee: Amount,
+    /// Fee of the service.
     provider_fee: Amount,
+    /// Spread, with what rounding has left.
     spread_fee: Amount,
+    /// The partner's own name for the order.
     partner_order_identifier: Option<String>,
+    /// Everything that the order waits for.
     order_not_completed_reasons: Vec<Reason>,
     /// Amount that the user gets.
     price: Amount,
@@ -259,16 +271,21 @@ pub struct SaleV1 {
     value: Amount,
     /// Amount that has arrived; null end.
     received_amount: Option<Amount>,
+    /// Code of the payout method.
     payment_method: String,
     /// The account for the payout; null if none was named, or it is erased.
     account_identifier: Option<String>,
     /// Deposit address of the coins.
     wallet_address: String,
+    /// Tag or memo of the deposit address.
     destination_tag: Option<DestinationTag>,
+    /// Deposit address and transaction on the chain.
     blockchain_info: BlockchainInfo,
     /// Time after which a deposit is late.
     order_expire_time: DateTime<Utc>,
+    /// Currency that is given.
     source_currency: Arc<Preserialized<CurrencyDetails>>,
+    /// Currency that is received.
     target_currency: Arc<Preserialized<CurrencyDetails>>,
 }
 

@@ -153,6 +153,8 @@ async fn from_processor(
 #[schemars(rename = "AddedCard")]
 #[serde(rename_all = "camelCase")]
 pub struct Added {
+    /// IBAN, masked card number, or id at the wallet provider.
     account_identifier: String,
+    /// Name of the holder.
     account_holder_name: String,
 }

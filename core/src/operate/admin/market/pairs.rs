@@ -263,6 +263,7 @@ impl Pair {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "PairSide")]
 struct Side {
+    /// `enabled`, `disabled` or `maintenance`.
     #[schemars(with = "PairStatus")]
     status: String,
     /// Least fiat amount.

@@ -188,14 +188,18 @@ struct ChangeFees {
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PaymentMethod {
+    /// Code, which quotes take.
     code: String,
     enabled: bool,
+    /// Name for people.
     label: String,
     /// Highest amount of one order, in euros.
     limit: JsonDecimal,
+    /// Its fees.
     fees: Fees,
     /// Seconds that a user has for the payment.
     expiration_period: i32,
+    /// `true` if the price is fixed when the payment arrives.
     uses_estimated_quote: bool,
 }
 
@@ -244,9 +248,12 @@ impl PaymentMethod {
     }
 }
 
+/// Fees of a payment method.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "PaymentMethodFees")]
 struct Fees {
+    /// Fixed part, in the fiat currency.
     fixed: JsonDecimal,
+    /// Part in percent of the amount.
     percentage: JsonDecimal,
 }

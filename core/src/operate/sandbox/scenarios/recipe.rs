@@ -24,9 +24,11 @@ pub(super) const REGISTER: &str = "/api/v2/user";
 /// One request of a scenario.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub(super) struct ScenarioRequest {
+    /// HTTP method.
     method: &'static str,
     /// Path and query.
     path: String,
+    /// HTTP headers.
     headers: BTreeMap<&'static str, String>,
     /// The body as it is sent; null without one.
     body: Option<String>,
