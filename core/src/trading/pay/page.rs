@@ -281,6 +281,7 @@ mod tests {
 
     fn payment(state: PaymentState, return_url: &str) -> Payment {
         Payment {
+            region: None,
             client: ClientId::from(uuid::Uuid::nil()),
             order: OrderId::new(7).unwrap(),
             partner: "<b>Acme</b>".to_owned(),
