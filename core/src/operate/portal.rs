@@ -8,6 +8,7 @@ pub mod account;
 pub mod branding;
 pub mod deliveries;
 pub mod events;
+mod identity_checks;
 pub mod keys;
 pub mod orders;
 pub mod overview;

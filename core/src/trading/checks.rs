@@ -3,6 +3,7 @@
 //!
 //! `payout_gate` in the database decides what is open, for the payout and for what is shown alike.
 
+pub(crate) mod check_links;
 pub(crate) mod link;
 pub mod page;
 

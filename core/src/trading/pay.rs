@@ -9,6 +9,7 @@ pub mod events;
 mod page;
 mod provider;
 pub mod receipt;
+mod steps;
 mod watches;
 
 use std::borrow::Cow;
@@ -29,8 +30,8 @@ use crate::http::request::Input;
 use crate::money::connectors::sandbox::purchases::simulate;
 use crate::platform::error::{Code, Result};
 use crate::trading::checks;
+use crate::trading::checks::check_links::CheckLink;
 use crate::trading::checks::link::Trade;
-use crate::trading::checks::page::CheckLink;
 use crate::trading::orders::row::fees_of_row;
 use crate::trading::orders::status::{Cause, NotApplied, OrderStatus};
 use crate::trading::orders::{BlockchainInfo, payment_link};

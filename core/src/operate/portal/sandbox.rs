@@ -6,8 +6,8 @@ use http::{Method, StatusCode};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
+use super::identity_checks::{find, outcome_buttons, simulate_identity_check};
 use super::page::{DEVELOPERS, FORM_ERRORS, StaffPage, Visit, done, see_other};
-use super::users::{find, outcome_buttons, simulate_identity_check};
 use crate::auth::caller::{ClientMaybeUser, Reader};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::html::components::{Column, Field, Tone, error_summary, field, note, table};

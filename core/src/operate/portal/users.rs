@@ -7,20 +7,17 @@ use maud::{Markup, html};
 use serde_json::json;
 use uuid::Uuid;
 
+use super::identity_checks::{find, outcome_buttons, simulate_identity_check};
 use super::orders::{Listed, orders_table};
 use super::page::{HELPERS, StaffPage, Visit, done, see_other};
 use crate::http::html::components::{
     Column, Field, Tone, badge, empty_state, field, table, time, toast,
 };
 use crate::http::reply::Reply;
-use crate::money::connectors::sandbox::checks::end_identity_check;
 use crate::partners::staff::StaffRole;
 use crate::platform::error::Result;
 use crate::users::account::Account;
 use crate::users::accounts;
-use crate::users::identifier::linked_user;
-use crate::users::personal_data::email_index;
-use rampart_types::{EmailAddress, UserId, UserIdentifier};
 
 const PATH: &str = "/portal/users";
 /// Finds a user.
@@ -69,40 +66,6 @@ fn search(visit: &Visit<'_>, missed: Option<&str>) -> Markup {
             button.main type="submit" { "Find" }
         }))
     }
-}
-
-/// The user of this name, which may be an address, an identifier or an id.
-///
-/// # Errors
-/// When the database cannot be read.
-pub(super) async fn find(visit: &Visit<'_>, name: &str) -> Result<Option<Uuid>> {
-    let (core, client) = (visit.core, visit.session.client.id());
-    if let Ok(email) = name.parse::<EmailAddress>() {
-        let found = sqlx::query_scalar!(
-            "select user_id from end_user \
-             where client_id = $1 and email_index = $2 and deleted_at is null",
-            client.uuid(),
-            email_index(core, client, &email)?,
-        )
-        .fetch_optional(&core.db)
-        .await?;
-        return Ok(found);
-    }
-    if let Ok(id) = name.parse::<Uuid>() {
-        let found = sqlx::query_scalar!(
-            "select user_id from end_user where client_id = $1 and user_id = $2",
-            client.uuid(),
-            id,
-        )
-        .fetch_optional(&core.db)
-        .await?;
-        if found.is_some() {
-            return Ok(found);
-        }
-    }
-    let Ok(identifier) = name.parse::<UserIdentifier>() else { return Ok(None) };
-    let mut conn = core.db.acquire().await?;
-    Ok(linked_user(&mut conn, core, client, &identifier).await?.map(UserId::uuid))
 }
 
 /// Shows the state of a user's account.
@@ -217,31 +180,6 @@ impl StaffPage for EndIdentityCheck {
         let Some(id) = id else { return Ok(visit.not_found()) };
         simulate_identity_check(visit, id).await?;
         Ok(done(&format!("{PATH}/{id}"), "simulated"))
-    }
-}
-
-/// Ends the identity check of a test client's user as the form says.
-///
-/// # Errors
-/// When the database cannot be written.
-pub(super) async fn simulate_identity_check(visit: &Visit<'_>, user: Uuid) -> Result<()> {
-    let is_verified = visit.form().get("outcome") == "verified";
-    let mut tx = visit.core.db.begin().await?;
-    let of = (&*visit.session.client.tenant, user.into());
-    end_identity_check(&mut tx, visit.core, of, ("", is_verified)).await?;
-    let detail = json!({"user": user, "verified": is_verified});
-    visit.record(&mut tx, "sandbox.identity", detail).await?;
-    tx.commit().await?;
-    Ok(())
-}
-
-/// The buttons that end an identity check.
-pub(super) fn outcome_buttons() -> Markup {
-    html! {
-        div.row {
-            button type="submit" name="outcome" value="verified" { "Pass" }
-            button type="submit" name="outcome" value="failed" { "Fail" }
-        }
     }
 }
 

@@ -16,6 +16,7 @@ use http::{Method, StatusCode};
 use maud::{Markup, html};
 
 use super::Hold;
+use super::check_links::{CheckLink, message, still_to_do};
 use super::link::{self, Trade};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
@@ -32,7 +33,7 @@ use crate::trading::limits;
 use crate::trading::orders::payment_link::payment_url;
 use crate::trading::orders::state::OrderStatus;
 use crate::users::account_pages::sign_in::refusal_note;
-use rampart_types::{ClientId, OrderId, ReturnUrl, UserId};
+use rampart_types::{OrderId, ReturnUrl, UserId};
 
 const PATH: &str = "/checks/{token}/{check}";
 /// Largest form, in bytes: the photos of both sides of a document.
@@ -353,58 +354,5 @@ impl Visit {
                 p { a href=(page) { (self.texts.get("check-order")) } }
             }
         })
-    }
-}
-
-/// The link to the page of an open check.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CheckLink {
-    url: String,
-    /// The message with what passes the check.
-    message: &'static str,
-}
-
-impl CheckLink {
-    /// Links to those of an order's open checks that its user passes.
-    ///
-    /// # Errors
-    /// Those of the master key.
-    pub(crate) fn all(
-        core: &Core,
-        order: (Trade, (ClientId, OrderId)),
-        open: &[Hold],
-    ) -> Result<Vec<Self>> {
-        let mut links = Vec::new();
-        for hold in open {
-            if let Some(url) = link::url_of(core, order, *hold)? {
-                links.push(Self { url, message: message(*hold) });
-            }
-        }
-        Ok(links)
-    }
-}
-
-/// The list of links to open checks; nothing where there is none.
-pub(crate) fn still_to_do(texts: Texts, links: &[CheckLink]) -> Markup {
-    html! {
-        @if !links.is_empty() {
-            h2 { (texts.get("check-left")) }
-            ul { @for link in links { li { a href=(link.url) { (texts.get(link.message)) } } } }
-        }
-    }
-}
-
-/// The message with what passes a check.
-const fn message(hold: Hold) -> &'static str {
-    match hold {
-        Hold::Registration => "check-registration",
-        Hold::User => "check-user",
-        Hold::Identity => "check-identity",
-        Hold::Amld5 => "check-amld5",
-        Hold::Tax => "check-tax",
-        Hold::Address => "check-address",
-        Hold::Account => "check-account",
-        Hold::Wallet => "check-wallet",
-        Hold::Screening | Hold::ScreeningReview => "check-waiting",
     }
 }

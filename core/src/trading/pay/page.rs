@@ -4,15 +4,14 @@ use http::StatusCode;
 use maud::{Markup, html};
 
 use super::provider::{CardForm, ProviderForm};
+use super::steps::steps;
 use super::{Action, Payment, PaymentState};
-use crate::http::html::components::{
-    Step, address, countdown, dialog, linked_address, money, stepper, time,
-};
+use crate::http::html::components::{address, countdown, dialog, linked_address, money, time};
 use crate::http::html::{PAGE_SCRIPT, Page, PageScripts, back_link};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::platform::settings::Pages;
-use crate::trading::checks::page::still_to_do;
+use crate::trading::checks::check_links::still_to_do;
 use crate::trading::orders::status::{Cause, OrderStatus};
 use rampart_types::ReturnUrl;
 
@@ -37,7 +36,7 @@ pub(super) fn show(
     let followed = payment.is_followed();
     let body = html! {
         p data-state=[followed.then_some(&payment.shown_state)] { (texts.get(text)) }
-        (progress(texts, payment))
+        (steps(texts, payment))
         @if let PaymentState::Held(links) = &payment.state { (still_to_do(texts, links)) }
         (terms(texts, payment))
         (price(texts, payment))
@@ -99,37 +98,6 @@ impl Payment {
             _ => None,
         }
     }
-}
-
-/// The steps of an order, from the payment to the coins.
-fn progress(texts: Texts, payment: &Payment) -> Markup {
-    use Step::{Ahead, Current, Done, Failed};
-    let steps = match &payment.state {
-        PaymentState::Closed => [Failed, Ahead, Ahead, Ahead, Ahead],
-        PaymentState::Held(_) => [Done, Current, Ahead, Ahead, Ahead],
-        PaymentState::Moved(status, _) => match status {
-            OrderStatus::Pending => [Current, Ahead, Ahead, Ahead, Ahead],
-            OrderStatus::Blocked => [Done, Current, Ahead, Ahead, Ahead],
-            OrderStatus::InProgress if payment.blockchain.transaction_id.is_empty() => {
-                [Done, Done, Current, Ahead, Ahead]
-            }
-            OrderStatus::InProgress => [Done, Done, Done, Current, Ahead],
-            OrderStatus::Completed => [Done; 5],
-            OrderStatus::Cancelled => [Failed, Ahead, Ahead, Ahead, Ahead],
-            OrderStatus::Refunded => [Done, Failed, Ahead, Ahead, Ahead],
-        },
-        _ => [Current, Ahead, Ahead, Ahead, Ahead],
-    };
-    let names = [
-        "pay-step-payment",
-        "pay-step-checks",
-        "pay-step-sending",
-        "pay-step-confirmations",
-        "pay-step-done",
-    ];
-    let names = names.map(|id| texts.get(id));
-    let steps: Vec<_> = names.iter().map(String::as_str).zip(steps).collect();
-    stepper(&steps)
 }
 
 /// The provider's form for cards, which its script fills in. The button works once that has run.
