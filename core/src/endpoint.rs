@@ -74,7 +74,8 @@ pub trait Endpoint: 'static {
     const BODY: Body = Body::None;
     /// Caching of the answer.
     const CACHE: Cache = Cache::Never;
-    /// `true` honours `Idempotency-Key`: every POST that creates something, quotes excepted.
+    /// `true` honours `Idempotency-Key`: every POST of partners that creates or changes something, quotes
+    /// and credentials excepted.
     const IDEMPOTENT: bool = false;
     /// A bucket besides the client's.
     const BUCKET: Option<Bucket> = None;

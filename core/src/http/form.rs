@@ -12,6 +12,8 @@ use http::header::CONTENT_TYPE;
 use multer::{Multipart, parse_boundary};
 use url::form_urlencoded;
 
+use super::request::BODY_BYTES_MAX;
+
 /// Most parts of a form with a file.
 const PARTS_MAX: usize = 32;
 
@@ -38,16 +40,9 @@ impl Form {
         form
     }
 
-    /// Parses the encoding that the headers name; an empty form for a broken one with files.
+    /// Parses the encoding that the headers name, as [`SentForm::read`] does.
     pub(crate) fn read_with_files(headers: &HeaderMap, body: &Bytes) -> Self {
-        let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        match media_type.and_then(|media_type| parse_boundary(media_type).ok()) {
-            // The whole body is here, so the parser never waits.
-            Some(boundary) => {
-                parts(boundary, body.clone()).now_or_never().flatten().unwrap_or_default()
-            }
-            None => Self::read(body),
-        }
+        SentForm::new(headers, body).read()
     }
 
     /// A member; empty if not sent.
@@ -58,6 +53,34 @@ impl Form {
     /// The content of a file; empty if none was chosen.
     pub(crate) fn file(&self, name: &str) -> &[u8] {
         self.files.get(name).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// A form with files as it came: who sent it is known before it is parsed.
+#[derive(Debug)]
+pub struct SentForm {
+    boundary: Option<String>,
+    body: Bytes,
+}
+
+impl SentForm {
+    /// The form of a body, in the encoding that the headers name.
+    pub(crate) fn new(headers: &HeaderMap, body: &Bytes) -> Self {
+        let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let boundary = media_type.and_then(|media_type| parse_boundary(media_type).ok());
+        Self { boundary, body: body.clone() }
+    }
+
+    /// Parses it; an empty form if it is broken, or too large for one without files.
+    pub(crate) fn read(self) -> Form {
+        match self.boundary {
+            // The whole body is here, so the parser never waits.
+            Some(boundary) => {
+                parts(boundary, self.body).now_or_never().flatten().unwrap_or_default()
+            }
+            None if self.body.len() > BODY_BYTES_MAX => Form::default(),
+            None => Form::read(&self.body),
+        }
     }
 }
 

@@ -11,10 +11,11 @@ use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 
-/// An operator's action. It must hold no secret and no personal data.
+/// An action that changes or shows what must be accounted for. It must hold no secret and no personal
+/// data.
 #[derive(Debug)]
 pub struct Entry<'a> {
-    /// The operator's name.
+    /// The operator's name, `staff:<id>` of a partner's staff or `user:<uuid>`.
     pub actor: &'a str,
     /// The action, such as `partner.create`.
     pub action: &'static str,

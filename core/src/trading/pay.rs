@@ -257,9 +257,8 @@ impl Payment {
             Some(found) => found.await?,
             None => ProviderPayment::NotCommanded,
         };
-        let made = provider.is_ready();
         let holds = row.holds.unwrap_or_default();
-        let facts = (row.late, made, row.transaction_id.is_some());
+        let facts = (row.late, provider.is_ready(), row.transaction_id.is_some());
         let shown_state = watches::shown_state(row.status, row.status_cause, facts, &holds);
         let state = match row.status {
             OrderStatus::Pending if row.late || tenant.suspended => PaymentState::Closed,
@@ -275,7 +274,6 @@ impl Payment {
         let fiat = |amount| catalogue.format_amount(amount, &row.fiat_currency);
         let crypto = row.crypto_currency.parse().ok();
         let crypto = crypto.and_then(|code| catalogue.currencies.get(&code));
-        let transaction = row.transaction_id.as_deref().unwrap_or_default();
         Ok(Some(Self {
             client,
             order,
@@ -290,7 +288,7 @@ impl Payment {
             blockchain: BlockchainInfo::new(
                 crypto.map(|currency| &**currency),
                 &row.wallet_address,
-                transaction,
+                row.transaction_id.as_deref().unwrap_or_default(),
             ),
             expires_at: row.expires_at,
             is_test: tenant.is_test(),

@@ -8,7 +8,7 @@ use http::{HeaderMap, Version, header};
 use pingora_core::protocols::http::ServerSession;
 use pingora_error::{Error, ErrorType};
 use rampart_core::Core;
-use rampart_core::endpoint::Route;
+use rampart_core::endpoint::{Body, Route};
 use rampart_core::http::request::BODY_BYTES_MAX;
 use rampart_core::http::request::Entity;
 use rampart_core::http::upload::{self, Upload, UploadError};
@@ -104,8 +104,8 @@ pub(super) async fn read_body(
     Ok(ReceivedBody { body: first.unwrap_or_else(|| whole.freeze()), share })
 }
 
-/// The same for a route that takes images: above the bound of an ordinary body it is an upload, with
-/// a budget of its own, so that uploads take no memory from ordinary bodies.
+/// The same for a route: above the bound of an ordinary body images are an upload, and a form is large,
+/// with a budget of their own, so that they take no memory from ordinary bodies.
 ///
 /// # Errors
 /// As [`read_body`].
@@ -115,8 +115,10 @@ pub(super) async fn read_entity(
     (budget, uploads): (&Budget, &Budget),
     core: &Arc<Core>,
 ) -> Result<ReceivedBody<Entity>, BodyError> {
+    let large_form = matches!(route.body, Body::LargeForm(_)).then(|| uploads.clone());
     let uploads = route.body.takes_images().then(|| (Arc::clone(core), uploads.clone()));
-    let partial = PartialBody { max: route.body.bound().0, uploads, ..PartialBody::default() };
+    let max = route.body.bound().0;
+    let partial = PartialBody { max, uploads, large_form, ..PartialBody::default() };
     let PartialBody { first, whole, upload, share, .. } = partial.read(session, budget).await?;
     let body = match upload {
         Some(upload) => Entity::Upload(upload.finish().await.map_err(BodyError::Upload)?),
@@ -135,6 +137,8 @@ struct PartialBody {
     /// There for a body that may become an upload: whose, and the budget of uploads.
     uploads: Option<(Arc<Core>, Budget)>,
     upload: Option<Upload>,
+    /// The budget of uploads, for a form of ours that may be large.
+    large_form: Option<Budget>,
     share: Option<OwnedSemaphorePermit>,
 }
 
@@ -210,6 +214,15 @@ impl PartialBody {
             self.upload = Some(upload);
             return Ok(());
         }
+        let budget = match &self.large_form {
+            Some(uploads) if seen > BODY_BYTES_MAX => {
+                if seen - chunk.len() <= BODY_BYTES_MAX {
+                    self.share = None;
+                }
+                uploads
+            }
+            _ => budget,
+        };
         if !budget.cover(&mut self.share, seen) {
             return Err(BodyError::NoMemory);
         }

@@ -21,9 +21,18 @@ pub(super) struct CommandedRefunds<'a> {
     pub(super) currency: &'a str,
 }
 
+/// Amounts that connectors give back, or may have given back.
+#[derive(Debug)]
+struct UnderWay {
+    /// By commands that have not ended.
+    open: Decimal,
+    /// By commands that are done, as far as no connector has told of it yet.
+    untold: Decimal,
+}
+
 impl CommandedRefunds<'_> {
-    /// Withdraws those that no connector has begun, the newest first, as far as they exceed `covered`.
-    /// The order's row is locked.
+    /// Withdraws those that no connector has begun, the newest first, as far as what is under way
+    /// exceeds `covered`. The order's row is locked.
     ///
     /// # Errors
     /// The database's.
@@ -33,11 +42,13 @@ impl CommandedRefunds<'_> {
         core: &Core,
         covered: Decimal,
     ) -> Result<(), sqlx::Error> {
+        let covered = covered - self.under_way(conn).await?.untold;
         let withdrawn = sqlx::query_scalar!(
             r#"
             with commanded as (
                 select c.client_id, c.command_id, r.refund_id,
-                    sum(r.amount) over (order by c.created_at, c.command_id) as up_to
+                    sum(r.amount) over
+                        (order by c.attempt = c.retries, c.created_at, c.command_id) as up_to
                 from command c
                 join payment_refund r on 'refund/' || r.refund_id::text = c.idempotency_key
                 join payment p on p.client_id = r.client_id and p.payment_id = r.payment_id
@@ -68,13 +79,18 @@ impl CommandedRefunds<'_> {
     /// # Errors
     /// The database's.
     pub(super) async fn are_under_way(&self, conn: &mut Connection) -> Result<bool, sqlx::Error> {
-        sqlx::query_scalar!(
+        Ok(self.under_way(conn).await?.sum() > Decimal::ZERO)
+    }
+
+    async fn under_way(&self, conn: &mut Connection) -> Result<UnderWay, sqlx::Error> {
+        sqlx::query_as!(
+            UnderWay,
             r#"
-            select coalesce(bool_or(c.state = 'open'), false)
-                or coalesce(sum(r.amount) filter (where c.state = 'done'), 0) > coalesce((
+            select coalesce(sum(r.amount) filter (where c.state = 'open'), 0) as "open!",
+                greatest(coalesce(sum(r.amount) filter (where c.state = 'done'), 0) - coalesce((
                     select sum(amount) from payment
                     where client_id = $1 and order_id = $2 and kind = 'refunded'
-                        and connector <> 'manual' and currency = $3), 0) as "under_way!"
+                        and connector <> 'manual' and currency = $3), 0), 0) as "untold!"
             from command c
             join payment_refund r on 'refund/' || r.refund_id::text = c.idempotency_key
             join payment p on p.client_id = r.client_id and p.payment_id = r.payment_id
@@ -87,6 +103,12 @@ impl CommandedRefunds<'_> {
         )
         .fetch_one(conn)
         .await
+    }
+}
+
+impl UnderWay {
+    fn sum(&self) -> Decimal {
+        self.open + self.untold
     }
 }
 
@@ -142,13 +164,21 @@ async fn withdraw(conn: &mut Connection, core: &Core, refund: Uuid) -> Result<()
         hold_book(conn, book).await?;
     }
     let position = Position::of(conn, book, number).await?;
+    let others = match order.as_ref().map(|order| order.order) {
+        Some(order) => {
+            let others = CommandedRefunds { client: book, order, currency: &row.currency };
+            others.under_way(conn).await?.sum()
+        }
+        None => Decimal::ZERO,
+    };
     let is_open = order.is_some_and(|order| {
         matches!(order.status, OrderStatus::InProgress | OrderStatus::Blocked)
             && !position.is_executed(&order.amounts.crypto_currency)
     });
     let owed_in = if is_open && !row.is_unexpected { Customer } else { Suspense };
-    // A payment given back by hand meanwhile has taken from it.
-    let amount = position.owed(RefundPayable, &row.currency).min(row.amount);
+    // What was given back by hand meanwhile has taken from it, and the rest is for other refunds.
+    let set_aside = position.owed(RefundPayable, &row.currency) - others;
+    let amount = set_aside.clamp(Decimal::ZERO, row.amount);
     sqlx::query!(
         "insert into payment_refund_withdrawal (client_id, refund_id, amount, owed_in) \
          values ($1, $2, $3, $4)",
@@ -192,7 +222,8 @@ pub(super) async fn in_suspense(
             where r.client_id = $1 and r.payment_id = $2 and w.owed_in = 'suspense'
         )
         select coalesce(withdrawn.amount, 0) - coalesce((
-            select sum(r.amount - coalesce(w.amount, 0)) from payment_refund r
+            select sum(r.amount - case when w.owed_in = 'customer' then w.amount else 0 end)
+            from payment_refund r
             left join payment_refund_withdrawal w
                 on w.client_id = r.client_id and w.refund_id = r.refund_id
             where r.client_id = $1 and r.payment_id = $2 and r.requested_at > withdrawn.since), 0)

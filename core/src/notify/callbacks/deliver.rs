@@ -154,7 +154,7 @@ impl Dispatcher {
         self.claiming.spawn(async move { (claim(&core, &limits).await, limits) });
     }
 
-    /// Tells that claims succeed.
+    /// Beats for a claim that has succeeded, or for none that is needed.
     fn beat(&self) {
         let Core { heartbeats, clock, .. } = &*self.core;
         heartbeats.beat(WORKER, POLL, clock.monotonic_ns());

@@ -21,7 +21,7 @@ use super::link::{self, Trade};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
-use crate::http::form::Form;
+use crate::http::form::{Form, SentForm};
 use crate::http::html::form_errors::FormErrors;
 use crate::http::html::{PAGE_SCRIPT, Page, PageScripts, back_link, dead_link};
 use crate::http::language::{Language, Texts};
@@ -76,17 +76,18 @@ impl Endpoint for Submit {
     const ERRORS: &'static [crate::platform::error::Code] = &[];
     const BODY: Body = Body::LargeForm(FORM_BYTES_MAX);
     type Caller = Anyone;
-    type Request = (Link, Form);
+    type Request = (Link, SentForm);
     type Response = Reply;
 
-    fn read(input: &Input, _: &Anyone) -> Result<(Link, Form)> {
-        Ok((Link::read(input), Form::read_with_files(&input.head.headers, &input.body)))
+    fn read(input: &Input, _: &Anyone) -> Result<(Link, SentForm)> {
+        Ok((Link::read(input), SentForm::new(&input.head.headers, &input.body)))
     }
 
-    async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
+    async fn call(core: &Core, _: Anyone, (link, form): (Link, SentForm)) -> Result<Reply> {
         let Some(visit) = link.visit(core).await? else {
             return Ok(link.not_found(core));
         };
+        let form = form.read();
         match Box::pin(visit.submit(core, &form)).await {
             Ok(errors) if errors.is_empty() => {
                 let empty = (&Form::default(), &errors);
@@ -328,7 +329,7 @@ impl Visit {
             }
             (Hold::Tax, Some(user)) => tax::submit(&mut tx, core, self, user, form).await?,
             (Hold::Account, Some(user)) => {
-                // So are a card's verification and a proof.
+                // A card's verification and a proof have transactions of their own.
                 drop(tx);
                 return account::submit(core, self, user, form).await;
             }

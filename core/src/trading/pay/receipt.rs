@@ -50,7 +50,7 @@ impl Endpoint for Pdf {
                 let document = document(texts, &client, &receipt)?;
                 Ok(attachment(("application/pdf", "pdf"), receipt.receipt.order_id, document))
             }
-            Signed::Nothing(reply) => Ok(reply),
+            Signed::Nothing(reply) => Ok(*reply),
         }
     }
 }
@@ -76,7 +76,7 @@ impl Endpoint for Json {
                 let body = Reply::json(StatusCode::OK, &receipt)?.body;
                 Ok(attachment(("application/json", "json"), receipt.receipt.order_id, body.into()))
             }
-            Signed::Nothing(reply) => Ok(reply),
+            Signed::Nothing(reply) => Ok(*reply),
         }
     }
 }
@@ -85,17 +85,18 @@ impl Endpoint for Json {
 enum Signed {
     Receipt(Box<Client>, Box<SignedReceipt>),
     /// Nothing yet, or there is no such order: where the link's holder is led.
-    Nothing(Reply),
+    Nothing(Box<Reply>),
 }
 
 /// The receipt of a link's order, of a suspended partner too.
 async fn signed(core: &Core, link: &Link) -> Result<Signed> {
-    let unknown = || Ok(Signed::Nothing(page::not_found((link.texts, &core.settings.pages))));
+    let unknown =
+        || Ok(Signed::Nothing(Box::new(page::not_found((link.texts, &core.settings.pages)))));
     let Some((client, number)) = payment_link::parse(core, &link.token)? else { return unknown() };
     let Some(client) = Client::of_link(core, client, &link.request_id) else { return unknown() };
     let Some(order) = find_by_number(core, &client, number).await? else { return unknown() };
     if order.status != OrderStatus::Completed {
-        return Ok(Signed::Nothing(page::redirect(&link.token, None)));
+        return Ok(Signed::Nothing(Box::new(page::redirect(&link.token, None))));
     }
     let receipt = SignedReceipt::of(core, &client, order).await?;
     Ok(Signed::Receipt(Box::new(client), Box::new(receipt)))

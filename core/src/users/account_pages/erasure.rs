@@ -105,9 +105,9 @@ pub(super) async fn submit(view: &View<'_>, form: &Form) -> Result<Reply> {
             return confirmation(view, StatusCode::CONFLICT, &Refused::Nothing).await;
         }
         erase(&mut tx, core, client, user).await?;
-        let target = user.to_string();
+        let (actor, target) = (format!("user:{user}"), user.to_string());
         let detail = json!({"orders": met.orders});
-        let entry = Entry { actor: "user", action: "user.erase", target: &target, detail };
+        let entry = Entry { actor: &actor, action: "user.erase", target: &target, detail };
         audit::record(&mut tx, core, entry).await?;
     }
     tx.commit().await?;

@@ -6,7 +6,7 @@ use super::purchase::{live, order, paid, paid_order, status};
 use super::*;
 use crate::payments::problems;
 
-/// The balances of a partner's book in euros, but those of fees and conversion.
+/// The balances of a partner's book in euros, but those of fees and conversion, in order.
 async fn owed(context: &TestContext, partner: &str) -> Vec<String> {
     let path = format!("/admin/v1/ledger/balances?partner={partner}&currency=EUR");
     let balances = context.admin(Method::GET, &path, Value::Null).await.assert_status(200).json();
@@ -15,7 +15,11 @@ async fn owed(context: &TestContext, partner: &str) -> Vec<String> {
     let lines = lines.filter(|line| {
         line["balance"] != json!(0) && owed.contains(&line["kind"].as_str().unwrap())
     });
-    lines.map(|line| format!("{}: {}", line["kind"].as_str().unwrap(), line["balance"])).collect()
+    let lines =
+        lines.map(|line| format!("{}: {}", line["kind"].as_str().unwrap(), line["balance"]));
+    let mut lines: Vec<_> = lines.collect();
+    lines.sort();
+    lines
 }
 
 /// The payments of an order that came in, newest first.
@@ -90,9 +94,34 @@ async fn a_refund_that_an_operator_has_made_withdraws_the_command() {
         "reason": "paid out at the counter"});
     let recorded = context.admin(Method::POST, "/admin/v1/payments", by_hand).await;
     recorded.assert_status(201);
-    assert_eq!(owed(&context, "acme").await, ["provider: 200", "provider: -100"]);
+    assert_eq!(owed(&context, "acme").await, ["provider: -100", "provider: 200"]);
     let leased = connector.lease(10).await;
     assert_eq!((leased.len(), &leased[0]["kind"]), (1, &json!("payout.send")));
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_refund_by_hand_withdraws_no_more_than_it_has_given_back() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    let payout = connector.lease(1).await.remove(0);
+    connector.report(&payout, "rejected", Value::Null).await.assert_status(200);
+    connector.event(again(&order)).await.assert_status(200);
+    let begun = connector.lease(1).await.remove(0);
+    let own = arrivals(&context, &order).await.remove(1);
+    assert_eq!(refund(&context, &own, Value::Null).await, 200);
+    let by_hand = json!({"partner": "acme", "kind": "refunded", "amount": 100, "currency": "EUR",
+        "connector": "manual", "providerReference": "cash", "orderId": order.id,
+        "reason": "paid out at the counter"});
+    let recorded = context.admin(Method::POST, "/admin/v1/payments", by_hand).await;
+    recorded.assert_status(201);
+    assert!(connector.lease(10).await.is_empty(), "the one that was not begun is withdrawn");
+    assert_eq!(refund(&context, &own, Value::Null).await, 409, "it was given back by hand");
+    connector.report(&begun, "done", Value::Null).await.assert_status(200);
+    connector.event(refunded(&begun, 100)).await.assert_status(200);
+    assert_eq!(owed(&context, "acme").await, ["provider: -100", "provider: 100"]);
+    assert_eq!(status(&context, &order).await, "refunded");
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
 
@@ -145,9 +174,18 @@ async fn a_part_whose_refund_is_rejected_after_the_rest_was_executed_waits_in_su
     connector.report(&command, "rejected", Value::Null).await.assert_status(200);
     assert_eq!(owed(&context, "acme").await, ["provider: 130", "suspense: -30"]);
     assert_eq!(problems(&context).await, [Value::Null; 0]);
-    assert_eq!(refund(&context, &payment, json!(30)).await, 200);
-    assert_eq!(status(&context, &order).await, "in progress");
-    assert_eq!(owed(&context, "acme").await, ["provider: 130", "refund_payable: -30"]);
+    let payout = connector.lease(1).await.remove(0);
+    connector.report(&payout, "done", json!({"transactionId": "tx"})).await.assert_status(200);
+    for _ in 0..2 {
+        assert_eq!(refund(&context, &payment, json!(31)).await, 409, "its coins have left");
+        assert_eq!(refund(&context, &payment, json!(30)).await, 200);
+        assert_eq!(status(&context, &order).await, "in progress");
+        assert_eq!(owed(&context, "acme").await, ["provider: 130", "refund_payable: -30"]);
+        let command = connector.lease(10).await.pop().unwrap();
+        assert_eq!(command["kind"], "payment.refund");
+        connector.report(&command, "rejected", Value::Null).await.assert_status(200);
+        assert_eq!(owed(&context, "acme").await, ["provider: 130", "suspense: -30"]);
+    }
 }
 
 #[tokio::test]

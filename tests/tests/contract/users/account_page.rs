@@ -284,7 +284,8 @@ async fn an_account_is_erased_by_its_password() {
     assert_eq!(visit.count("retained_record").await, 1);
     let audit = visit.context.admin(Method::GET, "/admin/v1/audit", json!({})).await.json();
     let row = audit.as_array().unwrap().iter().find(|row| row["action"] == "user.erase").unwrap();
-    assert_eq!((&row["actor"], &row["target"]), (&json!("user"), &json!(visit.id)));
+    let actor = json!(format!("user:{}", visit.id));
+    assert_eq!((&row["actor"], &row["target"]), (&actor, &json!(visit.id)));
     visit.act(&again, "show").await.assert_status(400);
 }
 

@@ -30,8 +30,11 @@ pub(super) fn find(
     texts.get(column).copied()
 }
 
+/// Options of a question with their labels.
+type Options = &'static [(&'static str, Texts)];
+
 /// Questions with their labels, and their options.
-const TEXTS: &[(&str, Texts, &[(&str, Texts)])] = &[
+const TEXTS: &[(&str, Texts, Options)] = &[
     (
         "kyc-amld5-annual-net-income",
         [
