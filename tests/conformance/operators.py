@@ -65,6 +65,14 @@ def delivery():
     return private("GET", "/admin/v1/deliveries?partner=shop&limit=1")[0]["id"]
 
 
+def webhook(kept):
+    """An endpoint of the shop: one of its own for what removes it, unless earlier cases left some."""
+    endpoints = private("GET", "/admin/v1/partners/shop/webhooks")
+    if endpoints and (kept or len(endpoints) > 4):
+        return endpoints[0]["id"]
+    return call("POST", "/api/v2/webhooks", {"url": "http://127.0.0.1:9/hook"})["id"]
+
+
 def api_key():
     return private("POST", f"{RULED}/api-keys", {"name": "gone"})["id"]
 
@@ -224,6 +232,8 @@ PATHS = {
     "GET /admin/v1/partners/{slug}/staff": always(slug="ruled"),
     "POST /admin/v1/partners/{slug}/staff": always(slug="ruled"),
     "DELETE /admin/v1/partners/{slug}/staff/{id}": lambda: {"slug": "ruled", "id": staff()},
+    "DELETE /admin/v1/partners/{slug}/webhooks/{id}": lambda: {"slug": "shop", "id": webhook(False)},
+    "POST /admin/v1/partners/{slug}/webhooks/{id}/test": lambda: {"slug": "shop", "id": webhook(True)},
     "GET /admin/v1/partners/{slug}/policies/{kind}": RULED_FEE,
     "PUT /admin/v1/partners/{slug}/policies/{kind}": RULED_FEE,
     "DELETE /admin/v1/partners/{slug}/policies/{kind}": active,
