@@ -46,7 +46,10 @@ pub struct Endpoint {
     /// any more.
     pub(crate) disabled: bool,
     /// Time at which it was disabled.
-    disabled_at: Option<DateTime<Utc>>,
+    pub(crate) disabled_at: Option<DateTime<Utc>>,
+    /// Time of the first failure after its last success, for operators.
+    #[serde(skip)]
+    pub(crate) failing_since: Option<DateTime<Utc>>,
     /// Time at which it was registered.
     pub(crate) created_at: DateTime<Utc>,
 }

@@ -31,11 +31,11 @@ use crate::money::connectors::sandbox::purchases::simulate;
 use crate::platform::error::{Code, Result};
 use crate::trading::checks;
 use crate::trading::checks::check_links::CheckLink;
-use crate::trading::checks::link::Trade;
 use crate::trading::orders::row::fees_of_row;
 use crate::trading::orders::status::{Cause, NotApplied, OrderStatus};
 use crate::trading::orders::{BlockchainInfo, payment_link};
 use crate::trading::price_terms::PriceTerm;
+use crate::trading::quotes::Side;
 use crate::trading::sandbox::SimulatedEvent;
 use rampart_types::{ClientId, OrderId, ReturnUrl};
 
@@ -264,7 +264,7 @@ impl Payment {
             OrderStatus::Pending if row.late || tenant.suspended => PaymentState::Closed,
             OrderStatus::Pending => provider.state(tenant.is_test()),
             _ if !holds.is_empty() => {
-                let (holds, of) = (checks::read(Some(holds))?, (Trade::Purchase, (client, order)));
+                let (holds, of) = (checks::read(Some(holds))?, (Side::Buy, (client, order)));
                 PaymentState::Held(CheckLink::all(core, of, &holds)?)
             }
             status => PaymentState::Moved(status, row.status_cause),

@@ -14,11 +14,13 @@ mod register;
 mod search;
 mod session;
 
+use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::outbox;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
+use rampart_tests::user::User;
 use serde_json::json;
 
 /// The code of the newest mail to this address.
@@ -38,4 +40,38 @@ async fn page_path(partner: &Partner, identifier: &str) -> String {
 /// Sends a form of a page.
 async fn submit(partner: &Partner, path: &str, form: &str) -> Answer {
     partner.anonymous(Method::POST, path).body(form.to_owned()).send().await
+}
+
+/// Sentence of a page that asks to sign in once more.
+const SIGNED_OUT: &str = "Log opnieuw in.";
+
+/// A user at the page of the account.
+struct Visit {
+    context: TestContext,
+    partner: Partner,
+    user: User,
+    id: String,
+    path: String,
+}
+
+impl Visit {
+    async fn start() -> Self {
+        let context = TestContext::start().await;
+        let partner = context.partner("acme").await;
+        let user = partner.user("ada").await;
+        let id = user.log_in().await["uuid"].as_str().unwrap().to_owned();
+        let path = page_path(&partner, &user.identifier).await;
+        let visit = Self { context, partner, user, id, path };
+        visit.later(60);
+        visit
+    }
+
+    /// Time goes by, and with it what was counted.
+    fn later(&self, seconds: i64) {
+        self.context.clock().advance(TimeDelta::seconds(seconds));
+    }
+
+    async fn submit(&self, form: &str) -> Answer {
+        submit(&self.partner, &self.path, form).await
+    }
 }

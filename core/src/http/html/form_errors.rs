@@ -35,7 +35,14 @@ impl FormErrors {
 
     /// All of them, for the top of the page; nothing if there are none.
     pub(crate) fn summary(&self, texts: Texts) -> Markup {
-        let errors: Vec<_> = self.0.iter().map(|(field, text)| (*field, text.as_str())).collect();
+        self.summary_of(texts, "")
+    }
+
+    /// The same of a form whose fields have this prefix on their page.
+    pub(crate) fn summary_of(&self, texts: Texts, prefix: &str) -> Markup {
+        let names: Vec<_> = self.0.iter().map(|(field, _)| format!("{prefix}{field}")).collect();
+        let errors = names.iter().zip(&self.0);
+        let errors: Vec<_> = errors.map(|(name, (_, text))| (&**name, &**text)).collect();
         error_summary(&texts.get("error-summary"), &errors)
     }
 }

@@ -51,7 +51,7 @@ pub(crate) async fn endpoints(conn: &mut Connection, client: ClientId) -> Result
         Endpoint,
         r#"
         select endpoint_id as id, url, events, disabled_at is not null as "disabled!",
-            disabled_at, created_at
+            disabled_at, failing_since, created_at
         from webhook_endpoint where client_id = $1 order by endpoint_id
         "#,
         client.uuid(),

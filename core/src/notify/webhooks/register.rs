@@ -174,6 +174,7 @@ async fn insert_in_free_slot(
         events: new.events.clone(),
         disabled: false,
         disabled_at: None,
+        failing_since: None,
         created_at: now,
     };
     Ok(InsertOutcome::Inserted(endpoint))

@@ -58,7 +58,7 @@ pub(crate) async fn remove(
         r#"
         delete from webhook_endpoint where client_id = $1 and endpoint_id = $2
         returning endpoint_id as id, url, events, disabled_at is not null as "disabled!",
-            disabled_at, created_at
+            disabled_at, failing_since, created_at
         "#,
         client.uuid(),
         id.uuid(),

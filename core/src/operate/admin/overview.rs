@@ -1,5 +1,7 @@
 //! `GET /admin/v1/overview`: the state of the service at a glance.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use http::Method;
 use rust_decimal::Decimal;
@@ -59,10 +61,11 @@ impl Endpoint for ReadOverview {
             failed: check.status == Status::Failed,
             detail: check.detail.into_owned(),
         });
+        let (hours, volume) = last_orders(core).await?;
         Ok(Json(Overview {
             open: open(core).await?,
-            hours: hours(core).await?,
-            volume: volume(core).await?,
+            hours,
+            volume,
             waiting: waiting(core).await?,
             problems: problems.collect(),
         }))
@@ -172,51 +175,45 @@ async fn open(core: &Core) -> Result<Vec<Open>> {
     Ok(open)
 }
 
-async fn hours(core: &Core) -> Result<Vec<Hour>> {
-    let hours = sqlx::query_as!(
-        Hour,
-        r#"
-        with made as (
-            select created_at, status from buy_order
-            where created_at > rampart_now() - make_interval(hours => $1::int)
-            union all
-            select created_at, status from sell_order
-            where created_at > rampart_now() - make_interval(hours => $1::int))
-        select date_trunc('hour', created_at, 'UTC') as "hour!", count(*) as "orders!",
-            count(*) filter (where status = 'completed') as "completed!"
-        from made group by 1 order by 1
-        "#,
-        HOURS,
-    )
-    .fetch_all(&core.db)
-    .await?;
-    Ok(hours)
-}
-
-async fn volume(core: &Core) -> Result<Vec<Volume>> {
+/// The orders of the last hours and their volume: each hour's, and each currency's.
+async fn last_orders(core: &Core) -> Result<(Vec<Hour>, Vec<Volume>)> {
     let rows = sqlx::query!(
         r#"
         with made as (
-            select fiat_currency, fiat_amount, status from buy_order
+            select created_at, fiat_currency, fiat_amount, status from buy_order
             where created_at > rampart_now() - make_interval(hours => $1::int)
             union all
-            select fiat_currency, fiat_amount, status from sell_order
+            select created_at, fiat_currency, fiat_amount, status from sell_order
             where created_at > rampart_now() - make_interval(hours => $1::int))
-        select fiat_currency as "currency!", sum(fiat_amount) as "ordered!",
-            coalesce(sum(fiat_amount) filter (where status = 'completed'), 0) as "completed!"
-        from made group by 1 order by 1
+        select date_trunc('hour', created_at, 'UTC') as "hour!", fiat_currency as "currency!",
+            count(*) as "orders!", count(*) filter (where status = 'completed') as "completed!",
+            sum(fiat_amount) as "ordered_amount!",
+            coalesce(sum(fiat_amount) filter (where status = 'completed'), 0)
+                as "completed_amount!"
+        from made group by 1, 2
         "#,
         HOURS,
     )
     .fetch_all(&core.db)
     .await?;
+    let (mut hours, mut volumes) = (BTreeMap::new(), BTreeMap::new());
+    for row in rows {
+        let (orders, completed) = hours.entry(row.hour).or_insert((0, 0));
+        *orders += row.orders;
+        *completed += row.completed;
+        let sums = volumes.entry(row.currency).or_insert((Decimal::ZERO, Decimal::ZERO));
+        sums.0 += row.ordered_amount;
+        sums.1 += row.completed_amount;
+    }
+    let hours =
+        hours.into_iter().map(|(hour, (orders, completed))| Hour { hour, orders, completed });
     let amount = |sum: Decimal| JsonDecimal(sum.normalize());
-    let volume = rows.into_iter().map(|row| Volume {
-        currency: row.currency,
-        ordered: amount(row.ordered),
-        completed: amount(row.completed),
+    let volumes = volumes.into_iter().map(|(currency, (ordered, completed))| Volume {
+        currency,
+        ordered: amount(ordered),
+        completed: amount(completed),
     });
-    Ok(volume.collect())
+    Ok((hours.collect(), volumes.collect()))
 }
 
 async fn waiting(core: &Core) -> Result<Waiting> {

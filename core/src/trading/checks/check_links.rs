@@ -3,10 +3,11 @@
 use maud::{Markup, html};
 
 use super::Hold;
-use super::link::{self, Trade};
+use super::link;
 use crate::Core;
 use crate::http::language::Texts;
 use crate::platform::error::Result;
+use crate::trading::quotes::Side;
 use rampart_types::{ClientId, OrderId};
 
 /// The link to the page of an open check.
@@ -24,12 +25,12 @@ impl CheckLink {
     /// Those of the master key.
     pub(crate) fn all(
         core: &Core,
-        order: (Trade, (ClientId, OrderId)),
+        order: (Side, (ClientId, OrderId)),
         open: &[Hold],
     ) -> Result<Vec<Self>> {
         let mut links = Vec::new();
         for hold in open {
-            if let Some(url) = link::url_of(core, order, *hold)? {
+            if let Some(url) = link::url(core, order, *hold)? {
                 links.push(Self { url, message: message(*hold) });
             }
         }

@@ -17,7 +17,7 @@ use maud::{Markup, html};
 
 use super::Hold;
 use super::check_links::{CheckLink, message, still_to_do};
-use super::link::{self, Trade};
+use super::link;
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
@@ -32,6 +32,7 @@ use crate::platform::error::{Error, Result};
 use crate::trading::limits;
 use crate::trading::orders::payment_link::payment_url;
 use crate::trading::orders::state::OrderStatus;
+use crate::trading::quotes::Side;
 use crate::users::account_pages::sign_in::refusal_note;
 use rampart_types::{OrderId, ReturnUrl, UserId};
 
@@ -135,7 +136,7 @@ impl Link {
     async fn visit(&self, core: &Core) -> Result<Option<Visit>> {
         let hold = Hold::from_name(&self.check).filter(|hold| hold.is_users());
         let opened = link::open(core, &self.token)?;
-        let (Some(hold), Some((trade, client, order))) = (hold, opened) else {
+        let (Some(hold), Some((side, client, order))) = (hold, opened) else {
             return Ok(None);
         };
         let Some(client) = Client::for_page(core, client, &self.request_id) else {
@@ -159,14 +160,14 @@ impl Link {
             "#,
             client.id().uuid(),
             order.number(),
-            trade == Trade::Sale,
+            side == Side::Sell,
         )
         .fetch_optional(&core.db)
         .await?;
         Ok(row.map(|row| Visit {
             texts: self.texts.of_account(row.region.as_deref()),
             client,
-            trade,
+            side,
             order,
             hold,
             is_final: row.status.is_final(),
@@ -183,7 +184,7 @@ impl Link {
 struct Visit {
     texts: Texts,
     client: Client,
-    trade: Trade,
+    side: Side,
     order: OrderId,
     hold: Hold,
     is_final: bool,
@@ -256,9 +257,9 @@ impl Visit {
     /// The checks that the order still waits for.
     async fn open_holds(&self, conn: &mut Connection) -> Result<Vec<Hold>> {
         let (client, user) = (self.client.id(), self.user);
-        match (self.is_final, self.trade, user) {
-            (false, Trade::Purchase, _) => Hold::of_order(conn, (client, self.order)).await,
-            (false, Trade::Sale, Some(user)) => {
+        match (self.is_final, self.side, user) {
+            (false, Side::Buy, _) => Hold::of_order(conn, (client, self.order)).await,
+            (false, Side::Sell, Some(user)) => {
                 let seller = limits::trader(conn, client, user).await?;
                 let open = seller.map(|seller| Hold::of_seller(&seller.statuses).collect());
                 Ok(open.unwrap_or_default())
@@ -269,7 +270,7 @@ impl Visit {
 
     /// The URL of the page of another check of the order.
     fn url(&self, core: &Core, hold: Hold) -> Result<Option<String>> {
-        link::url_of(core, (self.trade, (self.client.id(), self.order)), hold)
+        link::url(core, (self.side, (self.client.id(), self.order)), hold)
     }
 
     /// The link to the help page in the reader's language; none where no region speaks it.
@@ -342,11 +343,11 @@ impl Visit {
     }
 
     fn passed(&self, core: &Core, open: &[Hold]) -> Result<Markup> {
-        let order = (self.trade, (self.client.id(), self.order));
+        let order = (self.side, (self.client.id(), self.order));
         let links = CheckLink::all(core, order, open)?;
-        let page = match self.trade {
-            Trade::Purchase => Some(payment_url(core, self.client.id(), self.order)?),
-            Trade::Sale => None,
+        let page = match self.side {
+            Side::Buy => Some(payment_url(core, self.client.id(), self.order)?),
+            Side::Sell => None,
         };
         Ok(html! {
             p { (self.texts.get("check-passed")) }

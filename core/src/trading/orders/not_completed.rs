@@ -9,7 +9,8 @@ use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::checks::Hold;
-use crate::trading::checks::link::{self, Trade};
+use crate::trading::checks::link;
+use crate::trading::quotes::Side;
 use crate::users::account::Statuses;
 use rampart_types::{ClientId, OrderId};
 
@@ -64,7 +65,7 @@ pub(super) async fn reasons(
         reasons.push(blocked(order.cause, order.reason.as_deref()));
     }
     for hold in Hold::of_order(conn, (client, order.id)).await? {
-        reasons.push(Reason::of(hold, link::url(core, (client, order.id), hold)?));
+        reasons.push(Reason::of(hold, link::url(core, (Side::Buy, (client, order.id)), hold)?));
     }
     Ok(reasons)
 }
@@ -78,7 +79,7 @@ pub(crate) fn incomplete_checks(
     sale: (ClientId, OrderId),
     user: &Statuses,
 ) -> Result<Vec<Reason>> {
-    let reason = |hold| Ok(Reason::of(hold, link::url_of(core, (Trade::Sale, sale), hold)?));
+    let reason = |hold| Ok(Reason::of(hold, link::url(core, (Side::Sell, sale), hold)?));
     Hold::of_seller(user).map(reason).collect()
 }
 

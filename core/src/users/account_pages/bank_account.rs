@@ -152,10 +152,8 @@ fn list(texts: Texts, accounts: &[PaymentAccount], token: &str) -> Markup {
         ul {
             @for account in accounts {
                 li {
-                    (account.label()) ", "
-                    @if account.verified { (texts.get("account-ready")) }
-                    @else if account.kind == AccountType::CreditCard {
-                        (texts.get("account-unverified-card"))
+                    (described(texts, account))
+                    @if !account.verified && account.kind == AccountType::CreditCard {
                         form method="post" {
                             input type="hidden" name="token" value=(token);
                             input type="hidden" name="card" value=(account.details.identifier);
@@ -163,11 +161,21 @@ fn list(texts: Texts, accounts: &[PaymentAccount], token: &str) -> Markup {
                                 (texts.get("check-account-verify"))
                             }
                         }
-                    } @else { (texts.get("account-waits")) }
+                    }
                 }
             }
         }
     }
+}
+
+/// A payment account and its state in words.
+pub(super) fn described(texts: Texts, account: &PaymentAccount) -> String {
+    let state = match (account.verified, account.kind) {
+        (true, _) => "account-ready",
+        (false, AccountType::CreditCard) => "account-unverified-card",
+        (false, _) => "account-waits",
+    };
+    format!("{}, {}", account.label(), texts.get(state))
 }
 
 /// The form, for the user of this token.

@@ -10,7 +10,7 @@ use super::invitation::{Invitation, Link};
 use super::orders::Filter;
 use super::sign_in::{Asked, SignIn, error_page, login_form, sign_in};
 use super::view::{View, page};
-use super::{erasure, languages, orders, passkey, personal, sessions};
+use super::{bank_account, erasure, languages, orders, passkey, personal, sessions};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
@@ -259,15 +259,7 @@ async fn payment_accounts(conn: &mut Connection, view: &View<'_>) -> Result<Mark
     Ok(html! {
         h2 { (texts.get("account-payment-accounts")) }
         @if accounts.is_empty() { p { (texts.get("account-none")) } }
-        ul {
-            @for account in &accounts {
-                li {
-                    (account.label()) ", "
-                    @if account.verified { (texts.get("account-ready")) }
-                    @else { (texts.get("account-waits")) }
-                }
-            }
-        }
+        ul { @for account in &accounts { li { (bank_account::described(texts, account)) } } }
     })
 }
 

@@ -8,7 +8,8 @@ use serde_json::json;
 use super::passkey;
 use super::view::View;
 use crate::http::form::Form;
-use crate::http::html::components::{Field, Tone, error_summary, field, toast};
+use crate::http::html::components::{Field, Tone, field, toast};
+use crate::http::html::form_errors::FormErrors;
 use crate::http::reply::Reply;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
@@ -145,10 +146,7 @@ async fn confirmation(view: &View<'_>, status: StatusCode, refused: &Refused) ->
             Refused::Nothing => {}
             Refused::Passkey => (toast(Tone::Bad, &texts.get("passkey-wrong"))),
             Refused::Password => {
-                (error_summary(
-                    &texts.get("error-summary"),
-                    &[("password", &texts.get("erase-password-wrong"))],
-                ))
+                (FormErrors::one("password", texts.get("erase-password-wrong")).summary(texts))
             }
         }
         h2 { (texts.get("erase-title")) }

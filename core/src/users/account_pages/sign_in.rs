@@ -9,7 +9,8 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::fields::Fields;
 use crate::http::form::Form;
-use crate::http::html::components::{Field, Tone, error_summary, field, toast};
+use crate::http::html::components::{Field, Tone, field, toast};
+use crate::http::html::form_errors::FormErrors;
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::platform::error::{Code, Error, Refusal, Result};
@@ -177,12 +178,13 @@ pub(crate) fn error_page(
 
 /// The errors of a form, each with a link to its field.
 fn summary(texts: Texts, (prefix, refusal): (&str, &Refusal)) -> Markup {
-    let errors = refusal.codes().filter_map(|code| {
-        Some((format!("{prefix}{}", field_name(code)?), refusal_text(texts, code)))
-    });
-    let errors: Vec<_> = errors.collect();
-    let errors: Vec<_> = errors.iter().map(|(name, text)| (&**name, &**text)).collect();
-    error_summary(&texts.get("error-summary"), &errors)
+    let mut errors = FormErrors::default();
+    for code in refusal.codes() {
+        if let Some(field) = field_name(code) {
+            errors.add(field, refusal_text(texts, code));
+        }
+    }
+    errors.summary_of(texts, prefix)
 }
 
 /// The status and the message of a refusal that a page shows.

@@ -43,6 +43,25 @@ fn again(order: &OrderFixture) -> Value {
     event
 }
 
+/// A guest's order whose payout was rejected, and a second payment of it.
+async fn blocked_and_paid_twice(context: &TestContext) -> (Connector, OrderFixture) {
+    let (acme, connector) = live(context).await;
+    let order = paid_order(&acme, &connector).await;
+    let payout = connector.lease(1).await.remove(0);
+    connector.report(&payout, "rejected", Value::Null).await.assert_status(200);
+    connector.event(again(&order)).await.assert_status(200);
+    (connector, order)
+}
+
+/// An operator's report that 100 euros of the order were given back.
+async fn refund_by_hand(context: &TestContext, order: &OrderFixture) {
+    let by_hand = json!({"partner": "acme", "kind": "refunded", "amount": 100, "currency": "EUR",
+        "connector": "manual", "providerReference": "cash", "orderId": order.id,
+        "reason": "paid out at the counter"});
+    let recorded = context.admin(Method::POST, "/admin/v1/payments", by_hand).await;
+    recorded.assert_status(201);
+}
+
 /// A report of the refund that a command asked for, under a reference of its own.
 fn refunded(command: &Value, amount: u32) -> Value {
     json!({"id": format!("back-{}", command["id"]), "kind": "payment.refunded",
@@ -53,11 +72,7 @@ fn refunded(command: &Value, amount: u32) -> Value {
 #[tokio::test]
 async fn what_is_given_back_by_hand_is_not_given_back_by_command_too() {
     let context = TestContext::start().await;
-    let (acme, connector) = live(&context).await;
-    let order = paid_order(&acme, &connector).await;
-    let payout = connector.lease(1).await.remove(0);
-    connector.report(&payout, "rejected", Value::Null).await.assert_status(200);
-    connector.event(again(&order)).await.assert_status(200);
+    let (connector, order) = blocked_and_paid_twice(&context).await;
     assert_eq!(owed(&context, "acme").await, ["provider: 200", "refund_payable: -100"]);
     order.event(&context, "refund").await.assert_status(200);
     assert_eq!(status(&context, &order).await, "refunded");
@@ -67,11 +82,7 @@ async fn what_is_given_back_by_hand_is_not_given_back_by_command_too() {
 #[tokio::test]
 async fn while_a_connector_gives_money_back_nobody_does_so_by_hand() {
     let context = TestContext::start().await;
-    let (acme, connector) = live(&context).await;
-    let order = paid_order(&acme, &connector).await;
-    let payout = connector.lease(1).await.remove(0);
-    connector.report(&payout, "rejected", Value::Null).await.assert_status(200);
-    connector.event(again(&order)).await.assert_status(200);
+    let (connector, order) = blocked_and_paid_twice(&context).await;
     let command = connector.lease(1).await.remove(0);
     assert_eq!(command["kind"], "payment.refund");
     order.event(&context, "refund").await.assert_status(409);
@@ -89,11 +100,7 @@ async fn a_refund_that_an_operator_has_made_withdraws_the_command() {
     let (acme, connector) = live(&context).await;
     let order = paid_order(&acme, &connector).await;
     connector.event(again(&order)).await.assert_status(200);
-    let by_hand = json!({"partner": "acme", "kind": "refunded", "amount": 100, "currency": "EUR",
-        "connector": "manual", "providerReference": "cash", "orderId": order.id,
-        "reason": "paid out at the counter"});
-    let recorded = context.admin(Method::POST, "/admin/v1/payments", by_hand).await;
-    recorded.assert_status(201);
+    refund_by_hand(&context, &order).await;
     assert_eq!(owed(&context, "acme").await, ["provider: -100", "provider: 200"]);
     let leased = connector.lease(10).await;
     assert_eq!((leased.len(), &leased[0]["kind"]), (1, &json!("payout.send")));
@@ -103,19 +110,11 @@ async fn a_refund_that_an_operator_has_made_withdraws_the_command() {
 #[tokio::test]
 async fn a_refund_by_hand_withdraws_no_more_than_it_has_given_back() {
     let context = TestContext::start().await;
-    let (acme, connector) = live(&context).await;
-    let order = paid_order(&acme, &connector).await;
-    let payout = connector.lease(1).await.remove(0);
-    connector.report(&payout, "rejected", Value::Null).await.assert_status(200);
-    connector.event(again(&order)).await.assert_status(200);
+    let (connector, order) = blocked_and_paid_twice(&context).await;
     let begun = connector.lease(1).await.remove(0);
     let own = arrivals(&context, &order).await.remove(1);
     assert_eq!(refund(&context, &own, Value::Null).await, 200);
-    let by_hand = json!({"partner": "acme", "kind": "refunded", "amount": 100, "currency": "EUR",
-        "connector": "manual", "providerReference": "cash", "orderId": order.id,
-        "reason": "paid out at the counter"});
-    let recorded = context.admin(Method::POST, "/admin/v1/payments", by_hand).await;
-    recorded.assert_status(201);
+    refund_by_hand(&context, &order).await;
     assert!(connector.lease(10).await.is_empty(), "the one that was not begun is withdrawn");
     assert_eq!(refund(&context, &own, Value::Null).await, 409, "it was given back by hand");
     connector.report(&begun, "done", Value::Null).await.assert_status(200);
@@ -128,11 +127,7 @@ async fn a_refund_by_hand_withdraws_no_more_than_it_has_given_back() {
 #[tokio::test]
 async fn a_rejected_refund_is_owed_again_and_may_be_asked_for_again() {
     let context = TestContext::start().await;
-    let (acme, connector) = live(&context).await;
-    let order = paid_order(&acme, &connector).await;
-    let payout = connector.lease(1).await.remove(0);
-    connector.report(&payout, "rejected", Value::Null).await.assert_status(200);
-    connector.event(again(&order)).await.assert_status(200);
+    let (connector, order) = blocked_and_paid_twice(&context).await;
     let command = connector.lease(1).await.remove(0);
     connector.report(&command, "rejected", Value::Null).await.assert_status(200);
     assert_eq!(owed(&context, "acme").await, ["provider: 200", "suspense: -100"]);

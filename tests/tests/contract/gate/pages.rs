@@ -33,6 +33,18 @@ async fn page_of(shop: &Shop, order: i64) -> String {
     path(&shop.reasons(order).await.remove(0))
 }
 
+/// A shop where no connector checks identities, an order that waits for its user's, and the page of that.
+async fn unidentified() -> (Shop, i64, String) {
+    let shop = shop_without_language().await;
+    let without =
+        "update connector set capabilities = array_remove(capabilities, 'identity.start')";
+    sqlx::query(without).execute(shop.context.db()).await.unwrap();
+    shop.change(json!({"verification": {"identity": "pending"}})).await;
+    let order = shop.paid(100, &Wallet::new(7).address()).await;
+    let page = page_of(&shop, order).await;
+    (shop, order, page)
+}
+
 #[tokio::test]
 async fn a_refused_form_has_each_error_at_its_field_and_what_was_typed() {
     let shop = Shop::open().await;
@@ -87,13 +99,7 @@ async fn questions_are_asked_in_the_readers_language() {
 
 #[tokio::test]
 async fn an_identity_document_is_taken_where_no_provider_checks_it() {
-    let shop = shop_without_language().await;
-    let without =
-        "update connector set capabilities = array_remove(capabilities, 'identity.start')";
-    sqlx::query(without).execute(shop.context.db()).await.unwrap();
-    shop.change(json!({"verification": {"identity": "pending"}})).await;
-    let order = shop.paid(100, &Wallet::new(7).address()).await;
-    let page = page_of(&shop, order).await;
+    let (shop, order, page) = unidentified().await;
     let shown = visit(&shop.partner, &page).await;
     let text = shown.assert_status(200).text();
     assert!(text.contains("enctype=\"multipart/form-data\""), "{text}");
@@ -156,13 +162,7 @@ async fn a_proof_of_the_bank_account_that_pays_is_taken() {
 
 #[tokio::test]
 async fn uploads_on_pages_have_the_rate_of_uploads() {
-    let shop = shop_without_language().await;
-    let without =
-        "update connector set capabilities = array_remove(capabilities, 'identity.start')";
-    sqlx::query(without).execute(shop.context.db()).await.unwrap();
-    shop.change(json!({"verification": {"identity": "pending"}})).await;
-    let order = shop.paid(100, &Wallet::new(7).address()).await;
-    let page = page_of(&shop, order).await;
+    let (shop, _, page) = unidentified().await;
     let images = json!({"identityDocument": [{"documentType": "passport", "documentSide": "back",
         "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"}]});
     shop.ada.patch("/api/v2/user", &images).await.assert_status(200);

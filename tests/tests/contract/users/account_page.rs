@@ -3,43 +3,17 @@
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
-use rampart_tests::partner::Partner;
 use rampart_tests::passkey::{Authenticator, Ceremony, challenge};
-use rampart_tests::test_context::TestContext;
-use rampart_tests::user::User;
 use serde_json::{Value, json};
 
-use super::{page_path, submit};
+use super::{SIGNED_OUT, Visit, page_path, submit};
 
-const SIGNED_OUT: &str = "Log opnieuw in.";
 const WALLET: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
 
-/// A user at the page of the account.
-struct Visit {
-    context: TestContext,
-    partner: Partner,
-    user: User,
-    id: String,
-    path: String,
-}
-
 impl Visit {
-    async fn start() -> Self {
-        let context = TestContext::start().await;
-        let partner = context.partner("acme").await;
-        let user = partner.user("ada").await;
-        let id = user.log_in().await["uuid"].as_str().unwrap().to_owned();
-        let path = page_path(&partner, &user.identifier).await;
-        Self { context, partner, user, id, path }
-    }
-
-    async fn submit(&self, form: &str) -> Answer {
-        submit(&self.partner, &self.path, form).await
-    }
-
     /// The page after a sign-in by password.
     async fn sign_in(&self) -> String {
-        self.context.clock().advance(TimeDelta::seconds(60));
+        self.later(60);
         let form = "action=log-in&email=ada%40mail.example.com&password=password-of-ada";
         self.submit(form).await.assert_status(200).text().to_owned()
     }

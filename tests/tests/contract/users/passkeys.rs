@@ -1,55 +1,20 @@
 //! Passkeys on the account's page: added, used in place of a password and beside it, removed; and
 //! everything that is none.
 
-use chrono::TimeDelta;
 use futures::future::join_all;
 use http::Method;
-use rampart_tests::answer::Answer;
-use rampart_tests::partner::Partner;
 use rampart_tests::passkey::{Authenticator, Ceremony, challenge, encode};
-use rampart_tests::test_context::TestContext;
-use rampart_tests::user::User;
 use serde_json::json;
 
-use super::{page_path, submit};
+use super::{SIGNED_OUT, Visit, page_path, submit};
 
 const WRONG: &str = "De passkey kon niet worden gecontroleerd.";
-const SIGNED_OUT: &str = "Log opnieuw in.";
 const PASSWORD_STEP: &str = "action=log-in&email=ada%40mail.example.com&password=password-of-ada";
 
 /// Makes a ceremony wrong.
 type Change = fn(&mut Ceremony);
 
-/// A user at the page of the account.
-struct Visit {
-    context: TestContext,
-    partner: Partner,
-    user: User,
-    id: String,
-    path: String,
-}
-
 impl Visit {
-    async fn start() -> Self {
-        let context = TestContext::start().await;
-        let partner = context.partner("acme").await;
-        let user = partner.user("ada").await;
-        let id = user.log_in().await["uuid"].as_str().unwrap().to_owned();
-        let path = page_path(&partner, &user.identifier).await;
-        let visit = Self { context, partner, user, id, path };
-        visit.later(60);
-        visit
-    }
-
-    /// Time goes by, and with it what was counted.
-    fn later(&self, seconds: i64) {
-        self.context.clock().advance(TimeDelta::seconds(seconds));
-    }
-
-    async fn submit(&self, form: &str) -> Answer {
-        submit(&self.partner, &self.path, form).await
-    }
-
     /// Signs in by password; the page that follows.
     async fn password(&self) -> String {
         self.submit(PASSWORD_STEP).await.assert_status(200).text().to_owned()

@@ -88,6 +88,14 @@ impl NewSession<'_> {
     }
 }
 
+/// True if a break-glass session that began with the token of this digest lives: the configuration still
+/// has it.
+pub(in crate::operate) fn is_of_configured_token(core: &Core, digest: &[u8]) -> bool {
+    let configured = core.settings.admin_token.as_ref();
+    let configured = configured.map(|token| sha256(token.expose()));
+    configured.is_some_and(|now| constant_time_eq(digest, &now))
+}
+
 impl Session {
     /// The session of a request; `None` without one that lives.
     ///
@@ -115,9 +123,7 @@ impl Session {
         let Some(row) = found else { return Ok(None) };
         let operator = match &row.token_digest {
             Some(digest) if row.name == BREAK_GLASS => {
-                let configured = core.settings.admin_token.as_ref();
-                let configured = configured.map(|token| sha256(token.expose()));
-                if configured.is_none_or(|now| !constant_time_eq(digest, &now)) {
+                if !is_of_configured_token(core, digest) {
                     return Ok(None);
                 }
                 Operator::break_glass()

@@ -12,7 +12,7 @@ use crate::auth::roles::{BREAK_GLASS, Role};
 use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::Doc;
 use crate::http::request::Input;
-use crate::operate::admin::login::session::SESSIONS_MAX;
+use crate::operate::admin::login::session::{SESSIONS_MAX, is_of_configured_token};
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{AFTER, Page, Part, limit};
 use crate::platform::error::{Denial, Result};
@@ -51,8 +51,8 @@ impl Endpoint for ListSessions {
     ) -> Result<Page<ListedSession>> {
         let sessions = sqlx::query!(
             r#"
-            select s.session_id, s.token_digest is not null as "with_token!", s.created_at,
-                s.expires_at, case when t.token_id is null then s.roles else o.roles end as "roles!"
+            select s.session_id, s.token_digest, s.created_at, s.expires_at,
+                case when t.token_id is null then s.roles else o.roles end as "roles!"
             from operator_session s
             left join operator o on o.name = s.name
             left join operator_token t on t.operator_id = o.operator_id
@@ -76,9 +76,14 @@ impl Endpoint for ListSessions {
                 return Err(Denial::not_found("operator").into());
             }
         }
-        let listed = sessions.into_iter().map(|row| ListedSession {
+        let is_live = |digest: &Option<Vec<u8>>| {
+            let digest = digest.as_ref().filter(|_| name == BREAK_GLASS);
+            digest.is_none_or(|digest| is_of_configured_token(core, digest))
+        };
+        let live = sessions.into_iter().filter(|row| is_live(&row.token_digest));
+        let listed = live.map(|row| ListedSession {
             id: row.session_id,
-            with_token: row.with_token,
+            with_token: row.token_digest.is_some(),
             roles: row.roles.iter().filter_map(|role| Role::from_name(role)).collect(),
             created_at: row.created_at,
             expires_at: row.expires_at,

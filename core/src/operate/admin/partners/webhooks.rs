@@ -13,7 +13,7 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Member, required};
 use crate::endpoint::{Created, Endpoint, NoContent};
 use crate::http::request::Input;
-use crate::notify::webhooks::{ENDPOINTS_MAX, remove, test_event};
+use crate::notify::webhooks::{self, ENDPOINTS_MAX, list, remove, test_event};
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{AFTER, Page, Part, limit};
 use crate::platform::audit::{self, Entry};
@@ -52,19 +52,10 @@ impl Endpoint for ListWebhooks {
 
     async fn call(core: &Core, _: Operator, (slug, part): (String, Part)) -> Result<Page<Webhook>> {
         let (client, _) = find(core, &slug).await?;
-        let endpoints = sqlx::query_as!(
-            Webhook,
-            r#"
-            select endpoint_id as id, url, events,
-                case when disabled_at is null then 'active' else 'disabled' end as "state!",
-                failing_since, disabled_at, created_at
-            from webhook_endpoint where client_id = $1 order by endpoint_id
-            "#,
-            client.uuid(),
-        )
-        .fetch_all(&core.db)
-        .await?;
-        part.of(endpoints, |endpoint| endpoint.id.to_string())
+        let mut conn = core.db.acquire().await?;
+        let endpoints = list::endpoints(&mut conn, client).await?;
+        let endpoints = endpoints.into_iter().map(Webhook::from);
+        part.of(endpoints.collect(), |endpoint: &Webhook| endpoint.id.to_string())
     }
 }
 
@@ -78,11 +69,26 @@ pub struct Webhook {
     /// Types of the events it receives; `null`: all, including future ones.
     events: Option<Vec<String>>,
     /// `active`, or `disabled`: nothing is sent there any more.
-    state: String,
+    state: &'static str,
     /// Time of the first failure after its last success; `null` while it answers 2xx.
     failing_since: Option<DateTime<Utc>>,
     disabled_at: Option<DateTime<Utc>>,
     created_at: DateTime<Utc>,
+}
+
+impl From<webhooks::Endpoint> for Webhook {
+    fn from(endpoint: webhooks::Endpoint) -> Self {
+        let state = if endpoint.disabled { "disabled" } else { "active" };
+        Self {
+            id: endpoint.id,
+            url: endpoint.url,
+            events: endpoint.events,
+            state,
+            failing_since: endpoint.failing_since,
+            disabled_at: endpoint.disabled_at,
+            created_at: endpoint.created_at,
+        }
+    }
 }
 
 /// The path of an endpoint: the partner's slug, and the endpoint's id.
