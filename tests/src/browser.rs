@@ -161,6 +161,15 @@ impl Browser {
         .await;
     }
 
+    /// Waits until a CSS selector finds something, whatever language the page is in.
+    pub async fn has(&self, selector: &str) {
+        let count = "return document.querySelectorAll(arguments[0]).length";
+        until(&format!("the page has {selector}"), SOON, async || {
+            (self.run_with(count, json!([selector])).await != 0).then_some(())
+        })
+        .await;
+    }
+
     /// Runs a function body on the page; returns its result.
     pub async fn run(&self, script: &str) -> Value {
         self.run_with(script, json!([])).await

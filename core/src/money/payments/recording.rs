@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::bookings::unwind;
 use super::catch_up::catch_up;
-use super::refund_withdrawals::CommandedRefunds;
+use super::refund_withdrawals::{CommandedRefunds, withdraw_disputed};
 use super::refunds::{self, Refund};
 use super::report::{PaymentKind, Report};
 use super::sent::Sent;
@@ -168,6 +168,7 @@ impl Recording<'_> {
     async fn refund(&mut self, conn: &mut Connection) -> Result<()> {
         let amount = self.report.amount;
         let is_paid_in = |order: &OrderTerms| order.amounts.paid().1 == self.currency;
+        let at = self.order.as_ref().map(|order| (order.client, order.order));
         let order = self.order.clone().filter(is_paid_in);
         if let Some(order) = &order {
             let before = self.position(conn).await?;
@@ -191,15 +192,14 @@ impl Recording<'_> {
         let excess = if self.order.is_some() { Dispute } else { Suspense };
         postings.push(self.line(excess, rest));
         self.post(conn, &postings).await?;
-        let Some(order) = order else { return Ok(()) };
-        if self.report.connector == MANUAL {
+        if let (MANUAL, Some((client, order))) = (&*self.report.connector, at) {
             // What was given back by hand is not given back by command as well.
             let set_aside = position.owed(RefundPayable, &self.currency);
             let left = (set_aside - amount).max(Decimal::ZERO);
-            let (client, order) = (order.client, order.order);
             let commanded = CommandedRefunds { client, order, currency: &self.currency };
             commanded.withdraw_beyond(conn, self.core, left).await?;
         }
+        let Some(order) = order else { return Ok(()) };
         let after = self.position(conn).await?;
         let owed = after.owed(Customer, &self.currency) + after.owed(RefundPayable, &self.currency);
         let executed = after.is_executed(&order.amounts.crypto_currency);
@@ -335,6 +335,9 @@ impl Recording<'_> {
     async fn dispute(&mut self, conn: &mut Connection) -> Result<()> {
         let amount = self.report.amount;
         self.post(conn, &[self.line(Dispute, amount), self.held(-amount)]).await?;
+        // Its provider has taken it back: it is not given back by command as well.
+        let payment = (&*self.report.connector, &*self.report.provider_reference);
+        withdraw_disputed(conn, self.core, payment).await?;
         if self.order.is_none() {
             return Ok(());
         }

@@ -112,6 +112,46 @@ impl UnderWay {
     }
 }
 
+/// Withdraws the refunds of a payment that no connector has begun, if its provider has taken back what
+/// they are to give back. The payment's order is locked, or its book where it has none.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn withdraw_disputed(
+    conn: &mut Connection,
+    core: &Core,
+    (connector, reference): (&str, &str),
+) -> Result<(), sqlx::Error> {
+    let withdrawn = sqlx::query_scalar!(
+        r#"
+        with disputed as (
+            select p.client_id, p.payment_id from payment p
+            where p.connector = $1 and p.provider_reference = $2 and p.kind = 'received'
+                and p.amount - (select amount from refund_requested(p.client_id, p.payment_id)) < (
+                    select sum(case kind when 'disputed' then amount else -amount end) from payment
+                    where connector = $1 and kind in ('disputed', 'dispute-won')
+                        and provider_reference = $2 and currency = p.currency)
+        )
+        update command c set state = 'rejected', finished_at = now()
+        from disputed d
+        join payment_refund r on r.client_id = d.client_id and r.payment_id = d.payment_id
+        left join payment_match m on m.client_id = d.client_id and m.payment_id = d.payment_id
+        where c.client_id = coalesce(m.to_client_id, d.client_id)
+            and c.idempotency_key = 'refund/' || r.refund_id::text
+            and c.kind = 'payment.refund' and c.state = 'open' and c.attempt = c.retries
+        returning r.refund_id
+        "#,
+        connector,
+        reference,
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    for refund in withdrawn {
+        withdraw(conn, core, refund).await?;
+    }
+    Ok(())
+}
+
 /// Withdraws the refund of a command that was rejected.
 ///
 /// # Errors

@@ -200,6 +200,47 @@ async fn a_disputed_payment_is_not_given_back() {
 }
 
 #[tokio::test]
+async fn a_dispute_withdraws_what_is_not_given_back_yet() {
+    let context = TestContext::start().await;
+    let (connector, order) = blocked_and_paid_twice(&context).await;
+    let own = arrivals(&context, &order).await.remove(1);
+    assert_eq!(refund(&context, &own, json!(60)).await, 200);
+    let requested = async || {
+        let payments = arrivals(&context, &order).await;
+        payments.iter().map(|one| one["refundRequested"].clone()).collect::<Vec<_>>()
+    };
+    let dispute = |payment: &Value, amount: u32| {
+        json!({"id": format!("dispute-{payment}"), "kind": "payment.disputed", "amount": amount,
+            "currency": "EUR", "occurredAt": "2026-03-02T12:00:00Z", "providerReference": payment})
+    };
+    connector.event(dispute(&own["providerReference"], 40)).await.assert_status(200);
+    assert_eq!(requested().await, [100, 60], "what is not disputed is given back");
+    connector.event(dispute(&json!("pay-again"), 50)).await.assert_status(200);
+    assert_eq!(requested().await, [0, 60]);
+    let left = connector.lease(10).await;
+    assert_eq!((left.len(), &left[0]["body"]["amount"]), (1, &json!(60)));
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_payment_in_another_currency_that_is_given_back_by_hand_is_not_given_back_twice() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    let mut dollars = again(&order);
+    dollars["currency"] = json!("USD");
+    connector.event(dollars).await.assert_status(200);
+    let payment = arrivals(&context, &order).await.remove(0);
+    assert_eq!((&payment["currency"], &payment["refundRequested"]), (&json!("USD"), &json!(100)));
+    let by_hand = json!({"partner": "acme", "kind": "refunded", "amount": 100, "currency": "USD",
+        "connector": "manual", "providerReference": "cash", "orderId": order.id,
+        "reason": "paid out at the counter"});
+    context.admin(Method::POST, "/admin/v1/payments", by_hand).await.assert_status(201);
+    let leased = connector.lease(10).await;
+    assert_eq!((leased.len(), &leased[0]["kind"]), (1, &json!("payout.send")));
+}
+
+#[tokio::test]
 async fn a_refund_of_a_payment_without_an_order_is_booked_where_it_was_owed() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
@@ -238,6 +279,9 @@ async fn a_payout_that_is_commanded_waits_for_what_comes_up_before_it_is_begun()
     connector.event(paid(&order, 200)).await.assert_status(200);
     set_users(&context, "disabled_at = now()").await;
     assert!(connector.lease(1).await.is_empty(), "its user was disabled meanwhile");
+    connector.event(again(&order)).await.assert_status(200);
+    let refund = connector.lease(10).await;
+    assert_eq!((refund.len(), &refund[0]["kind"]), (1, &json!("payment.refund")));
     set_users(&context, "disabled_at = null").await;
     let payout = connector.lease(1).await.remove(0);
     assert_eq!(payout["kind"], "payout.send");

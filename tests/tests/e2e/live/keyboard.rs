@@ -35,8 +35,9 @@ async fn pass(market: &Market, shopper: &Shopper, link: &str) {
         "registration" => shopper.press("input[name=privacy]", Key::Space).await,
         "identity" => {
             let (check, start) = market.provider.begin().await;
-            shopper.browser.shows("Verifieer je identiteit").await;
-            shopper.press(&format!("a[href=\"{check}\"]"), Key::Enter).await;
+            let link = format!("a[href=\"{check}\"]");
+            shopper.browser.has(&link).await;
+            shopper.press(&link, Key::Enter).await;
             shopper.browser.reaches(&check).await;
             return shopper.browser.open(&market.provider.end(&start).await).await;
         }

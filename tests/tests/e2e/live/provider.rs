@@ -49,8 +49,9 @@ impl IdentityProvider {
     /// The whole check, in a browser that is at the page which begins it.
     pub(super) async fn verify(&self, browser: &Browser) {
         let (check, start) = self.begin().await;
-        browser.shows("Verify your identity").await;
-        browser.click(&format!("a[href=\"{check}\"]")).await;
+        let link = format!("a[href=\"{check}\"]");
+        browser.has(&link).await;
+        browser.click(&link).await;
         browser.reaches(&check).await;
         browser.open(&self.end(&start).await).await;
     }
