@@ -292,7 +292,7 @@ personal-nationality = Staatsangehörigkeit
 personal-phone = Telefon
 personal-country = Land
 personal-business = Unternehmen
-personal-about = Die Datei enthält alles, was wir über Sie wissen: Ihre Angaben, Antworten, Konten, Bestellungen, Sparpläne, Passkeys und Sitzungen.
+personal-about = Die Datei enthält alles, was wir über Sie wissen: Ihre Angaben, Antworten, Konten, Bestellungen, Sparpläne, Passkeys und Sitzungen. Bilder, die Sie geschickt haben, nennt sie nur.
 personal-download = Ihre Daten herunterladen (JSON)
 erase-ask = Konto löschen
 erase-title = Ihr Konto löschen?
@@ -304,6 +304,7 @@ erase-open-orders = Bestellungen, die noch nicht beendet sind: { $count }. Danac
 erase-password-wrong = Das ist nicht Ihr Passwort. Nichts wurde gelöscht.
 erase-confirm = Jetzt alles löschen
 erase-by-passkey = Jetzt alles löschen, mit einem Passkey
+erase-passkey-new = Ihr Passkey ist neu. Zehn Minuten nach dem Hinzufügen weist er Sie aus.
 erase-not = Konto behalten
 erase-done = Ihr Konto ist gelöscht.
 

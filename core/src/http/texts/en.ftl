@@ -292,7 +292,7 @@ personal-nationality = Nationality
 personal-phone = Telephone
 personal-country = Country
 personal-business = Business
-personal-about = The file has everything that we know of you: your details, answers, accounts, orders, savings plans, passkeys and sessions.
+personal-about = The file has everything that we know of you: your details, answers, accounts, orders, savings plans, passkeys and sessions. It names the images that you sent, and does not contain them.
 personal-download = Download your data (JSON)
 erase-ask = Erase the account
 erase-title = Erase your account?
@@ -304,6 +304,7 @@ erase-open-orders = Orders that have not ended yet: { $count }. You can erase th
 erase-password-wrong = This is not your password. Nothing was erased.
 erase-confirm = Erase everything now
 erase-by-passkey = Erase everything now, with a passkey
+erase-passkey-new = Your passkey is new. It proves that it is you ten minutes after it was added.
 erase-not = Keep the account
 erase-done = Your account is erased.
 

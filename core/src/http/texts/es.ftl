@@ -292,7 +292,7 @@ personal-nationality = Nacionalidad
 personal-phone = Teléfono
 personal-country = País
 personal-business = Empresa
-personal-about = El archivo contiene todo lo que sabemos de ti: tus datos, respuestas, cuentas, pedidos, planes de ahorro, llaves de acceso y sesiones.
+personal-about = El archivo contiene todo lo que sabemos de ti: tus datos, respuestas, cuentas, pedidos, planes de ahorro, llaves de acceso y sesiones. Menciona las imágenes que has enviado, sin contenerlas.
 personal-download = Descargar tus datos (JSON)
 erase-ask = Borrar la cuenta
 erase-title = ¿Borrar tu cuenta?
@@ -304,6 +304,7 @@ erase-open-orders = Pedidos que aún no han terminado: { $count }. Después podr
 erase-password-wrong = Esta no es tu contraseña. No se ha borrado nada.
 erase-confirm = Borrar todo ahora
 erase-by-passkey = Borrar todo ahora, con una llave de acceso
+erase-passkey-new = Tu llave de acceso es nueva. Diez minutos después de añadirla demuestra que eres tú.
 erase-not = Conservar la cuenta
 erase-done = Tu cuenta se ha borrado.
 

@@ -292,7 +292,7 @@ personal-nationality = Nationalité
 personal-phone = Téléphone
 personal-country = Pays
 personal-business = Entreprise
-personal-about = Le fichier contient tout ce que nous savons de vous : vos informations, réponses, comptes, commandes, plans d'épargne, clés d'accès et sessions.
+personal-about = Le fichier contient tout ce que nous savons de vous : vos informations, réponses, comptes, commandes, plans d'épargne, clés d'accès et sessions. Il mentionne les images que vous avez envoyées, sans les contenir.
 personal-download = Télécharger vos données (JSON)
 erase-ask = Effacer le compte
 erase-title = Effacer votre compte ?
@@ -304,6 +304,7 @@ erase-open-orders = Commandes encore en cours : { $count }. Vous pourrez effacer
 erase-password-wrong = Ce n'est pas votre mot de passe. Rien n'a été effacé.
 erase-confirm = Tout effacer maintenant
 erase-by-passkey = Tout effacer maintenant, avec une clé d'accès
+erase-passkey-new = Votre clé d'accès est récente. Dix minutes après son ajout, elle prouve votre identité.
 erase-not = Garder le compte
 erase-done = Votre compte est effacé.
 

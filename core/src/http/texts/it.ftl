@@ -292,7 +292,7 @@ personal-nationality = Cittadinanza
 personal-phone = Telefono
 personal-country = Paese
 personal-business = Azienda
-personal-about = Il file contiene tutto ciò che sappiamo di te: i tuoi dati, risposte, conti, ordini, piani di accumulo, passkey e sessioni.
+personal-about = Il file contiene tutto ciò che sappiamo di te: i tuoi dati, risposte, conti, ordini, piani di accumulo, passkey e sessioni. Nomina le immagini che hai inviato, senza contenerle.
 personal-download = Scarica i tuoi dati (JSON)
 erase-ask = Cancella l'account
 erase-title = Cancellare il tuo account?
@@ -304,6 +304,7 @@ erase-open-orders = Ordini non ancora conclusi: { $count }. Dopo potrai cancella
 erase-password-wrong = Questa non è la tua password. Non è stato cancellato nulla.
 erase-confirm = Cancella tutto ora
 erase-by-passkey = Cancella tutto ora, con una passkey
+erase-passkey-new = La tua passkey è nuova. Dieci minuti dopo l'aggiunta dimostra che sei tu.
 erase-not = Mantieni l'account
 erase-done = Il tuo account è cancellato.
 

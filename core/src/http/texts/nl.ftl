@@ -292,7 +292,7 @@ personal-nationality = Nationaliteit
 personal-phone = Telefoon
 personal-country = Land
 personal-business = Bedrijf
-personal-about = Het bestand bevat alles wat we van je weten: je gegevens, antwoorden, rekeningen, bestellingen, spaarplannen, passkeys en sessies.
+personal-about = Het bestand bevat alles wat we van je weten: je gegevens, antwoorden, rekeningen, bestellingen, spaarplannen, passkeys en sessies. Afbeeldingen die je hebt gestuurd, worden er alleen in genoemd.
 personal-download = Je gegevens downloaden (JSON)
 erase-ask = Account wissen
 erase-title = Je account wissen?
@@ -304,6 +304,7 @@ erase-open-orders = Bestellingen die nog niet zijn afgerond: { $count }. Daarna 
 erase-password-wrong = Dit is niet je wachtwoord. Er is niets gewist.
 erase-confirm = Alles nu wissen
 erase-by-passkey = Alles nu wissen, met een passkey
+erase-passkey-new = Je passkey is nieuw. Tien minuten na het toevoegen bewijst hij dat jij het bent.
 erase-not = Account behouden
 erase-done = Je account is gewist.
 

@@ -292,7 +292,7 @@ personal-nationality = Obywatelstwo
 personal-phone = Telefon
 personal-country = Kraj
 personal-business = Firma
-personal-about = Plik zawiera wszystko, co o Tobie wiemy: Twoje dane, odpowiedzi, rachunki, zamówienia, plany oszczędnościowe, klucze dostępu i sesje.
+personal-about = Plik zawiera wszystko, co o Tobie wiemy: Twoje dane, odpowiedzi, rachunki, zamówienia, plany oszczędnościowe, klucze dostępu i sesje. Przesłane obrazy są w nim tylko wymienione.
 personal-download = Pobierz swoje dane (JSON)
 erase-ask = Usuń konto
 erase-title = Usunąć Twoje konto?
@@ -304,6 +304,7 @@ erase-open-orders = Zamówienia, które się jeszcze nie zakończyły: { $count 
 erase-password-wrong = To nie jest Twoje hasło. Nic nie zostało usunięte.
 erase-confirm = Usuń wszystko teraz
 erase-by-passkey = Usuń wszystko teraz, kluczem dostępu
+erase-passkey-new = Twój klucz dostępu jest nowy. Dziesięć minut po dodaniu potwierdza, że to Ty.
 erase-not = Zachowaj konto
 erase-done = Twoje konto zostało usunięte.
 

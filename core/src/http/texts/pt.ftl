@@ -292,7 +292,7 @@ personal-nationality = Nacionalidade
 personal-phone = Telefone
 personal-country = País
 personal-business = Empresa
-personal-about = O ficheiro tem tudo o que sabemos de si: os seus dados, respostas, contas, ordens, planos de poupança, chaves de acesso e sessões.
+personal-about = O ficheiro tem tudo o que sabemos de si: os seus dados, respostas, contas, ordens, planos de poupança, chaves de acesso e sessões. Indica as imagens que enviou, sem as conter.
 personal-download = Descarregar os seus dados (JSON)
 erase-ask = Apagar a conta
 erase-title = Apagar a sua conta?
@@ -304,6 +304,7 @@ erase-open-orders = Ordens que ainda não terminaram: { $count }. Depois poderá
 erase-password-wrong = Esta não é a sua palavra-passe. Nada foi apagado.
 erase-confirm = Apagar tudo agora
 erase-by-passkey = Apagar tudo agora, com uma chave de acesso
+erase-passkey-new = A sua chave de acesso é nova. Dez minutos depois de adicionada, prova que é o titular.
 erase-not = Manter a conta
 erase-done = A sua conta foi apagada.
 

@@ -315,13 +315,10 @@ impl Visit {
         }
         let errors = match (self.hold, self.user) {
             (Hold::Wallet, _) => wallet::submit(&mut tx, core, self, form).await?,
-            (Hold::Identity, Some(user)) if self.client.tenant.is_test() => {
-                identity::submit(&mut tx, core, self, user, form).await?
-            }
             (Hold::Identity, Some(user)) => {
                 // Images are stored in a transaction of their own.
                 drop(tx);
-                return documents::submit(core, self, user, form).await;
+                return identity::submit(core, self, user, form).await;
             }
             (Hold::Amld5, Some(user)) => questions::submit(&mut tx, core, self, user, form).await?,
             (Hold::Address, Some(user)) => address::submit(&mut tx, core, self, user, form).await?,

@@ -89,10 +89,8 @@ pub(super) async fn submit(view: &View<'_>, form: &Form) -> Result<Reply> {
     let (core, client, user) = (view.core, view.client.id(), view.account.user);
     let refused = match form.get("credential").is_empty() {
         true => (!proves_password(view, form).await?).then_some(Refused::Password),
-        false => {
-            let proven = passkey::verify(core, view.client, form).await?;
-            (proven != Some(user)).then_some(Refused::Passkey)
-        }
+        false => (!passkey::proves_erasure(core, view.client, user, form).await?)
+            .then_some(Refused::Passkey),
     };
     if let Some(refused) = refused {
         return confirmation(view, StatusCode::BAD_REQUEST, &refused).await;
@@ -175,8 +173,8 @@ fn numbers(view: &View<'_>, met: &Met) -> Markup {
     }
 }
 
-/// The form for the password, and the one for a passkey, of who has them. Who has no password has
-/// signed in by a passkey.
+/// The form for the password, and the one for an older passkey, of who has them. Who has no password
+/// has signed in by a passkey.
 async fn proof(view: &View<'_>, met: &Met, refused: &Refused) -> Result<Markup> {
     let texts = view.texts();
     let wrong = texts.get("erase-password-wrong");
@@ -199,6 +197,10 @@ async fn proof(view: &View<'_>, met: &Met, refused: &Refused) -> Result<Markup> 
                 }
             }
         }
-        (by_passkey)
+        @match by_passkey {
+            Some(form) => (form),
+            None if !met.has_password => p { (texts.get("erase-passkey-new")) },
+            None => {}
+        }
     })
 }

@@ -68,7 +68,7 @@ pub(super) async fn sign_in_form(
     })
 }
 
-/// The form in which a user who has passkeys proves itself for an erasure; nothing for others.
+/// The form in which a user who has older passkeys proves itself for an erasure; `None` for others.
 /// `visit` is the challenge of the account's page.
 ///
 /// # Errors
@@ -78,10 +78,10 @@ pub(super) async fn erasure_form(
     client: &Client,
     texts: Texts,
     (user, visit): (UserId, &str),
-) -> Result<Markup> {
-    let known = sign_in::credentials(core, client.id(), user).await?;
+) -> Result<Option<Markup>> {
+    let known = sign_in::older_credentials(core, client.id(), user).await?;
     let Some(party) = relying_party(core).filter(|_| !known.is_empty()) else {
-        return Ok(html! {});
+        return Ok(None);
     };
     let challenge = sign_in::challenge(core, client.id(), Some(user)).await?;
     let options = json!({"challenge": challenge, "rp": {"id": party.id}, "known": names(&known)});
@@ -89,10 +89,28 @@ pub(super) async fn erasure_form(
         input type="hidden" name="visit" value=(visit);
         button.danger type="submit" { (texts.get("erase-by-passkey")) }
     };
-    Ok(ceremony(texts, ("erase", "get", &options), &ANSWER, &body))
+    Ok(Some(ceremony(texts, ("erase", "get", &options), &ANSWER, &body)))
 }
 
-/// Verifies the answer of that form; `None` without telling what is wrong.
+/// True if the answer of that form proves the user, without telling what is wrong.
+///
+/// # Errors
+/// Code 920 after too many attempts; when the database cannot be used.
+pub(super) async fn proves_erasure(
+    core: &Core,
+    client: &Client,
+    user: UserId,
+    form: &Form,
+) -> Result<bool> {
+    let sent = decode(form.get("credential"), CREDENTIAL_ID_BYTES_MAX);
+    let known = sign_in::older_credentials(core, client.id(), user).await?;
+    if !sent.is_some_and(|id| known.contains(&id)) {
+        return Ok(false);
+    }
+    Ok(verify(core, client, form).await? == Some(user))
+}
+
+/// Verifies the answer of a form that signs in; `None` without telling what is wrong.
 ///
 /// # Errors
 /// Code 920 after too many attempts; when the database cannot be used.

@@ -11,6 +11,7 @@ use crate::http::reply::Reply;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::dca::{Plan, plans};
+use crate::users::accounts::{self, PaymentAccount};
 use crate::users::passkeys;
 use crate::users::personal_data::PersonalData;
 use crate::users::profile::Profile;
@@ -33,8 +34,37 @@ struct File {
     /// False if there are more orders than a file has.
     has_all_orders: bool,
     savings_plans: Vec<Plan>,
+    /// Also the disabled ones, which the profile has not.
+    accounts: Vec<HeldAccount>,
     passkeys: Vec<Key>,
     sessions: Vec<Session>,
+}
+
+/// An account that the user pays from or is paid to.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct HeldAccount {
+    r#type: &'static str,
+    identifier: String,
+    holder: String,
+    verified: bool,
+    disabled: bool,
+    added_at: DateTime<Utc>,
+    last_used_at: DateTime<Utc>,
+}
+
+impl From<PaymentAccount> for HeldAccount {
+    fn from(account: PaymentAccount) -> Self {
+        Self {
+            r#type: account.kind.as_str(),
+            identifier: account.details.identifier,
+            holder: account.details.holder,
+            verified: account.verified,
+            disabled: account.disabled,
+            added_at: account.created_at,
+            last_used_at: account.last_used_at,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -96,7 +126,7 @@ fn masked(number: &str) -> String {
     }
 }
 
-/// The file of everything that is known of the user.
+/// The file of everything that is known of the user; images by their kind alone.
 ///
 /// # Errors
 /// When the database cannot be read.
@@ -107,6 +137,7 @@ pub(super) async fn download(view: &View<'_>) -> Result<Reply> {
     let mut orders = orders::find(&mut conn, (client, user), &all, ORDERS_MAX + 1).await?;
     let has_all_orders = orders.len() <= ORDERS_MAX;
     orders.truncate(ORDERS_MAX);
+    let accounts = accounts::list(&mut conn, core, client, user).await?;
     let passkeys = passkeys::list(&mut conn, core, client, user).await?;
     let sessions = session::open_sessions(&mut conn, client, user).await?;
     // The token is a secret of another service.
@@ -119,6 +150,7 @@ pub(super) async fn download(view: &View<'_>) -> Result<Reply> {
         orders,
         has_all_orders,
         savings_plans: savings_plans(&mut conn, view).await?,
+        accounts: accounts.into_iter().map(HeldAccount::from).collect(),
         passkeys: passkeys
             .into_iter()
             .map(|key| Key {

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::{PASSKEYS_MAX, SIGN_IN_SECONDS, random_challenge};
+use super::{ACCOUNT_SECONDS, PASSKEYS_MAX, SIGN_IN_SECONDS, random_challenge};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::auth::webauthn::{Assertion, CREDENTIAL_ID_BYTES_MAX, RelyingParty, decode};
@@ -62,6 +62,29 @@ pub(crate) async fn credentials(
         "select credential_id from passkey where client_id = $1 and user_id = $2 limit $3",
         client.uuid(),
         user.uuid(),
+        PASSKEYS_MAX,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    Ok(ids)
+}
+
+/// The identifiers of those of the user's passkeys that were there before anybody could have added one
+/// by a sign-in that still counts: they alone prove a user who is about to lose something for good.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn older_credentials(
+    core: &Core,
+    client: ClientId,
+    user: UserId,
+) -> Result<Vec<Vec<u8>>> {
+    let ids = sqlx::query_scalar!(
+        "select credential_id from passkey where client_id = $1 and user_id = $2 \
+             and created_at <= rampart_now() - make_interval(secs => $3::int) limit $4",
+        client.uuid(),
+        user.uuid(),
+        ACCOUNT_SECONDS,
         PASSKEYS_MAX,
     )
     .fetch_all(&core.db)

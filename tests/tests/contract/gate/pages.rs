@@ -129,6 +129,19 @@ async fn an_identity_document_is_taken_where_no_provider_checks_it() {
 }
 
 #[tokio::test]
+async fn no_document_is_taken_where_a_provider_checks_identities() {
+    let shop = shop_without_language().await;
+    shop.change(json!({"verification": {"identity": "pending"}})).await;
+    let order = shop.paid(100, &Wallet::new(7).address()).await;
+    let page = page_of(&shop, order).await;
+    let document = ("document", None, &b"passport"[..]);
+    let sent = upload(&shop.partner, &page, &[document, ("front", Some("a.png"), PNG)]).await;
+    assert!(!sent.assert_status(200).text().contains("we have your document"));
+    let count = sqlx::query_scalar::<_, i64>("select count(*) from user_document");
+    assert_eq!(count.fetch_one(shop.context.db()).await.unwrap(), 0);
+}
+
+#[tokio::test]
 async fn a_proof_of_the_bank_account_that_pays_is_taken() {
     let shop = shop_without_language().await;
     let account = json!({"type": "bankTransfer", "identifier": IBAN, "name": "Ada Lovelace",

@@ -22,8 +22,7 @@ pub(super) async fn show(
     user: UserId,
     typed: Typed<'_>,
 ) -> Result<Content> {
-    let page = visit.url(core, Hold::Identity)?;
-    let page = page.unwrap_or_default();
+    let page = visit.url(core, Hold::Identity)?.unwrap_or_default();
     let texts = visit.texts;
     match start(conn, core, (&visit.client.tenant, user), &page).await? {
         IdentityCheck::At(url) => Ok(html! {
@@ -52,17 +51,25 @@ pub(super) async fn show(
     }
 }
 
-/// Ends a check of a test client's user. One that has failed may be made again.
+/// Ends a check of a test client's user, which may be made again if it has failed; takes documents where
+/// no provider checks.
 pub(super) async fn submit(
-    conn: &mut Connection,
     core: &Core,
     visit: &Visit,
     user: UserId,
     form: &Form,
 ) -> Result<FormErrors> {
-    let page = visit.url(core, Hold::Identity)?;
+    let page = visit.url(core, Hold::Identity)?.unwrap_or_default();
     let of = (&*visit.client.tenant, user);
-    let outcome = (&*page.unwrap_or_default(), form.get("outcome") == "verified");
-    end_identity_check(conn, core, of, outcome).await?;
-    Ok(FormErrors::default())
+    let mut tx = core.db.begin().await?;
+    let check = start(&mut tx, core, of, &page).await?;
+    if let IdentityCheck::Simulated(_) = check {
+        let outcome = (&*page, form.get("outcome") == "verified");
+        end_identity_check(&mut tx, core, of, outcome).await?;
+    }
+    tx.commit().await?;
+    match check {
+        IdentityCheck::NoProvider => documents::submit(core, visit, user, form).await,
+        _ => Ok(FormErrors::default()),
+    }
 }
