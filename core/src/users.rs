@@ -9,6 +9,7 @@ pub mod account_pages;
 pub mod accounts;
 pub(crate) mod answers;
 mod attempts;
+pub(crate) mod authenticator_app;
 mod birth_date;
 pub mod by_email;
 mod chamber_of_commerce;

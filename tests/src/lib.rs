@@ -59,6 +59,7 @@ pub mod screens;
 pub mod shared_server;
 pub mod staff;
 pub mod test_context;
+pub mod totp;
 pub mod user;
 pub mod wallet;
 pub mod wire;

@@ -8,9 +8,13 @@ use ring::hmac;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::constant_time_eq;
 use crate::platform::error::Result;
+use crate::platform::rate_limit::Quota;
 
 /// Random bytes of a secret: 160 bits (RFC 4226, section 4).
 pub(crate) const SECRET_BYTES: usize = 20;
+/// Most codes that are tried for one person in a day, so that a guess stays unlikely for years: three of a
+/// million count at a time.
+pub(crate) const DAY_QUOTA: Quota = Quota::new(30, 86_400, 30);
 /// Seconds of a step.
 const STEP_SECONDS: i64 = 30;
 /// Steps before and after the present one whose codes count, for clocks that are off.

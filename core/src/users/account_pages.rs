@@ -4,10 +4,12 @@
 //! - `sign_in` has the forms of these pages and their actions
 //! - [`join`], [`dashboard`] and [`verify_bank_account`] are the pages; `bank_account` is the form of
 //!   the last, which the sell onboarding uses too
-//! - `passkey` has the forms of passkeys, which stand on the pages that sign in and on the account's
+//! - `passkey` and `authenticator_app` have the forms of second factors, which stand on the pages that
+//!   sign in and on the account's
 //! - `orders`, `sessions`, `languages`, `personal` and `erasure` are sections of the account's page,
 //!   which is a `view` to them
 
+mod authenticator_app;
 pub(crate) mod bank_account;
 pub mod dashboard;
 mod erasure;

@@ -1,16 +1,18 @@
 //! Rate limits per e-mail address: login, reset-password and exists share one bucket, so that none
-//! of them circumvents the others (section 4 of the contract). A passkey has a bucket of its own. An attempt is counted by this edge and
-//! then by all together: what this edge refuses costs the database nothing.
+//! of them circumvents the others (section 4 of the contract). A passkey has a bucket of its own, and
+//! the codes of a user have two: of a minute and of a day. An attempt is counted by this edge and then
+//! by all together: what this edge refuses costs the database nothing.
 
 use std::time::Duration;
 
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::auth::totp::DAY_QUOTA;
 use crate::platform::crypto::sha256;
 use crate::platform::error::{Code, Error, Result};
 use crate::platform::rate_limit::{Decision, KeyedGcra, Quota};
 use crate::platform::shared_bucket;
-use rampart_types::{ClientId, EmailAddress};
+use rampart_types::{ClientId, EmailAddress, UserId};
 
 /// Limit of all addresses together, per client.
 const CLIENT_QUOTA: Quota = Quota::new(60, 60, 60);
@@ -65,6 +67,22 @@ impl Attempts {
     ) -> Result<()> {
         let key = sha256(&format!("passkeys/{}/{credential}", client.id()));
         self.count_named(core, client, key).await
+    }
+
+    /// Counts a code of this user's authenticator app.
+    ///
+    /// # Errors
+    /// Code 920, and when the database cannot be used.
+    pub(super) async fn count_code(
+        &self,
+        core: &Core,
+        client: &Client,
+        user: UserId,
+    ) -> Result<()> {
+        let key = sha256(&format!("codes/{}/{user}", client.id()));
+        self.count_named(core, client, key).await?;
+        let day = sha256(&format!("codes-of-a-day/{}/{user}", client.id()));
+        admit(core, client, &shared_bucket::take(core, &day, DAY_QUOTA).await?)
     }
 
     async fn count_named(&self, core: &Core, client: &Client, login: [u8; 32]) -> Result<()> {

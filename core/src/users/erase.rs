@@ -7,7 +7,7 @@ use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::platform::object_store::remove_later;
-use crate::users::{passkeys, retained_record, search_index};
+use crate::users::{authenticator_app, passkeys, retained_record, search_index};
 use rampart_types::{ClientId, UserId};
 
 /// Erases the user in the caller's transaction; `false` when it was erased before.
@@ -89,11 +89,12 @@ pub(crate) async fn erase(
     Ok(erased.rows_affected() == 1)
 }
 
-/// Deletes what the user is found by, passkeys, what the user called savings plans, what came with checkouts
-/// from elsewhere, and what providers were told of the user.
+/// Deletes what the user is found by, second factors, what the user called savings plans, what came
+/// with checkouts from elsewhere, and what providers were told of the user.
 async fn delete_details(conn: &mut Connection, client: ClientId, user: UserId) -> Result<()> {
     search_index::delete(conn, client, user).await?;
     passkeys::remove_all(conn, client, user).await?;
+    authenticator_app::remove(conn, client, user).await?;
     sqlx::query!(
         "update dca_plan set name = null \
          where client_id = $1 and user_id = $2 and name is not null",

@@ -198,12 +198,7 @@ pub(super) async fn lease(
                     select from command e
                     where e.client_id = c.client_id and e.order_id = c.order_id
                         and e.state = 'open'
-                        and (e.created_at, e.command_id) < (c.created_at, c.command_id)
-                        -- money goes back although coins are held
-                        and not (c.kind = 'payment.refund' and e.kind = 'payout.send'
-                            and e.attempt = e.retries and exists (
-                                select from payout_gate(e.client_id, e.order_id, $8) g
-                                where g.is_held))))
+                        and (e.created_at, e.command_id) < (c.created_at, c.command_id)))
             order by c.created_at, c.command_id limit $3
             for update of c skip locked
         ), due as (

@@ -135,6 +135,8 @@ impl Recording<'_> {
                 reason: None,
             };
             refunds::request(conn, self.core, &refund).await?;
+            // Its dispute may have been told first.
+            withdraw_disputed(conn, self.core, self.report).await?;
         }
         Ok(())
     }
@@ -336,8 +338,7 @@ impl Recording<'_> {
         let amount = self.report.amount;
         self.post(conn, &[self.line(Dispute, amount), self.held(-amount)]).await?;
         // Its provider has taken it back: it is not given back by command as well.
-        let payment = (&*self.report.connector, &*self.report.provider_reference);
-        withdraw_disputed(conn, self.core, payment).await?;
+        withdraw_disputed(conn, self.core, self.report).await?;
         if self.order.is_none() {
             return Ok(());
         }

@@ -4,6 +4,7 @@
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
+use super::report::Report;
 use super::store::hold_book;
 use super::terms::OrderTerms;
 use crate::Core;
@@ -112,37 +113,47 @@ impl UnderWay {
     }
 }
 
-/// Withdraws the refunds of a payment that no connector has begun, if its provider has taken back what
-/// they are to give back. The payment's order is locked, or its book where it has none.
+/// Withdraws refunds of the payment that a report names and that no connector has begun, the newest
+/// first, as far as its provider has taken back what they are to give back. The payment's order is
+/// locked, or its book where it has none.
 ///
 /// # Errors
 /// The database's.
 pub(super) async fn withdraw_disputed(
     conn: &mut Connection,
     core: &Core,
-    (connector, reference): (&str, &str),
+    report: &Report,
 ) -> Result<(), sqlx::Error> {
     let withdrawn = sqlx::query_scalar!(
         r#"
         with disputed as (
-            select p.client_id, p.payment_id from payment p
+            select p.client_id, p.payment_id, requested.amount - p.amount + coalesce((
+                select sum(case kind when 'disputed' then amount else -amount end) from payment
+                where connector = $1 and kind in ('disputed', 'dispute-won')
+                    and provider_reference = $2 and currency = p.currency), 0) as excess
+            from payment p
+            cross join lateral refund_requested(p.client_id, p.payment_id) requested
             where p.connector = $1 and p.provider_reference = $2 and p.kind = 'received'
-                and p.amount - (select amount from refund_requested(p.client_id, p.payment_id)) < (
-                    select sum(case kind when 'disputed' then amount else -amount end) from payment
-                    where connector = $1 and kind in ('disputed', 'dispute-won')
-                        and provider_reference = $2 and currency = p.currency)
+        ), commanded as (
+            select c.client_id, c.command_id, r.refund_id, d.excess,
+                coalesce(sum(r.amount) over (order by c.created_at desc, c.command_id desc
+                    rows between unbounded preceding and 1 preceding), 0) as newer
+            from disputed d
+            join payment_refund r on r.client_id = d.client_id and r.payment_id = d.payment_id
+            left join payment_match m
+                on m.client_id = d.client_id and m.payment_id = d.payment_id
+            join command c on c.client_id = coalesce(m.to_client_id, d.client_id)
+                and c.idempotency_key = 'refund/' || r.refund_id::text
+            where c.kind = 'payment.refund' and c.state = 'open' and c.attempt = c.retries
         )
         update command c set state = 'rejected', finished_at = now()
-        from disputed d
-        join payment_refund r on r.client_id = d.client_id and r.payment_id = d.payment_id
-        left join payment_match m on m.client_id = d.client_id and m.payment_id = d.payment_id
-        where c.client_id = coalesce(m.to_client_id, d.client_id)
-            and c.idempotency_key = 'refund/' || r.refund_id::text
-            and c.kind = 'payment.refund' and c.state = 'open' and c.attempt = c.retries
-        returning r.refund_id
+        from commanded
+        where c.client_id = commanded.client_id and c.command_id = commanded.command_id
+            and commanded.newer < commanded.excess and c.state = 'open' and c.attempt = c.retries
+        returning commanded.refund_id
         "#,
-        connector,
-        reference,
+        report.connector,
+        report.provider_reference,
     )
     .fetch_all(&mut *conn)
     .await?;

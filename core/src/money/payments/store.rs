@@ -209,8 +209,11 @@ impl StoredPayment {
         .fetch_optional(&mut *conn)
         .await?;
         let Some(row) = row else { return Ok(None) };
-        if let Some(order) = row.order_id.and_then(OrderId::new) {
-            OrderTerms::find(conn, Some(row.client_id.into()), order).await?;
+        let own = Some(row.client_id).zip(row.order_id);
+        for (client, order) in own.into_iter().chain(row.to_client_id.zip(row.matched_order)) {
+            if let Some(order) = OrderId::new(order) {
+                OrderTerms::find(conn, Some(client.into()), order).await?;
+            }
         }
         let kind = PaymentKind::from_name(&row.kind);
         Ok(Some(Self {

@@ -15,8 +15,8 @@ use super::visit::{Refused, Visit};
 use crate::http::html::components::{Column, Tone, dialog, empty_state, table, toast};
 use crate::http::reply::Reply;
 
-/// Rows of a page.
-const PAGE_ROWS: usize = 50;
+/// Rows of a page in a browser.
+pub(super) const PAGE_ROWS: Option<usize> = Some(50);
 /// Parameter that asks for a file.
 const FORMAT: &str = "format";
 
@@ -38,7 +38,7 @@ pub(super) struct List {
 
 impl List {
     /// The query of the call: the criteria that were given, and where the page begins.
-    fn query(&self, typed: &Typed) -> String {
+    fn query(&self, typed: &Typed, limit: Option<usize>) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         for name in self.criteria.iter().map(|input| input.member).chain(["after"]) {
             let value = typed.get(name).trim();
@@ -46,10 +46,14 @@ impl List {
                 query.append_pair(name, value);
             }
         }
-        query.append_pair("limit", &PAGE_ROWS.to_string()).finish()
+        if let Some(limit) = limit {
+            query.append_pair("limit", &limit.to_string());
+        }
+        query.finish()
     }
 
-    /// The rows that the criteria ask for, and the query of the next page.
+    /// The rows that the criteria ask for, at most `limit` or as many as a page of the call has, and
+    /// the query of the next page.
     ///
     /// # Errors
     /// The refusal of the call.
@@ -57,8 +61,9 @@ impl List {
         &self,
         visit: &Visit<'_>,
         typed: &Typed,
+        limit: Option<usize>,
     ) -> Result<(Vec<Value>, Option<String>), Refused> {
-        visit.rows(&format!("{}?{}", self.call, self.query(typed))).await
+        visit.rows(&format!("{}?{}", self.call, self.query(typed, limit))).await
     }
 
     /// The page, with `above` over the criteria. A wrong criterion keeps what was typed.
@@ -71,7 +76,7 @@ impl List {
         typed: &Typed,
         above: &Markup,
     ) -> Result<Page, Refused> {
-        let (rows, next, refused) = match self.rows(visit, typed).await {
+        let (rows, next, refused) = match self.rows(visit, typed, PAGE_ROWS).await {
             Ok((rows, next)) => (rows, next, None),
             Err(refused) if refused.status == http::StatusCode::UNPROCESSABLE_ENTITY => {
                 (Vec::new(), None, Some(refused))

@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 use super::action::{Subject, outcome};
 use super::form::Typed;
 use super::layout::Page;
-use super::list::List;
+use super::list::{List, PAGE_ROWS};
 use super::lists::{
     AUDIT, BALANCES, CONNECTORS, CURRENCIES, DELIVERIES, DELIVERY, ENTRIES, MAIL, METHOD, METHODS,
     NEW_OPERATOR, OPERATOR, OPERATORS, PAIR, PAIRS, TOKEN,
@@ -293,7 +293,7 @@ async fn above(visit: &Visit<'_>, list: &List, query: &Typed) -> Markup {
     };
     let queue = match list.page {
         "/console/reviews" => {
-            list.rows(visit, query).await.map_or_else(|_| Vec::new(), |(rows, _)| rows)
+            list.rows(visit, query, PAGE_ROWS).await.map_or_else(|_| Vec::new(), |(rows, _)| rows)
         }
         _ => Vec::new(),
     };

@@ -8,7 +8,7 @@ use url::form_urlencoded;
 use super::action::{Action, Subject, Verb, outcome};
 use super::form::{Input, Kind, Typed};
 use super::layout::{Page, render};
-use super::list::List;
+use super::list::{List, PAGE_ROWS};
 use super::orders::of;
 use super::pictures::Picture;
 use super::view::{Cell, facts, text};
@@ -169,7 +169,7 @@ pub(super) async fn search(visit: &Visit<'_>, typed: &Typed, is_sent: bool) -> R
             Ok(None) => {}
             Err(refused) => return render(visit, &Page::refused(&refused)),
         }
-        match LIST.rows(visit, typed).await {
+        match LIST.rows(visit, typed, PAGE_ROWS).await {
             Ok((rows, query)) => {
                 found = Some(rows);
                 next = query.map(|query| Typed::read(query.as_bytes()));

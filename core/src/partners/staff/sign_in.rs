@@ -6,6 +6,7 @@ use super::second_factor;
 use super::session::Session;
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::auth::totp::DAY_QUOTA;
 use crate::platform::crypto::{Secret, sha256};
 use crate::platform::error::{Error, Result};
 use crate::platform::rate_limit::Quota;
@@ -56,6 +57,7 @@ pub(crate) async fn sign_in(
         if code.trim().is_empty() {
             return Ok(SignIn::CodeNeeded);
         }
+        count_code(core, client, staff).await?;
         let sealed = row.sealed_totp.unwrap_or_default();
         if !second_factor::redeem(core, client.id(), (staff, &sealed), code).await? {
             return Ok(SignIn::Wrong);
@@ -75,12 +77,14 @@ pub(crate) async fn count_mail(core: &Core, client: &Client, email: &EmailAddres
     count(core, client, email.as_str(), ("mail", MAIL_QUOTA)).await
 }
 
-/// Counts a code that a member with a session shows.
+/// Counts a code that a member shows.
 ///
 /// # Errors
 /// Code 920 after too many.
 pub(crate) async fn count_code(core: &Core, client: &Client, staff: StaffId) -> Result<()> {
-    count(core, client, &staff.to_string(), ("code", client.tenant.rates.login)).await
+    let staff = staff.to_string();
+    count(core, client, &staff, ("code", client.tenant.rates.login)).await?;
+    count(core, client, &staff, ("codes-of-a-day", DAY_QUOTA)).await
 }
 
 /// Counts an attempt for this name on all edges together, before anything is looked up.

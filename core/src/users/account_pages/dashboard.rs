@@ -6,11 +6,14 @@ use chrono::TimeDelta;
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 
+use super::authenticator_app::Confirmed;
 use super::invitation::{Invitation, Link};
 use super::orders::Filter;
 use super::sign_in::{Asked, SignIn, error_page, login_form, sign_in};
 use super::view::{View, page};
-use super::{bank_account, erasure, languages, orders, passkey, personal, sessions};
+use super::{
+    authenticator_app, bank_account, erasure, languages, orders, passkey, personal, sessions,
+};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
@@ -32,8 +35,17 @@ const PATH: &str = "/{region}/dashboard/{session}";
 /// Actions of the account's page that only read, as often as the user likes.
 const READS: [&str; 3] = ["show", "download", "erase-ask"];
 /// Actions of the account's page that use its challenge up.
-const CHANGES: [&str; 6] =
-    ["passkey-add", "passkey-remove", "language", "session-end", "sessions-end", "erase"];
+const CHANGES: [&str; 9] = [
+    "passkey-add",
+    "passkey-remove",
+    "app-begin",
+    "app-confirm",
+    "app-remove",
+    "language",
+    "session-end",
+    "sessions-end",
+    "erase",
+];
 
 /// Shows the login form.
 pub struct Show;
@@ -133,6 +145,19 @@ async fn answer(
         "download" => personal::download(&view).await,
         "erase-ask" => erasure::ask(&view).await,
         "erase" => erasure::submit(&view, form).await,
+        "app-begin" => match authenticator_app::begin(&view).await? {
+            Some(reply) => Ok(reply),
+            None => show(&view, (&Filter::default(), &html! {})).await,
+        },
+        "app-confirm" => {
+            let (tone, said) = match authenticator_app::confirm(&view, form).await? {
+                Confirmed::Again(reply) => return Ok(*reply),
+                Confirmed::InUse => (Tone::Good, "app-added"),
+                Confirmed::Nothing => (Tone::Bad, "app-code-wrong"),
+            };
+            let note = toast(tone, &view.texts().get(said));
+            show(&view, (&Filter::default(), &note)).await
+        }
         _ => show(&view, (&Filter::read(form), &note)).await,
     }
 }
@@ -200,6 +225,7 @@ async fn change(
     match form.get("action") {
         "passkey-add" => passkey::add(core, client, user, (texts, form)).await,
         "passkey-remove" => passkey::remove(core, client, user, (texts, form)).await,
+        "app-remove" => authenticator_app::remove(core, client, user, (texts, form)).await,
         "session-end" => sessions::end(core, of, (texts, form)).await,
         "language" => {
             languages::keep(core, of, link.region()).await?;
@@ -245,6 +271,7 @@ async fn show(view: &View<'_>, (filter, note): (&Filter, &Markup)) -> Result<Rep
         (payment_accounts(&mut conn, view).await?)
         (savings_plans(&mut conn, view).await?)
         (passkeys)
+        (authenticator_app::section(&mut conn, view).await?)
         (sessions::section(&mut conn, view).await?)
         (languages::section(view))
         (personal::section(view))

@@ -32,7 +32,7 @@ enum Refused {
 struct Met {
     accounts: i64,
     documents: i64,
-    passkeys: i64,
+    second_factors: i64,
     plans: i64,
     orders: i64,
     /// Those that have not ended, without which nobody is erased on the page.
@@ -56,7 +56,9 @@ impl Met {
                 (select count(*) from user_document
                     where client_id = $1 and user_id = $2 and media_type is not null)
                     as "documents!",
-                (select count(*) from passkey where client_id = $1 and user_id = $2) as "passkeys!",
+                (select count(*) from passkey where client_id = $1 and user_id = $2)
+                    + (select count(*) from authenticator_app where client_id = $1 and user_id = $2)
+                    as "second_factors!",
                 (select count(*) from dca_plan where client_id = $1 and user_id = $2) as "plans!",
                 (select count(*) from traded) as "orders!",
                 (select count(*) from traded where status in ('pending', 'in progress', 'blocked'))
@@ -151,7 +153,7 @@ async fn confirmation(view: &View<'_>, status: StatusCode, refused: &Refused) ->
         p { (texts.with("erase-about", &[("shop", shop)])) }
         (numbers(view, &met))
         (proof)
-        (view.button(("show", "small"), &[], &texts.get("erase-not")))
+        (view.button(("show", ""), &[], &texts.get("erase-not")))
     };
     Ok(view.page(status, &body))
 }
@@ -166,7 +168,7 @@ fn numbers(view: &View<'_>, met: &Met) -> Markup {
         dl {
             dt { (texts.get("account-payment-accounts")) } dd { (met.accounts) }
             dt { (texts.get("erase-documents")) } dd { (met.documents) }
-            dt { (texts.get("passkeys-title")) } dd { (met.passkeys) }
+            dt { (texts.get("erase-second-factors")) } dd { (met.second_factors) }
             dt { (texts.get("erase-plan-names")) } dd { (met.plans) }
         }
         @if met.orders > 0 { p { (texts.with("erase-kept", &values)) } }

@@ -12,10 +12,10 @@ use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::dca::{Plan, plans};
 use crate::users::accounts::{self, PaymentAccount};
-use crate::users::passkeys;
 use crate::users::personal_data::PersonalData;
 use crate::users::profile::Profile;
 use crate::users::session;
+use crate::users::{authenticator_app, passkeys};
 
 /// Most orders of a file, the newest.
 const ORDERS_MAX: usize = 10_000;
@@ -37,6 +37,8 @@ struct File {
     /// Also the disabled ones, which the profile has not.
     accounts: Vec<HeldAccount>,
     passkeys: Vec<Key>,
+    /// Null without one in use.
+    authenticator_app_since: Option<DateTime<Utc>>,
     sessions: Vec<Session>,
 }
 
@@ -159,6 +161,7 @@ pub(super) async fn download(view: &View<'_>) -> Result<Reply> {
                 last_used_at: key.last_used_at,
             })
             .collect(),
+        authenticator_app_since: authenticator_app::in_use_since(&mut conn, client, user).await?,
         sessions: sessions
             .into_iter()
             .map(|session| Session { began_at: session.began_at, ends_at: session.ends_at })

@@ -4,7 +4,7 @@ use http::StatusCode;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::passkey;
+use super::{authenticator_app, passkey};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::fields::Fields;
@@ -14,6 +14,7 @@ use crate::http::html::form_errors::FormErrors;
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::platform::error::{Code, Error, Refusal, Result};
+use crate::users;
 use crate::users::link_identifier::link;
 use crate::users::passkeys;
 use crate::users::register::register_on_page;
@@ -75,8 +76,8 @@ pub(crate) async fn sign_in_or_register(
     Ok(signed_in)
 }
 
-/// Takes the step of the form: address and password, after which a user with passkeys is asked for
-/// one, or a passkey alone.
+/// Takes the step of the form: address and password, after which a user with a second factor is asked
+/// for it, or a passkey alone.
 ///
 /// # Errors
 /// Those of [`sign_in_or_register`].
@@ -85,33 +86,62 @@ pub(crate) async fn sign_in(
     client: &Client,
     (texts, form): (Texts, &Form),
 ) -> Result<SignIn> {
-    let (user, known) = match form.get("action") {
-        "passkey" => (None, Vec::new()),
-        "passkey-answer" => {
-            return Ok(match passkey::verify(core, client, form).await? {
-                Some(user) => SignIn::Done(user),
-                None => passkey_refused(texts),
-            });
-        }
+    match form.get("action") {
+        "passkey" => match passkey::relying_party(core) {
+            Some(party) => {
+                let form = passkey::sign_in_form(core, client, texts, (&party, None, &[])).await?;
+                Ok(asked(StatusCode::OK, html! {}, Some(form)))
+            }
+            None => Ok(refused(texts, "passkey-wrong")),
+        },
+        "passkey-answer" => Ok(match passkey::verify(core, client, form).await? {
+            Some(user) => SignIn::Done(user),
+            None => refused(texts, "passkey-wrong"),
+        }),
+        "app-code" => Ok(match authenticator_app::verify(core, client, form).await? {
+            Some(user) => SignIn::Done(user),
+            None => refused(texts, "app-code-wrong"),
+        }),
         _ => {
             let user = log_in(core, client, form).await?;
-            let known = passkeys::sign_in::credentials(core, client.id(), user).await?;
-            if known.is_empty() {
-                return Ok(SignIn::Done(user));
-            }
-            (Some(user), known)
+            second_factor(core, client, texts, user).await
         }
-    };
-    // Passkeys of an edge that had a name before it was at an address let nobody in, nor pass.
-    let Some(party) = passkey::relying_party(core) else { return Ok(passkey_refused(texts)) };
-    let asked = (&party, user, &known[..]);
-    let form = passkey::sign_in_form(core, client, texts, asked).await?;
-    Ok(SignIn::Asked(Asked { status: StatusCode::OK, note: html! {}, form: Some(form) }))
+    }
 }
 
-fn passkey_refused(texts: Texts) -> SignIn {
-    let note = toast(Tone::Bad, &texts.get("passkey-wrong"));
-    SignIn::Asked(Asked { status: StatusCode::BAD_REQUEST, note, form: None })
+/// Asks a user who has a second factor for it: a passkey, or a code of an app.
+async fn second_factor(core: &Core, client: &Client, texts: Texts, user: UserId) -> Result<SignIn> {
+    let known = passkeys::sign_in::credentials(core, client.id(), user).await?;
+    let mut conn = core.db.acquire().await?;
+    let has_app =
+        users::authenticator_app::in_use_since(&mut conn, client.id(), user).await?.is_some();
+    drop(conn);
+    if known.is_empty() && !has_app {
+        return Ok(SignIn::Done(user));
+    }
+    let mut forms = Vec::new();
+    // Passkeys of an edge that had a name before it was at an address let nobody in, nor pass.
+    if let Some(party) = passkey::relying_party(core).filter(|_| !known.is_empty()) {
+        let of = (&party, Some(user), &known[..]);
+        forms.push(passkey::sign_in_form(core, client, texts, of).await?);
+    }
+    if has_app {
+        forms.push(authenticator_app::sign_in_form(core, client, texts, user).await?);
+    }
+    if forms.is_empty() {
+        return Ok(refused(texts, "passkey-wrong"));
+    }
+    let form = html! { @for form in &forms { (form) } };
+    Ok(asked(StatusCode::OK, html! {}, Some(form)))
+}
+
+fn asked(status: StatusCode, note: Markup, form: Option<Markup>) -> SignIn {
+    SignIn::Asked(Asked { status, note, form })
+}
+
+/// The first forms again, below a message.
+fn refused(texts: Texts, message: &'static str) -> SignIn {
+    asked(StatusCode::BAD_REQUEST, toast(Tone::Bad, &texts.get(message)), None)
 }
 
 /// Verifies the address and password of the form.

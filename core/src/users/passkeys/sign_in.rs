@@ -131,7 +131,14 @@ pub(crate) async fn verify(
 
 /// Uses a challenge up and returns the user that it asks for, if any; `None` when it is unknown, used
 /// or expired.
-async fn redeem(core: &Core, client: ClientId, challenge: &str) -> Result<Option<Option<UserId>>> {
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn redeem(
+    core: &Core,
+    client: ClientId,
+    challenge: &str,
+) -> Result<Option<Option<UserId>>> {
     let asked = sqlx::query_scalar!(
         "delete from passkey_challenge \
          where client_id = $1 and challenge_digest = $2 and purpose = 'sign-in' \

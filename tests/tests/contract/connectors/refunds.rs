@@ -199,26 +199,79 @@ async fn a_disputed_payment_is_not_given_back() {
     assert_eq!(refund(&context, &payment, Value::Null).await, 200);
 }
 
+/// A report that the provider has taken back a part of a payment.
+fn disputed(reference: &str, amount: u32) -> Value {
+    json!({"id": format!("dispute-{reference}"), "kind": "payment.disputed", "amount": amount,
+        "currency": "EUR", "occurredAt": "2026-03-02T12:00:00Z", "providerReference": reference})
+}
+
 #[tokio::test]
 async fn a_dispute_withdraws_what_is_not_given_back_yet() {
     let context = TestContext::start().await;
     let (connector, order) = blocked_and_paid_twice(&context).await;
     let own = arrivals(&context, &order).await.remove(1);
-    assert_eq!(refund(&context, &own, json!(60)).await, 200);
+    for _ in 0..2 {
+        assert_eq!(refund(&context, &own, json!(30)).await, 200);
+    }
     let requested = async || {
         let payments = arrivals(&context, &order).await;
         payments.iter().map(|one| one["refundRequested"].clone()).collect::<Vec<_>>()
     };
-    let dispute = |payment: &Value, amount: u32| {
-        json!({"id": format!("dispute-{payment}"), "kind": "payment.disputed", "amount": amount,
-            "currency": "EUR", "occurredAt": "2026-03-02T12:00:00Z", "providerReference": payment})
-    };
-    connector.event(dispute(&own["providerReference"], 40)).await.assert_status(200);
-    assert_eq!(requested().await, [100, 60], "what is not disputed is given back");
-    connector.event(dispute(&json!("pay-again"), 50)).await.assert_status(200);
+    connector.event(disputed("pay-again", 50)).await.assert_status(200);
     assert_eq!(requested().await, [0, 60]);
+    let reference = own["providerReference"].as_str().unwrap();
+    connector.event(disputed(reference, 50)).await.assert_status(200);
+    assert_eq!(requested().await, [0, 30], "no more of it than is disputed");
     let left = connector.lease(10).await;
-    assert_eq!((left.len(), &left[0]["body"]["amount"]), (1, &json!(60)));
+    assert_eq!((left.len(), &left[0]["body"]["amount"]), (1, &json!(30)));
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_dispute_that_is_told_before_its_payment_stops_the_refund_too() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    connector.event(disputed("pay-again", 100)).await.assert_status(200);
+    connector.event(again(&order)).await.assert_status(200);
+    assert_eq!(arrivals(&context, &order).await[0]["refundRequested"], 0);
+    let leased = connector.lease(10).await;
+    assert_eq!((leased.len(), &leased[0]["kind"]), (1, &json!("payout.send")));
+}
+
+#[tokio::test]
+async fn of_a_dispute_and_a_refund_at_once_one_takes_the_money() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    for round in 0..8 {
+        let order = order(&acme, 100).await;
+        let mut stray = paid(&order, 100);
+        let reference = format!("stray-{round}");
+        (stray["id"], stray["providerReference"]) = (json!(reference), json!(reference));
+        stray["orderId"] = json!(8);
+        connector.event(stray).await.assert_status(200);
+        let path = "/admin/v1/payments?partner=acme&state=unmatched";
+        let payments =
+            context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
+        let payment = payments.as_array().unwrap().iter();
+        let mut payment = payment.filter(|one| one["providerReference"] == reference.as_str());
+        let payment = payment.next().cloned().unwrap();
+        // In half of the rounds it is an order's.
+        if round % 2 == 1 {
+            let path = format!("/admin/v1/payments/{}/match", payment["id"].as_str().unwrap());
+            let body = json!({"orderId": order.id});
+            context.admin(Method::POST, &path, body).await.assert_status(200);
+        }
+        let (told, given) = tokio::join!(
+            connector.event(disputed(&reference, 100)),
+            refund(&context, &payment, Value::Null)
+        );
+        told.assert_status(200);
+        assert!([200, 409].contains(&given), "{given}");
+    }
+    let open = "select count(*) from command where kind = 'payment.refund' and state = 'open'";
+    let open: i64 = sqlx::query_scalar(open).fetch_one(context.db()).await.unwrap();
+    assert_eq!(open, 0, "what is disputed is not given back");
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
 

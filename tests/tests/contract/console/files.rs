@@ -53,15 +53,17 @@ async fn a_file_of_users_is_posted_and_every_page_of_it_stands_in_the_audit() {
 #[tokio::test]
 async fn a_file_ends_with_the_session_that_asked_for_it() {
     let context = TestContext::start().await;
-    for number in 0..51 {
-        context.partner(&format!("p{number:02}")).await;
+    let acme = context.partner("acme").await;
+    for _ in 0..=200 {
+        OrderFixture::order(&context, &acme, None, None).await;
     }
     let ada = Browser::of(&context, "ada", &["viewer"]).await;
-    let head = ada.head(Method::GET, "/console/partners?format=csv&columns=Partner");
+    let head = ada.head(Method::GET, "/console/orders?format=csv&columns=Order");
     let reply = Box::pin(context.core().admin(head, Bytes::new())).await;
     let mut file = reply.file.unwrap();
     let first = file.next().await.unwrap().unwrap();
-    assert!(first.starts_with(b"Partner\r\np00\r\n"), "{first:?}");
+    let lines = first.split(|byte| *byte == b'\n').count();
+    assert_eq!((lines, first.starts_with(b"Order\r\n")), (1 + 200 + 1, true), "a page of the call");
     let disabled = json!({"disabled": true});
     context.admin(Method::PATCH, "/admin/v1/operators/ada", disabled).await.assert_status(204);
     assert!(file.next().await.unwrap().is_err(), "nobody may take it for the whole");

@@ -1,7 +1,10 @@
-//! A shopper's passkey, from the account's page to the sign-in with it, on a telephone.
+//! A shopper's second factors, from the account's page to the sign-in with them, on a telephone: a
+//! passkey and an authenticator app.
 
+use rampart_core::platform::clock::Clock;
 use rampart_tests::browser::Browser;
 use rampart_tests::edge::{Edge, Setup};
+use rampart_tests::totp::{code, shown_key};
 use rampart_tests::user::registration;
 use serde_json::json;
 
@@ -73,6 +76,24 @@ async fn a_shopper_makes_a_passkey_and_signs_in_with_it() {
     assert_eq!(visitor.browser.run(wider).await, json!(false));
     visitor.browser.click("button[value=passkey-remove]").await;
     visitor.browser.shows("De passkey is verwijderd.").await;
+
+    // An authenticator app; the picture has another key than the page.
+    visitor.browser.click("button[value=app-begin]").await;
+    visitor.browser.shows("Typ deze sleutel in je app").await;
+    let shown = "const shown = document.querySelector('code'), key = shown.textContent;
+        shown.textContent = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
+        return key;";
+    let key = visitor.browser.run(shown).await;
+    visitor.look("account-app").await;
+    on_a_telephone(&visitor.browser).await;
+    let key = shown_key(&format!("<code>{}<", key.as_str().unwrap()));
+    visitor.browser.enter("input[name=code]", &code(&Clock::system(), &key)).await;
+    visitor.browser.click("button[value=app-confirm]").await;
+    visitor.browser.shows("De app wordt voortaan gebruikt.").await;
+    visitor.browser.open(url).await;
+    password(&visitor.browser).await;
+    visitor.browser.shows("Vul de code van je app in").await;
+    visitor.look("account-app-step").await;
     assert_eq!(visitor.browser.complaints().await, [""; 0]);
     visitor.end();
 }

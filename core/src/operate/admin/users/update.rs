@@ -25,8 +25,8 @@ use crate::platform::error::{Code, Denial, Error, Result};
 use crate::users::account::{self, Account};
 use crate::users::changed;
 use crate::users::erase::erase;
-use crate::users::passkeys;
 use crate::users::user_update::UserUpdate;
+use crate::users::{authenticator_app, passkeys};
 use rampart_types::{ClientId, EmailAddress, UserId};
 
 /// `PATCH /admin/v1/users/{uuid}`
@@ -93,6 +93,11 @@ impl Endpoint for UpdateUser {
         changed::record_events(&mut tx, core, &before, &after).await?;
         if change.passkeys_removed == Some(true) {
             passkeys::remove_all(&mut tx, client, user).await?;
+        }
+        if change.authenticator_app_removed == Some(true) {
+            authenticator_app::remove(&mut tx, client, user).await?;
+            // Whoever has the page of the account open could set up an app of their own.
+            passkeys::end_challenges(&mut tx, client, user).await?;
         }
         if change.deleted == Some(true) {
             erase(&mut tx, core, client, user).await?;

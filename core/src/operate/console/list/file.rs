@@ -21,6 +21,9 @@ use crate::operate::console::visit::{Refused, Visit};
 /// Most rows of a file; its last line says if there are more.
 const FILE_ROWS_MAX: usize = 1_000_000;
 
+/// Rows of a call: as many as the call has on a page.
+const CALL_ROWS: Option<usize> = None;
+
 /// Columns of a file: their heads and members.
 type Columns = Vec<(&'static str, Cell)>;
 
@@ -34,7 +37,7 @@ pub(super) async fn as_file(
     typed: &Typed,
 ) -> Result<Reply, Refused> {
     let columns = chosen(list.columns, typed.get(COLUMNS))?;
-    let (rows, next) = list.rows(visit, typed).await?;
+    let (rows, next) = list.rows(visit, typed, CALL_ROWS).await?;
     let heads = line(columns.iter().map(|(name, _)| (*name).to_owned()));
     let rest = Rest {
         core: Arc::clone(visit.core),
@@ -106,7 +109,7 @@ impl Rest {
         let session = Session::find(&self.core, &self.head).await.map_err(|e| cut_short(&e))?;
         let session = session.ok_or_else(|| cut_short(&"the session has ended"))?;
         let visit = Visit { core: &self.core, head: &self.head, session: &session };
-        let found = self.list.rows(&visit, &Typed::read(next.as_bytes())).await;
+        let found = self.list.rows(&visit, &Typed::read(next.as_bytes()), CALL_ROWS).await;
         let (rows, next) = found.map_err(|refused| cut_short(&refused.status))?;
         self.count = self.count.saturating_add(rows.len());
         self.next = next;

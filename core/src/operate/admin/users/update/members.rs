@@ -33,6 +33,10 @@ pub(super) struct Change {
     /// until another one is added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) passkeys_removed: Option<bool>,
+    /// `true` removes the user's authenticator app, such as that of a lost telephone: no code is asked
+    /// for until the user sets one up again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) authenticator_app_removed: Option<bool>,
     /// Another e-mail address: the user has to prove it, and every session ends.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "changed")]
     pub(super) email_address: Option<String>,

@@ -1,0 +1,224 @@
+//! The authenticator app of an account: put in use by its first code, asked for after the password, each
+//! code once, and removed.
+
+use futures::future::join_all;
+use http::Method;
+use rampart_tests::passkey::{Authenticator, Ceremony, challenge};
+use rampart_tests::totp::{code, shown_key};
+use serde_json::json;
+
+use super::{SIGNED_OUT, Visit, page_path, submit};
+
+const PASSWORD_STEP: &str = "action=log-in&email=ada%40mail.example.com&password=password-of-ada";
+const WRONG: &str = "De code klopt niet of is al gebruikt.";
+
+impl Visit {
+    /// The page that follows the password.
+    async fn past_password(&self) -> String {
+        self.later(60);
+        self.submit(PASSWORD_STEP).await.assert_status(200).text().to_owned()
+    }
+
+    /// The form of an action of a page, with a code.
+    fn with_code(page: &str, action: &str, code: &str) -> String {
+        format!("action={action}&challenge={}&code={code}", challenge(page))
+    }
+
+    /// Puts an app in use after a sign-in, which the password suffices for; the key of it.
+    async fn set_up_app(&self) -> Vec<u8> {
+        let page = self.past_password().await;
+        let begin = format!("action=app-begin&challenge={}", challenge(&page));
+        let page = self.submit(&begin).await.assert_status(200).text().to_owned();
+        let key = shown_key(&page);
+        let form = Self::with_code(&page, "app-confirm", &self.shown_code(&key));
+        let confirmed = self.submit(&form).await;
+        assert!(confirmed.assert_status(200).text().contains("De app wordt voortaan gebruikt."));
+        key
+    }
+
+    fn shown_code(&self, key: &[u8]) -> String {
+        code(self.context.clock(), key)
+    }
+}
+
+#[tokio::test]
+async fn an_app_is_set_up_asked_for_and_removed() {
+    let visit = Visit::start().await;
+    let page = visit.past_password().await;
+    let begin = format!("action=app-begin&challenge={}", challenge(&page));
+    let page = visit.submit(&begin).await.assert_status(200).text().to_owned();
+    assert!(page.contains("href=\"otpauth://totp/") && page.contains("ada%40mail"), "{page}");
+    let key = shown_key(&page);
+    // A secret whose first code was not shown is not asked for.
+    assert!(visit.past_password().await.contains("ada@mail.example.com"));
+    let wrong = visit.submit(&Visit::with_code(&page, "app-confirm", "12345")).await;
+    let page = wrong.assert_status(400).text().to_owned();
+    assert!(page.contains(WRONG) && page.contains("href=\"#field-code\""), "{page}");
+    assert_eq!(shown_key(&page), key, "the same secret is shown again");
+    let form = Visit::with_code(&page, "app-confirm", &visit.shown_code(&key));
+    let page = visit.submit(&form).await.assert_status(200).text().to_owned();
+    assert!(page.contains("De app wordt voortaan gebruikt."), "{page}");
+    // Another one takes its place only once it is removed.
+    let again = format!("action=app-begin&challenge={}", challenge(&page));
+    assert!(!visit.submit(&again).await.assert_status(200).text().contains("otpauth"));
+
+    let step = visit.past_password().await;
+    assert!(step.contains("name=\"code\"") && !step.contains("ada@mail"), "{step}");
+    let wrong = visit.submit(&Visit::with_code(&step, "app-code", "123456")).await;
+    assert!(wrong.assert_status(400).text().contains(WRONG));
+    let late = visit.submit(&Visit::with_code(&step, "app-code", &visit.shown_code(&key))).await;
+    assert!(late.assert_status(400).text().contains(WRONG), "a password is good for one code");
+    let step = visit.past_password().await;
+    let form = Visit::with_code(&step, "app-code", &visit.shown_code(&key));
+    let page = visit.submit(&form).await.assert_status(200).text().to_owned();
+    assert!(page.contains("ada@mail.example.com") && page.contains("In gebruik sinds:"), "{page}");
+
+    let used = visit.submit(&Visit::with_code(&page, "app-remove", &visit.shown_code(&key))).await;
+    let page = used.assert_status(200).text().to_owned();
+    assert!(page.contains(WRONG) && page.contains("In gebruik sinds:"), "a code counts once");
+    visit.later(60);
+    let form = Visit::with_code(&page, "app-remove", &visit.shown_code(&key));
+    let removed = visit.submit(&form).await;
+    assert!(removed.assert_status(200).text().contains("De app is verwijderd."));
+    assert!(visit.submit(&form).await.assert_status(400).text().contains(SIGNED_OUT));
+    assert!(visit.past_password().await.contains("ada@mail.example.com"));
+}
+
+#[tokio::test]
+async fn a_code_is_asked_of_who_has_given_the_password() {
+    let visit = Visit::start().await;
+    let page = visit.past_password().await;
+    let unasked = visit.submit(&Visit::with_code(&page, "app-confirm", "123456")).await;
+    let page = unasked.assert_status(200).text().to_owned();
+    assert!(page.contains(WRONG) && !page.contains("voortaan"), "no app was begun: {page}");
+    let key = visit.set_up_app().await;
+    visit.later(60);
+    let nobodys = visit.submit("action=passkey").await.assert_status(200).text().to_owned();
+    let bob = visit.partner.user("bob").await;
+    let bobs = page_path(&visit.partner, &bob.identifier).await;
+    let login = PASSWORD_STEP.replace("ada", "bob");
+    let of_bob = submit(&visit.partner, &bobs, &login).await.assert_status(200).text().to_owned();
+    for (why, page) in [("no password", &nobodys), ("a page of the account", &of_bob)] {
+        let form = Visit::with_code(page, "app-code", &visit.shown_code(&key));
+        let refused = visit.submit(&form).await;
+        let text = refused.assert_status(400).text();
+        assert!(text.contains(WRONG) && !text.contains("@mail"), "{why}: {text}");
+    }
+    let step = visit.past_password().await;
+    visit.later(301);
+    let late = visit.submit(&Visit::with_code(&step, "app-code", &visit.shown_code(&key))).await;
+    assert!(late.assert_status(400).text().contains(WRONG));
+    // Bob's password, and the code that Ada's app shows.
+    let page = submit(&visit.partner, &bobs, &login).await.assert_status(200).text().to_owned();
+    let begin = format!("action=app-begin&challenge={}", challenge(&page));
+    let page = submit(&visit.partner, &bobs, &begin).await.assert_status(200).text().to_owned();
+    let his = shown_key(&page);
+    let form = Visit::with_code(&page, "app-confirm", &visit.shown_code(&his));
+    submit(&visit.partner, &bobs, &form).await.assert_status(200);
+    visit.later(60);
+    let step = submit(&visit.partner, &bobs, &login).await.assert_status(200).text().to_owned();
+    let form = Visit::with_code(&step, "app-code", &visit.shown_code(&key));
+    submit(&visit.partner, &bobs, &form).await.assert_status(400);
+}
+
+#[tokio::test]
+async fn codes_of_a_day_are_few() {
+    let visit = Visit::start().await;
+    visit.set_up_app().await;
+    let mut refused = 0;
+    for _ in 0..40 {
+        let step = visit.past_password().await;
+        let guess = visit.submit(&Visit::with_code(&step, "app-code", "123456")).await;
+        refused += usize::from(guess.status() == 429);
+    }
+    // One of thirty was the first code; the quota grows by one in 48 minutes.
+    assert_eq!(refused, 40 - 29);
+}
+
+#[tokio::test]
+async fn a_page_that_links_asks_for_the_code_as_well() {
+    let visit = Visit::start().await;
+    let key = visit.set_up_app().await;
+    let path = page_path(&visit.partner, &"y".repeat(36)).await;
+    visit.later(60);
+    let step = submit(&visit.partner, &path, PASSWORD_STEP).await;
+    let step = step.assert_status(200).text().to_owned();
+    let form = Visit::with_code(&step, "app-code", &visit.shown_code(&key));
+    submit(&visit.partner, &path, &form).await.assert_status(303);
+}
+
+#[tokio::test]
+async fn of_several_attempts_with_one_code_one_wins() {
+    let visit = Visit::start().await;
+    let key = visit.set_up_app().await;
+    let mut steps = Vec::new();
+    for _ in 0..4 {
+        steps.push(visit.past_password().await);
+    }
+    let code = visit.shown_code(&key);
+    let forms = steps.iter().map(|step| Visit::with_code(step, "app-code", &code));
+    let forms: Vec<_> = forms.collect();
+    let answers = join_all(forms.iter().map(|form| visit.submit(form))).await;
+    let won = answers.iter().filter(|answer| answer.status() == 200).count();
+    assert_eq!(won, 1);
+}
+
+#[tokio::test]
+async fn guesses_of_a_code_are_few() {
+    let visit = Visit::start().await;
+    let key = visit.set_up_app().await;
+    let step = visit.past_password().await;
+    let form = Visit::with_code(&step, "app-code", &visit.shown_code(&key));
+    let mut page = visit.submit(&form).await.assert_status(200).text().to_owned();
+    visit.later(60);
+    for _ in 0..5 {
+        let guess = visit.submit(&Visit::with_code(&page, "app-remove", "123456")).await;
+        page = guess.assert_status(200).text().to_owned();
+        assert!(page.contains(WRONG), "{page}");
+    }
+    let limited = visit.submit(&Visit::with_code(&page, "app-remove", "123456")).await;
+    assert!(limited.assert_status(429).header("retry-after").is_some());
+}
+
+#[tokio::test]
+async fn a_passkey_or_a_code_follows_the_password_of_who_has_both() {
+    let visit = Visit::start().await;
+    let page = visit.past_password().await;
+    let ours = Authenticator::of(&visit.id);
+    let made = Ceremony::create(&challenge(&page));
+    let form = ours.registration("Laptop", &made, &ours.public_key());
+    let page = visit.submit(&form).await.assert_status(200).text().to_owned();
+    let begin = format!("action=app-begin&challenge={}", challenge(&page));
+    let page = visit.submit(&begin).await.assert_status(200).text().to_owned();
+    let key = shown_key(&page);
+    let form = Visit::with_code(&page, "app-confirm", &visit.shown_code(&key));
+    visit.submit(&form).await.assert_status(200);
+    let step = visit.past_password().await;
+    let (by_passkey, by_code) = step.split_once("Vul de code van je app in").unwrap();
+    let form = Visit::with_code(by_code, "app-code", &visit.shown_code(&key));
+    assert!(visit.submit(&form).await.assert_status(200).text().contains("ada@mail.example.com"));
+    let form = ours.answer(&Ceremony::get(&challenge(by_passkey), 1));
+    assert!(visit.submit(&form).await.assert_status(200).text().contains("ada@mail.example.com"));
+}
+
+#[tokio::test]
+async fn an_operator_removes_the_app_and_an_erasure_leaves_none() {
+    let visit = Visit::start().await;
+    let key = visit.set_up_app().await;
+    let path = format!("/admin/v1/users/{}", visit.id);
+    let change = async |change| {
+        visit.context.admin(Method::PATCH, &path, change).await.assert_status(200);
+    };
+    // Of somebody who is disabled a code opens nothing.
+    let step = visit.past_password().await;
+    change(json!({"disabled": true})).await;
+    let form = Visit::with_code(&step, "app-code", &visit.shown_code(&key));
+    visit.submit(&form).await.assert_status(400);
+    change(json!({"disabled": false})).await;
+    change(json!({"authenticatorAppRemoved": true})).await;
+    assert!(visit.past_password().await.contains("ada@mail.example.com"));
+    visit.set_up_app().await;
+    change(json!({"deleted": true})).await;
+    let count = sqlx::query_scalar::<_, i64>("select count(*) from authenticator_app");
+    assert_eq!(count.fetch_one(visit.context.db()).await.unwrap(), 0);
+}
