@@ -40,12 +40,20 @@ static AXE: LazyLock<String> = LazyLock::new(|| {
     fs::read_to_string(path.trim_end()).expect("deploy/setup --test fetches axe")
 });
 
-/// Shows the same time for every one: another one is wider or narrower, and moves what stands beside.
-const SAME_TIME: &str = "
+/// Shows the same time and the same identifier for every one: another one is wider or narrower, and
+/// moves what stands beside or below.
+const SAME_TEXTS: &str = "
     const at = new Date(2026, 10, 23, 14, 19);
     const text = at.toLocaleString(document.documentElement.lang,
         { dateStyle: 'medium', timeStyle: 'short' });
-    for (const time of document.querySelectorAll('time[datetime]')) time.textContent = text;";
+    for (const time of document.querySelectorAll('time[datetime]')) time.textContent = text;
+    const uuid = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+        const text = texts.currentNode;
+        if (text.data.match(uuid))
+            text.data = text.data.replace(uuid, '01a21902-8652-7ae4-974a-be0899d84bcd');
+    }";
 
 /// Compares two pictures where a decoder is at hand: in the browser.
 const COMPARISON: &str = "
@@ -90,7 +98,7 @@ pub async fn look(browser: &Browser, name: &str, part: Part) -> Vec<String> {
     let mut findings = Vec::new();
     for screen in &SCREENS {
         screen.emulate(browser).await;
-        browser.run(SAME_TIME).await;
+        browser.run(SAME_TEXTS).await;
         let mut found = violations(browser).await;
         let wider = "return document.documentElement.scrollWidth > innerWidth";
         if browser.run(wider).await == Value::Bool(true) {
