@@ -14,7 +14,7 @@ use crate::http::html::form_errors::FormErrors;
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::platform::error::{Code, Error, Refusal, Result};
-use crate::users;
+use crate::users::authenticator_app::in_use_since;
 use crate::users::link_identifier::link;
 use crate::users::passkeys;
 use crate::users::register::register_on_page;
@@ -113,8 +113,7 @@ pub(crate) async fn sign_in(
 async fn second_factor(core: &Core, client: &Client, texts: Texts, user: UserId) -> Result<SignIn> {
     let known = passkeys::sign_in::credentials(core, client.id(), user).await?;
     let mut conn = core.db.acquire().await?;
-    let has_app =
-        users::authenticator_app::in_use_since(&mut conn, client.id(), user).await?.is_some();
+    let has_app = in_use_since(&mut conn, client.id(), user).await?.is_some();
     drop(conn);
     if known.is_empty() && !has_app {
         return Ok(SignIn::Done(user));

@@ -58,15 +58,7 @@ pub(crate) async fn credentials(
     client: ClientId,
     user: UserId,
 ) -> Result<Vec<Vec<u8>>> {
-    let ids = sqlx::query_scalar!(
-        "select credential_id from passkey where client_id = $1 and user_id = $2 limit $3",
-        client.uuid(),
-        user.uuid(),
-        PASSKEYS_MAX,
-    )
-    .fetch_all(&core.db)
-    .await?;
-    Ok(ids)
+    credentials_of_age(core, client, user, 0).await
 }
 
 /// The identifiers of those of the user's passkeys that were there before anybody could have added one
@@ -79,12 +71,21 @@ pub(crate) async fn older_credentials(
     client: ClientId,
     user: UserId,
 ) -> Result<Vec<Vec<u8>>> {
+    credentials_of_age(core, client, user, ACCOUNT_SECONDS).await
+}
+
+async fn credentials_of_age(
+    core: &Core,
+    client: ClientId,
+    user: UserId,
+    seconds_min: i32,
+) -> Result<Vec<Vec<u8>>> {
     let ids = sqlx::query_scalar!(
         "select credential_id from passkey where client_id = $1 and user_id = $2 \
              and created_at <= rampart_now() - make_interval(secs => $3::int) limit $4",
         client.uuid(),
         user.uuid(),
-        ACCOUNT_SECONDS,
+        seconds_min,
         PASSKEYS_MAX,
     )
     .fetch_all(&core.db)

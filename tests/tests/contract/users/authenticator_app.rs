@@ -19,6 +19,12 @@ impl Visit {
         self.submit(PASSWORD_STEP).await.assert_status(200).text().to_owned()
     }
 
+    /// The page with a new secret, from this page of the account.
+    async fn begin_app(&self, page: &str) -> String {
+        let form = format!("action=app-begin&challenge={}", challenge(page));
+        self.submit(&form).await.assert_status(200).text().to_owned()
+    }
+
     /// The form of an action of a page, with a code.
     fn with_code(page: &str, action: &str, code: &str) -> String {
         format!("action={action}&challenge={}&code={code}", challenge(page))
@@ -27,8 +33,7 @@ impl Visit {
     /// Puts an app in use after a sign-in, which the password suffices for; the key of it.
     async fn set_up_app(&self) -> Vec<u8> {
         let page = self.past_password().await;
-        let begin = format!("action=app-begin&challenge={}", challenge(&page));
-        let page = self.submit(&begin).await.assert_status(200).text().to_owned();
+        let page = self.begin_app(&page).await;
         let key = shown_key(&page);
         let form = Self::with_code(&page, "app-confirm", &self.shown_code(&key));
         let confirmed = self.submit(&form).await;
@@ -45,8 +50,7 @@ impl Visit {
 async fn an_app_is_set_up_asked_for_and_removed() {
     let visit = Visit::start().await;
     let page = visit.past_password().await;
-    let begin = format!("action=app-begin&challenge={}", challenge(&page));
-    let page = visit.submit(&begin).await.assert_status(200).text().to_owned();
+    let page = visit.begin_app(&page).await;
     assert!(page.contains("href=\"otpauth://totp/") && page.contains("ada%40mail"), "{page}");
     let key = shown_key(&page);
     // A secret whose first code was not shown is not asked for.
@@ -59,8 +63,7 @@ async fn an_app_is_set_up_asked_for_and_removed() {
     let page = visit.submit(&form).await.assert_status(200).text().to_owned();
     assert!(page.contains("De app wordt voortaan gebruikt."), "{page}");
     // Another one takes its place only once it is removed.
-    let again = format!("action=app-begin&challenge={}", challenge(&page));
-    assert!(!visit.submit(&again).await.assert_status(200).text().contains("otpauth"));
+    assert!(!visit.begin_app(&page).await.contains("otpauth"));
 
     let step = visit.past_password().await;
     assert!(step.contains("name=\"code\"") && !step.contains("ada@mail"), "{step}");
@@ -188,8 +191,7 @@ async fn a_passkey_or_a_code_follows_the_password_of_who_has_both() {
     let made = Ceremony::create(&challenge(&page));
     let form = ours.registration("Laptop", &made, &ours.public_key());
     let page = visit.submit(&form).await.assert_status(200).text().to_owned();
-    let begin = format!("action=app-begin&challenge={}", challenge(&page));
-    let page = visit.submit(&begin).await.assert_status(200).text().to_owned();
+    let page = visit.begin_app(&page).await;
     let key = shown_key(&page);
     let form = Visit::with_code(&page, "app-confirm", &visit.shown_code(&key));
     visit.submit(&form).await.assert_status(200);
