@@ -36,6 +36,7 @@ pub mod reset_page;
 pub(crate) mod residence;
 pub(crate) mod retained_record;
 pub(crate) mod search_index;
+pub(crate) mod security_notice;
 pub mod session;
 pub(crate) mod tax_residency;
 pub(crate) mod uploads;

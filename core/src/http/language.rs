@@ -99,6 +99,11 @@ impl Language {
         Self::ALL.into_iter().find(|language| language.code().eq_ignore_ascii_case(code))
     }
 
+    /// The language of a user with this website locale; English for one without.
+    pub(crate) fn of_region(region: Option<&str>) -> Self {
+        region.and_then(Self::from_tag).unwrap_or(Self::English)
+    }
+
     fn accepted(header: &str) -> Option<Self> {
         let header = Some(header).filter(|text| text.len() <= ACCEPT_LANGUAGE_BYTES_MAX)?;
         let accepted = accepted_languages::parse(header);

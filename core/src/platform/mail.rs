@@ -31,6 +31,8 @@ pub(crate) enum Kind {
     StaffPassword,
     /// A link to go on with a checkout on another device.
     CheckoutLink,
+    /// A change of how the user's account is opened.
+    SecurityNotice,
 }
 
 impl Kind {
@@ -42,6 +44,7 @@ impl Kind {
             Self::StaffInvitation => "staff-invitation",
             Self::StaffPassword => "staff-password",
             Self::CheckoutLink => "checkout-link",
+            Self::SecurityNotice => "security-notice",
         }
     }
 }

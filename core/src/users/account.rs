@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::personal_data::{self, PersonalData};
 use crate::Core;
+use crate::http::language::{Language, Texts};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use rampart_types::{ClientId, EmailAddress, PhoneNumber, UserId};
@@ -119,6 +120,25 @@ pub(crate) async fn lock(conn: &mut Connection, client: ClientId, user: UserId) 
     .fetch_optional(conn)
     .await?;
     Ok(found.is_some())
+}
+
+/// The texts in the user's language.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(super) async fn texts_of(
+    conn: &mut Connection,
+    client: ClientId,
+    user: UserId,
+) -> Result<Texts> {
+    let region = sqlx::query_scalar!(
+        "select region from end_user where client_id = $1 and user_id = $2",
+        client.uuid(),
+        user.uuid(),
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(Language::of_region(region.flatten().as_deref()).texts())
 }
 
 /// A registered user in responses.

@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 
 use super::account::lock;
 use super::personal_data::load_key;
+use super::security_notice::{self, Changed};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::auth::totp::TotpSecret;
@@ -93,7 +94,15 @@ pub(crate) async fn confirm(
     user: UserId,
     code: &str,
 ) -> Result<bool> {
-    redeem(core, client, user, (code, false)).await
+    core.user_attempts.count_code(core, client, user).await?;
+    let mut tx = core.db.begin().await?;
+    if !redeem(&mut tx, core, (client.id(), user), (code, false)).await? {
+        return Ok(false);
+    }
+    let of = (client.id(), user);
+    security_notice::mail(&mut tx, core, of, Changed::AuthenticatorAppAdded).await?;
+    tx.commit().await?;
+    Ok(true)
 }
 
 /// True if the code is one of the app in use, and has not counted before.
@@ -101,49 +110,51 @@ pub(crate) async fn confirm(
 /// # Errors
 /// Code 920 after too many attempts; when the database cannot be used.
 pub(crate) async fn verify(core: &Core, client: &Client, user: UserId, code: &str) -> Result<bool> {
-    redeem(core, client, user, (code, true)).await
+    core.user_attempts.count_code(core, client, user).await?;
+    let mut conn = core.db.acquire().await?;
+    redeem(&mut conn, core, (client.id(), user), (code, true)).await
 }
 
 /// Uses a code up: of several attempts with one code, one counts.
 async fn redeem(
+    conn: &mut Connection,
     core: &Core,
-    client: &Client,
-    user: UserId,
+    (client, user): (ClientId, UserId),
     (code, in_use): (&str, bool),
 ) -> Result<bool> {
-    core.user_attempts.count_code(core, client, user).await?;
-    let id = client.id();
-    let mut conn = core.db.acquire().await?;
-    let Some(sealed) = sealed(&mut conn, (id, user), in_use).await? else { return Ok(false) };
-    let secret = open(&load_key(&mut conn, core, id, user).await?, &sealed)?;
+    let Some(sealed) = sealed(conn, (client, user), in_use).await? else { return Ok(false) };
+    let secret = open(&load_key(conn, core, client, user).await?, &sealed)?;
     let Some(step) = secret.verify(code, core.clock.unix_seconds()) else { return Ok(false) };
     let used = sqlx::query!(
         "update authenticator_app \
          set last_step = $4, confirmed_at = coalesce(confirmed_at, rampart_now()) \
          where client_id = $1 and user_id = $2 and sealed_secret = $3 and last_step < $4",
-        id.uuid(),
+        client.uuid(),
         user.uuid(),
         sealed,
         step,
     )
-    .execute(&mut *conn)
+    .execute(conn)
     .await?;
     Ok(used.rows_affected() > 0)
 }
 
-/// Removes the user's app: the password suffices again.
+/// Removes the user's app: the password suffices again. `true` if one was in use.
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn remove(conn: &mut Connection, client: ClientId, user: UserId) -> Result<()> {
-    sqlx::query!(
-        "delete from authenticator_app where client_id = $1 and user_id = $2",
+pub(crate) async fn remove(conn: &mut Connection, client: ClientId, user: UserId) -> Result<bool> {
+    let removed = sqlx::query_scalar!(
+        r#"
+        delete from authenticator_app where client_id = $1 and user_id = $2
+        returning confirmed_at is not null as "was_in_use!"
+        "#,
         client.uuid(),
         user.uuid(),
     )
-    .execute(conn)
+    .fetch_optional(conn)
     .await?;
-    Ok(())
+    Ok(removed.unwrap_or(false))
 }
 
 /// The sealed secret of a user who may sign in.

@@ -6,6 +6,7 @@ use http::{Method, StatusCode};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 
+use super::account::texts_of;
 use super::details::required_email;
 use super::one_time_token::{OneTimeToken, Purpose};
 use super::personal_data::email_index;
@@ -20,6 +21,7 @@ use crate::platform::error::{Code, Result};
 use crate::platform::mail::{self, Message};
 use crate::tenancy::tenants::Scope;
 use rampart_types::{EmailAddress, UserId};
+use uuid::Uuid;
 
 /// Lifetime of a password reset link.
 const RESET_LIFETIME: TimeDelta = TimeDelta::hours(1);
@@ -123,13 +125,18 @@ pub(crate) async fn mail_reset_link(
     core.user_attempts.count_mail(core, client, &email).await?;
     let user = find(core, client, &email).await?;
     let token = OneTimeToken::generate(&core.clock, client.id())?;
-    let text = format!(
-        "Set a new password here, within the next hour:\n{}/reset-password/{}\n\
-             If you did not ask for this, ignore this mail.\n",
-        core.settings.public_url, token.text
-    );
-    let subject = format!("A new password for {}", client.tenant.name);
     let mut tx = core.db.begin().await?;
+    // Nobody's mail, which is withheld, takes the same statements.
+    let of = user.unwrap_or_else(|| Uuid::nil().into());
+    let texts = texts_of(&mut tx, client.id(), of).await?;
+    let text = format!(
+        "{}\n{}/reset-password/{}\n{}\n",
+        texts.get("mail-reset"),
+        core.settings.public_url,
+        token.text,
+        texts.get("mail-ignore"),
+    );
+    let subject = texts.with("mail-reset-subject", &[("shop", &client.tenant.name)]);
     if let Some(user) = user {
         let purpose = (Purpose::ResetPassword, user);
         token.store(&mut tx, core, purpose, RESET_LIFETIME).await?;

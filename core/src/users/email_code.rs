@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 
+use super::account::texts_of;
 use super::personal_data::email_index;
 use crate::Core;
 use crate::auth::caller::Client;
@@ -45,9 +46,13 @@ pub(super) async fn mail(
     )
     .execute(&mut *conn)
     .await?;
-    let text = format!("Your code is {code}. It is valid for 24 hours.\n");
-    let subject = format!("Your code for {}", client.tenant.name);
-    let message = Message { to: email.clone(), subject, text, secrets: Some(vec![code]) };
+    let texts = texts_of(conn, client.id(), user).await?;
+    let message = Message {
+        to: email.clone(),
+        subject: texts.with("mail-code-subject", &[("shop", &client.tenant.name)]),
+        text: format!("{}\n", texts.with("mail-code", &[("code", &code)])),
+        secrets: Some(vec![code]),
+    };
     message.enqueue(conn, core, client.id(), (Kind::EmailCode, Some(user))).await
 }
 

@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 
 use super::account::lock;
 use super::personal_data::load_key;
+use super::security_notice::{self, Changed};
 use crate::Core;
 use crate::auth::webauthn::Credential;
 use crate::platform::crypto::sha256;
@@ -202,8 +203,12 @@ pub(crate) async fn add(
     )
     .execute(&mut *tx)
     .await?;
+    if stored.rows_affected() == 0 {
+        return Ok(Added::Refused);
+    }
+    security_notice::mail(&mut tx, core, (client, user), Changed::PasskeyAdded).await?;
     tx.commit().await?;
-    Ok(if stored.rows_affected() > 0 { Added::Stored } else { Added::Refused })
+    Ok(Added::Stored)
 }
 
 /// Removes one of the user's passkeys; `false` when the user has none of this id.
@@ -211,18 +216,27 @@ pub(crate) async fn add(
 /// # Errors
 /// When the database cannot be written.
 pub(crate) async fn remove(core: &Core, client: ClientId, user: UserId, id: &[u8]) -> Result<bool> {
+    let mut tx = core.db.begin().await?;
+    if !lock(&mut tx, client, user).await? {
+        return Ok(false);
+    }
     let removed = sqlx::query!(
         "delete from passkey where client_id = $1 and user_id = $2 and credential_id = $3",
         client.uuid(),
         user.uuid(),
         id,
     )
-    .execute(&core.db)
+    .execute(&mut *tx)
     .await?;
-    Ok(removed.rows_affected() > 0)
+    if removed.rows_affected() == 0 {
+        return Ok(false);
+    }
+    security_notice::mail(&mut tx, core, (client, user), Changed::PasskeyRemoved).await?;
+    tx.commit().await?;
+    Ok(true)
 }
 
-/// Removes all of the user's passkeys.
+/// Removes all of the user's passkeys; `true` if there were any.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -230,15 +244,16 @@ pub(crate) async fn remove_all(
     conn: &mut Connection,
     client: ClientId,
     user: UserId,
-) -> Result<()> {
-    sqlx::query!(
+) -> Result<bool> {
+    let removed = sqlx::query!(
         "delete from passkey where client_id = $1 and user_id = $2",
         client.uuid(),
         user.uuid(),
     )
     .execute(&mut *conn)
     .await?;
-    end_challenges(conn, client, user).await
+    end_challenges(conn, client, user).await?;
+    Ok(removed.rows_affected() > 0)
 }
 
 /// Makes the user's challenges void, as a changed password does.

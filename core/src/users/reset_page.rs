@@ -9,6 +9,7 @@ use url::form_urlencoded;
 
 use super::details::PASSWORD_CHARS;
 use super::one_time_token::{self, Purpose};
+use super::security_notice::{self, Changed};
 use super::session;
 use crate::Core;
 use crate::auth::caller::Anyone;
@@ -106,6 +107,7 @@ impl Endpoint for Submit {
         .execute(&mut *tx)
         .await?;
         session::end_all(&mut tx, core, client, user).await?;
+        security_notice::mail(&mut tx, core, (client, user), Changed::Password).await?;
         tx.commit().await?;
         Ok(done(core, client, texts))
     }

@@ -6,6 +6,7 @@ use super::documents;
 use super::email_code;
 use super::personal_data::{self, PersonalData, email_index};
 use super::search_index;
+use super::security_notice::{self, Changed};
 use super::session;
 use crate::Core;
 use crate::auth::caller::Client;
@@ -141,6 +142,9 @@ impl<'a> UserUpdate<'a> {
         if taken.is_some() {
             return Ok(false);
         }
+        // The address until now has to hear of it.
+        let of = (self.client.id(), self.user);
+        security_notice::mail(conn, self.core, of, Changed::EmailAddress).await?;
         sqlx::query!(
             "update end_user set email_index = $3, email_status = 'pending' \
              where client_id = $1 and user_id = $2",
@@ -241,8 +245,9 @@ impl<'a> UserUpdate<'a> {
             self.user.uuid(),
             hash,
         )
-        .execute(conn)
+        .execute(&mut *conn)
         .await?;
-        Ok(())
+        let of = (self.client.id(), self.user);
+        security_notice::mail(conn, self.core, of, Changed::Password).await
     }
 }

@@ -13,6 +13,7 @@ mod passkeys;
 mod privacy;
 mod register;
 mod search;
+mod security_notices;
 mod session;
 
 use chrono::TimeDelta;

@@ -84,7 +84,6 @@ checkout-mail-no-address = Ihr Konto hat keine E-Mail-Adresse, an die wir einen 
 checkout-resume-sign-in = Melden Sie sich an, und Sie machen dort weiter, wo Sie waren.
 checkout-mail-subject = Ihr Kauf bei { $shop }
 checkout-mail-text = Setzen Sie Ihren Kauf bei { $shop } innerhalb der nächsten Stunde hier fort:
-checkout-mail-ignore = Wenn Sie das nicht angefordert haben, ignorieren Sie diese Mail.
 
 # Paying
 pay-title = Bestellung bezahlen
@@ -374,3 +373,18 @@ error-method = Die Zahlungsart ist derzeit nicht verfügbar.
 error-user-disabled = Ihr Konto ist deaktiviert. Bitte wenden Sie sich an den Shop.
 error-offer-ended = Das Angebot des Shops ist beendet. Bitte beginnen Sie im Shop von vorn.
 error-sign-in = Bitte melden Sie sich zuerst an.
+
+# Mail
+mail-ignore = Wenn Sie das nicht angefordert haben, ignorieren Sie diese Mail.
+mail-code-subject = Ihr Code für { $shop }
+mail-code = Ihr Code ist { $code }. Er gilt 24 Stunden.
+mail-reset-subject = Ein neues Passwort für { $shop }
+mail-reset = Setzen Sie hier innerhalb der nächsten Stunde ein neues Passwort:
+notice-subject = Ihr Konto bei { $shop } wurde geändert
+notice-email = Ihr Konto hat jetzt eine andere E-Mail-Adresse.
+notice-password = Ihr Konto hat ein neues Passwort.
+notice-passkey-added = Ihrem Konto wurde ein Passkey hinzugefügt.
+notice-passkey-removed = Ein Passkey Ihres Kontos wurde entfernt.
+notice-app-added = Ihr Konto hat jetzt eine Authenticator-App: Nach dem Passwort wird ihr Code abgefragt.
+notice-app-removed = Die Authenticator-App Ihres Kontos wurde entfernt.
+notice-not-you = Wenn Sie das nicht waren, melden Sie es sofort bei { $shop }.

@@ -84,7 +84,6 @@ checkout-mail-no-address = Your account has no e-mail address that we could send
 checkout-resume-sign-in = Sign in, and you go on where you were.
 checkout-mail-subject = Your purchase at { $shop }
 checkout-mail-text = Go on with your purchase at { $shop } here, within the next hour:
-checkout-mail-ignore = If you did not ask for this, ignore this mail.
 
 # Paying
 pay-title = Pay for your order
@@ -374,3 +373,18 @@ error-method = The payment method is not available at the moment.
 error-user-disabled = Your account is disabled. Please ask the shop.
 error-offer-ended = The shop's offer has ended. Please start again at the shop.
 error-sign-in = Please sign in first.
+
+# Mail
+mail-ignore = If you did not ask for this, ignore this mail.
+mail-code-subject = Your code for { $shop }
+mail-code = Your code is { $code }. It is valid for 24 hours.
+mail-reset-subject = A new password for { $shop }
+mail-reset = Set a new password here, within the next hour:
+notice-subject = Your account at { $shop } was changed
+notice-email = Your account has another e-mail address now.
+notice-password = Your account has a new password.
+notice-passkey-added = A passkey was added to your account.
+notice-passkey-removed = A passkey of your account was removed.
+notice-app-added = Your account has an authenticator app now: its code is asked for after your password.
+notice-app-removed = The authenticator app of your account was removed.
+notice-not-you = If this was not you, tell { $shop } at once.

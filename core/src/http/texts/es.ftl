@@ -84,7 +84,6 @@ checkout-mail-no-address = Tu cuenta no tiene una dirección de correo a la que 
 checkout-resume-sign-in = Inicia sesión y continuarás donde estabas.
 checkout-mail-subject = Tu compra en { $shop }
 checkout-mail-text = Continúa aquí tu compra en { $shop }, dentro de la próxima hora:
-checkout-mail-ignore = Si no lo has pedido, ignora este correo.
 
 # Paying
 pay-title = Paga tu pedido
@@ -374,3 +373,18 @@ error-method = El método de pago no está disponible en este momento.
 error-user-disabled = Tu cuenta está desactivada. Pregunta a la tienda.
 error-offer-ended = La oferta de la tienda ha finalizado. Empieza de nuevo en la tienda.
 error-sign-in = Inicia sesión primero.
+
+# Mail
+mail-ignore = Si no lo has pedido, ignora este correo.
+mail-code-subject = Tu código para { $shop }
+mail-code = Tu código es { $code }. Es válido durante 24 horas.
+mail-reset-subject = Una nueva contraseña para { $shop }
+mail-reset = Elige aquí una nueva contraseña, dentro de la próxima hora:
+notice-subject = Tu cuenta en { $shop } ha cambiado
+notice-email = Tu cuenta tiene ahora otra dirección de correo.
+notice-password = Tu cuenta tiene una nueva contraseña.
+notice-passkey-added = Se ha añadido una llave de acceso a tu cuenta.
+notice-passkey-removed = Se ha eliminado una llave de acceso de tu cuenta.
+notice-app-added = Tu cuenta tiene ahora una aplicación de autenticación: su código se pide después de la contraseña.
+notice-app-removed = Se ha eliminado la aplicación de autenticación de tu cuenta.
+notice-not-you = Si no has sido tú, avisa a { $shop } de inmediato.

@@ -84,7 +84,6 @@ checkout-mail-no-address = Votre compte n'a pas d'adresse e-mail à laquelle env
 checkout-resume-sign-in = Connectez-vous pour reprendre là où vous en étiez.
 checkout-mail-subject = Votre achat chez { $shop }
 checkout-mail-text = Poursuivez ici votre achat chez { $shop }, dans l'heure qui vient :
-checkout-mail-ignore = Si vous n'avez rien demandé, ignorez ce message.
 
 # Paying
 pay-title = Payer votre commande
@@ -374,3 +373,18 @@ error-method = Le moyen de paiement n'est pas disponible pour le moment.
 error-user-disabled = Votre compte est désactivé. Veuillez contacter la boutique.
 error-offer-ended = L'offre de la boutique a pris fin. Veuillez recommencer depuis la boutique.
 error-sign-in = Veuillez d'abord vous connecter.
+
+# Mail
+mail-ignore = Si vous n'avez rien demandé, ignorez ce message.
+mail-code-subject = Votre code pour { $shop }
+mail-code = Votre code est { $code }. Il est valable 24 heures.
+mail-reset-subject = Un nouveau mot de passe pour { $shop }
+mail-reset = Choisissez ici un nouveau mot de passe, dans l'heure qui vient :
+notice-subject = Votre compte chez { $shop } a été modifié
+notice-email = Votre compte a maintenant une autre adresse e-mail.
+notice-password = Votre compte a un nouveau mot de passe.
+notice-passkey-added = Une clé d'accès a été ajoutée à votre compte.
+notice-passkey-removed = Une clé d'accès de votre compte a été supprimée.
+notice-app-added = Votre compte a maintenant une application d'authentification : son code est demandé après votre mot de passe.
+notice-app-removed = L'application d'authentification de votre compte a été supprimée.
+notice-not-you = Si ce n'était pas vous, prévenez { $shop } immédiatement.

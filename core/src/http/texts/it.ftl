@@ -84,7 +84,6 @@ checkout-mail-no-address = Il tuo account non ha un indirizzo e-mail a cui invia
 checkout-resume-sign-in = Accedi e riprendi da dove eri.
 checkout-mail-subject = Il tuo acquisto da { $shop }
 checkout-mail-text = Continua qui il tuo acquisto da { $shop }, entro la prossima ora:
-checkout-mail-ignore = Se non lo hai richiesto, ignora questa e-mail.
 
 # Paying
 pay-title = Paga il tuo ordine
@@ -374,3 +373,18 @@ error-method = Il metodo di pagamento non è disponibile al momento.
 error-user-disabled = Il tuo account è disattivato. Contatta il negozio.
 error-offer-ended = L'offerta del negozio è terminata. Ricomincia dal negozio.
 error-sign-in = Prima accedi.
+
+# Mail
+mail-ignore = Se non lo hai richiesto, ignora questa e-mail.
+mail-code-subject = Il tuo codice per { $shop }
+mail-code = Il tuo codice è { $code }. È valido per 24 ore.
+mail-reset-subject = Una nuova password per { $shop }
+mail-reset = Imposta qui una nuova password, entro la prossima ora:
+notice-subject = Il tuo account da { $shop } è stato modificato
+notice-email = Il tuo account ha ora un altro indirizzo e-mail.
+notice-password = Il tuo account ha una nuova password.
+notice-passkey-added = Al tuo account è stata aggiunta una passkey.
+notice-passkey-removed = Dal tuo account è stata rimossa una passkey.
+notice-app-added = Il tuo account ha ora un'app di autenticazione: il suo codice viene chiesto dopo la password.
+notice-app-removed = L'app di autenticazione del tuo account è stata rimossa.
+notice-not-you = Se non sei stato tu, avvisa subito { $shop }.

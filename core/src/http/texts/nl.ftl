@@ -84,7 +84,6 @@ checkout-mail-no-address = Je account heeft geen e-mailadres waar we een link na
 checkout-resume-sign-in = Log in en ga verder waar je was.
 checkout-mail-subject = Je aankoop bij { $shop }
 checkout-mail-text = Ga binnen een uur hier verder met je aankoop bij { $shop }:
-checkout-mail-ignore = Heb je hier niet om gevraagd? Negeer dan deze mail.
 
 # Paying
 pay-title = Betaal je bestelling
@@ -374,3 +373,18 @@ error-method = De betaalmethode is op dit moment niet beschikbaar.
 error-user-disabled = Je account is uitgeschakeld. Neem contact op met de winkel.
 error-offer-ended = Het aanbod van de winkel is beëindigd. Begin opnieuw bij de winkel.
 error-sign-in = Log eerst in.
+
+# Mail
+mail-ignore = Heb je hier niet om gevraagd? Negeer dan deze mail.
+mail-code-subject = Je code voor { $shop }
+mail-code = Je code is { $code }. Hij is 24 uur geldig.
+mail-reset-subject = Een nieuw wachtwoord voor { $shop }
+mail-reset = Stel hier binnen een uur een nieuw wachtwoord in:
+notice-subject = Je account bij { $shop } is gewijzigd
+notice-email = Je account heeft nu een ander e-mailadres.
+notice-password = Je account heeft een nieuw wachtwoord.
+notice-passkey-added = Er is een passkey aan je account toegevoegd.
+notice-passkey-removed = Er is een passkey van je account verwijderd.
+notice-app-added = Je account heeft nu een authenticator-app: na je wachtwoord wordt om de code ervan gevraagd.
+notice-app-removed = De authenticator-app van je account is verwijderd.
+notice-not-you = Was jij dit niet? Laat het { $shop } meteen weten.

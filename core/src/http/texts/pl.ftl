@@ -84,7 +84,6 @@ checkout-mail-no-address = Twoje konto nie ma adresu e-mail, na który można wy
 checkout-resume-sign-in = Zaloguj się, aby kontynuować od tego samego miejsca.
 checkout-mail-subject = Twój zakup w sklepie { $shop }
 checkout-mail-text = Kontynuuj tutaj swój zakup w sklepie { $shop } w ciągu najbliższej godziny:
-checkout-mail-ignore = Jeśli to nie Ty o to prosisz, zignoruj tę wiadomość.
 
 # Paying
 pay-title = Zapłać za zamówienie
@@ -374,3 +373,18 @@ error-method = Metoda płatności jest w tej chwili niedostępna.
 error-user-disabled = Twoje konto jest wyłączone. Skontaktuj się ze sklepem.
 error-offer-ended = Oferta sklepu wygasła. Zacznij ponownie w sklepie.
 error-sign-in = Najpierw się zaloguj.
+
+# Mail
+mail-ignore = Jeśli to nie Ty o to prosisz, zignoruj tę wiadomość.
+mail-code-subject = Twój kod do { $shop }
+mail-code = Twój kod to { $code }. Jest ważny przez 24 godziny.
+mail-reset-subject = Nowe hasło do { $shop }
+mail-reset = Ustaw tutaj nowe hasło w ciągu najbliższej godziny:
+notice-subject = Twoje konto w { $shop } zostało zmienione
+notice-email = Twoje konto ma teraz inny adres e-mail.
+notice-password = Twoje konto ma nowe hasło.
+notice-passkey-added = Do Twojego konta dodano klucz dostępu.
+notice-passkey-removed = Z Twojego konta usunięto klucz dostępu.
+notice-app-added = Twoje konto ma teraz aplikację uwierzytelniającą: po haśle trzeba podać jej kod.
+notice-app-removed = Aplikacja uwierzytelniająca Twojego konta została usunięta.
+notice-not-you = Jeśli to nie Ty, natychmiast powiadom { $shop }.

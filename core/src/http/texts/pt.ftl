@@ -84,7 +84,6 @@ checkout-mail-no-address = A sua conta não tem um endereço de e-mail para onde
 checkout-resume-sign-in = Inicie sessão e continue onde estava.
 checkout-mail-subject = A sua compra em { $shop }
 checkout-mail-text = Continue aqui a sua compra em { $shop }, durante a próxima hora:
-checkout-mail-ignore = Se não fez este pedido, ignore este e-mail.
 
 # Paying
 pay-title = Pagar a sua ordem
@@ -374,3 +373,18 @@ error-method = O método de pagamento não está disponível de momento.
 error-user-disabled = A sua conta está desativada. Contacte a loja.
 error-offer-ended = A oferta da loja terminou. Comece de novo na loja.
 error-sign-in = Inicie sessão primeiro.
+
+# Mail
+mail-ignore = Se não fez este pedido, ignore este e-mail.
+mail-code-subject = O seu código para { $shop }
+mail-code = O seu código é { $code }. É válido durante 24 horas.
+mail-reset-subject = Uma nova palavra-passe para { $shop }
+mail-reset = Defina aqui uma nova palavra-passe, durante a próxima hora:
+notice-subject = A sua conta em { $shop } foi alterada
+notice-email = A sua conta tem agora outro endereço de e-mail.
+notice-password = A sua conta tem uma nova palavra-passe.
+notice-passkey-added = Foi adicionada uma chave de acesso à sua conta.
+notice-passkey-removed = Foi removida uma chave de acesso da sua conta.
+notice-app-added = A sua conta tem agora uma aplicação de autenticação: o código dela é pedido depois da palavra-passe.
+notice-app-removed = A aplicação de autenticação da sua conta foi removida.
+notice-not-you = Se não foi você, avise { $shop } de imediato.

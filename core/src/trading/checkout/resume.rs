@@ -136,7 +136,7 @@ pub(super) async fn mail_link(
         text: format!(
             "{}\n{link}\n{}\n",
             texts.with("checkout-mail-text", &shop),
-            texts.get("checkout-mail-ignore"),
+            texts.get("mail-ignore"),
         ),
         secrets: Some(vec![link]),
     };

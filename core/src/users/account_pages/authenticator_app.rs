@@ -17,6 +17,7 @@ use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::users::authenticator_app;
 use crate::users::passkeys::sign_in;
+use crate::users::security_notice::{self, Changed};
 use rampart_types::UserId;
 
 /// Name of the field that a code is typed into.
@@ -103,8 +104,12 @@ pub(super) async fn remove(
     if !authenticator_app::verify(core, client, user, form.get(CODE)).await? {
         return Ok(toast(Tone::Bad, &texts.get("app-code-wrong")));
     }
-    let mut conn = core.db.acquire().await?;
-    authenticator_app::remove(&mut conn, client.id(), user).await?;
+    let mut tx = core.db.begin().await?;
+    if authenticator_app::remove(&mut tx, client.id(), user).await? {
+        let of = (client.id(), user);
+        security_notice::mail(&mut tx, core, of, Changed::AuthenticatorAppRemoved).await?;
+    }
+    tx.commit().await?;
     Ok(toast(Tone::Good, &texts.get("app-removed")))
 }
 

@@ -31,7 +31,7 @@ impl Visit {
     }
 
     /// Puts an app in use after a sign-in, which the password suffices for; the key of it.
-    async fn set_up_app(&self) -> Vec<u8> {
+    pub(super) async fn set_up_app(&self) -> Vec<u8> {
         let page = self.past_password().await;
         let page = self.begin_app(&page).await;
         let key = shown_key(&page);

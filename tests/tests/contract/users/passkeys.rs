@@ -16,12 +16,12 @@ type Change = fn(&mut Ceremony);
 
 impl Visit {
     /// Signs in by password; the page that follows.
-    async fn password(&self) -> String {
+    pub(super) async fn password(&self) -> String {
         self.submit(PASSWORD_STEP).await.assert_status(200).text().to_owned()
     }
 
     /// Adds a passkey after a sign-in by password, which must suffice.
-    async fn add(&self, name: &str) -> Authenticator {
+    pub(super) async fn add(&self, name: &str) -> Authenticator {
         let page = self.password().await;
         let authenticator = Authenticator::of(&self.id);
         let made = Ceremony::create(&challenge(&page));

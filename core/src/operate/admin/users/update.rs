@@ -25,6 +25,7 @@ use crate::platform::error::{Code, Denial, Error, Result};
 use crate::users::account::{self, Account};
 use crate::users::changed;
 use crate::users::erase::erase;
+use crate::users::security_notice::{self, Changed};
 use crate::users::user_update::UserUpdate;
 use crate::users::{authenticator_app, passkeys};
 use rampart_types::{ClientId, EmailAddress, UserId};
@@ -91,14 +92,7 @@ impl Endpoint for UpdateUser {
         }
         let after = Account::load(&mut tx, core, client, user).await?.ok_or_else(unknown)?;
         changed::record_events(&mut tx, core, &before, &after).await?;
-        if change.passkeys_removed == Some(true) {
-            passkeys::remove_all(&mut tx, client, user).await?;
-        }
-        if change.authenticator_app_removed == Some(true) {
-            authenticator_app::remove(&mut tx, client, user).await?;
-            // Whoever has the page of the account open could set up an app of their own.
-            passkeys::end_challenges(&mut tx, client, user).await?;
-        }
+        remove_second_factors(&mut tx, core, (client, user), &change).await?;
         if change.deleted == Some(true) {
             erase(&mut tx, core, client, user).await?;
         }
@@ -180,6 +174,26 @@ async fn write_email(
         }
         Err(error) => Err(error),
     }
+}
+
+async fn remove_second_factors(
+    conn: &mut Connection,
+    core: &Core,
+    (client, user): (ClientId, UserId),
+    change: &Change,
+) -> Result<()> {
+    if change.passkeys_removed == Some(true) && passkeys::remove_all(conn, client, user).await? {
+        security_notice::mail(conn, core, (client, user), Changed::PasskeyRemoved).await?;
+    }
+    if change.authenticator_app_removed == Some(true) {
+        if authenticator_app::remove(conn, client, user).await? {
+            let changed = Changed::AuthenticatorAppRemoved;
+            security_notice::mail(conn, core, (client, user), changed).await?;
+        }
+        // Whoever has the page of the account open could set up an app of their own.
+        passkeys::end_challenges(conn, client, user).await?;
+    }
+    Ok(())
 }
 
 async fn write_document(

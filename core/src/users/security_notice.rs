@@ -1,0 +1,87 @@
+//! Mail that tells a user of each change of how the account is opened: one that the user has not made
+//! does not stay unseen (OWASP ASVS 5.0, 6.3.7).
+
+use super::account::Account;
+use crate::Core;
+use crate::http::language::Language;
+use crate::platform::db::Connection;
+use crate::platform::error::Result;
+use crate::platform::mail::{Kind, Message};
+use rampart_types::{ClientId, UserId};
+
+/// Most notices of one user in an hour: whoever changes an account over and over fills no mailbox.
+const HOUR_MAX: i64 = 20;
+
+/// What was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Changed {
+    EmailAddress,
+    Password,
+    PasskeyAdded,
+    PasskeyRemoved,
+    AuthenticatorAppAdded,
+    AuthenticatorAppRemoved,
+}
+
+impl Changed {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::EmailAddress => "notice-email",
+            Self::Password => "notice-password",
+            Self::PasskeyAdded => "notice-passkey-added",
+            Self::PasskeyRemoved => "notice-passkey-removed",
+            Self::AuthenticatorAppAdded => "notice-app-added",
+            Self::AuthenticatorAppRemoved => "notice-app-removed",
+        }
+    }
+}
+
+/// Mails a notice to the address that the user has in this transaction. None goes to an address that
+/// is not proven: it may be a stranger's.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn mail(
+    conn: &mut Connection,
+    core: &Core,
+    (client, user): (ClientId, UserId),
+    changed: Changed,
+) -> Result<()> {
+    let Some(account) = Account::load(&mut *conn, core, client, user).await? else {
+        return Ok(());
+    };
+    let Some(to) = account.personal.email.filter(|_| account.statuses.email == "verified") else {
+        return Ok(());
+    };
+    let Some(shop) = core.snapshots.current().tenants.get(&client).map(|one| one.name.clone())
+    else {
+        return Ok(());
+    };
+    if sent_in_an_hour(conn, client, user).await? >= HOUR_MAX {
+        return Ok(());
+    }
+    let texts = Language::of_region(account.region.as_deref()).texts();
+    let shop = [("shop", &*shop)];
+    let message = Message {
+        to,
+        subject: texts.with("notice-subject", &shop),
+        text: format!("{}\n{}\n", texts.get(changed.text()), texts.with("notice-not-you", &shop)),
+        secrets: Some(Vec::new()),
+    };
+    message.enqueue(conn, core, client, (Kind::SecurityNotice, Some(user))).await
+}
+
+async fn sent_in_an_hour(conn: &mut Connection, client: ClientId, user: UserId) -> Result<i64> {
+    let count = sqlx::query_scalar!(
+        r#"
+        select count(*) as "count!" from mail_outbox
+        where client_id = $1 and user_id = $2 and kind = 'security-notice'
+            and created_at > rampart_now() - interval '1 hour'
+        "#,
+        client.uuid(),
+        user.uuid(),
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(count)
+}
