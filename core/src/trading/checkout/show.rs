@@ -3,7 +3,7 @@
 //!
 //! The steps are account (if the partner wants one), details, confirmation; the payment page
 //! follows. A step is the answer to a form, so that each can be reloaded, and the link begins anew;
-//! one that was mailed goes on at its step.
+//! one that was mailed goes on at its step. Once the order stands, each leads to its payment.
 
 use http::{Method, StatusCode};
 use maud::{Markup, html};
@@ -25,7 +25,10 @@ use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
-use crate::users::account_pages::sign_in::{Asked, SignIn, error_page, forms, sign_in_or_register};
+use crate::trading::orders::payment_link::payment_url;
+use crate::users::account_pages::sign_in::{
+    Asked, SignIn, error_page, forms, login_form, sign_in_or_register,
+};
 
 const PATH: &str = "/checkout/{session}";
 
@@ -81,10 +84,13 @@ impl Endpoint for Act {
     async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
         let look = Look { texts: link.texts, settings: &core.settings.pages };
         let Some(checkout) = link.checkout(core).await? else { return Ok(page::not_found(look)) };
-        if !checkout.is_open {
-            return Ok(page::ended(look, StatusCode::CONFLICT, &checkout));
+        let action = form.get("action");
+        let signs_in = !["quote", "confirm", "mail-link", "change", "register"].contains(&action);
+        if !checkout.is_open && (checkout.bought.is_none() || !signs_in) {
+            let shopper = Shopper::open(core, &checkout, form.get("shopper"));
+            return link.ended(core, &checkout, shopper, StatusCode::CONFLICT);
         }
-        match form.get("action") {
+        match action {
             "quote" | "confirm" => link.buy(core, &checkout, &form).await,
             "mail-link" => link.mail(core, &checkout, &form).await,
             "change" => {
@@ -141,7 +147,7 @@ impl Link {
     ) -> Result<Reply> {
         let look = Look { texts: self.texts, settings: &core.settings.pages };
         if !checkout.is_open {
-            return Ok(page::ended(look, status, checkout));
+            return self.ended(core, checkout, shopper, status);
         }
         Ok(match shopper {
             Shopper::Unknown => page::account(look, status, checkout, (note, None)),
@@ -150,6 +156,28 @@ impl Link {
                 let typed = (form, &FormErrors::default());
                 page::details(look, status, (checkout, shopper, &sealed), typed, note)
             }
+        })
+    }
+
+    /// The way on of a checkout that is over: to the payment for whoever has bought, so that a step
+    /// which is repeated or resumed leads there. A guest's order is opened by the link alone.
+    fn ended(
+        &self,
+        core: &Core,
+        checkout: &Checkout,
+        shopper: Shopper,
+        status: StatusCode,
+    ) -> Result<Reply> {
+        let look = Look { texts: self.texts, settings: &core.settings.pages };
+        Ok(match checkout.bought {
+            Some(bought) if bought.user.is_none() || bought.user == shopper.user() => {
+                page::to_payment(&payment_url(core, checkout.client.id(), bought.order)?)
+            }
+            Some(_) if shopper.user().is_none() => {
+                let note = toast(Tone::Info, &self.texts.get("checkout-resume-sign-in"));
+                page::account(look, status, checkout, (&note, Some(&login_form(self.texts, None))))
+            }
+            _ => page::ended(look, status, checkout),
         })
     }
 

@@ -8,7 +8,7 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::error::Result;
 use crate::users::identifiers;
-use rampart_types::{OfferId, ReturnUrl, UserId, UserIdentifier};
+use rampart_types::{OfferId, OrderId, ReturnUrl, UserId, UserIdentifier};
 
 /// A checkout with its partner.
 #[derive(Debug)]
@@ -40,7 +40,16 @@ pub(super) struct Checkout {
     pub(super) expires_at: DateTime<Utc>,
     /// True if it is neither confirmed nor expired.
     pub(super) is_open: bool,
+    pub(super) bought: Option<Bought>,
     pub(super) return_url: Option<ReturnUrl>,
+}
+
+/// The order that a checkout has become.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bought {
+    pub(super) order: OrderId,
+    /// `None` for a guest's.
+    pub(super) user: Option<UserId>,
 }
 
 impl Checkout {
@@ -63,8 +72,10 @@ impl Checkout {
                 o.quote_amount, o.fixed_amount, o.fee_percentage, o.wallet_address,
                 o.wallet_address_tag, o.show_wallet_address, o.return_url, o.expires_at, o.user_id,
                 c.attempt_direct_confirm,
-                (o.confirmed_at is null and o.expires_at > rampart_now()) as "is_open!"
+                (o.confirmed_at is null and o.expires_at > rampart_now()) as "is_open!",
+                b.order_id as "order_id?", b.user_id as buyer
             from offer o join checkout c using (client_id, offer_id)
+            left join buy_order b using (client_id, offer_id)
             where client_id = $1 and offer_id = $2
             "#,
             client.id().uuid(),
@@ -90,6 +101,10 @@ impl Checkout {
             attempt_direct_confirm: row.attempt_direct_confirm,
             expires_at: row.expires_at,
             is_open: row.is_open,
+            bought: row.order_id.and_then(OrderId::new).map(|order| {
+                let user = row.buyer.map(UserId::from);
+                Bought { order, user }
+            }),
             // Validated when it was stored, and again before it becomes a link on our page.
             return_url: row.return_url.and_then(|url| url.parse().ok()),
         }))

@@ -1,5 +1,7 @@
 //! Buying on the checkout's page: the steps, what each refuses, and one order of each checkout.
 
+use std::collections::BTreeSet;
+
 use chrono::TimeDelta;
 use http::{Method, StatusCode};
 use rampart_tests::answer::Answer;
@@ -49,7 +51,7 @@ async fn confirm(partner: &Partner, link: &str, form: &[(String, String)]) -> An
 }
 
 /// Quotes with these inputs, and confirms.
-async fn buy(partner: &Partner, link: &str, inputs: &[(&str, &str)]) -> Answer {
+pub(super) async fn buy(partner: &Partner, link: &str, inputs: &[(&str, &str)]) -> Answer {
     let form = quoted(partner, link, inputs).await;
     confirm(partner, link, &form).await
 }
@@ -68,11 +70,26 @@ async fn a_guest_buys_and_pays() {
     let pay = bought.assert_status(303).header("location").unwrap().to_owned();
     let pay = page(&acme, pay.strip_prefix("https://pay.example.com").unwrap()).await;
     assert!(pay.assert_status(200).text().contains("120.50 EUR"), "{}", pay.text());
+    // Whoever opens the link again, or sends the form again, goes on to the payment.
+    let to = bought.header("location");
+    let opened = page(&acme, link(&made)).await;
+    assert_eq!(opened.assert_status(303).header("location"), to);
+    let again = post(&acme, link(&made), &[("action", "quote")]).await;
+    assert_eq!(again.assert_status(303).header("location"), to);
+    assert_eq!(orders(&context).await, 1);
+}
+
+#[tokio::test]
+async fn a_checkout_that_expired_leads_nowhere() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let made = made(&acme, json!({"quoteCurrencyAmount": 100})).await;
+    context.clock().advance(TimeDelta::days(1));
     let ended = page(&acme, link(&made)).await;
     assert!(ended.assert_status(200).text().contains("This checkout has ended"));
-    let again = post(&acme, link(&made), &[("action", "quote")]).await;
-    again.assert_status(409);
-    assert_eq!(orders(&context).await, 1);
+    for action in ["quote", "confirm", "register", "log-in"] {
+        post(&acme, link(&made), &[("action", action)]).await.assert_status(409);
+    }
 }
 
 #[tokio::test]
@@ -182,13 +199,14 @@ async fn a_checkout_becomes_one_order() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let made = made(&acme, json!({"quoteCurrencyAmount": 100, "walletAddress": ADDRESS})).await;
-    // All are quoted before one confirms: afterwards the checkout has ended.
+    // All are quoted before one confirms: afterwards the checkout leads to the payment.
     let quotes = (0..8).map(|_| quoted(&acme, link(&made), &[("amount", "100")]));
     let forms = futures::future::join_all(quotes).await;
     let tries = forms.iter().map(|form| confirm(&acme, link(&made), form));
     let answers = futures::future::join_all(tries).await;
     let bought = answers.iter().filter(|answer| answer.status() == StatusCode::SEE_OTHER);
-    assert_eq!(bought.count(), 1);
+    let payments: BTreeSet<_> = bought.filter_map(|answer| answer.header("location")).collect();
+    assert_eq!(payments.len(), 1);
     assert_eq!(orders(&context).await, 1);
 }
 

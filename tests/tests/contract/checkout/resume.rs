@@ -8,7 +8,7 @@ use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
-use super::purchase::{hidden, post};
+use super::purchase::{buy, hidden, post};
 use super::{ADDRESS, BASE, IDENTIFIER, checkout, link, page};
 
 const EMAIL: &str = "shopper@mail.example.com";
@@ -94,6 +94,40 @@ async fn a_mailed_link_goes_on_at_its_step_once_the_shopper_has_signed_in() {
         assert!(known.assert_status(200).text().contains(shown), "{}", known.text());
         assert!(known.text().contains(ADDRESS) && known.text().contains("80"));
     }
+}
+
+#[tokio::test]
+async fn links_of_a_purchase_lead_its_buyer_to_the_payment() {
+    let context = TestContext::start().await;
+    let acme = shop(&context).await;
+    let made = made(&acme).await;
+    let shopper = register(&acme, link(&made)).await;
+    ask(&acme, link(&made), &shopper, "confirm").await.assert_status(200);
+    let resumed = mailed(&context).await;
+    let inputs = [("amount", "80"), ("wallet", ADDRESS), ("shopper", shopper.as_str())];
+    let bought = buy(&acme, link(&made), &inputs).await;
+    let to = bought.assert_status(303).header("location");
+    for opened in [&resumed, link(&made)] {
+        let stranger = page(&acme, opened).await;
+        let text = stranger.assert_status(200).text();
+        assert!(
+            text.contains("value=\"log-in\"") && !text.contains("value=\"register\""),
+            "{text}"
+        );
+        assert!(!text.contains("/pay/") && !text.contains(ADDRESS), "{text}");
+        log_in(&acme, opened, "wrong-password").await.assert_status(400);
+        let known = log_in(&acme, opened, PASSWORD).await;
+        assert_eq!(known.assert_status(303).header("location"), to);
+    }
+    // Somebody else who signs in sees that it is over.
+    let bob = acme.user("bob").await;
+    let known = [("action", "log-in"), ("email", &*bob.email), ("password", &*bob.password)];
+    let other = post(&acme, link(&made), &known).await;
+    assert!(
+        other.assert_status(200).text().contains("This checkout has ended"),
+        "{}",
+        other.text()
+    );
 }
 
 #[tokio::test]
