@@ -38,7 +38,7 @@ pub(crate) mod savings_plan;
 pub(crate) mod screening;
 pub(crate) mod secret;
 pub(crate) mod shell;
-mod table;
+pub(crate) mod table;
 pub(crate) mod top;
 pub(crate) mod user;
 pub(crate) mod verification_key;
@@ -50,9 +50,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::Value;
 
+use self::table::Format;
 use crate::config::Config;
 use crate::operator::Operator;
-use crate::output;
 use crate::server;
 use crate::startup_error::StartupError;
 
@@ -62,6 +62,8 @@ pub(crate) struct Target {
     /// Settings in TOML, as `rampart serve` takes them.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Target {
@@ -73,7 +75,7 @@ impl Target {
     where
         F: Future<Output = Result<Value, StartupError>>,
     {
-        print(&self.ask(work)?);
+        self.format.print_members(&self.ask(work)?);
         Ok(())
     }
 
@@ -114,12 +116,5 @@ impl Target {
     pub(crate) fn load(&self) -> Result<Config, StartupError> {
         Config::load_for_operator(self.config.as_deref())
             .map_err(|e| StartupError::from(e.to_string()))
-    }
-}
-
-/// Prints an answer; an empty one prints nothing.
-fn print(answer: &Value) {
-    if !answer.is_null() {
-        output::line(format_args!("{answer:#}"));
     }
 }

@@ -27,9 +27,6 @@ pub(crate) struct Apply {
     /// Show the differences, and change nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Print the answer as JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     target: Target,
 }
@@ -46,7 +43,7 @@ impl Apply {
         let body = Body::Json(document.configuration());
         let answer = self.target.ask(async |o| o.call(Method::PUT, &path, body).await);
         let answer = answer.map_err(|error| document.locate(&error))?;
-        if self.json {
+        if self.target.format.is_json() {
             output::line(format_args!("{answer:#}"));
             return Ok(());
         }

@@ -16,7 +16,7 @@ use rampart_core::platform::clock::Clock;
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 
-use super::table::Listing;
+use super::table::Format;
 use crate::demo::{RETURN_URL, WALLET};
 use crate::operator::http_client;
 use crate::server;
@@ -60,7 +60,7 @@ pub(crate) struct Bench {
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=30_000))]
     p99_ms: u64,
     #[command(flatten)]
-    listing: Listing,
+    format: Format,
 }
 
 impl Bench {
@@ -71,7 +71,7 @@ impl Bench {
     pub(crate) fn run(self) -> Result<(), StartupError> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let held = server::runtime(threads)?.block_on(self.measure())?;
-        self.listing.print(&held, &held["calls"], &COLUMNS);
+        self.format.print(&held, &held["calls"], &COLUMNS);
         Ok(())
     }
 

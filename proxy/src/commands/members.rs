@@ -10,7 +10,7 @@ use crate::startup_error::StartupError;
 #[derive(Debug, Args)]
 pub(crate) struct Members {
     /// A member of the request: a value that is JSON (`true`, `2.5`, `null`, `["NL"]`, `"007"`)
-    /// counts as that, any other as text. A dot leads into an object: `limit.daily=500`.
+    /// counts as that, any other as text. A dot leads into an object: `buy.status=disabled`.
     #[arg(value_name = "MEMBER=VALUE", required = true)]
     members: Vec<String>,
 }

@@ -4,7 +4,6 @@ use clap::Args;
 
 use super::Target;
 use super::query::query;
-use super::table::Listing;
 use crate::output;
 use crate::startup_error::StartupError;
 
@@ -17,8 +16,6 @@ pub(crate) struct Page {
     /// Most rows of the page.
     #[arg(long, value_name = "ROWS")]
     limit: Option<u16>,
-    #[command(flatten)]
-    listing: Listing,
     #[command(flatten)]
     target: Target,
 }
@@ -38,7 +35,7 @@ impl Page {
         let page = [("after", self.after), ("limit", self.limit.map(|limit| limit.to_string()))];
         let path = format!("{list}{}", query(criteria.into_iter().chain(page)));
         let (rows, last) = self.target.ask(async |operator| operator.page(&path).await)?;
-        self.listing.print(&rows, &rows, columns);
+        self.target.format.print(&rows, &rows, columns);
         if let Some(last) = last {
             output::note(&format!("more rows follow: --after {last}"));
         }

@@ -21,7 +21,7 @@ pub(crate) enum Pair {
         #[command(flatten)]
         page: Page,
     },
-    /// Change a pair: `buy.enabled=false`, `spreadPercentage=1.5`, `quoteLifetimeSeconds=60`.
+    /// Change a pair: `buy.status=disabled`, `spreadPercentage=1.5`, `quoteLifetimeSeconds=60`.
     Set {
         /// The pair, such as BTC-EUR.
         pair: String,

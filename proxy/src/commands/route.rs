@@ -8,7 +8,6 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::Target;
-use super::table::Listing;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -31,8 +30,6 @@ pub(crate) enum Route {
     #[command(visible_alias = "get")]
     List {
         #[command(flatten)]
-        listing: Listing,
-        #[command(flatten)]
         target: Target,
     },
     /// Replace all routes.
@@ -52,9 +49,9 @@ impl Route {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::List { listing, target } => {
+            Self::List { target } => {
                 let found = target.ask(async |o| o.get("routes").await)?;
-                listing.print(&found, &found["routes"], COLUMNS);
+                target.format.print(&found, &found["routes"], COLUMNS);
                 Ok(())
             }
             Self::Set { file, target } => {

@@ -1,19 +1,19 @@
-//! Lists as tables for people, and as JSON for programs.
+//! Answers as tables for people, and as JSON for programs.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 
 use clap::Args;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::output;
 
 /// Space between two columns.
 const GAP: usize = 2;
 
-/// The form in which a list is printed.
+/// The form in which an answer is printed.
 #[derive(Debug, Args)]
-pub(crate) struct Listing {
+pub(crate) struct Format {
     /// Print JSON: also what a program gets that reads the output.
     #[arg(long, conflicts_with = "table")]
     json: bool,
@@ -22,15 +22,65 @@ pub(crate) struct Listing {
     table: bool,
 }
 
-impl Listing {
+impl Format {
     /// Prints `rows`, an array of objects, by the columns' heads and members; as JSON the whole
     /// answer.
     pub(crate) fn print(&self, answer: &Value, rows: &Value, columns: &[(&str, &str)]) {
-        if self.table || !self.json && std::io::stdout().is_terminal() {
+        if self.is_table() {
             output::text(&table(rows, columns));
         } else {
             output::line(format_args!("{answer:#}"));
         }
+    }
+
+    /// Prints an answer that is no list: a line for each member, or JSON. An empty one prints nothing.
+    pub(crate) fn print_members(&self, answer: &Value) {
+        if answer.is_null() {
+            return;
+        }
+        if self.is_table() {
+            output::text(&members(answer));
+        } else {
+            output::line(format_args!("{answer:#}"));
+        }
+    }
+
+    /// True if JSON is asked for.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// True for a table, false for JSON.
+    fn is_table(&self) -> bool {
+        self.table || !self.json && std::io::stdout().is_terminal()
+    }
+}
+
+/// A line for each member with its value, those of inner objects by their path.
+fn members(answer: &Value) -> String {
+    let mut lines = Vec::new();
+    collect(String::new(), answer, &mut lines);
+    let lines = lines.into_iter().map(|(path, cell)| vec![path, cell]).collect::<Vec<_>>();
+    aligned(&lines)
+}
+
+fn collect(path: String, value: &Value, lines: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(members) if !members.is_empty() => {
+            let dot = if path.is_empty() { "" } else { "." };
+            for (name, value) in members {
+                collect(format!("{path}{dot}{}", cell(&json!(name))), value, lines);
+            }
+        }
+        Value::Array(values)
+            if values.iter().any(|value| value.is_object() || value.is_array()) =>
+        {
+            for (index, value) in values.iter().enumerate() {
+                collect(format!("{path}[{index}]"), value, lines);
+            }
+        }
+        Value::Object(_) => lines.push((path, "-".to_owned())),
+        value => lines.push((path, cell(value))),
     }
 }
 
@@ -41,13 +91,19 @@ fn table(rows: &Value, columns: &[(&str, &str)]) -> String {
     for row in rows.as_array().into_iter().flatten() {
         lines.push(columns.iter().map(|(_, member)| cell(&row[*member])).collect());
     }
+    aligned(&lines)
+}
+
+/// Lines of equally many cells, with columns as wide as their widest cell.
+fn aligned(lines: &[Vec<String>]) -> String {
+    let columns = lines.first().map_or(0, Vec::len);
     let width = |column: usize| {
         let cells = lines.iter().map(|line| line[column].chars().count());
         cells.max().unwrap_or_default() + GAP
     };
-    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
-    for line in &lines {
+    for line in lines {
         let mut row = String::new();
         for (cell, width) in line.iter().zip(&widths) {
             _ = write!(row, "{cell:width$}");
@@ -76,6 +132,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn members_stand_by_their_paths() {
+        let answer = json!({
+            "id": 7, "limits": {"day": 250.5, "none": {}}, "tags": ["a", "b"],
+            "timeline": [{"to": "paid"}, {"to": "sent\u{1b}[2J"}],
+        });
+        let shown = members(&answer);
+        assert_eq!(
+            shown,
+            "id              7\nlimits.day      250.5\nlimits.none     -\ntags            a,b\n\
+             timeline[0].to  paid\ntimeline[1].to  sent[2J\n"
+        );
+        assert_eq!(members(&json!("done")), "  done\n");
+    }
 
     #[test]
     fn columns_are_as_wide_as_what_they_hold() {

@@ -71,7 +71,7 @@ pub(crate) enum User {
         #[command(flatten)]
         target: Target,
     },
-    /// Change an account: `verified=true`, `disabled=true`, `limit.daily=500`.
+    /// Change an account: `verified=true`, `disabled=true`, `limit=500`.
     SetAccount {
         /// The user's uuid.
         uuid: String,

@@ -6,6 +6,7 @@ use clap::Args;
 use rampart_core::policies::CheckedComponent;
 
 use super::read;
+use crate::commands::table::Format;
 use crate::startup_error::StartupError;
 
 /// The file of vectors beside a component, unless another one is named.
@@ -22,6 +23,8 @@ pub(crate) struct Check {
     /// present.
     #[arg(long, value_name = "FILE")]
     vectors: Option<PathBuf>,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Check {
@@ -40,7 +43,7 @@ impl Check {
         let component = read(&self.file)?;
         let checked = rampart_core::policies::check(&self.kind, component, vectors.as_deref());
         let CheckedComponent { report, failed } = checked.map_err(StartupError::from)?;
-        crate::commands::print(&report);
+        self.format.print_members(&report);
         match failed {
             0 => Ok(()),
             1 => Err(StartupError::from(
