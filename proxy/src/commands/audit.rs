@@ -20,11 +20,23 @@ const COLUMNS: &[(&str, &str)] = &[
 /// The audit: what operators did.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Audit {
-    /// List the newest entries.
+    /// List the entries that meet every criterion, newest first.
     List {
         /// A partner's slug, an order's number, a user's id …
         #[arg(long)]
         of: Option<String>,
+        /// Name of the operator, or who else made the changes.
+        #[arg(long, value_name = "NAME")]
+        by: Option<String>,
+        /// Such as partner.change.
+        #[arg(long)]
+        action: Option<String>,
+        /// Earliest time, such as 2026-03-01T12:00:00Z.
+        #[arg(long, value_name = "TIME")]
+        from: Option<String>,
+        /// Time that is too late.
+        #[arg(long, value_name = "TIME")]
+        before: Option<String>,
         #[command(flatten)]
         page: Page,
     },
@@ -45,7 +57,16 @@ impl Audit {
     /// One sentence for the operator; for a verification also when an entry is not as it was written.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::List { of, page } => page.print("audit", [("target", of)], COLUMNS),
+            Self::List { of, by, action, from, before, page } => {
+                let criteria = [
+                    ("target", of),
+                    ("actor", by),
+                    ("action", action),
+                    ("from", from),
+                    ("before", before),
+                ];
+                page.print("audit", criteria, COLUMNS)
+            }
             Self::Verify { after, target } => target.run(async |o| verify(&o, after).await),
         }
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod table;
 
+use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::test_context::TestContext;
 use serde_json::json;
@@ -63,6 +64,34 @@ async fn a_typing_error_is_seen_and_changes_nothing() {
 }
 
 #[tokio::test]
+async fn the_audit_is_searched_by_every_criterion() {
+    let context = TestContext::start().await;
+    for slug in ["acme", "beta"] {
+        context.partner(slug).await;
+        context.clock().advance(TimeDelta::hours(1));
+    }
+    let change = json!({"name": "Beta"});
+    context.admin(Method::PATCH, "/admin/v1/partners/beta", change).await.assert_status(200);
+    let found = async |query: &str| {
+        let path = format!("/admin/v1/audit?{query}");
+        let found = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
+        found.as_array().unwrap().iter().map(|row| row["id"].clone()).collect::<Vec<_>>()
+    };
+    let all = found("limit=500").await;
+    let changed = found("action=partner.change").await;
+    assert_eq!(changed, all[..1]);
+    assert_eq!(found("actor=admin").await, all);
+    assert_eq!(found("actor=nobody").await.len(), 0);
+    let entries = context.admin(Method::GET, "/admin/v1/audit", json!({})).await.json();
+    let at = entries[0]["at"].as_str().unwrap();
+    assert_eq!(found(&format!("from={at}")).await, changed);
+    assert_eq!(found(&format!("before={at}")).await, all[1..]);
+    assert_eq!(found(&format!("from={at}&target=acme")).await.len(), 0);
+    let path = "/admin/v1/audit?from=yesterday";
+    context.admin(Method::GET, path, json!({})).await.assert_status(422);
+}
+
+#[tokio::test]
 async fn a_suspended_partner_is_refused_on_every_edge_at_the_next_poll() {
     let context = TestContext::start().await;
     let other = context.second_edge().await;
@@ -113,7 +142,7 @@ async fn rotated_secrets_overlap() {
     assert_eq!(secrets.len(), 2);
     assert_eq!(secrets[0].secret.expose(), rotated.json()["secret"].as_str().unwrap());
     assert!(secrets[1].is_live(context.clock().now()));
-    context.clock().advance(chrono::TimeDelta::seconds(86_401));
+    context.clock().advance(TimeDelta::seconds(86_401));
     assert!(
         !secrets[1].is_live(context.clock().now()) && secrets[0].is_live(context.clock().now())
     );

@@ -35,6 +35,9 @@ impl Endpoint for ListAudit {
         details: "Newest first.",
         query: &[
             optional("target", Kind::Text, "A partner's slug, an order's number, a user's id …"),
+            optional("actor", Kind::Text, "Name of the operator, or who else made the change."),
+            optional("action", Kind::Text, "Such as `partner.change`."),
+            optional("from", Kind::Format("date-time"), "Earliest time."),
             optional("before", Kind::Format("date-time"), "Time that is too late."),
             AFTER,
             limit(ROWS_MAX),
@@ -49,14 +52,15 @@ impl Endpoint for ListAudit {
     type Response = Page<Change>;
 
     fn read(input: &Input, _: &Operator) -> Result<Search> {
-        let Criteria { target, before, after, limit } = strict::query(input)?;
-        let paging = Paging::of(&input.head, limit.as_deref(), ROWS_MAX)?;
-        Ok(Search { target, before, after, paging })
+        let criteria: Criteria = strict::query(input)?;
+        let paging = Paging::of(&input.head, criteria.limit.as_deref(), ROWS_MAX)?;
+        Ok(Search { criteria, paging })
     }
 
     async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Change>> {
         let mut conn = core.db.acquire().await?;
-        if let Some(after) = search.after {
+        let Criteria { target, actor, action, from, before, after, .. } = search.criteria;
+        if let Some(after) = after {
             let exists = sqlx::query_scalar!(
                 "select exists (select from audit where audit_id = $1) as \"exists!\"",
                 after,
@@ -69,11 +73,16 @@ impl Endpoint for ListAudit {
              where ($1::text is null or target = $1) and ($2::timestamptz is null or at < $2) \
                  and ($3::uuid is null or (at, audit_id) < \
                      (select at, audit_id from audit where audit_id = $3)) \
+                 and ($5::text is null or actor = $5) and ($6::text is null or action = $6) \
+                 and ($7::timestamptz is null or at >= $7) \
              order by at desc, audit_id desc limit $4",
-            search.target,
-            search.before,
-            search.after,
+            target,
+            before,
+            after,
             search.paging.rows_max(),
+            actor,
+            action,
+            from,
         )
         .fetch_all(&mut *conn)
         .await?;
@@ -84,16 +93,17 @@ impl Endpoint for ListAudit {
 /// A search in the audit.
 #[derive(Debug)]
 pub struct Search {
-    target: Option<String>,
-    before: Option<DateTime<Utc>>,
-    after: Option<Uuid>,
+    criteria: Criteria,
     paging: Paging,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Criteria {
     target: Option<String>,
+    actor: Option<String>,
+    action: Option<String>,
+    from: Option<DateTime<Utc>>,
     before: Option<DateTime<Utc>>,
     after: Option<Uuid>,
     limit: Option<String>,

@@ -193,7 +193,11 @@ pub(super) const AUDIT: List = List {
     page: "/console/audit",
     call: "/admin/v1/audit",
     criteria: &[
-        Input::new("target", "Target").hint("A partner's slug, an order's number, a user's id")
+        Input::new("target", "Target").hint("A partner's slug, an order's number, a user's id"),
+        Input::new("actor", "Who"),
+        Input::new("action", "What").hint("partner.change, for example"),
+        Input::new("from", "From (UTC)"),
+        Input::new("before", "Before (UTC)"),
     ],
     columns: &[
         ("When", Cell::Time("/at")),
