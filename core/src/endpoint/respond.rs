@@ -135,20 +135,26 @@ impl Respond for NoContent {
     }
 }
 
-/// An OpenAPI document, as text.
-#[derive(Debug)]
-pub struct OpenApiDocument(pub(crate) Bytes);
+/// An OpenAPI document, as text, and its entity tag.
+#[derive(Clone, Debug)]
+pub struct OpenApiDocument {
+    text: Bytes,
+    tag: HeaderValue,
+}
 
 impl OpenApiDocument {
     /// The text of a document.
     pub(crate) fn new(document: &Value) -> Self {
-        Self(document.to_string().into())
+        let text = Bytes::from(document.to_string());
+        Self { tag: entity_tag(&text), text }
     }
 }
 
 impl Respond for OpenApiDocument {
     fn respond(self) -> Result<Reply> {
-        Ok(Reply::with_body(StatusCode::OK, "application/json", self.0))
+        let mut reply = Reply::with_body(StatusCode::OK, "application/json", self.text);
+        reply.headers.insert(ETAG, self.tag);
+        Ok(reply)
     }
 
     fn successes(_: &mut SchemaGenerator) -> Vec<Success> {

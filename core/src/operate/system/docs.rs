@@ -13,9 +13,10 @@ mod try_it;
 
 use std::sync::OnceLock;
 
+use http::header::ETAG;
 use http::{Method, StatusCode};
 
-use self::site::Site;
+use self::site::{File, Site};
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::{Cache, Endpoint};
@@ -89,8 +90,9 @@ impl Endpoint for Llms {
 fn answer(core: &Core, name: &str) -> Result<Reply> {
     static SITE: OnceLock<Site> = OnceLock::new();
     let site = SITE.get_or_init(|| Site::new(core.partners_api));
-    let (media_type, content) = site.file(name).ok_or(Code::RouteNotFound)?;
+    let File { media_type, content, tag } = site.file(name).ok_or(Code::RouteNotFound)?;
     let mut reply = Reply::with_body(StatusCode::OK, media_type, content);
+    reply.headers.insert(ETAG, tag);
     reply.set("content-security-policy", layout::POLICY.as_str());
     reply.set("referrer-policy", "no-referrer");
     reply.set("x-content-type-options", "nosniff");
@@ -111,7 +113,7 @@ mod tests {
     fn pages() -> BTreeMap<String, String> {
         let site = Site::new(&PARTNERS_API);
         let text = |content: &[u8]| String::from_utf8(content.to_vec()).unwrap();
-        site.files().map(|(name, (_, content))| (name.clone(), text(content))).collect()
+        site.files().map(|(name, file)| (name.clone(), text(&file.content))).collect()
     }
 
     #[test]

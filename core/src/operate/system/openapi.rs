@@ -2,7 +2,6 @@
 
 use std::sync::OnceLock;
 
-use bytes::Bytes;
 use http::Method;
 
 use crate::Core;
@@ -30,8 +29,8 @@ impl Endpoint for Any {
     }
 
     async fn call(core: &Core, _: Anyone, (): ()) -> Result<OpenApiDocument> {
-        static TEXT: OnceLock<Bytes> = OnceLock::new();
-        let text = || core.partners_api.document().to_string().into();
-        Ok(OpenApiDocument(TEXT.get_or_init(text).clone()))
+        static DOCUMENT: OnceLock<OpenApiDocument> = OnceLock::new();
+        let document = || OpenApiDocument::new(core.partners_api.document());
+        Ok(DOCUMENT.get_or_init(document).clone())
     }
 }

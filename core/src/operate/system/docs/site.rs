@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
+use http::HeaderValue;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
@@ -11,14 +12,27 @@ use super::layout::{Contents, frame};
 use super::postman;
 use super::reference::{self, Operation, paragraphs, text, words};
 use crate::endpoint::router::ServedApi;
+use crate::http::reply::entity_tag;
 use crate::platform::error::Code;
 
 const HTML: &str = "text/html; charset=utf-8";
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// A page or a file: media type and content.
-pub(super) type File = (&'static str, Bytes);
+/// A page or a file.
+#[derive(Clone)]
+pub(super) struct File {
+    pub(super) media_type: &'static str,
+    pub(super) content: Bytes,
+    pub(super) tag: HeaderValue,
+}
+
+impl File {
+    fn new(media_type: &'static str, content: impl Into<Bytes>) -> Self {
+        let content = content.into();
+        Self { media_type, tag: entity_tag(&content), content }
+    }
+}
 
 /// The documentation of an API.
 pub(super) struct Site {
@@ -35,7 +49,7 @@ impl Site {
         let mut files = HashMap::new();
         let mut page = |name: &str, title: &str, main: &Markup| {
             let page = frame(name, title, &contents, main);
-            files.insert(name.to_owned(), (HTML, Bytes::from(page)));
+            files.insert(name.to_owned(), File::new(HTML, page));
         };
         page("", "Documentation", &start(document, &operations));
         for guide in &GUIDES {
@@ -47,11 +61,11 @@ impl Site {
         page("errors", "Errors", &reference::errors(document, api.endpoints));
         page("models", "Models", &reference::models(document));
         let collection = postman::collection(document).to_string();
-        files.insert("postman.json".to_owned(), (JSON, collection.into()));
+        files.insert("postman.json".to_owned(), File::new(JSON, collection));
         let index = index(&operations).to_string();
-        files.insert("index.json".to_owned(), (JSON, index.into()));
+        files.insert("index.json".to_owned(), File::new(JSON, index));
         let summary = llms(document, &operations);
-        files.insert("llms.txt".to_owned(), (TEXT, summary.into()));
+        files.insert("llms.txt".to_owned(), File::new(TEXT, summary));
         Self { files }
     }
 
