@@ -72,8 +72,9 @@ impl<'a> UserUpdate<'a> {
         Ok(Self { core, client, user, personal_key })
     }
 
-    /// Stores the user's data; `known` is the previous state. Changed data must be verified again.
-    /// The caller must retain the returned images.
+    /// Stores the user's data; `known` is the previous state. Changed data must be verified again. An
+    /// agreement or an address that an operator has blocked stays so. The caller must retain the
+    /// returned images.
     ///
     /// # Errors
     /// ER708 for a document that must not be replaced.
@@ -94,10 +95,12 @@ impl<'a> UserUpdate<'a> {
                  region = coalesce($5, region), \
                  is_business = coalesce($6, is_business), \
                  newsletter = coalesce($7, newsletter), \
-                 privacy_agreement_status = coalesce($8, privacy_agreement_status), \
+                 privacy_agreement_status = case when privacy_agreement_status = 'blocked' \
+                     then 'blocked' else coalesce($8, privacy_agreement_status) end, \
                  identity_status = case when $9 and identity_status = 'verified' \
                      then 'pending' else identity_status end, \
-                 residential_address_status = case when $10 \
+                 residential_address_status = case \
+                     when $10 and residential_address_status <> 'blocked' \
                      then 'present' else residential_address_status end \
              where client_id = $1 and user_id = $2",
             self.client.id().uuid(),

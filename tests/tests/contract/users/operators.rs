@@ -51,6 +51,33 @@ async fn decisions_show_in_the_profile_and_in_the_log() {
 }
 
 #[tokio::test]
+async fn a_block_is_not_lifted_by_a_change_of_the_profile() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let uuid = ada.log_in().await["uuid"].clone();
+    let judge = async |status: &str| {
+        let checks = json!({"privacyAgreement": status, "residentialAddress": status});
+        change(&context, &uuid, json!({"verification": checks})).await.assert_status(200);
+    };
+    let statuses = async || {
+        let details = ada.get("/api/v1/user/info").await.json()["status"]["details"].take();
+        let text = |name: &str| details[name].as_str().unwrap().to_owned();
+        [text("privacyAgreementVerificationStatus"), text("residentialAddressStatus")]
+    };
+    judge("blocked").await;
+    for (agreed, street) in [(true, "Herengracht"), (false, "Prinsengracht")] {
+        let sent = json!({"privacyAgreement": agreed, "address": street});
+        ada.patch("/api/v2/user", &sent).await.assert_status(200);
+        assert_eq!(statuses().await, ["blocked", "blocked"]);
+    }
+    // An address that has failed can be replaced.
+    judge("failed").await;
+    let sent = json!({"privacyAgreement": true, "address": "Singel"});
+    ada.patch("/api/v2/user", &sent).await.assert_status(200);
+    assert_eq!(statuses().await, ["verified", "present"]);
+}
+
+#[tokio::test]
 async fn a_typing_error_changes_nothing() {
     let context = TestContext::start().await;
     let ada = context.partner("acme").await.user("ada").await;
