@@ -3,6 +3,7 @@
 //! those that every request takes from.
 
 use chrono::{DateTime, Utc};
+use sqlx::PgExecutor;
 
 use crate::Core;
 use crate::platform::error::Result;
@@ -17,6 +18,19 @@ const DELETED_MAX: i64 = 5_000;
 /// # Errors
 /// When the database cannot be used.
 pub(crate) async fn take(core: &Core, bucket: &[u8; 32], quota: Quota) -> Result<Decision> {
+    take_within(&core.db, bucket, quota).await
+}
+
+/// As [`take`], in the caller's transaction: nothing is taken unless it is committed. The bucket is
+/// locked until then.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn take_within(
+    executor: impl PgExecutor<'_>,
+    bucket: &[u8; 32],
+    quota: Quota,
+) -> Result<Decision> {
     let row = sqlx::query!(
         r#"
         with taken as (
@@ -36,7 +50,7 @@ pub(crate) async fn take(core: &Core, bucket: &[u8; 32], quota: Quota) -> Result
         micros(quota.interval_ns()),
         micros(quota.tolerance_ns()),
     )
-    .fetch_one(&core.db)
+    .fetch_one(executor)
     .await?;
     let backlog_ns = |full_at: DateTime<Utc>| {
         let micros = (full_at - row.now).num_microseconds().and_then(|us| u64::try_from(us).ok());

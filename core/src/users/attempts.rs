@@ -1,7 +1,8 @@
 //! Rate limits per e-mail address: login, reset-password and exists share one bucket, so that none
 //! of them circumvents the others (section 4 of the contract). A passkey has a bucket of its own, and
-//! the codes of a user have two: of a minute and of a day. An attempt is counted by this edge and then
-//! by all together: what this edge refuses costs the database nothing.
+//! the codes of a user have two: of a minute and of a day. Codes by e-mail have one for the mails and
+//! one for the attempts. Most attempts are counted by this edge and then by all together: what this
+//! edge refuses costs the database nothing.
 
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::auth::totp::DAY_QUOTA;
 use crate::platform::crypto::sha256;
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Result};
 use crate::platform::rate_limit::{Decision, KeyedGcra, Quota};
 use crate::platform::shared_bucket;
@@ -18,6 +20,9 @@ use rampart_types::{ClientId, EmailAddress, UserId};
 const CLIENT_QUOTA: Quota = Quota::new(60, 60, 60);
 /// Limit of mails to one address that are requested by others.
 const MAIL_QUOTA: Quota = Quota::new(5, 3_600, 5);
+/// Limit of attempts with the codes mailed to one address, whichever code it is: ten at once, then
+/// one an hour, so that one address of 26,000 falls in a day.
+const EMAIL_CODE_QUOTA: Quota = Quota::new(24, 86_400, 10);
 /// Most buckets of addresses, and of clients.
 const BUCKETS_MAX: u64 = 65_536;
 /// Idle time after which a bucket is evicted; it is full again by then.
@@ -118,14 +123,50 @@ impl Attempts {
     }
 }
 
+/// Counts a mail with a code to this address, in the caller's transaction; `false` when there were
+/// enough. Links to set a password are counted apart: neither kind uses up the other.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(super) async fn admits_code_mail(
+    conn: &mut Connection,
+    core: &Core,
+    client: &Client,
+    email: &EmailAddress,
+) -> Result<bool> {
+    let bucket = sha256(&format!("code-mails/{}/{}", client.id(), email.as_str()));
+    let decision = shared_bucket::take_within(conn, &bucket, MAIL_QUOTA).await?;
+    Ok(is_admitted(core, client, &decision))
+}
+
+/// Counts an attempt with a code that was mailed to this address; `false` when there were enough.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(super) async fn admits_email_code(
+    core: &Core,
+    client: &Client,
+    email: &EmailAddress,
+) -> Result<bool> {
+    let bucket = sha256(&format!("email-codes/{}/{}", client.id(), email.as_str()));
+    let decision = shared_bucket::take(core, &bucket, EMAIL_CODE_QUOTA).await?;
+    Ok(is_admitted(core, client, &decision))
+}
+
 fn key(client: &Client, email: &EmailAddress) -> [u8; 32] {
     sha256(&format!("users/{}/{}", client.id(), email.as_str()))
 }
 
 fn admit(core: &Core, client: &Client, decision: &Decision) -> Result<()> {
-    if decision.allowed {
+    if is_admitted(core, client, decision) {
         return Ok(());
     }
-    core.metrics.rate_limited("login", &client.tenant.slug);
     Err(Error::rate_limited("login", *decision))
+}
+
+fn is_admitted(core: &Core, client: &Client, decision: &Decision) -> bool {
+    if !decision.allowed {
+        core.metrics.rate_limited("login", &client.tenant.slug);
+    }
+    decision.allowed
 }

@@ -3,6 +3,7 @@
 use chrono::TimeDelta;
 
 use super::account::texts_of;
+use super::attempts;
 use super::personal_data::email_index;
 use crate::Core;
 use crate::auth::caller::Client;
@@ -22,7 +23,8 @@ const COUNT: u64 = 900_000;
 /// Verifies every address of a test client; no mailed code begins with 0.
 const SANDBOX_CODE: &str = "000000";
 
-/// Mails a new code to the user's address, which replaces an earlier one.
+/// Mails a new code to the user's address, which replaces an earlier one. When the address has got
+/// enough mail for now, nothing is mailed and the earlier code stays.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -32,6 +34,9 @@ pub(super) async fn mail(
     client: &Client,
     (user, email): (UserId, &EmailAddress),
 ) -> Result<()> {
+    if !attempts::admits_code_mail(conn, core, client, email).await? {
+        return Ok(());
+    }
     // The bias of the remainder is below one part in 10^13.
     let code = (FIRST + core.clock.random_u64()? % COUNT).to_string();
     sqlx::query!(
@@ -57,7 +62,7 @@ pub(super) async fn mail(
 }
 
 /// Checks a code against the last one mailed. A wrong one is counted at once, even if the request
-/// fails later.
+/// fails later, and a new code does not begin the count of the address anew.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -69,6 +74,9 @@ pub(super) async fn check(
 ) -> Result<bool> {
     if client.tenant.is_test() && code == SANDBOX_CODE {
         return Ok(true);
+    }
+    if !attempts::admits_email_code(core, client, email).await? {
+        return Ok(false);
     }
     let stored = sqlx::query_scalar!(
         "update email_code set tries = tries + 1 \

@@ -125,9 +125,10 @@ impl Endpoint for UpdateV2 {
     const DOC: Doc = Doc {
         summary: "Update the user's profile",
         details: "What is absent or null stays. `email` with the address known, and no code, mails \
-                  a new code. A changed name or birth date takes the identity check back. A new \
-                  `password` or `email` wants `oldPassword`, or an `emailCode` that was mailed \
-                  to the address known, and ends every session of the user.",
+                  a new code, at most five times an hour. A changed name or birth date takes the \
+                  identity check back. A new `password` or `email` wants `oldPassword`, or an \
+                  `emailCode` that was mailed to the address known, and ends every session of \
+                  the user.",
         body: Shape::Joined(&[&member_docs::CHANGE, member_docs::CHANGE_ALONE]),
         request: r#"{"emailCode": "000000"}"#,
         answer: member_docs::ANSWER,

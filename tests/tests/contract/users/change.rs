@@ -40,6 +40,49 @@ async fn a_code_ends_after_five_tries_and_after_a_day() {
 }
 
 #[tokio::test]
+async fn codes_are_mailed_and_tried_as_often_as_an_hour_allows() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let again = json!({"email": ada.email});
+    let mails = async || {
+        let count = "select count(*) from mail_outbox where kind = 'email-code'";
+        sqlx::query_scalar::<_, i64>(count).fetch_one(context.db()).await.unwrap()
+    };
+    for _ in 0..7 {
+        ada.patch(PATH, &again).await.assert_status(200);
+    }
+    assert_eq!(mails().await, 5);
+    let tried = json!({"emailCode": "111111"});
+    for _ in 0..5 {
+        ada.patch(PATH, &tried).await.assert_codes(&["ER090"]);
+    }
+    // A new code brings no more attempts than those left of the address.
+    context.clock().advance(TimeDelta::minutes(13));
+    ada.patch(PATH, &again).await.assert_status(200);
+    assert_eq!(mails().await, 6);
+    for _ in 0..5 {
+        ada.patch(PATH, &tried).await.assert_codes(&["ER090"]);
+    }
+    context.clock().advance(TimeDelta::minutes(13));
+    ada.patch(PATH, &again).await.assert_status(200);
+    let code = json!({"emailCode": mailed_code(&context, &ada.email).await});
+    ada.patch(PATH, &code).await.assert_codes(&["ER090"]);
+    context.clock().advance(TimeDelta::hours(1));
+    ada.patch(PATH, &code).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn a_code_that_was_mailed_before_the_limit_works() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    for _ in 0..6 {
+        ada.patch(PATH, &json!({"email": ada.email})).await.assert_status(200);
+    }
+    let code = mailed_code(&context, &ada.email).await;
+    ada.patch(PATH, &json!({"emailCode": code})).await.assert_status(200);
+}
+
+#[tokio::test]
 async fn a_change_keeps_what_it_does_not_name() {
     let context = TestContext::start().await;
     let ada = context.partner("acme").await.user("ada").await;
