@@ -27,7 +27,7 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    const fn as_str(self) -> &'static str {
+    pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Login => "login",
             Self::ResetPassword => "reset-password",

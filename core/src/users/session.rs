@@ -123,7 +123,8 @@ pub struct Session {
 }
 
 /// Logout, version 1: ends every session of the user on every edge at once, because each use of a
-/// token checks the user's row.
+/// token checks the user's row, and voids login tokens, which would open another. Mailed links to
+/// set a password stay: whoever logs out does not doubt the mailbox.
 pub struct LogoutV1;
 
 impl Endpoint for LogoutV1 {
@@ -133,7 +134,8 @@ impl Endpoint for LogoutV1 {
     const ERRORS: &'static [Code] = &[];
     const DOC: Doc = Doc {
         summary: "Log the user out",
-        details: "Ends every session of the user, on every edge at once.",
+        details: "Ends every session of the user, on every edge at once, and voids login tokens \
+                  that are unused.",
         answer: "{}",
         ..Doc::NONE
     };
@@ -146,15 +148,10 @@ impl Endpoint for LogoutV1 {
     }
 
     async fn call(core: &Core, caller: LoggedIn, (): ()) -> Result<Json<Done>> {
-        sqlx::query!(
-            "update end_user set tokens_valid_from = greatest(tokens_valid_from, $3) \
-             where client_id = $1 and user_id = $2",
-            caller.client.id().uuid(),
-            caller.user.uuid(),
-            core.clock.now(),
-        )
-        .execute(&core.db)
-        .await?;
+        let mut tx = core.db.begin().await?;
+        let holder = (caller.client.id(), caller.user);
+        end_sessions(&mut tx, core, holder, &[Purpose::Login]).await?;
+        tx.commit().await?;
         Ok(Json(Done {}))
     }
 }
@@ -170,7 +167,18 @@ pub(crate) async fn end_all(
     client: ClientId,
     user: UserId,
 ) -> Result<()> {
+    end_sessions(tx, core, (client, user), &[Purpose::Login, Purpose::ResetPassword]).await
+}
+
+/// Ends every session of the user; voids passkey challenges and unused tokens of these purposes.
+async fn end_sessions(
+    tx: &mut Connection,
+    core: &Core,
+    (client, user): (ClientId, UserId),
+    purposes: &[Purpose],
+) -> Result<()> {
     let now = core.clock.now();
+    let purposes: Vec<&str> = purposes.iter().map(|purpose| purpose.as_str()).collect();
     sqlx::query!(
         "update end_user set tokens_valid_from = greatest(tokens_valid_from, $3) \
          where client_id = $1 and user_id = $2",
@@ -182,10 +190,11 @@ pub(crate) async fn end_all(
     .await?;
     sqlx::query!(
         "update one_time_token set used_at = $3 \
-         where client_id = $1 and user_id = $2 and used_at is null",
+         where client_id = $1 and user_id = $2 and used_at is null and purpose = any($4)",
         client.uuid(),
         user.uuid(),
         now,
+        &purposes as &[&str],
     )
     .execute(&mut *tx)
     .await?;

@@ -118,6 +118,25 @@ async fn logging_out_ends_every_session_on_every_edge_at_once() {
 }
 
 #[tokio::test]
+async fn logging_out_voids_login_tokens_and_no_mailed_link() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let acme = &ada.partner;
+    let session = ada.log_in().await;
+    let login_token = ada.get("/api/v1/user/login-token").await.assert_status(200).json();
+    let reset = json!({"emailAddress": ada.email});
+    acme.post("/api/v1/user/reset-password", reset).await.assert_status(200);
+    log_out(acme, session["token"].as_str().unwrap()).await.assert_status(200);
+    let offer = json!({"baseCurrency": "BTC", "quoteCurrency": "EUR",
+        "paymentMethod": "creditCard", "loginToken": login_token["token"]});
+    acme.post("/api/v2/buy/offer", offer).await.assert_codes(&["ER333"]);
+    let mail = outbox::newest(&context, &ada.email).await;
+    let path =
+        mail.text.lines().find_map(|line| line.strip_prefix("https://pay.example.com")).unwrap();
+    acme.anonymous(Method::GET, path).send().await.assert_status(200);
+}
+
+#[tokio::test]
 async fn logging_out_needs_the_token_itself() {
     let context = TestContext::start().await;
     let ada = context.partner("acme").await.user("ada").await;
