@@ -284,7 +284,7 @@ pub(crate) async fn all_disabled(
 }
 
 /// Opens an account for the user in the caller's transaction; an existing one with the same
-/// identifier is unchanged.
+/// identifier is unchanged. The user's row is locked from then on.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -296,6 +296,18 @@ pub(crate) async fn open(
 ) -> Result<OpenOutcome> {
     let NewAccount { kind, mut details, is_stored_card, verified } = account;
     details.identifier = canonical(&details.identifier);
+    // Racing transactions count one after the other. A weaker lock than that of `account::lock`: the
+    // caller may have written rows that refer to the user.
+    sqlx::query_scalar!(
+        r#"
+        select 1 as "locked!" from end_user
+        where client_id = $1 and user_id = $2 for no key update
+        "#,
+        client.uuid(),
+        user.uuid(),
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
     let (id, now) = (core.clock.uuid()?, core.clock.now());
     let personal_key = personal_data::load_key(conn, core, client, user).await?;
     let plain = serde_json::to_vec(&details).map_err(|e| Error::internal("write an account", e))?;

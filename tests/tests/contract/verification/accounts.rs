@@ -111,6 +111,37 @@ async fn a_wallet_providers_token_names_an_account() {
 }
 
 #[tokio::test]
+async fn of_racing_accounts_no_more_are_opened_than_a_user_may_have() {
+    let context = TestContext::start().await;
+    let edge = context.second_edge().await;
+    let mut ada = context.partner("acme").await.user("ada").await;
+    edge.core().refresh().await.unwrap();
+    sqlx::query(
+        "insert into payment_account (client_id, user_id, account_id, type, sealed, \
+             identifier_index, last_used_at, created_at) \
+         select client_id, user_id, gen_random_uuid(), 'walletpay', '', \
+             sha256(n::text::bytea), now(), now() \
+         from end_user, generate_series(1, 31) n",
+    )
+    .execute(context.db())
+    .await
+    .unwrap();
+    let here = ada.clone();
+    ada.partner = ada.partner.at(&edge);
+    let tries = (0..8).map(|n| {
+        let user = if n % 2 == 0 { &here } else { &ada };
+        async move { user.post(CARDS, &session(&format!("session-{n}"))).await }
+    });
+    let answers = futures::future::join_all(tries).await;
+    let opened = answers.iter().filter(|answer| answer.status() == 200).count();
+    let stored: i64 = sqlx::query_scalar("select count(*) from payment_account")
+        .fetch_one(context.db())
+        .await
+        .unwrap();
+    assert_eq!((opened, stored), (1, 32));
+}
+
+#[tokio::test]
 async fn an_operator_opens_changes_and_finds_accounts() {
     let context = TestContext::start().await;
     let ada = context.partner("acme").await.user("ada").await;
