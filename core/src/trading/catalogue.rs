@@ -155,12 +155,6 @@ impl Pair {
         let ends = self.price.as_ref().is_some_and(|price| price.max_age_seconds.is_some());
         self.live_price(now).filter(|_| ends)
     }
-
-    /// True while the sources say a price that is too far from the pair's, and nobody has confirmed
-    /// it.
-    pub fn deviates(&self) -> bool {
-        self.price.as_ref().is_some_and(|price| price.deviating.is_some())
-    }
 }
 
 /// One direction of a pair.

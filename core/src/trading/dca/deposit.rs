@@ -64,7 +64,7 @@ pub(crate) async fn quote(
     let caller = ClientMaybeUser { client, user: Some(plan.user) };
     let quote = create::quote(core, &caller, Side::Buy, &request).await?;
     let mut refusal = Refusal::new();
-    checks::market(&catalogue, &quote, &mut refusal);
+    checks::market(&caller.client, &quote, core.clock.now(), &mut refusal);
     if limits::limit_amount(core, &catalogue, &quote).is_none() {
         checks::no_limit_rate(&mut refusal);
     }

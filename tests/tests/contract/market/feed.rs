@@ -185,6 +185,28 @@ async fn a_pair_closes_when_too_few_sources_are_still_fresh() {
 }
 
 #[tokio::test]
+async fn a_quote_is_not_confirmed_once_its_price_has_ended() {
+    let market = Market::with(2, |prices| prices.sources_min = 2).await;
+    let ada = market.acme.user("ada").await;
+    market.say(&["90000", "90100"]);
+    market.poll().await;
+    let asked =
+        json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 250});
+    let quote = ada.post(QUOTE, &asked).await.assert_status(200).json()["quote"].clone();
+    let body = json!({"quote": quote, "returnUrl": "https://shop.example/back",
+        "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"});
+    market.sources[1].answer_with(503, "");
+    market.context.clock().advance(TimeDelta::seconds(121));
+    market.sources[0].say("90000", market.context.clock().now());
+    market.poll().await;
+    let confirm = async || ada.post("/api/v1/buy/confirm", &body).await;
+    confirm().await.assert_status(400).assert_codes(&["ER008"]);
+    market.sources[1].say("90100", market.context.clock().now());
+    market.poll_again().await;
+    confirm().await.assert_status(200);
+}
+
+#[tokio::test]
 async fn a_price_that_jumps_closes_its_pair_until_a_second_source_says_the_same() {
     let market = Market::of(2).await;
     let [one, two] = &market.sources[..] else { panic!("two were started") };

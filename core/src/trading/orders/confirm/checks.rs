@@ -1,5 +1,6 @@
 //! Preconditions of a new order other than the offer's terms.
 
+use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 
 use super::account::NamedAccount;
@@ -7,7 +8,7 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::error::{Code, Refusal, Result};
 use crate::tenancy::tenants::GuestOrders;
-use crate::trading::catalogue::{Catalogue, PairStatus};
+use crate::trading::catalogue::{Pair, PairStatus};
 use crate::trading::limits::limit_rules::{Spent, remaining};
 use crate::trading::limits::{self, Trader};
 use crate::trading::quotes::{Quote, Side};
@@ -20,11 +21,19 @@ pub(crate) const LIMIT_REACHED: &str = "the user's limit for a day leaves less";
 /// The same for the account's.
 const ACCOUNT_LIMIT_REACHED: &str = "the account's limit for a day leaves less";
 
-/// The pair in maintenance, or closed because its price is doubtful (ER008), the method switched off since the quote (ER055), an amount
-/// beyond what one of them takes (ER011).
-pub(crate) fn market(catalogue: &Catalogue, quote: &Quote, refusal: &mut Refusal) {
+/// The pair in maintenance, or closed because its price is doubtful or too old (ER008), the method
+/// switched off since the quote (ER055), an amount beyond what one of them takes (ER011).
+pub(crate) fn market(
+    Client { tenant, catalogue, .. }: &Client,
+    quote: &Quote,
+    now: DateTime<Utc>,
+    refusal: &mut Refusal,
+) {
+    let is_open = |pair: &Pair| {
+        pair.buy.status == PairStatus::Enabled && routing::price(tenant, pair, now).is_some()
+    };
     match catalogue.pairs.get(&quote.pair) {
-        Some(pair) if pair.buy.status == PairStatus::Enabled && !pair.deviates() => {
+        Some(pair) if is_open(pair) => {
             if !(pair.buy.min..=pair.buy.max).contains(&quote.fiat) {
                 beyond(refusal, "pair", pair.buy.min, pair.buy.max);
             }

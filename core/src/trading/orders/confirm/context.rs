@@ -47,7 +47,7 @@ impl ConfirmContext {
         usage: UsageCheck<'_>,
     ) -> Refusal {
         let mut refusal = Refusal::new();
-        checks::market(&self.client.catalogue, &self.quote, &mut refusal);
+        checks::market(&self.client, &self.quote, core.clock.now(), &mut refusal);
         checks::routes(&self.client, &self.quote, &mut refusal);
         if self.user.is_none() {
             checks::guest(&self.client, &self.quote, &mut refusal);
