@@ -6,6 +6,7 @@ use rampart_types::{
     Chain, ClientId, CurrencyCode, DestinationTag, OrderId, TagKind, WalletAddress,
 };
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::commands::{Command, CommandKind, Target, enqueue};
 use super::sandbox::timing as sandbox;
@@ -18,45 +19,22 @@ use crate::trading::sandbox::deposit_address;
 
 /// Most addresses of one command, and of one result.
 const ADDRESSES_MAX: usize = 1_000;
-/// Free addresses among which concurrent sales choose.
-const CHOICE: i64 = 32;
 
-/// An address of the pool.
-#[derive(Clone, Debug)]
-pub(crate) struct PooledAddress {
-    connector: String,
-    asset: String,
-    address: String,
-    tag: String,
-    /// Made for one sale: it is in no pool.
-    is_made: bool,
+/// The source of a sale's deposit address.
+#[derive(Debug)]
+pub(crate) enum DepositSource {
+    /// The pool of a connector.
+    Pool {
+        /// Name of the connector.
+        connector: String,
+        /// Code of the currency.
+        asset: String,
+    },
+    /// The sandbox: it has made the address for one sale, and no pool has it.
+    Made(DepositAddress),
 }
 
-impl PooledAddress {
-    /// A free address of the connector; `None` when the pool is empty. Another sale may take it first.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
-    pub(crate) async fn find(core: &Core, connector: &str, asset: &str) -> Result<Option<Self>> {
-        let found = sqlx::query!(
-            "select address, tag from (select address, tag from deposit_address \
-             where connector = $1 and asset = $2 and taken_by is null \
-             order by added_at limit $3) free order by random() limit 1",
-            connector,
-            asset,
-            CHOICE,
-        )
-        .fetch_optional(&core.db)
-        .await?;
-        Ok(found.map(|row| Self {
-            connector: connector.to_owned(),
-            asset: asset.to_owned(),
-            address: row.address,
-            tag: row.tag,
-            is_made: false,
-        }))
-    }
-
+impl DepositSource {
     /// An address of the sandbox for one sale: it makes each as it is wanted.
     ///
     /// # Errors
@@ -67,56 +45,126 @@ impl PooledAddress {
         (asset, chain): (&str, Chain),
     ) -> Result<Self> {
         let (address, tag) = deposit_address::derive(core, client, sale, chain)?;
-        Ok(Self {
-            connector: sandbox::NAME.to_owned(),
+        Ok(Self::Made(DepositAddress {
             asset: asset.to_owned(),
             address: address.as_str().to_owned(),
             tag: tag.map(|tag| tag.to_string()).unwrap_or_default(),
-            is_made: true,
-        })
+        }))
     }
 
-    /// Takes the address for a sale in the caller's transaction; `false` if another sale has it.
+    /// Takes an address for a sale in the caller's transaction: the oldest one that no other sale
+    /// is taking. `None` when the pool is empty, or another sale has the sandbox's address.
     ///
     /// # Errors
     /// The database's.
     pub(crate) async fn take(
         &self,
         conn: &mut Connection,
-        (client, sale): (uuid::Uuid, i64),
-    ) -> Result<bool, sqlx::Error> {
-        if self.is_made {
-            let added = sqlx::query!(
-                "insert into deposit_address (connector, asset, address, tag, added_at, taken_by, \
-                     taken_for) \
-                 values ($1, $2, $3, $4, now(), $5, $6) on conflict do nothing",
-                self.connector,
-                self.asset,
-                self.address,
-                self.tag,
-                client,
-                sale,
-            )
-            .execute(conn)
-            .await?;
-            return Ok(added.rows_affected() == 1);
+        sale: (Uuid, i64),
+    ) -> Result<Option<DepositAddress>, sqlx::Error> {
+        match self {
+            Self::Pool { connector, asset } => {
+                if let Some(free) = take_free(conn, (connector, asset), sale).await? {
+                    return Ok(Some(free));
+                }
+                take_released(conn, (connector, asset), sale).await
+            }
+            Self::Made(made) => {
+                let added = sqlx::query!(
+                    "insert into deposit_address (connector, asset, address, tag, added_at, \
+                         taken_by, taken_for) \
+                     values ($1, $2, $3, $4, now(), $5, $6) on conflict do nothing",
+                    sandbox::NAME,
+                    made.asset,
+                    made.address,
+                    made.tag,
+                    sale.0,
+                    sale.1,
+                )
+                .execute(conn)
+                .await?;
+                Ok((added.rows_affected() == 1).then(|| made.clone()))
+            }
         }
-        let taken = sqlx::query!(
-            "update deposit_address set taken_by = $5, taken_for = $6 \
-             where connector = $1 and asset = $2 and address = $3 and tag = $4 \
-                 and taken_by is null",
-            self.connector,
-            self.asset,
-            self.address,
-            self.tag,
-            client,
-            sale,
-        )
-        .execute(conn)
-        .await?;
-        Ok(taken.rows_affected() == 1)
     }
+}
 
+/// Takes the oldest address of a pool that nobody else is taking.
+async fn take_free(
+    conn: &mut Connection,
+    (connector, asset): (&str, &str),
+    (client, sale): (Uuid, i64),
+) -> Result<Option<DepositAddress>, sqlx::Error> {
+    let taken = sqlx::query!(
+        r#"
+        with free as materialized (
+            select connector, asset, address, tag from deposit_address
+            where connector = $1 and asset = $2 and taken_by is null
+            order by added_at limit 1 for update skip locked
+        )
+        update deposit_address d set taken_by = $3, taken_for = $4
+        from free f
+        where d.connector = f.connector and d.asset = f.asset and d.address = f.address
+            and d.tag = f.tag
+        returning d.address as "address!", d.tag as "tag!"
+        "#,
+        connector,
+        asset,
+        client,
+        sale,
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(taken.map(|row| DepositAddress {
+        asset: asset.to_owned(),
+        address: row.address,
+        tag: row.tag,
+    }))
+}
+
+/// Waits for the sales that are taking the last addresses of a pool, and takes one that is given
+/// up, as by a quote that two requests confirm at once.
+async fn take_released(
+    conn: &mut Connection,
+    (connector, asset): (&str, &str),
+    (client, sale): (Uuid, i64),
+) -> Result<Option<DepositAddress>, sqlx::Error> {
+    let taken = sqlx::query!(
+        r#"
+        with free as materialized (
+            select connector, asset, address, tag from deposit_address
+            where connector = $1 and asset = $2 and taken_by is null
+            order by added_at limit 1 for update
+        )
+        update deposit_address d set taken_by = $3, taken_for = $4
+        from free f
+        where d.connector = f.connector and d.asset = f.asset and d.address = f.address
+            and d.tag = f.tag
+        returning d.address as "address!", d.tag as "tag!"
+        "#,
+        connector,
+        asset,
+        client,
+        sale,
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(taken.map(|row| DepositAddress {
+        asset: asset.to_owned(),
+        address: row.address,
+        tag: row.tag,
+    }))
+}
+
+/// An address that a sale takes.
+#[derive(Clone, Debug)]
+pub(crate) struct DepositAddress {
+    asset: String,
+    address: String,
+    tag: String,
+}
+
+impl DepositAddress {
     /// Address and tag as values of the chain.
     ///
     /// # Errors

@@ -18,6 +18,7 @@ use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, key_lost};
 use crate::http::fields::Fields;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::money::connectors::deposits::DepositAddress;
 use crate::notify::events::EventType;
 use crate::platform::error::{Code, Error, Refusal, Result};
 use crate::platform::telemetry::TraceScope;
@@ -33,9 +34,7 @@ use crate::trading::orders::status::{Cause, OrderStatus};
 use crate::trading::quotes::{Quote, Side, token};
 use crate::trading::routing::{self, Settlement};
 use crate::users::accounts::{IDENTIFIER_BYTES_MAX, identifier};
-use rampart_types::{
-    CallbackUrl, DestinationTag, JsonDecimal, OrderId, PartnerReference, UserId, WalletAddress,
-};
+use rampart_types::{CallbackUrl, DestinationTag, JsonDecimal, OrderId, PartnerReference, UserId};
 
 /// Time that the user has to send the coins.
 const TIME_TO_DEPOSIT: TimeDelta = TimeDelta::minutes(30);
@@ -224,22 +223,23 @@ impl ConfirmContext {
             .chain;
         for _ in 0..ORDER_ID_TRIES_MAX {
             let id = OrderId::from_entropy(core.clock.random_u64()?);
-            let pooled = deposit::find(core, &self.client, &self.quote, (id, chain)).await?;
-            let deposit = pooled.parse(&self.client.catalogue)?;
-            let (address, tag) = (deposit.0.as_str().to_owned(), deposit.1.clone());
-            let confirmed = self.confirmed(id, address, tag, now + TIME_TO_DEPOSIT);
-            let mut row = self.row(core, id, &deposit, now)?;
-            row.deposit = Some(pooled);
-            if let Some(key) = key {
-                row.answer = Some(key.answer(core, &Reply::json(StatusCode::OK, &confirmed)?)?);
-            }
-            match insert_sale(&core.db, &row).await {
+            let source = deposit::source(core, &self.client, &self.quote, (id, chain))?;
+            let sale = (self.client.id(), self.user, id);
+            let row = |deposit: DepositAddress| self.row(core, (id, now), &deposit, key);
+            let (outcome, confirmed) = match insert_sale(&core.db, sale, &source, row).await {
+                // Another confirm of this quote may have taken the last address.
+                Err(error) if error.is(Code::SellingInMaintenance) => {
+                    return self.existing_order(core).await?.ok_or(error);
+                }
+                inserted => inserted?,
+            };
+            match outcome {
                 InsertOutcome::Placed => {
                     core.metrics.orders.with_label_values(&[Cause::Confirmed.as_str()]).inc();
                     if let Some(key) = key {
                         key.mark_saved();
                     }
-                    return Ok(confirmed);
+                    return confirmed.ok_or_else(|| Error::invariant("answer a sale"));
                 }
                 InsertOutcome::KeyLost => return Err(key_lost(key)),
                 InsertOutcome::Conflict => {
@@ -271,17 +271,21 @@ impl ConfirmContext {
         Err(Error::invariant("find a free order number"))
     }
 
-    /// All that is written of the sale under this number.
+    /// All that is written of the sale under this number, and its answer.
     fn row(
         &self,
         core: &Core,
-        id: OrderId,
-        (address, tag): &(WalletAddress, Option<DestinationTag>),
-        now: DateTime<Utc>,
-    ) -> Result<NewSaleRow> {
+        (id, now): (OrderId, DateTime<Utc>),
+        deposit: &DepositAddress,
+        key: Option<&ClaimedKey>,
+    ) -> Result<(NewSaleRow, Confirmed)> {
+        let (address, tag) = deposit.parse(&self.client.catalogue)?;
+        let (address, expires_at) = (address.as_str().to_owned(), now + TIME_TO_DEPOSIT);
+        let confirmed = self.confirmed(id, address.clone(), tag.clone(), expires_at);
+        let reply = Reply::json(StatusCode::OK, &confirmed)?;
         let Self { client, user, account, quote, request } = self;
         let reference = request.partner_reference.as_ref().map(|name| name.as_str());
-        Ok(NewSaleRow {
+        let row = NewSaleRow {
             client_id: client.id().uuid(),
             order_id: id.number(),
             created_at: now,
@@ -292,20 +296,20 @@ impl ConfirmContext {
             partner_reference: reference.map(str::to_owned),
             status: OrderStatus::Pending.as_str(),
             status_cause: Cause::Confirmed.as_str(),
-            wallet_address: address.as_str().to_owned(),
-            destination_tag: tag.as_ref().map(ToString::to_string),
+            wallet_address: address,
+            destination_tag: tag.map(|tag| tag.to_string()),
             callback_url: request.callback_url.as_ref().map(|url| url.as_str().to_owned()),
             terms_digest: format!("\\x{}", hex::encode(self.terms_digest())),
             policy_decisions: quote.policy_decisions.clone(),
-            expires_at: now + TIME_TO_DEPOSIT,
+            expires_at,
             transition_id: core.clock.uuid()?,
             event_id: core.clock.uuid()?,
             event_type: EventType::OrderCreated.as_str(),
             payload: created_payload(id, reference),
             trace: TraceScope::current().stored(),
-            deposit: None,
-            answer: None,
-        })
+            answer: key.map(|key| key.answer(core, &reply)).transpose()?,
+        };
+        Ok((row, confirmed))
     }
 
     /// The sale that this quote became before, in the same terms.

@@ -9,16 +9,16 @@ use uuid::Uuid;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::SavedAnswer;
-use crate::money::connectors::deposits::PooledAddress;
+use crate::money::connectors::deposits::{DepositAddress, DepositSource};
 use crate::platform::db::{Connection, Pool, retrying_statement};
-use crate::platform::error::Result;
+use crate::platform::error::{Code, Error, Result};
 use crate::platform::telemetry::StoredTrace;
 use crate::trading::limits::{self, Bounds};
 use crate::trading::orders::insert::{Bounded, InsertError, InsertOutcome};
 use crate::trading::orders::quoted::QuotedColumns;
 use crate::trading::orders::row::{currency, id, tag};
 use crate::trading::quotes::Side;
-use rampart_types::{CurrencyCode, DestinationTag, OrderId, QuoteId};
+use rampart_types::{ClientId, CurrencyCode, DestinationTag, OrderId, QuoteId, UserId};
 
 /// A sale as the statement takes it, with all that is written beside it.
 #[derive(Debug, Serialize)]
@@ -47,55 +47,72 @@ pub(super) struct NewSaleRow {
     pub(super) payload: Value,
     #[serde(flatten)]
     pub(super) trace: StoredTrace,
-    /// The deposit address that it takes.
-    #[serde(skip)]
-    pub(super) deposit: Option<PooledAddress>,
     /// The answer to save under the request's `Idempotency-Key`.
     #[serde(flatten)]
     pub(super) answer: Option<SavedAnswer>,
 }
 
-/// Makes the sale. Its user is locked first, so that it counts the trades before it.
-pub(super) async fn insert_sale(db: &Pool, sale: &NewSaleRow) -> InsertOutcome {
+/// Makes the sale that `row` writes for the deposit address taken. Its user is locked first, so
+/// that it counts the trades before it. What `row` gives besides is returned once the sale is made.
+///
+/// # Errors
+/// ER016 when no deposit address is free; those of `row`.
+pub(super) async fn insert_sale<T>(
+    db: &Pool,
+    (client, user, sale): (ClientId, Option<UserId>, OrderId),
+    source: &DepositSource,
+    row: impl Fn(DepositAddress) -> Result<(NewSaleRow, T)>,
+) -> Result<(InsertOutcome, Option<T>)> {
+    let sale = (client.uuid(), user.map(UserId::uuid), sale.number());
     let inserted = retrying_statement(async || {
         let mut connection = db.acquire().await.map_err(InsertError::NotCommitted)?;
-        insert_alone(&mut connection, sale).await
+        insert_alone(&mut connection, sale, source, &row).await
     });
-    inserted.await.unwrap_or_else(InsertError::outcome)
+    inserted.await.unwrap_or_else(|error| Ok((error.outcome(), None)))
 }
 
-async fn insert_alone(
+/// A refusal that is no error of the database is inside: it is never tried again.
+async fn insert_alone<T>(
     connection: &mut Connection,
-    sale: &NewSaleRow,
-) -> Result<InsertOutcome, InsertError> {
-    if sale.user_id.is_none() && sale.deposit.is_none() {
-        let row = Bounded { order: sale, bounds: None };
-        return insert(connection, &[row]).await.map_err(InsertError::at_commit);
-    }
+    (client, user, sale): (Uuid, Option<Uuid>, i64),
+    source: &DepositSource,
+    row: &impl Fn(DepositAddress) -> Result<(NewSaleRow, T)>,
+) -> Result<Result<(InsertOutcome, Option<T>)>, InsertError> {
     let mut tx = connection.begin().await.map_err(InsertError::NotCommitted)?;
-    let bounds = match sale.user_id {
+    let bounds = match user {
         None => None,
         Some(user) => {
-            let rules = limits::hold_traders(&mut tx, (&[sale.client_id], &[user])).await;
+            let rules = limits::hold_traders(&mut tx, (&[client], &[user])).await;
             let rules = rules.map_err(InsertError::NotCommitted)?;
-            let Some(rules) = rules.get(&(sale.client_id, user)) else {
-                return Ok(InsertOutcome::Forbidden);
+            let Some(rules) = rules.get(&(client, user)) else {
+                return Ok(Ok((InsertOutcome::Forbidden, None)));
             };
             Some(Bounds::new(rules, Side::Sell))
         }
     };
-    let outcome = insert(&mut tx, &[Bounded { order: sale, bounds }]).await;
+    let taken = source.take(&mut tx, (client, sale)).await.map_err(InsertError::NotCommitted)?;
+    let Some(deposit) = taken else {
+        return Ok(match source {
+            DepositSource::Pool { .. } => {
+                Err(Error::with_detail(Code::SellingInMaintenance, "no deposit address is free"))
+            }
+            // Another sale has the number.
+            DepositSource::Made(_) => Ok((InsertOutcome::Conflict, None)),
+        });
+    };
+    let (order, made) = match row(deposit) {
+        Ok(written) => written,
+        Err(error) => return Ok(Err(error)),
+    };
+    let outcome = insert(&mut tx, &[Bounded { order: &order, bounds }]).await;
     let outcome = outcome.map_err(InsertError::NotCommitted)?;
-    if let (InsertOutcome::Placed, Some(deposit)) = (&outcome, &sale.deposit) {
-        let at = (sale.client_id, sale.order_id);
-        if !deposit.take(&mut tx, at).await.map_err(InsertError::NotCommitted)? {
-            // Another sale was faster: nothing happened, and there may be other addresses.
-            tx.rollback().await.map_err(InsertError::NotCommitted)?;
-            return Ok(InsertOutcome::Conflict);
-        }
+    if !matches!(outcome, InsertOutcome::Placed) {
+        // The address is free again.
+        tx.rollback().await.map_err(InsertError::NotCommitted)?;
+        return Ok(Ok((outcome, None)));
     }
     tx.commit().await.map_err(InsertError::at_commit)?;
-    Ok(outcome)
+    Ok(Ok((outcome, Some(made))))
 }
 
 /// Makes the sale if it may be made, with the first row of its timeline, its event and the

@@ -70,6 +70,69 @@ async fn a_sale_takes_an_address_of_the_pool_and_its_money_goes_out() {
     assert_eq!(kept, 0);
 }
 
+#[tokio::test]
+async fn as_many_sales_are_made_at_once_as_addresses_are_free() {
+    const FREE: u32 = 12;
+    let context = TestContext::with(|all| all.connectors.deposit_addresses_min = FREE).await;
+    let connector = Connector::of_live(&context).await;
+    let live = json!({"slug": "acme", "name": "Acme", "mode": "live"});
+    let acme = context.partner_of(live).await;
+    context.core().fill_deposit_pools().await.unwrap();
+    for command in connector.lease(100).await {
+        if command["body"]["asset"] == "ETH" {
+            let address = |n: u32| json!({"address": format!("0x{:040}", n + 1)});
+            let made = (0..FREE).map(address).collect();
+            connector.report(&command, "done", Value::Array(made)).await.assert_status(200);
+        }
+    }
+    let token = format!("Bearer {}", acme.token().await);
+    let send = |path: &str, body: &Value| {
+        let request = acme.anonymous(Method::POST, path).header("authorization", &token);
+        request.json(body).send()
+    };
+    let mut confirms = Vec::new();
+    for _ in 0..FREE {
+        let asked = json!({"currencyPair": "ETH-EUR", "cryptoAmount": 0.1});
+        let quote = send("/api/v1/sell/quote", &asked).await.assert_status(200).json();
+        confirms.push(send("/api/v1/sell/confirm", &json!({"quote": quote["quote"]})));
+    }
+    let sales = futures::future::join_all(confirms).await;
+    let addresses: std::collections::BTreeSet<String> = sales
+        .iter()
+        .map(|sale| sale.assert_status(200).json()["walletAddress"].to_string())
+        .collect();
+    assert_eq!(addresses.len(), sales.len());
+    sell(&acme).await.assert_codes(&["ER016"]);
+}
+
+#[tokio::test]
+async fn two_confirms_of_one_quote_share_the_last_address() {
+    let context = TestContext::with(|all| all.connectors.deposit_addresses_min = 1).await;
+    let connector = Connector::of_live(&context).await;
+    let live = json!({"slug": "acme", "name": "Acme", "mode": "live"});
+    let acme = context.partner_of(live).await;
+    context.core().fill_deposit_pools().await.unwrap();
+    for command in connector.lease(100).await {
+        if command["body"]["asset"] == "ETH" {
+            let made = json!([{"address": ADDRESSES[0]}]);
+            connector.report(&command, "done", made).await.assert_status(200);
+        }
+    }
+    let token = format!("Bearer {}", acme.token().await);
+    let send = |path: &str, body: &Value| {
+        let request = acme.anonymous(Method::POST, path).header("authorization", &token);
+        request.json(body).send()
+    };
+    let asked = json!({"currencyPair": "ETH-EUR", "cryptoAmount": 0.1});
+    let quote = send("/api/v1/sell/quote", &asked).await.assert_status(200).json();
+    let body = json!({"quote": quote["quote"]});
+    let confirms = (0..6).map(|_| send("/api/v1/sell/confirm", &body));
+    let sales = futures::future::join_all(confirms).await;
+    for sale in &sales {
+        assert_eq!(sale.assert_status(200).text(), sales[0].text());
+    }
+}
+
 /// A live partner's sale whose coins have arrived.
 async fn deposited(context: &TestContext) -> (Connector, Value) {
     let connector = Connector::of_live(context).await;
