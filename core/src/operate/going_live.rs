@@ -5,8 +5,11 @@ use serde_json::json;
 
 use crate::Core;
 use crate::http::reply::Reply;
-use crate::platform::error::Result;
-use crate::trading::catalogue::{Catalogue, Direction, Leg, Pair};
+use crate::platform::error::{Denial, Result};
+use crate::tenancy::tenants::Mode;
+use crate::trading::catalogue::{Catalogue, Pair, PairStatus};
+use crate::trading::quotes::Side;
+use crate::trading::routing;
 
 impl Core {
     /// Needs of a live client of this slug that are not met, in words; of any, without one.
@@ -14,14 +17,34 @@ impl Core {
         let catalogue = &self.snapshots.current().catalogue;
         let now = self.clock.now();
         let settings = &self.settings;
+        let routed = |pair: &Pair| is_routed(catalogue, slug.unwrap_or_default(), pair);
+        let has_route = catalogue.pairs.values().any(|pair| routed(pair));
+        // Of a pair that has routes: another one's price sells nothing.
+        let priced =
+            |pair: &Pair| pair.observed_price(now).is_some() && (!has_route || routed(pair));
         let needs = [
-            ("route", has_route(catalogue, slug.unwrap_or_default())),
-            ("live price", catalogue.pairs.values().any(|pair| pair.observed_price(now).is_some())),
+            ("route", has_route),
+            ("live price", catalogue.pairs.values().any(|pair| priced(pair))),
             ("configured master key", settings.keys.is_configured()),
             ("mail", settings.mail.smtp_url.is_some()),
             ("documents", settings.documents.is_configured()),
         ];
         needs.into_iter().filter_map(|(need, met)| (!met).then_some(need)).collect()
+    }
+
+    /// True if the partner is live.
+    ///
+    /// # Errors
+    /// 404 without the partner.
+    pub(crate) async fn is_live(&self, slug: &str) -> Result<bool> {
+        let mode = sqlx::query_scalar!(
+            "select mode from client where slug = $1 and slug <> 'house'",
+            slug,
+        )
+        .fetch_optional(&self.db)
+        .await?;
+        let mode = mode.ok_or_else(|| Denial::not_found("partner"))?;
+        Ok(mode == Mode::Live.as_str())
     }
 
     /// The refusal to make this partner live, while something is missing.
@@ -38,12 +61,11 @@ impl Core {
     }
 }
 
-/// True if a live partner has a route for the money and the coins of some purchase.
-fn has_route(catalogue: &Catalogue, slug: &str) -> bool {
-    let (partner, routes) = ((slug, false), &catalogue.routes);
-    let leads = |pair: &Pair| {
-        let asset = pair.base.code().to_string();
-        routes.connector(partner, Direction::Out, Leg::Asset(&asset)).is_some()
-    };
-    routes.has_method(partner, Direction::In) && catalogue.pairs.values().any(|pair| leads(pair))
+/// True if a live partner can buy or sell the pair: enabled, with a route for money and coins.
+fn is_routed(catalogue: &Catalogue, slug: &str, pair: &Pair) -> bool {
+    let asset = pair.base.code().to_string();
+    [Side::Buy, Side::Sell].into_iter().any(|side| {
+        side.terms(pair).status == PairStatus::Enabled
+            && routing::is_routed(catalogue, slug, side, &asset)
+    })
 }

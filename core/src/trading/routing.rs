@@ -73,11 +73,16 @@ pub(crate) fn offers_asset(
     side: Side,
     asset: &str,
 ) -> bool {
-    let ((money, coins), partner) = (directions(side), (&*tenant.slug, false));
+    tenant.is_test() || is_routed(catalogue, &tenant.slug, side, asset)
+}
+
+/// True if a live partner of this slug has routes for the coins of an order and for money, by any
+/// payment method.
+pub(crate) fn is_routed(catalogue: &Catalogue, slug: &str, side: Side, asset: &str) -> bool {
+    let ((money, coins), partner) = (directions(side), (slug, false));
     let routes = &catalogue.routes;
-    tenant.is_test()
-        || (routes.has_method(partner, money)
-            && routes.connector(partner, coins, Leg::Asset(asset)).is_some())
+    routes.has_method(partner, money)
+        && routes.connector(partner, coins, Leg::Asset(asset)).is_some()
 }
 
 /// The mid price that the tenant may be quoted at `now`: for a live one it must have been observed.

@@ -284,6 +284,36 @@ async fn what_is_missing_is_told_in_one_list() {
 }
 
 #[tokio::test]
+async fn route_and_live_price_are_of_one_pair() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let missing = async |slug: &str| {
+        let path = format!("/admin/v1/partners/{slug}");
+        let answer = context.admin(Method::PATCH, &path, json!({"mode": "live"})).await;
+        (answer.status(), answer.json()["missing"].clone())
+    };
+    assert_eq!(missing("nobody").await.0, 404);
+    Connector::new(&context, "own", &["payment.create", "payout.send"]).await;
+    let route = |leg: &str, of: &str, direction: &str| {
+        json!({"partner": null, leg: of, "direction": direction,
+            "connector": "own"})
+    };
+    let routes =
+        json!({"routes": [route("method", "creditCard", "in"), route("asset", "ETH", "out")]});
+    context.admin(Method::PUT, "/admin/v1/routes", routes).await.assert_status(200);
+    let change = async |pair: &str, change: Value| {
+        let path = format!("/admin/v1/pairs/{pair}");
+        context.admin(Method::PATCH, &path, change).await.assert_status(200);
+    };
+    change("BTC-EUR", json!({"priceMaxAgeSeconds": 3_600})).await;
+    assert_eq!(missing("acme").await, (409, json!(["live price"])));
+    change("ETH-EUR", json!({"priceMaxAgeSeconds": 3_600, "buy": {"status": "disabled"}})).await;
+    assert_eq!(missing("acme").await, (409, json!(["route"])));
+    change("ETH-EUR", json!({"buy": {"status": "enabled"}})).await;
+    assert_eq!(missing("acme").await, (200, json!([])));
+}
+
+#[tokio::test]
 async fn a_live_client_is_offered_what_has_a_route() {
     let context = TestContext::start().await;
     let (acme, _) = live(&context).await;

@@ -83,11 +83,15 @@ impl Endpoint for UpdatePartner {
         operator: &Operator,
         update: &Update,
     ) -> Result<Option<Reply>> {
+        let is_live = match update.change.mode {
+            Some(_) => core.is_live(&update.slug).await?,
+            None => false,
+        };
         match update.change.mode {
-            Some(Mode::Test) if is_live(core, &update.slug) => {
+            Some(Mode::Test) if is_live => {
                 return Err(Denial::conflict("a live partner stays live").into());
             }
-            Some(Mode::Live) if !is_live(core, &update.slug) => {
+            Some(Mode::Live) if !is_live => {
                 if let Some(refusal) = core.refuse_live(&update.slug)? {
                     return Ok(Some(refusal));
                 }
@@ -206,12 +210,6 @@ struct GuestOrders {
     allowed: bool,
     /// Largest one, in fiat, above zero; none if left out.
     max_fiat: Option<JsonDecimal>,
-}
-
-/// True if the partner is live.
-fn is_live(core: &Core, slug: &str) -> bool {
-    let snapshot = core.snapshots.current();
-    snapshot.tenant_by_slug(slug).is_some_and(|tenant| !tenant.is_test())
 }
 
 /// A member that is there, `null` or not.
