@@ -33,11 +33,13 @@ pub(super) async fn dispatch<E: Endpoint>(
         Claim::Claimed(key) => Some(key),
         Claim::Answered(reply) => return Ok(reply),
     };
-    let result = carry_out::<E>(core, (&input, caller), key.as_ref(), fault).await;
-    match key {
-        Some(key) => key.settle(core, result, &input.head.request_id).await,
-        None => result,
-    }
+    let Some(key) = key else {
+        return carry_out::<E>(core, (&input, caller), None, fault).await;
+    };
+    // On the heap: the renewal would have room for the work twice.
+    let work = Box::pin(carry_out::<E>(core, (&input, caller), Some(&key), fault));
+    let result = key.renew_while(core, work).await;
+    key.settle(core, result, &input.head.request_id).await
 }
 
 async fn carry_out<E: Endpoint>(

@@ -3,6 +3,7 @@
 
 mod claims;
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 pub use self::claims::KeyClaims;
-use self::claims::KeyRow;
+use self::claims::{KeyRow, RENEWAL_INTERVAL};
 use crate::Core;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -182,6 +183,27 @@ impl ClaimedKey {
     fn lost(&self) -> Error {
         self.lost.store(true, Ordering::Relaxed);
         Error::with_status(Code::GeneralError, StatusCode::CONFLICT, RUNNING)
+    }
+
+    /// Carries out the request's work, and renews the claim for as long as that takes.
+    pub(super) async fn renew_while<T>(&self, core: &Core, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            if let Ok(done) = timeout(RENEWAL_INTERVAL, &mut work).await {
+                return done;
+            }
+            tokio::select! {
+                done = &mut work => return done,
+                () = self.renew(core) => {}
+            }
+        }
+    }
+
+    async fn renew(&self, core: &Core) {
+        let claim = (self.client.uuid(), self.route, &*self.key, self.claim);
+        if let Err(error) = claims::renew(&core.db, claim).await {
+            tracing::debug!(%error, "the claim of an idempotency key could not be renewed");
+        }
     }
 
     /// Saves the answer. Refusals are answers too: they are kept like successes. Where nothing is

@@ -1,6 +1,7 @@
 //! Keys are claimed in batches, by one statement.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use sqlx::PgExecutor;
 use uuid::Uuid;
@@ -15,8 +16,10 @@ use rampart_types::ClientId;
 const KEPT_SECONDS: i32 = 24 * 60 * 60;
 /// Time after which a request without an answer is taken for dead, in seconds, and another one may
 /// claim its key: its edge was killed, or Postgres went away under it. Short, because one that lives
-/// on cannot have an effect once its key is claimed anew.
+/// renews its claim, and cannot have an effect once its key is claimed anew.
 const CLAIM_SECONDS: i32 = 3;
+/// Time between two renewals of a claim, so that one of them may fail.
+pub(super) const RENEWAL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The queue of keys that are about to be claimed.
 #[derive(Debug)]
@@ -171,4 +174,31 @@ async fn claim(
     .fetch_all(executor)
     .await?;
     Ok(claimed.into_iter().map(|row| (row.client_id, row.route, row.key)).collect())
+}
+
+/// Renews a claim that has not ended. A row that is locked is getting its answer, and needs none.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(super) async fn renew(
+    db: &Pool,
+    (client, route, key, claim): (Uuid, &str, &str, Uuid),
+) -> Result<(), sqlx::Error> {
+    sqlx::query!(
+        "with held as materialized ( \
+             select client_id, route, key from idempotency_key \
+             where client_id = $1 and route = $2 and key = $3 and claim_id = $4 \
+                 and status is null and claimed_at > now() - make_interval(secs => $5::int) \
+             for no key update skip locked) \
+         update idempotency_key k set claimed_at = now() from held h \
+         where k.client_id = h.client_id and k.route = h.route and k.key = h.key",
+        client,
+        route,
+        key,
+        claim,
+        CLAIM_SECONDS,
+    )
+    .execute(db)
+    .await?;
+    Ok(())
 }

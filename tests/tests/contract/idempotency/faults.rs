@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use http::Method;
 use rampart_tests::answer::Answer;
+use rampart_tests::connector::Connector;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::partner::{Partner, Request};
 use rampart_tests::test_context::TestContext;
@@ -233,6 +234,48 @@ async fn a_request_that_was_taken_for_dead_has_no_effect_any_more() {
         let again = post.send().await;
         assert_eq!(again.assert_status(200).text(), next.text(), "{}", post.path);
     }
+}
+
+#[tokio::test]
+async fn a_request_that_lives_keeps_its_key() {
+    let context = TestContext::with(|settings| settings.connectors.answer_seconds = 60).await;
+    let connector = Connector::of_live(&context).await;
+    let live = json!({"slug": "acme", "name": "Acme", "mode": "live"});
+    let ada = context.partner_of(live).await.user("ada").await;
+    let post = Post {
+        partner: ada.partner.clone(),
+        user: Some(("user-identifier", ada.identifier.clone())),
+        path: "/api/v2/user/accounts/cards/processor",
+        body: json!({"sessionIdentifier": "session-1", "cardHolderName": "Ada Lovelace",
+            "currencyCode": "EUR"}),
+        table: "payment_account",
+    };
+    let slow = tokio::spawn({
+        let post = post.clone();
+        async move { post.send().await }
+    });
+    let claim = claim_of(context.db(), post.path, None).await;
+    until("it has lived longer than a dead one is waited for", SOON, async || {
+        let lives = "select claimed_at > expires_at - interval '23:59:56' \
+                     from idempotency_key where claim_id = $1";
+        let lives: bool =
+            sqlx::query_scalar(lives).bind(claim).fetch_one(context.db()).await.unwrap();
+        lives.then_some(())
+    })
+    .await;
+    post.send().await.assert_status(409).assert_codes(&["ER999"]);
+    assert_eq!(claim_of(context.db(), post.path, None).await, claim);
+    let wait = json!({"max": 1, "waitSeconds": 30, "leaseSeconds": 60, "kinds": ["card.verify"]});
+    let leased = connector.call(Method::POST, "/connectors/v1/commands/lease", wait).await;
+    let command = leased.assert_status(200).json()[0].take();
+    let card = json!({"accountIdentifier": "411111******1234", "token": "tok"});
+    connector.report(&command, "done", card).await.assert_status(200);
+    let first = slow.await.unwrap();
+    first.assert_status(200);
+    let again = post.send().await;
+    assert_eq!(again.assert_status(200).text(), first.text());
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    assert_eq!(post.effects(context.db()).await, 1);
 }
 
 /// Time after an outage within which a request can be made again with its key.
