@@ -100,7 +100,8 @@ impl<'a> UserUpdate<'a> {
                  identity_status = case when $9 and identity_status = 'verified' \
                      then 'pending' else identity_status end, \
                  residential_address_status = case \
-                     when $10 and residential_address_status <> 'blocked' \
+                     when $11 and (residential_address_status = 'missing' \
+                         or $10 and residential_address_status <> 'blocked') \
                      then 'present' else residential_address_status end \
              where client_id = $1 and user_id = $2",
             self.client.id().uuid(),
@@ -112,7 +113,8 @@ impl<'a> UserUpdate<'a> {
             details.newsletter,
             agreement,
             known.identity() != personal.identity(),
-            personal.residence().is_some() && known.residence() != personal.residence(),
+            known.residence() != personal.residence(),
+            personal.residence().is_some(),
         )
         .execute(&mut *conn)
         .await?;

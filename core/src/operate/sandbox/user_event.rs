@@ -180,13 +180,14 @@ impl Endpoint for V2 {
     }
 }
 
+/// Writes the change, unless the partner has gone live in the meantime (ER998).
 async fn write(
     conn: &mut Connection,
     core: &Core,
     (client, user): (ClientId, UserId),
     change: &Change,
 ) -> Result<()> {
-    sqlx::query!(
+    let written = sqlx::query!(
         "update end_user set \
              disabled_at = case when $3::boolean is null then disabled_at \
                  when $3 then coalesce(disabled_at, $6) end, \
@@ -200,7 +201,8 @@ async fn write(
              residential_address_status = case when $5 then 'verified' \
                  else residential_address_status end, \
              dac8_status = case when $5 then 'present' else dac8_status end \
-         where client_id = $1 and user_id = $2",
+         where client_id = $1 and user_id = $2 \
+             and exists (select from client c where c.client_id = $1 and c.mode = 'test')",
         client.uuid(),
         user.uuid(),
         change.disabled,
@@ -210,6 +212,9 @@ async fn write(
     )
     .execute(conn)
     .await?;
+    if written.rows_affected() == 0 {
+        return Err(Code::RouteNotFound.into());
+    }
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! Events that a partner triggers for its test users.
 
+use http::Method;
+use rampart_tests::connector::Connector;
 use rampart_tests::test_context::TestContext;
 use rampart_tests::user::{User, registration};
 use serde_json::{Value, json};
@@ -44,6 +46,44 @@ async fn a_user_who_is_verified_has_nothing_left_to_show() {
     let open = ann.get("/api/v2/user/verification-status").await.assert_status(200).json();
     assert_eq!(open, json!([]));
     assert_eq!(told(&context).await, ["user.created", "identifier.linked", "user.verified"]);
+}
+
+#[tokio::test]
+async fn simulated_checks_end_when_the_partner_goes_live() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = acme.user("ann").await;
+    assert_eq!(happens(&ann, "verified").await, 204);
+    let session = json!({"sessionIdentifier": "session-1", "cardHolderName": "Ann",
+        "currencyCode": "EUR"});
+    let added = ann.post("/api/v2/user/accounts/cards/processor", &session).await;
+    let card = json!({"accountIdentifier": added.assert_status(200).json()["accountIdentifier"]});
+    ann.post("/api/v1/user/verify/card", &card).await.assert_status(200);
+    Connector::of_live(&context).await;
+    let live = json!({"mode": "live"});
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", live).await.assert_status(200);
+    let key =
+        context.admin(Method::POST, "/admin/v1/partners/acme/api-keys", json!({})).await.json();
+    let ann = User { partner: acme.with_key(key["apiKey"].as_str().unwrap()), ..ann };
+    let details = status(&ann).await["details"].clone();
+    for (check, expected) in [
+        ("emailAddressVerificationStatus", "pending"),
+        ("identityVerificationStatus", "pending"),
+        ("amld5VerificationStatus", "pending"),
+        ("privacyAgreementVerificationStatus", "pending"),
+        ("residentialAddressStatus", "missing"),
+        ("dac8Status", "unknown"),
+    ] {
+        assert_eq!(details[check], expected, "{check}");
+    }
+    let profile = ann.get("/api/v1/user/info").await.json();
+    assert_eq!(profile["activationDate"], Value::Null);
+    assert_eq!(profile["enabledAccounts"][0]["verified"], false);
+    // What the user has said is still there, and counts once it is said to be so.
+    ann.patch("/api/v2/user", &json!({"privacyAgreement": true})).await.assert_status(200);
+    let details = status(&ann).await["details"].clone();
+    assert_eq!(details["privacyAgreementVerificationStatus"], "verified");
+    assert_eq!(details["residentialAddressStatus"], "present");
 }
 
 #[tokio::test]

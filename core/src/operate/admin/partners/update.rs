@@ -31,6 +31,7 @@ use crate::policies::statement::SignedChange;
 use crate::tenancy::tenants::branding::{self, BrandingChange, BrandingMembers};
 use crate::tenancy::tenants::{Mode, RATE_BUCKETS};
 use crate::trading::catalogue::PaymentMethodKind;
+use crate::users::simulated_checks;
 use rampart_types::{ClientId, Country, EmailAddress, JsonDecimal};
 
 /// Highest cap of a partner's fee, in percent.
@@ -163,7 +164,8 @@ pub(in crate::operate::admin) struct Change {
     /// Its appearance on pages for shoppers.
     branding: Option<BrandingMembers>,
     status: Option<Status>,
-    /// `live` for good, once nothing is missing that its first order needs.
+    /// `live` for good, once nothing is missing that its first order needs. Checks that its users
+    /// have passed so far count no more.
     pub(in crate::operate::admin) mode: Option<Mode>,
     /// When the checks of its users must be done; `none` is for test clients.
     compliance_gate: Option<Gate>,
@@ -306,6 +308,9 @@ impl Change {
         slug: &str,
         branding: &BrandingChange,
     ) -> Result<()> {
+        if self.mode == Some(Mode::Live) {
+            simulated_checks::reset(conn, slug).await?;
+        }
         let networks = self.networks();
         let revision = revision::next_client_revision(&mut *conn).await?;
         let changed = sqlx::query_scalar!(
