@@ -2,6 +2,7 @@
 
 mod connector;
 mod faults;
+mod routed;
 mod users;
 
 use chrono::TimeDelta;

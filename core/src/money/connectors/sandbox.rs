@@ -36,6 +36,8 @@ use crate::trading::orders::state::Cause;
 
 /// Time of a lease, in seconds; an edge that dies delays an order by this.
 const LEASE_SECONDS: u16 = 10;
+/// The refusal of an order that another connector serves: simulated money has no real coins sent.
+const NOT_SIMULATED: &str = "a connector of yours serves it, and tells what happens to it";
 /// Bytes of a Bitcoin transaction id; simulated ones have the same form.
 const TRANSACTION_ID_BYTES: usize = 32;
 

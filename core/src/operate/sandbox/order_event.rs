@@ -30,7 +30,7 @@ impl Endpoint for V2 {
     const DOC: Doc = Doc {
         summary: "Simulate an event of a test order",
         details: "For test clients only. The answer is the order as it then is; 409 when its \
-                  state forbids the event.",
+                  state forbids the event, or a connector of yours takes its payment.",
         path: &[ID, required("event", Kind::OneOf(&SimulatedEvent::NAMES), "The simulated event.")],
         answer: order_example!(),
         also: &[(409, Code::GeneralError)],

@@ -32,7 +32,8 @@ impl Endpoint for V2 {
         details: "After a deposit the payout follows by itself within seconds; a sale with the \
                   `partnerOrderIdentifier` `sandbox-held` is held instead, one with \
                   `sandbox-returned` gets its coins back. 409 when the order's state forbids the \
-                  event; for live clients there is no such route.",
+                  event, or a connector of yours takes its coins; for live clients there is no \
+                  such route.",
         path: &[
             required("id", Kind::Text, "The order's number, or your own identifier."),
             required("event", Kind::OneOf(&SimulatedSaleEvent::NAMES), "The simulated event."),

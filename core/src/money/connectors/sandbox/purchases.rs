@@ -5,7 +5,9 @@ use rampart_types::{ClientId, JsonDecimal, OrderId};
 use rust_decimal::Decimal;
 use serde_json::json;
 
-use super::{answer, lease_now, open_command, tell, tell_later, transaction_id};
+use super::{
+    NAME, NOT_SIMULATED, answer, lease_now, open_command, tell, tell_later, transaction_id,
+};
 use crate::Core;
 use crate::money::connectors::commands::CommandKind;
 use crate::money::connectors::payouts::command_despite_holds;
@@ -30,6 +32,8 @@ pub(super) struct Purchase {
     pub(super) transaction_id: Option<String>,
     /// Its partner's slug.
     partner: String,
+    /// False if another connector takes its payment: then coins that follow one are real.
+    is_simulated: bool,
 }
 
 impl Purchase {
@@ -46,13 +50,17 @@ impl Purchase {
             r#"
             select o.status as "status: OrderStatus", o.status_cause as "cause: Cause",
                 o.fiat_amount as fiat, o.fiat_currency as currency, o.partner_reference,
-                o.transaction_id, c.slug as partner
+                o.transaction_id, c.slug as partner,
+                not exists (select from command p where p.client_id = o.client_id
+                    and p.order_id = o.order_id and p.kind = 'payment.create'
+                    and p.connector is distinct from $3) as "is_simulated!"
             from buy_order o join client c on c.client_id = o.client_id
             where o.client_id = $1 and o.order_id = $2
             for update of o
             "#,
             client.uuid(),
             order.number(),
+            NAME,
         )
         .fetch_optional(conn)
         .await
@@ -64,7 +72,8 @@ impl Purchase {
     }
 }
 
-/// Simulates an event of an order of a test client, as this actor.
+/// Simulates an event of an order of a test client, as this actor; refuses one whose payment
+/// another connector takes.
 ///
 /// # Errors
 /// As [`apply_in`].
@@ -104,6 +113,9 @@ pub(super) async fn simulate_in(
 ) -> Result<Vec<Cause>, NotApplied> {
     let purchase = Purchase::lock(conn, at).await.map_err(Error::from)?;
     let purchase = purchase.ok_or(NotApplied::NoSuchOrder)?;
+    if !purchase.is_simulated {
+        return Err(NotApplied::Refused(NOT_SIMULATED));
+    }
     let amount = match simulated {
         SimulatedEvent::PaymentAmountWrong => {
             let twice = purchase.fiat.checked_add(purchase.fiat);

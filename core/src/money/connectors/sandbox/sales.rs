@@ -5,7 +5,7 @@ use rampart_types::{ClientId, JsonDecimal, OrderId};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
-use super::{answer, lease_now, open_command, tell, transaction_id};
+use super::{NAME, NOT_SIMULATED, answer, lease_now, open_command, tell, transaction_id};
 use crate::Core;
 use crate::money::connectors::commands::CommandKind;
 use crate::money::connectors::lease::Leased;
@@ -32,6 +32,8 @@ struct SimulatedSale {
     tag: Option<String>,
     /// Its partner's slug.
     partner: String,
+    /// False if its deposit address is another connector's: then money that follows coins is real.
+    is_simulated: bool,
 }
 
 impl SimulatedSale {
@@ -45,13 +47,16 @@ impl SimulatedSale {
             r#"
             select o.status as "status: OrderStatus", o.status_cause as "cause: Cause",
                 o.crypto_amount as coins, o.crypto_currency as asset, o.partner_reference,
-                o.wallet_address as address, o.destination_tag as tag, c.slug as partner
+                o.wallet_address as address, o.destination_tag as tag, c.slug as partner,
+                not exists (select from deposit_address d where d.taken_by = o.client_id
+                    and d.taken_for = o.order_id and d.connector <> $3) as "is_simulated!"
             from sell_order o join client c on c.client_id = o.client_id
             where o.client_id = $1 and o.order_id = $2
             for update of o
             "#,
             client.uuid(),
             sale.number(),
+            NAME,
         )
         .fetch_optional(conn)
         .await
@@ -68,7 +73,8 @@ impl SimulatedSale {
     }
 }
 
-/// Simulates an event of a sale of a test client, as this actor.
+/// Simulates an event of a sale of a test client, as this actor; refuses one whose coins another
+/// connector takes.
 ///
 /// # Errors
 /// As [`apply_in`].
@@ -104,6 +110,9 @@ async fn simulate_in(
 ) -> Result<Vec<Cause>, NotApplied> {
     let sale = SimulatedSale::lock(conn, at).await.map_err(Error::from)?;
     let sale = sale.ok_or(NotApplied::NoSuchOrder)?;
+    if !sale.is_simulated {
+        return Err(NotApplied::Refused(NOT_SIMULATED));
+    }
     let event = match simulated {
         SimulatedSaleEvent::DepositReceived | SimulatedSaleEvent::DepositLate => {
             SaleEvent::DepositReceived { amount: Some(sale.coins), transaction_id: None }
@@ -223,7 +232,7 @@ pub(super) async fn pay_out(
     if answer(conn, core, command, (Outcome::Retry, json!({}))).await?.is_none() {
         return Ok(Vec::new());
     }
-    match act(conn, core, at, (&event, super::NAME)).await {
+    match act(conn, core, at, (&event, NAME)).await {
         Ok(causes) => Ok(causes),
         Err(NotApplied::Failed(error)) => Err(error),
         Err(_) => Ok(Vec::new()),
