@@ -254,6 +254,58 @@ pub(crate) async fn withdraw_payout(
     .await
 }
 
+/// The coins or the money that an order pays out.
+struct Payable {
+    amount: Decimal,
+    currency: String,
+    /// False if it waits, is over, or its coins were sent.
+    is_due: bool,
+}
+
+/// True if an order still owes what a command of this kind sends, and may send it now; also of an
+/// order that is not there. Its row stays locked until the transaction ends.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn is_owed(
+    conn: &mut Connection,
+    (client, order): (ClientId, OrderId),
+    kind: CommandKind,
+) -> Result<bool, sqlx::Error> {
+    let (of, number) = (client.uuid(), order.number());
+    // A statement of its own: the position is read once nobody else changes it.
+    let payable = if kind == CommandKind::TransferSend {
+        sqlx::query_as!(
+            Payable,
+            r#"
+            select fiat_amount as amount, fiat_currency as currency,
+                status = 'in progress' as "is_due!"
+            from sell_order where client_id = $1 and order_id = $2 for update
+            "#,
+            of,
+            number,
+        )
+        .fetch_optional(&mut *conn)
+        .await?
+    } else {
+        sqlx::query_as!(
+            Payable,
+            r#"
+            select crypto_amount as amount, crypto_currency as currency,
+                status = 'in progress' and transaction_id is null as "is_due!"
+            from buy_order where client_id = $1 and order_id = $2 for update
+            "#,
+            of,
+            number,
+        )
+        .fetch_optional(&mut *conn)
+        .await?
+    };
+    let Some(payable) = payable else { return Ok(true) };
+    let position = Position::of(conn, client, Some(number)).await?;
+    Ok(payable.is_due && position.owed(PayoutPayable, &payable.currency) >= payable.amount)
+}
+
 /// Has the sandbox tell once more of coins that it has sent, in the transaction that lets their order
 /// go on.
 ///

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
+use rampart_types::{ClientId, OrderId};
 use ring::digest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,8 +11,9 @@ use uuid::Uuid;
 
 use super::caller::Connector;
 use super::checkpoint::{self, ID, lease_token, lost_lease};
-use super::commands::result_context;
+use super::commands::{CommandKind, result_context};
 use super::effects::{self, Finished};
+use super::payouts::is_owed;
 use super::settlement::order_id;
 use crate::Core;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -44,9 +46,10 @@ impl Endpoint for ReportResult {
         summary: "Report the result of a leased command",
         details: "`done` and `rejected` end it; `retry` has it leased again later, after \
                   `retryAfterSeconds` or twice as long each time, until \
-                  `connectors.attempts_max` attempts have been made: then it is rejected. The same \
-                  result again is answered as the first time. A lost lease is 409, and changes \
-                  nothing: lease the command again.",
+                  `connectors.attempts_max` attempts have been made: then it is rejected, as is a \
+                  payout whose order waits or is over by then. The same result again is answered \
+                  as the first time. A lost lease is 409, and changes nothing: lease the command \
+                  again.",
         path: &[ID],
         body: Shape::of::<NewResult>(),
         request: r#"{"leaseToken": "0199a000-0000-7000-8000-000000000011", "outcome": "done",
@@ -133,7 +136,7 @@ pub(super) async fn settle(
     let row = sqlx::query!(
         r#"
         select client_id, order_id, user_id, kind, asset, sealed_body, lease_token, result_digest,
-            retries, state, due_at,
+            attempt, retries, state, due_at,
             state = 'open' and coalesce(leased_until > now(), false) as "is_leased!"
         from command where command_id = $1 and connector = $2 for update
         "#,
@@ -153,11 +156,17 @@ pub(super) async fn settle(
         return Ok(Settled::LeaseLost);
     }
     let attempts_max = i32::try_from(core.settings.connectors.attempts_max);
-    let is_last = row.retries.saturating_add(1) >= attempts_max.unwrap_or(i32::MAX);
+    let retries = row.retries.saturating_add(1);
+    let is_last = retries >= attempts_max.unwrap_or(i32::MAX);
+    let (client, order) = (ClientId::from(row.client_id), order_id(row.order_id)?);
+    // After an attempt that told nothing coins may have left: then only another one can find out.
+    let is_withdrawn = new.outcome == Outcome::Retry
+        && row.attempt == retries
+        && is_not_owed(conn, (client, order), &row.kind).await?;
     let state = match new.outcome {
         Outcome::Done => "done",
         Outcome::Rejected => "rejected",
-        Outcome::Retry if is_last => "rejected",
+        Outcome::Retry if is_last || is_withdrawn => "rejected",
         Outcome::Retry => "open",
     };
     let sealed = new.seal(core, (row.client_id, id))?;
@@ -168,10 +177,11 @@ pub(super) async fn settle(
             .await?;
     }
     let mut causes = Vec::new();
-    if state != "open" {
+    // The order of one that is withdrawn waits, or is over: its state is another's word.
+    if state != "open" && !is_withdrawn {
         let finished = Finished {
-            client: row.client_id.into(),
-            order: order_id(row.order_id)?,
+            client,
+            order,
             user: row.user_id.map(Into::into),
             kind: row.kind,
             asset: row.asset,
@@ -187,6 +197,24 @@ pub(super) async fn settle(
     }
     let retry_at = (state == "open").then_some(due_at);
     Ok(Settled::Now(Reported { state: state.to_owned(), retry_at }, causes))
+}
+
+/// True if the command sends what its order does not owe any more, or must not send now: it is
+/// withdrawn in place of another attempt. The order's row stays locked until the transaction ends.
+///
+/// # Errors
+/// The database's.
+async fn is_not_owed(
+    conn: &mut Connection,
+    (client, order): (ClientId, Option<OrderId>),
+    kind: &str,
+) -> Result<bool, sqlx::Error> {
+    match (CommandKind::from_name(kind), order) {
+        (Some(kind @ (CommandKind::PayoutSend | CommandKind::TransferSend)), Some(order)) => {
+            Ok(!is_owed(conn, (client, order), kind).await?)
+        }
+        _ => Ok(false),
+    }
 }
 
 /// Writes a result to its command, which the caller's transaction has locked. The time of the next

@@ -152,3 +152,52 @@ async fn a_smaller_order_is_not_released_while_the_coins_of_the_larger_one_may_b
     };
     assert!(amount(&payouts[0]) < amount(&payout), "{payouts:?}");
 }
+
+#[tokio::test]
+async fn coins_of_an_order_that_waits_or_is_over_are_not_tried_again() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    for (act, state) in
+        [("payment.disputed", "blocked"), ("payment.refunded", "refunded"), ("hold", "blocked")]
+    {
+        let (order, payout) = with_payout(&context, (&acme, &connector)).await;
+        if act == "hold" {
+            order.event(&context, act).await.assert_status(200);
+        } else {
+            let told = json!({"id": format!("{act}-{}", order.id), "kind": act,
+                "occurredAt": "2026-03-01T12:05:00Z", "partner": "acme", "orderId": order.id,
+                "providerReference": format!("pay-{}", order.id), "amount": 100,
+                "currency": "EUR"});
+            connector.event(told).await.assert_status(200);
+        }
+        assert_eq!(status(&context, &order).await, state, "{act}");
+        for _ in 0..2 {
+            let told = connector.report(&payout, "retry", Value::Null).await;
+            let told = told.assert_status(200).json();
+            assert_eq!(told, json!({"state": "rejected", "retryAt": null}), "{act}");
+        }
+        sqlx::query("update command set due_at = now()").execute(context.db()).await.unwrap();
+        assert!(connector.lease(10).await.is_empty(), "{act}");
+        assert_eq!(status(&context, &order).await, state, "{act}");
+        if act == "hold" {
+            order.event(&context, "release").await.assert_status(200);
+            let payouts = connector.lease(10).await;
+            assert_eq!(payouts.len(), 1, "{payouts:?}");
+            assert_ne!(payouts[0]["id"], payout["id"], "a release commands another one");
+        }
+    }
+}
+
+#[tokio::test]
+async fn coins_that_may_have_left_are_tried_again_although_their_order_waits() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let (order, first) = with_payout(&context, (&acme, &connector)).await;
+    let end = "update command set leased_until = now() - interval '1 second'";
+    sqlx::query(end).execute(context.db()).await.unwrap();
+    order.event(&context, "hold").await.assert_status(200);
+    let second = connector.lease(1).await.remove(0);
+    assert_eq!(second["id"], first["id"]);
+    let told = connector.report(&second, "retry", Value::Null).await.assert_status(200).json();
+    assert_eq!(told["state"], "open", "only another attempt finds out");
+}

@@ -212,3 +212,28 @@ async fn a_sale_whose_money_arrives_while_it_waits_is_completed_by_its_release()
     let released = context.admin(Method::POST, &path, release).await.assert_status(200).json();
     assert_eq!(released["status"], "completed");
 }
+
+#[tokio::test]
+async fn money_that_is_not_owed_any_more_or_waits_is_not_tried_again() {
+    let context = TestContext::start().await;
+    let (connector, sale) = deposited(&context).await;
+    let path = format!("/admin/v1/orders/{}/events", sale["orderId"]);
+    let event = async |event: &str| {
+        context.admin(Method::POST, &path, json!({ "event": event })).await.assert_status(200);
+    };
+    let retry = async |transfer: &Value| {
+        let told = connector.report(transfer, "retry", Value::Null).await;
+        assert_eq!(told.assert_status(200).json()["state"], "rejected");
+        sqlx::query("update command set due_at = now()").execute(context.db()).await.unwrap();
+    };
+    let first = transfers(&context, &connector).await.remove(0);
+    event("hold").await;
+    retry(&first).await;
+    assert!(transfers(&context, &connector).await.is_empty());
+    event("release").await;
+    let second = transfers(&context, &connector).await.remove(0);
+    assert_ne!(second["id"], first["id"]);
+    by_hand(&context, &sale, "transfer-sent").await;
+    retry(&second).await;
+    assert!(transfers(&context, &connector).await.is_empty(), "it was sent by hand");
+}
