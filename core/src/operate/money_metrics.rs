@@ -99,7 +99,8 @@ impl Core {
         Ok(())
     }
 
-    /// The oldest order of each side and state, without those that wait for their user.
+    /// The oldest order of each side and state, without those that wait for their user. A sale whose user
+    /// or account is disabled waits for an operator.
     async fn measure_orders(&self) -> Result<()> {
         let found = sqlx::query!(
             r#"
@@ -112,7 +113,10 @@ impl Core {
                     and (b.status = 'blocked' or not g.is_held)
                 union all
                 select 'sell', l.client_id, l.status, l.updated_at from sell_order l
+                cross join transfer_gate(l.client_id, l.order_id, $1) g
                 where l.status = any ($2) and l.status not in ('completed', 'cancelled')
+                    and (l.status = 'blocked' or not g.is_held
+                        or g.holds && array['user', 'account'])
             ) o
             join client c on c.client_id = o.client_id
             group by c.mode, o.side, o.status

@@ -94,7 +94,7 @@ impl Tenant {
     }
 
     /// True if checks of its users must be done before an order by a method of this kind is
-    /// confirmed. The function `payout_gate` has the same order of gates.
+    /// confirmed. The functions `payout_gate` and `transfer_gate` have the same order of gates.
     pub fn checks_before_payment(&self, method: PaymentMethodKind, default: Gate) -> bool {
         let of_mode = if self.is_test() { Gate::None } else { default };
         let of_method = self.compliance_gates.get(&method).copied();

@@ -1,16 +1,18 @@
 //! The checks that must be passed before coins leave: which of them an order waits for, in words,
 //! and the pages on which its user passes them.
 //!
-//! `payout_gate` in the database decides what is open, for the payout and for what is shown alike.
+//! `payout_gate` and `transfer_gate` in the database decide what is open, for the payout and for what is
+//! shown alike.
 
 pub(crate) mod check_links;
 pub(crate) mod link;
 pub mod page;
 
+use std::collections::BTreeMap;
+
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
-use crate::users::account::Statuses;
 use rampart_types::{ClientId, OrderId, UserId};
 
 /// A check that is open.
@@ -28,7 +30,7 @@ pub(crate) enum Hold {
     Tax,
     /// The residential address.
     Address,
-    /// The account that pays is not, or not any more, known to be the user's.
+    /// The account that pays or is paid is not, or not any more, known to be the user's.
     Account,
     /// The unhosted wallet of an order above 1000 EUR (Regulation (EU) 2023/1113, article 14(5)).
     /// Pairs are quoted in euros; the same number applies to any other fiat currency.
@@ -124,8 +126,8 @@ impl Hold {
             Self::Account => texts(
                 "account",
                 "015",
-                "The bank account or card that pays is not verified as the user's.",
-                "The user verifies the account.",
+                "The bank account or card is not verified as the user's, or is disabled.",
+                "The user verifies the account, or support enables it.",
                 true,
             ),
             Self::Wallet => texts(
@@ -205,14 +207,26 @@ impl Hold {
         read(names.flatten())
     }
 
-    /// The checks that the user of a sale has not passed. Tax residency counts only if it is `missing`.
-    pub(crate) fn of_seller(user: &Statuses) -> impl Iterator<Item = Self> + use<> {
-        let all = [
-            (user.identity != "verified", Self::Identity),
-            (user.amld5 != "verified", Self::Amld5),
-            (user.dac8 == "missing", Self::Tax),
-        ];
-        all.into_iter().filter(|&(open, _)| open).map(|(_, hold)| hold)
+    /// The open checks of sales, by their numbers.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub(crate) async fn of_sales(
+        conn: &mut Connection,
+        client: ClientId,
+        sales: &[i64],
+    ) -> Result<BTreeMap<i64, Vec<Self>>> {
+        let rows = sqlx::query!(
+            r#"
+            select s.number as "number!", g.holds as "holds?" from unnest($2::bigint[]) s (number)
+            cross join transfer_gate($1, s.number, 'none') g
+            "#,
+            client.uuid(),
+            sales,
+        )
+        .fetch_all(conn)
+        .await?;
+        rows.into_iter().map(|row| Ok((row.number, read(row.holds)?))).collect()
     }
 
     /// The open checks of a user, without what a disabled one is refused for.

@@ -177,10 +177,13 @@ async fn delete_reports(
             update connector_event e set sealed_report = null from paid
             where e.payment_client_id = paid.client_id and e.payment_id = paid.payment_id
         ), sent as (
-            -- of a transfer that ended before its end deleted it
-            update command set sealed_body = null
+            -- of a transfer that ended before its end deleted it, and of one that no connector has begun:
+            -- it has no recipient any more
+            update command set sealed_body = null,
+                state = case state when 'open' then 'rejected' else state end,
+                finished_at = coalesce(finished_at, now())
             where client_id = $1 and order_id in (select order_id from traded)
-                and kind = 'transfer.send' and state <> 'open'
+                and kind = 'transfer.send' and (state <> 'open' or attempt = retries)
         )
         delete from payment_report r using paid
         where r.client_id = paid.client_id and r.payment_id = paid.payment_id

@@ -5,6 +5,7 @@ mod cancellations;
 mod identity;
 mod pages;
 mod races;
+mod sales;
 mod sandbox;
 mod screening;
 mod wallets;

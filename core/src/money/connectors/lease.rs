@@ -149,8 +149,8 @@ impl LeaseRequest {
 
 /// Leases what is due for a connector, or one command before it is due. Two leases at once get
 /// different commands: each passes over rows that the other has locked. An order whose earlier command
-/// is still open waits, and so does a payout that a check holds back, which no refund waits for. What no
-/// connector is named for goes to those outside alone.
+/// is still open waits, and so does a payout of coins or money that a check holds back, which no refund
+/// waits for. What no connector is named for goes to those outside alone.
 /// Both queues are locked up to `max`, so that another lease may pass over commands that neither takes.
 ///
 /// # Errors
@@ -177,14 +177,17 @@ pub(super) async fn lease(
                     where e.client_id = c.client_id and e.order_id = c.order_id
                         and e.state = 'open'
                         and (e.created_at, e.command_id) < (c.created_at, c.command_id)
-                        -- money goes back although coins are held
-                        and not (c.kind = 'payment.refund' and e.kind = 'payout.send'
+                        -- what has arrived goes back although a payout is held
+                        and not (c.kind = 'payment.refund'
+                            and e.kind in ('payout.send', 'transfer.send')
                             and e.attempt = e.retries and exists (
-                                select from payout_gate(e.client_id, e.order_id, $8) g
+                                select from outgoing_gate(e.client_id, e.order_id, e.kind, $8) g
                                 where g.is_held))))
-                -- what has come up since it was commanded holds coins back too, unless they may have left
-                and not ($6 and c.kind = 'payout.send' and c.attempt = c.retries and exists (
-                    select from payout_gate(c.client_id, c.order_id, $8) g where g.is_held))
+                -- what has come up since it was commanded holds it back too, unless it may have left
+                and not ($6 and c.kind in ('payout.send', 'transfer.send')
+                    and c.attempt = c.retries and exists (
+                        select from outgoing_gate(c.client_id, c.order_id, c.kind, $8) g
+                        where g.is_held))
             order by c.created_at, c.command_id limit $3
             for update of c skip locked
         ), unrouted as (

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::commands::{Command, CommandKind, Target, enqueue};
 use super::sandbox::timing as sandbox;
+use super::transfers::command_transfers_of;
 use crate::Core;
 use crate::money::ledger::AccountKind::PayoutPayable;
 use crate::money::ledger::Position;
@@ -61,8 +62,9 @@ impl Core {
     }
 }
 
-/// Commands the payouts of a user's paid orders that nothing holds back any more, in the
-/// transaction that has cleared a check of the user. Their rows stay locked until it ends.
+/// Commands the payouts of a user's paid orders, and the transfers of the user's sales, that nothing
+/// holds back any more, in the transaction that has cleared a check of the user. Their rows stay
+/// locked until it ends.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -85,7 +87,8 @@ pub(crate) async fn command_payouts_of(
     for number in waiting {
         command_payout(conn, core, client, order_id(number)?).await?;
     }
-    Ok(())
+    // On the heap: most users have sold nothing.
+    Box::pin(command_transfers_of(conn, core, (client, user))).await
 }
 
 /// Commands the payout of an order in the caller's transaction, if it is paid, connectors serve it
@@ -258,7 +261,7 @@ pub(crate) async fn withdraw_payout(
 struct Payable {
     amount: Decimal,
     currency: String,
-    /// False if it waits, is over, or its coins were sent.
+    /// False if it waits, is over, its coins were sent, or who would be paid is erased.
     is_due: bool,
 }
 
@@ -279,8 +282,10 @@ pub(super) async fn is_owed(
             Payable,
             r#"
             select fiat_amount as amount, fiat_currency as currency,
-                status = 'in progress' as "is_due!"
-            from sell_order where client_id = $1 and order_id = $2 for update
+                status = 'in progress' and not exists (
+                    select from end_user u where u.client_id = o.client_id
+                        and u.user_id = o.user_id and u.deleted_at is not null) as "is_due!"
+            from sell_order o where client_id = $1 and order_id = $2 for update of o
             "#,
             of,
             number,

@@ -1,4 +1,4 @@
-//! Transfers: the fiat of a sale is commanded once its coins have arrived.
+//! Transfers: the fiat of a sale is commanded once its coins have arrived and nothing holds it back.
 
 use rampart_types::{ClientId, JsonDecimal, OrderId, UserId};
 use serde_json::json;
@@ -18,16 +18,17 @@ const BATCH_SALES: i64 = 100;
 
 impl Core {
     /// Commands the transfers of sales whose coins have arrived at an address of the pool, where their
-    /// arrival did not. Several edges may run it at once: a transfer is commanded once.
+    /// arrival did not, once nothing holds them back any more. Several edges may run it at once: a transfer is commanded once.
     ///
     /// # Errors
     /// When the database cannot be used; the next run continues.
     pub async fn command_transfers(&self) -> Result<()> {
         let due = sqlx::query!(
             r#"
-            select o.client_id, o.order_id from sell_order o
+            select o.client_id as "client_id!", o.order_id as "order_id!" from sell_order o
             join client k on k.client_id = o.client_id
-            where o.status = 'in progress'
+            cross join transfer_gate(o.client_id, o.order_id, $2) g
+            where o.status = 'in progress' and not g.is_held
                 and (k.mode = 'test' or exists (select from deposit_address d
                     where d.taken_by = o.client_id and d.taken_for = o.order_id))
                 and not exists (select from command c where c.client_id = o.client_id
@@ -42,6 +43,7 @@ impl Core {
             order by o.updated_at limit $1
             "#,
             BATCH_SALES,
+            self.settings.compliance.gate_of_live().as_str(),
         )
         .fetch_all(&self.db)
         .await?;
@@ -59,8 +61,52 @@ impl Core {
     }
 }
 
+/// Commands the transfers of a user's sales that nothing holds back any more, in the transaction that
+/// has cleared a check of the user or of an account. Their rows stay locked until it ends.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(super) async fn command_transfers_of(
+    conn: &mut Connection,
+    core: &Core,
+    (client, user): (ClientId, UserId),
+) -> Result<()> {
+    // In one order, so that two transactions never wait for each other.
+    let waiting = sqlx::query_scalar!(
+        "select order_id from sell_order \
+         where client_id = $1 and user_id = $2 and status = 'in progress' \
+         order by order_id for update",
+        client.uuid(),
+        user.uuid(),
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    for number in waiting {
+        let sale = OrderId::try_from(number).map_err(|e| Error::internal("read a sale's id", e))?;
+        command_transfer(conn, core, client, sale).await?;
+    }
+    Ok(())
+}
+
+/// True if a sale's user, account or checks hold its money back.
+async fn is_held(
+    conn: &mut Connection,
+    core: &Core,
+    (client, sale): (ClientId, OrderId),
+) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar!(
+        r#"select is_held as "is_held!" from transfer_gate($1, $2, $3)"#,
+        client.uuid(),
+        sale.number(),
+        core.settings.compliance.gate_of_live().as_str(),
+    )
+    .fetch_one(conn)
+    .await
+}
+
 /// Commands the transfer of a sale in the caller's transaction, if its coins have arrived at an address
-/// that a connector has made, or it is a test client's. Its row stays locked until the transaction ends.
+/// that a connector has made, or it is a test client's, and nothing holds it back. Its row stays locked
+/// until the transaction ends.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -89,6 +135,10 @@ pub(crate) async fn command_transfer(
     .fetch_optional(&mut *conn)
     .await?;
     let Some(row) = row else { return Ok(()) };
+    // A statement of its own: it sees what was committed while the one before waited.
+    if is_held(conn, core, (client, sale)).await? {
+        return Ok(());
+    }
     let method = row.payment_method.clone();
     let target = match row.deposited_at.as_deref() {
         Some(sandbox::NAME) => Target::Connector(sandbox::NAME.to_owned()),

@@ -29,7 +29,6 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
-use crate::trading::limits;
 use crate::trading::orders::payment_link::payment_url;
 use crate::trading::orders::state::OrderStatus;
 use crate::trading::quotes::Side;
@@ -259,10 +258,10 @@ impl Visit {
         let (client, user) = (self.client.id(), self.user);
         match (self.is_final, self.side, user) {
             (false, Side::Buy, _) => Hold::of_order(conn, (client, self.order)).await,
-            (false, Side::Sell, Some(user)) => {
-                let seller = limits::trader(conn, client, user).await?;
-                let open = seller.map(|seller| Hold::of_seller(&seller.statuses).collect());
-                Ok(open.unwrap_or_default())
+            (false, Side::Sell, Some(_)) => {
+                let sale = self.order.number();
+                let mut open = Hold::of_sales(conn, client, &[sale]).await?;
+                Ok(open.remove(&sale).unwrap_or_default())
             }
             _ => Ok(Vec::new()),
         }

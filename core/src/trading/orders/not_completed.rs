@@ -11,7 +11,6 @@ use crate::platform::error::Result;
 use crate::trading::checks::Hold;
 use crate::trading::checks::link;
 use crate::trading::quotes::Side;
-use crate::users::account::Statuses;
 use rampart_types::{ClientId, OrderId};
 
 /// A reason, as the API document has it.
@@ -70,17 +69,17 @@ pub(super) async fn reasons(
     Ok(reasons)
 }
 
-/// The checks that the user of this sale has not passed yet, each with its page.
+/// The reasons of a sale's open checks, each with its page.
 ///
 /// # Errors
 /// Those of the master key.
 pub(crate) fn incomplete_checks(
     core: &Core,
     sale: (ClientId, OrderId),
-    user: &Statuses,
+    open: &[Hold],
 ) -> Result<Vec<Reason>> {
-    let reason = |hold| Ok(Reason::of(hold, link::url(core, (Side::Sell, sale), hold)?));
-    Hold::of_seller(user).map(reason).collect()
+    let reason = |hold: &Hold| Ok(Reason::of(*hold, link::url(core, (Side::Sell, sale), *hold)?));
+    open.iter().map(reason).collect()
 }
 
 /// The reason of a blocked order, by the cause of its status and the operator's words.

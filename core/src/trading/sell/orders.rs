@@ -1,6 +1,7 @@
 //! Sales of a user: `GET /api/v1/user/sell/orders`, newest first, and
 //! `GET /api/v1/user/sell/orders/{id}`, by number or by the partner's own identifier.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -17,13 +18,12 @@ use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
-use crate::trading::limits;
+use crate::trading::checks::Hold;
 use crate::trading::orders::BlockchainInfo;
 use crate::trading::orders::list::{Cursor, Filter, Page};
 use crate::trading::orders::lookup::OrderName;
 use crate::trading::orders::not_completed::{Reason, blocked, incomplete_checks};
 use crate::trading::orders::status::OrderStatus;
-use crate::users::account::Statuses;
 use crate::users::accounts::{self, PaymentAccount};
 use rampart_types::{
     Amount, ClientId, CurrencyDetails, DestinationTag, JsonDecimal, OrderId, PairCode,
@@ -194,23 +194,25 @@ pub(crate) async fn view(core: &Core, client: &Client, sale: Sale) -> Result<Sal
 struct Seller {
     client: ClientId,
     accounts: Vec<PaymentAccount>,
-    statuses: Option<Statuses>,
+    /// The open checks of sales that are not final, by their numbers.
+    open: BTreeMap<i64, Vec<Hold>>,
 }
 
 impl Seller {
     /// Reads the user of these sales, which is the same for all.
     async fn read(core: &Core, client: &Client, sales: &[Sale]) -> Result<Self> {
         let Some(user) = sales.iter().find_map(|sale| sale.user) else {
-            return Ok(Self { client: client.id(), accounts: Vec::new(), statuses: None });
+            return Ok(Self { client: client.id(), accounts: Vec::new(), open: BTreeMap::new() });
         };
         let mut conn = core.db.acquire().await?;
-        let trader = limits::trader(&mut conn, client.id(), user).await?;
+        let waiting = sales.iter().filter(|sale| !sale.status.is_final());
+        let numbers: Vec<i64> = waiting.map(|sale| sale.id.number()).collect();
+        let open = Hold::of_sales(&mut conn, client.id(), &numbers).await?;
         let accounts = match sales.iter().any(|sale| sale.account.is_some()) {
             true => accounts::list(&mut conn, core, client.id(), user).await?,
             false => Vec::new(),
         };
-        let statuses = trader.map(|trader| trader.statuses);
-        Ok(Self { client: client.id(), accounts, statuses })
+        Ok(Self { client: client.id(), accounts, open })
     }
 
     /// The sale's JSON.
@@ -226,10 +228,8 @@ impl Seller {
         }
         let held = sale.status == OrderStatus::Blocked;
         let held = held.then(|| blocked(sale.cause, sale.reason.as_deref()));
-        let open = match &self.statuses {
-            Some(statuses) => incomplete_checks(core, (self.client, sale.id), statuses)?,
-            None => Vec::new(),
-        };
+        let open = self.open.get(&sale.id.number()).map(Vec::as_slice).unwrap_or_default();
+        let open = incomplete_checks(core, (self.client, sale.id), open)?;
         Ok(held.into_iter().chain(open).collect())
     }
 }

@@ -1,0 +1,122 @@
+//! The money of a sale: it waits for its user and its account, as coins do.
+
+use super::*;
+
+/// Valid, and nobody's.
+const ADDRESS: &str = "0x52908400098527886E0F7030069857D2E4169EE7";
+const IBAN: &str = "NL91ABNA0417164300";
+
+/// Ada's sale to her account, before its coins arrive; its number.
+async fn sale(shop: &Shop) -> i64 {
+    let limits = json!({"user_day_limit": 1_000_000, "user_day_limit_coin_to_fiat": 1_000_000});
+    shop.change(json!({ "limitOverrides": limits })).await;
+    let account = json!({"type": "bankTransfer", "identifier": IBAN, "name": "Ada Lovelace",
+        "verified": true});
+    shop.decide(&format!("{}/accounts", shop.user), account).await.assert_status(201);
+    shop.context.core().fill_deposit_pools().await.unwrap();
+    for command in shop.connector.lease(100).await {
+        if command["body"]["asset"] == "ETH" {
+            let made = json!([{ "address": ADDRESS }]);
+            shop.connector.report(&command, "done", made).await.assert_status(200);
+        }
+    }
+    let asked = json!({"currencyPair": "ETH-EUR", "cryptoAmount": 0.1});
+    let quote = shop.ada.post("/api/v1/sell/quote", &asked).await.assert_status(200).json();
+    let confirm = json!({"quote": quote["quote"], "accountIdentifier": IBAN});
+    let sale = shop.ada.post("/api/v1/sell/confirm", &confirm).await.assert_status(200).json();
+    sale["orderId"].as_i64().unwrap()
+}
+
+/// The coins of the sale arrive.
+async fn deposit(shop: &Shop) {
+    let deposit = json!({"id": "d-1", "kind": "deposit.received", "asset": "ETH", "amount": 0.1,
+        "occurredAt": "2026-03-01T12:00:00Z", "providerReference": "0xdead", "address": ADDRESS,
+        "transactionId": "0xdead", "confirmations": 12});
+    shop.connector.event(deposit).await.assert_status(200);
+}
+
+/// Transfers that the connector gets.
+async fn transfers(shop: &Shop) -> Vec<Value> {
+    shop.context.core().command_transfers().await.unwrap();
+    let only = json!({"kinds": ["transfer.send"], "max": 10});
+    let leased = shop.connector.call(Method::POST, "/connectors/v1/commands/lease", only).await;
+    leased.assert_status(200).json().as_array().unwrap().clone()
+}
+
+/// States of the transfers that were commanded.
+async fn states(shop: &Shop) -> Vec<(String, bool)> {
+    let query = "select state, sealed_body is not null from command where kind = 'transfer.send'";
+    sqlx::query_as(query).fetch_all(shop.context.db()).await.unwrap()
+}
+
+/// An operator's change of Ada's account.
+async fn account(shop: &Shop, body: Value) {
+    let path = format!("{}/accounts/{IBAN}", shop.user);
+    shop.context.admin(Method::PATCH, &path, body).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn nothing_is_transferred_to_an_account_that_is_disabled() {
+    let shop = Shop::open().await;
+    let sale = sale(&shop).await;
+    account(&shop, json!({"disabled": true})).await;
+    deposit(&shop).await;
+    assert!(transfers(&shop).await.is_empty());
+    assert!(states(&shop).await.is_empty());
+    let read = shop.ada.get(&format!("/api/v1/user/sell/orders/{sale}")).await;
+    let read = read.assert_status(200).json();
+    assert_eq!(read["status"], "in progress");
+    assert_eq!(read["orderNotCompletedReasons"][0]["code"], "015");
+    account(&shop, json!({"disabled": false})).await;
+    assert_eq!(states(&shop).await.len(), 1, "commanded by the change itself");
+    account(&shop, json!({"disabled": true})).await;
+    assert!(transfers(&shop).await.is_empty(), "nor one that was commanded before");
+    account(&shop, json!({"disabled": false})).await;
+    let transfer = transfers(&shop).await.remove(0);
+    assert_eq!(transfer["body"]["iban"], IBAN);
+}
+
+#[tokio::test]
+async fn a_sale_waits_for_its_user() {
+    let shop = Shop::open().await;
+    sale(&shop).await;
+    shop.change(json!({"disabled": true})).await;
+    deposit(&shop).await;
+    assert!(transfers(&shop).await.is_empty());
+    let pending = json!({"verification": {"identity": "pending"}});
+    shop.change(pending).await;
+    shop.change(json!({"disabled": false})).await;
+    assert!(transfers(&shop).await.is_empty(), "who the user is is not known");
+    assert!(states(&shop).await.is_empty());
+    shop.change(json!({"verification": {"identity": "verified"}})).await;
+    assert_eq!(states(&shop).await.len(), 1);
+    shop.change(json!({"disabled": true})).await;
+    assert!(transfers(&shop).await.is_empty(), "it was commanded before");
+    shop.change(json!({"disabled": false})).await;
+    assert_eq!(transfers(&shop).await.len(), 1);
+}
+
+#[tokio::test]
+async fn nothing_is_transferred_to_a_user_who_is_erased() {
+    let shop = Shop::open().await;
+    sale(&shop).await;
+    deposit(&shop).await;
+    assert_eq!(states(&shop).await, [("open".to_owned(), true)]);
+    shop.change(json!({"deleted": true})).await;
+    assert_eq!(states(&shop).await, [("rejected".to_owned(), false)], "with name and IBAN");
+    assert!(transfers(&shop).await.is_empty());
+    assert_eq!(states(&shop).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_transfer_that_is_tried_again_ends_with_its_user() {
+    let shop = Shop::open().await;
+    sale(&shop).await;
+    deposit(&shop).await;
+    let transfer = transfers(&shop).await.remove(0);
+    shop.change(json!({"deleted": true})).await;
+    assert_eq!(states(&shop).await, [("open".to_owned(), true)], "it may have left");
+    let told = shop.connector.report(&transfer, "retry", Value::Null).await;
+    assert_eq!(told.assert_status(200).json()["state"], "rejected");
+    assert_eq!(states(&shop).await, [("rejected".to_owned(), false)]);
+}
