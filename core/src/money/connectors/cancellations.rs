@@ -9,8 +9,9 @@ use crate::platform::db::Connection;
 use crate::platform::error::Result;
 
 /// Commands, in the transaction that ends an order unpaid, that its payment is cancelled at the
-/// provider; nothing for an order that no connector was asked about, or whose payment was refused.
-/// It goes to the same connector, which gets it after the order's earlier commands.
+/// provider; nothing for an order that no connector was asked about, whose payment was refused, or
+/// whose connector cancels no payments. It goes to the same connector, which gets it after the order's
+/// earlier commands.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -26,9 +27,12 @@ pub(crate) async fn command_cancellation(
         from command c join buy_order o on o.client_id = c.client_id and o.order_id = c.order_id
         where c.client_id = $1 and c.order_id = $2 and c.kind = 'payment.create'
             and c.state <> 'rejected'
+            and (c.connector is null or exists (select from connector k
+                where k.name = c.connector and $3 = any (k.capabilities)))
         "#,
         client.uuid(),
         order.number(),
+        CommandKind::PaymentCancel.as_str(),
     )
     .fetch_optional(&mut *conn)
     .await?;

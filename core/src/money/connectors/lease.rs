@@ -150,7 +150,8 @@ impl LeaseRequest {
 /// Leases what is due for a connector, or one command before it is due. Two leases at once get
 /// different commands: each passes over rows that the other has locked. An order whose earlier command
 /// is still open waits, and so does a payout of coins or money that a check holds back, which no refund
-/// waits for. What no connector is named for goes to those outside alone.
+/// waits for; nothing waits for a command that its connector is not capable of. What no connector is
+/// named for goes to those outside alone.
 /// Both queues are locked up to `max`, so that another lease may pass over commands that neither takes.
 ///
 /// # Errors
@@ -177,6 +178,10 @@ pub(super) async fn lease(
                     where e.client_id = c.client_id and e.order_id = c.order_id
                         and e.state = 'open'
                         and (e.created_at, e.command_id) < (c.created_at, c.command_id)
+                        -- one that nobody gets, as its connector cannot do it, has no turn
+                        and not (e.attempt = e.retries and exists (
+                            select from connector k
+                            where k.name = e.connector and not e.kind = any (k.capabilities)))
                         -- what has arrived goes back although a payout is held
                         and not (c.kind = 'payment.refund'
                             and e.kind in ('payout.send', 'transfer.send')

@@ -89,6 +89,20 @@ async fn one_orders_commands_come_one_after_the_other() {
 }
 
 #[tokio::test]
+async fn nothing_waits_for_a_command_that_its_connector_cannot_do() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let one = Connector::new(&context, "one", &["payment.refund"]).await;
+    let target = || (Some(7), to("one"));
+    command(&context, &acme, (CommandKind::PaymentCancel, "a"), target()).await;
+    command(&context, &acme, (CommandKind::PaymentRefund, "b"), target()).await;
+    command(&context, &acme, (CommandKind::PaymentRefund, "c"), target()).await;
+    let free = one.lease(10).await;
+    assert_eq!(free.len(), 1, "{free:?}");
+    assert_eq!(free[0]["body"]["key"], "b");
+}
+
+#[tokio::test]
 async fn of_many_leases_at_once_each_gets_other_commands() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -349,3 +349,28 @@ async fn set_users(context: &TestContext, columns: &'static str) {
     let statement = sqlx::AssertSqlSafe(format!("update end_user set {columns}"));
     sqlx::query(statement).execute(context.db()).await.unwrap();
 }
+
+#[tokio::test]
+async fn late_money_goes_back_by_a_connector_that_cancels_no_payments() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let kinds = ["payment.create", "payment.refund", "payout.send"];
+    let own = Connector::new(&context, "own", &kinds).await;
+    let route = |leg: &str, of: &str, direction: &str| json!({"partner": "acme", leg: of, "direction": direction, "connector": "own"});
+    let routes =
+        json!({"routes": [route("method", "creditCard", "in"), route("asset", "BTC", "out")]});
+    context.admin(Method::PUT, "/admin/v1/routes", routes).await.assert_status(200);
+    let order = order(&acme, 100).await;
+    let create = own.lease(1).await.remove(0);
+    own.report(&create, "done", json!({})).await.assert_status(200);
+    order.event(&context, "cancel").await.assert_status(200);
+    let cancels = "select count(*) from command where kind = 'payment.cancel'";
+    let cancels: i64 = sqlx::query_scalar(cancels).fetch_one(context.db()).await.unwrap();
+    assert_eq!(cancels, 0);
+    own.event(paid(&order, 100)).await.assert_status(200);
+    let late = arrivals(&context, &order).await;
+    assert_eq!(refund(&context, &late[0], json!(100)).await, 200);
+    let refunds = own.lease(10).await;
+    assert_eq!(refunds.len(), 1, "{refunds:?}");
+    assert_eq!(refunds[0]["kind"], "payment.refund");
+}
