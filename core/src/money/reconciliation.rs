@@ -47,13 +47,14 @@ struct Booked {
 }
 
 /// Lays the lines beside the payments of `connector`. New incoming ones are recorded, each in a
-/// transaction of its own: the same statement again goes on where it stopped.
+/// transaction of its own: the same statement again goes on where it stopped. Money above
+/// `order_max`, and coins, find no order by it, but wait to be matched; `None` bounds nothing.
 ///
 /// # Errors
 /// The database's.
 pub(crate) async fn reconcile(
     core: &Core,
-    connector: &str,
+    (connector, order_max): (&str, Option<Decimal>),
     lines: Vec<Line>,
     actor: &str,
 ) -> Result<Reconciled> {
@@ -71,7 +72,7 @@ pub(crate) async fn reconcile(
         } else if let Some(other) = booked.first() {
             result.differences.push(difference("amount", &line, Some(other.amount)));
         } else if line.amount > Decimal::ZERO {
-            let recorded = receive(core, connector, &line, actor).await?;
+            let recorded = receive(core, (connector, order_max), &line, actor).await?;
             recorded.count(core);
             result.recorded += 1;
         } else {
@@ -149,9 +150,18 @@ async fn find(core: &Core, connector: &str, references: &[String]) -> Result<Vec
     Ok(rows.into_iter().filter(|row| !row.reference.is_empty()).collect())
 }
 
-/// Records a line as a payment that came in, of the order whose number its payer has written.
-async fn receive(core: &Core, connector: &str, line: &Line, actor: &str) -> Result<Recorded> {
-    let order = line.order_digits().and_then(|digits| digits.parse().ok());
+/// Records a line as a payment that came in, of the order whose number its payer has written; of
+/// none above `order_max`.
+async fn receive(
+    core: &Core,
+    (connector, order_max): (&str, Option<Decimal>),
+    line: &Line,
+    actor: &str,
+) -> Result<Recorded> {
+    let (currency, is_coins) = currency_of(core, &line.currency);
+    let finds_order = order_max.is_none_or(|most| !is_coins && line.amount <= most);
+    let digits = line.order_digits().filter(|_| finds_order);
+    let order = digits.and_then(|digits| digits.parse().ok());
     let raw = serde_json::json!({
         "date": line.date,
         "reference": line.reference,
@@ -164,7 +174,7 @@ async fn receive(core: &Core, connector: &str, line: &Line, actor: &str) -> Resu
         provider_reference: line.provider_reference.clone(),
         kind: PaymentKind::Received,
         amount: line.amount,
-        currency: currency_of(core, &line.currency).0,
+        currency,
         order,
         transaction_id: None,
         occurred_at: line.at().unwrap_or_else(|| core.clock.now()),

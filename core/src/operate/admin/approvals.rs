@@ -15,6 +15,7 @@ use crate::Core;
 use crate::endpoint::{Endpoint, Route};
 use crate::http::reply::Reply;
 use crate::http::request::{Head, Input};
+use crate::money::payments::store::currency_of;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
@@ -51,7 +52,18 @@ pub(super) async fn hold<E: Endpoint>(
 
 /// True for an amount that one operator must not report alone.
 pub(super) fn exceeds_alone(core: &Core, amount: Decimal) -> bool {
-    amount > Decimal::from(core.settings.operators.payment_alone_max)
+    amount > alone_max(core)
+}
+
+/// As [`exceeds_alone`], for an amount of this currency or asset. Coins always are too much: their
+/// worth is not known here.
+pub(super) fn exceeds_alone_in(core: &Core, amount: Decimal, currency: &str) -> bool {
+    currency_of(core, currency).1 || exceeds_alone(core, amount)
+}
+
+/// The largest amount that one operator reports alone.
+pub(super) fn alone_max(core: &Core) -> Decimal {
+    Decimal::from(core.settings.operators.payment_alone_max)
 }
 
 /// Uses the approval of this very call, if another operator has granted it. Of two calls at once,

@@ -55,17 +55,18 @@ impl OrderKey {
         }
     }
 
-    /// The fiat side of the order, in its own currency.
+    /// The order's worth in its fiat currency; by its own price that of what was paid for it, if
+    /// that is more.
     ///
     /// # Errors
     /// When the database cannot be read.
-    async fn fiat_amount(self, core: &Core) -> Result<Decimal> {
-        let amount = sqlx::query_scalar!(
+    async fn worth(self, core: &Core, paid: Option<Decimal>) -> Result<Decimal> {
+        let row = sqlx::query!(
             r#"
-            select fiat_amount as "amount!" from buy_order
+            select fiat_amount as "fiat!", fiat_amount as "due!" from buy_order
             where client_id = $1 and order_id = $2 and not $3
             union all
-            select fiat_amount as "amount!" from sell_order
+            select fiat_amount as "fiat!", crypto_amount as "due!" from sell_order
             where client_id = $1 and order_id = $2 and $3
             "#,
             self.client.uuid(),
@@ -74,7 +75,9 @@ impl OrderKey {
         )
         .fetch_one(&core.db)
         .await?;
-        Ok(amount)
+        let Some(paid) = paid else { return Ok(row.fiat) };
+        let worth = row.fiat.checked_mul(paid).and_then(|product| product.checked_div(row.due));
+        Ok(worth.unwrap_or(Decimal::MAX).max(row.fiat))
     }
 
     /// The order's row.

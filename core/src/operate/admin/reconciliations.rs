@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
 use rampart_statement::{self as statement, Line, Unreadable};
 use ring::digest;
+use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -19,7 +20,9 @@ use crate::endpoint::openapi::doc::{Doc, Kind, required};
 use crate::endpoint::{Body, Created, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
+use crate::money::payments::store::MANUAL;
 use crate::money::reconciliation::{Difference, reconcile};
+use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
@@ -46,7 +49,9 @@ impl Endpoint for Reconcile {
                   `currency`, `reference`, `providerReference`, `name` and `iban`, of at most \
                   10000 lines. Lines are matched to the connector's payments by reference and \
                   amount; new ones that came in are recorded, for the order whose number their \
-                  payer has written.",
+                  payer has written. Above `operators.payment_alone_max`, in coins, or of an \
+                  account that no connector has, they are unmatched, for a second operator must \
+                  agree to their order.",
         query: &[required("connector", Kind::Text, "The program whose account it is.")],
         answer: EXAMPLE,
         ..Doc::NONE
@@ -76,7 +81,8 @@ impl Endpoint for Reconcile {
     ) -> Result<Created<Reconciliation>> {
         let Statement { connector, lines, body } = statement;
         let (id, actor) = (core.clock.uuid()?, operator.actor());
-        let result = Box::pin(reconcile(core, &connector, lines, actor)).await?;
+        let order_max = order_max(core, &operator, &connector).await?;
+        let result = Box::pin(reconcile(core, (&connector, order_max), lines, actor)).await?;
         let digest = digest::digest(&digest::SHA256, &body);
         let mut tx = core.db.begin().await?;
         let created_at = sqlx::query_scalar!(
@@ -111,6 +117,20 @@ impl Endpoint for Reconcile {
             created_at,
         }))
     }
+}
+
+/// The largest payment that finds its order by a statement of this operator; `None` is any. A
+/// connector that does not exist may be a slip, so none of its payments does.
+async fn order_max(core: &Core, operator: &Operator, connector: &str) -> Result<Option<Decimal>> {
+    if operator.is_break_glass() {
+        return Ok(None);
+    }
+    let exists = sqlx::query_scalar!(
+        r#"select exists (select from connector where name = $1) as "exists!""#,
+        connector,
+    );
+    let is_known = connector == MANUAL || exists.fetch_one(&core.db).await?;
+    Ok(Some(if is_known { approvals::alone_max(core) } else { Decimal::ZERO }))
 }
 
 /// A statement to be reconciled.

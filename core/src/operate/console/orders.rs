@@ -113,12 +113,12 @@ pub(super) const ORDER: Subject = Subject {
             .fixed(&[("event", "payment-received")]).when(&["pending"]),
         Action::new(("payment-denied", "Payment denied"), EVENTS, "The order ends as cancelled, for good.")
             .with(&[OPTIONAL_REASON]).fixed(&[("event", "payment-denied")]).destructive().of_side("buy").when(&["pending"]),
-        Action::new(("coins-sent", "Coins sent"), EVENTS, "The order counts as sent by hand. Coins that leave twice are lost.")
+        Action::new(("coins-sent", "Coins sent"), EVENTS, "The order counts as sent by hand. Coins that leave twice are lost. Above the limit of one operator a second one must agree.")
             .with(&[Input::new("transactionId", "Transaction on chain").required()])
             .fixed(&[("event", "coins-sent")]).destructive().of_side("buy").when(&["in progress"]),
-        Action::new(("confirmed-on-chain", "Confirmed on chain"), EVENTS, "The order ends as completed.")
+        Action::new(("confirmed-on-chain", "Confirmed on chain"), EVENTS, "The order ends as completed. Above the limit of one operator a second one must agree.")
             .fixed(&[("event", "confirmed-on-chain")]).of_side("buy").when(&["in progress"]),
-        Action::new(("paid-out", "Paid out"), EVENTS, "A sale ends as completed: its seller has the money.")
+        Action::new(("paid-out", "Paid out"), EVENTS, "A sale ends as completed: its seller has the money. Above the limit of one operator a second one must agree.")
             .fixed(&[("event", "paid-out")]).of_side("sell").when(&["in progress"]),
         Action::new(("prove-wallet", "Accept proof of the wallet"), (Verb::Post, "/admin/v1/orders/{id}/wallet-proof"), "The wallet counts as the user's. The coins leave at once unless something else holds them.")
             .with(&[Input::REASON]).when(&["pending", "in progress", "blocked"]),

@@ -106,7 +106,8 @@ pub(super) const PAYMENT: Subject = Subject {
         Action::new(
             ("match", "Match to an order"),
             (Verb::Post, "/admin/v1/payments/{id}/match"),
-            "The order goes on as if the payment had named it. This cannot be taken back.",
+            "The order goes on as if the payment had named it. This cannot be taken back. Above the \
+             limit of one operator, and for coins, a second one must agree.",
         )
         .with(&[Input::new("orderId", "Order").kind(Kind::Integer).required()]),
         Action::new(

@@ -177,8 +177,9 @@ fn form(
         (error_summary("Please correct this", errors))
         p {
             "Its lines are matched to the connector's payments. Money that came in and is in no \
-             payment becomes one, for the order whose number its payer has written; what else \
-             differs is listed."
+             payment becomes one, for the order whose number its payer has written. Above the \
+             limit of one operator it waits among the payments to be matched; what else differs \
+             is listed."
         }
         form method="post" action=(UPLOAD) enctype="multipart/form-data" novalidate {
             input type="hidden" name="csrfToken" value=(csrf_token);

@@ -148,3 +148,100 @@ async fn an_owner_cannot_make_the_second_person_alone() {
     let off = json!({"disabled": true});
     olga.call(Method::PATCH, "/admin/v1/operators/ada", off).await.assert_status(204);
 }
+
+const PAYMENTS: &str = "/admin/v1/payments";
+
+fn received(reference: &str, amount: Value, currency: &str) -> Value {
+    json!({"partner": "acme", "kind": "received", "amount": amount, "currency": currency,
+        "providerReference": reference, "reason": "seen"})
+}
+
+#[tokio::test]
+async fn coins_and_matches_of_large_payments_take_two_persons() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    let ada = Operator::new(&context, "ada", &["treasury"]).await;
+    let of = |payment: &Value, act: &str| {
+        format!("{PAYMENTS}/{}/{act}", payment["id"].as_str().unwrap())
+    };
+    let to = json!({"orderId": order.id});
+    // By any kind, coins are coins.
+    held(&ada, Method::POST, PAYMENTS, received("1", json!(0.5), "BTC")).await;
+    let coins = context.admin(Method::POST, PAYMENTS, received("2", json!(0.5), "BTC")).await;
+    let coins = coins.assert_status(201).json();
+    let back = json!({"amount": 0.5, "reason": "nobody's"});
+    held(&ada, Method::POST, &of(&coins, "refund"), back).await;
+
+    let large = context.admin(Method::POST, PAYMENTS, received("3", json!(1000.01), "EUR")).await;
+    let large = large.assert_status(201).json();
+    let bob = Operator::new(&context, "bob", &["treasury"]).await;
+    let approval = held(&ada, Method::POST, &of(&large, "match"), to.clone()).await;
+    assert_eq!(order.seen(&context).await["status"], "pending");
+    assert_eq!(decide(&bob, &approval, "grant").await, 204);
+    ada.call(Method::POST, &of(&large, "match"), to).await.assert_status(200);
+
+    let small = ada.call(Method::POST, PAYMENTS, received("4", json!(100), "EUR")).await;
+    let small = small.assert_status(201).json();
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    let to = json!({"orderId": order.id});
+    ada.call(Method::POST, &of(&small, "match"), to).await.assert_status(200);
+    assert_eq!(order.seen(&context).await["status"], "in progress");
+}
+
+#[tokio::test]
+async fn payouts_of_large_orders_take_two_persons() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = Operator::new(&context, "ada", &["treasury"]).await;
+    let order = async || OrderFixture::order(&context, &acme, None, None).await;
+    let (small, large) = (order().await, order().await);
+    sqlx::query(
+        "update buy_order set fiat_amount = 2000, crypto_amount = 0.04 where order_id = $1",
+    )
+    .bind(large.id)
+    .execute(context.db())
+    .await
+    .unwrap();
+    let path = |order: &OrderFixture| format!("/admin/v1/orders/{}/events", order.id);
+    large.event(&context, "payment-received").await.assert_status(200);
+    small.event(&context, "payment-received").await.assert_status(200);
+    for event in [
+        json!({"event": "coins-sent", "transactionId": "ab12"}),
+        json!({"event": "confirmed-on-chain"}),
+    ] {
+        held(&ada, Method::POST, &path(&large), event.clone()).await;
+        ada.call(Method::POST, &path(&small), event).await.assert_status(200);
+    }
+    assert_eq!(small.seen(&context).await["status"], "completed");
+    assert_eq!(large.seen(&context).await["status"], "in progress");
+}
+
+#[tokio::test]
+async fn a_statement_of_one_person_pays_no_large_order() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = Operator::new(&context, "ada", &["treasury"]).await;
+    let lay = async |token: &str, connector: &str, reference: &str, amount: &str| {
+        let order = OrderFixture::order(&context, &acme, None, None).await;
+        let statement = format!(
+            "date,amount,currency,reference,providerReference\n\
+             2026-03-02,{amount},EUR,order {},{reference}\n",
+            order.id
+        );
+        let path = format!("/admin/v1/reconciliations?connector={connector}");
+        let body = Bytes::from(statement);
+        let laid = context.admin_as(Some(token), Method::POST, &path, body).await;
+        assert_eq!(laid.assert_status(201).json()["recorded"], 1);
+        let path = format!("{PAYMENTS}?order={}", order.id);
+        let matched =
+            context.admin(Method::GET, &path, Value::Null).await.assert_status(200).json();
+        !matched.as_array().unwrap().is_empty()
+    };
+    assert!(lay(&ada.token, "manual", "1", "1000").await);
+    assert!(!lay(&ada.token, "manual", "2", "1000.01").await, "above the bound");
+    assert!(!lay(&ada.token, "nobody", "3", "10").await, "nobody's account");
+    assert!(lay("operator-of-the-test", "nobody", "4", "1000.01").await);
+    let unmatched = context.admin(Method::GET, "/admin/v1/payments?state=unmatched", Value::Null);
+    assert_eq!(unmatched.await.json().as_array().unwrap().len(), 2);
+}

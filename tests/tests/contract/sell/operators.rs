@@ -118,3 +118,24 @@ async fn a_step_whose_audit_cannot_be_written_is_not_taken() {
     let moved = "select count(*) from event where type = 'order.cancelled'";
     assert_eq!(count(&context, moved).await, 0);
 }
+
+#[tokio::test]
+async fn more_coins_than_a_sale_waits_for_take_two_persons() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Seller::of(&context, &acme, "ann").await;
+    let sale = ann.sale(|_| ()).await;
+    let ada = json!({"name": "ada", "roles": ["treasury"]});
+    let ada = context.admin(Method::POST, "/admin/v1/operators", ada).await;
+    let token = ada.assert_status(201).json()["token"].as_str().unwrap().to_owned();
+    let path = format!("/admin/v1/orders/{}/events", sale["orderId"]);
+    let happen = async |body: Value| {
+        let body = body.to_string().into();
+        context.admin_as(Some(&token), Method::POST, &path, body).await
+    };
+    // A few coins are more than the bound in euros.
+    happen(json!({"event": "payment-received", "amount": 9})).await.assert_status(202);
+    assert_eq!(ann.read(&sale).await["status"], "pending");
+    happen(json!({"event": "payment-received"})).await.assert_status(200);
+    happen(json!({"event": "paid-out"})).await.assert_status(200);
+}

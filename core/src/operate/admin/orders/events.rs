@@ -69,12 +69,12 @@ impl Endpoint for ApplyOrderEvent {
         operator: &Operator,
         Request { id, event, .. }: &Request,
     ) -> Result<Option<Reply>> {
-        if !matches!(event.event, Name::PaymentReceived | Name::Refund) {
+        if !event.event.moves_money() {
             return Ok(None);
         }
         let reported = event.amount.map(|JsonDecimal(amount)| amount);
-        let amount = OrderKey::find(core, id).await?.fiat_amount(core).await?;
-        if !approvals::exceeds_alone(core, reported.map_or(amount, |other| other.max(amount))) {
+        let worth = OrderKey::find(core, id).await?.worth(core, reported).await?;
+        if !approvals::exceeds_alone(core, worth) {
             return Ok(None);
         }
         approvals::hold::<Self>(core, input, operator).await
@@ -137,6 +137,20 @@ enum Name {
     Release,
     Refund,
     Cancel,
+}
+
+impl Name {
+    /// True if it says that money or coins have come or gone, which is booked.
+    const fn moves_money(self) -> bool {
+        matches!(
+            self,
+            Self::PaymentReceived
+                | Self::CoinsSent
+                | Self::ConfirmedOnChain
+                | Self::PaidOut
+                | Self::Refund
+        )
+    }
 }
 
 impl NewEvent {

@@ -92,9 +92,8 @@ impl Endpoint for RecordPayment {
         operator: &Operator,
         new: &NewPayment,
     ) -> Result<Option<Reply>> {
-        // What coins are worth is not known here.
-        let is_coins = new.is_of_coins();
-        if !is_coins && !approvals::exceeds_alone(core, new.amount.0) {
+        let is_small = !approvals::exceeds_alone_in(core, new.amount.0, &new.currency);
+        if is_small && !new.is_of_coins() {
             return Ok(None);
         }
         approvals::hold::<Self>(core, input, operator).await

@@ -11,8 +11,10 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
+use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::money::payments::matching::match_to;
+use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::Result;
@@ -26,6 +28,7 @@ impl Endpoint for MatchPayment {
     const PATH: &'static str = "/admin/v1/payments/{id}/match";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const ROLES: &'static [Role] = &[Role::Treasury];
+    const APPROVAL: bool = true;
     const RETRIED: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
@@ -44,6 +47,19 @@ impl Endpoint for MatchPayment {
 
     fn read(input: &Input, _: &Operator) -> Result<(String, Match)> {
         Ok((input.param("id").to_owned(), strict::body(input)?))
+    }
+
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        (text, _): &(String, Match),
+    ) -> Result<Option<Reply>> {
+        let payment = find(core, id(text)?).await?;
+        if !approvals::exceeds_alone_in(core, payment.amount.0, &payment.currency) {
+            return Ok(None);
+        }
+        approvals::hold::<Self>(core, input, operator).await
     }
 
     async fn call(

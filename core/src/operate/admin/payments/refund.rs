@@ -73,8 +73,8 @@ impl Endpoint for RefundPayment {
     ) -> Result<Option<Reply>> {
         let payment = find(core, id(text)?).await?;
         let amount = refund.amount.unwrap_or(payment.amount);
-        // What coins are worth is not known here.
-        if payment.kind == "received" && !approvals::exceeds_alone(core, amount.0) {
+        let is_small = !approvals::exceeds_alone_in(core, amount.0, &payment.currency);
+        if is_small && payment.kind == "received" {
             return Ok(None);
         }
         approvals::hold::<Self>(core, input, operator).await
