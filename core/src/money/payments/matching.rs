@@ -19,8 +19,8 @@ use rampart_types::OrderId;
 /// of its changes of state, to be counted after the commit.
 ///
 /// # Errors
-/// 404 without such a payment or order; 409 when the payment is not in suspense any more, or the
-/// order does not wait for it.
+/// 404 without such a payment or order; 409 when the payment is not in suspense any more, its
+/// provider has taken it back or given it back, or the order does not wait for it.
 pub(crate) async fn match_to(
     conn: &mut Connection,
     core: &Core,
@@ -32,6 +32,12 @@ pub(crate) async fn match_to(
     let is_open = stored.matched.is_none() && (stored.suspense || stored.order.is_none());
     if !is_open || stored.refund_requested > rust_decimal::Decimal::ZERO {
         let reason = "the payment is matched already, or is being given back";
+        return Err(Denial::conflict(reason).into());
+    }
+    // What is in suspense beside it is somebody else's.
+    let disputed = stored.disputed(conn).await?;
+    if disputed > rust_decimal::Decimal::ZERO || stored.is_given_back(conn).await? {
+        let reason = "the payment is disputed, or its provider has given it back";
         return Err(Denial::conflict(reason).into());
     }
     let terms = OrderTerms::find(conn, None, order).await?;

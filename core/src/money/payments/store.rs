@@ -252,4 +252,22 @@ impl StoredPayment {
         .await?;
         Ok(taken.max(Decimal::ZERO))
     }
+
+    /// True if its connector has told that a part of it was given back, by the payment's reference.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(crate) async fn is_given_back(&self, conn: &mut Connection) -> Result<bool, sqlx::Error> {
+        sqlx::query_scalar!(
+            r#"
+            select exists (select from payment
+                where connector = $1 and kind = 'refunded' and provider_reference = $2)
+                as "given_back!"
+            "#,
+            self.connector,
+            self.reference,
+        )
+        .fetch_one(conn)
+        .await
+    }
 }

@@ -2,7 +2,7 @@
 
 use rampart_tests::order_fixture::OrderFixture;
 
-use super::purchase::{live, paid_order, status};
+use super::purchase::{live, order, paid_order, status};
 use super::*;
 
 /// An event that names the payment of `order` and no order.
@@ -80,4 +80,43 @@ async fn a_refund_that_names_its_payment_is_its_orders() {
     connector.report(&payout, "rejected", Value::Null).await.assert_status(200);
     connector.event(of_payment(&order, "payment.refunded", None)).await.assert_status(200);
     assert_eq!(status(&context, &order).await, "refunded");
+}
+
+/// An event about a payment without an order, under this reference.
+fn stray(kind: &str, reference: &str) -> Value {
+    json!({"id": format!("{kind}/{reference}"), "kind": kind, "partner": "acme",
+        "occurredAt": "2026-03-01T12:00:00Z", "providerReference": reference, "amount": 100,
+        "currency": "EUR"})
+}
+
+#[tokio::test]
+async fn what_a_provider_has_taken_or_given_back_is_matched_to_no_order() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    // There is money of others in suspense.
+    for reference in ["disputed", "refunded", "other", "another"] {
+        connector.event(stray("payment.received", reference)).await.assert_status(200);
+    }
+    connector.event(stray("payment.disputed", "disputed")).await.assert_status(200);
+    connector.event(stray("payment.refunded", "refunded")).await.assert_status(200);
+    let order = order(&acme, 100).await;
+    let matched = async |reference: &str| {
+        let path = "/admin/v1/payments?partner=acme&state=unmatched";
+        let payments = context.admin(Method::GET, path, Value::Null).await.json();
+        let mut payments = payments.as_array().unwrap().iter();
+        let payment = payments.find(|payment| {
+            payment["kind"] == "received" && payment["providerReference"] == reference
+        });
+        let id = payment.unwrap()["id"].as_str().unwrap();
+        let path = format!("/admin/v1/payments/{id}/match");
+        context.admin(Method::POST, &path, json!({"orderId": order.id})).await.status()
+    };
+    assert_eq!(matched("disputed").await, 409);
+    assert_eq!(matched("refunded").await, 409);
+    assert_eq!(status(&context, &order).await, "pending");
+    let mut won = stray("dispute.closed", "disputed");
+    won["outcome"] = json!("won");
+    connector.event(won).await.assert_status(200);
+    assert_eq!(matched("disputed").await, 200);
+    assert_eq!(status(&context, &order).await, "in progress");
 }

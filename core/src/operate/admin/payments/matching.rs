@@ -34,7 +34,8 @@ impl Endpoint for MatchPayment {
     const DOC: Doc = Doc {
         summary: "Match a payment to an order",
         details: "The order goes on as if the payment had named it. 409 unless the payment is in \
-                  suspense or unmatched, and the order waits for it.",
+                  suspense or unmatched, neither disputed nor given back, and the order waits for \
+                  it.",
         path: &[ID],
         body: Shape::of::<Match>(),
         request: r#"{"orderId": 1234567890123456}"#,
