@@ -1,5 +1,7 @@
 //! The meaning of a recorded payment: its entry in the books, and what follows for its order.
 
+mod disputes;
+
 use rust_decimal::Decimal;
 use serde_json::json;
 use uuid::Uuid;
@@ -150,6 +152,7 @@ impl Recording<'_> {
             Side::Buy => {
                 let reference = Some(self.report.provider_reference.clone());
                 self.apply(conn, OrderEvent::PaymentReceived { amount, reference }).await?;
+                self.hold_if_disputed(conn).await?;
             }
             Side::Sell => {
                 let transaction_id = self.report.transaction_id.clone();
@@ -331,23 +334,6 @@ impl Recording<'_> {
         let postings = [self.held(amount), self.line(PayoutPayable, -owed_again), rest];
         self.post(conn, &postings).await?;
         Ok(owed_again)
-    }
-
-    /// The provider took the payment back. Coins that have left are lost; others stay.
-    async fn dispute(&mut self, conn: &mut Connection) -> Result<()> {
-        let amount = self.report.amount;
-        self.post(conn, &[self.line(Dispute, amount), self.held(-amount)]).await?;
-        // Its provider has taken it back: it is not given back by command as well.
-        withdraw_disputed(conn, self.core, self.report).await?;
-        if self.order.is_none() {
-            return Ok(());
-        }
-        self.tell(conn, EventType::OrderDisputed).await?;
-        let reason = Some("the payment is disputed".to_owned());
-        match self.order.as_ref().map(|order| order.amounts.side) {
-            Some(Side::Buy) => self.apply(conn, OrderEvent::Hold { reason }).await,
-            _ => Ok(()),
-        }
     }
 
     /// Records the partner's event about this payment of its order.

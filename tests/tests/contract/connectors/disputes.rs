@@ -2,8 +2,9 @@
 
 use rampart_tests::order_fixture::OrderFixture;
 
-use super::purchase::{live, order, paid_order, status};
+use super::purchase::{live, order, paid, paid_order, status};
 use super::*;
+use crate::payments::problems;
 
 /// An event that names the payment of `order` and no order.
 fn of_payment(order: &OrderFixture, kind: &str, outcome: Option<&str>) -> Value {
@@ -118,5 +119,42 @@ async fn what_a_provider_has_taken_or_given_back_is_matched_to_no_order() {
     won["outcome"] = json!("won");
     connector.event(won).await.assert_status(200);
     assert_eq!(matched("disputed").await, 200);
+    assert_eq!(status(&context, &order).await, "in progress");
+}
+
+#[tokio::test]
+async fn a_dispute_that_is_told_before_its_payment_holds_the_order() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    for names_order in [false, true] {
+        let order = order(&acme, 100).await;
+        let create = connector.lease(1).await.remove(0);
+        connector.report(&create, "done", json!({})).await.assert_status(200);
+        let mut disputed = of_payment(&order, "payment.disputed", None);
+        if names_order {
+            disputed["orderId"] = json!(order.id);
+            disputed["providerReference"] = json!(format!("dispute-{}", order.id));
+        }
+        connector.event(disputed).await.assert_status(200);
+        assert_eq!(status(&context, &order).await, "pending");
+        connector.event(paid(&order, 100)).await.assert_status(200);
+        assert_eq!(status(&context, &order).await, "blocked");
+        assert!(connector.lease(10).await.is_empty(), "no coins are sent for it");
+        assert_eq!(problems(&context).await, [Value::Null; 0]);
+        order.event(&context, "release").await.assert_status(200);
+        assert_eq!(connector.lease(10).await.len(), 1, "an operator knows better");
+    }
+}
+
+#[tokio::test]
+async fn a_dispute_that_was_won_before_its_payment_was_told_holds_nothing() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = order(&acme, 100).await;
+    let create = connector.lease(1).await.remove(0);
+    connector.report(&create, "done", json!({})).await.assert_status(200);
+    connector.event(of_payment(&order, "payment.disputed", None)).await.assert_status(200);
+    connector.event(of_payment(&order, "dispute.closed", Some("won"))).await.assert_status(200);
+    connector.event(paid(&order, 100)).await.assert_status(200);
     assert_eq!(status(&context, &order).await, "in progress");
 }
