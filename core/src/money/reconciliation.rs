@@ -172,6 +172,7 @@ async fn receive(
         client: None,
         connector: connector.to_owned(),
         provider_reference: line.provider_reference.clone(),
+        original_reference: None,
         kind: PaymentKind::Received,
         amount: line.amount,
         currency,

@@ -121,6 +121,7 @@ async fn sent(
         connector,
         actor: connector,
         reference: reference.unwrap_or_else(|| finished.command.to_string()),
+        original: None,
         amount,
         currency,
         client: Some(*client),

@@ -23,6 +23,8 @@ pub(super) struct Fact<'a> {
     /// The one that the order's timeline names.
     pub(super) actor: &'a str,
     pub(super) reference: String,
+    /// The name of the payment that it gives back or disputes, if that is another one.
+    pub(super) original: Option<String>,
     pub(super) amount: Decimal,
     pub(super) currency: String,
     pub(super) client: Option<ClientId>,
@@ -41,6 +43,7 @@ pub(super) async fn record(conn: &mut Connection, core: &Core, fact: Fact<'_>) -
         client: fact.client,
         connector: fact.connector.to_owned(),
         provider_reference: fact.reference.chars().take(REFERENCE_CHARS_MAX).collect(),
+        original_reference: fact.original,
         kind: fact.kind,
         amount: fact.amount,
         currency: fact.currency,

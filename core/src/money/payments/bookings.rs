@@ -116,6 +116,7 @@ impl Booking<'_> {
             client: self.client,
             connector,
             reference,
+            original: None,
             kind,
             amount,
             currency,

@@ -77,6 +77,7 @@ pub(crate) async fn match_to(
         client: Some(terms.client),
         connector: stored.connector,
         provider_reference: stored.reference,
+        original_reference: None,
         kind: stored.kind,
         amount: stored.amount,
         currency: stored.currency.clone(),

@@ -36,6 +36,7 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
         client,
         connector: &report.connector,
         reference: Some(&report.provider_reference),
+        original: report.original_reference.as_deref(),
         kind: report.kind,
         amount: report.amount,
         currency: &currency,

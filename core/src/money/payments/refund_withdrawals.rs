@@ -130,7 +130,8 @@ pub(super) async fn withdraw_disputed(
             select p.client_id, p.payment_id, requested.amount - p.amount + coalesce((
                 select sum(case kind when 'disputed' then amount else -amount end) from payment
                 where connector = $1 and kind in ('disputed', 'dispute-won')
-                    and provider_reference = $2 and currency = p.currency), 0) as excess
+                    and coalesce(original_reference, provider_reference) = $2
+                    and currency = p.currency), 0) as excess
             from payment p
             cross join lateral refund_requested(p.client_id, p.payment_id) requested
             where p.connector = $1 and p.provider_reference = $2 and p.kind = 'received'
@@ -153,7 +154,7 @@ pub(super) async fn withdraw_disputed(
         returning commanded.refund_id
         "#,
         report.connector,
-        report.provider_reference,
+        report.payment_reference(),
     )
     .fetch_all(&mut *conn)
     .await?;

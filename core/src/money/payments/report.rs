@@ -108,6 +108,9 @@ pub struct Report {
     pub connector: String,
     /// The provider's own name for it: 1 to 255 characters.
     pub provider_reference: String,
+    /// The name of the payment that it gives back or disputes, if that is another one: 1 to 255
+    /// characters.
+    pub original_reference: Option<String>,
     /// Its kind.
     pub kind: PaymentKind,
     /// Above zero, in whole units of the currency or asset.
@@ -126,6 +129,13 @@ pub struct Report {
     pub reason: Option<String>,
     /// The report as it came, at most 64 KiB; stored sealed.
     pub raw: Option<String>,
+}
+
+impl Report {
+    /// The provider's name for the payment that it gives back or disputes.
+    pub(crate) fn payment_reference(&self) -> &str {
+        self.original_reference.as_deref().unwrap_or(&self.provider_reference)
+    }
 }
 
 /// The state of a payment.

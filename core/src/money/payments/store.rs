@@ -19,6 +19,8 @@ pub(crate) struct NewPayment<'a> {
     pub(crate) connector: &'a str,
     /// `None`: it has none of its own, and is never reported twice.
     pub(crate) reference: Option<&'a str>,
+    /// The reference of the payment that it gives back or disputes, if that is another one.
+    pub(crate) original: Option<&'a str>,
     pub(crate) kind: PaymentKind,
     pub(crate) amount: Decimal,
     pub(crate) currency: &'a str,
@@ -44,8 +46,8 @@ pub(crate) async fn store(
     sqlx::query_scalar!(
         r#"
         insert into payment (client_id, payment_id, connector, provider_reference, kind, amount,
-            currency, order_id, suspense, actor, reason, occurred_at)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+            currency, order_id, suspense, actor, reason, occurred_at, original_reference)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
         on conflict (connector, kind, provider_reference) do nothing
         returning payment_id
         "#,
@@ -61,6 +63,7 @@ pub(crate) async fn store(
         payment.actor,
         payment.reason,
         payment.occurred_at,
+        payment.original,
     )
     .fetch_optional(conn)
     .await
@@ -241,8 +244,8 @@ impl StoredPayment {
             r#"
             select coalesce(sum(case kind when 'disputed' then amount else -amount end), 0) as "taken!"
             from payment
-            where connector = $1 and kind in ('disputed', 'dispute-won') and provider_reference = $2
-                and currency = $3
+            where connector = $1 and kind in ('disputed', 'dispute-won')
+                and coalesce(original_reference, provider_reference) = $2 and currency = $3
             "#,
             self.connector,
             self.reference,
@@ -261,7 +264,8 @@ impl StoredPayment {
         sqlx::query_scalar!(
             r#"
             select exists (select from payment
-                where connector = $1 and kind = 'refunded' and provider_reference = $2)
+                where connector = $1 and kind = 'refunded'
+                    and coalesce(original_reference, provider_reference) = $2)
                 as "given_back!"
             "#,
             self.connector,

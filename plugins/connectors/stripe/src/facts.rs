@@ -33,7 +33,7 @@ pub(crate) fn refunded(refund: &Refund, payment: &Metadata) -> Option<Value> {
         if let Some(command) = &refund.metadata.command {
             fact["commandId"] = json!(command);
         }
-        named(fact, payment)
+        named(of_payment(fact, refund.payment_intent.as_deref()), payment)
     })
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn disputed(dispute: &Dispute, payment: &Metadata) -> Option<Value> {
     (!dispute.status.starts_with("warning")).then(|| {
         let mut fact = money.fact(("payment.disputed", &dispute.id, dispute.created));
         fact["reason"] = json!(dispute.reason.as_deref().unwrap_or("unknown"));
-        named(fact, payment)
+        named(of_payment(fact, dispute.payment_intent.as_deref()), payment)
     })
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn dispute_closed(dispute: &Dispute, payment: &Metadata, at: i64) -> 
     matches!(&*dispute.status, "won" | "lost").then(|| {
         let mut fact = money.fact(("dispute.closed", &dispute.id, at));
         fact["outcome"] = json!(dispute.status);
-        named(fact, payment)
+        named(of_payment(fact, dispute.payment_intent.as_deref()), payment)
     })
 }
 
@@ -92,6 +92,14 @@ fn fact(kind: &str, reference: &str, at: i64) -> Value {
         "kind": kind,
         "occurredAt": at.to_rfc3339_opts(SecondsFormat::Secs, true),
     })
+}
+
+/// Adds the payment that was given back or is disputed.
+fn of_payment(mut fact: Value, intent: Option<&str>) -> Value {
+    if let Some(intent) = intent {
+        fact["originalReference"] = json!(intent);
+    }
+    fact
 }
 
 /// Adds the partner and the order that a payment of ours is noted with.
@@ -161,6 +169,7 @@ mod tests {
             (&fact["providerReference"], &fact["commandId"]),
             (&json!("re_1"), &json!("c-1"))
         );
+        assert_eq!(fact["originalReference"], "pi_1");
         assert_eq!(fact["amount"].to_string(), "100");
         for status in ["pending", "requires_action", "failed", "canceled"] {
             assert!(refunded(&refund(status), &payment).is_none(), "{status}");
@@ -178,7 +187,11 @@ mod tests {
             Dispute::deserialize(document).unwrap()
         };
         let payment = intent("succeeded").metadata;
-        assert_eq!(disputed(&dispute("needs_response"), &payment).unwrap()["partner"], "acme");
+        let opened = disputed(&dispute("needs_response"), &payment).unwrap();
+        assert_eq!(
+            (&opened["partner"], &opened["originalReference"]),
+            (&json!("acme"), &json!("pi_1"))
+        );
         for status in ["warning_needs_response", "warning_closed"] {
             assert!(disputed(&dispute(status), &payment).is_none(), "{status}");
             assert!(dispute_closed(&dispute(status), &payment, 1).is_none(), "{status}");
@@ -189,5 +202,6 @@ mod tests {
             (&lost["outcome"], &lost["id"]),
             (&json!("lost"), &json!("dispute.closed/dp_1"))
         );
+        assert_eq!(lost["originalReference"], "pi_1");
     }
 }

@@ -158,3 +158,46 @@ async fn a_dispute_that_was_won_before_its_payment_was_told_holds_nothing() {
     connector.event(paid(&order, 100)).await.assert_status(200);
     assert_eq!(status(&context, &order).await, "in progress");
 }
+
+#[tokio::test]
+async fn refunds_and_disputes_of_a_payment_have_references_of_their_own() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    let tell = async |kind: &str, reference: &str, amount: u32| {
+        let mut event = of_payment(&order, kind, Some("won"));
+        event["originalReference"] = event["providerReference"].take();
+        event["providerReference"] = json!(reference);
+        event["id"] = json!(format!("{kind}/{reference}"));
+        event["amount"] = json!(amount);
+        let told = connector.event(event).await.assert_status(200).json();
+        assert_eq!(told, json!({"duplicate": false}), "{kind} {reference}");
+    };
+    for (kind, reference, amount) in [
+        ("payment.refunded", "re-1", 20),
+        ("payment.refunded", "re-2", 20),
+        ("payment.disputed", "dp-1", 30),
+        ("payment.disputed", "dp-2", 30),
+    ] {
+        tell(kind, reference, amount).await;
+    }
+    let payments = async || {
+        let path = format!("/admin/v1/payments?order={}", order.id);
+        let found = context.admin(Method::GET, &path, Value::Null).await.assert_status(200).json();
+        found.as_array().unwrap().clone()
+    };
+    let of_order = payments().await;
+    assert_eq!(of_order.len(), 5, "the order of its payment is the order of each");
+    let path = format!("/admin/v1/payments/{}/refund", of_order[4]["id"].as_str().unwrap());
+    let refund = async || {
+        let body = json!({"amount": 50, "reason": "asked for"});
+        context.admin(Method::POST, &path, body).await.status()
+    };
+    assert_eq!(refund().await, 409, "40 of it are not disputed");
+    tell("dispute.closed", "dp-1", 30).await;
+    assert_eq!(refund().await, 200);
+    tell("payment.disputed", "dp-3", 40).await;
+    let of_order = payments().await;
+    let received = of_order.iter().find(|payment| payment["kind"] == "received").unwrap();
+    assert_eq!(received["refundRequested"], 0, "the refund is withdrawn");
+}

@@ -146,6 +146,7 @@ fn report(fact: &Payment, client: ClientId) -> Report {
         client: Some(client),
         connector: fact.connector.clone(),
         provider_reference: fact.provider_reference.clone(),
+        original_reference: None,
         kind: PaymentKind::from_name(&fact.kind).unwrap(),
         amount: fact.amount,
         currency: fact.currency.clone(),

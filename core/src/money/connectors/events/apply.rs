@@ -80,6 +80,7 @@ pub(super) async fn apply(
         connector,
         actor,
         reference: reference.unwrap_or(&report.id).clone(),
+        original: report.original_reference.clone(),
         amount,
         currency,
         client,
@@ -198,7 +199,8 @@ async fn payment_of_reference(
     (connector, client): (&str, Option<ClientId>),
     report: &Report,
 ) -> Result<Option<(ClientId, Option<OrderId>)>> {
-    let Some(reference) = &report.provider_reference else { return Ok(None) };
+    let reference = report.original_reference.as_ref().or(report.provider_reference.as_ref());
+    let Some(reference) = reference else { return Ok(None) };
     let found = sqlx::query!(
         r#"
         select coalesce(m.to_client_id, p.client_id) as "client_id!",

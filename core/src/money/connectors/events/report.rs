@@ -27,6 +27,11 @@ pub(super) const MEMBERS: &[Member] = &[
         "The provider's reference; that of a known payment tells the order of what follows from it.",
     ),
     optional(
+        "originalReference",
+        Kind::Sized(1, NAME_CHARS_MAX),
+        "Of a refund or a dispute with a reference of its own: that of its payment.",
+    ),
+    optional(
         "amount",
         Kind::Decimal,
         "Above zero; of `health` what the connector holds of `asset`.",
@@ -139,6 +144,7 @@ pub struct Report {
     pub(super) order: Option<OrderId>,
     pub(super) command: Option<Uuid>,
     pub(super) provider_reference: Option<String>,
+    pub(super) original_reference: Option<String>,
     pub(super) amount: Option<Decimal>,
     /// Of money or coins, as sent.
     pub(super) currency: Option<String>,
@@ -173,6 +179,7 @@ impl Report {
             order: order(&document["orderId"]),
             command: document["commandId"].as_str().and_then(|text| text.parse().ok()),
             provider_reference: name(document, "providerReference")?,
+            original_reference: name(document, "originalReference")?,
             amount: amount(&document["amount"])?,
             currency: name(document, "currency")?.or(name(document, "asset")?),
             address: document["address"].as_str().map(str::to_owned),
@@ -268,6 +275,7 @@ mod tests {
             ("amount", json!(null)),
             ("currency", json!(null)),
             ("providerReference", json!(7)),
+            ("originalReference", json!("")),
             ("confirmations", json!(-1)),
         ] {
             let mut document = received();

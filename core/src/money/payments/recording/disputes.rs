@@ -43,7 +43,7 @@ impl Recording<'_> {
             r#"
             select exists (select 1 from payment
                 where kind in ('disputed', 'dispute-won')
-                    and (connector = $1 and provider_reference = $2
+                    and (connector = $1 and coalesce(original_reference, provider_reference) = $2
                         or client_id = $3 and order_id = $4)
                 group by currency
                 having sum(case kind when 'disputed' then amount else -amount end) > 0)

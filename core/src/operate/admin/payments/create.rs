@@ -195,6 +195,7 @@ impl NewPayment {
             client,
             connector: CONNECTOR.to_owned(),
             provider_reference: self.provider_reference.clone(),
+            original_reference: None,
             kind,
             amount: self.amount.0,
             currency: self.currency.clone(),
