@@ -201,3 +201,30 @@ async fn refunds_and_disputes_of_a_payment_have_references_of_their_own() {
     let received = of_order.iter().find(|payment| payment["kind"] == "received").unwrap();
     assert_eq!(received["refundRequested"], 0, "the refund is withdrawn");
 }
+
+#[tokio::test]
+async fn a_dispute_that_is_closed_without_an_amount_is_closed_for_its_own() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    for outcome in ["won", "lost"] {
+        let order = paid_order(&acme, &connector).await;
+        let mut disputed = of_payment(&order, "payment.disputed", None);
+        disputed["amount"] = json!(40);
+        connector.event(disputed).await.assert_status(200);
+        let mut closed = of_payment(&order, "dispute.closed", Some(outcome));
+        for member in ["amount", "currency"] {
+            closed.as_object_mut().unwrap().remove(member);
+        }
+        for (id, is_duplicate) in [("first", false), ("again", true)] {
+            closed["id"] = json!(format!("{id}-{}", order.id));
+            let told = connector.event(closed.clone()).await.assert_status(200).json();
+            assert_eq!(told["duplicate"], is_duplicate, "{outcome}");
+        }
+        let path = format!("/admin/v1/payments?order={}", order.id);
+        let payments = context.admin(Method::GET, &path, Value::Null).await.json();
+        let kind = format!("dispute-{outcome}");
+        let mut payments = payments.as_array().unwrap().iter();
+        let closed = payments.find(|payment| payment["kind"] == kind.as_str()).unwrap();
+        assert_eq!((&closed["amount"], &closed["currency"]), (&json!(40), &json!("EUR")));
+    }
+}

@@ -63,16 +63,13 @@ pub(super) async fn apply(
         Some(order) => OrderAmounts::find(conn, client, order).await?,
         None => None,
     };
-    let of_order = amounts.as_ref().map(|amounts| match kind {
-        PaymentKind::PayoutConfirmed | PaymentKind::PayoutFailed => {
-            (amounts.coins, amounts.asset.clone())
-        }
-        _ => (amounts.fiat, amounts.currency.clone()),
-    });
-    let stated = report.amount.zip(report.currency.clone());
-    let Some((amount, currency)) = stated.or(of_order) else {
+    let moved = amount_of(conn, connector, (report, kind), amounts.as_ref()).await?;
+    let Some((amount, currency)) = moved else {
         tracing::warn!(connector, event = report.id, "an event names no amount and no order");
         return Ok(Applied::default());
+    };
+    if amount.is_zero() {
+        return Ok(Applied { is_duplicate: true, ..Applied::default() });
     };
     let reference = report.provider_reference.as_ref().or(report.transaction_id.as_ref());
     let fact = Fact {
@@ -134,6 +131,59 @@ fn payment_kind(report: &Report) -> Option<PaymentKind> {
         | EventKind::IdentityCompleted
         | EventKind::Health => return None,
     })
+}
+
+/// The amount that an event tells of: its own, else what is left of the dispute that it closes, else
+/// the order's. Zero for a dispute that is closed already.
+async fn amount_of(
+    conn: &mut Connection,
+    connector: &str,
+    (report, kind): (&Report, PaymentKind),
+    order: Option<&OrderAmounts>,
+) -> Result<Option<(Decimal, String)>> {
+    let stated = report.amount.zip(report.currency.clone());
+    if stated.is_some() {
+        return Ok(stated);
+    }
+    if matches!(kind, PaymentKind::DisputeWon | PaymentKind::DisputeLost) {
+        let disputed = disputed(conn, connector, report).await?;
+        if disputed.is_some() {
+            return Ok(disputed);
+        }
+    }
+    Ok(order.map(|order| match kind {
+        PaymentKind::PayoutConfirmed | PaymentKind::PayoutFailed => {
+            (order.coins, order.asset.clone())
+        }
+        _ => (order.fiat, order.currency.clone()),
+    }))
+}
+
+/// The part that is neither won nor lost of the dispute whose reference an event names, else of those
+/// of its payment. `None` without a dispute.
+async fn disputed(
+    conn: &mut Connection,
+    connector: &str,
+    report: &Report,
+) -> Result<Option<(Decimal, String)>> {
+    let own = report.provider_reference.as_deref();
+    let found = sqlx::query!(
+        r#"
+        select sum(case kind when 'disputed' then amount else -amount end) as "open!",
+            currency as "currency!"
+        from payment
+        where connector = $1 and kind in ('disputed', 'dispute-won', 'dispute-lost')
+            and (provider_reference = $2 or coalesce(original_reference, provider_reference) = $3)
+        group by currency, provider_reference = $2
+        order by provider_reference = $2 desc limit 1
+        "#,
+        connector,
+        own,
+        report.original_reference.as_deref().or(own),
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(found.map(|found| (found.open.max(Decimal::ZERO), found.currency)))
 }
 
 async fn without_money(
