@@ -54,7 +54,8 @@ pub(crate) enum Booked {
     Done,
     /// The payment's reference is another payment's: the transaction must be given up.
     KnownReference,
-    /// The order cannot have the amount that arrived: the transaction must be given up.
+    /// The order cannot have the amount that arrived, or there is no price for its estimate: the
+    /// transaction must be given up.
     NotPriceable,
     /// A connector may be sending what the order was to pay out before its payment changed: the
     /// transaction must be given up.
@@ -171,6 +172,10 @@ impl Booking<'_> {
         }
         if self.cause == Cause::Released && withdraw_payout(conn, self.client, self.order).await? {
             return Ok(Booked::PayoutUnderWay);
+        }
+        // The price of an estimate is not a promise.
+        if terms.is_estimated && self.live_price.is_none() {
+            return Ok(Booked::NotPriceable);
         }
         let arrived = position.owed(Customer, currency);
         let price = self.live_price.filter(|_| terms.is_estimated);

@@ -1,5 +1,7 @@
-//! The limits of a user, where more has arrived than was confirmed.
+//! The limits and the price of an order that is released, where another amount has arrived than was
+//! confirmed.
 
+use chrono::TimeDelta;
 use rampart_tests::user::User;
 
 use super::*;
@@ -37,5 +39,34 @@ async fn an_order_is_released_for_no_more_than_its_user_may_buy_and_counts_as_th
     .await
     .unwrap();
     exceeds.event(&context, "release").await.assert_status(200);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn an_estimated_order_is_released_at_a_live_price_alone() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    sqlx::query("update buy_order set is_estimated_quote = true where order_id = $1")
+        .bind(order.id)
+        .execute(context.db())
+        .await
+        .unwrap();
+    let change = async |method: Method, path: &str, body: Value| {
+        context.admin(method, path, body).await.assert_status(200);
+        context.core().refresh().await.unwrap();
+    };
+    let pair = "/admin/v1/pairs/BTC-EUR";
+    change(Method::PUT, "/admin/v1/prices/BTC-EUR", json!({"price": 50000})).await;
+    change(Method::PATCH, pair, json!({"priceMaxAgeSeconds": 60})).await;
+    let paid = json!({"orderId": order.id, "amount": 99});
+    pay(&context, "bank-1", paid).await.assert_status(201);
+    assert_eq!(status(&context, &order).await, "blocked");
+    context.clock().advance(TimeDelta::seconds(61));
+    order.event(&context, "release").await.assert_status(409);
+    assert_eq!(status(&context, &order).await, "blocked");
+    change(Method::PATCH, pair, json!({"priceMaxAgeSeconds": 3600})).await;
+    order.event(&context, "release").await.assert_status(200);
+    assert_eq!(status(&context, &order).await, "in progress");
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }

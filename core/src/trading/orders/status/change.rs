@@ -31,7 +31,7 @@ const PAYOUT_UNDER_WAY: &str = "its payout is under way: wait for the connector'
 const PAYOUT_OWED: &str = "a part of its payout has not left";
 const REFUND_UNDER_WAY: &str = "a refund is under way: wait until its connector has told of it";
 const NOT_PRICEABLE: &str =
-    "the order cannot have what has arrived, by its price and its limits: give it back";
+    "the order cannot have what has arrived, by a live price and its limits: give it back";
 
 /// Events of one of the two kinds of order, and the statements on its table.
 pub(crate) trait Event: Sync {
