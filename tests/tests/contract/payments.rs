@@ -281,3 +281,21 @@ async fn an_operators_events_and_the_sandboxs_are_booked_as_well() {
         3
     );
 }
+
+#[tokio::test]
+async fn a_payment_by_hand_was_made_since_2000_and_not_in_the_future() {
+    use chrono::{DateTime, TimeDelta, Utc};
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let now = context.clock().now();
+    let later = (now + TimeDelta::hours(1)).to_rfc3339();
+    for at in ["-4900-01-01T00:00:00Z", "1999-12-31T23:59:59Z", "9999-12-31T23:59:59Z", &later] {
+        let refused = pay(&context, "bank-1", json!({"occurredAt": at})).await;
+        refused.assert_status(422);
+    }
+    // A clock that is ahead is no reason to refuse money.
+    let ahead = json!({"occurredAt": (now + TimeDelta::seconds(30)).to_rfc3339()});
+    let paid = pay(&context, "bank-1", ahead).await.assert_status(201).json();
+    let occurred_at: DateTime<Utc> = paid["occurredAt"].as_str().unwrap().parse().unwrap();
+    assert!(occurred_at < now + TimeDelta::seconds(30), "{paid}");
+}

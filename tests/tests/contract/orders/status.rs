@@ -122,6 +122,19 @@ async fn what_the_state_forbids_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_payment_has_an_amount_above_zero() {
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let order = shop.order(&context, |_| ()).await;
+    for amount in [json!(0), json!(-100)] {
+        let paid = json!({"event": "payment-received", "amount": amount});
+        let refused = happen(&context, order, paid).await.assert_status(422).json();
+        assert_eq!(refused["error"], "amount: above zero");
+    }
+    happen(&context, order, json!({"event": "payment-received"})).await.assert_status(200);
+}
+
+#[tokio::test]
 async fn a_wrong_or_late_payment_blocks_the_order_and_says_why() {
     let context = TestContext::start().await;
     let shop = Shop::of(&context, "acme").await;

@@ -2,6 +2,7 @@
 //! the payout.
 
 use http::{Method, StatusCode};
+use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -114,7 +115,7 @@ pub struct Request {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct NewEvent {
     event: Name,
-    /// The amount received; the exact one if left out.
+    /// The amount received, above zero; the exact one if left out.
     amount: Option<JsonDecimal>,
     /// The payment's reference; of a sale the transaction on chain. At most 255 characters.
     reference: Option<String>,
@@ -154,7 +155,7 @@ impl Name {
 }
 
 impl NewEvent {
-    /// Refuses members that the event does not take.
+    /// Refuses members that the event does not take, and an amount that is none.
     fn check(&self) -> Result<()> {
         let texts = [&self.reference, &self.transaction_id, &self.reason];
         if texts.into_iter().flatten().any(|text| text.chars().count() > TEXT_CHARS_MAX) {
@@ -174,6 +175,9 @@ impl NewEvent {
         ];
         if given.iter().zip(takes).any(|(given, takes)| *given && !takes) {
             return Err(Denial::unprocessable("a member that this event does not take").into());
+        }
+        if self.amount.is_some_and(|JsonDecimal(amount)| amount <= Decimal::ZERO) {
+            return Err(Denial::unprocessable("amount: above zero").into());
         }
         Ok(())
     }

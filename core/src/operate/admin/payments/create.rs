@@ -1,6 +1,6 @@
 //! `POST /admin/v1/payments`: a payment that an operator has seen.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use http::{Method, StatusCode};
 use rust_decimal::Decimal;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -28,6 +28,10 @@ use rampart_types::{ClientId, JsonDecimal, OrderId};
 const CONNECTOR: &str = "manual";
 /// Longest reason, in characters.
 const REASON_CHARS_MAX: usize = 255;
+/// The begin of the year 2000, before which no payment was made, in seconds since 1970.
+const OCCURRED_SECONDS_MIN: i64 = 946_684_800;
+/// Seconds by which an operator's clock may be ahead.
+const CLOCK_SECONDS_MAX: i64 = 60;
 /// Longest name of a currency or an asset, in characters.
 const CURRENCY_CHARS_MAX: usize = 255;
 
@@ -43,7 +47,11 @@ const BODY: &[Member] = &[
         "The bank's or the chain's own name for it: the same one is the same payment.",
     ),
     optional("orderId", Kind::Any, "The order's number."),
-    optional("occurredAt", Kind::Format("date-time"), "When it happened; now if left out."),
+    optional(
+        "occurredAt",
+        Kind::Format("date-time"),
+        "When it happened, since 2000; now if left out.",
+    ),
     required("reason", Kind::Sized(1, REASON_CHARS_MAX), "For the payment and the audit."),
 ];
 
@@ -82,7 +90,7 @@ impl Endpoint for RecordPayment {
 
     fn read(input: &Input, _: &Operator) -> Result<NewPayment> {
         let new: NewPayment = strict::body(input)?;
-        new.check()?;
+        new.check(input.now)?;
         Ok(new)
     }
 
@@ -165,8 +173,10 @@ impl NewPayment {
         )
     }
 
-    /// Refuses what has not the form of a payment.
-    fn check(&self) -> Result<(), Denial> {
+    /// Refuses what has not the form of a payment that was made before `now`.
+    fn check(&self, now: DateTime<Utc>) -> Result<(), Denial> {
+        let latest = now + TimeDelta::seconds(CLOCK_SECONDS_MAX);
+        let cannot_be = |at: DateTime<Utc>| at.timestamp() < OCCURRED_SECONDS_MIN || at > latest;
         let sized = |text: &str, most| (1..=most).contains(&text.chars().count());
         let plain = |text: &str| !text.chars().any(char::is_control);
         let problem = if self.kind().is_none() {
@@ -183,6 +193,8 @@ impl NewPayment {
             "providerReference: 1 to 255 characters, none of control"
         } else if !sized(&self.reason, REASON_CHARS_MAX) {
             "reason: 1 to 255 characters"
+        } else if self.occurred_at.is_some_and(cannot_be) {
+            "occurredAt: a time since 2000 that is not in the future"
         } else {
             return Ok(());
         };
@@ -191,6 +203,7 @@ impl NewPayment {
 
     fn report(&self, core: &Core, client: Option<ClientId>, actor: &str) -> Result<Report, Denial> {
         let kind = self.kind().ok_or_else(|| Denial::unprocessable("kind: unknown"))?;
+        let now = core.clock.now();
         Ok(Report {
             client,
             connector: CONNECTOR.to_owned(),
@@ -201,7 +214,8 @@ impl NewPayment {
             currency: self.currency.clone(),
             order: self.order_id,
             transaction_id: None,
-            occurred_at: self.occurred_at.unwrap_or_else(|| core.clock.now()),
+            // The books have no entries of the future.
+            occurred_at: self.occurred_at.map_or(now, |at| at.min(now)),
             actor: actor.to_owned(),
             reason: Some(self.reason.clone()),
             raw: None,
