@@ -36,7 +36,7 @@ async fn a_mail_is_sent_once_by_whichever_edge() {
     let to: Vec<_> = mails.iter().map(|mail| &*mail.to).collect();
     assert_eq!(to, ["ada@mail.example.com", "bob@mail.example.com", "eve@mail.example.com"]);
     assert!(mails[0].content.contains("From: no-reply@pay.example.com"));
-    for part in ["Message-ID: <", "Subject: Your code for acme", "Your code is "] {
+    for part in ["Message-ID: <", "Subject: Je code voor acme", "Je code is "] {
         assert!(mails[0].content.contains(part), "{part}: {}", mails[0].content);
     }
     assert_eq!(states(&context).await, ["sent", "sent", "sent"]);

@@ -102,7 +102,7 @@ async fn a_user_is_disabled_enabled_and_erased() {
     again["identifier"] = json!(ann.identifier);
     acme.post("/api/v2/user", again).await.assert_codes(&["ER706"]);
     let token = format!("Bearer {}", session["token"].as_str().unwrap());
-    let gone = acme.request(http::Method::GET, "/api/v1/user/info");
+    let gone = acme.request(Method::GET, "/api/v1/user/info");
     gone.header("user-authorization", &token).send().await.assert_codes(&["ER709"]);
     let left: i64 = sqlx::query_scalar("select count(*) from personal_key")
         .fetch_one(context.db())

@@ -103,7 +103,7 @@ async fn a_new_address_ends_every_session() {
     let body = json!({"email": email, "oldPassword": ada.password});
     ada.patch(PATH, &body).await.assert_status(200);
     opened.assert_ended(&ada.partner).await;
-    assert!(outbox::newest(&context, email).await.text.contains("Your code is"));
+    assert!(outbox::newest(&context, email).await.text.contains("Je code is"));
     log_in(&ada.partner, email, &ada.password).await.assert_status(200);
     // The same address is no change: it asks for a code, and ends nothing.
     let session = log_in(&ada.partner, email, &ada.password).await.json();
@@ -130,7 +130,7 @@ async fn an_operator_changes_an_address_and_the_audit_does_not_name_it() {
     opened.assert_ended(&acme).await;
     log_in(&acme, "new@mail.example.com", &ada.password).await.assert_status(200);
     let mail = outbox::newest(&context, "new@mail.example.com").await;
-    assert!(mail.text.contains("Your code is"));
+    assert!(mail.text.contains("Je code is"));
     let path = format!("/admin/v1/audit?target={uuid}");
     let audit = context.admin(Method::GET, &path, json!({})).await;
     assert_eq!(audit.json()[0]["detail"], json!({"emailAddress": "changed"}));
