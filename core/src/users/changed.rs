@@ -21,15 +21,7 @@ pub(super) async fn follow(
     client: &Client,
     (account, is_renamed): (&Account, bool),
 ) -> Result<()> {
-    let personal = &account.personal;
-    if let (true, Some(last_name)) = (is_renamed, personal.last_name.as_deref()) {
-        let person = Person {
-            user: account.user,
-            first_name: personal.first_name.as_deref(),
-            last_name,
-            date_of_birth: personal.date_of_birth,
-            country: account.country.as_deref(),
-        };
+    if let Some(person) = Person::of(account).filter(|_| is_renamed) {
         screen_person(conn, core, &client.tenant, person).await?;
     }
     command_payouts_of(conn, core, (client.id(), account.user)).await

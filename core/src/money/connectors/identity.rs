@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::commands::{self, Command, CommandKind, Target, result_context};
 use super::payouts::command_payouts_of;
 use super::sandbox::timing as sandbox;
+use super::screening::screen_anew;
 use crate::Core;
 use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::db::Connection;
@@ -169,6 +170,7 @@ async fn set_identity(
     if written.rows_affected() == 0 || !is_verified {
         return Ok(());
     }
+    screen_anew(conn, core, &before).await?;
     let mut statuses = before.statuses;
     statuses.identity = status.to_owned();
     if statuses.is_verified() {

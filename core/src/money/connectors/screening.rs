@@ -15,6 +15,7 @@ use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::tenancy::tenants::Tenant;
+use crate::users::account::Account;
 
 /// The result of a screening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,20 @@ pub(crate) struct Person<'a> {
     pub(crate) last_name: &'a str,
     pub(crate) date_of_birth: Option<chrono::NaiveDate>,
     pub(crate) country: Option<&'a str>,
+}
+
+impl<'a> Person<'a> {
+    /// The person that a user says to be; `None` before the last name is known.
+    pub(crate) fn of(account: &'a Account) -> Option<Self> {
+        let personal = &account.personal;
+        Some(Self {
+            user: account.user,
+            first_name: personal.first_name.as_deref(),
+            last_name: personal.last_name.as_deref()?,
+            date_of_birth: personal.date_of_birth,
+            country: account.country.as_deref(),
+        })
+    }
 }
 
 /// A screening, ready to be written.
@@ -177,6 +192,34 @@ pub(crate) async fn screen_person(
     let (client, user) = (client.uuid(), Some(user.uuid()));
     SealedScreening { id, client, order: None, user, command, decision }.insert(conn).await?;
     Ok(())
+}
+
+/// Screens a live partner's user whom nobody but the sandbox has screened, while the partner was a test
+/// client.
+///
+/// # Errors
+/// Without entropy, or when the database cannot be written.
+pub(super) async fn screen_anew(
+    conn: &mut Connection,
+    core: &Core,
+    account: &Account,
+) -> Result<()> {
+    let tenant = core.snapshots.current().tenants.get(&account.client).cloned();
+    let Some(tenant) = tenant.filter(|tenant| !tenant.is_test()) else { return Ok(()) };
+    let Some(person) = Person::of(account) else { return Ok(()) };
+    let is_screened = sqlx::query_scalar!(
+        r#"
+        select exists (select from screening s
+            left join command c on c.client_id = s.client_id and c.command_id = s.command_id
+            where s.client_id = $1 and s.user_id = $2 and c.connector is distinct from 'sandbox')
+            as "screened!"
+        "#,
+        account.client.uuid(),
+        account.user.uuid(),
+    )
+    .fetch_one(&mut *conn)
+    .await?;
+    if is_screened { Ok(()) } else { screen_person(conn, core, &tenant, person).await }
 }
 
 /// Who screens for the tenant.

@@ -4,7 +4,7 @@ use rampart_tests::wallet::Wallet;
 
 use super::*;
 
-fn completed(id: &str, command: &Value, outcome: &str) -> Value {
+pub(super) fn completed(id: &str, command: &Value, outcome: &str) -> Value {
     json!({"id": id, "kind": "identity.completed", "occurredAt": "2026-03-01T12:00:00Z",
         "commandId": command["id"], "outcome": outcome})
 }

@@ -2,6 +2,7 @@
 
 use rampart_tests::wallet::Wallet;
 
+use super::identity::completed;
 use super::*;
 
 impl Shop {
@@ -111,4 +112,31 @@ async fn without_a_connector_that_screens_nothing_waits_for_it() {
     let shop = Shop::open().await;
     let order = shop.paid(100, &Wallet::new(7).address()).await;
     assert_eq!((shop.payouts(order).await, shop.reasons(order).await.len()), (1, 0));
+}
+
+#[tokio::test]
+async fn who_was_screened_by_nobody_is_once_identified() {
+    let shop = Shop::open().await;
+    shop.change(json!({"verification": {"identity": "pending"}})).await;
+    let order = shop.paid(100, &Wallet::new(7).address()).await;
+    let screener = shop.screener().await;
+    let page = path(&shop.reasons(order).await.remove(0));
+    visit(&shop.partner, &page).await.assert_status(200);
+    let start = shop.connector.lease(10).await.remove(0);
+    shop.connector.report(&start, "done", json!({})).await.assert_status(200);
+    shop.connector.event(completed("e", &start, "verified")).await.assert_status(200);
+    assert_eq!(shop.payouts(order).await, 0);
+    let mut checks = screener.lease(10).await;
+    assert_eq!(checks.len(), 1);
+    let check = checks.remove(0);
+    assert_eq!(
+        (&check["body"]["subject"], &check["body"]["lastName"]),
+        (&json!("person"), &json!("Lovelace"))
+    );
+    screener.report(&check, "done", decision("clear")).await.assert_status(200);
+    assert_eq!((shop.payouts(order).await, shop.reasons(order).await.len()), (1, 0));
+    // Somebody who was screened is not screened again.
+    shop.change(json!({"verification": {"identity": "pending"}})).await;
+    shop.connector.event(completed("again", &start, "verified")).await.assert_status(200);
+    assert!(screener.lease(10).await.is_empty());
 }
