@@ -159,8 +159,8 @@ async fn amount_of(
     }))
 }
 
-/// The part that is neither won nor lost of the dispute whose reference an event names, else of those
-/// of its payment. `None` without a dispute.
+/// The part that is neither won nor lost of the dispute whose reference an event names; of those of the
+/// payment, if it is the payment's own. `None` without a dispute.
 async fn disputed(
     conn: &mut Connection,
     connector: &str,
@@ -173,13 +173,13 @@ async fn disputed(
             currency as "currency!"
         from payment
         where connector = $1 and kind in ('disputed', 'dispute-won', 'dispute-lost')
-            and (provider_reference = $2 or coalesce(original_reference, provider_reference) = $3)
+            and (provider_reference = $2 or $3::text is null and original_reference = $2)
         group by currency, provider_reference = $2
         order by provider_reference = $2 desc limit 1
         "#,
         connector,
         own,
-        report.original_reference.as_deref().or(own),
+        report.original_reference,
     )
     .fetch_optional(conn)
     .await?;
@@ -249,22 +249,23 @@ async fn payment_of_reference(
     (connector, client): (&str, Option<ClientId>),
     report: &Report,
 ) -> Result<Option<(ClientId, Option<OrderId>)>> {
-    let reference = report.original_reference.as_ref().or(report.provider_reference.as_ref());
-    let Some(reference) = reference else { return Ok(None) };
+    let own = report.provider_reference.as_deref();
+    let Some(original) = report.original_reference.as_deref().or(own) else { return Ok(None) };
     let found = sqlx::query!(
         r#"
         select coalesce(m.to_client_id, p.client_id) as "client_id!",
             coalesce(m.order_id, p.order_id) as order_id
         from payment p
         left join payment_match m on m.client_id = p.client_id and m.payment_id = p.payment_id
-        where p.connector = $1 and p.provider_reference = $2
+        where p.connector = $1 and p.provider_reference in ($2, $4)
             and p.kind in ('received', 'deposit-received', 'payout-sent', 'transfer-sent', 'disputed')
             and ($3::uuid is null or coalesce(m.to_client_id, p.client_id) = $3)
-        order by p.recorded_at limit 1
+        order by p.provider_reference = $2 desc, p.recorded_at limit 1
         "#,
         connector,
-        reference,
+        original,
         client.map(ClientId::uuid),
+        own,
     )
     .fetch_optional(conn)
     .await?;
