@@ -290,6 +290,10 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
         refusal.add(Code::ChamberOfCommerceInvalid, None);
     }
     let user_update = UserUpdate::start(&mut tx, core, client, user).await?;
+    // Before another address is claimed: the proven one hears of both.
+    if let Some(hash) = &password_hash {
+        user_update.set_password(&mut tx, hash).await?;
+    }
     if let Some(email) = &new_email
         && !user_update.claim_email(&mut tx, email).await?
     {
@@ -303,9 +307,6 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     }
     if !refusal.is_empty() {
         return Err(refusal.into());
-    }
-    if let Some(hash) = &password_hash {
-        user_update.set_password(&mut tx, hash).await?;
     }
     if password_hash.is_some() || new_email.is_some() {
         session::end_all(&mut tx, core, client.id(), user).await?;

@@ -83,9 +83,16 @@ async fn a_new_password_and_address_are_told_to_the_address_of_before() {
     let change = json!({"oldPassword": "password-of-eve", "password": "password-of-ada"});
     visit.user.patch("/api/v2/user", &change).await.assert_status(200);
     assert_eq!(visit.notices().await, 2);
-    let code = outbox::newest(&visit.context, "eve@mail.example.com").await.text;
+    // Both changed at once are told to the address of before.
+    visit.change_by_operator(r#"{"verification": {"email": "verified"}}"#).await;
+    let change = json!({"oldPassword": "password-of-ada", "password": "password-of-eve",
+        "email": "bob@mail.example.com"});
+    visit.later(60);
+    visit.user.patch("/api/v2/user", &change).await.assert_status(200);
+    assert_eq!(visit.notices().await, 4);
+    let code = outbox::newest(&visit.context, "bob@mail.example.com").await.text;
     assert!(code.starts_with("Je code is ") && code.ends_with("geldig.\n"), "{code}");
-    assert_eq!(mailed_code(&visit.context, "eve@mail.example.com").await.len(), 6);
+    assert_eq!(mailed_code(&visit.context, "bob@mail.example.com").await.len(), 6);
 }
 
 #[tokio::test]

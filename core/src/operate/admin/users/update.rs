@@ -83,6 +83,8 @@ impl Endpoint for UpdateUser {
         }
         let unknown = || Denial::not_found("user");
         let before = Account::load(&mut tx, core, client, user).await?.ok_or_else(unknown)?;
+        // Before the address changes: the proven one hears of it.
+        remove_second_factors(&mut tx, core, (client, user), &change).await?;
         write(&mut tx, core, (client, user), &change).await?;
         if let Some(email) = &change.email_address {
             write_email(&mut tx, core, &before, email).await?;
@@ -92,7 +94,6 @@ impl Endpoint for UpdateUser {
         }
         let after = Account::load(&mut tx, core, client, user).await?.ok_or_else(unknown)?;
         changed::record_events(&mut tx, core, &before, &after).await?;
-        remove_second_factors(&mut tx, core, (client, user), &change).await?;
         if change.deleted == Some(true) {
             erase(&mut tx, core, client, user).await?;
         }
