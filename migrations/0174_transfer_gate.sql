@@ -2,7 +2,7 @@
 
 -- The checks that a sale's transfer waits for, in the order in which they are shown, and whether they hold it back: those
 -- of its user by the gate of the payout method's kind, of the partner, or of all that are live; a recipient who is gone or
--- disabled, and an account that is, always.
+-- disabled, and an account that is, or is not verified any more, always.
 create function transfer_gate(of_client uuid, number bigint, gate_of_live text)
 returns table (is_held boolean, holds text[]) language sql stable as $$
   select gated.holds && array['user', 'account']

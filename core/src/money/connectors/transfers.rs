@@ -18,7 +18,8 @@ const BATCH_SALES: i64 = 100;
 
 impl Core {
     /// Commands the transfers of sales whose coins have arrived at an address of the pool, where their
-    /// arrival did not, once nothing holds them back any more. Several edges may run it at once: a transfer is commanded once.
+    /// arrival did not, once nothing holds them back any more. Several edges may run it at once: a
+    /// transfer is commanded once.
     ///
     /// # Errors
     /// When the database cannot be used; the next run continues.

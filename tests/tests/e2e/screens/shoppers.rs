@@ -2,6 +2,7 @@
 
 use http::Method;
 use rampart_tests::caller::Caller;
+use rampart_tests::cluster;
 use rampart_tests::edge::Edge;
 use rampart_tests::user::registration;
 use serde_json::{Value, json};
@@ -46,12 +47,13 @@ impl<'a> Buyer<'a> {
 }
 
 /// The checkout, from the shop's terms to the order.
-async fn checkout(visitor: &mut Visitor, partner: &Caller) {
+async fn checkout(visitor: &mut Visitor, edge: &Edge, partner: &Caller) {
     let body = json!({
         "baseCurrency": "BTC", "quoteCurrency": "EUR", "paymentMethod": "creditCard",
         "quoteCurrencyAmount": 100, "returnUrl": RETURN_URL,
     });
-    let made = partner.post("/api/v2/buy/checkout", body).await.assert_status(200).json();
+    let made = partner.post("/api/v2/buy/checkout", body.clone()).await;
+    let made = made.assert_status(200).json();
     visitor.visit("checkout", made["checkoutUrl"].as_str().unwrap()).await;
     visitor.browser.enter("input[name=wallet]", "not an address").await;
     visitor.browser.click("button[value=quote]").await;
@@ -64,7 +66,10 @@ async fn checkout(visitor: &mut Visitor, partner: &Caller) {
     visitor.browser.click("button[value=confirm]").await;
     visitor.browser.shows("Choose how this test payment ends.").await;
     visitor.look("pay").await;
-    visitor.visit("checkout-ended", made["checkoutUrl"].as_str().unwrap()).await;
+    let expired = partner.post("/api/v2/buy/checkout", body).await.assert_status(200).json();
+    let pool = cluster::pool(edge.setup().database()).await;
+    sqlx::query("update offer set expires_at = now()").execute(&pool).await.unwrap();
+    visitor.visit("checkout-ended", expired["checkoutUrl"].as_str().unwrap()).await;
 }
 
 /// The payment page of an order that has gone its way.
@@ -176,7 +181,7 @@ async fn shoppers_pages_look_as_they_should() {
     let edge = edge().await;
     let partner = edge.partner("browsed").await.authenticated().await;
     let mut visitor = Visitor::start().await;
-    checkout(&mut visitor, &partner).await;
+    checkout(&mut visitor, &edge, &partner).await;
     pay(&mut visitor, &partner, &["payment-received"], "pay-on-its-way").await;
     let done = ["payment-received", "coins-sent", "confirmed-on-chain"];
     pay(&mut visitor, &partner, &done, "pay-completed").await;
