@@ -95,7 +95,8 @@ async fn take_free(
     (connector, asset): (&str, &str),
     (client, sale): (Uuid, i64),
 ) -> Result<Option<DepositAddress>, sqlx::Error> {
-    let taken = sqlx::query!(
+    sqlx::query_as!(
+        DepositAddress,
         r#"
         with free as materialized (
             select connector, asset, address, tag from deposit_address
@@ -106,7 +107,7 @@ async fn take_free(
         from free f
         where d.connector = f.connector and d.asset = f.asset and d.address = f.address
             and d.tag = f.tag
-        returning d.address as "address!", d.tag as "tag!"
+        returning d.asset as "asset!", d.address as "address!", d.tag as "tag!"
         "#,
         connector,
         asset,
@@ -114,12 +115,7 @@ async fn take_free(
         sale,
     )
     .fetch_optional(conn)
-    .await?;
-    Ok(taken.map(|row| DepositAddress {
-        asset: asset.to_owned(),
-        address: row.address,
-        tag: row.tag,
-    }))
+    .await
 }
 
 /// Waits for the sales that are taking the last addresses of a pool, and takes one that is given
@@ -129,7 +125,8 @@ async fn take_released(
     (connector, asset): (&str, &str),
     (client, sale): (Uuid, i64),
 ) -> Result<Option<DepositAddress>, sqlx::Error> {
-    let taken = sqlx::query!(
+    sqlx::query_as!(
+        DepositAddress,
         r#"
         with free as materialized (
             select connector, asset, address, tag from deposit_address
@@ -140,7 +137,7 @@ async fn take_released(
         from free f
         where d.connector = f.connector and d.asset = f.asset and d.address = f.address
             and d.tag = f.tag
-        returning d.address as "address!", d.tag as "tag!"
+        returning d.asset as "asset!", d.address as "address!", d.tag as "tag!"
         "#,
         connector,
         asset,
@@ -148,12 +145,7 @@ async fn take_released(
         sale,
     )
     .fetch_optional(conn)
-    .await?;
-    Ok(taken.map(|row| DepositAddress {
-        asset: asset.to_owned(),
-        address: row.address,
-        tag: row.tag,
-    }))
+    .await
 }
 
 /// An address that a sale takes.

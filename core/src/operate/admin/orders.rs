@@ -55,8 +55,8 @@ impl OrderKey {
         }
     }
 
-    /// The order's worth in its fiat currency; by its own price that of what was paid for it, if
-    /// that is more.
+    /// The order's worth in its fiat currency: its fiat amount, or what was paid for it at its own
+    /// price, whichever is more.
     ///
     /// # Errors
     /// When the database cannot be read.

@@ -2,11 +2,10 @@
 
 use http::Method;
 use rampart_tests::outbox;
-use rampart_tests::passkey::encode;
+use rampart_tests::passkey::{challenge, encode};
 use serde_json::json;
 
-use super::Visit;
-use crate::users::mailed_code;
+use super::{Visit, mailed_code, submit};
 
 const NOT_YOU: &str = "Was jij dit niet? Laat het acme meteen weten.";
 
@@ -63,8 +62,8 @@ async fn passkeys_and_apps_are_told_of_whoever_changes_them() {
     let credential = encode(&authenticator.credential);
     visit.later(60);
     let page = visit.password().await;
-    let challenge = rampart_tests::passkey::challenge(&page);
-    let form = format!("action=passkey-remove&credential={credential}&challenge={challenge}");
+    let form =
+        format!("action=passkey-remove&credential={credential}&challenge={}", challenge(&page));
     visit.submit(&form).await.assert_status(200);
     assert_eq!(visit.notices().await, 4);
 }
@@ -105,7 +104,7 @@ async fn a_password_that_was_reset_is_told_and_a_mailbox_is_not_filled() {
     assert!(mail.starts_with("Stel hier binnen een uur een nieuw wachtwoord in:\n"), "{mail}");
     let link = mail.lines().find_map(|line| line.split_once("/reset-password/")).unwrap().1;
     let path = format!("/reset-password/{link}");
-    super::submit(&visit.partner, &path, "password=password-of-eve").await.assert_status(200);
+    submit(&visit.partner, &path, "password=password-of-eve").await.assert_status(200);
     assert_eq!(visit.notice(email).await, "Je account heeft een nieuw wachtwoord.");
 
     let filled = "insert into mail_outbox (client_id, mail_id, user_id, kind, sealed, state, created_at) \
