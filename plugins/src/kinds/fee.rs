@@ -5,7 +5,7 @@ use rust_decimal::Decimal;
 use super::compiled::{Compiled, Linked};
 use super::probes::burnt_fuel;
 use super::request_size::RequestSize;
-use super::scalars::{check_rule, is_slug, parse_decimal, parse_ppm};
+use super::scalars::{check_rule, is_slug, parse_decimal};
 use crate::bindings::fee::{self, FeeKind, FeeRequest, GuestIndices, Stage};
 use crate::bindings::types::{CallContext, ConfigEntry, Money, Side};
 use crate::host::call::{Call, CallClass, run, too_large};
@@ -121,7 +121,7 @@ fn check_schedule(schedule: fee::FeeSchedule) -> Result<FeeSchedule, String> {
     }
     Ok(FeeSchedule {
         lines: lines.into_iter().map(check_line).collect::<Result<_, _>>()?,
-        spread_ppm: parse_ppm(spread)?,
+        spread_ppm: spread,
         rule: check_rule(rule)?,
     })
 }
@@ -133,9 +133,7 @@ fn check_line(line: fee::FeeLine) -> Result<FeeLine, String> {
     }
     let charge = match charge {
         fee::Charge::Flat(amount) => Charge::Flat(parse_decimal(&amount)?),
-        fee::Charge::Rate(rate) => {
-            Charge::Rate { ppm: parse_ppm(rate)?, at_least: None, at_most: None }
-        }
+        fee::Charge::Rate(rate) => Charge::Rate { ppm: rate, at_least: None, at_most: None },
         fee::Charge::Bounded(fee::BoundedRate { rate, at_least, at_most }) => {
             let at_least = at_least.as_deref().map(parse_decimal).transpose()?;
             let at_most = at_most.as_deref().map(parse_decimal).transpose()?;
@@ -144,7 +142,7 @@ fn check_line(line: fee::FeeLine) -> Result<FeeLine, String> {
             {
                 return Err(format!("at-least {least} is above at-most {most}"));
             }
-            Charge::Rate { ppm: parse_ppm(rate)?, at_least, at_most }
+            Charge::Rate { ppm: rate, at_least, at_most }
         }
     };
     Ok(FeeLine { kind, code, charge })

@@ -5,8 +5,6 @@ use rust_decimal::Decimal;
 
 const RULE_CHARS_MAX: usize = 64;
 const DECIMAL_CHARS_MAX: usize = 40;
-/// 100 %, in parts per million.
-const PPM_WHOLE: i32 = 1_000_000;
 
 /// `-?(0|[1-9][0-9]*)(\.[0-9]+)?`, at most 40 characters, and within the precision of `Decimal`
 /// (28 digits): money is never rounded on its way in.
@@ -26,14 +24,6 @@ pub(crate) fn parse_decimal(text: &str) -> Result<Decimal, String> {
         return Err(wrong());
     }
     Decimal::from_str_exact(text).map_err(|_| wrong())
-}
-
-/// A rate within ±100 %.
-pub(crate) fn parse_ppm(rate: i32) -> Result<i32, String> {
-    match (-PPM_WHOLE..=PPM_WHOLE).contains(&rate) {
-        true => Ok(rate),
-        false => Err(format!("a rate of {rate} parts per million is beyond 100 %")),
-    }
 }
 
 /// Name of a rule.

@@ -150,10 +150,10 @@ fn a_policy_is_kept_within_the_bounds_and_that_is_recorded() {
     let greedy = schedule(
         vec![
             (FeeKind::Partner, Charge::Flat(decimal("3"))),
-            (FeeKind::Partner, Charge::Rate { ppm: 40_000, at_least: None, at_most: None }),
+            (FeeKind::Partner, Charge::Rate { ppm: 2_000_000, at_least: None, at_most: None }),
             (FeeKind::PaymentMethod, Charge::Flat(decimal("50"))),
         ],
-        400_000,
+        2_000_000,
     );
     let rules = Rules::from_schedule(&greedy, &card(), Decimal::ONE).unwrap();
     let terms = Terms { rules, ..terms(Side::Buy) };
