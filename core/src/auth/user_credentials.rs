@@ -8,7 +8,7 @@ use crate::auth::caller::Client;
 use crate::auth::client_credentials::bearer;
 use crate::http::request::Head;
 use crate::platform::crypto::Purpose;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::{Code, Error, Result};
 use rampart_types::{ClientId, UserId, UserIdentifier};
 
 const USER_AUTHORIZATION: &str = "user-authorization";
@@ -19,16 +19,15 @@ const USER_IDENTIFIER: &str = "user-identifier";
 /// # Errors
 /// ER701 to ER709 as documented. Another client's user is reported as unknown.
 pub(crate) async fn identify(core: &Core, client: &Client, head: &Head) -> Result<Option<UserId>> {
-    let by_token = match single_header(&head.headers, USER_AUTHORIZATION, Code::UserTokenInvalid)? {
-        Some(text) => Some(by_token(core, client, text)?),
-        None => None,
+    let token = single_header(&head.headers, USER_AUTHORIZATION, Code::UserTokenInvalid)
+        .and_then(|text| text.map(|text| by_token(core, client, text)).transpose());
+    let identifier = single_header(&head.headers, USER_IDENTIFIER, Code::UserIdentifierMalformed);
+    let identifier = match identifier {
+        Ok(Some(text)) => by_identifier(core, client.id(), text).await.map(Some),
+        Ok(None) => Ok(None),
+        Err(error) => Err(error),
     };
-    let by_identifier =
-        match single_header(&head.headers, USER_IDENTIFIER, Code::UserIdentifierMalformed)? {
-            Some(text) => Some(by_identifier(core, client.id(), text).await?),
-            None => None,
-        };
-    match (by_token, by_identifier) {
+    match both(token, identifier)? {
         (Some(token), Some(identifier)) if token.user != identifier.user => {
             Err(Code::UserIdentifierMismatch.into())
         }
@@ -40,6 +39,18 @@ pub(crate) async fn identify(core: &Core, client: &Client, head: &Head) -> Resul
         (None, Some(identifier)) if identifier.is_usable => Ok(Some(identifier.user)),
         (None, Some(_)) => Err(Code::UserNotFound.into()),
         (None, None) => Ok(None),
+    }
+}
+
+/// Both credentials, or what is wrong with either.
+fn both<T, I>(token: Result<T>, identifier: Result<I>) -> Result<(T, I)> {
+    match (token, identifier) {
+        (Ok(token), Ok(identifier)) => Ok((token, identifier)),
+        (Err(Error::Refused(mut refusal)), Err(Error::Refused(other))) => {
+            other.codes().for_each(|code| refusal.add(code, None));
+            Err(Error::Refused(refusal))
+        }
+        (Err(error), _) | (_, Err(error)) => Err(error),
     }
 }
 

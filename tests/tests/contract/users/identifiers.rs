@@ -316,3 +316,15 @@ async fn of_many_users_who_race_for_an_identifier_one_gets_it() {
     assert_eq!(proves(&acme, IDENTIFIER).await, winners[0].email);
     assert_eq!(linked_events(&acme).await, before + 1);
 }
+
+#[tokio::test]
+async fn two_credentials_that_are_wrong_are_told_together() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let asked = async |identifier: &str| {
+        let request = acme.request(Method::GET, INFO).header("user-authorization", "Bearer none");
+        request.header("user-identifier", identifier).send().await
+    };
+    asked("short").await.assert_codes(&["ER702", "ER707"]);
+    asked(IDENTIFIER).await.assert_codes(&["ER702", "ER705"]);
+}
