@@ -184,9 +184,9 @@ impl ChangePair {
 struct ChangeSide {
     #[schemars(with = "Option<PairStatus>")]
     status: Option<String>,
-    /// Least fiat amount.
+    /// Least amount: fiat to buy, crypto to sell.
     min: Option<JsonDecimal>,
-    /// Highest fiat amount.
+    /// Highest amount: fiat to buy, crypto to sell.
     max: Option<JsonDecimal>,
 }
 
@@ -266,9 +266,9 @@ struct Side {
     /// `enabled`, `disabled` or `maintenance`.
     #[schemars(with = "PairStatus")]
     status: String,
-    /// Least fiat amount.
+    /// Least amount: fiat to buy, crypto to sell.
     min: JsonDecimal,
-    /// Highest fiat amount.
+    /// Highest amount: fiat to buy, crypto to sell.
     max: JsonDecimal,
 }
 
