@@ -43,8 +43,8 @@ const METHOD_PERFORMANCE: Duration = Duration::from_secs(1);
 const PRICE_METRICS: Duration = Duration::from_secs(5);
 /// Interval of deleting expired refresh tokens.
 const EXPIRED_TOKENS: Duration = Duration::from_secs(10 * 60);
-/// Interval of deleting old attempts of deliveries.
-const OLD_ATTEMPTS: Duration = Duration::from_secs(10);
+/// Interval of deleting old deliveries and attempts.
+const OLD_DELIVERIES: Duration = Duration::from_secs(10);
 /// Interval of deleting expired idempotency keys.
 const IDEMPOTENCY_KEYS: Duration = Duration::from_secs(60);
 
@@ -131,7 +131,7 @@ impl Core {
             every("sales", SALES).run(|| self.settle_sales()),
             every("sandbox", SANDBOX_SETTLEMENT).run(|| self.settle_sandbox_orders()),
             every("expired tokens", EXPIRED_TOKENS).run(|| self.delete_expired_tokens()),
-            every("delivery attempts", OLD_ATTEMPTS).run(|| self.delete_old_attempts()),
+            every("old deliveries", OLD_DELIVERIES).run(|| self.delete_old_deliveries()),
             every("idempotency keys", IDEMPOTENCY_KEYS).run(|| self.forget_idempotency_keys()),
             every("tenant keys", TENANT_KEYS).run(|| self.make_tenant_keys()),
             every("key rotation", KEY_ROTATION).run(|| self.rotate_keys()),

@@ -12,6 +12,7 @@ mod outbound;
 mod queue;
 mod record;
 pub(crate) mod resend;
+mod retention;
 mod schedule;
 pub mod target;
 

@@ -5,10 +5,11 @@ pub(crate) mod plans;
 
 use std::path::PathBuf;
 
+use chrono::TimeDelta;
 use rampart_core::platform::crypto::Secret;
 use rampart_core::platform::db::MIGRATIONS;
 use rampart_core::platform::schema;
-use rampart_core::platform::settings::{Database, Retention};
+use rampart_core::platform::settings::{Database, Retention, Settings};
 use rampart_tests::cluster;
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::test_context::TestContext;
@@ -61,7 +62,10 @@ fn folder(name: &str) -> PathBuf {
 
 /// A context with an order that has ended: an event, a transition and a delivery.
 async fn traded() -> TestContext {
-    let context = TestContext::start().await;
+    traded_in(TestContext::start().await).await
+}
+
+async fn traded_in(context: TestContext) -> TestContext {
     let acme = context.partner("acme").await;
     OrderFixture::ended(&context, &acme, "https://shop.example.com/hook").await;
     context
@@ -193,4 +197,24 @@ async fn what_cannot_be_written_is_not_dropped() {
     assert!(failed.to_string().contains("the folder cannot be written"), "{failed}");
     assert!(count(db, "event").await > 0);
     std::fs::remove_file(file).unwrap();
+}
+
+#[tokio::test]
+async fn deliveries_that_have_ended_are_deleted_when_their_retention_is_over() {
+    let kept = |settings: &mut Settings| settings.retention.delivery_days = Some(30);
+    let context = traded_in(TestContext::with(kept).await).await;
+    let db = context.db();
+    let left = async |advance: TimeDelta| {
+        context.clock().advance(advance);
+        context.core().delete_old_deliveries().await.unwrap();
+        count(db, "delivery").await
+    };
+    assert_eq!(left(TimeDelta::days(31)).await, 1, "one that is still tried stays");
+    execute(db, "update delivery set state = 'delivered'").await;
+    let later = context.partner("later").await;
+    OrderFixture::ended(&context, &later, "https://shop.example.com/hook").await;
+    execute(db, "update delivery set state = 'failed' where state = 'pending'").await;
+    assert_eq!(left(TimeDelta::zero()).await, 1, "the old one is deleted");
+    assert_eq!(left(TimeDelta::days(29)).await, 1);
+    assert_eq!(left(TimeDelta::days(2)).await, 0);
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::lane::Lane;
@@ -15,11 +15,6 @@ use crate::notify::webhooks::failing::switch_off;
 use crate::platform::db::retrying;
 use crate::platform::error::Result;
 use rampart_types::{DeliveryId, WebhookEndpointId};
-
-/// Retention of an attempt with the beginning of its answer.
-const ATTEMPT_RETENTION: TimeDelta = TimeDelta::days(7);
-/// Most attempts that one run of the worker deletes: a run every ten seconds keeps up with 2,000 a second.
-const DELETED_MAX: i64 = 20_000;
 
 /// An attempt, and what came back.
 #[derive(Debug)]
@@ -241,25 +236,5 @@ impl<'a> Columns<'a> {
             columns.delivered.push(result.delivered_at);
         }
         columns
-    }
-}
-
-impl Core {
-    /// Deletes attempts that are older than [`ATTEMPT_RETENTION`]: one run of a worker.
-    ///
-    /// # Errors
-    /// When the database cannot be written; the next run continues.
-    pub async fn delete_old_attempts(&self) -> Result<()> {
-        sqlx::query!(
-            "delete from delivery_attempt where (client_id, delivery_id, attempt_id) in ( \
-                 select client_id, delivery_id, attempt_id from delivery_attempt \
-                 where sent_at <= rampart_now() - $1::bigint * interval '1 second' \
-                 order by sent_at limit $2 for update skip locked)",
-            ATTEMPT_RETENTION.num_seconds(),
-            DELETED_MAX,
-        )
-        .execute(&self.db)
-        .await?;
-        Ok(())
     }
 }

@@ -31,6 +31,9 @@ pub struct Retention {
     /// The same for the timelines of orders.
     #[schemars(range(min = 30, max = 36_500), extend("x-default" = "none: they stay"))]
     pub order_transition_days: Option<u32>,
+    /// Age above which deliveries that have ended are deleted; those that are still tried stay.
+    #[schemars(range(min = 30, max = 36_500), extend("x-default" = "none: they stay"))]
+    pub delivery_days: Option<u32>,
     /// Folder that months are written to as CSV files before they are dropped; without one they stay.
     #[schemars(extend("x-default" = "none"))]
     pub archive_folder: Option<PathBuf>,

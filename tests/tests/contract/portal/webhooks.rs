@@ -95,11 +95,11 @@ async fn the_answer_of_an_attempt_is_shown_for_seven_days() {
     let page = staff.get(&path).await;
     let delivery = format!("/portal/deliveries/{}", between(&page, "/portal/deliveries/", "\""));
     assert!(staff.get(&delivery).await.text().contains(" ms · webhook-timestamp "));
-    context.core().delete_old_attempts().await.unwrap();
+    context.core().delete_old_deliveries().await.unwrap();
     let attempts = || sqlx::query_scalar::<_, i64>("select count(*) from delivery_attempt");
     assert_eq!(attempts().fetch_one(context.db()).await.unwrap(), 1);
     context.clock().advance(TimeDelta::days(7));
-    context.core().delete_old_attempts().await.unwrap();
+    context.core().delete_old_deliveries().await.unwrap();
     assert_eq!(attempts().fetch_one(context.db()).await.unwrap(), 0);
 }
 
