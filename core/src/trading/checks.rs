@@ -1,5 +1,5 @@
 //! The checks that must be passed before coins leave: which of them an order waits for, in words,
-//! and the pages on which its user passes them.
+//! and the pages on which its user passes them, and meets the other requirements of the verification.
 //!
 //! `payout_gate` and `transfer_gate` in the database decide what is open, for the payout and for what is
 //! shown alike.
@@ -7,6 +7,7 @@
 pub(crate) mod check_links;
 pub(crate) mod link;
 pub mod page;
+pub(crate) mod requirement;
 
 use std::collections::BTreeMap;
 

@@ -6,8 +6,8 @@
 //!   the last, which the sell onboarding uses too
 //! - `passkey` and `authenticator_app` have the forms of second factors, which stand on the pages that
 //!   sign in and on the account's
-//! - `orders`, `sessions`, `languages`, `personal` and `erasure` are sections of the account's page,
-//!   which is a `view` to them
+//! - `requirements`, `orders`, `sessions`, `languages`, `personal` and `erasure` are sections of the
+//!   account's page, which is a `view` to them
 
 mod authenticator_app;
 pub(crate) mod bank_account;
@@ -19,6 +19,7 @@ mod languages;
 mod orders;
 pub(crate) mod passkey;
 mod personal;
+mod requirements;
 mod sessions;
 pub(crate) mod sign_in;
 pub mod verify_bank_account;

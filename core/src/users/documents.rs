@@ -41,6 +41,9 @@ pub(crate) const IDENTITY_DOCUMENTS: [(&str, &[&str]); 3] = [
     ("driving-licence", &["front", "back"]),
 ];
 
+/// The document that proves the residential address, and its only side on our page.
+pub(crate) const ADDRESS_PROOF: (&str, &str) = ("proof-of-address", "front");
+
 impl Document {
     /// A side of a document that was sent on a page.
     pub(crate) fn of_page(kind: &str, side: &str, image: ReceivedImage) -> Self {
@@ -234,6 +237,11 @@ pub(crate) fn is_received(sides: &[Side], kind: &str, name: &str) -> bool {
 pub(crate) fn has_identity_document(sides: &[Side]) -> bool {
     let mut documents = IDENTITY_DOCUMENTS.iter();
     documents.any(|(kind, names)| names.iter().all(|name| is_received(sides, kind, name)))
+}
+
+/// True if a proof of the address was received and not refused.
+pub(crate) fn has_address_proof(sides: &[Side]) -> bool {
+    sides.iter().any(|side| side.kind == ADDRESS_PROOF.0 && side.counts())
 }
 
 /// Every side that the user has sent or announced.

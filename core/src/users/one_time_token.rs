@@ -24,6 +24,8 @@ pub(crate) enum Purpose {
     Login,
     /// Sets a new password.
     ResetPassword,
+    /// Opens the pages of the user's verification, as often as the token lives.
+    Checks,
 }
 
 impl Purpose {
@@ -31,6 +33,7 @@ impl Purpose {
         match self {
             Self::Login => "login",
             Self::ResetPassword => "reset-password",
+            Self::Checks => "checks",
         }
     }
 }

@@ -150,14 +150,14 @@ impl Endpoint for LogoutV1 {
     async fn call(core: &Core, caller: LoggedIn, (): ()) -> Result<Json<Done>> {
         let mut tx = core.db.begin().await?;
         let holder = (caller.client.id(), caller.user);
-        end_sessions(&mut tx, core, holder, &[Purpose::Login]).await?;
+        end_sessions(&mut tx, core, holder, &[Purpose::Login, Purpose::Checks]).await?;
         tx.commit().await?;
         Ok(Json(Done {}))
     }
 }
 
-/// Ends every session of the user, and what would open another: tokens for the secured pages and links
-/// to set a password.
+/// Ends every session of the user, and what would open another: tokens for the secured pages and those
+/// of the verification, and links to set a password.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -167,7 +167,8 @@ pub(crate) async fn end_all(
     client: ClientId,
     user: UserId,
 ) -> Result<()> {
-    end_sessions(tx, core, (client, user), &[Purpose::Login, Purpose::ResetPassword]).await
+    let purposes = [Purpose::Login, Purpose::ResetPassword, Purpose::Checks];
+    end_sessions(tx, core, (client, user), &purposes).await
 }
 
 /// Ends every session of the user; voids passkey challenges and unused tokens of these purposes.

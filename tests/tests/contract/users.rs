@@ -1,6 +1,7 @@
 //! Users: registered with everything the API document knows, found by address, kept in secret.
 
 mod account_page;
+mod account_requirements;
 mod authenticator_app;
 mod bank_account;
 mod change;

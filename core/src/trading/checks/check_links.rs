@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::Hold;
 use super::link;
+use super::requirement::message;
 use crate::Core;
 use crate::http::language::Texts;
 use crate::platform::error::Result;
@@ -19,6 +20,11 @@ pub(crate) struct CheckLink {
 }
 
 impl CheckLink {
+    /// A link to this URL.
+    pub(super) const fn new(url: String, message: &'static str) -> Self {
+        Self { url, message }
+    }
+
     /// Links to those of an order's open checks that its user passes.
     ///
     /// # Errors
@@ -31,7 +37,7 @@ impl CheckLink {
         let mut links = Vec::new();
         for hold in open {
             if let Some(url) = link::url(core, order, *hold)? {
-                links.push(Self { url, message: message(*hold) });
+                links.push(Self::new(url, message(*hold)));
             }
         }
         Ok(links)
@@ -45,20 +51,5 @@ pub(crate) fn still_to_do(texts: Texts, links: &[CheckLink]) -> Markup {
             h2 { (texts.get("check-left")) }
             ul { @for link in links { li { a href=(link.url) { (texts.get(link.message)) } } } }
         }
-    }
-}
-
-/// The message with what passes a check.
-pub(super) const fn message(hold: Hold) -> &'static str {
-    match hold {
-        Hold::Registration => "check-registration",
-        Hold::User => "check-user",
-        Hold::Identity => "check-identity",
-        Hold::Amld5 => "check-amld5",
-        Hold::Tax => "check-tax",
-        Hold::Address => "check-address",
-        Hold::Account => "check-account",
-        Hold::Wallet => "check-wallet",
-        Hold::Screening | Hold::ScreeningReview => "check-waiting",
     }
 }

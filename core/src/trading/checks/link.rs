@@ -1,11 +1,22 @@
-//! The signed URL of the page of an open check. It is deterministic, and good for its order alone.
+//! The URLs of the pages of checks. That of an order is signed and deterministic, and good for the
+//! order alone; that of a user who has signed in has a token that expires.
 
 use super::Hold;
+use super::requirement::Requirement;
 use crate::Core;
 use crate::http::signed_link;
 use crate::platform::error::Result;
 use crate::trading::quotes::Side;
-use rampart_types::{ClientId, OrderId};
+use crate::users::one_time_token::{self, Purpose};
+use rampart_types::{ClientId, OrderId, UserId};
+
+/// Permission that a page's token gives.
+pub(super) enum Permission {
+    /// To pass the checks of an order, and to complete the verification of its user.
+    Order(Side, ClientId, OrderId),
+    /// To complete the verification of a user who has signed in.
+    Account(ClientId, UserId),
+}
 
 /// The page's name in its signed link: a purchase and a sale may have one number.
 const fn page(side: Side) -> &'static str {
@@ -22,27 +33,53 @@ const fn page(side: Side) -> &'static str {
 /// Those of the master key.
 pub(crate) fn url(
     core: &Core,
-    (side, (client, order)): (Side, (ClientId, OrderId)),
+    order: (Side, (ClientId, OrderId)),
     hold: Hold,
 ) -> Result<Option<String>> {
-    if !hold.is_users() {
-        return Ok(None);
-    }
-    let number = order.number().to_be_bytes();
-    let token = signed_link::sign(&core.keys, page(side), client, &number)?;
-    Ok(Some(format!("{}/checks/{token}/{}", core.settings.public_url, hold.name())))
+    let url = hold.is_users().then(|| order_url(core, order, Requirement::Check(hold)));
+    url.transpose()
 }
 
-/// The order of a page's token; `None` if its signature is not ours.
+/// The URL of the page of a requirement, by the token of an order.
 ///
 /// # Errors
 /// Those of the master key.
-pub(super) fn open(core: &Core, token: &str) -> Result<Option<(Side, ClientId, OrderId)>> {
+pub(super) fn order_url(
+    core: &Core,
+    (side, (client, order)): (Side, (ClientId, OrderId)),
+    requirement: Requirement,
+) -> Result<String> {
+    let number = order.number().to_be_bytes();
+    let token = signed_link::sign(&core.keys, page(side), client, &number)?;
+    Ok(format!("{}/checks/{token}/{}", core.settings.public_url, requirement.name()))
+}
+
+/// The URL of the page of a requirement, by the token of a user who has signed in on the account's page
+/// (`<region>/<invitation>`), to which the page leads back; without one if it is empty.
+pub(crate) fn account_url(
+    core: &Core,
+    (token, account_page): (&str, &str),
+    requirement: Requirement,
+) -> String {
+    let mut url = format!("{}/checks/{token}/{}", core.settings.public_url, requirement.name());
+    if !account_page.is_empty() {
+        // Neither a website locale nor base64url needs escapes in a query.
+        url.extend(["?account=", account_page]);
+    }
+    url
+}
+
+/// Opens a page's token; `None` if it is not ours, or has expired.
+///
+/// # Errors
+/// Those of the master key; when the database cannot be read.
+pub(super) async fn open(core: &Core, token: &str) -> Result<Option<Permission>> {
     for side in [Side::Buy, Side::Sell] {
         if let Some((client, number)) = signed_link::verify(&core.keys, page(side), token)? {
             let order = OrderId::new(i64::from_be_bytes(number));
-            return Ok(order.map(|order| (side, client, order)));
+            return Ok(order.map(|order| Permission::Order(side, client, order)));
         }
     }
-    Ok(None)
+    let holder = one_time_token::holder(core, Purpose::Checks, token).await?;
+    Ok(holder.map(|(client, user)| Permission::Account(client, user)))
 }

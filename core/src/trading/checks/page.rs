@@ -1,39 +1,46 @@
-//! The pages on which an order's user passes open checks: `GET` and `POST /checks/{token}/{check}`.
+//! The pages on which users pass open checks, and meet the other requirements of the verification:
+//! `GET` and `POST /checks/{token}/{check}`.
 //!
-//! The token is the permission, as on the payment page: a page takes what clears a check, and shows
-//! nothing of what is known of the person.
+//! The token is the permission: an order's, as on the payment page, or that of a user who has signed in
+//! on the account's page. A page takes what meets its requirement, and shows nothing of what is known of
+//! the person.
 
 mod account;
 mod address;
+mod address_proof;
 mod documents;
+mod email_code;
 mod identity;
+mod nationality;
+mod person;
 mod questions;
 mod registration;
 mod tax;
+mod visit;
 mod wallet;
 
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 
+use self::visit::{Link, Visit};
 use super::Hold;
-use super::check_links::{CheckLink, message, still_to_do};
-use super::link;
+use super::check_links::{CheckLink, still_to_do};
+use super::requirement::{Requirement, RequirementState, message};
 use crate::Core;
-use crate::auth::caller::{Anyone, Client};
+use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
 use crate::http::form::{Form, SentForm};
 use crate::http::html::form_errors::FormErrors;
-use crate::http::html::{PAGE_SCRIPT, Page, PageScripts, back_link, dead_link};
-use crate::http::language::{Language, Texts};
+use crate::http::html::{PAGE_SCRIPT, Page, PageScripts, back_link};
+use crate::http::language::Language;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::orders::payment_link::payment_url;
-use crate::trading::orders::state::OrderStatus;
 use crate::trading::quotes::Side;
 use crate::users::account_pages::sign_in::refusal_note;
-use rampart_types::{OrderId, ReturnUrl, UserId};
+use rampart_types::UserId;
 
 const PATH: &str = "/checks/{token}/{check}";
 /// Largest form, in bytes: the photos of both sides of a document.
@@ -91,7 +98,7 @@ impl Endpoint for Submit {
         match Box::pin(visit.submit(core, &form)).await {
             Ok(errors) if errors.is_empty() => {
                 let empty = (&Form::default(), &errors);
-                Box::pin(visit.show(core, StatusCode::OK, &html! {}, empty)).await
+                Box::pin(visit.show(core, StatusCode::OK, &visit.note(&form), empty)).await
             }
             Ok(errors) => {
                 let status = StatusCode::BAD_REQUEST;
@@ -107,91 +114,6 @@ impl Endpoint for Submit {
             Err(error) => Err(error),
         }
     }
-}
-
-/// The URL parameters of the page.
-#[derive(Debug)]
-pub struct Link {
-    token: String,
-    check: String,
-    request_id: String,
-    texts: Texts,
-}
-
-impl Link {
-    fn read(input: &Input) -> Self {
-        let param = |name| input.param(name).to_owned();
-        let request_id = input.head.request_id.clone();
-        let texts = Texts::of(input);
-        Self { token: param("token"), check: param("check"), request_id, texts }
-    }
-
-    /// The page of a forged link, or of a check that nobody passes on a page.
-    fn not_found(&self, core: &Core) -> Reply {
-        dead_link(self.texts, &core.settings.pages, "dead-link-shop")
-    }
-
-    /// The order and the check that the link names; `None` if it is not ours.
-    async fn visit(&self, core: &Core) -> Result<Option<Visit>> {
-        let hold = Hold::from_name(&self.check).filter(|hold| hold.is_users());
-        let opened = link::open(core, &self.token)?;
-        let (Some(hold), Some((side, client, order))) = (hold, opened) else {
-            return Ok(None);
-        };
-        let Some(client) = Client::for_page(core, client, &self.request_id) else {
-            return Ok(None);
-        };
-        let row = sqlx::query!(
-            r#"
-            select status as "status!: OrderStatus", user_id, wallet_address as "wallet_address!",
-                crypto_currency as "crypto_currency!", return_url,
-                (select region from end_user u
-                    where u.client_id = traded.client_id and u.user_id = traded.user_id) as region
-            from (
-                select client_id, order_id, false as is_sale, status, user_id, wallet_address,
-                    crypto_currency, return_url
-                from buy_order
-                union all
-                select client_id, order_id, true, status, user_id, wallet_address,
-                    crypto_currency, null
-                from sell_order
-            ) as traded where client_id = $1 and order_id = $2 and is_sale = $3
-            "#,
-            client.id().uuid(),
-            order.number(),
-            side == Side::Sell,
-        )
-        .fetch_optional(&core.db)
-        .await?;
-        Ok(row.map(|row| Visit {
-            texts: self.texts.of_account(row.region.as_deref()),
-            client,
-            side,
-            order,
-            hold,
-            is_final: row.status.is_final(),
-            user: row.user_id.map(UserId::from),
-            wallet_address: row.wallet_address,
-            asset: row.crypto_currency,
-            // Validated at confirm, and again before it becomes a link on our page.
-            return_url: row.return_url.and_then(|url| url.parse().ok()),
-        }))
-    }
-}
-
-/// A visit of the page of one check of one order.
-struct Visit {
-    texts: Texts,
-    client: Client,
-    side: Side,
-    order: OrderId,
-    hold: Hold,
-    is_final: bool,
-    /// The order's user; `None` for a guest.
-    user: Option<UserId>,
-    wallet_address: String,
-    asset: String,
-    return_url: Option<ReturnUrl>,
 }
 
 /// Body of a page.
@@ -213,7 +135,7 @@ impl From<Markup> for Content {
 }
 
 impl Visit {
-    /// The page, below a note about what was sent; of a check that is passed, the ones that are left.
+    /// The page, below a note about what was sent; of a requirement that is met, the ones that are left.
     async fn show(
         &self,
         core: &Core,
@@ -222,10 +144,10 @@ impl Visit {
         typed: Typed<'_>,
     ) -> Result<Reply> {
         let mut tx = core.db.begin().await?;
-        let open = self.open_holds(&mut tx).await?;
-        let content = match (open.contains(&self.hold), self.user) {
-            (false, _) => self.passed(core, &open)?.into(),
-            (true, user) => self.content(&mut tx, core, user, typed).await?,
+        let open = self.open(&mut tx, core).await?;
+        let content = match open.iter().any(|(one, _)| *one == self.requirement) {
+            false => self.passed(core, &open)?.into(),
+            true => self.content(&mut tx, core, typed).await?,
         };
         tx.commit().await?;
         let (tenant, texts) = (&self.client.tenant, self.texts);
@@ -233,9 +155,15 @@ impl Visit {
             (typed.1.summary(texts))
             (note)
             (content.body)
+            @if let Some(path) = self.account_path() {
+                p { a href=(path) { (texts.get("check-account-page")) } }
+            }
             @if let Some(url) = &self.return_url { (back_link(texts, url, &tenant.name)) }
         };
-        let title = texts.get("check-title");
+        let title = match self.order {
+            Some(_) => texts.get("check-title"),
+            None => texts.get("verification-title"),
+        };
         let page =
             Page::new(texts, &core.settings.pages, &title).branded(&tenant.name, &tenant.brand);
         let mut reply = Page {
@@ -253,23 +181,12 @@ impl Visit {
         Ok(reply)
     }
 
-    /// The checks that the order still waits for.
-    async fn open_holds(&self, conn: &mut Connection) -> Result<Vec<Hold>> {
-        let (client, user) = (self.client.id(), self.user);
-        match (self.is_final, self.side, user) {
-            (false, Side::Buy, _) => Hold::of_order(conn, (client, self.order)).await,
-            (false, Side::Sell, Some(_)) => {
-                let sale = self.order.number();
-                let mut open = Hold::of_sales(conn, client, &[sale]).await?;
-                Ok(open.remove(&sale).unwrap_or_default())
-            }
-            _ => Ok(Vec::new()),
+    /// The note above the page after this form was taken.
+    fn note(&self, form: &Form) -> Markup {
+        match self.requirement {
+            Requirement::EmailCode => email_code::note(self.texts, form),
+            _ => html! {},
         }
-    }
-
-    /// The URL of the page of another check of the order.
-    fn url(&self, core: &Core, hold: Hold) -> Result<Option<String>> {
-        link::url(core, (self.side, (self.client.id(), self.order)), hold)
     }
 
     /// The link to the help page in the reader's language; none where no region speaks it.
@@ -284,14 +201,27 @@ impl Visit {
         }
     }
 
-    async fn content(
+    async fn content(&self, tx: &mut Connection, core: &Core, typed: Typed<'_>) -> Result<Content> {
+        match (self.requirement, self.user) {
+            (Requirement::Check(hold), user) => self.check(tx, core, (hold, user), typed).await,
+            (Requirement::EmailCode, _) => Ok(email_code::form(self.texts, typed).into()),
+            (Requirement::Person, Some(user)) => person::show(tx, core, self, user, typed).await,
+            (Requirement::Nationality, _) => Ok(nationality::form(self, typed).into()),
+            (Requirement::AddressProof, Some(user)) => {
+                address_proof::show(tx, self, user, typed.1).await
+            }
+            (requirement, None) => Ok(self.only_named(requirement.message())),
+        }
+    }
+
+    async fn check(
         &self,
         tx: &mut Connection,
         core: &Core,
-        user: Option<UserId>,
+        (hold, user): (Hold, Option<UserId>),
         typed: Typed<'_>,
     ) -> Result<Content> {
-        match (self.hold, user) {
+        match (hold, user) {
             (Hold::Wallet, _) => wallet::show(tx, core, self, typed).await,
             (Hold::Identity, Some(user)) => identity::show(tx, core, self, user, typed).await,
             (Hold::Amld5, Some(user)) => questions::show(tx, core, self, user, typed).await,
@@ -299,8 +229,13 @@ impl Visit {
             (Hold::Registration, _) => Ok(registration::form(self.texts, typed.1).into()),
             (Hold::Tax, _) => Ok(tax::form(self.texts, typed).into()),
             (Hold::Account, Some(user)) => account::show(tx, core, self, user, typed.1).await,
-            _ => Ok(html! { p { (self.texts.get(message(self.hold))) } }.into()),
+            _ => Ok(self.only_named(message(hold))),
         }
+    }
+
+    /// The page of what cannot be met here.
+    fn only_named(&self, message: &'static str) -> Content {
+        html! { p { (self.texts.get(message)) } }.into()
     }
 
     /// Takes a form, and commits what it has changed unless something is wrong with it.
@@ -309,28 +244,37 @@ impl Visit {
     /// A refusal that can be shown, or an internal error.
     async fn submit(&self, core: &Core, form: &Form) -> Result<FormErrors> {
         let mut tx = core.db.begin().await?;
-        if !self.open_holds(&mut tx).await?.contains(&self.hold) {
+        let open = self.open(&mut tx, core).await?;
+        if !open.iter().any(|(one, _)| *one == self.requirement) {
             return Ok(FormErrors::default());
         }
-        let errors = match (self.hold, self.user) {
-            (Hold::Wallet, _) => wallet::submit(&mut tx, core, self, form).await?,
-            (Hold::Identity, Some(user)) => {
-                // Images are stored in a transaction of their own.
-                drop(tx);
-                return identity::submit(core, self, user, form).await;
+        let errors = match (self.requirement, self.user) {
+            (Requirement::Check(Hold::Wallet), _) => {
+                wallet::submit(&mut tx, core, self, form).await?
             }
-            (Hold::Amld5, Some(user)) => questions::submit(&mut tx, core, self, user, form).await?,
-            (Hold::Address, Some(user)) => address::submit(&mut tx, core, self, user, form).await?,
-            (Hold::Registration, Some(user)) => {
+            (_, None) => FormErrors::default(),
+            (Requirement::Check(Hold::Amld5), Some(user)) => {
+                questions::submit(&mut tx, core, self, user, form).await?
+            }
+            (Requirement::Check(Hold::Address), Some(user)) => {
+                address::submit(&mut tx, core, self, user, form).await?
+            }
+            (Requirement::Check(Hold::Registration), Some(user)) => {
                 registration::submit(&mut tx, core, self, user, form).await?
             }
-            (Hold::Tax, Some(user)) => tax::submit(&mut tx, core, self, user, form).await?,
-            (Hold::Account, Some(user)) => {
-                // A card's verification and a proof have transactions of their own.
-                drop(tx);
-                return account::submit(core, self, user, form).await;
+            (Requirement::Check(Hold::Tax), Some(user)) => {
+                tax::submit(&mut tx, core, self, user, form).await?
             }
-            _ => FormErrors::default(),
+            (Requirement::Person, Some(user)) => {
+                person::submit(&mut tx, core, self, user, form).await?
+            }
+            (Requirement::Nationality, Some(user)) => {
+                nationality::submit(&mut tx, core, self, user, form).await?
+            }
+            (_, Some(user)) => {
+                drop(tx);
+                return self.submit_outside(core, user, form).await;
+            }
         };
         if errors.is_empty() {
             tx.commit().await?;
@@ -338,12 +282,30 @@ impl Visit {
         Ok(errors)
     }
 
-    fn passed(&self, core: &Core, open: &[Hold]) -> Result<Markup> {
-        let order = (self.side, (self.client.id(), self.order));
-        let links = CheckLink::all(core, order, open)?;
-        let page = match self.side {
-            Side::Buy => Some(payment_url(core, self.client.id(), self.order)?),
-            Side::Sell => None,
+    /// Takes a form whose images, codes and calls have transactions of their own.
+    async fn submit_outside(&self, core: &Core, user: UserId, form: &Form) -> Result<FormErrors> {
+        match self.requirement {
+            Requirement::Check(Hold::Identity) => identity::submit(core, self, user, form).await,
+            Requirement::Check(Hold::Account) => account::submit(core, self, user, form).await,
+            Requirement::EmailCode => email_code::submit(core, self, user, form).await,
+            Requirement::AddressProof => address_proof::submit(core, self, user, form).await,
+            _ => Ok(FormErrors::default()),
+        }
+    }
+
+    fn passed(&self, core: &Core, open: &[(Requirement, RequirementState)]) -> Result<Markup> {
+        let left = open.iter().filter(|(requirement, state)| {
+            requirement.has_page() && *state != RequirementState::Pending
+        });
+        let link = |(one, _): &(Requirement, RequirementState)| {
+            Ok(CheckLink::new(self.url(core, *one)?, one.message()))
+        };
+        let links = left.map(link).collect::<Result<Vec<_>>>()?;
+        let page = match &self.order {
+            Some(order) if order.side == Side::Buy => {
+                Some(payment_url(core, self.client.id(), order.id)?)
+            }
+            _ => None,
         };
         Ok(html! {
             p { (self.texts.get("check-passed")) }

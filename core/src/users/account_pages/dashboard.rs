@@ -12,7 +12,8 @@ use super::orders::Filter;
 use super::sign_in::{Asked, SignIn, error_page, login_form, sign_in};
 use super::view::{View, page};
 use super::{
-    authenticator_app, bank_account, erasure, languages, orders, passkey, personal, sessions,
+    authenticator_app, bank_account, erasure, languages, orders, passkey, personal, requirements,
+    sessions,
 };
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
@@ -267,6 +268,7 @@ async fn show(view: &View<'_>, (filter, note): (&Filter, &Markup)) -> Result<Rep
             dd { (account.personal.email.as_ref().map_or("", |email| email.as_str())) }
             dt { (texts.get("account-verification")) } dd { (verified) }
         }
+        (requirements::section(&mut conn, view).await?)
         (orders::section(&mut conn, view, filter).await?)
         (payment_accounts(&mut conn, view).await?)
         (savings_plans(&mut conn, view).await?)

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::amld5::LocalizedQuestion;
 use super::questions;
 use crate::Core;
-use crate::auth::caller::ClientAndUser;
+use crate::auth::caller::{Client, ClientAndUser};
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::Fields;
@@ -22,11 +22,8 @@ use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::Nationality;
 use crate::users::account::Account;
-use crate::users::documents::{self, IDENTITY_DOCUMENTS, has_identity_document};
+use crate::users::documents::{self, IDENTITY_DOCUMENTS, has_address_proof, has_identity_document};
 use rampart_types::Language;
-
-/// The document that proves the address.
-const ADDRESS_DOCUMENT: &str = "proof-of-address";
 
 /// Version 2, the only one.
 pub struct V2;
@@ -67,15 +64,17 @@ impl Endpoint for V2 {
         let account = Account::load(&mut conn, core, client, caller.user).await?;
         let account = account.ok_or(Code::UserNotFound)?;
         let sides = documents::sides(&mut conn, client, caller.user).await?;
-        let language = account.region.as_deref().and_then(|region| region.get(..2)?.parse().ok());
-        let state = UserState {
-            language: language.unwrap_or_default(),
-            nationalities: &caller.client.catalogue.nationalities,
-            account: &account,
-            sides: &sides,
-        };
-        Ok(Json(state.requirements(level)))
+        Ok(Json(UserState::new(&caller.client, &account, &sides).requirements(level)))
     }
+}
+
+/// The open requirements of the highest level.
+pub(crate) fn open_items(
+    client: &Client,
+    account: &Account,
+    sides: &[documents::Side],
+) -> Vec<Item> {
+    UserState::new(client, account, sides).requirements(Level::Gold)
 }
 
 /// A verification level.
@@ -129,6 +128,16 @@ impl Item {
     fn with(self, data: Value) -> Self {
         Self { data: Some(data), ..self }
     }
+
+    /// Name of what is wanted.
+    pub(crate) const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// True if it waits for a review alone.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.status == "pending"
+    }
 }
 
 /// The current state of a user.
@@ -140,7 +149,17 @@ struct UserState<'a> {
     sides: &'a [documents::Side],
 }
 
-impl UserState<'_> {
+impl<'a> UserState<'a> {
+    fn new(client: &'a Client, account: &'a Account, sides: &'a [documents::Side]) -> Self {
+        let language = account.region.as_deref().and_then(|region| region.get(..2)?.parse().ok());
+        Self {
+            language: language.unwrap_or_default(),
+            nationalities: &client.catalogue.nationalities,
+            account,
+            sides,
+        }
+    }
+
     /// The open requirements of a level.
     fn requirements(&self, level: Level) -> Vec<Item> {
         let mut items = self.bronze();
@@ -221,8 +240,7 @@ impl UserState<'_> {
         ];
         let missing = parts.into_iter().filter(|(_, value)| value.is_none());
         let mut items: Vec<_> = missing.map(|(name, _)| Item::missing(name, "string")).collect();
-        let received = self.sides.iter().any(|side| side.kind == ADDRESS_DOCUMENT && side.counts());
-        items.push(match received {
+        items.push(match has_address_proof(self.sides) {
             true => Item::pending("proofOfAddress", "file"),
             false => Item::missing("proofOfAddress", "file"),
         });

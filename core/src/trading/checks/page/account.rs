@@ -98,10 +98,11 @@ async fn of_order(
     visit: &Visit,
     user: UserId,
 ) -> Result<Option<PaymentAccount>> {
+    let Some(order) = &visit.order else { return Ok(None) };
     let named = sqlx::query_scalar!(
         "select account_id from buy_order where client_id = $1 and order_id = $2",
         visit.client.id().uuid(),
-        visit.order.number(),
+        order.id.number(),
     )
     .fetch_one(&mut *conn)
     .await?;

@@ -12,6 +12,7 @@ use crate::money::connectors::sandbox::checks::end_identity_check;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::checks::Hold;
+use crate::trading::checks::requirement::Requirement;
 use rampart_types::UserId;
 
 /// The way to the provider. The first visit commands the check.
@@ -22,7 +23,7 @@ pub(super) async fn show(
     user: UserId,
     typed: Typed<'_>,
 ) -> Result<Content> {
-    let page = visit.url(core, Hold::Identity)?.unwrap_or_default();
+    let page = visit.url(core, Requirement::Check(Hold::Identity))?;
     let texts = visit.texts;
     match start(conn, core, (&visit.client.tenant, user), &page).await? {
         IdentityCheck::At(url) => Ok(html! {
@@ -59,7 +60,7 @@ pub(super) async fn submit(
     user: UserId,
     form: &Form,
 ) -> Result<FormErrors> {
-    let page = visit.url(core, Hold::Identity)?.unwrap_or_default();
+    let page = visit.url(core, Requirement::Check(Hold::Identity))?;
     let of = (&*visit.client.tenant, user);
     let mut tx = core.db.begin().await?;
     let check = start(&mut tx, core, of, &page).await?;

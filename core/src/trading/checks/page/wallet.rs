@@ -11,7 +11,7 @@ use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::wallet_proof::challenge::Challenge;
 use crate::trading::wallet_proof::{self, Proof, signature};
-use rampart_types::{Chain, CurrencyCode, WalletAddress};
+use rampart_types::{Chain, ClientId, CurrencyCode, OrderId, WalletAddress};
 
 /// The message to sign, and the form for the signature.
 pub(super) async fn show(
@@ -20,7 +20,7 @@ pub(super) async fn show(
     visit: &Visit,
     (form, errors): Typed<'_>,
 ) -> Result<Content> {
-    let (wallet, order) = (wallet(visit)?, (visit.client.id(), visit.order));
+    let (wallet, order) = named(visit)?;
     let texts = visit.texts;
     if !signature::is_supported(wallet.chain()) {
         let body = html! {
@@ -66,12 +66,12 @@ pub(super) async fn submit(
     visit: &Visit,
     form: &Form,
 ) -> Result<FormErrors> {
-    let order = (visit.client.id(), visit.order);
+    let (wallet, order) = named(visit)?;
     let Some(message) = Challenge::redeem(conn, order, form.get("nonce")).await? else {
         return Ok(refused(visit, "check-wallet-expired"));
     };
     let signature = form.get("signature");
-    if !signature::is_genuine(&wallet(visit)?, &message, signature) {
+    if !signature::is_genuine(&wallet, &message, signature) {
         return Ok(refused(visit, "check-wallet-wrong"));
     }
     let proof = Proof::Signature { message: &message, signature: signature.trim() };
@@ -84,11 +84,13 @@ fn refused(visit: &Visit, message: &'static str) -> FormErrors {
     FormErrors::one("signature", visit.texts.get(message))
 }
 
-/// The order's wallet.
-fn wallet(visit: &Visit) -> Result<WalletAddress> {
-    let code: Option<CurrencyCode> = visit.asset.parse().ok();
+/// The order of the page, and its wallet.
+fn named(visit: &Visit) -> Result<(WalletAddress, (ClientId, OrderId))> {
+    let invalid = || Error::invariant("read an order's wallet");
+    let order = visit.order.as_ref().ok_or_else(invalid)?;
+    let code: Option<CurrencyCode> = order.asset.parse().ok();
     let currency = code.and_then(|code| visit.client.catalogue.currencies.get(&code));
     let chain = currency.and_then(|currency| currency.crypto.as_ref()).map(|crypto| crypto.chain);
-    let wallet = chain.and_then(|chain| WalletAddress::parse(chain, &visit.wallet_address).ok());
-    wallet.ok_or_else(|| Error::invariant("read an order's wallet"))
+    let wallet = chain.and_then(|chain| WalletAddress::parse(chain, &order.wallet_address).ok());
+    Ok((wallet.ok_or_else(invalid)?, (visit.client.id(), order.id)))
 }

@@ -1,0 +1,67 @@
+//! An image that proves the residential address, which an operator looks at.
+
+use maud::html;
+
+use super::documents::read_image;
+use super::{Content, Visit};
+use crate::Core;
+use crate::http::form::Form;
+use crate::http::html::components::{Field, image_field};
+use crate::http::html::form_errors::FormErrors;
+use crate::platform::db::Connection;
+use crate::platform::error::Result;
+use crate::users::documents::{self, ADDRESS_PROOF, Document, has_address_proof};
+use rampart_types::UserId;
+
+/// Name of the field.
+const PROOF: &str = "proof";
+/// Types of proof that browsers offer.
+const ACCEPTED: &str = "image/*,application/pdf";
+
+/// The form, until a proof has come.
+pub(super) async fn show(
+    conn: &mut Connection,
+    visit: &Visit,
+    user: UserId,
+    errors: &FormErrors,
+) -> Result<Content> {
+    let texts = visit.texts;
+    let sides = documents::sides(conn, visit.client.id(), user).await?;
+    if has_address_proof(&sides) {
+        return Ok(html! { p { (texts.get("check-document-received")) } }.into());
+    }
+    let label = texts.get("check-address-proof-image");
+    let proof = Field { error: errors.of(PROOF), ..Field::text(PROOF, &label) };
+    let body = html! {
+        p { (texts.get("check-address-proof-intro")) }
+        form method="post" enctype="multipart/form-data" {
+            (image_field(&proof, ACCEPTED, None))
+            button.main type="submit" { (texts.get("check-send")) }
+        }
+    };
+    Ok(Content { takes_images: true, ..body.into() })
+}
+
+/// Takes the proof, unless one is looked at.
+pub(super) async fn submit(
+    core: &Core,
+    visit: &Visit,
+    user: UserId,
+    form: &Form,
+) -> Result<FormErrors> {
+    let mut conn = core.db.acquire().await?;
+    let known = documents::sides(&mut conn, visit.client.id(), user).await?;
+    drop(conn);
+    if has_address_proof(&known) {
+        return Ok(FormErrors::default());
+    }
+    match read_image(visit, form, PROOF) {
+        Ok(image) => {
+            let (kind, side) = ADDRESS_PROOF;
+            let proof = vec![Document::of_page(kind, side, image)];
+            documents::send(core, (&visit.client, user), proof).await?;
+            Ok(FormErrors::default())
+        }
+        Err(text) => Ok(FormErrors::one(PROOF, text)),
+    }
+}

@@ -1,0 +1,61 @@
+//! The confirmation of the user's e-mail address on a page, by the code that was mailed to it.
+
+use super::account::{self, Account};
+use super::changed;
+use super::email_code;
+use super::user_update::{EmailProof, UserUpdate};
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::platform::error::{Code, Result};
+use rampart_types::UserId;
+
+/// Mails a new code to the user's address, as often as addresses get codes.
+///
+/// # Errors
+/// ER709 when the user is deleted.
+pub(crate) async fn mail_code(core: &Core, (client, user): (&Client, UserId)) -> Result<()> {
+    let mut tx = core.db.begin().await?;
+    if !account::lock(&mut tx, client.id(), user).await? {
+        return Err(Code::UserNotFound.into());
+    }
+    let known = Account::load(&mut tx, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
+    if let Some(email) = &known.personal.email {
+        email_code::mail(&mut tx, core, client, (user, email)).await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Marks the user's address as verified if the code was mailed to it, with what follows from it; `false`
+/// if it was not, or is used, expired or tried too often.
+///
+/// # Errors
+/// ER709 when the user is deleted.
+pub(crate) async fn confirm(
+    core: &Core,
+    (client, user): (&Client, UserId),
+    code: &str,
+) -> Result<bool> {
+    let mut conn = core.db.acquire().await?;
+    let known = Account::load(&mut conn, core, client.id(), user).await?;
+    drop(conn);
+    let email = known.ok_or(Code::UserNotFound)?.personal.email;
+    // A wrong code is counted, so this precedes the transaction.
+    let proof = EmailProof::check(core, client, email.as_ref(), Some(code)).await?;
+    let EmailProof::Verified(email) = &proof else { return Ok(false) };
+    let mut tx = core.db.begin().await?;
+    if !account::lock(&mut tx, client.id(), user).await? {
+        return Err(Code::UserNotFound.into());
+    }
+    let before =
+        Account::load(&mut tx, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
+    if before.personal.email.as_ref() != Some(email) {
+        return Ok(false);
+    }
+    let update = UserUpdate::start(&mut tx, core, client, user).await?;
+    update.verify_or_mail_code(&mut tx, email, &proof).await?;
+    let after = Account::load(&mut tx, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
+    changed::record_events(&mut tx, core, &before, &after).await?;
+    tx.commit().await?;
+    Ok(true)
+}
