@@ -5,6 +5,7 @@
 //! - [`show`]: the page, at the signed URL that `session` generates; `stored` is the checkout as it
 //!   shows it, `shopper` who buys, `purchase` the quote and the confirm, `resume` the mailed link to go
 //!   on with elsewhere, `page` the HTML
+//! - `share_token`: the partner's token of an identity check elsewhere, until a check is given it
 //!
 //! The URL carries the partner's own identifier of the user, sealed (`identifiers.rs`).
 
@@ -13,6 +14,7 @@ mod page;
 mod purchase;
 mod resume;
 mod session;
+pub(crate) mod share_token;
 mod shopper;
 pub mod show;
 mod stored;

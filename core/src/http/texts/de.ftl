@@ -193,6 +193,7 @@ check-identity-prepared = Ihre Identitätsprüfung wird vorbereitet. Auf dieser 
 check-identity-test = Wählen Sie, wie diese Testprüfung Ihrer Identität ausgeht.
 check-identity-pass = Bestanden
 check-identity-fail = Nicht bestanden
+check-identity-shared = Der Shop hat das Share-Token einer früheren Prüfung Ihrer Identität weitergegeben.
 check-identity-documents = Bitte zeigen Sie uns ein Ausweisdokument, und wir sehen es an.
 check-document-kind = Dokument
 check-document-passport = Reisepass

@@ -193,6 +193,7 @@ check-identity-prepared = Your identity check is being prepared. This page goes 
 check-identity-test = Choose how this test of your identity ends.
 check-identity-pass = Pass
 check-identity-fail = Fail
+check-identity-shared = The shop has passed on the share token of an earlier check of your identity.
 check-identity-documents = Please show us an identity document, and we look at it.
 check-document-kind = Document
 check-document-passport = Passport

@@ -193,6 +193,7 @@ check-identity-prepared = Tu verificación de identidad se está preparando. Est
 check-identity-test = Elige cómo termina esta prueba de tu identidad.
 check-identity-pass = Superada
 check-identity-fail = No superada
+check-identity-shared = La tienda ha transmitido el token de una comprobación anterior de tu identidad.
 check-identity-documents = Muéstrenos un documento de identidad y lo revisaremos.
 check-document-kind = Documento
 check-document-passport = Pasaporte

@@ -193,6 +193,7 @@ check-identity-prepared = Votre contrôle d'identité est en préparation. Cette
 check-identity-test = Choisissez l'issue de ce test de votre identité.
 check-identity-pass = Réussite
 check-identity-fail = Échec
+check-identity-shared = La boutique a transmis le jeton de partage d’une vérification antérieure de votre identité.
 check-identity-documents = Veuillez nous montrer une pièce d’identité, que nous examinerons.
 check-document-kind = Document
 check-document-passport = Passeport

@@ -193,6 +193,7 @@ check-identity-prepared = La verifica della tua identità è in preparazione. Qu
 check-identity-test = Scegli come si conclude questo test della tua identità.
 check-identity-pass = Superato
 check-identity-fail = Non superato
+check-identity-shared = Il negozio ha trasmesso il token di una verifica precedente della tua identità.
 check-identity-documents = Ci mostri un documento d’identità e lo esaminiamo.
 check-document-kind = Documento
 check-document-passport = Passaporto

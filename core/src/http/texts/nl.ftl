@@ -193,6 +193,7 @@ check-identity-prepared = Je identiteitscontrole wordt voorbereid. Deze pagina g
 check-identity-test = Kies hoe deze test van je identiteit afloopt.
 check-identity-pass = Goedgekeurd
 check-identity-fail = Afgekeurd
+check-identity-shared = De winkel heeft de share token van een eerdere controle van je identiteit doorgegeven.
 check-identity-documents = Laat ons een identiteitsbewijs zien, dan bekijken wij het.
 check-document-kind = Document
 check-document-passport = Paspoort

@@ -193,6 +193,7 @@ check-identity-prepared = Weryfikacja Twojej tożsamości jest przygotowywana. T
 check-identity-test = Wybierz, jak zakończy się ten test tożsamości.
 check-identity-pass = Wynik pozytywny
 check-identity-fail = Wynik negatywny
+check-identity-shared = Sklep przekazał token wcześniejszej weryfikacji Twojej tożsamości.
 check-identity-documents = Proszę pokazać nam dokument tożsamości, a my go sprawdzimy.
 check-document-kind = Dokument
 check-document-passport = Paszport

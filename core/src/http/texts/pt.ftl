@@ -193,6 +193,7 @@ check-identity-prepared = A sua verificação de identidade está a ser preparad
 check-identity-test = Escolha como termina este teste da sua identidade.
 check-identity-pass = Aprovado
 check-identity-fail = Reprovado
+check-identity-shared = A loja transmitiu o token de uma verificação anterior da sua identidade.
 check-identity-documents = Mostre-nos um documento de identidade e nós analisamo-lo.
 check-document-kind = Documento
 check-document-passport = Passaporte

@@ -34,7 +34,8 @@ pub enum CommandKind {
     /// Transfer money to a bank account.
     #[serde(rename = "transfer.send")]
     TransferSend,
-    /// Begin an identity check.
+    /// Begin an identity check: partner, person, checks, locale, return URL, and `shareToken` of a check
+    /// elsewhere if the partner has given one.
     #[serde(rename = "identity.start")]
     IdentityStart,
     /// Screen a wallet or a person.

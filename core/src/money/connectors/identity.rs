@@ -14,15 +14,24 @@ use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::tenancy::tenants::Tenant;
+use crate::trading::checkout::share_token;
 use crate::users::account::{self, Account};
+
+/// Member of the sandbox's result that says if a share token was given to it.
+const HAS_SHARE_TOKEN: &str = "hasShareToken";
 
 /// A user's check at the provider.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum IdentityCheck {
     /// No connector starts checks.
     NoProvider,
-    /// The sandbox has started it by this command: it is ended on our own page.
-    Simulated(Uuid),
+    /// The sandbox has started it: it is ended on our own page.
+    Simulated {
+        /// The command that has.
+        command: Uuid,
+        /// True if it was given the share token of a check elsewhere.
+        has_share_token: bool,
+    },
     /// The connector has not answered yet.
     Waits,
     /// It is done at the provider's page.
@@ -30,7 +39,7 @@ pub(crate) enum IdentityCheck {
 }
 
 /// The check of a user, commanded now unless one is under way. One that was refused or failed is
-/// followed by another one.
+/// followed by another one. The first has the share token of a checkout that the user has bought.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -62,15 +71,18 @@ pub(crate) async fn start(
     .fetch_one(&mut *conn)
     .await?;
     if let Some(command) = latest.command_id {
-        if tenant.is_test() {
-            return Ok(IdentityCheck::Simulated(command));
-        }
         let context = result_context(client.uuid(), command);
         let result = latest
             .sealed_result
-            .map(|sealed| commands::open(&core.cipher(client), &context, &sealed));
+            .map(|sealed| commands::open(&core.cipher(client), &context, &sealed))
+            .transpose()?;
+        if tenant.is_test() {
+            let result = result.as_ref().map(|result| &result["result"][HAS_SHARE_TOKEN]);
+            let has_share_token = result.and_then(Value::as_bool).unwrap_or(false);
+            return Ok(IdentityCheck::Simulated { command, has_share_token });
+        }
         let is_done = latest.state.as_deref() == Some("done");
-        return Ok(if is_done { page(result.transpose()?) } else { IdentityCheck::Waits });
+        return Ok(if is_done { page(result) } else { IdentityCheck::Waits });
     }
     if !latest.is_taken {
         return Ok(IdentityCheck::NoProvider);
@@ -78,30 +90,49 @@ pub(crate) async fn start(
     let Some(account) = Account::load(conn, core, client, user).await? else {
         return Ok(IdentityCheck::NoProvider);
     };
+    Box::pin(command(conn, core, (tenant, &account), (latest.ended, return_url))).await
+}
+
+/// Commands a check, after so many that have ended.
+async fn command(
+    conn: &mut Connection,
+    core: &Core,
+    (tenant, account): (&Tenant, &Account),
+    (ended, return_url): (i64, &str),
+) -> Result<IdentityCheck> {
+    let (client, user) = (tenant.id, account.user);
+    let share_token = share_token::take(conn, core, (client, user)).await?;
+    let mut body = json!({
+        "partner": &*tenant.slug,
+        "userId": user,
+        "checks": ["identity"],
+        "locale": account.region,
+        "returnUrl": return_url,
+    });
+    if let Some(token) = &share_token {
+        body["shareToken"] = json!(token.expose());
+    }
     let command = Command {
         client,
         order: None,
         user: Some(user),
         kind: CommandKind::IdentityStart,
-        idempotency_key: format!("identity/{user}/{}", latest.ended),
+        idempotency_key: format!("identity/{user}/{ended}"),
         target: match tenant.is_test() {
             true => Target::Connector(sandbox::NAME.to_owned()),
             false => Target::Capability,
         },
-        body: json!({
-            "partner": &*tenant.slug,
-            "userId": user,
-            "checks": ["identity"],
-            "locale": account.region,
-            "returnUrl": return_url,
-        }),
+        body,
     };
     let command = command.seal(core)?;
+    if !tenant.is_test() {
+        command.insert(conn).await?;
+        return Ok(IdentityCheck::Waits);
+    }
+    let has_share_token = share_token.is_some();
+    let command = command.with_result(core, &json!({ HAS_SHARE_TOKEN: has_share_token }))?;
     command.insert(conn).await?;
-    Ok(match tenant.is_test() {
-        true => IdentityCheck::Simulated(command.id()),
-        false => IdentityCheck::Waits,
-    })
+    Ok(IdentityCheck::Simulated { command: command.id(), has_share_token })
 }
 
 /// The provider's page in a result; without one the provider does the check by itself.
@@ -125,7 +156,8 @@ pub(super) async fn completed(
 ) -> Result<()> {
     let is_verified = outcome == "verified";
     let found = sqlx::query!(
-        "update command set state = case when $3 then state else 'rejected' end \
+        "update command set state = case when $3 then state else 'rejected' end, \
+             sealed_body = case when $3 then sealed_body end \
          where command_id = $1 and connector = $2 and kind = 'identity.start' \
          returning client_id, user_id",
         command,

@@ -236,7 +236,8 @@ async fn write(
         "update command set state = $2, result_digest = $3, sealed_result = $4, \
              retries = retries + $5::int, due_at = now() + make_interval(secs => $6::int), \
              leased_until = null, finished_at = case when $2 <> 'open' then now() end, \
-             sealed_body = case when $2 = 'open' or kind <> 'transfer.send' then sealed_body end \
+             sealed_body = case when $2 = 'open' or kind not in ('transfer.send', 'identity.start') \
+                 then sealed_body end \
          where command_id = $1 and state = 'open' returning due_at",
         id,
         state,

@@ -14,7 +14,7 @@ use crate::platform::crypto::tenant_key::tenant_key_context;
 use crate::platform::mail;
 use crate::policies::runtime::verification_keys::seal_context;
 use crate::tenancy::tenants::load::secret_context;
-use crate::trading::checkout::create::share_token_context;
+use crate::trading::checkout::share_token;
 use crate::trading::receipt_keys;
 use crate::users::retained_record;
 
@@ -83,7 +83,7 @@ pub(super) const COLUMNS: [SealedColumn; 18] = [
         column: "sealed_share_token",
         context: |client, id| {
             let offer = OfferId::from(id.parse::<Uuid>().ok()?);
-            Some(share_token_context(ClientId::from(client), offer))
+            Some(share_token::context(ClientId::from(client), offer))
         },
     },
     SealedColumn {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::session;
+use super::{session, share_token};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::auth::user_credentials::identifier_digest;
@@ -36,7 +36,12 @@ const CHECKOUT_MEMBERS: &[Member] = &[
         Kind::Matching("^[A-Za-z0-9]{36,255}$"),
         "The partner's own identifier of the user, who is then linked to it.",
     ),
-    optional("kycShareToken", Kind::Sized(1, 4096), "Of an identity check elsewhere."),
+    optional(
+        "kycShareToken",
+        Kind::Sized(1, 4096),
+        "Of an identity check elsewhere. Given once to the provider that checks the buyer's \
+         identity, then erased.",
+    ),
     optional(
         "attemptDirectConfirm",
         Kind::Flag,
@@ -89,7 +94,7 @@ impl Endpoint for V2 {
             fields.optional("identifier", Code::UserIdentifierLengthInvalid, |value| {
                 value.as_str()?.parse().ok()
             });
-        let share_token = share_token(&mut fields);
+        let share_token = read_share_token(&mut fields);
         let direct_confirm = fields.optional("attemptDirectConfirm", Code::RequestMalformed, flag);
         let attempt_direct_confirm = direct_confirm.unwrap_or(false);
         let request = terms.map(|terms| NewCheckout {
@@ -126,7 +131,7 @@ impl Endpoint for V2 {
                 .transpose()?,
             share_token: request
                 .share_token
-                .map(|token| seal_share_token(core, client.id(), id, &token))
+                .map(|token| share_token::seal(core, client.id(), id, &token))
                 .transpose()?,
             attempt_direct_confirm: request.attempt_direct_confirm,
         };
@@ -158,7 +163,7 @@ pub struct NewCheckout {
     attempt_direct_confirm: bool,
 }
 
-fn share_token(fields: &mut Fields<'_>) -> Option<Secret> {
+fn read_share_token(fields: &mut Fields<'_>) -> Option<Secret> {
     match fields.value("kycShareToken")? {
         Value::String(text) if text.trim().is_empty() => {
             fields.refuse_member(Code::ShareTokenBlank, "kycShareToken")
@@ -172,20 +177,6 @@ fn share_token(fields: &mut Fields<'_>) -> Option<Secret> {
         _ => fields.refuse_member(Code::ShareTokenInvalid, "kycShareToken"),
     }
     None
-}
-
-fn seal_share_token(
-    core: &Core,
-    client: ClientId,
-    offer: OfferId,
-    token: &Secret,
-) -> Result<Vec<u8>> {
-    core.cipher(client).seal(&share_token_context(client, offer), token.expose().as_bytes())
-}
-
-/// The context that a share token is sealed for.
-pub(crate) fn share_token_context(client: ClientId, offer: OfferId) -> String {
-    format!("checkout share token/{client}/{offer}")
 }
 
 /// The checkout's row, beside the one of its offer.

@@ -1,6 +1,7 @@
 //! Identity checks at a provider.
 
 use rampart_tests::wallet::Wallet;
+use uuid::Uuid;
 
 use super::*;
 
@@ -54,4 +55,74 @@ async fn an_identity_that_an_operator_has_blocked_stays_so() {
     shop.change(json!({"verification": {"identity": "blocked"}})).await;
     shop.connector.event(completed("e", &start, "verified")).await.assert_status(200);
     assert_eq!((shop.payouts(order).await, shop.codes(order).await), (0, vec!["011".to_owned()]));
+}
+
+/// The order that a user makes of a checkout with a share token.
+async fn bought(context: &TestContext, user: &User) -> i64 {
+    let checkout = json!({"baseCurrency": "ETH", "quoteCurrency": "EUR",
+        "paymentMethod": "creditCard", "quoteCurrencyAmount": 100,
+        "returnUrl": "https://shop.example/back", "kycShareToken": "share-token-1"});
+    user.partner.post("/api/v2/buy/checkout", checkout).await.assert_status(200);
+    let offer: Uuid =
+        sqlx::query_scalar("select offer_id from checkout").fetch_one(context.db()).await.unwrap();
+    let asked =
+        json!({"currencyPair": "ETH-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
+    let quote = user.post("/api/v1/buy/quote", &asked).await.assert_status(200).json();
+    let confirm = json!({"quote": quote["quote"], "offerId": offer.to_string(),
+        "walletAddress": Wallet::new(7).address()});
+    let confirmed = user.post("/api/v2/buy/confirm", &confirm).await.assert_status(200).json();
+    confirmed["orderId"].as_i64().unwrap()
+}
+
+#[tokio::test]
+async fn the_share_token_of_a_checkout_is_given_to_the_first_check_and_erased() {
+    let shop = Shop::open().await;
+    shop.change(json!({"verification": {"identity": "pending"}})).await;
+    let order = bought(&shop.context, &shop.ada).await;
+    shop.pay(order, 100).await;
+    let count = async |query: &'static str| {
+        sqlx::query_scalar::<_, i64>(query).fetch_one(shop.context.db()).await.unwrap()
+    };
+    let kept = "select count(*) from checkout where sealed_share_token is not null";
+    assert_eq!(count(kept).await, 1);
+    let page = path(&shop.reasons(order).await.remove(0));
+    let opened = futures::join!(visit(&shop.partner, &page), visit(&shop.partner, &page));
+    assert!(!opened.0.text().contains("share-token-1") && !opened.1.text().contains("share-token"));
+    assert_eq!(count(kept).await, 0);
+    let mut started = shop.connector.lease(10).await;
+    assert_eq!(started.len(), 1);
+    let start = started.remove(0);
+    assert_eq!(start["body"]["shareToken"], "share-token-1");
+    shop.connector.report(&start, "done", json!({})).await.assert_status(200);
+    let bodies = "select count(*) from command \
+         where kind = 'identity.start' and sealed_body is not null";
+    assert_eq!(count(bodies).await, 0);
+    shop.connector.event(completed("e", &start, "rejected")).await.assert_status(200);
+    visit(&shop.partner, &page).await.assert_status(200);
+    let again = shop.connector.lease(10).await.remove(0);
+    assert_eq!((&again["kind"], &again["body"]["shareToken"]), (&start["kind"], &Value::Null));
+}
+
+#[tokio::test]
+async fn the_sandbox_shows_that_a_share_token_was_given() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let (ada, bob) = (acme.user("ada").await, acme.user("bob").await);
+    let page_of = async |user: &User, order: i64| {
+        let reasons = reasons_of(user, order).await;
+        path(reasons.iter().find(|reason| reason["code"] == "011").unwrap())
+    };
+    let order = bought(&context, &ada).await;
+    let other = order_of(&bob, 100, &Wallet::new(8).address()).await;
+    let given = "De winkel heeft de share token";
+    let without = visit(&acme, &page_of(&bob, other).await).await;
+    assert!(!without.assert_status(200).text().contains(given), "{}", without.text());
+    let page = page_of(&ada, order).await;
+    for _ in 0..2 {
+        let shown = visit(&acme, &page).await;
+        assert!(shown.assert_status(200).text().contains(given), "{}", shown.text());
+    }
+    send(&acme, &page, &[("outcome", "failed")]).await.assert_status(200);
+    let again = visit(&acme, &page).await;
+    assert!(!again.assert_status(200).text().contains(given), "{}", again.text());
 }

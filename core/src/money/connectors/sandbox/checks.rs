@@ -96,7 +96,7 @@ pub(crate) async fn end_identity_check(
     (return_url, is_verified): (&str, bool),
 ) -> Result<()> {
     let check = identity::start(conn, core, (tenant, user), return_url).await?;
-    let IdentityCheck::Simulated(command) = check else { return Ok(()) };
+    let IdentityCheck::Simulated { command, .. } = check else { return Ok(()) };
     let members = json!({
         "partner": &*tenant.slug,
         "commandId": command,

@@ -36,7 +36,8 @@ pub(super) async fn show(
             waits: true,
             takes_images: false,
         }),
-        IdentityCheck::Simulated(_) => Ok(html! {
+        IdentityCheck::Simulated { has_share_token, .. } => Ok(html! {
+            @if has_share_token { p { (texts.get("check-identity-shared")) } }
             p { (texts.get("check-identity-test")) }
             form method="post" {
                 button.main type="submit" name="outcome" value="verified" {
@@ -64,7 +65,7 @@ pub(super) async fn submit(
     let of = (&*visit.client.tenant, user);
     let mut tx = core.db.begin().await?;
     let check = start(&mut tx, core, of, &page).await?;
-    if let IdentityCheck::Simulated(_) = check {
+    if let IdentityCheck::Simulated { .. } = check {
         let outcome = (&*page, form.get("outcome") == "verified");
         end_identity_check(&mut tx, core, of, outcome).await?;
     }

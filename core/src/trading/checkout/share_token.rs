@@ -1,0 +1,66 @@
+//! The KYC share token of a checkout: sealed until the first identity check of the user who has bought,
+//! which it is given to, and erased by that.
+
+use crate::Core;
+use crate::platform::crypto::Secret;
+use crate::platform::db::Connection;
+use crate::platform::error::{Error, Result};
+use rampart_types::{ClientId, OfferId, UserId};
+
+/// The context that a share token is sealed for.
+pub(crate) fn context(client: ClientId, offer: OfferId) -> String {
+    format!("checkout share token/{client}/{offer}")
+}
+
+/// Seals the share token of a checkout.
+///
+/// # Errors
+/// Without entropy.
+pub(super) fn seal(
+    core: &Core,
+    client: ClientId,
+    offer: OfferId,
+    token: &Secret,
+) -> Result<Vec<u8>> {
+    core.cipher(client).seal(&context(client, offer), token.expose().as_bytes())
+}
+
+/// Takes the share token of the newest checkout that the user has bought, and erases it with those of
+/// the user's other ones, in the caller's transaction. A checkout that the partner made for somebody else
+/// does not count.
+///
+/// # Errors
+/// When the database cannot be written, or the token cannot be opened.
+pub(crate) async fn take(
+    conn: &mut Connection,
+    core: &Core,
+    (client, user): (ClientId, UserId),
+) -> Result<Option<Secret>> {
+    let taken = sqlx::query!(
+        r#"
+        with found as materialized (
+            select k.offer_id, k.sealed_share_token, b.created_at from buy_order b
+            join offer o on o.client_id = b.client_id and o.offer_id = b.offer_id
+            join checkout k on k.client_id = b.client_id and k.offer_id = b.offer_id
+            where b.client_id = $1 and b.user_id = $2 and k.sealed_share_token is not null
+                and (o.user_id is null or o.user_id = $2)
+            for update of k
+        ), erased as (
+            update checkout c set sealed_share_token = null from found f
+            where c.client_id = $1 and c.offer_id = f.offer_id
+        )
+        select offer_id as "offer_id!", sealed_share_token as "sealed!" from found
+        order by created_at desc limit 1
+        "#,
+        client.uuid(),
+        user.uuid(),
+    )
+    .fetch_optional(conn)
+    .await?;
+    let Some(taken) = taken else { return Ok(None) };
+    let context = context(client, OfferId::from(taken.offer_id));
+    let plain = core.cipher(client).open(&context, &taken.sealed)?;
+    let text = String::from_utf8(plain)
+        .map_err(|error| Error::internal("read a share token", error.utf8_error()))?;
+    Ok(Some(Secret::new(text)))
+}
