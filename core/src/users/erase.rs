@@ -161,6 +161,16 @@ async fn delete_reports(
     client: ClientId,
     user: UserId,
 ) -> Result<(), sqlx::Error> {
+    // Whoever commands a transfer, or has it tried again, holds its sale's row: what came before is
+    // deleted by the next statement, and what comes later sees that the user is gone.
+    sqlx::query_scalar!(
+        "select order_id from sell_order where client_id = $1 and user_id = $2 \
+         order by order_id for update",
+        client.uuid(),
+        user.uuid(),
+    )
+    .fetch_all(&mut *conn)
+    .await?;
     sqlx::query!(
         r#"
         with traded as materialized (

@@ -261,7 +261,7 @@ pub(crate) async fn withdraw_payout(
 struct Payable {
     amount: Decimal,
     currency: String,
-    /// False if it waits, is over, its coins were sent, or who would be paid is erased.
+    /// False if it waits, is over, or its coins were sent.
     is_due: bool,
 }
 
@@ -282,10 +282,8 @@ pub(super) async fn is_owed(
             Payable,
             r#"
             select fiat_amount as amount, fiat_currency as currency,
-                status = 'in progress' and not exists (
-                    select from end_user u where u.client_id = o.client_id
-                        and u.user_id = o.user_id and u.deleted_at is not null) as "is_due!"
-            from sell_order o where client_id = $1 and order_id = $2 for update of o
+                status = 'in progress' as "is_due!"
+            from sell_order where client_id = $1 and order_id = $2 for update
             "#,
             of,
             number,
@@ -307,8 +305,34 @@ pub(super) async fn is_owed(
         .await?
     };
     let Some(payable) = payable else { return Ok(true) };
+    if kind == CommandKind::TransferSend && is_recipient_erased(conn, (client, order)).await? {
+        return Ok(false);
+    }
     let position = Position::of(conn, client, Some(number)).await?;
     Ok(payable.is_due && position.owed(PayoutPayable, &payable.currency) >= payable.amount)
+}
+
+/// True if the user of a sale is erased. An erasure locks the sales of its user: called once the sale's
+/// row is locked, it sees one that was committed while that lock was awaited.
+///
+/// # Errors
+/// The database's.
+async fn is_recipient_erased(
+    conn: &mut Connection,
+    (client, sale): (ClientId, OrderId),
+) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar!(
+        r#"
+        select exists (
+            select from sell_order o
+            join end_user u on u.client_id = o.client_id and u.user_id = o.user_id
+            where o.client_id = $1 and o.order_id = $2 and u.deleted_at is not null) as "is_erased!"
+        "#,
+        client.uuid(),
+        sale.number(),
+    )
+    .fetch_one(conn)
+    .await
 }
 
 /// Has the sandbox tell once more of coins that it has sent, in the transaction that lets their order

@@ -1,8 +1,11 @@
-//! Two who clear the last two checks at the same time.
+//! Two who clear the last two checks at the same time, and a transfer beside its user's erasure.
 
 use futures::future::join_all;
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::wallet::Wallet;
+use sqlx::{Postgres, Transaction};
 
+use super::sales::{deposit, sale, states, transfers};
 use super::*;
 
 #[tokio::test]
@@ -32,4 +35,68 @@ async fn of_two_reasons_cleared_at_once_one_commands_the_payout() {
             shop.connector.report(&command, "done", sent).await.assert_status(200);
         }
     }
+}
+
+/// A transaction that has locked rows.
+async fn locked(shop: &Shop, lock: &'static str) -> Transaction<'static, Postgres> {
+    let mut tx = shop.context.db().begin().await.unwrap();
+    sqlx::query(lock).execute(&mut *tx).await.unwrap();
+    tx
+}
+
+/// Erases the user beside a transaction that waits for locked rows, and unlocks them once the erasure
+/// waits too, or is done.
+async fn erase_beside(shop: &Shop, locked: Transaction<'static, Postgres>) {
+    let erase = async {
+        until_awaited(shop, 1).await;
+        shop.change(json!({"deleted": true})).await;
+    };
+    let unlock = async {
+        until_awaited(shop, 2).await;
+        locked.rollback().await.unwrap();
+    };
+    futures::join!(erase, unlock);
+}
+
+/// Returns once this many transactions wait for a lock, or the user is erased all the same.
+async fn until_awaited(shop: &Shop, waiting: i64) {
+    let query = "select exists (select from end_user where deleted_at is not null) \
+                     or count(*) >= $1 from pg_stat_activity \
+                 where datname = current_database() and wait_event_type = 'Lock'";
+    until("they wait for a lock", SOON, async || {
+        let query = sqlx::query_scalar(query).bind(waiting);
+        let is_there: bool = query.fetch_one(shop.context.db()).await.unwrap();
+        is_there.then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_transfer_that_is_tried_again_beside_an_erasure_keeps_no_recipient() {
+    let shop = Shop::open().await;
+    sale(&shop).await;
+    deposit(&shop).await;
+    let transfer = transfers(&shop).await.remove(0);
+    let locked = locked(&shop, "select from sell_order for update").await;
+    let retry = shop.connector.report(&transfer, "retry", Value::Null);
+    futures::join!(retry, erase_beside(&shop, locked)).0.assert_status(200);
+    assert_eq!(states(&shop).await, [("rejected".to_owned(), false)]);
+}
+
+#[tokio::test]
+async fn a_transfer_that_is_commanded_beside_an_erasure_keeps_no_recipient() {
+    let shop = Shop::open().await;
+    sale(&shop).await;
+    deposit(&shop).await;
+    let second = shop.context.second_edge().await;
+    sqlx::query("delete from command where kind = 'transfer.send'")
+        .execute(shop.context.db())
+        .await
+        .unwrap();
+    // The transfer is written with the recipient, and waits for the row that it refers to.
+    let locked = locked(&shop, "select from client for update").await;
+    let sweep = second.core().command_transfers();
+    futures::join!(sweep, erase_beside(&shop, locked)).0.unwrap();
+    let open = states(&shop).await.into_iter().filter(|(_, has_recipient)| *has_recipient);
+    assert_eq!(open.count(), 0);
 }

@@ -7,7 +7,7 @@ const ADDRESS: &str = "0x52908400098527886E0F7030069857D2E4169EE7";
 const IBAN: &str = "NL91ABNA0417164300";
 
 /// Ada's sale to her account, before its coins arrive; its number.
-async fn sale(shop: &Shop) -> i64 {
+pub(super) async fn sale(shop: &Shop) -> i64 {
     let limits = json!({"user_day_limit": 1_000_000, "user_day_limit_coin_to_fiat": 1_000_000});
     shop.change(json!({ "limitOverrides": limits })).await;
     let account = json!({"type": "bankTransfer", "identifier": IBAN, "name": "Ada Lovelace",
@@ -28,7 +28,7 @@ async fn sale(shop: &Shop) -> i64 {
 }
 
 /// The coins of the sale arrive.
-async fn deposit(shop: &Shop) {
+pub(super) async fn deposit(shop: &Shop) {
     let deposit = json!({"id": "d-1", "kind": "deposit.received", "asset": "ETH", "amount": 0.1,
         "occurredAt": "2026-03-01T12:00:00Z", "providerReference": "0xdead", "address": ADDRESS,
         "transactionId": "0xdead", "confirmations": 12});
@@ -36,7 +36,7 @@ async fn deposit(shop: &Shop) {
 }
 
 /// Transfers that the connector gets.
-async fn transfers(shop: &Shop) -> Vec<Value> {
+pub(super) async fn transfers(shop: &Shop) -> Vec<Value> {
     shop.context.core().command_transfers().await.unwrap();
     let only = json!({"kinds": ["transfer.send"], "max": 10});
     let leased = shop.connector.call(Method::POST, "/connectors/v1/commands/lease", only).await;
@@ -44,7 +44,7 @@ async fn transfers(shop: &Shop) -> Vec<Value> {
 }
 
 /// States of the transfers that were commanded.
-async fn states(shop: &Shop) -> Vec<(String, bool)> {
+pub(super) async fn states(shop: &Shop) -> Vec<(String, bool)> {
     let query = "select state, sealed_body is not null from command where kind = 'transfer.send'";
     sqlx::query_as(query).fetch_all(shop.context.db()).await.unwrap()
 }
