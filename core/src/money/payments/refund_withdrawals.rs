@@ -128,10 +128,8 @@ pub(super) async fn withdraw_disputed(
         r#"
         with disputed as (
             select p.client_id, p.payment_id, requested.amount - p.amount + coalesce((
-                select sum(case kind when 'disputed' then amount else -amount end) from payment
-                where connector = $1 and kind in ('disputed', 'dispute-won')
-                    and coalesce(original_reference, provider_reference) = $2
-                    and currency = p.currency), 0) as excess
+                select sum(d.taken) from disputes_of($1, $2, null, null) d
+                where d.is_of_payment and d.currency = p.currency), 0) as excess
             from payment p
             cross join lateral refund_requested(p.client_id, p.payment_id) requested
             where p.connector = $1 and p.provider_reference = $2 and p.kind = 'received'

@@ -242,10 +242,8 @@ impl StoredPayment {
     pub(crate) async fn disputed(&self, conn: &mut Connection) -> Result<Decimal, sqlx::Error> {
         let taken = sqlx::query_scalar!(
             r#"
-            select coalesce(sum(case kind when 'disputed' then amount else -amount end), 0) as "taken!"
-            from payment
-            where connector = $1 and kind in ('disputed', 'dispute-won')
-                and coalesce(original_reference, provider_reference) = $2 and currency = $3
+            select coalesce(sum(d.taken), 0) as "taken!" from disputes_of($1, $2, null, null) d
+            where d.is_of_payment and d.currency = $3
             "#,
             self.connector,
             self.reference,

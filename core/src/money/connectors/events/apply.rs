@@ -169,13 +169,11 @@ async fn disputed(
     let own = report.provider_reference.as_deref();
     let found = sqlx::query!(
         r#"
-        select sum(case kind when 'disputed' then amount else -amount end) as "open!",
-            currency as "currency!"
-        from payment
-        where connector = $1 and kind in ('disputed', 'dispute-won', 'dispute-lost')
-            and (provider_reference = $2 or $3::text is null and original_reference = $2)
-        group by currency, provider_reference = $2
-        order by provider_reference = $2 desc limit 1
+        select sum(d.still_open) as "open!", d.currency as "currency!"
+        from disputes_of($1, $2, null, null) d
+        where d.is_itself or $3::text is null and d.is_of_payment
+        group by d.currency, d.is_itself
+        order by d.is_itself desc limit 1
         "#,
         connector,
         own,

@@ -41,13 +41,9 @@ impl Recording<'_> {
         let Some(order) = &self.order else { return Ok(()) };
         let is_disputed = sqlx::query_scalar!(
             r#"
-            select exists (select 1 from payment
-                where kind in ('disputed', 'dispute-won')
-                    and (connector = $1 and coalesce(original_reference, provider_reference) = $2
-                        or client_id = $3 and order_id = $4)
-                group by currency
-                having sum(case kind when 'disputed' then amount else -amount end) > 0)
-                as "disputed!"
+            select exists (select 1 from disputes_of($1, $2, $3, $4) d
+                where d.is_of_payment or d.is_of_order
+                group by d.currency having sum(d.taken) > 0) as "disputed!"
             "#,
             self.report.connector,
             self.report.provider_reference,
