@@ -104,21 +104,51 @@ impl Account {
     }
 }
 
+/// The strength of a lock of a user's row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RowLock {
+    /// `for update`: nobody writes rows that refer to the user beside it, such as tokens.
+    Update,
+    /// `for no key update`: others may write such rows, and the caller may have written some.
+    NoKeyUpdate,
+}
+
 /// Locks the user's row until the transaction ends; `false` when there is none or it is deleted.
 ///
 /// # Errors
 /// When the database cannot be used.
-pub(crate) async fn lock(conn: &mut Connection, client: ClientId, user: UserId) -> Result<bool> {
-    let found = sqlx::query_scalar!(
-        r#"
-        select 1 as "found!" from end_user
-        where client_id = $1 and user_id = $2 and deleted_at is null for update
-        "#,
-        client.uuid(),
-        user.uuid(),
-    )
-    .fetch_optional(conn)
-    .await?;
+pub(crate) async fn lock(
+    conn: &mut Connection,
+    (client, user): (ClientId, UserId),
+    strength: RowLock,
+) -> Result<bool> {
+    let (client, user) = (client.uuid(), user.uuid());
+    let found = match strength {
+        RowLock::Update => {
+            sqlx::query_scalar!(
+                r#"
+                select 1 as "found!" from end_user
+                where client_id = $1 and user_id = $2 and deleted_at is null for update
+                "#,
+                client,
+                user,
+            )
+            .fetch_optional(conn)
+            .await?
+        }
+        RowLock::NoKeyUpdate => {
+            sqlx::query_scalar!(
+                r#"
+                select 1 as "found!" from end_user
+                where client_id = $1 and user_id = $2 and deleted_at is null for no key update
+                "#,
+                client,
+                user,
+            )
+            .fetch_optional(conn)
+            .await?
+        }
+    };
     Ok(found.is_some())
 }
 

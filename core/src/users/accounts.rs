@@ -18,6 +18,7 @@ use crate::platform::crypto::Purpose;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
+use crate::users::account::{self, RowLock};
 use crate::users::personal_data;
 use rampart_types::{ClientId, Iban, UserId};
 
@@ -296,18 +297,8 @@ pub(crate) async fn open(
 ) -> Result<OpenOutcome> {
     let NewAccount { kind, mut details, is_stored_card, verified } = account;
     details.identifier = canonical(&details.identifier);
-    // Racing transactions count one after the other. A weaker lock than that of `account::lock`: the
-    // caller may have written rows that refer to the user.
-    sqlx::query_scalar!(
-        r#"
-        select 1 as "locked!" from end_user
-        where client_id = $1 and user_id = $2 for no key update
-        "#,
-        client.uuid(),
-        user.uuid(),
-    )
-    .fetch_optional(&mut *conn)
-    .await?;
+    // Racing transactions count one after the other. That an erased user has no key is told below.
+    account::lock(conn, (client, user), RowLock::NoKeyUpdate).await?;
     let (id, now) = (core.clock.uuid()?, core.clock.now());
     let personal_key = personal_data::load_key(conn, core, client, user).await?;
     let plain = serde_json::to_vec(&details).map_err(|e| Error::internal("write an account", e))?;

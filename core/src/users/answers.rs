@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::account::{self, Account};
+use super::account::{self, Account, RowLock};
 use super::personal_data::{self, PersonalData};
 use super::user_update::UserUpdate;
 use crate::Core;
 use crate::auth::caller::Client;
-use crate::money::connectors::payouts::command_payouts_of;
+use crate::money::connectors::payouts::command_payouts_and_transfers;
 use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
@@ -26,7 +26,7 @@ pub(crate) async fn add(
     (client, user): (&Client, UserId),
     answers: BTreeMap<String, String>,
 ) -> Result<Account> {
-    if !account::lock(conn, client.id(), user).await? {
+    if !account::lock(conn, (client.id(), user), RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
     let known = Account::load(conn, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
@@ -42,7 +42,7 @@ pub(crate) async fn add(
     .execute(&mut *conn)
     .await?;
     let account = complete_questionnaire(conn, core, Account { personal, ..known }).await?;
-    command_payouts_of(conn, core, (client.id(), user)).await?;
+    command_payouts_and_transfers(conn, core, (client.id(), user)).await?;
     Ok(account)
 }
 

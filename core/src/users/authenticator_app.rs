@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::account::lock;
+use super::account::{RowLock, lock};
 use super::personal_data::load_key;
 use super::security_notice::{self, Changed};
 use crate::Core;
@@ -29,7 +29,7 @@ pub(crate) async fn begin(
 ) -> Result<Option<TotpSecret>> {
     let secret = TotpSecret::generate(&core.clock)?;
     let mut tx = core.db.begin().await?;
-    if !lock(&mut tx, client, user).await? {
+    if !lock(&mut tx, (client, user), RowLock::Update).await? {
         return Ok(None);
     }
     let key = load_key(&mut tx, core, client, user).await?;

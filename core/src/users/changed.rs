@@ -5,7 +5,7 @@ use serde_json::json;
 use super::account::Account;
 use crate::Core;
 use crate::auth::caller::Client;
-use crate::money::connectors::payouts::command_payouts_of;
+use crate::money::connectors::payouts::command_payouts_and_transfers;
 use crate::money::connectors::screening::{Person, screen_person};
 use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::db::Connection;
@@ -24,7 +24,7 @@ pub(super) async fn follow(
     if let Some(person) = Person::of(account).filter(|_| is_renamed) {
         screen_person(conn, core, &client.tenant, person).await?;
     }
-    command_payouts_of(conn, core, (client.id(), account.user)).await
+    command_payouts_and_transfers(conn, core, (client.id(), account.user)).await
 }
 
 /// Records the events of the partner's log that follow from a change of the user's state.

@@ -1,7 +1,7 @@
 //! The user's agreement to the privacy statement, given on a page.
 
 use crate::Core;
-use crate::money::connectors::payouts::command_payouts_of;
+use crate::money::connectors::payouts::command_payouts_and_transfers;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use rampart_types::{ClientId, UserId};
@@ -25,5 +25,5 @@ pub(crate) async fn agree(
     )
     .execute(&mut *conn)
     .await?;
-    command_payouts_of(conn, core, (client, user)).await
+    command_payouts_and_transfers(conn, core, (client, user)).await
 }

@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{account, personal_data, uploads};
+use super::account::{self, RowLock};
+use super::{personal_data, uploads};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::fields::Fields;
@@ -116,7 +117,7 @@ pub(crate) async fn send(
 ) -> Result<()> {
     uploads::count(core, client, user)?;
     let mut tx = core.db.begin().await?;
-    if !account::lock(&mut tx, client.id(), user).await? {
+    if !account::lock(&mut tx, (client.id(), user), RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
     let personal_key = personal_data::load_key(&mut tx, core, client.id(), user).await?;

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
 
-use super::account::lock;
+use super::account::{RowLock, lock};
 use super::personal_data::load_key;
 use super::security_notice::{self, Changed};
 use crate::Core;
@@ -182,7 +182,7 @@ pub(crate) async fn add(
 ) -> Result<Added> {
     let mut tx = core.db.begin().await?;
     // Additions of one user follow each other, so that none exceeds the limit.
-    if !lock(&mut tx, client, user).await? {
+    if !lock(&mut tx, (client, user), RowLock::Update).await? {
         return Ok(Added::Refused);
     }
     let key = load_key(&mut tx, core, client, user).await?;
@@ -217,7 +217,7 @@ pub(crate) async fn add(
 /// When the database cannot be written.
 pub(crate) async fn remove(core: &Core, client: ClientId, user: UserId, id: &[u8]) -> Result<bool> {
     let mut tx = core.db.begin().await?;
-    if !lock(&mut tx, client, user).await? {
+    if !lock(&mut tx, (client, user), RowLock::Update).await? {
         return Ok(false);
     }
     let removed = sqlx::query!(

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use http::Method;
 
-use super::account::{self, Account, RegisteredUser};
+use super::account::{self, Account, RegisteredUser, RowLock};
 use super::answers;
 use super::changed;
 use super::details::{self, Details, FormKind};
@@ -272,7 +272,7 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     let owner = Ownership::prove(core, caller, &mut details).await?;
     let password_hash = hash(core, &mut details).await?;
     let mut tx = core.db.begin().await?;
-    if !account::lock(&mut tx, client.id(), user).await? {
+    if !account::lock(&mut tx, (client.id(), user), RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
     let known = Account::load(&mut tx, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;

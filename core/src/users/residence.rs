@@ -1,12 +1,12 @@
 //! The residential address, as the user gives it on a page.
 
-use super::account::{self, Account};
+use super::account::{self, Account, RowLock};
 use super::details::{self, FormKind};
 use super::user_update::UserUpdate;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::fields::Fields;
-use crate::money::connectors::payouts::command_payouts_of;
+use crate::money::connectors::payouts::command_payouts_and_transfers;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use rampart_types::UserId;
@@ -35,7 +35,7 @@ pub(crate) async fn declare(
         }
     }
     fields.finish(Some(()))?;
-    if !account::lock(conn, client.id(), user).await? {
+    if !account::lock(conn, (client.id(), user), RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
     let known = Account::load(conn, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
@@ -43,5 +43,5 @@ pub(crate) async fn declare(
     personal.merge(std::mem::take(&mut details.personal));
     let update = UserUpdate::start(conn, core, client, user).await?;
     update.store(conn, (&known.personal, &personal), details).await?;
-    command_payouts_of(conn, core, (client.id(), user)).await
+    command_payouts_and_transfers(conn, core, (client.id(), user)).await
 }

@@ -1,9 +1,9 @@
 //! The DAC8 declaration of tax residency (Directive (EU) 2023/2226), as the user gives it on a page.
 
-use super::account::{self, Account};
+use super::account::{self, Account, RowLock};
 use super::personal_data::{self, PersonalData};
 use crate::Core;
-use crate::money::connectors::payouts::command_payouts_of;
+use crate::money::connectors::payouts::command_payouts_and_transfers;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use rampart_types::{ClientId, Country, UserId};
@@ -21,7 +21,7 @@ pub(crate) async fn declare(
     (client, user): (ClientId, UserId),
     (country, number): (Country, String),
 ) -> Result<()> {
-    if !account::lock(conn, client, user).await? {
+    if !account::lock(conn, (client, user), RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
     let known = Account::load(conn, core, client, user).await?.ok_or(Code::UserNotFound)?;
@@ -41,5 +41,5 @@ pub(crate) async fn declare(
     )
     .execute(&mut *conn)
     .await?;
-    command_payouts_of(conn, core, (client, user)).await
+    command_payouts_and_transfers(conn, core, (client, user)).await
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::commands::{Command, CommandKind, Target};
-use super::payouts::command_payouts_of;
+use super::payouts::command_payouts_and_transfers;
 use super::sandbox::timing as sandbox;
 use crate::Core;
 use crate::auth::caller::Client;
@@ -167,7 +167,7 @@ pub(super) async fn verified(
     let owner = (client, user);
     if let Some(account) = body["accountId"].as_str().and_then(|id| id.parse::<Uuid>().ok()) {
         accounts::verify(conn, core, owner, account).await?;
-        return command_payouts_of(conn, core, owner).await;
+        return command_payouts_and_transfers(conn, core, owner).await;
     }
     let is_card = kind == CommandKind::CardVerify;
     let identifier = result["accountIdentifier"].as_str().filter(|text| {
@@ -198,5 +198,5 @@ pub(super) async fn verified(
         }
         _ => {}
     }
-    command_payouts_of(conn, core, owner).await
+    command_payouts_and_transfers(conn, core, owner).await
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::commands::{self, Command, CommandKind, Target, result_context};
-use super::payouts::command_payouts_of;
+use super::payouts::command_payouts_and_transfers;
 use super::sandbox::timing as sandbox;
 use super::screening::screen_anew;
 use crate::Core;
@@ -15,7 +15,7 @@ use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::tenancy::tenants::Tenant;
 use crate::trading::checkout::share_token;
-use crate::users::account::{self, Account};
+use crate::users::account::{self, Account, RowLock};
 
 /// Member of the sandbox's result that says if a share token was given to it.
 const HAS_SHARE_TOKEN: &str = "hasShareToken";
@@ -51,7 +51,7 @@ pub(crate) async fn start(
 ) -> Result<IdentityCheck> {
     let client = tenant.id;
     // Of two visits at once, one waits here for the other.
-    if !account::lock(conn, client, user).await? {
+    if !account::lock(conn, (client, user), RowLock::Update).await? {
         return Ok(IdentityCheck::NoProvider);
     }
     let latest = sqlx::query!(
@@ -184,7 +184,7 @@ async fn set_identity(
     (client, user): (ClientId, UserId),
     is_verified: bool,
 ) -> Result<()> {
-    if !account::lock(conn, client, user).await? {
+    if !account::lock(conn, (client, user), RowLock::Update).await? {
         return Ok(());
     }
     let Some(before) = Account::load(conn, core, client, user).await? else { return Ok(()) };
@@ -210,5 +210,5 @@ async fn set_identity(
         let event = NewEvent { kind: EventType::UserVerified, order_id: None, payload };
         events::record(conn, core, client, event, None).await?;
     }
-    command_payouts_of(conn, core, (client, user)).await
+    command_payouts_and_transfers(conn, core, (client, user)).await
 }

@@ -1,9 +1,9 @@
 //! Payouts: the coins of a paid order are commanded once nothing holds them back.
 //!
-//! Whoever clears a check calls [`command_payout`] or [`command_payouts_of`] in the transaction that
-//! clears it. Of two that clear the last two checks at once, the one that gets the order's row
-//! second sees what the other has cleared, and commands; the sweep is for what else may free an
-//! order, such as a changed gate.
+//! Whoever clears a check calls [`command_payout`] or [`command_payouts_and_transfers`] in the
+//! transaction that clears it. Of two that clear the last two checks at once, the one that gets the
+//! order's row second sees what the other has cleared, and commands; the sweep is for what else may
+//! free an order, such as a changed gate.
 
 use rampart_types::{ClientId, OrderId, UserId};
 use rust_decimal::Decimal;
@@ -68,7 +68,7 @@ impl Core {
 ///
 /// # Errors
 /// When the database cannot be used.
-pub(crate) async fn command_payouts_of(
+pub(crate) async fn command_payouts_and_transfers(
     conn: &mut Connection,
     core: &Core,
     (client, user): (ClientId, UserId),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::commands::{Command, CommandKind, SealedCommand, Target};
-use super::payouts::{command_payout, command_payouts_of};
+use super::payouts::{command_payout, command_payouts_and_transfers};
 use super::sandbox::{magic, timing};
 use crate::Core;
 use crate::platform::db::Connection;
@@ -301,7 +301,7 @@ pub(crate) async fn cleared(
         command_payout(conn, core, client, order).await?;
     }
     match user {
-        Some(user) => command_payouts_of(conn, core, (client, user.into())).await,
+        Some(user) => command_payouts_and_transfers(conn, core, (client, user.into())).await,
         None => Ok(()),
     }
 }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::operator::Operator;
 use crate::Core;
-use crate::money::connectors::payouts::command_payouts_of;
+use crate::money::connectors::payouts::command_payouts_and_transfers;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
@@ -152,7 +152,7 @@ impl Change {
             return Err(Denial::unprocessable("fastAccessEnabled: only for cards").into());
         }
         self.write(conn, core, (client, user, account.id)).await?;
-        command_payouts_of(conn, core, (client, user)).await?;
+        command_payouts_and_transfers(conn, core, (client, user)).await?;
         // The account stands in the audit by its id, which tells nothing of the person.
         let (target, detail) = (user.to_string(), json!({"accountId": account.id, "change": self}));
         let entry = Entry { actor: operator.actor(), action, target: &target, detail };

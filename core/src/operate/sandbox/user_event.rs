@@ -10,11 +10,11 @@ use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
 use crate::endpoint::{Body, ClaimedKey, Endpoint, NoContent, Respond as _, save_reply};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
-use crate::money::connectors::payouts::command_payouts_of;
+use crate::money::connectors::payouts::command_payouts_and_transfers;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
-use crate::users::account::{self, Account};
+use crate::users::account::{self, Account, RowLock};
 use crate::users::changed;
 use crate::users::erase::erase;
 use rampart_types::{ClientId, UserId};
@@ -162,7 +162,7 @@ impl Endpoint for V2 {
     ) -> Result<NoContent> {
         let (client, user) = (caller.client.id(), caller.user);
         let mut tx = core.db.begin().await?;
-        if !account::lock(&mut tx, client, user).await? {
+        if !account::lock(&mut tx, (client, user), RowLock::Update).await? {
             return Err(Code::UserNotFound.into());
         }
         let before = Account::load(&mut tx, core, client, user).await?;
@@ -173,7 +173,7 @@ impl Endpoint for V2 {
         if event == SimulatedUserEvent::Delete {
             erase(&mut tx, core, client, user).await?;
         }
-        command_payouts_of(&mut tx, core, (client, user)).await?;
+        command_payouts_and_transfers(&mut tx, core, (client, user)).await?;
         save_reply(key, core, &mut tx, &NoContent.respond()?).await?;
         tx.commit().await?;
         Ok(NoContent)

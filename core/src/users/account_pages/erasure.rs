@@ -14,7 +14,7 @@ use crate::http::reply::Reply;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
-use crate::users::account;
+use crate::users::account::{self, RowLock};
 use crate::users::erase::erase;
 use crate::users::session::{Login, verify_login};
 use rampart_types::{ClientId, UserId};
@@ -99,7 +99,7 @@ pub(super) async fn submit(view: &View<'_>, form: &Form) -> Result<Reply> {
     }
     let mut tx = core.db.begin().await?;
     // Another erasure may have come first, which is as good.
-    if account::lock(&mut tx, client, user).await? {
+    if account::lock(&mut tx, (client, user), RowLock::Update).await? {
         let met = Met::count(&mut tx, client, user).await?;
         if met.open_orders > 0 {
             drop(tx);

@@ -16,7 +16,7 @@ use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::users::{UUID, find};
 use crate::platform::error::{Denial, Result};
-use crate::users::account;
+use crate::users::account::{self, RowLock};
 use crate::users::accounts::{
     self, AccountDetails, AccountType, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, NewAccount,
     OpenOutcome,
@@ -76,7 +76,7 @@ impl Endpoint for OpenAccount {
         let Opening { user, kind, details, change } = new;
         let mut tx = core.db.begin().await?;
         let (client, user) = find(&mut tx, &user).await?;
-        if !account::lock(&mut tx, client, user).await? {
+        if !account::lock(&mut tx, (client, user), RowLock::Update).await? {
             return Err(Denial::conflict("the user is deleted").into());
         }
         let account = NewAccount { kind, details, is_stored_card: false, verified: false };

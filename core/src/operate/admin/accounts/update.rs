@@ -16,7 +16,7 @@ use crate::operate::admin::operator::Operator;
 use crate::operate::admin::users::{UUID, find};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
-use crate::users::account;
+use crate::users::account::{self, RowLock};
 use crate::users::accounts::{self, PaymentAccount};
 use rampart_types::{ClientId, UserId};
 
@@ -71,7 +71,7 @@ impl Endpoint for UpdateAccount {
         let Update { user, account, change } = update;
         let mut tx = core.db.begin().await?;
         let (client, user) = find(&mut tx, &user).await?;
-        if !account::lock(&mut tx, client, user).await? {
+        if !account::lock(&mut tx, (client, user), RowLock::Update).await? {
             return Err(Denial::conflict("the user is deleted").into());
         }
         let account = named(&mut tx, core, (client, user), &account).await?;

@@ -16,13 +16,13 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::money::connectors::payouts::command_payouts_of;
+use crate::money::connectors::payouts::command_payouts_and_transfers;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Denial, Error, Result};
-use crate::users::account::{self, Account};
+use crate::users::account::{self, Account, RowLock};
 use crate::users::changed;
 use crate::users::erase::erase;
 use crate::users::security_notice::{self, Changed};
@@ -78,7 +78,7 @@ impl Endpoint for UpdateUser {
         let Update { uuid, change } = update;
         let mut tx = core.db.begin().await?;
         let (client, user) = find(&mut tx, &uuid).await?;
-        if !account::lock(&mut tx, client, user).await? {
+        if !account::lock(&mut tx, (client, user), RowLock::Update).await? {
             return Err(Denial::conflict("the user is deleted").into());
         }
         let unknown = || Denial::not_found("user");
@@ -97,7 +97,7 @@ impl Endpoint for UpdateUser {
         if change.deleted == Some(true) {
             erase(&mut tx, core, client, user).await?;
         }
-        command_payouts_of(&mut tx, core, (client, user)).await?;
+        command_payouts_and_transfers(&mut tx, core, (client, user)).await?;
         // Every member is a name of our own or a number: nothing of the person.
         let detail = serde_json::to_value(&change)
             .map_err(|error| Error::internal("write an audit row", error))?;
