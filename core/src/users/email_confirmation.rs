@@ -1,6 +1,6 @@
 //! The confirmation of the user's e-mail address on a page, by the code that was mailed to it.
 
-use super::account::{self, Account};
+use super::account::{self, Account, RowLock};
 use super::changed;
 use super::email_code;
 use super::user_update::{EmailProof, UserUpdate};
@@ -15,7 +15,7 @@ use rampart_types::UserId;
 /// ER709 when the user is deleted.
 pub(crate) async fn mail_code(core: &Core, (client, user): (&Client, UserId)) -> Result<()> {
     let mut tx = core.db.begin().await?;
-    if !account::lock(&mut tx, client.id(), user).await? {
+    if !account::lock(&mut tx, (client.id(), user), RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
     let known = Account::load(&mut tx, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
@@ -44,7 +44,7 @@ pub(crate) async fn confirm(
     let proof = EmailProof::check(core, client, email.as_ref(), Some(code)).await?;
     let EmailProof::Verified(email) = &proof else { return Ok(false) };
     let mut tx = core.db.begin().await?;
-    if !account::lock(&mut tx, client.id(), user).await? {
+    if !account::lock(&mut tx, (client.id(), user), RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
     let before =

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::account::{self, Account};
+use super::account::{self, Account, RowLock};
 use super::changed;
 use super::details::{self, FormKind};
 use super::user_update::UserUpdate;
@@ -71,7 +71,7 @@ pub(crate) async fn declare(
     (client, user): (&Client, UserId),
     (members, form): (&[Member], &Form),
 ) -> Result<()> {
-    if !account::lock(conn, client.id(), user).await? {
+    if !account::lock(conn, (client.id(), user), RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
     let known = Account::load(conn, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;

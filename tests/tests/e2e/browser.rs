@@ -92,6 +92,11 @@ async fn checks_out(browser: &Browser, partner: &Caller, shop: &Receiver) {
     // The shopper may come again by the same link, and buys.
     browser.open(made["checkoutUrl"].as_str().unwrap()).await;
     browser.enter("input[name=wallet]", WALLET).await;
+    // The price follows the amount without another page.
+    browser.enter("input[name=amount]", "120").await;
+    browser.shows("120.00 EUR").await;
+    browser.enter("input[name=amount]", "100").await;
+    browser.shows("100.00 EUR").await;
     browser.click("button[value=quote]").await;
     browser.shows("Check and confirm").await;
     browser.click("input[name=consent]").await;

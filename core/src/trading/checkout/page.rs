@@ -2,15 +2,15 @@
 
 use http::StatusCode;
 use maud::{Markup, html};
-use rust_decimal::Decimal;
 
+use super::price::{is_hint, of_quote, when_ended};
 use super::purchase::buys_at_once;
 use super::resume;
 use super::shopper::Shopper;
 use super::stored::Checkout;
 use crate::http::form::Form;
 use crate::http::html::components::{
-    Field, Step, Tone, address, countdown, dialog, field, money, note, stepper, tick, time,
+    Field, Step, address, dialog, field, money, stepper, tick, time,
 };
 use crate::http::html::form_errors::FormErrors;
 use crate::http::html::{Page, PageScripts, back_link};
@@ -19,12 +19,16 @@ use crate::http::reply::Reply;
 use crate::platform::error::{Code, Refusal};
 use crate::platform::settings::Pages;
 use crate::trading::catalogue::Crypto;
-use crate::trading::price_terms::PriceTerm;
 use crate::trading::quotes::create::View;
-use crate::trading::quotes::limits::Reason;
-use crate::users::account_pages::passkey::SCRIPT;
 use crate::users::account_pages::sign_in::{forms, login_form, refusal_text};
-use rampart_types::{FeeBreakdown, TagKind};
+use rampart_types::TagKind;
+
+/// Our script: a sign-in may need a passkey, and a price that ends is renewed.
+const SCRIPT: &str = concat!(
+    include_str!("../../http/html/page.js"),
+    include_str!("../../http/html/passkey.js"),
+    include_str!("price.js"),
+);
 
 /// The reader's language, and the settings of pages.
 #[derive(Clone, Copy)]
@@ -51,7 +55,7 @@ pub(super) fn account(
     let texts = look.texts;
     let body = html! {
         (steps(texts, At::Account))
-        (terms(texts, checkout))
+        (terms(texts, checkout, true))
         p { (texts.get("checkout-account-intro")) }
         (note)
         @if let Some(form) = form { (form) } @else { (forms(texts, None)) }
@@ -59,13 +63,14 @@ pub(super) fn account(
     render(look, status, checkout, "checkout-title", &body)
 }
 
-/// The second step: amount and wallet, as far as the partner has left them open.
+/// The second step: amount and wallet, as far as the partner has left them open, with the price of the
+/// amount.
 pub(super) fn details(
     look: Look<'_>,
     status: StatusCode,
     (checkout, shopper, sealed): (&Checkout, Shopper, &str),
     (form, errors): (&Form, &FormErrors),
-    note: &Markup,
+    (quote, note): (Option<&View>, &Markup),
 ) -> Reply {
     let texts = look.texts;
     let at_once = buys_at_once(checkout, shopper);
@@ -75,8 +80,12 @@ pub(super) fn details(
         p { (texts.get("checkout-intro")) }
         (note)
         (errors.summary(texts))
-        (terms(texts, checkout))
-        form method="post" {
+        (terms(texts, checkout, quote.is_none()))
+        div data-quote {
+            @if let Some(quote) = quote { (of_quote(texts, checkout, None, quote)) }
+        }
+        (when_ended(texts))
+        form method="post" data-renew="change" {
             input type="hidden" name="shopper" value=(sealed);
             (amount_input(texts, checkout, (form, errors)))
             (wallet_inputs(texts, checkout, (form, errors)))
@@ -102,14 +111,20 @@ pub(super) fn confirmation(
 ) -> Reply {
     let texts = look.texts;
     let refused = quote.quote_unconfirmable_reasons.iter().any(|reason| !is_hint(*reason));
+    let wallet = checkout.wallet_address.as_deref().filter(|_| checkout.show_wallet_address);
+    let wallet = if checkout.wallet_address.is_none() { Some(form.get("wallet")) } else { wallet };
     let body = html! {
         (steps(texts, At::Confirm))
         (note)
-        (reasons(texts, &quote.quote_unconfirmable_reasons))
-        (price(texts, checkout, form, quote))
-        form method="post" {
+        // With the price the quote is renewed: both are replaced, and a tick stays.
+        div data-quote {
+            (of_quote(texts, checkout, wallet, quote))
+            input type="hidden" name="quote" value=(quote.token()) form="confirm";
+        }
+        (when_ended(texts))
+        noscript { p.hint { (texts.get("checkout-price-ends")) } }
+        form #confirm method="post" {
             input type="hidden" name="shopper" value=(sealed);
-            input type="hidden" name="quote" value=(quote.token());
             @for name in ["amount", "wallet", "tag"] {
                 input type="hidden" name=(name) value=(form.get(name));
             }
@@ -120,11 +135,12 @@ pub(super) fn confirmation(
                 }
             }
         }
-        form method="post" {
+        form method="post" data-renew="quote" {
             input type="hidden" name="shopper" value=(sealed);
             @for name in ["amount", "wallet", "tag"] {
                 input type="hidden" name=(name) value=(form.get(name));
             }
+            button type="submit" name="action" value="quote" { (texts.get("checkout-renew")) }
             button type="submit" name="action" value="change" { (texts.get("checkout-change")) }
             (link_button(texts, shopper, resume::Step::Confirm))
         }
@@ -148,7 +164,7 @@ fn link_button(texts: Texts, shopper: Shopper, step: resume::Step) -> Markup {
 pub(super) fn ended(look: Look<'_>, status: StatusCode, checkout: &Checkout) -> Reply {
     let body = html! {
         p { (look.texts.get("checkout-ended")) }
-        (terms(look.texts, checkout))
+        (terms(look.texts, checkout, true))
     };
     render(look, status, checkout, "checkout-ended-title", &body)
 }
@@ -208,7 +224,7 @@ fn render(
     Page {
         is_test: tenant.is_test(),
         return_url: checkout.return_url.as_ref(),
-        scripts: Some(PageScripts::Own(SCRIPT)),
+        scripts: Some(PageScripts::Calling(SCRIPT)),
         ..page
     }
     .render(status, &body)
@@ -232,8 +248,8 @@ fn steps(texts: Texts, at: At) -> Markup {
     stepper(&steps)
 }
 
-/// What the partner proposes.
-fn terms(texts: Texts, checkout: &Checkout) -> Markup {
+/// What the partner proposes, with its amounts where no price says them.
+fn terms(texts: Texts, checkout: &Checkout, with_amounts: bool) -> Markup {
     let catalogue = &checkout.client.catalogue;
     let text = |value, code: &String| match value {
         Some(value) => texts.amount(&catalogue.format_amount(value, code)),
@@ -243,11 +259,13 @@ fn terms(texts: Texts, checkout: &Checkout) -> Markup {
     html! {
         dl {
             dt { (texts.get("term-shop")) } dd { (checkout.client.tenant.name) }
-            dt { (texts.get("term-pays")) }
-            dd { strong { (money(&text(checkout.quote_amount, &checkout.quote))) } }
-            dt { (texts.get("term-gets")) }
-            dd { (money(&text(checkout.base_amount, &checkout.base))) }
-            dt { (texts.get("term-method")) } dd { (checkout.method_label()) }
+            @if with_amounts {
+                dt { (texts.get("term-pays")) }
+                dd { strong { (money(&text(checkout.quote_amount, &checkout.quote))) } }
+                dt { (texts.get("term-gets")) }
+                dd { (money(&text(checkout.base_amount, &checkout.base))) }
+                dt { (texts.get("term-method")) } dd { (checkout.method_label()) }
+            }
             @if let Some(wallet) = shown {
                 dt { (texts.get("term-wallet")) } dd { (address(wallet)) }
             }
@@ -315,60 +333,4 @@ fn has_tag(checkout: &Checkout) -> bool {
 fn crypto(checkout: &Checkout) -> Option<&Crypto> {
     let code = checkout.base.parse().ok()?;
     checkout.client.catalogue.currencies.get(&code)?.crypto.as_ref()
-}
-
-fn price(texts: Texts, checkout: &Checkout, form: &Form, quote: &View) -> Markup {
-    let catalogue = &checkout.client.catalogue;
-    let format = |value: Decimal| catalogue.format_amount(value, &checkout.quote);
-    let fees = FeeBreakdown {
-        partner: quote.partner_fee.into(),
-        provider: quote.provider_fee.into(),
-        payment_method: quote.payment_method_cost.into(),
-        network: quote.network_fee_cost.into(),
-        spread: quote.spread_fee.into(),
-        affiliate: Decimal::ZERO,
-    };
-    let crypto = catalogue.format_amount(quote.crypto_amount.into(), &checkout.base);
-    let shop = &checkout.client.tenant.name;
-    let price_terms = PriceTerm::all(quote.price.into(), &fees, format);
-    let price_terms: Vec<_> = price_terms.iter().map(|term| term.text(texts, shop)).collect();
-    let wallet = checkout.wallet_address.as_deref().filter(|_| checkout.show_wallet_address);
-    let wallet = if checkout.wallet_address.is_none() { Some(form.get("wallet")) } else { wallet };
-    html! {
-        dl {
-            dt { (texts.get("term-pays")) }
-            dd { strong { (money(&texts.amount(&format(quote.fiat_amount.into())))) } }
-            dt { (texts.get("term-gets")) } dd { strong { (money(&texts.amount(&crypto))) } }
-            @for (term, amount) in &price_terms { dt { (term) } dd { (money(amount)) } }
-            dt { (texts.get("term-method")) } dd { (checkout.method_label()) }
-            dt { (texts.get("term-network")) } dd { (catalogue.network_name(&checkout.base)) }
-            @if let Some(wallet) = wallet {
-                dt { (texts.get("term-wallet")) } dd { code { (wallet) } }
-            }
-            dt { (texts.get("checkout-valid")) }
-            dd { (time(quote.expires_at)) " " (countdown(quote.expires_at)) }
-        }
-        @if quote.is_estimated_quote { p.hint { (texts.get("checkout-estimated")) } }
-    }
-}
-
-/// True for a reason that does not refuse the confirm.
-const fn is_hint(reason: Reason) -> bool {
-    matches!(reason, Reason::UserRegistrationNotCompleted)
-}
-
-fn reasons(texts: Texts, reasons: &[Reason]) -> Markup {
-    let message = |reason| match reason {
-        Reason::CurrencyLimitExceeded => "checkout-reason-currency",
-        Reason::PaymentMethodLimitExceeded => "checkout-reason-method",
-        Reason::PaymentMethodDisabled => "checkout-reason-method-disabled",
-        Reason::UserLimitExceeded => "checkout-reason-user",
-        Reason::UserRegistrationNotCompleted => "checkout-reason-registration",
-    };
-    html! {
-        @for reason in reasons {
-            @let tone = if is_hint(*reason) { Tone::Info } else { Tone::Bad };
-            (note(tone, &html! { p { (texts.get(message(*reason))) } }))
-        }
-    }
 }

@@ -8,7 +8,7 @@ use super::stored::Checkout;
 use crate::Core;
 use crate::auth::caller::{ClientMaybeUser, Reader};
 use crate::http::form::Form;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::{Code, Error, Result};
 use crate::trading::orders::confirm;
 use crate::trading::quotes::Side;
 use crate::trading::quotes::create::{self, Request, View};
@@ -58,6 +58,31 @@ pub(super) fn buys_at_once(checkout: &Checkout, shopper: Shopper) -> bool {
     checkout.attempt_direct_confirm && shopper.user().is_some()
 }
 
+/// The price of the amount that is typed or else proposed, to be shown before the wallet is known;
+/// `None` without an amount that has one.
+///
+/// # Errors
+/// Those of the quote that no input is to blame for.
+pub(super) async fn preview(
+    core: &Core,
+    checkout: &Checkout,
+    shopper: Shopper,
+    form: &Form,
+) -> Result<Option<Box<View>>> {
+    let amount = match (checkout.fixed_amount || form.get("amount").is_empty(), checkout.amount()) {
+        (true, Some(amount)) => amount.to_string(),
+        _ => typed_amount(form),
+    };
+    if amount.is_empty() {
+        return Ok(None);
+    }
+    match quote_of(core, checkout, shopper, terms(checkout, amount)).await {
+        Ok(quote) => Ok(Some(quote)),
+        Err(Error::Refused(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 async fn quote(
     core: &Core,
     checkout: &Checkout,
@@ -66,22 +91,41 @@ async fn quote(
 ) -> Result<Box<View>> {
     let amount = match (checkout.fixed_amount, checkout.amount()) {
         (true, Some(amount)) => amount.to_string(),
-        _ => form.get("amount").trim().replace(',', "."),
+        _ => typed_amount(form),
     };
-    let amount_member = if checkout.is_amount_in_base() { "cryptoAmount" } else { "fiatAmount" };
     let (address, tag) = wallet(checkout, form);
+    let mut document = terms(checkout, amount);
+    document["walletAddress"] = json!(address);
+    if let Some(tag) = tag {
+        document["destinationTag"] = tag;
+    }
+    quote_of(core, checkout, shopper, document).await
+}
+
+fn typed_amount(form: &Form) -> String {
+    form.get("amount").trim().replace(',', ".")
+}
+
+/// The members of a quote's request that are the checkout's, and the amount.
+fn terms(checkout: &Checkout, amount: String) -> Value {
+    let amount_member = if checkout.is_amount_in_base() { "cryptoAmount" } else { "fiatAmount" };
     let mut document = json!({
         "currencyPair": format!("{}-{}", checkout.base, checkout.quote),
         "paymentMethod": checkout.method,
         amount_member: amount,
-        "walletAddress": address,
     });
-    if let Some(tag) = tag {
-        document["destinationTag"] = tag;
-    }
     if let Some(fee) = checkout.fee_percentage {
         document["fee"] = json!(fee.to_string());
     }
+    document
+}
+
+async fn quote_of(
+    core: &Core,
+    checkout: &Checkout,
+    shopper: Shopper,
+    document: Value,
+) -> Result<Box<View>> {
     let request = Request::read(Side::Buy, &document, &checkout.client)?;
     let caller = ClientMaybeUser { client: checkout.client.clone(), user: shopper.user() };
     Ok(Box::new(create::create(core, &caller, Side::Buy, request).await?))

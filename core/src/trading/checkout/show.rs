@@ -59,7 +59,8 @@ impl Endpoint for Show {
             Some(None) => Ok(dead_link(link.texts, look.settings, "dead-link-shop")),
             None => {
                 let (shopper, empty) = (Shopper::initial(&checkout), Form::read(&[]));
-                link.first_step(core, &checkout, shopper, &empty, (StatusCode::OK, &html! {}))
+                let ok = (StatusCode::OK, &html! {});
+                link.first_step(core, &checkout, shopper, &empty, ok).await
             }
         }
     }
@@ -95,7 +96,8 @@ impl Endpoint for Act {
             "mail-link" => link.mail(core, &checkout, &form).await,
             "change" => {
                 let shopper = Shopper::open(core, &checkout, form.get("shopper"));
-                link.first_step(core, &checkout, shopper, &form, (StatusCode::OK, &html! {}))
+                let ok = (StatusCode::OK, &html! {});
+                link.first_step(core, &checkout, shopper, &form, ok).await
             }
             _ => link.sign_in(core, &checkout, &form).await,
         }
@@ -137,7 +139,7 @@ impl Link {
     }
 
     /// The account if it is missing, else the details, as far as the form has them.
-    fn first_step(
+    async fn first_step(
         &self,
         core: &Core,
         checkout: &Checkout,
@@ -152,9 +154,10 @@ impl Link {
         Ok(match shopper {
             Shopper::Unknown => page::account(look, status, checkout, (note, None)),
             _ => {
+                let quote = Box::pin(purchase::preview(core, checkout, shopper, form)).await?;
                 let sealed = shopper.seal(core, checkout)?;
-                let typed = (form, &FormErrors::default());
-                page::details(look, status, (checkout, shopper, &sealed), typed, note)
+                let (typed, said) = ((form, &FormErrors::default()), (quote.as_deref(), note));
+                page::details(look, status, (checkout, shopper, &sealed), typed, said)
             }
         })
     }
@@ -194,7 +197,7 @@ impl Link {
                     Some(resumption) => self.go_on(core, checkout, shopper, &resumption).await,
                     None => {
                         let ok = (StatusCode::OK, &html! {});
-                        self.first_step(core, checkout, shopper, form, ok)
+                        self.first_step(core, checkout, shopper, form, ok).await
                     }
                 }
             }
@@ -223,7 +226,10 @@ impl Link {
             Step::Confirm if checkout.is_open => {
                 self.quote_or_buy(core, checkout, shopper, form, &html! {}).await
             }
-            _ => self.first_step(core, checkout, shopper, form, (StatusCode::OK, &html! {})),
+            _ => {
+                let ok = (StatusCode::OK, &html! {});
+                self.first_step(core, checkout, shopper, form, ok).await
+            }
         }
     }
 
@@ -241,7 +247,7 @@ impl Link {
         let note = toast(tone, &self.texts.get(text));
         let mut reply = match Step::of(form) {
             Step::Details => {
-                self.first_step(core, checkout, shopper, form, (StatusCode::OK, &note))
+                self.first_step(core, checkout, shopper, form, (StatusCode::OK, &note)).await
             }
             Step::Confirm => self.quote_or_buy(core, checkout, shopper, form, &note).await,
         }?;
@@ -287,8 +293,10 @@ impl Link {
             Ok(Outcome::Bought { payment_url }) => Ok(page::to_payment(&payment_url)),
             Err(Error::Refused(refusal)) => {
                 let errors = page::refusal(self.texts, checkout, &refusal);
+                let quote = Box::pin(purchase::preview(core, checkout, shopper, form)).await?;
                 let (status, sealed) = (StatusCode::BAD_REQUEST, shopper.seal(core, checkout)?);
                 let shown = (checkout, shopper, sealed.as_str());
+                let said = (quote.as_deref(), said);
                 let mut reply = page::details(look, status, shown, (form, &errors), said);
                 refusal.set_headers(&mut reply);
                 Ok(reply)

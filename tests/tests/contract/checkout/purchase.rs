@@ -149,6 +149,49 @@ async fn a_price_that_has_expired_is_shown_anew() {
 }
 
 #[tokio::test]
+async fn the_details_show_the_price_of_the_amount() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let proposed = made(&acme, json!({"quoteCurrencyAmount": 100})).await;
+    let shown = page(&acme, link(&proposed)).await;
+    for text in ["100.00 EUR", "Fee of the network", "data-until=", "data-renew=\"change\""] {
+        assert!(shown.assert_status(200).text().contains(text), "{text}: {}", shown.text());
+    }
+    let policy = shown.header("content-security-policy").unwrap();
+    assert!(policy.contains("connect-src 'self';"), "{policy}");
+    // As the script asks for another amount: nothing is refused, and what is typed stays.
+    let typed = [("action", "change"), ("amount", "120,50"), ("wallet", "half typed")];
+    let renewed = post(&acme, link(&proposed), &typed).await;
+    for text in ["120.50 EUR", "Fee of the network", "value=\"half typed\""] {
+        assert!(renewed.assert_status(200).text().contains(text), "{text}: {}", renewed.text());
+    }
+    for amount in ["", "<b>", "-1"] {
+        let open = made(&acme, json!({})).await;
+        let typed = [("action", "change"), ("amount", amount)];
+        let none = post(&acme, link(&open), &typed).await;
+        let text = none.assert_status(200).text();
+        assert!(!text.contains("Fee of the network") && text.contains("data-quote"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_price_that_ends_is_renewed_by_script_or_by_a_button() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let made = made(&acme, json!({"quoteCurrencyAmount": 100})).await;
+    let inputs = [("action", "quote"), ("amount", "100"), ("wallet", ADDRESS)];
+    let quoted = post(&acme, link(&made), &inputs).await;
+    let text = quoted.assert_status(200).text();
+    for part in ["data-renew=\"quote\"", "Get a new price", "the price has ended: get a new one"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let (before, _) = text.split_once("data-ended").unwrap();
+    assert!(before.contains("name=\"quote\"") && !before.contains("name=\"consent\""), "{text}");
+    let anew = post(&acme, link(&made), &inputs).await;
+    assert_ne!(hidden(anew.assert_status(200), "quote"), hidden(&quoted, "quote"));
+}
+
+#[tokio::test]
 async fn a_shopper_registers_where_the_partner_wants_a_user() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -1,0 +1,63 @@
+// Renews the price of the page once it has ended, or another amount is typed: what is typed stays.
+// Without script, the page says until when a price holds, and has a button for a new one.
+(() => {
+  "use strict";
+  // Pauses in milliseconds: after the last key, and before the next price at least.
+  const TYPED = 500;
+  const LEAST = 5000;
+  // Prices without a word from the reader.
+  const MOST = 60;
+  const form = document.querySelector("form[data-renew]");
+  const ended = document.querySelector("[data-ended]");
+  if (!form || !ended) return;
+  let timer;
+  let turn = 0;
+  let unasked = 0;
+
+  const renew = async () => {
+    const mine = ++turn;
+    const body = new URLSearchParams(new FormData(form));
+    body.set("action", form.dataset.renew);
+    body.delete("consent");
+    try {
+      const answer = await fetch(location.href, { method: "POST", body, redirect: "error" });
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (mine !== turn) return;
+      const price = page.querySelector("[data-quote]");
+      if (!answer.ok || !price) throw new Error("there is no price");
+      document.querySelector("[data-quote]").replaceWith(document.adoptNode(price));
+      ended.hidden = true;
+      enhance(price);
+      watch();
+    } catch {
+      if (mine === turn) ended.hidden = false;
+    }
+  };
+
+  const due = () => {
+    if (document.hidden) {
+      // Nobody looks: the next look has a new price.
+      ended.hidden = false;
+      document.addEventListener("visibilitychange", due, { once: true });
+    } else if (++unasked <= MOST) {
+      renew();
+    } else {
+      ended.hidden = false;
+    }
+  };
+
+  const watch = () => {
+    clearTimeout(timer);
+    const until = document.querySelector("[data-quote] [data-until]");
+    if (!until) return;
+    timer = setTimeout(due, Math.max(LEAST, new Date(until.dataset.until) - Date.now()));
+  };
+
+  form.addEventListener("input", (event) => {
+    if (event.target.name !== "amount") return;
+    unasked = 0;
+    clearTimeout(timer);
+    timer = setTimeout(renew, TYPED);
+  });
+  watch();
+})();

@@ -1,0 +1,79 @@
+//! The price on a checkout's page.
+
+use maud::{Markup, html};
+use rust_decimal::Decimal;
+
+use super::stored::Checkout;
+use crate::http::html::components::{Tone, countdown, money, note, time, toast};
+use crate::http::language::Texts;
+use crate::trading::price_terms::PriceTerm;
+use crate::trading::quotes::create::View;
+use crate::trading::quotes::limits::Reason;
+use rampart_types::FeeBreakdown;
+
+/// The price of a quote with each fee, and what keeps it from being confirmed. A script renews it once
+/// it has ended.
+pub(super) fn of_quote(
+    texts: Texts,
+    checkout: &Checkout,
+    wallet: Option<&str>,
+    quote: &View,
+) -> Markup {
+    let catalogue = &checkout.client.catalogue;
+    let format = |value: Decimal| catalogue.format_amount(value, &checkout.quote);
+    let fees = FeeBreakdown {
+        partner: quote.partner_fee.into(),
+        provider: quote.provider_fee.into(),
+        payment_method: quote.payment_method_cost.into(),
+        network: quote.network_fee_cost.into(),
+        spread: quote.spread_fee.into(),
+        affiliate: Decimal::ZERO,
+    };
+    let crypto = catalogue.format_amount(quote.crypto_amount.into(), &checkout.base);
+    let shop = &checkout.client.tenant.name;
+    let price_terms = PriceTerm::all(quote.price.into(), &fees, format);
+    let price_terms: Vec<_> = price_terms.iter().map(|term| term.text(texts, shop)).collect();
+    html! {
+        (reasons(texts, &quote.quote_unconfirmable_reasons))
+        dl {
+            dt { (texts.get("term-pays")) }
+            dd { strong { (money(&texts.amount(&format(quote.fiat_amount.into())))) } }
+            dt { (texts.get("term-gets")) } dd { strong { (money(&texts.amount(&crypto))) } }
+            @for (term, amount) in &price_terms { dt { (term) } dd { (money(amount)) } }
+            dt { (texts.get("term-method")) } dd { (checkout.method_label()) }
+            dt { (texts.get("term-network")) } dd { (catalogue.network_name(&checkout.base)) }
+            @if let Some(wallet) = wallet {
+                dt { (texts.get("term-wallet")) } dd { code { (wallet) } }
+            }
+            dt { (texts.get("checkout-valid")) }
+            dd { (time(quote.expires_at)) " " (countdown(quote.expires_at)) }
+        }
+        @if quote.is_estimated_quote { p.hint { (texts.get("checkout-estimated")) } }
+    }
+}
+
+/// The sentence that a script shows when a price has ended and there is no new one yet.
+pub(super) fn when_ended(texts: Texts) -> Markup {
+    html! { div hidden data-ended { (toast(Tone::Warning, &texts.get("checkout-price-ended"))) } }
+}
+
+/// True for a reason that does not refuse the confirm.
+pub(super) const fn is_hint(reason: Reason) -> bool {
+    matches!(reason, Reason::UserRegistrationNotCompleted)
+}
+
+fn reasons(texts: Texts, reasons: &[Reason]) -> Markup {
+    let message = |reason| match reason {
+        Reason::CurrencyLimitExceeded => "checkout-reason-currency",
+        Reason::PaymentMethodLimitExceeded => "checkout-reason-method",
+        Reason::PaymentMethodDisabled => "checkout-reason-method-disabled",
+        Reason::UserLimitExceeded => "checkout-reason-user",
+        Reason::UserRegistrationNotCompleted => "checkout-reason-registration",
+    };
+    html! {
+        @for reason in reasons {
+            @let tone = if is_hint(*reason) { Tone::Info } else { Tone::Bad };
+            (note(tone, &html! { p { (texts.get(message(*reason))) } }))
+        }
+    }
+}
