@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use chrono::{DateTime, Utc};
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentResource};
 use fluent_langneg::accepted_languages;
@@ -72,6 +73,19 @@ impl Language {
             Self::Portuguese => "Português",
             Self::Italian => "Italiano",
             Self::Polish => "Polski",
+        }
+    }
+
+    /// The marks in numbers: between groups of three digits, which no line breaks at, and before the
+    /// decimals.
+    const fn marks(self) -> (char, char) {
+        match self {
+            Self::English => (',', '.'),
+            Self::French => ('\u{202f}', ','),
+            Self::Polish => ('\u{a0}', ','),
+            Self::Dutch | Self::German | Self::Spanish | Self::Portuguese | Self::Italian => {
+                ('.', ',')
+            }
         }
     }
 
@@ -182,17 +196,48 @@ impl Texts {
         }
     }
 
-    /// An amount as it was formatted for English, with the language's decimal mark.
+    /// An amount for people, of one as the catalogue formats it (`1234.56 EUR`): with the language's
+    /// decimal mark, and its mark between groups of three digits.
     pub(crate) fn amount(self, formatted: &str) -> String {
-        match self.language {
-            Language::English => formatted.to_owned(),
-            _ => formatted.replace('.', ","),
+        let (number, unit) = formatted.split_at(formatted.find(' ').unwrap_or(formatted.len()));
+        let (sign, digits) = number.split_at(usize::from(number.starts_with('-')));
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        if whole.is_empty() || !whole.bytes().all(|byte| byte.is_ascii_digit()) {
+            return formatted.to_owned();
         }
+        let (group, decimal) = self.language.marks();
+        let mut text = sign.to_owned();
+        for (index, digit) in whole.chars().enumerate() {
+            if index > 0 && (whole.len() - index).is_multiple_of(3) {
+                text.push(group);
+            }
+            text.push(digit);
+        }
+        if !fraction.is_empty() {
+            text.push(decimal);
+            text.push_str(fraction);
+        }
+        text + unit
     }
 
-    /// A number with the language's decimal mark.
+    /// A number with the language's decimal mark and no other, as inputs take it back.
     pub(crate) fn number(self, value: Decimal) -> String {
-        self.amount(&value.normalize().to_string())
+        let (_, decimal) = self.language.marks();
+        value.normalize().to_string().replace('.', decimal.encode_utf8(&mut [0; 4]))
+    }
+
+    /// A time in UTC, to the minute, in the language's order of date.
+    pub(crate) fn time(self, at: DateTime<Utc>) -> String {
+        let pattern = match self.language {
+            // Of the day and the month, English has either first.
+            Language::English => "%Y-%m-%d %H:%M UTC",
+            Language::Dutch => "%d-%m-%Y %H:%M UTC",
+            Language::German | Language::Polish => "%d.%m.%Y %H:%M UTC",
+            Language::French | Language::Spanish | Language::Portuguese | Language::Italian => {
+                "%d/%m/%Y %H:%M UTC"
+            }
+        };
+        at.format(pattern).to_string()
     }
 }
 
@@ -291,8 +336,43 @@ mod tests {
     }
 
     #[test]
-    fn amounts_have_the_languages_decimal_mark() {
-        assert_eq!(Language::Dutch.texts().amount("100.00 EUR"), "100,00 EUR");
-        assert_eq!(Language::English.texts().amount("100.00 EUR"), "100.00 EUR");
+    fn amounts_have_the_languages_marks() {
+        for (language, amount) in [
+            (Language::English, "1,234,567.50 EUR"),
+            (Language::Dutch, "1.234.567,50 EUR"),
+            (Language::German, "1.234.567,50 EUR"),
+            (Language::French, "1\u{202f}234\u{202f}567,50 EUR"),
+            (Language::Spanish, "1.234.567,50 EUR"),
+            (Language::Portuguese, "1.234.567,50 EUR"),
+            (Language::Italian, "1.234.567,50 EUR"),
+            (Language::Polish, "1\u{a0}234\u{a0}567,50 EUR"),
+        ] {
+            assert_eq!(language.texts().amount("1234567.50 EUR"), amount, "{language:?}");
+        }
+        for (plain, amount) in [
+            ("0.00142012 BTC", "0.00142012 BTC"),
+            ("-999.00 EUR", "-999.00 EUR"),
+            ("-1000 JPY", "-1,000 JPY"),
+            ("12345", "12,345"),
+            ("BTC", "BTC"),
+            ("", ""),
+        ] {
+            assert_eq!(Language::English.texts().amount(plain), amount);
+        }
+        let typed = Decimal::new(123_450, 2);
+        assert_eq!(Language::German.texts().number(typed), "1234,5");
+    }
+
+    #[test]
+    fn times_have_the_languages_order() {
+        let at = DateTime::from_timestamp(1_772_366_700, 0).unwrap();
+        for (language, time) in [
+            (Language::English, "2026-03-01 12:05 UTC"),
+            (Language::Dutch, "01-03-2026 12:05 UTC"),
+            (Language::Polish, "01.03.2026 12:05 UTC"),
+            (Language::French, "01/03/2026 12:05 UTC"),
+        ] {
+            assert_eq!(language.texts().time(at), time);
+        }
     }
 }

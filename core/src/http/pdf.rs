@@ -136,11 +136,12 @@ impl Lines<'_> {
     }
 }
 
-/// A text in lines that fit, broken at spaces, and within a word that is longer than a line. A single
-/// letter always fits.
+/// A text in lines that fit, broken at spaces that are not no-break ones, and within a word that is
+/// longer than a line. A single letter always fits.
 fn broken(text: &str, fits: impl Fn(&str) -> bool) -> Vec<String> {
     let (mut lines, mut line) = (Vec::new(), String::new());
-    for word in text.split_whitespace() {
+    let breaks = |c: char| c.is_whitespace() && !matches!(c, '\u{a0}' | '\u{202f}');
+    for word in text.split(breaks).filter(|word| !word.is_empty()) {
         let longer = if line.is_empty() { word.to_owned() } else { format!("{line} {word}") };
         if fits(&longer) {
             line = longer;
@@ -171,6 +172,7 @@ mod tests {
         assert_eq!(broken("ab cd  ef", chars(5)), ["ab cd", "ef"]);
         assert_eq!(broken("a 123456789", chars(4)), ["a", "1234", "5678", "9"]);
         assert_eq!(broken("123456 78", chars(5)), ["12345", "6 78"]);
+        assert_eq!(broken("a 1\u{a0}234 b", chars(5)), ["a", "1\u{a0}234", "b"]);
         assert_eq!(broken("łóść", chars(0)), ["ł", "ó", "ś", "ć"]);
     }
 

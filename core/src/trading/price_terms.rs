@@ -10,7 +10,7 @@ use crate::http::language::Texts;
 #[derive(Clone, Debug)]
 pub(crate) struct PriceTerm {
     message: &'static str,
-    /// The amount in fiat, formatted for English.
+    /// The amount in fiat, as the catalogue formats it.
     amount: String,
 }
 

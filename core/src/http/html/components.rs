@@ -4,6 +4,8 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use maud::{Markup, html};
 
+use crate::http::language::{Language, Texts};
+
 /// Meaning of a badge or a note, which its colour repeats and never says alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
@@ -246,12 +248,17 @@ pub(crate) fn timeline(facts: &[Fact]) -> Markup {
     }
 }
 
-/// A time with UTC to the second as its title: UTC too without a script, else the reader's.
+/// A time on pages of people at work: those are in English. Else as [`time_in`].
 pub(crate) fn time(at: DateTime<Utc>) -> Markup {
+    time_in(Language::English.texts(), at)
+}
+
+/// A time with UTC to the second as its title: UTC too without a script, else the reader's.
+pub(crate) fn time_in(texts: Texts, at: DateTime<Utc>) -> Markup {
     html! {
         time datetime=(at.to_rfc3339_opts(SecondsFormat::Secs, true))
             title=(at.format("%Y-%m-%d %H:%M:%S UTC")) {
-            (at.format("%Y-%m-%d %H:%M UTC"))
+            (texts.time(at))
         }
     }
 }

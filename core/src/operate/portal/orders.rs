@@ -15,6 +15,7 @@ use super::page::{StaffPage, Visit};
 use crate::http::html::components::{
     Column, Field, Tone, badge, empty_state, field, select, table, time,
 };
+use crate::http::language::Language;
 use crate::http::reply::Reply;
 use crate::platform::error::Result;
 use crate::trading::orders::status::OrderStatus;
@@ -256,13 +257,15 @@ pub(super) fn orders_table(visit: &Visit<'_>, orders: &[Listed]) -> Markup {
         Column::Text("Your identifier"),
         Column::Text("Created"),
     ];
+    let english = Language::English.texts();
     let row = |order: &Listed| {
+        let amount = catalogue.format_amount(order.fiat_amount, &order.fiat_currency);
         vec![
             html! { a href={ (PATH) "/" (order.order_id) } { (order.order_id) } },
             html! { (order.side) },
             order_status(&order.status),
             html! { (order.pair) },
-            html! { (catalogue.format_amount(order.fiat_amount, &order.fiat_currency)) },
+            html! { (english.amount(&amount)) },
             html! { (order.partner_reference.as_deref().unwrap_or_default()) },
             time(order.created_at),
         ]

@@ -10,7 +10,7 @@ use super::shopper::Shopper;
 use super::stored::Checkout;
 use crate::http::form::Form;
 use crate::http::html::components::{
-    Field, Step, address, dialog, field, money, stepper, tick, time,
+    Field, Step, address, dialog, field, money, stepper, tick, time_in,
 };
 use crate::http::html::form_errors::FormErrors;
 use crate::http::html::{Page, PageScripts, back_link};
@@ -270,7 +270,7 @@ fn terms(texts: Texts, checkout: &Checkout, with_amounts: bool) -> Markup {
                 dt { (texts.get("term-wallet")) } dd { (address(wallet)) }
             }
             @if checkout.is_open {
-                dt { (texts.get("term-open-until")) } dd { (time(checkout.expires_at)) }
+                dt { (texts.get("term-open-until")) } dd { (time_in(texts, checkout.expires_at)) }
             }
         }
     }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use rust_decimal::Decimal;
 
 use super::stored::Checkout;
-use crate::http::html::components::{Tone, countdown, money, note, time, toast};
+use crate::http::html::components::{Tone, countdown, money, note, time_in, toast};
 use crate::http::language::Texts;
 use crate::trading::price_terms::PriceTerm;
 use crate::trading::quotes::create::View;
@@ -46,7 +46,7 @@ pub(super) fn of_quote(
                 dt { (texts.get("term-wallet")) } dd { code { (wallet) } }
             }
             dt { (texts.get("checkout-valid")) }
-            dd { (time(quote.expires_at)) " " (countdown(quote.expires_at)) }
+            dd { (time_in(texts, quote.expires_at)) " " (countdown(quote.expires_at)) }
         }
         @if quote.is_estimated_quote { p.hint { (texts.get("checkout-estimated")) } }
     }

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::provider::{CardForm, ProviderForm};
 use super::steps::steps;
 use super::{Action, Payment, PaymentState};
-use crate::http::html::components::{address, countdown, dialog, linked_address, money, time};
+use crate::http::html::components::{address, countdown, dialog, linked_address, money, time_in};
 use crate::http::html::{PAGE_SCRIPT, Page, PageScripts, back_link};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
@@ -193,7 +193,7 @@ fn terms(texts: Texts, payment: &Payment) -> Markup {
             }
             dt { (texts.get("term-order")) } dd { (payment.order) }
             @if let (true, Some(end)) = (waits, payment.expires_at) {
-                dt { (texts.get("term-pay-before")) } dd { (time(end)) " " (countdown(end)) }
+                dt { (texts.get("term-pay-before")) } dd { (time_in(texts, end)) " " (countdown(end)) }
             }
         }
     }

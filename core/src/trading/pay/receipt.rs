@@ -140,7 +140,7 @@ fn terms(texts: Texts, client: &Client, receipt: &Receipt) -> Vec<(String, Strin
         |amount: &Amount, code| texts.amount(&catalogue.format_amount(amount.amount, code));
     let method = catalogue.payment_method(&receipt.payment_method);
     let method = method.map_or(&receipt.payment_method, |method| &method.label);
-    let at = |time: &Timestamp| time.0.format("%Y-%m-%d %H:%M UTC").to_string();
+    let at = |time: &Timestamp| texts.time(time.0);
     let format = |value| catalogue.format_amount(value, &fiat);
     let price_terms = PriceTerm::all(receipt.price.amount, &receipt.fees.breakdown(), format);
     let price_terms = price_terms.iter().map(|term| term.text(texts, &client.tenant.name));

@@ -9,7 +9,7 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::auth::totp::TotpSecret;
 use crate::http::form::Form;
-use crate::http::html::components::{Field, Tone, field, time, toast};
+use crate::http::html::components::{Field, Tone, field, time_in, toast};
 use crate::http::html::form_errors::FormErrors;
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
@@ -124,7 +124,7 @@ pub(super) async fn section(conn: &mut Connection, view: &View<'_>) -> Result<Ma
         h2 { (texts.get("app-title")) }
         p { (texts.get("app-about")) }
         @if let Some(since) = since {
-            p.hint { (texts.get("app-since")) " " (time(since)) }
+            p.hint { (texts.get("app-since")) " " (time_in(texts, since)) }
             form method="post" {
                 (view.challenge_input())
                 (code_field(texts, &FormErrors::default()))

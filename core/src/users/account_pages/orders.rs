@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::view::View;
 use crate::http::form::Form;
-use crate::http::html::components::{Column, empty_state, money, select, table, time};
+use crate::http::html::components::{Column, empty_state, money, select, table, time_in};
 use crate::http::language::Texts;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
@@ -192,7 +192,7 @@ fn row(view: &View<'_>, order: &TradedOrder) -> Result<Vec<Markup>> {
         Side::Sell => (html! { (texts.get("account-sale")) br; (order.id) }, crypto, fiat),
     };
     let status = html! { (texts.get(status_message(order.status))) };
-    Ok(vec![name, time(order.date), status, pays, gets])
+    Ok(vec![name, time_in(texts, order.date), status, pays, gets])
 }
 
 fn filter_form(view: &View<'_>, filter: &Filter) -> Markup {

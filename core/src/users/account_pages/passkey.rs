@@ -12,7 +12,7 @@ use crate::auth::webauthn::{
     ALGORITHMS, Assertion, CREDENTIAL_ID_BYTES_MAX, Registration, RelyingParty, decode,
 };
 use crate::http::form::Form;
-use crate::http::html::components::{Tone, time, toast};
+use crate::http::html::components::{Tone, time_in, toast};
 use crate::http::language::Texts;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
@@ -210,10 +210,10 @@ fn row(texts: Texts, passkey: &Passkey, challenge: &str) -> Markup {
         div.panel {
             strong { (passkey.name) }
             p.hint {
-                (texts.get("passkey-made")) " " (time(passkey.created_at)) br;
+                (texts.get("passkey-made")) " " (time_in(texts, passkey.created_at)) br;
                 (texts.get("passkey-used")) " "
                 @match passkey.last_used_at {
-                    Some(at) => (time(at)),
+                    Some(at) => (time_in(texts, at)),
                     None => (texts.get("passkey-never")),
                 }
             }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::view::View;
 use crate::Core;
 use crate::http::form::Form;
-use crate::http::html::components::{Tone, time, toast};
+use crate::http::html::components::{Tone, time_in, toast};
 use crate::http::language::Texts;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
@@ -69,8 +69,8 @@ fn row(view: &View<'_>, session: &OpenSession) -> Markup {
     html! {
         div.panel {
             p.hint {
-                (texts.get("session-began")) " " (time(session.began_at)) br;
-                (texts.get("session-ends")) " " (time(session.ends_at))
+                (texts.get("session-began")) " " (time_in(texts, session.began_at)) br;
+                (texts.get("session-ends")) " " (time_in(texts, session.ends_at))
             }
             (view.button(("session-end", "small"), &[("session", &id)], &texts.get("session-end")))
         }

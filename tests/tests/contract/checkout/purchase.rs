@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use http::{Method, StatusCode};
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
@@ -267,5 +267,29 @@ async fn the_page_speaks_the_readers_language() {
         let text = request.send().await.assert_status(200).text().to_owned();
         assert!(text.contains(&format!("<html lang=\"{lang}\">")), "{text}");
         assert!(text.contains(amount), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn amounts_and_times_are_written_as_in_the_readers_language() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let made = made(&acme, json!({"quoteCurrencyAmount": 1234.5})).await;
+    let until: DateTime<Utc> =
+        sqlx::query_scalar("select expires_at from offer").fetch_one(context.db()).await.unwrap();
+    for (language, amount, input, date) in [
+        ("en", "1,234.50 EUR", "1234.5", "%Y-%m-%d %H:%M UTC"),
+        ("nl", "1.234,50 EUR", "1234,5", "%d-%m-%Y %H:%M UTC"),
+        ("de", "1.234,50 EUR", "1234,5", "%d.%m.%Y %H:%M UTC"),
+        ("fr", "1\u{202f}234,50 EUR", "1234,5", "%d/%m/%Y %H:%M UTC"),
+        ("es", "1.234,50 EUR", "1234,5", "%d/%m/%Y %H:%M UTC"),
+        ("pl", "1\u{a0}234,50 EUR", "1234,5", "%d.%m.%Y %H:%M UTC"),
+    ] {
+        let request = acme.anonymous(Method::GET, link(&made)).header("accept-language", language);
+        let shown = request.send().await;
+        let (input, date) = (format!("value=\"{input}\""), until.format(date).to_string());
+        for text in [amount, &input, &date] {
+            assert!(shown.assert_status(200).text().contains(text), "{text}: {}", shown.text());
+        }
     }
 }

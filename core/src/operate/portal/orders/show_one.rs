@@ -10,6 +10,7 @@ use super::super::page::{StaffPage, Visit};
 use super::super::sandbox::events_form;
 use super::{PATH, masked, order_status};
 use crate::http::html::components::{Fact, time, timeline};
+use crate::http::language::Language;
 use crate::http::reply::Reply;
 use crate::platform::error::Result;
 use rampart_types::OrderId;
@@ -86,7 +87,9 @@ struct Shown {
 impl Shown {
     fn markup(&self, visit: &Visit<'_>) -> Markup {
         let catalogue = &visit.session.client.catalogue;
-        let fiat = |amount| catalogue.format_amount(amount, &self.fiat_currency);
+        let english = Language::English.texts();
+        let amount = |value, code: &str| english.amount(&catalogue.format_amount(value, code));
+        let fiat = |value| amount(value, &self.fiat_currency);
         html! {
             dl {
                 dt { "Status" } dd { (order_status(&self.status)) }
@@ -94,7 +97,7 @@ impl Shown {
                 dt { "Pair" } dd { (self.pair) }
                 dt { "Fiat" } dd { (fiat(self.fiat_amount)) }
                 dt { "Crypto" }
-                dd { (catalogue.format_amount(self.crypto_amount, &self.crypto_currency)) }
+                dd { (amount(self.crypto_amount, &self.crypto_currency)) }
                 dt { "Price" } dd { (fiat(self.price)) }
                 dt { "Fees" } dd { (fiat(self.fees)) }
                 dt { "Payment method" } dd { (self.payment_method) }
