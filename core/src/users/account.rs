@@ -161,6 +161,29 @@ pub(super) async fn texts_of(
     client: ClientId,
     user: UserId,
 ) -> Result<Texts> {
+    let region = region_of(conn, client, user).await?;
+    Ok(Language::of_region(region.as_deref()).texts())
+}
+
+/// The texts of a page whose reader turns out to be this user, as [`Texts::of_account`].
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn page_texts(
+    core: &Core,
+    texts: Texts,
+    (client, user): (ClientId, UserId),
+) -> Result<Texts> {
+    let region = region_of(&mut *core.db.acquire().await?, client, user).await?;
+    Ok(texts.of_account(region.as_deref()))
+}
+
+/// The user's website locale.
+async fn region_of(
+    conn: &mut Connection,
+    client: ClientId,
+    user: UserId,
+) -> Result<Option<String>> {
     let region = sqlx::query_scalar!(
         "select region from end_user where client_id = $1 and user_id = $2",
         client.uuid(),
@@ -168,7 +191,7 @@ pub(super) async fn texts_of(
     )
     .fetch_optional(conn)
     .await?;
-    Ok(Language::of_region(region.flatten().as_deref()).texts())
+    Ok(region.flatten())
 }
 
 /// A registered user in responses.

@@ -7,6 +7,7 @@ use http::{Method, StatusCode};
 use maud::{Markup, html};
 use url::form_urlencoded;
 
+use super::account::page_texts;
 use super::details::PASSWORD_CHARS;
 use super::one_time_token::{self, Purpose};
 use super::security_notice::{self, Changed};
@@ -43,7 +44,10 @@ impl Endpoint for Show {
     async fn call(core: &Core, _: Anyone, (texts, token): (Texts, String)) -> Result<Reply> {
         let holder = one_time_token::holder(core, Purpose::ResetPassword, &token).await?;
         Ok(match holder {
-            Some((client, _)) => form(core, client, (StatusCode::OK, texts), None),
+            Some(holder) => {
+                let texts = page_texts(core, texts, holder).await?;
+                form(core, holder.0, (StatusCode::OK, texts), None)
+            }
             None => dead_link_page(core, texts),
         })
     }
@@ -86,10 +90,11 @@ impl Endpoint for Submit {
     ) -> Result<Reply> {
         // A password is hashed only for a valid token.
         let holder = one_time_token::holder(core, Purpose::ResetPassword, &token).await?;
-        let Some((client, _)) = holder else { return Ok(dead_link_page(core, texts)) };
+        let Some(holder) = holder else { return Ok(dead_link_page(core, texts)) };
+        let texts = page_texts(core, texts, holder).await?;
         let Some(password) = password else {
             let hint = Some("reset-hint");
-            return Ok(form(core, client, (StatusCode::BAD_REQUEST, texts), hint));
+            return Ok(form(core, holder.0, (StatusCode::BAD_REQUEST, texts), hint));
         };
         let hash = core.passwords.hash(password).await?;
         let mut tx = core.db.begin().await?;

@@ -134,10 +134,10 @@ async fn resets_password(browser: &Browser, edge: &Edge, partner: &Caller) {
     browser.open(&mailed_link(edge, email).await).await;
     browser.enter("input[name=password]", "short").await;
     browser.click("button").await;
-    browser.shows("Choose a new password").await;
+    browser.shows("Kies een nieuw wachtwoord").await;
     browser.enter("input[name=password]", "a new password").await;
     browser.click("button").await;
-    browser.shows("Your password is set").await;
+    browser.shows("Je wachtwoord is ingesteld").await;
     let log_in = async |password: &str| {
         let body = json!({"emailAddress": email, "password": password});
         partner.post("/api/v1/user/login", body).await

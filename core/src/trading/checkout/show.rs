@@ -26,6 +26,7 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
 use crate::trading::orders::payment_link::payment_url;
+use crate::users::account::page_texts;
 use crate::users::account_pages::sign_in::{
     Asked, SignIn, error_page, forms, login_form, sign_in_or_register,
 };
@@ -50,12 +51,11 @@ impl Endpoint for Show {
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
         let look = Look { texts: link.texts, settings: &core.settings.pages };
         let Some(checkout) = link.checkout(core).await? else { return Ok(page::not_found(look)) };
+        // The link proves nobody: only whom the partner named is known already.
+        let named = checkout.user.map_or(Shopper::Unknown, Shopper::User);
+        let link = link.read_by(core, &checkout, named).await?;
         match link.resumption(core, &checkout) {
-            Some(Some(resumption)) => {
-                // The link proves nobody: only whom the partner named is known already.
-                let shopper = checkout.user.map_or(Shopper::Unknown, Shopper::User);
-                link.go_on(core, &checkout, shopper, &resumption).await
-            }
+            Some(Some(resumption)) => link.go_on(core, &checkout, named, &resumption).await,
             Some(None) => Ok(dead_link(link.texts, look.settings, "dead-link-shop")),
             None => {
                 let (shopper, empty) = (Shopper::initial(&checkout), Form::read(&[]));
@@ -85,17 +85,17 @@ impl Endpoint for Act {
     async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
         let look = Look { texts: link.texts, settings: &core.settings.pages };
         let Some(checkout) = link.checkout(core).await? else { return Ok(page::not_found(look)) };
+        let shopper = Shopper::open(core, &checkout, form.get("shopper"));
+        let link = link.read_by(core, &checkout, shopper).await?;
         let action = form.get("action");
         let signs_in = !["quote", "confirm", "mail-link", "change", "register"].contains(&action);
         if !checkout.is_open && (checkout.bought.is_none() || !signs_in) {
-            let shopper = Shopper::open(core, &checkout, form.get("shopper"));
             return link.ended(core, &checkout, shopper, StatusCode::CONFLICT);
         }
         match action {
             "quote" | "confirm" => link.buy(core, &checkout, &form).await,
             "mail-link" => link.mail(core, &checkout, &form).await,
             "change" => {
-                let shopper = Shopper::open(core, &checkout, form.get("shopper"));
                 let ok = (StatusCode::OK, &html! {});
                 link.first_step(core, &checkout, shopper, &form, ok).await
             }
@@ -105,7 +105,7 @@ impl Endpoint for Act {
 }
 
 /// The link's parameters, and the reader's language.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Link {
     session: String,
     identifier: Option<String>,
@@ -126,6 +126,13 @@ impl Link {
             request_id: input.head.request_id.clone(),
             texts: Texts::of(input),
         }
+    }
+
+    /// The same in the language of the shopper's account, if there is one.
+    async fn read_by(self, core: &Core, checkout: &Checkout, shopper: Shopper) -> Result<Self> {
+        let Some(user) = shopper.user() else { return Ok(self) };
+        let texts = page_texts(core, self.texts, (checkout.client.id(), user)).await?;
+        Ok(Self { texts, ..self })
     }
 
     async fn checkout(&self, core: &Core) -> Result<Option<Checkout>> {
@@ -193,11 +200,12 @@ impl Link {
             }
             Ok(SignIn::Done(user)) => {
                 let shopper = Shopper::User(user);
-                match self.resumption(core, checkout).flatten() {
-                    Some(resumption) => self.go_on(core, checkout, shopper, &resumption).await,
+                let link = self.clone().read_by(core, checkout, shopper).await?;
+                match link.resumption(core, checkout).flatten() {
+                    Some(resumption) => link.go_on(core, checkout, shopper, &resumption).await,
                     None => {
                         let ok = (StatusCode::OK, &html! {});
-                        self.first_step(core, checkout, shopper, form, ok).await
+                        link.first_step(core, checkout, shopper, form, ok).await
                     }
                 }
             }

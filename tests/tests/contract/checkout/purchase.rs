@@ -271,6 +271,31 @@ async fn the_page_speaks_the_readers_language() {
 }
 
 #[tokio::test]
+async fn the_page_of_a_known_user_speaks_the_accounts_language() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = acme.user("ada").await;
+    let token = ada.get("/api/v1/user/login-token").await.assert_status(200).json()["token"].take();
+    let named = json!({"quoteCurrencyAmount": 100, "loginToken": token});
+    let (named, open) = (made(&acme, named).await, made(&acme, json!({})).await);
+    let german = async |link: &str| {
+        let request = acme.anonymous(Method::GET, link).header("accept-language", "de");
+        request.send().await
+    };
+    let shown = german(link(&named)).await;
+    assert!(shown.assert_status(200).text().contains("<html lang=\"nl\">"), "{}", shown.text());
+    let stranger = german(link(&open)).await;
+    assert!(stranger.assert_status(200).text().contains("<html lang=\"de\">"));
+    let known = [("action", "log-in"), ("email", &*ada.email), ("password", &*ada.password)];
+    let known = post(&acme, link(&open), &known).await;
+    assert!(known.assert_status(200).text().contains("<html lang=\"nl\">"), "{}", known.text());
+    let shopper = hidden(&known, "shopper");
+    let typed = [("action", "change"), ("shopper", &*shopper)];
+    let again = post(&acme, link(&open), &typed).await;
+    assert!(again.assert_status(200).text().contains("<html lang=\"nl\">"), "{}", again.text());
+}
+
+#[tokio::test]
 async fn amounts_and_times_are_written_as_in_the_readers_language() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

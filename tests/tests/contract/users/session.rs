@@ -201,7 +201,9 @@ async fn a_forgotten_password_is_replaced_once_by_mail() {
     assert!(shown["text"].as_str().unwrap().contains("/reset-password/…\n"), "{shown}");
     let path =
         mail.text.lines().find_map(|line| line.strip_prefix("https://pay.example.com")).unwrap();
-    acme.anonymous(Method::GET, path).send().await.assert_status(200);
+    let german = acme.anonymous(Method::GET, path).header("accept-language", "de").send().await;
+    let text = german.assert_status(200).text();
+    assert!(text.contains("Kies een nieuw wachtwoord"), "the account's language: {text}");
     let set = |password: &str| {
         acme.anonymous(Method::POST, path).body(format!("password={password}")).send()
     };
