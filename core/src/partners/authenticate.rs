@@ -77,7 +77,7 @@ impl Endpoint for V1 {
             |tenant: &Tenant| !tenant.suspended && tenant.allowed_senders.include(&login.sender);
         match tenant {
             Some(tenant) if verified && admitted(tenant) => {
-                Ok(Json(TokenPair::issue(core, Holder::Client(tenant.id)).await?))
+                Ok(Json(TokenPair::issue(core, Holder::Client(tenant.id), None).await?))
             }
             _ => Err(Code::ClientCredentialsInvalid.into()),
         }

@@ -89,12 +89,20 @@ pub(crate) async fn erase(
     Ok(erased.rows_affected() == 1)
 }
 
-/// Deletes what the user is found by, second factors, what the user called savings plans, what came
-/// with checkouts from elsewhere, and what providers were told of the user.
+/// Deletes what the user is found by, second factors, devices of sessions, what the user called savings
+/// plans, what came with checkouts from elsewhere, and what providers were told of the user.
 async fn delete_details(conn: &mut Connection, client: ClientId, user: UserId) -> Result<()> {
     search_index::delete(conn, client, user).await?;
     passkeys::remove_all(conn, client, user).await?;
     authenticator_app::remove(conn, client, user).await?;
+    sqlx::query!(
+        "update refresh_family set device = null \
+         where client_id = $1 and user_id = $2 and device is not null",
+        client.uuid(),
+        user.uuid(),
+    )
+    .execute(&mut *conn)
+    .await?;
     sqlx::query!(
         "update dca_plan set name = null \
          where client_id = $1 and user_id = $2 and name is not null",

@@ -17,6 +17,7 @@ use crate::auth::tokens::Holder;
 use crate::auth::tokens::refresh::TokenPair;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
 use crate::endpoint::{Body, Done, Endpoint, Json};
+use crate::http::device;
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::crypto::Secret;
@@ -36,6 +37,8 @@ pub struct LoginV1;
 pub struct Login {
     email: EmailAddress,
     password: Secret,
+    /// As [`device::named`] has it.
+    device: Option<String>,
 }
 
 impl Login {
@@ -44,12 +47,16 @@ impl Login {
     pub(crate) fn read(mut fields: Fields<'_>) -> Result<Self> {
         let email = required_email(&mut fields, "emailAddress");
         let password = fields.text("password", Code::PasswordMissing).map(Secret::new);
-        fields.finish(email.zip(password).map(|(email, password)| Self { email, password }))
+        fields.finish(email.zip(password).map(|(email, password)| Self {
+            email,
+            password,
+            device: None,
+        }))
     }
 
     /// The login of a known address with a password as it was typed.
     pub(crate) fn new(email: EmailAddress, password: &str) -> Self {
-        Self { email, password: Secret::new(password) }
+        Self { email, password: Secret::new(password), device: None }
     }
 }
 
@@ -77,12 +84,15 @@ impl Endpoint for LoginV1 {
     type Response = Json<Session>;
 
     fn read(input: &Input, _: &Client) -> Result<Login> {
-        Login::read(Fields::from_object(&input.document)?)
+        let login = Login::read(Fields::from_object(&input.document)?)?;
+        Ok(Login { device: input.head.header("user-agent").and_then(device::named), ..login })
     }
 
     async fn call(core: &Core, client: Client, login: Login) -> Result<Json<Session>> {
+        let device = login.device.clone();
         let uuid = verify_login(core, &client, login).await?;
-        let tokens = TokenPair::issue(core, Holder::User(client.id(), uuid)).await?;
+        let holder = Holder::User(client.id(), uuid);
+        let tokens = TokenPair::issue(core, holder, device.as_deref()).await?;
         Ok(Json(Session { uuid, tokens }))
     }
 }
@@ -210,6 +220,8 @@ pub(crate) struct OpenSession {
     pub(crate) began_at: DateTime<Utc>,
     /// Time after which nothing renews it, unless it is renewed before.
     pub(crate) ends_at: DateTime<Utc>,
+    /// The device of the login, as [`device::named`] has it.
+    pub(crate) device: Option<String>,
 }
 
 /// The user's open sessions, newest first, at most [`SESSIONS_MAX`].
@@ -223,7 +235,8 @@ pub(crate) async fn open_sessions(
 ) -> Result<Vec<OpenSession>> {
     let sessions = sqlx::query_as!(
         OpenSession,
-        "select f.family_id as id, f.created_at as began_at, f.expires_at as ends_at \
+        "select f.family_id as id, f.created_at as began_at, f.expires_at as ends_at, \
+             f.device \
          from refresh_family f join end_user u using (client_id, user_id) \
          where f.client_id = $1 and f.user_id = $2 and f.revoked_at is null \
              and f.expires_at > rampart_now() and f.created_at >= u.tokens_valid_from \

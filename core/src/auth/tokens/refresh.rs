@@ -45,11 +45,12 @@ pub struct TokenPair {
 }
 
 impl TokenPair {
-    /// Issues the first pair after a login, which starts a family.
+    /// Issues the first pair after a login, which starts a family. `device` is the user's, in the few
+    /// words of `http::device`.
     ///
     /// # Errors
     /// When the database cannot be written.
-    pub async fn issue(core: &Core, holder: Holder) -> Result<Self> {
+    pub async fn issue(core: &Core, holder: Holder, device: Option<&str>) -> Result<Self> {
         let (client, user) = match holder {
             Holder::Client(client) => (client, None),
             Holder::User(client, user) => (client, Some(user.uuid())),
@@ -61,8 +62,8 @@ impl TokenPair {
             sqlx::query!(
                 "with family as ( \
                      insert into refresh_family \
-                         (client_id, family_id, user_id, expires_at, created_at) \
-                     values ($1, $2, $3, $4, $5)) \
+                         (client_id, family_id, user_id, expires_at, created_at, device) \
+                     values ($1, $2, $3, $4, $5, $7)) \
                  insert into refresh_token \
                      (client_id, token_digest, family_id, user_id, expires_at, created_at, \
                       generation) \
@@ -73,6 +74,7 @@ impl TokenPair {
                 now + lifetime(core),
                 now,
                 &new.digest[..],
+                device,
             )
             .execute(&core.db)
             .await

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::http::device;
 use crate::http::html::dead_link;
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
@@ -86,6 +87,8 @@ pub struct Link {
     region: String,
     session: String,
     request_id: String,
+    /// The reader's, as [`device::named`] has it.
+    device: Option<String>,
     pub(super) texts: Texts,
 }
 
@@ -94,8 +97,9 @@ impl Link {
     pub(super) fn read(input: &Input) -> Self {
         let param = |name| input.param(name).to_owned();
         let request_id = input.head.request_id.clone();
+        let device = input.head.header("user-agent").and_then(device::named);
         let texts = Texts::of(input);
-        Self { region: param("region"), session: param("session"), request_id, texts }
+        Self { region: param("region"), session: param("session"), request_id, device, texts }
     }
 
     /// Opens the invitation; `None` when it is invalid or the region is not served.
@@ -119,6 +123,11 @@ impl Link {
     /// The page's website locale.
     pub(super) fn region(&self) -> &str {
         &self.region
+    }
+
+    /// The reader's device, if it is known.
+    pub(super) fn device(&self) -> Option<&str> {
+        self.device.as_deref()
     }
 
     /// The sealed invitation, as it stands in the path.

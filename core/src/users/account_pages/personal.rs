@@ -82,6 +82,8 @@ struct Key {
 struct Session {
     began_at: DateTime<Utc>,
     ends_at: DateTime<Utc>,
+    /// Null if it is not known.
+    device: Option<String>,
 }
 
 /// The user's details, with the buttons that download and erase everything.
@@ -164,7 +166,11 @@ pub(super) async fn download(view: &View<'_>) -> Result<Reply> {
         authenticator_app_since: authenticator_app::in_use_since(&mut conn, client, user).await?,
         sessions: sessions
             .into_iter()
-            .map(|session| Session { began_at: session.began_at, ends_at: session.ends_at })
+            .map(|session| Session {
+                began_at: session.began_at,
+                ends_at: session.ends_at,
+                device: session.device,
+            })
             .collect(),
     };
     let mut reply = Reply::json(StatusCode::OK, &file)?;

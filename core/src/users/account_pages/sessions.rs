@@ -5,8 +5,9 @@ use uuid::Uuid;
 
 use super::view::View;
 use crate::Core;
+use crate::http::device;
 use crate::http::form::Form;
-use crate::http::html::components::{Tone, time_in, toast};
+use crate::http::html::components::{Tone, badge, time_in, toast};
 use crate::http::language::Texts;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
@@ -46,7 +47,8 @@ pub(super) async fn end_all(core: &Core, client: ClientId, user: UserId) -> Resu
     Ok(())
 }
 
-/// The user's open sessions, with the buttons that end them.
+/// The visit of the page and the user's open sessions, each with its device, and the buttons that end
+/// them.
 ///
 /// # Errors
 /// When the database cannot be read.
@@ -59,15 +61,22 @@ pub(super) async fn section(conn: &mut Connection, view: &View<'_>) -> Result<Ma
         h2 { (texts.get("sessions-title")) }
         @if sessions.is_empty() { p { (texts.get("sessions-none")) } }
         @else { p { (texts.with("sessions-about", &[("minutes", &minutes)])) } }
-        @for session in &sessions { (row(view, session)) }
+        div.panel {
+            strong { (device::shown(texts, view.link.device())) } " "
+            (badge(Tone::Good, &texts.get("session-current")))
+        }
+        // Newest first.
+        @for (index, session) in sessions.iter().enumerate() { (row(view, session, index == 0)) }
         (view.button(("sessions-end", "danger"), &[], &texts.get("sessions-end")))
     })
 }
 
-fn row(view: &View<'_>, session: &OpenSession) -> Markup {
+fn row(view: &View<'_>, session: &OpenSession, is_newest: bool) -> Markup {
     let (texts, id) = (view.texts(), session.id.to_string());
     html! {
         div.panel {
+            strong { (device::shown(texts, session.device.as_deref())) }
+            @if is_newest { " " (badge(Tone::Info, &texts.get("session-newest"))) }
             p.hint {
                 (texts.get("session-began")) " " (time_in(texts, session.began_at)) br;
                 (texts.get("session-ends")) " " (time_in(texts, session.ends_at))

@@ -221,6 +221,35 @@ async fn a_session_is_ended_and_then_all() {
 }
 
 #[tokio::test]
+async fn sessions_name_their_devices_until_the_account_is_erased() {
+    let visit = Visit::start().await;
+    let of_linux = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+    let log_in = async |user_agent: &str| {
+        let body = json!({"emailAddress": visit.user.email, "password": visit.user.password});
+        let request = visit.partner.request(Method::POST, "/api/v1/user/login");
+        let request = request.header("user-agent", user_agent).json(&body);
+        request.send().await.assert_status(200);
+    };
+    log_in(of_linux).await;
+    visit.later(60);
+    log_in("<b>unheard of</b>").await;
+    let page = visit.sign_in().await;
+    let (_, sessions) = page.split_once("Deze pagina").unwrap();
+    let (newest, older) = sessions.split_once("Laatste keer ingelogd").unwrap();
+    assert!(newest.contains("Onbekend apparaat") && !newest.contains("unheard"), "{page}");
+    assert!(older.contains("Firefox op Linux"), "{page}");
+    let file = visit.act(&page, "download").await.assert_status(200).json();
+    let devices = file["sessions"].as_array().unwrap().iter().map(|session| &session["device"]);
+    assert!(devices.clone().any(|device| device == "Firefox on Linux"), "{file}");
+    let devices = "refresh_family where device is not null";
+    assert_eq!(visit.count(devices).await, 1);
+    let path = format!("/admin/v1/users/{}", visit.id);
+    let erased = visit.context.admin(Method::PATCH, &path, json!({"deleted": true})).await;
+    erased.assert_status(200);
+    assert_eq!(visit.count(devices).await, 0);
+}
+
+#[tokio::test]
 async fn a_language_is_kept_with_the_account() {
     let visit = Visit::start().await;
     let order = visit.user.buy(30).await.assert_status(200).json();
