@@ -15,7 +15,8 @@ use super::session;
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
-use crate::http::html::components::{Tone, toast};
+use crate::http::html::components::{Field, field};
+use crate::http::html::form_errors::FormErrors;
 use crate::http::html::{Page, dead_link};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
@@ -46,7 +47,7 @@ impl Endpoint for Show {
         Ok(match holder {
             Some(holder) => {
                 let texts = page_texts(core, texts, holder).await?;
-                form(core, holder.0, (StatusCode::OK, texts), None)
+                form(core, holder.0, (StatusCode::OK, texts), &FormErrors::default())
             }
             None => dead_link_page(core, texts),
         })
@@ -93,8 +94,8 @@ impl Endpoint for Submit {
         let Some(holder) = holder else { return Ok(dead_link_page(core, texts)) };
         let texts = page_texts(core, texts, holder).await?;
         let Some(password) = password else {
-            let hint = Some("reset-hint");
-            return Ok(form(core, holder.0, (StatusCode::BAD_REQUEST, texts), hint));
+            let errors = FormErrors::one("password", texts.get("reset-hint"));
+            return Ok(form(core, holder.0, (StatusCode::BAD_REQUEST, texts), &errors));
         };
         let hash = core.passwords.hash(password).await?;
         let mut tx = core.db.begin().await?;
@@ -122,18 +123,22 @@ fn form(
     core: &Core,
     client: ClientId,
     (status, texts): (StatusCode, Texts),
-    hint: Option<&'static str>,
+    errors: &FormErrors,
 ) -> Reply {
-    let (min, max) = (PASSWORD_CHARS.start(), PASSWORD_CHARS.end());
-    let title = texts.get("reset-title");
+    let [title, label, hint] = ["reset-title", "reset-new", "reset-hint"].map(|id| texts.get(id));
+    let error = errors.of("password");
+    let password = Field {
+        kind: "password",
+        // The error says the same.
+        hint: error.is_none().then_some(&*hint),
+        error,
+        autocomplete: "new-password",
+        ..Field::text("password", &label)
+    };
     let body = html! {
-        @if let Some(hint) = hint { (toast(Tone::Bad, &texts.get(hint))) }
+        (errors.summary(texts))
         form method="post" {
-            label {
-                (texts.get("reset-new"))
-                input type="password" name="password" autocomplete="new-password" required
-                    minlength=(min) maxlength=(max);
-            }
+            (field(&password))
             button.main type="submit" { (texts.get("reset-set")) }
         }
     };

@@ -1,6 +1,6 @@
 //! The errors of a refused form: each at its field, and all of them on top.
 
-use maud::Markup;
+use maud::{Markup, html};
 
 use super::components::error_summary;
 use crate::http::language::Texts;
@@ -31,6 +31,23 @@ impl FormErrors {
     /// The first error of a field.
     pub(crate) fn of(&self, field: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| *known == field).map(|(_, text)| text.as_str())
+    }
+
+    /// A box that has to be ticked, with its error.
+    pub(crate) fn consent(&self, name: &str, label: &str) -> Markup {
+        let id = format!("field-{name}");
+        let about = format!("{id}-about");
+        let error = self.of(name);
+        html! {
+            label.tick for=(id) {
+                input #(id) type="checkbox" name=(name) value="yes"
+                    aria-describedby=[error.map(|_| &about)] aria-invalid=[error.map(|_| "true")];
+                span {
+                    (label)
+                    @if let Some(error) = error { " " span.field-error id=(about) { (error) } }
+                }
+            }
+        }
     }
 
     /// All of them, for the top of the page; nothing if there are none.

@@ -13,6 +13,7 @@ use crate::http::html::components::{
     tick, time, timeline, toast,
 };
 use crate::http::html::dead_link;
+use crate::http::html::form_errors::FormErrors;
 use crate::http::html::shell::Shell;
 use crate::http::language::Language;
 use crate::http::reply::Reply;
@@ -128,6 +129,8 @@ fn inputs() -> Markup {
                     (tick("others", false, &html! { "order.refunded" }))
                 }
                 (tick("terms", false, &html! { "I agree to the " a href="#terms" { "terms" } "." }))
+                (FormErrors::one("consent", "Please agree first.".to_owned())
+                    .consent("consent", "I have checked the wallet."))
                 div.row {
                     button.main type="submit" { "Continue" }
                     button type="submit" { "Save" }

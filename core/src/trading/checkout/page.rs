@@ -9,9 +9,7 @@ use super::resume;
 use super::shopper::Shopper;
 use super::stored::Checkout;
 use crate::http::form::Form;
-use crate::http::html::components::{
-    Field, Step, address, dialog, field, money, stepper, tick, time_in,
-};
+use crate::http::html::components::{Field, Step, address, dialog, field, money, stepper, time_in};
 use crate::http::html::form_errors::FormErrors;
 use crate::http::html::{Page, PageScripts, back_link};
 use crate::http::language::Texts;
@@ -90,7 +88,7 @@ pub(super) fn details(
             (amount_input(texts, checkout, (form, errors)))
             (wallet_inputs(texts, checkout, (form, errors)))
             @if at_once {
-                (tick("consent", false, &html! { (texts.get("checkout-consent")) }))
+                (errors.consent("consent", &texts.get("checkout-consent")))
             }
             button.main type="submit" name="action" value="quote" { (texts.get(button)) }
             (link_button(texts, shopper, resume::Step::Details))
@@ -106,16 +104,18 @@ pub(super) fn details(
 pub(super) fn confirmation(
     look: Look<'_>,
     (checkout, shopper, sealed): (&Checkout, Shopper, &str),
-    form: &Form,
+    (form, errors): (&Form, &FormErrors),
     (quote, note): (&View, &Markup),
 ) -> Reply {
     let texts = look.texts;
+    let status = if errors.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
     let refused = quote.quote_unconfirmable_reasons.iter().any(|reason| !is_hint(*reason));
     let wallet = checkout.wallet_address.as_deref().filter(|_| checkout.show_wallet_address);
     let wallet = if checkout.wallet_address.is_none() { Some(form.get("wallet")) } else { wallet };
     let body = html! {
         (steps(texts, At::Confirm))
         (note)
+        (errors.summary(texts))
         // With the price the quote is renewed: both are replaced, and a tick stays.
         div data-quote {
             (of_quote(texts, checkout, wallet, quote))
@@ -129,7 +129,7 @@ pub(super) fn confirmation(
                 input type="hidden" name=(name) value=(form.get(name));
             }
             @if !refused {
-                (tick("consent", false, &html! { (texts.get("checkout-consent")) }))
+                (errors.consent("consent", &texts.get("checkout-consent")))
                 button.main type="submit" name="action" value="confirm" {
                     (texts.get("checkout-confirm"))
                 }
@@ -145,7 +145,7 @@ pub(super) fn confirmation(
             (link_button(texts, shopper, resume::Step::Confirm))
         }
     };
-    render(look, StatusCode::OK, checkout, "checkout-confirm-title", &body)
+    render(look, status, checkout, "checkout-confirm-title", &body)
 }
 
 /// The button that mails a link to a step, for who has an account to mail it to.

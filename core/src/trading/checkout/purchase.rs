@@ -15,10 +15,21 @@ use crate::trading::quotes::create::{self, Request, View};
 
 /// The next step.
 pub(super) enum Outcome {
-    /// A quote to look at, and the message above it, if any.
-    Quoted { quote: Box<View>, note: Option<&'static str> },
+    /// A quote to look at.
+    Quoted { quote: Box<View>, why: Why },
     /// The order stands; its payment follows.
     Bought { payment_url: String },
+}
+
+/// The reason for which a quote is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// It was asked for.
+    Asked,
+    /// The box of the consent is not ticked.
+    ConsentMissing,
+    /// The one that was confirmed has expired.
+    NewPrice,
 }
 
 /// Quotes, or confirms the quote of the form. A quote that has expired is made anew, to be looked at
@@ -35,12 +46,12 @@ pub(super) async fn step(
     if form.get("action") == "confirm" {
         if form.get("consent") != "yes" {
             let quote = quote(core, checkout, shopper, form).await?;
-            return Ok(Outcome::Quoted { quote, note: Some("checkout-consent-missing") });
+            return Ok(Outcome::Quoted { quote, why: Why::ConsentMissing });
         }
         return match buy(core, checkout, shopper, form, form.get("quote")).await {
             Err(error) if error.is(Code::QuoteExpired) => {
                 let quote = quote(core, checkout, shopper, form).await?;
-                Ok(Outcome::Quoted { quote, note: Some("checkout-new-price") })
+                Ok(Outcome::Quoted { quote, why: Why::NewPrice })
             }
             outcome => outcome,
         };
@@ -48,7 +59,7 @@ pub(super) async fn step(
     let quote = quote(core, checkout, shopper, form).await?;
     match buys_at_once(checkout, shopper) && form.get("consent") == "yes" {
         true => buy(core, checkout, shopper, form, quote.token()).await,
-        false => Ok(Outcome::Quoted { quote, note: None }),
+        false => Ok(Outcome::Quoted { quote, why: Why::Asked }),
     }
 }
 

@@ -9,7 +9,7 @@ use http::{Method, StatusCode};
 use maud::{Markup, html};
 
 use super::page::{self, Look};
-use super::purchase::{self, Outcome};
+use super::purchase::{self, Outcome, Why};
 use super::resume::{self, Mailed, Resumption, Step};
 use super::shopper::Shopper;
 use super::stored::Checkout;
@@ -291,12 +291,20 @@ impl Link {
     ) -> Result<Reply> {
         let look = Look { texts: self.texts, settings: &core.settings.pages };
         match Box::pin(purchase::step(core, checkout, shopper, form)).await {
-            Ok(Outcome::Quoted { quote, note }) => {
+            Ok(Outcome::Quoted { quote, why }) => {
                 let sealed = shopper.seal(core, checkout)?;
-                let note = note.map(|id| toast(Tone::Warning, &self.texts.get(id)));
-                let note = html! { (said) @if let Some(note) = note { (note) } };
+                let (mut errors, mut note) = (FormErrors::default(), said.clone());
+                match why {
+                    Why::Asked => {}
+                    Why::ConsentMissing => {
+                        errors.add("consent", self.texts.get("checkout-consent-missing"));
+                    }
+                    Why::NewPrice => {
+                        note = toast(Tone::Warning, &self.texts.get("checkout-new-price"));
+                    }
+                }
                 let shown = (checkout, shopper, sealed.as_str());
-                Ok(page::confirmation(look, shown, form, (&quote, &note)))
+                Ok(page::confirmation(look, shown, (form, &errors), (&quote, &note)))
             }
             Ok(Outcome::Bought { payment_url }) => Ok(page::to_payment(&payment_url)),
             Err(Error::Refused(refusal)) => {

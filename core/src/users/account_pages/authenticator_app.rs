@@ -102,7 +102,7 @@ pub(super) async fn remove(
     (texts, form): (Texts, &Form),
 ) -> Result<Markup> {
     if !authenticator_app::verify(core, client, user, form.get(CODE)).await? {
-        return Ok(toast(Tone::Bad, &texts.get("app-code-wrong")));
+        return Ok(FormErrors::one(CODE, texts.get("app-code-wrong")).summary(texts));
     }
     let mut tx = core.db.begin().await?;
     if authenticator_app::remove(&mut tx, client.id(), user).await? {

@@ -124,7 +124,10 @@ async fn what_is_wrong_stands_at_its_input_and_nothing_typed_is_lost() {
     let members =
         [("action", "confirm"), ("quote", quote.as_str()), ("amount", "50"), ("wallet", ADDRESS)];
     let refused = post(&acme, link(&made), &members).await;
-    assert!(refused.assert_status(200).text().contains("agree to the terms"));
+    let text = refused.assert_status(400).text();
+    for part in ["agree to the terms", "href=\"#field-consent\"", "aria-invalid=\"true\""] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
     let forged = [("action", "confirm"), ("quote", "e30"), ("wallet", ADDRESS), ("consent", "yes")];
     post(&acme, link(&made), &forged).await.assert_status(400);
     assert_eq!(orders(&context).await, 0);
