@@ -91,7 +91,7 @@ pub(super) async fn confirm(view: &View<'_>, form: &Form) -> Result<Confirmed> {
     Ok(Confirmed::Again(Box::new(again)))
 }
 
-/// Removes the app if the code is one of its own, and says what came of it.
+/// Removes the app if the code is one of its own, and says what came of it, also at the form's field.
 ///
 /// # Errors
 /// Code 920 after too many attempts; when the database cannot be used.
@@ -100,9 +100,10 @@ pub(super) async fn remove(
     client: &Client,
     user: UserId,
     (texts, form): (Texts, &Form),
-) -> Result<Markup> {
+) -> Result<(Markup, FormErrors)> {
     if !authenticator_app::verify(core, client, user, form.get(CODE)).await? {
-        return Ok(FormErrors::one(CODE, texts.get("app-code-wrong")).summary(texts));
+        let errors = FormErrors::one(CODE, texts.get("app-code-wrong"));
+        return Ok((errors.summary(texts), errors));
     }
     let mut tx = core.db.begin().await?;
     if authenticator_app::remove(&mut tx, client.id(), user).await? {
@@ -110,14 +111,18 @@ pub(super) async fn remove(
         security_notice::mail(&mut tx, core, of, Changed::AuthenticatorAppRemoved).await?;
     }
     tx.commit().await?;
-    Ok(toast(Tone::Good, &texts.get("app-removed")))
+    Ok((toast(Tone::Good, &texts.get("app-removed")), FormErrors::default()))
 }
 
-/// The state of the user's app, with the form that changes it.
+/// The state of the user's app, with the form that changes it and what is wrong with it.
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(super) async fn section(conn: &mut Connection, view: &View<'_>) -> Result<Markup> {
+pub(super) async fn section(
+    conn: &mut Connection,
+    view: &View<'_>,
+    errors: &FormErrors,
+) -> Result<Markup> {
     let texts = view.texts();
     let since = authenticator_app::in_use_since(conn, view.client.id(), view.account.user).await?;
     Ok(html! {
@@ -127,7 +132,7 @@ pub(super) async fn section(conn: &mut Connection, view: &View<'_>) -> Result<Ma
             p.hint { (texts.get("app-since")) " " (time_in(texts, since)) }
             form method="post" {
                 (view.challenge_input())
-                (code_field(texts, &FormErrors::default()))
+                (code_field(texts, errors))
                 button.danger type="submit" name="action" value="app-remove" {
                     (texts.get("app-remove"))
                 }

@@ -20,6 +20,7 @@ use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
 use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
+use crate::http::html::form_errors::FormErrors;
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -135,7 +136,7 @@ async fn answer(
         let note = toast(Tone::Good, &link.texts.get("sessions-ended"));
         return Ok(login_page(core, (StatusCode::OK, link.texts), of, (&note, None)));
     }
-    let note = change(core, link, (client, user), form).await?;
+    let (note, errors) = change(core, link, (client, user), form).await?;
     let mut conn = core.db.acquire().await?;
     let account = Account::load(&mut conn, core, client.id(), user).await?;
     drop(conn);
@@ -148,7 +149,7 @@ async fn answer(
         "erase" => erasure::submit(&view, form).await,
         "app-begin" => match authenticator_app::begin(&view).await? {
             Some(reply) => Ok(reply),
-            None => show(&view, (&Filter::default(), &html! {})).await,
+            None => show(&view, &Filter::default(), (&html! {}, &errors)).await,
         },
         "app-confirm" => {
             let (tone, said) = match authenticator_app::confirm(&view, form).await? {
@@ -157,9 +158,9 @@ async fn answer(
                 Confirmed::Nothing => (Tone::Bad, "app-code-wrong"),
             };
             let note = toast(tone, &view.texts().get(said));
-            show(&view, (&Filter::default(), &note)).await
+            show(&view, &Filter::default(), (&note, &errors)).await
         }
-        _ => show(&view, (&Filter::read(form), &note)).await,
+        _ => show(&view, &Filter::read(form), (&note, &errors)).await,
     }
 }
 
@@ -215,25 +216,28 @@ async fn check_linked(
 }
 
 /// Makes the change that the form asks for, if it is one after which the page is shown again, and says
-/// what came of it.
+/// what came of it, also at the form's field.
 async fn change(
     core: &Core,
     link: &Link,
     (client, user): (&Client, UserId),
     form: &Form,
-) -> Result<Markup> {
+) -> Result<(Markup, FormErrors)> {
     let (texts, of) = (link.texts, (client.id(), user));
-    match form.get("action") {
-        "passkey-add" => passkey::add(core, client, user, (texts, form)).await,
-        "passkey-remove" => passkey::remove(core, client, user, (texts, form)).await,
-        "app-remove" => authenticator_app::remove(core, client, user, (texts, form)).await,
-        "session-end" => sessions::end(core, of, (texts, form)).await,
+    let note = match form.get("action") {
+        "passkey-add" => passkey::add(core, client, user, (texts, form)).await?,
+        "passkey-remove" => passkey::remove(core, client, user, (texts, form)).await?,
+        "app-remove" => {
+            return authenticator_app::remove(core, client, user, (texts, form)).await;
+        }
+        "session-end" => sessions::end(core, of, (texts, form)).await?,
         "language" => {
             languages::keep(core, of, link.region()).await?;
-            Ok(toast(Tone::Good, &texts.get("language-kept")))
+            toast(Tone::Good, &texts.get("language-kept"))
         }
-        _ => Ok(html! {}),
-    }
+        _ => html! {},
+    };
+    Ok((note, FormErrors::default()))
 }
 
 fn login_page(
@@ -250,7 +254,11 @@ fn login_page(
     page(core, (status, texts), (client, invitation), &body)
 }
 
-async fn show(view: &View<'_>, (filter, note): (&Filter, &Markup)) -> Result<Reply> {
+async fn show(
+    view: &View<'_>,
+    filter: &Filter,
+    (note, errors): (&Markup, &FormErrors),
+) -> Result<Reply> {
     let View { core, client, account, .. } = *view;
     let texts = view.texts();
     let mut conn = core.db.acquire().await?;
@@ -273,7 +281,7 @@ async fn show(view: &View<'_>, (filter, note): (&Filter, &Markup)) -> Result<Rep
         (payment_accounts(&mut conn, view).await?)
         (savings_plans(&mut conn, view).await?)
         (passkeys)
-        (authenticator_app::section(&mut conn, view).await?)
+        (authenticator_app::section(&mut conn, view, errors).await?)
         (sessions::section(&mut conn, view).await?)
         (languages::section(view))
         (personal::section(view))

@@ -79,7 +79,7 @@ async fn an_app_is_set_up_asked_for_and_removed() {
     let used = visit.submit(&Visit::with_code(&page, "app-remove", &visit.shown_code(&key))).await;
     let page = used.assert_status(200).text().to_owned();
     assert!(page.contains(WRONG) && page.contains("In gebruik sinds:"), "a code counts once");
-    assert!(page.contains("href=\"#field-code\""), "{page}");
+    assert!(page.contains("href=\"#field-code\"") && page.contains("aria-invalid"), "{page}");
     visit.later(60);
     let form = Visit::with_code(&page, "app-remove", &visit.shown_code(&key));
     let removed = visit.submit(&form).await;
