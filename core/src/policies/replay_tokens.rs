@@ -1,36 +1,60 @@
 //! Replay protection: a replay token is accepted once.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
+use rampart_plugins::contract::PolicyKind;
 
 use crate::Core;
+use crate::auth::caller::Client;
 use crate::platform::crypto::sha256;
-use crate::platform::error::Result;
+use crate::platform::db::Connection;
+use crate::platform::error::{Code, Error, Result};
 use rampart_types::ClientId;
 
 /// Most rows deleted at once.
 const DELETE_ROWS_MAX: i64 = 1_000;
 
-/// Consumes the token; `false` when it was consumed before and has not expired.
-///
-/// # Errors
-/// When the database cannot be written.
-pub(super) async fn consume(
-    core: &Core,
+/// The replay token of an authentic payload, not consumed yet.
+#[derive(Clone, Debug)]
+pub(super) struct ReplayToken {
     client: ClientId,
-    token: &str,
-    until: DateTime<Utc>,
-) -> Result<bool> {
-    let inserted = sqlx::query!(
-        "insert into signature_replay (client_id, token_digest, expires_at) values ($1, $2, $3) \
-         on conflict (client_id, token_digest) do update set expires_at = excluded.expires_at \
-         where signature_replay.expires_at <= rampart_now()",
-        client.uuid(),
-        &sha256(token)[..],
-        until,
-    )
-    .execute(&core.db)
-    .await?;
-    Ok(inserted.rows_affected() == 1)
+    /// The client's name in metrics.
+    slug: Arc<str>,
+    digest: [u8; 32],
+    /// After that the signing time refuses the payload.
+    expires_at: DateTime<Utc>,
+}
+
+impl ReplayToken {
+    /// A client's token, to be remembered until it expires.
+    pub(super) fn new(client: &Client, token: &str, expires_at: DateTime<Utc>) -> Self {
+        let slug = Arc::clone(&client.tenant.slug);
+        Self { client: client.id(), slug, digest: sha256(token), expires_at }
+    }
+
+    /// Consumes it in the caller's transaction: unless that is committed, the token stays good. A
+    /// concurrent request with the same token waits for its end.
+    ///
+    /// # Errors
+    /// ER336 when it was consumed before and has not expired; the database's.
+    pub(super) async fn consume(&self, core: &Core, conn: &mut Connection) -> Result<()> {
+        let inserted = sqlx::query!(
+            "insert into signature_replay (client_id, token_digest, expires_at) \
+             values ($1, $2, $3) on conflict (client_id, token_digest) do update set expires_at = excluded.expires_at \
+             where signature_replay.expires_at <= rampart_now()",
+            self.client.uuid(),
+            &self.digest[..],
+            self.expires_at,
+        )
+        .execute(conn)
+        .await?;
+        if inserted.rows_affected() == 0 {
+            core.metrics.policy_call(PolicyKind::Signature.as_str(), &self.slug, "refused");
+            return Err(Error::with_detail(Code::SignatureInvalid, "it was used before"));
+        }
+        Ok(())
+    }
 }
 
 impl Core {

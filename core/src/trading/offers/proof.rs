@@ -9,7 +9,7 @@ use crate::auth::caller::Client;
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
-use crate::policies::kinds::signature::{signed_payload, verify_signature};
+use crate::policies::kinds::signature::{SignatureDecision, signed_payload, verify_signature};
 
 /// Requirement of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,11 +61,15 @@ impl Proof {
         }
     }
 
-    /// Checks that the offer is the partner's; returns the policy's decision for the audit, if any.
+    /// Checks that the offer is the partner's; returns the policy's decision, if any.
     ///
     /// # Errors
     /// ER331 and ER336 of the built-in scheme; a policy's as `verify_signature`.
-    pub(crate) async fn check(self, core: &Core, client: &Client) -> Result<Option<Value>> {
+    pub(crate) async fn check(
+        self,
+        core: &Core,
+        client: &Client,
+    ) -> Result<Option<SignatureDecision>> {
         match self {
             Self::NotNeeded => Ok(None),
             Self::BuiltIn { canonical, signature } => {
@@ -73,10 +77,7 @@ impl Proof {
                 signature::check(secrets, core.clock.now(), &canonical, &signature)?;
                 Ok(None)
             }
-            Self::Policy(payload) => {
-                let decision = verify_signature(core, client, *payload).await?;
-                Ok(decision.map(|decision| decision.decision))
-            }
+            Self::Policy(payload) => verify_signature(core, client, *payload).await,
         }
     }
 }

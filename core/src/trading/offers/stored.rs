@@ -1,12 +1,12 @@
 //! An offer's row.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use serde_json::Value;
 
 use super::terms::Terms;
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
+use crate::policies::kinds::signature::SignatureDecision;
 use rampart_types::{ClientId, OfferId, UserId};
 
 /// A newly stored offer.
@@ -17,21 +17,26 @@ pub(crate) struct StoredOffer {
 }
 
 impl StoredOffer {
-    /// Stores the terms, their user and the signature policy's decision, if any.
+    /// Stores the terms, their user and the signature policy's decision, if any, and consumes the
+    /// replay token of the latter: all in the caller's transaction.
     ///
     /// # Errors
-    /// The database's, and without entropy.
+    /// ER336 for a replay token that was used before; the database's, and without entropy.
     pub(crate) async fn write(
         conn: &mut Connection,
         core: &Core,
         (client, user): (ClientId, Option<UserId>),
         terms: &Terms,
-        decision: Option<Value>,
+        decision: Option<SignatureDecision>,
     ) -> Result<Self> {
         let offer_id = OfferId::from(core.clock.uuid()?);
         let now = core.clock.now();
         let lifetime = terms.expire_seconds.unwrap_or(core.settings.lifetimes.offer_seconds.into());
         let expires_at = now + TimeDelta::seconds(lifetime);
+        let decision = match decision {
+            Some(decision) => Some(decision.consume(core, conn).await?),
+            None => None,
+        };
         sqlx::query!(
         "insert into offer (client_id, offer_id, base_currency, quote_currency, payment_method, \
          base_amount, quote_amount, return_url, callback_url, partner_reference, wallet_address, \

@@ -277,8 +277,9 @@ impl Endpoint for VerifyV2 {
         // A policy knows the URLs that the partner signs itself, not those that were made here.
         if built_in.is_err()
             && tenant.policies.get(PolicyKind::Signature).is_some()
-            && verify_signature(core, &client, query.payload()).await?.is_some()
+            && let Some(decision) = verify_signature(core, &client, query.payload()).await?
         {
+            decision.consume(core, &mut *core.db.acquire().await?).await?;
             return Ok(NoContent);
         }
         built_in.map(|()| NoContent)

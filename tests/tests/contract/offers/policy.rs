@@ -2,9 +2,11 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures::future::join_all;
 use http::Method;
 use rampart_tests::guests::component;
 use rampart_tests::keys::ed25519;
+use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
@@ -12,8 +14,9 @@ use super::{OFFER, offer, signature};
 
 const SIGNATURE: &str = "/admin/v1/partners/acme/policies/signature";
 
-#[tokio::test]
-async fn a_signature_policy_replaces_the_built_in_scheme() {
+/// A context with a partner `acme`, whose offers an Ed25519 policy verifies, and what signs the return
+/// URL `app:x` with a replay token.
+async fn with_policy() -> (TestContext, Partner, impl Fn(&str) -> String) {
     // Fuel decides on a busy machine, not the clock.
     let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
     let acme = context.partner("acme").await;
@@ -27,10 +30,16 @@ async fn a_signature_policy_replaces_the_built_in_scheme() {
         .assert_status(200);
 
     let now = context.clock().unix_seconds();
-    let signed = |nonce: &str| {
+    let signed = move |nonce: &str| {
         let text = format!("returnUrl=app%3Ax&t={now}&n={nonce}");
         format!("t={now},n={nonce},s={}", STANDARD.encode(pair.sign(text.as_bytes())))
     };
+    (context, acme, signed)
+}
+
+#[tokio::test]
+async fn a_signature_policy_replaces_the_built_in_scheme() {
+    let (context, acme, signed) = with_policy().await;
     let post = async |members: Value| acme.post(OFFER, offer(members)).await;
     let genuine = json!({"returnUrl": "app:x", "signature": signed("nonce-0001")});
     post(genuine.clone()).await.assert_status(200);
@@ -48,4 +57,46 @@ async fn a_signature_policy_replaces_the_built_in_scheme() {
     // The policy decides what needs a signature: this one wants it on every offer.
     post(json!({})).await.assert_codes(&["ER339"]);
     post(json!({"signature": 7})).await.assert_codes(&["ER338"]);
+}
+
+#[tokio::test]
+async fn a_replay_token_is_consumed_with_its_offer_alone() {
+    let (context, acme, signed) = with_policy().await;
+    let run = async |statement: &'static str| {
+        sqlx::query(statement).execute(context.db()).await.unwrap();
+    };
+    let post = async |path: &str, key: &str, token: &str| {
+        let body = offer(json!({"returnUrl": "app:x", "signature": signed(token)}));
+        let request = acme.request(Method::POST, path).header("idempotency-key", key);
+        request.json(&body).send().await
+    };
+    for (path, token) in [(OFFER, "nonce-0001"), ("/api/v2/buy/checkout", "nonce-0002")] {
+        run("alter table offer add constraint broken check (false) not valid").await;
+        post(path, token, token).await.assert_status(500);
+        run("alter table offer drop constraint broken").await;
+        let made = post(path, token, token).await;
+        made.assert_status(200);
+        let again = post(path, token, token).await;
+        assert_eq!(again.assert_status(200).text(), made.text(), "{path}");
+        post(path, "another-key", token).await.assert_codes(&["ER336"]);
+    }
+    let offers: i64 =
+        sqlx::query_scalar("select count(*) from offer").fetch_one(context.db()).await.unwrap();
+    assert_eq!(offers, 2);
+}
+
+#[tokio::test]
+async fn concurrent_offers_with_a_replay_token_are_one_offer() {
+    let (context, acme, signed) = with_policy().await;
+    let genuine = offer(json!({"returnUrl": "app:x", "signature": signed("nonce-0001")}));
+    let answers = join_all((0..4).map(|_| acme.post(OFFER, genuine.clone()))).await;
+    let (made, refused): (Vec<_>, Vec<_>) =
+        answers.iter().partition(|answer| answer.status() == 200);
+    assert_eq!(made.len(), 1);
+    for answer in refused {
+        answer.assert_codes(&["ER336"]);
+    }
+    let offers: i64 =
+        sqlx::query_scalar("select count(*) from offer").fetch_one(context.db()).await.unwrap();
+    assert_eq!(offers, 1);
 }

@@ -13,10 +13,12 @@ use serde_json::value::RawValue;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::request::Input;
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Result};
 use crate::policies::evaluate::context::Attributes;
 use crate::policies::evaluate::{count_outcome, evaluate, ready};
-use crate::policies::{replay_tokens, runtime};
+use crate::policies::replay_tokens::ReplayToken;
+use crate::policies::runtime;
 
 /// Longest distance of a claimed signing time from now, either way.
 const SIGNED_AT_WINDOW: TimeDelta = TimeDelta::seconds(300);
@@ -42,9 +44,24 @@ const VISIBLE_HEADERS: [&str; 12] = [
 /// An authentic payload.
 #[derive(Clone, Debug)]
 pub struct SignatureDecision {
-    /// For the audit and a replay: `{kind, version, digest, rule, fuel, answer, now, requestId,
-    /// input, key, algorithm}`; `input` is sealed.
-    pub decision: Value,
+    decision: Value,
+    replay_token: Option<ReplayToken>,
+}
+
+impl SignatureDecision {
+    /// Consumes the payload's replay token, if it has one, in the transaction of the payload's
+    /// effect: a request that fails can be made again. Returns the decision for the audit and a
+    /// replay: `{kind, version, digest, rule, fuel, answer, now, requestId, input, key, algorithm}`;
+    /// `input` is sealed.
+    ///
+    /// # Errors
+    /// ER336 for a token that was used before; the database's.
+    pub(crate) async fn consume(self, core: &Core, conn: &mut Connection) -> Result<Value> {
+        if let Some(token) = &self.replay_token {
+            token.consume(core, conn).await?;
+        }
+        Ok(self.decision)
+    }
 }
 
 /// A request in the form of the contract. Its fields are the members of the JSON body that are set
@@ -89,11 +106,11 @@ fn scalar(value: &Value, raw: &RawValue) -> Option<String> {
 /// Verifies a payload with the partner's policy; `None` when there is none and the built-in scheme
 /// applies.
 ///
-/// An accepted replay token is consumed here, even if the request fails later.
+/// Its replay token is not consumed yet: [`SignatureDecision::consume`] does that.
 ///
 /// # Errors
 /// ER339 without a signature, ER338 for one the policy cannot read, ER336 for an
-/// invalid one: wrong, of an unknown key, outside the time window, reused, or not covering the
+/// invalid one: wrong, of an unknown key, outside the time window, or not covering the
 /// required members. ER324 when the policy fails: a signature fails closed.
 pub async fn verify_signature(
     core: &Core,
@@ -115,41 +132,34 @@ pub async fn verify_signature(
     match &evaluation.output {
         Verdict::Rejected(rejection) => Err(rejection_error(*rejection)),
         Verdict::Authentic(signer) => {
-            if let Err(rejection) = check_freshness(core, client, signer).await? {
-                count_outcome(core, client, PolicyKind::Signature, "refused");
-                return Err(rejection);
-            }
-            Ok(Some(with_signer(evaluation.decision, signer)))
+            let replay_token = fresh_token(core, client, signer)
+                .inspect_err(|_| count_outcome(core, client, PolicyKind::Signature, "refused"))?;
+            let decision = with_signer(evaluation.decision, signer);
+            Ok(Some(SignatureDecision { decision, replay_token }))
         }
     }
 }
 
-/// Checks left to the host: the signing time, and reuse of the replay token.
-async fn check_freshness(
-    core: &Core,
-    client: &Client,
-    signer: &Signer,
-) -> Result<std::result::Result<(), Error>> {
+/// The replay token, if the payload has one, after the check of the signing time, which is left to
+/// the host.
+fn fresh_token(core: &Core, client: &Client, signer: &Signer) -> Result<Option<ReplayToken>> {
     let now = core.clock.now();
     let signed_at = signer.signed_at.and_then(|at| DateTime::<Utc>::from_timestamp(at.into(), 0));
     if signed_at.is_some_and(|at| (now - at).abs() > SIGNED_AT_WINDOW) {
-        return Ok(Err(rejection_error(Rejection::Stale)));
+        return Err(rejection_error(Rejection::Stale));
     }
-    let Some(token) = &signer.replay_token else { return Ok(Ok(())) };
     // After that the time window refuses it.
     let until = signed_at.map_or(now + REPLAY_TOKEN_LIFETIME, |at| at + SIGNED_AT_WINDOW * 2);
-    match replay_tokens::consume(core, client.id(), token, until).await? {
-        true => Ok(Ok(())),
-        false => Ok(Err(Error::with_detail(Code::SignatureInvalid, "it was used before"))),
-    }
+    let token = signer.replay_token.as_deref();
+    Ok(token.map(|token| ReplayToken::new(client, token, until)))
 }
 
-fn with_signer(mut decision: Value, signer: &Signer) -> SignatureDecision {
+fn with_signer(mut decision: Value, signer: &Signer) -> Value {
     if let Value::Object(members) = &mut decision {
         members.insert("key".into(), signer.key.clone().into());
         members.insert("algorithm".into(), runtime::algorithm_name(signer.algorithm).into());
     }
-    SignatureDecision { decision }
+    decision
 }
 
 fn rejection_error(rejection: Rejection) -> Error {
