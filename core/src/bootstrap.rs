@@ -189,7 +189,7 @@ impl Core {
         };
         db.measure(&parts.metrics);
         parts.metrics.build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
-        let policies = Arc::new(Policies::new(&settings.policy, &keys)?);
+        let policies = Arc::new(Policies::new(&settings.policy, &keys, clock.clone())?);
         let snapshots = Snapshots::empty();
         let passwords = Passwords::new(clock.clone())?;
         let tokens = Tokens::new(&settings.lifetimes);

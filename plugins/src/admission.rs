@@ -93,7 +93,8 @@ fn examine(
     context: &CallContext,
     configure: impl FnOnce(&PolicyInfo) -> Result<Vec<ConfigEntry>, String>,
 ) -> Result<Admitted, Rejection> {
-    let policy = load(runtime, kind, wasm)?;
+    let time = Duration::from_millis(runtime.limits.admission_ms_max);
+    let policy = load(runtime, kind, wasm, time)?;
     let info = describe(&policy, context.now)
         .and_then(|info| check_info(&info, kind).map(|()| info))
         .map_err(|rejection| rejection.at(Check::Description))?;

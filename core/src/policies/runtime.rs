@@ -13,6 +13,7 @@ mod partner_turns;
 mod rollout;
 mod root_keys;
 mod sample_throttle;
+mod slot;
 pub(crate) mod verification_keys;
 
 pub use self::active::{ActivePolicy, TenantPolicies};

@@ -1,6 +1,7 @@
 //! Compilation of a component, with the checks that make the result safe to call.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rampart_native_code::NativeCode;
 use ring::digest;
@@ -18,16 +19,17 @@ const TRACK: &str = "0.1.";
 /// Memory of a loaded component beside its native code, in bytes, as measured.
 const LOADED_BYTES: usize = 128 << 10;
 
-/// Compiles and links a component.
+/// Compiles and links a component. `time` is the longest wait for a compiler in a process of its own.
 pub(crate) fn load(
     runtime: &Arc<Runtime>,
     kind: PolicyKind,
     wasm: &[u8],
+    time: Duration,
 ) -> Result<Policy, Rejection> {
     check_size(runtime, wasm)?;
     let digest: Arc<str> = hex::encode(digest::digest(&digest::SHA256, wasm)).into();
     let uncompiled = |rejection: Rejection| rejection.at(Check::Compilation);
-    let code = native_code(runtime, &digest, wasm).map_err(uncompiled)?;
+    let code = native_code(runtime, &digest, wasm, time).map_err(uncompiled)?;
     let component = code.load(&runtime.engine).map_err(cannot_run).map_err(uncompiled)?;
     check_imports(runtime, kind, &component)?;
     check_exports(runtime, kind, &component)?;
@@ -44,13 +46,18 @@ pub(crate) fn load(
 }
 
 /// The native code of a component: cached, or compiled now.
-fn native_code(runtime: &Runtime, digest: &str, wasm: &[u8]) -> Result<NativeCode, Rejection> {
+fn native_code(
+    runtime: &Runtime,
+    digest: &str,
+    wasm: &[u8],
+    time: Duration,
+) -> Result<NativeCode, Rejection> {
     let cached = runtime.native_code.as_ref();
     if let Some(code) = cached.and_then(|folder| folder.get(&runtime.engine, digest)) {
         return Ok(code);
     }
     let code = match &runtime.compiler {
-        Some(program) => program.compile(&runtime.limits, wasm)?,
+        Some(program) => program.compile(&runtime.limits, wasm, time)?,
         None => NativeCode::compile(&runtime.engine, wasm).map_err(cannot_run)?,
     };
     if let Some(folder) = cached {

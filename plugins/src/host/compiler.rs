@@ -5,6 +5,7 @@
 //! environment of the edge.
 
 use std::io::{Read as _, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
@@ -12,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use rampart_native_code::NativeCode;
-use rustix::process::{Resource, Rlimit, nice, setrlimit};
+use rustix::process::{Resource, Rlimit, Signal, nice, setrlimit};
 use wasmtime::Engine;
 
 use crate::host::limits::PolicyLimits;
@@ -28,6 +29,10 @@ const THREAD_STACK_BYTES: usize = 16 << 20;
 /// Niceness that the child adds to its parent's: requests come first.
 const NICENESS: i32 = 10;
 
+/// Messages of the child about the component itself begin so.
+const UNFIT: &str = "not a component this host can run";
+const BROKE: &str = "the component broke the compiler";
+
 /// The program that compiles: started with [`arguments`](Self::arguments), it must call
 /// [`compile_as_child`].
 #[derive(Clone, Debug)]
@@ -39,16 +44,19 @@ pub struct CompilerProgram {
 }
 
 impl CompilerProgram {
-    /// Compiles a component in a child, and kills it past its time.
+    /// Compiles a component in a child, and kills it past its time. That is wall clock; what a component
+    /// may cost is bounded in processor time.
     ///
     /// # Errors
-    /// The compiler's reason, or the bound that it met.
+    /// The compiler's reason, or the bound that it met. It is transient unless it is of the component.
     pub(crate) fn compile(
         &self,
         limits: &PolicyLimits,
         wasm: &[u8],
+        time: Duration,
     ) -> Result<NativeCode, Rejection> {
-        let failed = |error: std::io::Error| Rejection::new(format!("no compiler runs: {error}"));
+        let failed =
+            |error: std::io::Error| Rejection::transient(format!("no compiler runs: {error}"));
         let seconds = limits.admission_ms_max.div_ceil(1_000);
         let mut child = Command::new(&self.program)
             .args(&self.arguments)
@@ -63,14 +71,14 @@ impl CompilerProgram {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(failed)?;
-        let finished = exchange(&mut child, wasm, Duration::from_millis(limits.admission_ms_max));
+        let finished = exchange(&mut child, wasm, time);
         if finished.is_none() {
             drop(child.kill());
         }
         let status = child.wait().map_err(failed)?;
         let Some((code, message)) = finished else {
-            let wait_ms = limits.admission_ms_max;
-            return Err(Rejection::new(format!("not compiled within {wait_ms} ms")));
+            let wait_ms = time.as_millis();
+            return Err(Rejection::transient(format!("not compiled within {wait_ms} ms")));
         };
         match status.success() {
             true => Ok(NativeCode::from_own_compiler(code)),
@@ -100,15 +108,21 @@ fn exchange(child: &mut Child, wasm: &[u8], time: Duration) -> Option<(Vec<u8>, 
 }
 
 fn rejection(status: ExitStatus, message: &str, limits: &PolicyLimits) -> Rejection {
-    match status.code() {
-        Some(_) if !message.is_empty() => {
-            Rejection::new(message.trim_start_matches("rampart: ").trim_end())
-        }
-        // A signal: the allocator gave up, the stack ended, or the processor time did.
-        _ => Rejection::new(format!(
-            "compiling it takes more than {} bytes of memory, or too much time",
-            limits.compile_memory_bytes_max
-        )),
+    let message = message.trim_start_matches("rampart: ").trim_end();
+    if status.code().is_some() && !message.is_empty() {
+        return match message.starts_with(UNFIT) || message.starts_with(BROKE) {
+            true => Rejection::new(message),
+            false => Rejection::transient(message),
+        };
+    }
+    let reason = format!(
+        "compiling it takes more than {} bytes of memory, or too much time",
+        limits.compile_memory_bytes_max
+    );
+    match status.signal() == Some(Signal::XCPU.as_raw()) {
+        true => Rejection::new(reason),
+        // The allocator gave up, the stack ended, or the system was short of memory.
+        false => Rejection::transient(reason),
     }
 }
 
@@ -118,14 +132,15 @@ fn rejection(status: ExitStatus, message: &str, limits: &PolicyLimits) -> Reject
 /// # Errors
 /// The reason, in one line: it becomes the reason of the refusal.
 pub fn compile_as_child(memory_bytes_max: u64, seconds_max: u64) -> Result<(), String> {
-    let bound = |resource, most| {
-        let limit = Rlimit { current: Some(most), maximum: Some(most) };
+    let bound = |resource, most, maximum| {
+        let limit = Rlimit { current: Some(most), maximum: Some(maximum) };
         setrlimit(resource, limit).map_err(|error| format!("a bound of the compiler: {error}"))
     };
-    bound(Resource::Core, 0)?;
-    bound(Resource::Fsize, 0)?;
-    bound(Resource::Cpu, seconds_max)?;
-    bound(Resource::Data, memory_bytes_max)?;
+    bound(Resource::Core, 0, 0)?;
+    bound(Resource::Fsize, 0, 0)?;
+    // At the lower bound the signal says why the process ends, unlike that of the upper one.
+    bound(Resource::Cpu, seconds_max, seconds_max.saturating_add(1))?;
+    bound(Resource::Data, memory_bytes_max, memory_bytes_max)?;
     // Without it the child is only less polite.
     let _ = nice(NICENESS);
     let mut wasm = Vec::new();
@@ -134,12 +149,11 @@ pub fn compile_as_child(memory_bytes_max: u64, seconds_max: u64) -> Result<(), S
     { input }.read_to_end(&mut wasm).map_err(|error| format!("no component: {error}"))?;
     let compile = move || {
         let engine = Engine::new(&compiler_config()).map_err(|error| format!("{error:#}"))?;
-        NativeCode::compile(&engine, &wasm)
-            .map_err(|e| format!("not a component this host can run: {e:#}"))
+        NativeCode::compile(&engine, &wasm).map_err(|e| format!("{UNFIT}: {e:#}"))
     };
     let compiler = thread::Builder::new().stack_size(THREAD_STACK_BYTES).spawn(compile);
     let compiler = compiler.map_err(|error| format!("no thread to compile on: {error}"))?;
-    let code = compiler.join().map_err(|_| "the component broke the compiler".to_owned())??;
+    let code = compiler.join().map_err(|_| BROKE.to_owned())??;
     let mut output = std::io::stdout().lock();
     let written = output.write_all(code.as_bytes()).and_then(|()| output.flush());
     written.map_err(|error| format!("the code cannot be handed over: {error}"))

@@ -1,6 +1,7 @@
 //! The public handle of the WebAssembly host.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::admission::{self, Admitted};
 use crate::bindings::meta::PolicyInfo;
@@ -12,6 +13,10 @@ use crate::host::native_code::NativeCodeCache;
 use crate::host::rejection::Rejection;
 use crate::host::runtime::Runtime;
 use crate::kinds::{Policy, PolicyKind, probes};
+
+/// Wall clock of a compilation outside of an admission, in times of what an admission may take: a busy
+/// machine says nothing of a component, whose processor time is bounded.
+const LOAD_TIMES: u64 = 6;
 
 /// Compiles policies and holds the memory they run in. One per process; cheap to clone.
 #[derive(Clone)]
@@ -92,8 +97,10 @@ impl PolicyEngine {
     /// Blocks for milliseconds to seconds, by the size of the component: not for a serving thread.
     ///
     /// # Errors
-    /// The reason, when the component does not fit this engine (say, after lowering a limit).
+    /// The reason, when the component does not fit this engine (say, after lowering a limit), or could
+    /// not be compiled now ([`Rejection::is_transient`]).
     pub fn load(&self, kind: PolicyKind, wasm: &[u8]) -> Result<Policy, Rejection> {
-        compile::load(&self.runtime, kind, wasm)
+        let wait_ms = self.runtime.limits.admission_ms_max.saturating_mul(LOAD_TIMES);
+        compile::load(&self.runtime, kind, wasm, Duration::from_millis(wait_ms))
     }
 }

@@ -9,7 +9,8 @@
 pub struct PolicyLimits {
     /// Largest component accepted, in bytes.
     pub component_bytes_max: usize,
-    /// Longest compilation, and longest admission (compilation and probes together), in milliseconds.
+    /// Processor time of a compilation, and longest admission (compilation and probes together), in
+    /// milliseconds.
     pub admission_ms_max: u64,
     /// Memory of one compilation in a child process, in bytes.
     pub compile_memory_bytes_max: u64,

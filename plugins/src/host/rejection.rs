@@ -72,13 +72,20 @@ impl Check {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection {
     check: Option<Check>,
+    is_transient: bool,
     reason: String,
 }
 
 impl Rejection {
     /// A refusal that no check of the component has led to, such as for want of a thread.
     pub(crate) fn new(reason: impl AsRef<str>) -> Self {
-        Self { check: None, reason: one_line(reason.as_ref(), REASON_BYTES_MAX) }
+        let reason = one_line(reason.as_ref(), REASON_BYTES_MAX);
+        Self { check: None, is_transient: false, reason }
+    }
+
+    /// A refusal that says nothing of the component: the machine could not examine it now.
+    pub(crate) fn transient(reason: impl AsRef<str>) -> Self {
+        Self { is_transient: true, ..Self::new(reason) }
     }
 
     /// A refusal by this check.
@@ -89,6 +96,11 @@ impl Rejection {
     /// The same as a refusal by this check.
     pub(crate) fn at(self, check: Check) -> Self {
         Self { check: Some(check), ..self }
+    }
+
+    /// True if the same component may be accepted later, such as when no process was to be had.
+    pub const fn is_transient(&self) -> bool {
+        self.is_transient
     }
 
     /// The check that failed; those before it have passed. `None` when the component was not examined.

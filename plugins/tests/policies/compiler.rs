@@ -1,6 +1,6 @@
 //! Compilation in a child process, which may hang, die or lie.
 
-use rampart_plugins::CompilerProgram;
+use rampart_plugins::{CompilerProgram, Rejection};
 
 use super::*;
 
@@ -11,17 +11,22 @@ fn compiling(script: &str) -> PolicyEngine {
     PolicyEngine::with_native_code(limits, None, Some(compiler)).expect("an engine starts")
 }
 
-fn reason(engine: &PolicyEngine) -> String {
+fn refusal(engine: &PolicyEngine) -> Rejection {
     match engine.load(PolicyKind::Fee, &guest("tiered-fee")) {
         Ok(_) => panic!("it was compiled"),
-        Err(rejection) => rejection.to_string(),
+        Err(rejection) => rejection,
     }
+}
+
+fn reason(engine: &PolicyEngine) -> String {
+    refusal(engine).to_string()
 }
 
 #[test]
 fn a_compiler_past_its_time_is_killed_and_frees_its_slot() {
     let engine = compiling("exec sleep 600");
-    assert_eq!(reason(&engine), "not compiled within 500 ms");
+    // Outside of an admission it has six times as long.
+    assert_eq!(reason(&engine), "not compiled within 3000 ms");
     for _ in 0..3 {
         let refused = engine.admit(PolicyKind::Fee, guest("tiered-fee"), Vec::new()).err();
         let refused = refused.expect("it is refused").to_string();
@@ -35,6 +40,23 @@ fn a_compiler_that_dies_or_fails_gives_the_reason() {
     assert!(reason(&compiling("kill -9 $$")).starts_with("compiling it takes more than"));
     assert_eq!(reason(&compiling("echo 'rampart: too odd' >&2; exit 2")), "too odd");
     assert!(reason(&compiling("echo no code")).starts_with("not a component this host can run"));
+}
+
+#[test]
+fn only_a_refusal_of_the_component_is_final() {
+    for (script, is_transient) in [
+        ("kill -9 $$", true),
+        ("exit 3", true),
+        ("echo 'rampart: no thread to compile on: EAGAIN' >&2; exit 1", true),
+        ("kill -XCPU $$", false),
+        ("echo 'rampart: not a component this host can run: odd' >&2; exit 1", false),
+        ("echo no code", false),
+    ] {
+        assert_eq!(refusal(&compiling(script)).is_transient(), is_transient, "{script}");
+    }
+    let nowhere = CompilerProgram { program: "/nonexistent".into(), arguments: Vec::new() };
+    let engine = PolicyEngine::with_native_code(generous_limits(), None, Some(nowhere));
+    assert!(refusal(&engine.expect("an engine starts")).is_transient());
 }
 
 #[test]

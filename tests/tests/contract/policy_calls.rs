@@ -203,3 +203,51 @@ async fn components_are_loaded_at_their_first_call_within_the_bound_of_memory() 
     assert!(loaded.iter().all(|bytes| (100_000..1_000_000).contains(bytes)), "{loaded:?}");
     assert_eq!((loaded[0], loaded[1]), (loaded[4], loaded[5]), "no more than one is kept");
 }
+
+#[tokio::test]
+async fn a_policy_that_cannot_be_compiled_now_is_tried_again() {
+    let folder = |name: &str| {
+        std::env::temp_dir().join(format!("rampart-native-code-{name}-{}", std::process::id()))
+    };
+    let (compiled, copied) = (folder("compiled"), folder("copied"));
+    let cache = Some(compiled.clone());
+    let context = TestContext::with(|settings| settings.policy.cache_folder = cache).await;
+    let acme = context.partner("acme").await;
+    // It compiles nothing itself: what is not copied to its folder fails.
+    let edge = context
+        .edge_with(|settings| {
+            settings.policy.cache_folder = Some(copied.clone());
+            settings.policy.compiler = Some("/bin/false".into());
+        })
+        .await;
+    let there = acme.at(&edge);
+    let copy = || {
+        for file in std::fs::read_dir(&compiled).unwrap() {
+            let file = file.unwrap();
+            std::fs::copy(file.path(), copied.join(file.file_name())).unwrap();
+        }
+    };
+    push(&context, FEE, "tiered-fee").await;
+    edge.core().refresh().await.unwrap();
+    assert_eq!(partner_fee(&there, "DE").await, "0", "the built-in fee");
+    copy();
+    context.clock().advance(PAUSE);
+    assert_eq!(partner_fee(&there, "DE").await, "1.5");
+
+    push(&context, &format!("{FEE}?config={{%22mode%22:%22loop@FR%22}}"), "hostile").await;
+    edge.core().refresh().await.unwrap();
+    assert_eq!(partner_fee(&there, "DE").await, "1.5", "of the version before it");
+    assert_eq!(edge.core().policies_pending(), 0, "the edge is ready");
+    let dry_run = async || {
+        let path = format!("{FEE}/dry-run");
+        edge.admin(Method::POST, &path, json!({"input": {}})).await.status()
+    };
+    assert_eq!(dry_run().await, 503, "it cannot be compiled yet");
+    copy();
+    context.clock().advance(PAUSE);
+    assert_eq!(dry_run().await, 200);
+    assert_eq!(partner_fee(&there, "DE").await, "1");
+    for folder in [compiled, copied] {
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

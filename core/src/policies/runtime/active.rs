@@ -7,11 +7,11 @@ use std::sync::{Arc, OnceLock};
 use rampart_plugins::contract::{ConfigEntry, PolicyKind};
 use rampart_plugins::{Breaker, KeyRing, Policy};
 
-use super::compiled::Slot;
 use super::fuel_budget::FuelBudget;
 use super::log_throttle::LogThrottle;
 use super::rollout::Rollout;
 use super::sample_throttle::SampleThrottle;
+use super::slot::Slot;
 use crate::platform::metrics::PolicyMeters;
 
 /// Policies that replace a tenant's built-in rules.

@@ -3,11 +3,10 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
 use futures::future::try_join_all;
 use rampart_plugins::contract::PolicyKind;
 use rampart_plugins::{CompilerProgram, NativeCodeCache, Policy, PolicyEngine, PolicyLimits};
@@ -15,7 +14,9 @@ use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 
 use super::partner_turns::PartnerTurns;
 use super::root_keys::{RootKey, RootKeys};
+use super::slot::Slot;
 use crate::Core;
+use crate::platform::clock::Clock;
 use crate::platform::crypto::{MasterKey, Purpose};
 use crate::platform::db::Pool;
 use crate::platform::error::{Error, Result};
@@ -38,6 +39,7 @@ const THREAD_STACK_BYTES: usize = 16 << 20;
 /// The policy engine of this edge and its compiled components.
 pub struct Policies {
     pub(crate) engine: PolicyEngine,
+    clock: Clock,
     /// One per component in use.
     slots: Mutex<HashMap<SlotKey, Weak<Slot>>>,
     /// Memory of loaded code, in bytes, and no less: what was dropped is found at the next overflow.
@@ -58,26 +60,12 @@ pub struct Policies {
 /// A component by kind and digest.
 type SlotKey = (&'static str, Arc<str>);
 
-/// A component and its native code, once compiled.
-pub(crate) struct Slot {
-    pub(crate) kind: PolicyKind,
-    pub(crate) digest: Arc<str>,
-    /// An error is final: the component does not fit this edge's limits.
-    code: ArcSwapOption<Result<Policy, String>>,
-    /// True once the component was compiled or refused, also while its code is not loaded.
-    tried: AtomicBool,
-    /// One loads it, others wait.
-    loading: tokio::sync::Mutex<()>,
-    /// Monotonic milliseconds of the last call.
-    used_ms: AtomicU64,
-}
-
 impl Policies {
     /// Reserves the memory that policies run in.
     ///
     /// # Errors
     /// When the system refuses the address space, or the limits contradict each other.
-    pub(crate) fn new(settings: &settings::Policy, keys: &MasterKey) -> Result<Self> {
+    pub(crate) fn new(settings: &settings::Policy, keys: &MasterKey, clock: Clock) -> Result<Self> {
         let root_keys = RootKeys::parse(settings).map_err(|problem| {
             Error::internal("read the root keys", std::io::Error::other(problem))
         })?;
@@ -100,6 +88,7 @@ impl Policies {
         let (loaded_bytes, memory_bytes_max) = (AtomicUsize::new(0), settings.memory_bytes);
         Ok(Self {
             engine,
+            clock,
             slots,
             loaded_bytes,
             memory_bytes_max,
@@ -167,7 +156,8 @@ impl Policies {
     /// A component's code, compiled now if no active policy has it, for a dry run.
     ///
     /// # Errors
-    /// When the component cannot be read; the inner error is that of the compiler.
+    /// When the component cannot be read, or not be compiled now; the inner error is that of the
+    /// compiler.
     pub(crate) async fn compiled(
         &self,
         kind: PolicyKind,
@@ -176,13 +166,14 @@ impl Policies {
     ) -> Result<Result<Policy, String>> {
         let slot = self.slot(kind, digest);
         let code = self.load(&slot, db).await?;
+        let code = code.ok_or_else(|| Error::unavailable("compile the policy now"))?;
         Ok(Result::clone(&code))
     }
 
     /// The code of a slot for a request that waits, loaded now if it is not; bounded in time.
     pub(crate) async fn ready(self: &Arc<Self>, slot: &Arc<Slot>, now_ms: u64, db: &Pool) {
         slot.used_ms.store(now_ms, Ordering::Relaxed);
-        if slot.is_loaded() {
+        if slot.is_loaded() || slot.is_delayed(&self.clock) {
             return;
         }
         let (policies, loaded, db) = (Arc::clone(self), Arc::clone(slot), db.clone());
@@ -197,11 +188,19 @@ impl Policies {
         }
     }
 
-    /// Reads and compiles a component, unless it is loaded.
-    async fn load(&self, slot: &Arc<Slot>, db: &Pool) -> Result<Arc<Result<Policy, String>>> {
-        let _one = slot.loading.lock().await;
+    /// Reads and compiles a component, unless it is loaded. `None` when it cannot be compiled now: that
+    /// is logged, and it is tried again after a pause.
+    async fn load(
+        &self,
+        slot: &Arc<Slot>,
+        db: &Pool,
+    ) -> Result<Option<Arc<Result<Policy, String>>>> {
+        let mut failures = slot.loading.lock().await;
         if let Some(code) = slot.code.load_full() {
-            return Ok(code);
+            return Ok(Some(code));
+        }
+        if slot.is_delayed(&self.clock) {
+            return Ok(None);
         }
         let _permit = self.compiles.acquire().await.map_err(|e| Error::internal("compile", e))?;
         let component = sqlx::query_scalar!(
@@ -210,20 +209,29 @@ impl Policies {
         )
         .fetch_one(db)
         .await?;
-        let code = compile(self.engine.clone(), slot.kind, component).await;
-        if let Err(reason) = &code {
-            let kind = slot.kind.as_str();
-            tracing::error!(kind, digest = &*slot.digest, reason, "a policy does not compile");
-        }
-        Ok(self.keep(slot, code))
+        let kind = slot.kind.as_str();
+        let code = match compile(self.engine.clone(), slot.kind, component).await {
+            Ok(policy) => Ok(policy),
+            Err(Failure::Transient(reason)) => {
+                tracing::warn!(kind, digest = &*slot.digest, reason, "a policy is not compiled");
+                slot.delay(&self.clock, *failures);
+                *failures = failures.saturating_add(1);
+                return Ok(None);
+            }
+            Err(Failure::Final(reason)) => {
+                tracing::error!(kind, digest = &*slot.digest, reason, "a policy does not compile");
+                Err(reason)
+            }
+        };
+        *failures = 0;
+        Ok(Some(self.keep(slot, code)))
     }
 
     /// Keeps the code of a component within the bound of memory.
     fn keep(&self, slot: &Arc<Slot>, code: Result<Policy, String>) -> Arc<Result<Policy, String>> {
         let bytes = code.as_ref().map_or(0, Policy::memory_bytes);
         let code = Arc::new(code);
-        slot.code.store(Some(Arc::clone(&code)));
-        slot.tried.store(true, Ordering::Release);
+        slot.set(Arc::clone(&code));
         let before = self.loaded_bytes.fetch_add(bytes, Ordering::Relaxed);
         if before.saturating_add(bytes) > self.memory_bytes_max {
             self.make_room(slot);
@@ -291,9 +299,10 @@ impl Core {
         Ok(())
     }
 
-    /// Number of versions for which another one serves until they are compiled here.
+    /// Number of versions for which another one serves until they are compiled here. What could not
+    /// be compiled at the last try is not among them: it holds up no edge.
     pub fn policies_pending(&self) -> usize {
-        self.pending_slots().len()
+        self.pending_slots().iter().filter(|slot| !slot.has_failed()).count()
     }
 
     fn pending_slots(&self) -> Vec<Arc<Slot>> {
@@ -304,45 +313,12 @@ impl Core {
     }
 }
 
-impl Slot {
-    fn new(kind: PolicyKind, digest: Arc<str>) -> Self {
-        Self {
-            kind,
-            digest,
-            code: ArcSwapOption::empty(),
-            tried: AtomicBool::new(false),
-            loading: tokio::sync::Mutex::default(),
-            used_ms: AtomicU64::new(0),
-        }
-    }
-
-    /// A slot without code, for good.
-    pub(crate) fn broken(kind: PolicyKind, digest: &str, reason: String) -> Arc<Self> {
-        let slot = Self::new(kind, digest.into());
-        slot.code.store(Some(Arc::new(Err(reason))));
-        slot.tried.store(true, Ordering::Release);
-        Arc::new(slot)
-    }
-
-    /// True until the component has been compiled or refused once.
-    pub(crate) fn is_pending(&self) -> bool {
-        !self.tried.load(Ordering::Acquire)
-    }
-
-    fn is_loaded(&self) -> bool {
-        self.code.load().is_some()
-    }
-
-    fn memory_bytes(&self) -> usize {
-        let code = self.code.load();
-        let policy = code.as_ref().and_then(|code| code.as_ref().as_ref().ok());
-        policy.map_or(0, Policy::memory_bytes)
-    }
-
-    /// Its code, if it is loaded.
-    pub(crate) fn policy(&self) -> Option<Policy> {
-        self.code.load().as_ref()?.as_ref().as_ref().ok().cloned()
-    }
+/// A compilation without code.
+enum Failure {
+    /// The component does not fit this edge's limits.
+    Final(String),
+    /// The machine could not compile it now.
+    Transient(String),
 }
 
 /// Compiles on a thread with a stack that is deep enough.
@@ -350,16 +326,20 @@ async fn compile(
     engine: PolicyEngine,
     kind: PolicyKind,
     component: Vec<u8>,
-) -> Result<Policy, String> {
+) -> Result<Policy, Failure> {
     let (sender, compiled) = oneshot::channel();
     std::thread::Builder::new()
         .name("policy-compiler".into())
         .stack_size(THREAD_STACK_BYTES)
         .spawn(move || drop(sender.send(engine.load(kind, &component))))
-        .map_err(|error| format!("no thread to compile on: {error}"))?;
+        .map_err(|error| Failure::Transient(format!("no thread to compile on: {error}")))?;
     match compiled.await {
-        Ok(result) => result.map_err(|rejection| rejection.to_string()),
-        Err(_) => Err("the component broke the compiler".into()),
+        Ok(Ok(policy)) => Ok(policy),
+        Ok(Err(rejection)) if rejection.is_transient() => {
+            Err(Failure::Transient(rejection.to_string()))
+        }
+        Ok(Err(rejection)) => Err(Failure::Final(rejection.to_string())),
+        Err(_) => Err(Failure::Transient("the compiler panicked".into())),
     }
 }
 

@@ -11,10 +11,10 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::active::{ActivePolicy, TenantPolicies};
-use super::compiled::Slot;
 use super::log_throttle::LogThrottle;
 use super::rollout::Rollout;
 use super::sample_throttle::SampleThrottle;
+use super::slot::Slot;
 use super::{configuration, verification_keys};
 use crate::Core;
 use crate::platform::db::{BrokenRow, Readable, readable};
