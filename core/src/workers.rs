@@ -1,11 +1,13 @@
-//! Background workers of an edge: each is a loop with an interval that ends when the edge stops.
+//! Background workers of an edge: each is a task with a loop and an interval, and ends when the edge
+//! stops.
 
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::Core;
@@ -13,6 +15,7 @@ use crate::platform::db::PoolKind;
 use crate::platform::error::Result;
 use crate::platform::heartbeats::SNAPSHOT;
 use crate::platform::telemetry::Span;
+use crate::trading::market::feed::PriceFeed;
 use crate::trading::orders::expiry::expire_due;
 
 /// Polling interval of the revisions of tenants and catalogue. Changes must reach every edge within
@@ -68,6 +71,8 @@ const MAIL: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_secs(1);
 /// Longest run; one that takes longer is given up and begun again.
 const RUN_MAX: Duration = Duration::from_secs(5 * 60);
+/// Longest run of making and archiving partitions: a month is written to its file as a whole.
+const ARCHIVE_MAX: Duration = Duration::from_secs(12 * 60 * 60);
 /// Interval of reading the certificate that edges share and its challenges.
 const ACME_STATE: Duration = Duration::from_secs(1);
 /// Interval of looking whether it is to be renewed.
@@ -81,68 +86,31 @@ const DRIFT: Duration = Duration::from_secs(60);
 /// Interval of measuring what waits in the database.
 const BACKLOGS: Duration = Duration::from_secs(10);
 
+/// Runs a method of the core that has no parameters.
+macro_rules! run {
+    ($work:ident) => {
+        |core: Arc<Core>| async move { core.$work().await }
+    };
+}
+
 impl Core {
-    /// Runs all workers until `stop` is true.
+    /// Runs all workers until `stop` is true. Each is a task of its own: one that takes long, or blocks
+    /// its thread, holds up no other.
     pub async fn work(self: Arc<Self>, stop: watch::Receiver<bool>) {
-        // A task of its own: an exchange is due within milliseconds, whatever other workers do.
         let (rates, stopped) = (Arc::clone(&self.shared_rates), stop.clone());
         let sharing = tokio::spawn(async move { rates.run(stopped).await });
-        // Another: a bucket that hangs must hold up nothing else.
         let (documents, stopped) = (self.documents.clone(), stop.clone());
         let storing = tokio::spawn(async move { documents.run(stopped).await });
-        // On the heap: unoptimised, the state of all workers does not fit on a thread's stack.
-        PoolKind::Workers.run(Box::pin(self.run_workers(stop))).await;
+        let mut workers = Workers { core: self, stop, tasks: Tasks::default() };
+        workers.start_essential();
+        workers.start_others();
+        workers.tasks.ended().await;
         if sharing.await.is_err() {
             tracing::error!("the worker that shares rates panicked");
         }
         if storing.await.is_err() {
             tracing::error!("the worker that watches the bucket of documents panicked");
         }
-    }
-
-    async fn run_workers(self: &Arc<Self>, stop: watch::Receiver<bool>) {
-        let every = |name, pause| Worker { core: self, name, pause, stop: stop.clone() };
-        tokio::join!(
-            self.db.watch(stop.clone()),
-            self.telemetry.export(stop.clone()),
-            every(SNAPSHOT, SNAPSHOT_POLL).run(|| self.refresh()),
-            every("policies", POLICY_MAINTENANCE).run(|| self.maintain_compiled_policies()),
-            every("policy shadows", POLICY_SHADOWS).run(|| self.run_policy_shadows()),
-            every("method performance", METHOD_PERFORMANCE)
-                .run(|| self.refresh_method_performance()),
-            every("API key uses", API_KEY_USES).run(|| self.write_api_key_uses()),
-            every("price metrics", PRICE_METRICS).run(async || {
-                self.show_prices();
-                Ok(())
-            }),
-            every("backlogs", BACKLOGS).run(|| self.measure_backlogs()),
-            every("money metrics", BACKLOGS).run(|| self.measure_money()),
-            every("configuration drift", DRIFT).run(|| self.measure_drift()),
-            every("ACME state", ACME_STATE).run(|| self.read_acme_state()),
-            every("ACME", ACME).run(|| self.obtain_certificate()),
-            every("ledger check", LEDGER_CHECK).run(|| self.check_books()),
-            every("audit check", AUDIT_CHECK).run(|| self.check_audit()),
-            self.read_prices(stop.clone()),
-            every("deposit addresses", DEPOSIT_ADDRESSES).run(|| self.fill_deposit_pools()),
-            every("transfers", PAYOUTS).run(|| self.command_transfers()),
-            every("payouts", PAYOUTS).run(|| self.command_payouts()),
-            every("order expiry", ORDER_EXPIRY).run(|| expire_due(self)),
-            every("watched orders", WATCHED_ORDERS).run(|| self.read_watched_orders()),
-            every("sales", SALES).run(|| self.settle_sales()),
-            every("sandbox", SANDBOX_SETTLEMENT).run(|| self.settle_sandbox_orders()),
-            every("expired tokens", EXPIRED_TOKENS).run(|| self.delete_expired_tokens()),
-            every("old deliveries", OLD_DELIVERIES).run(|| self.delete_old_deliveries()),
-            every("idempotency keys", IDEMPOTENCY_KEYS).run(|| self.forget_idempotency_keys()),
-            every("tenant keys", TENANT_KEYS).run(|| self.make_tenant_keys()),
-            every("key rotation", KEY_ROTATION).run(|| self.rotate_keys()),
-            every("documents", DOCUMENT_REMOVAL).run(|| self.remove_documents()),
-            every("partitions", PARTITIONS).run(|| self.maintain_partitions()),
-            every("retention", RETENTION).run(|| self.destroy_retained_records()),
-            every("personal keys", PERSONAL_KEYS).run(|| self.move_personal_keys()),
-            every("user search", USER_SEARCH).run(|| self.index_users()),
-            every("mail", MAIL).run(|| self.send_mail()),
-            Arc::clone(self).deliver(stop.clone()),
-        );
     }
 
     async fn maintain_compiled_policies(&self) -> Result<()> {
@@ -162,34 +130,136 @@ impl Core {
         Ok(())
     }
 
-    async fn read_prices(self: &Arc<Self>, stop: watch::Receiver<bool>) {
-        let Some(feed) = &self.price_feed else { return };
-        let worker = Worker { core: self, name: "prices", pause: feed.interval(), stop };
-        worker.run(|| feed.refresh(self)).await;
+    async fn refresh_prices(&self) -> Result<()> {
+        match &self.price_feed {
+            Some(feed) => feed.refresh(self).await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// The workers of an edge.
+struct Workers {
+    core: Arc<Core>,
+    stop: watch::Receiver<bool>,
+    tasks: Tasks,
+}
+
+impl Workers {
+    /// Starts those that requests depend on.
+    fn start_essential(&mut self) {
+        let (core, stop) = (Arc::clone(&self.core), self.stop.clone());
+        self.tasks.spawn(async move { core.db.watch(stop).await });
+        let (core, stop) = (Arc::clone(&self.core), self.stop.clone());
+        self.tasks.spawn(async move { core.telemetry.export(stop).await });
+        self.tasks.spawn(Arc::clone(&self.core).deliver(self.stop.clone()));
+        self.every(SNAPSHOT, SNAPSHOT_POLL, run!(refresh));
+        let prices = self.core.price_feed.as_ref().map(PriceFeed::interval);
+        if let Some(interval) = prices {
+            self.every("prices", interval, run!(refresh_prices));
+        }
+    }
+
+    fn start_others(&mut self) {
+        self.every("policies", POLICY_MAINTENANCE, run!(maintain_compiled_policies));
+        self.every("policy shadows", POLICY_SHADOWS, run!(run_policy_shadows));
+        self.every("method performance", METHOD_PERFORMANCE, run!(refresh_method_performance));
+        self.every("API key uses", API_KEY_USES, run!(write_api_key_uses));
+        self.every("price metrics", PRICE_METRICS, |core| async move {
+            core.show_prices();
+            Ok(())
+        });
+        self.every("backlogs", BACKLOGS, run!(measure_backlogs));
+        self.every("money metrics", BACKLOGS, run!(measure_money));
+        self.every("configuration drift", DRIFT, run!(measure_drift));
+        self.every("ACME state", ACME_STATE, run!(read_acme_state));
+        self.every("ACME", ACME, run!(obtain_certificate));
+        self.every("ledger check", LEDGER_CHECK, run!(check_books));
+        self.every("audit check", AUDIT_CHECK, run!(check_audit));
+        self.every("deposit addresses", DEPOSIT_ADDRESSES, run!(fill_deposit_pools));
+        self.every("transfers", PAYOUTS, run!(command_transfers));
+        self.every("payouts", PAYOUTS, run!(command_payouts));
+        self.every("order expiry", ORDER_EXPIRY, |core| async move { expire_due(&core).await });
+        self.every("watched orders", WATCHED_ORDERS, run!(read_watched_orders));
+        self.every("sales", SALES, run!(settle_sales));
+        self.every("sandbox", SANDBOX_SETTLEMENT, run!(settle_sandbox_orders));
+        self.every("expired tokens", EXPIRED_TOKENS, run!(delete_expired_tokens));
+        self.every("old deliveries", OLD_DELIVERIES, run!(delete_old_deliveries));
+        self.every("idempotency keys", IDEMPOTENCY_KEYS, run!(forget_idempotency_keys));
+        self.every("tenant keys", TENANT_KEYS, run!(make_tenant_keys));
+        self.every("key rotation", KEY_ROTATION, run!(rotate_keys));
+        self.every("documents", DOCUMENT_REMOVAL, run!(remove_documents));
+        let partitions = Worker { run_max: ARCHIVE_MAX, ..self.worker("partitions", PARTITIONS) };
+        self.tasks.spawn(partitions.run(run!(maintain_partitions)));
+        self.every("retention", RETENTION, run!(destroy_retained_records));
+        self.every("personal keys", PERSONAL_KEYS, run!(move_personal_keys));
+        self.every("user search", USER_SEARCH, run!(index_users));
+        self.every("mail", MAIL, run!(send_mail));
+    }
+
+    /// Starts a worker.
+    fn every<T, F, Fut>(&mut self, name: &'static str, pause: Duration, work: F)
+    where
+        T: Send + 'static,
+        F: FnMut(Arc<Core>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<T>> + Send + 'static,
+    {
+        let worker = self.worker(name, pause);
+        self.tasks.spawn(worker.run(work));
+    }
+
+    fn worker(&self, name: &'static str, pause: Duration) -> Worker {
+        let (core, stop) = (Arc::clone(&self.core), self.stop.clone());
+        Worker { core, name, pause, run_max: RUN_MAX, stop }
+    }
+}
+
+/// Tasks on the connections of workers.
+#[derive(Default)]
+struct Tasks(JoinSet<()>);
+
+impl Tasks {
+    fn spawn(&mut self, work: impl Future<Output = ()> + Send + 'static) {
+        self.0.spawn(PoolKind::Workers.run(work));
+    }
+
+    /// Returns when all have ended. A panic of one is the caller's, and ends the others.
+    async fn ended(&mut self) {
+        while let Some(ended) = self.0.join_next().await {
+            if let Err(error) = ended
+                && let Ok(panic) = error.try_into_panic()
+            {
+                resume_unwind(panic);
+            }
+        }
     }
 }
 
 /// A loop with an interval.
-struct Worker<'a> {
-    core: &'a Core,
+struct Worker {
+    core: Arc<Core>,
     /// Its name in logs, metrics and `/readyz`.
     name: &'static str,
     pause: Duration,
+    /// Longest run. One that may take longer than others is given up when the edge stops.
+    run_max: Duration,
     stop: watch::Receiver<bool>,
 }
 
-impl Worker<'_> {
+impl Worker {
     /// Runs `work` at every tick until `stop` is true. A run that takes longer than the interval
     /// delays the next one; runs never overlap. A run that fails, panics or never ends is logged and
     /// counted, and another one follows soon.
     async fn run<T, F, Fut>(self, mut work: F)
     where
-        F: FnMut() -> Fut,
+        F: FnMut(Arc<Core>) -> Fut,
         Fut: Future<Output = Result<T>>,
     {
-        let Self { core, name, pause, mut stop } = self;
+        let Self { core, name, pause, run_max, mut stop } = self;
+        // So much longer it may be silent.
+        let silence = pause + run_max.saturating_sub(RUN_MAX);
         let runs = |outcome| core.metrics.worker_runs.with_label_values(&[name, outcome]);
-        let beat = || core.heartbeats.beat(name, pause, core.clock.monotonic_ns());
+        let beat = || core.heartbeats.beat(name, silence, core.clock.monotonic_ns());
         let mut ticks = interval(pause);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         beat();
@@ -200,8 +270,13 @@ impl Worker<'_> {
             }
             let mut span = core.telemetry.begin_work(format!("worker {name}"));
             let scope = span.as_ref().map(Span::scope).unwrap_or_default();
-            let run = scope.run(timeout(RUN_MAX, async { Box::pin(work()).await.map(drop) }));
-            let failure = match AssertUnwindSafe(run).catch_unwind().await {
+            let run = async { Box::pin(work(Arc::clone(&core))).await.map(drop) };
+            let run = scope.run(timeout(run_max, run));
+            let ended = tokio::select! {
+                ended = AssertUnwindSafe(run).catch_unwind() => ended,
+                () = stopped(&mut stop), if run_max > RUN_MAX => return,
+            };
+            let failure = match ended {
                 Ok(Ok(Ok(()))) => {
                     beat();
                     runs("ok").inc();
@@ -225,4 +300,30 @@ impl Worker<'_> {
 /// Returns when `stop` is true, or its sender is dropped.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_worker_that_blocks_its_thread_holds_up_no_other() {
+        let (sender, receiver) = mpsc::channel();
+        let mut tasks = Tasks::default();
+        tasks.spawn(async move { receiver.recv().unwrap() });
+        tasks.spawn(async move { sender.send(()).unwrap() });
+        tasks.ended().await;
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "a worker's")]
+    async fn a_panic_of_a_worker_is_noticed() {
+        let mut tasks = Tasks::default();
+        tasks.spawn(pending());
+        tasks.spawn(async { panic!("a worker's") });
+        tasks.ended().await;
+    }
 }

@@ -165,12 +165,17 @@ async fn a_month_is_archived_before_it_is_dropped() {
     retention.event_days = Some(30);
     let events = count(db, "event").await;
     assert!(events > 0);
+    // A run before was given up half way.
+    let part = folder.join("event_before_2020_01.csv.part");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(&part, "x".repeat(1 << 20)).unwrap();
     assert_eq!(maintain(&retention).await, ["event_before_2020_01"]);
     let archived = std::fs::read_to_string(folder.join("event_before_2020_01.csv")).unwrap();
     let columns = "client_id,event_id,type,order_id,payload,created_at,traceparent,tracestate\n";
     assert!(archived.starts_with(columns), "{archived}");
     assert!(archived.contains(&event), "{archived}");
     assert_eq!(archived.lines().count(), 1 + usize::try_from(events).unwrap());
+    assert!(!part.exists());
     assert_eq!((count(db, "event").await, partitions(db, "event").await.len()), (0, 4));
     assert!(count(db, "order_transition").await > 0, "each table has a retention of its own");
     // What comes then is kept, whatever its month.

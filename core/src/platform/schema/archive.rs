@@ -1,14 +1,13 @@
 //! Archive of months whose retention is over: each is written to a CSV file, and dropped when the file
 //! is on the disk.
 
-use std::fmt;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::{fmt, io};
 
 use futures::TryStreamExt as _;
 use sqlx::{Connection as _, PgConnection};
+use tokio::fs::{self, OpenOptions};
+use tokio::io::{AsyncWriteExt as _, BufWriter};
 
 use super::partitions::{self, run};
 use super::{connect_to_migrate, refused, turn};
@@ -16,6 +15,9 @@ use crate::Core;
 use crate::platform::db::DatabaseError;
 use crate::platform::error::{Result, database_message};
 use crate::platform::settings::{self, Retention};
+
+/// Bytes that are written to the file at a time.
+const WRITE_BYTES: usize = 1 << 20;
 
 /// Makes the partitions of the months to come, and archives those whose retention is over, under the
 /// role that migrates. Returns the partitions that were archived; `None` if this role does not own the
@@ -146,22 +148,28 @@ async fn move_out(
     if !sqlx::query_scalar::<_, bool>(sees_all).bind(partition).fetch_one(&mut *tx).await? {
         return Err(Failure::Hidden);
     }
-    fs::create_dir_all(folder)?;
+    fs::create_dir_all(folder).await?;
     let (path, part) =
         (folder.join(format!("{partition}.csv")), folder.join(format!("{partition}.csv.part")));
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&part)?;
+    // Another file than that of a run that was given up: a write of it may be under way.
+    match fs::remove_file(&part).await {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+        _ => {}
+    }
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part).await?;
+    let mut file = BufWriter::with_capacity(WRITE_BYTES, file);
     // A query, because row-level security refuses to copy a table.
     let copy = format!("copy (table {partition}) to stdout with (format csv, header)");
     {
         let mut rows = tx.copy_out_raw(&copy).await?;
         while let Some(bytes) = rows.try_next().await? {
-            file.write_all(&bytes)?;
+            file.write_all(&bytes).await?;
         }
     }
-    file.sync_all()?;
-    fs::rename(&part, &path)?;
-    fs::File::open(folder)?.sync_all()?;
+    file.flush().await?;
+    file.get_ref().sync_all().await?;
+    fs::rename(&part, &path).await?;
+    fs::File::open(folder).await?.sync_all().await?;
     run(&mut tx, &format!("alter table {table} detach partition {partition}")).await?;
     run(&mut tx, &format!("drop table {partition}")).await?;
     tx.commit().await?;
@@ -178,8 +186,10 @@ impl Core {
     /// When the database cannot be read.
     pub async fn maintain_partitions(&self) -> Result<()> {
         let (database, retention) = (&self.settings.database, &self.settings.retention);
-        let mut connection = self.db.acquire().await?;
-        if database.migrate_url.is_some() || partitions::is_owner(&mut *connection).await? {
+        // Not held meanwhile: an archive takes long, on connections of its own.
+        let may = database.migrate_url.is_some()
+            || partitions::is_owner(&mut *self.db.acquire().await?).await?;
+        if may {
             match maintain_partitions(database, retention).await {
                 Ok(archived) => {
                     for partition in archived.into_iter().flatten() {
@@ -189,6 +199,7 @@ impl Core {
                 Err(error) => tracing::error!(%error, "partitions are not maintained"),
             }
         }
+        let mut connection = self.db.acquire().await?;
         for (table, _) in partitions::TABLES {
             let ahead = partitions::ahead(&mut *connection, table).await?;
             self.metrics.partitions_ahead.with_label_values(&[table]).set(ahead.into());
