@@ -22,8 +22,10 @@ use crate::policies::runtime::ActivePolicy;
 use crate::policies::runtime::Rollout;
 use rampart_types::ClientId;
 
-/// Queue capacity. Shadow runs over it are counted as skipped.
+/// Queue capacity. Shadow runs over it are counted as skipped, and calls with log lines as dropped.
 const JOBS_MAX: usize = 512;
+/// Most of it for one partner: a busy one leaves room for others.
+const JOBS_OF_PARTNER_MAX: usize = 128;
 /// The worker in metrics and logs.
 const SWEEP: &str = "policy shadows";
 /// Differences stored of a rollout: the newest.
@@ -31,7 +33,14 @@ const DIFFERENCES_MAX: u64 = 20;
 
 /// Shadow runs and samples that wait for the worker.
 #[derive(Default)]
-pub struct ShadowQueue(Mutex<Vec<Job>>);
+pub struct ShadowQueue(Mutex<Queued>);
+
+#[derive(Default)]
+struct Queued {
+    jobs: Vec<Job>,
+    /// Number of jobs of each partner.
+    of_partners: HashMap<ClientId, usize>,
+}
 
 enum Job {
     Shadow {
@@ -74,22 +83,24 @@ enum Comparison {
 impl ShadowQueue {
     /// Jobs that wait.
     pub(crate) fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).jobs.len()
     }
 
-    /// Adds a job if there is capacity.
-    fn push(&self, job: Job) -> bool {
+    /// Adds a job of a partner if there is capacity.
+    fn push(&self, client: ClientId, job: Job) -> bool {
         // A list of whole jobs: a panic elsewhere cannot have left it half written.
-        let mut jobs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_capacity = jobs.len() < JOBS_MAX;
+        let mut queued = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_partner = queued.of_partners.get(&client).copied().unwrap_or(0);
+        let has_capacity = queued.jobs.len() < JOBS_MAX && of_partner < JOBS_OF_PARTNER_MAX;
         if has_capacity {
-            jobs.push(job);
+            queued.of_partners.insert(client, of_partner + 1);
+            queued.jobs.push(job);
         }
         has_capacity
     }
 
     fn drain(&self) -> Vec<Job> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)).jobs
     }
 }
 
@@ -114,7 +125,7 @@ pub(super) fn queue_run<R: PolicyRequest>(
         }
     };
     let job = Job::Shadow { client: client.id(), rollout: Arc::clone(rollout), run: Box::new(run) };
-    if !core.policy_shadows.push(job) {
+    if !core.policy_shadows.push(client.id(), job) {
         rollout.skipped.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -151,7 +162,8 @@ pub(super) fn queue_sample<R: PolicyRequest>(
     if let Some(slot) = active.sample_throttle.next_slot(core.clock.monotonic_ns() / NS_PER_MS) {
         let attributes = attributes.clone();
         let input = Box::new(move || reported_input(&request, &attributes));
-        core.policy_shadows.push(Job::Sample { client: client.id(), kind: R::KIND, slot, input });
+        let client = client.id();
+        core.policy_shadows.push(client, Job::Sample { client, kind: R::KIND, slot, input });
     }
 }
 
@@ -167,7 +179,8 @@ pub(super) fn queue_log(
         active.log_calls_dropped.fetch_add(1, Ordering::Relaxed);
         return;
     };
-    core.policy_shadows.push(Job::Log(LoggedCall {
+    let calls_dropped = active.log_calls_dropped.swap(0, Ordering::Relaxed);
+    let job = Job::Log(LoggedCall {
         client: client.id(),
         kind: active.kind,
         version: active.version,
@@ -175,8 +188,12 @@ pub(super) fn queue_log(
         request_id: request_id.to_owned(),
         lines,
         lines_dropped,
-        calls_dropped: active.log_calls_dropped.swap(0, Ordering::Relaxed),
-    }));
+        calls_dropped,
+    });
+    if !core.policy_shadows.push(client.id(), job) {
+        // This call is one of those that the next one tells of.
+        active.log_calls_dropped.fetch_add(calls_dropped + 1, Ordering::Relaxed);
+    }
 }
 
 /// Counts of one worker run for a rollout.

@@ -159,16 +159,21 @@ async fn over_a_partners_fuel_of_a_second_the_built_in_fees_apply() {
     assert!(calls(&context, "fee", "budget") > 0);
 }
 
-#[tokio::test]
-async fn what_a_policy_logs_in_a_live_call_is_shown_to_operators() {
-    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
-    let acme = context.partner("acme").await;
+/// A fee policy that logs what it is told.
+async fn mirror(context: &TestContext) {
     for name in ["one", "two"] {
         let path = format!("/admin/v1/partners/acme/verification-keys/{name}");
         let body = json!({"algorithm": "ed25519", "key": ed25519(7).1});
         context.admin(Method::PUT, &path, body).await.assert_status(200);
     }
-    push(&context, &format!("{FEE}?config={{%22integer%22:1}}"), "mirror-fee").await;
+    push(context, &format!("{FEE}?config={{%22integer%22:1}}"), "mirror-fee").await;
+}
+
+#[tokio::test]
+async fn what_a_policy_logs_in_a_live_call_is_shown_to_operators() {
+    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
+    let acme = context.partner("acme").await;
+    mirror(&context).await;
     for _ in 0..3 {
         quote(&acme, "DE").await;
     }
@@ -177,6 +182,37 @@ async fn what_a_policy_logs_in_a_live_call_is_shown_to_operators() {
     let log = shown["log"].as_array().unwrap();
     assert!((1..=3).contains(&log.len()), "{shown}");
     assert_eq!((&log[0]["version"], &log[0]["lines"][0]["level"]), (&json!(1), &json!("warn")));
+}
+
+#[tokio::test]
+async fn a_live_call_that_logs_is_stored_or_counted() {
+    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
+    let acme = context.partner("acme").await;
+    let rates = json!({"rateLimits": {"client": "1000000/s burst 1000000",
+        "quotes": "1000000/s burst 1000000"}});
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", rates).await.assert_status(200);
+    mirror(&context).await;
+    // Shadow runs take all the room.
+    let shadow = json!({"component": STANDARD.encode(component("tiered-fee")), "config": {}});
+    context.admin(Method::POST, &format!("{FEE}/versions"), shadow).await.assert_status(201);
+    let path = format!("{FEE}/versions/2/shadow");
+    context.admin(Method::POST, &path, json!({})).await.assert_status(200);
+    for _ in 0..520 {
+        quote(&acme, "DE").await;
+    }
+    for _ in 0..2 {
+        context.clock().advance(PAUSE);
+        quote(&acme, "DE").await;
+        context.core().run_policy_shadows().await.unwrap();
+    }
+    let text = context.core().metrics.render();
+    let outcomes = text.lines().filter(|line| line.starts_with("rampart_policy_calls_total{"));
+    let made = outcomes
+        .filter(|line| !["breaker", "budget", "load"].iter().any(|skipped| line.contains(skipped)));
+    let made: i64 = made.map(|line| line.rsplit(' ').next().unwrap().parse::<i64>().unwrap()).sum();
+    let told = "select count(*) + sum(calls_dropped)::bigint from policy_log";
+    let told: i64 = sqlx::query_scalar(told).fetch_one(context.db()).await.unwrap();
+    assert_eq!(told, made);
 }
 
 #[tokio::test]

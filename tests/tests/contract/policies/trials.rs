@@ -92,13 +92,22 @@ async fn what_a_shadow_has_no_room_for_is_counted_and_costs_the_caller_nothing()
     push(&context, path, "country-order").await.assert_status(200);
     stage(&context, path, "country-order", json!({})).await.assert_status(201);
     post(&context, &format!("{path}/versions/2/shadow"), json!({})).await;
+    // A busy partner leaves room for others.
+    let other = context.partner("other").await;
+    let others = "/admin/v1/partners/other/policies/method-order";
+    push(&context, others, "country-order").await.assert_status(200);
+    stage(&context, others, "country-order", json!({})).await.assert_status(201);
+    post(&context, &format!("{others}/versions/2/shadow"), json!({})).await;
     for _ in 0..520 {
         shop.get("/api/v2/buy/payment-methods").await.assert_status(200);
     }
+    other.get("/api/v2/buy/payment-methods").await.assert_status(200);
     context.core().run_policy_shadows().await.unwrap();
     let shown = context.admin(Method::GET, &format!("{path}/trial"), json!({})).await.json();
-    assert_eq!((&shown["same"], &shown["skipped"]), (&json!(512), &json!(8)));
+    assert_eq!((&shown["same"], &shown["skipped"]), (&json!(128), &json!(392)));
     assert_eq!(shown["calls"], 520);
+    let shown = context.admin(Method::GET, &format!("{others}/trial"), json!({})).await.json();
+    assert_eq!((&shown["same"], &shown["skipped"]), (&json!(1), &json!(0)));
 }
 
 #[tokio::test]
