@@ -81,8 +81,12 @@ impl Decision {
             rehearsal: false,
             attributes: Vec::new(),
         };
-        let _permit = core.policies.dry_run_permit().await?;
-        let run = move || call(&loaded, &request, &context);
+        let permit = core.policies.dry_run_permit().await?;
+        let run = move || {
+            // The run goes on when nobody waits for it any more.
+            let _permit = permit;
+            call(&loaded, &request, &context)
+        };
         let now = tokio::task::spawn_blocking(run)
             .await
             .map_err(|error| Error::internal("run a policy", error))?;

@@ -70,8 +70,10 @@ pub(crate) async fn dry_run(
     let now = now.unwrap_or_else(|| u32::try_from(core.clock.unix_seconds()).unwrap_or(u32::MAX));
     let (partner, kind) = (target.slug.to_owned(), target.kind.as_str());
     let clock = core.clock.clone();
-    let _permit = core.policies.dry_run_permit().await?;
+    let permit = core.policies.dry_run_permit().await?;
     let run = move || {
+        // The run goes on when nobody waits for it any more.
+        let _permit = permit;
         let started = clock.monotonic_ns();
         let report = |(index, request): (usize, &AnyRequest)| {
             let context = context_at(&partner, now, &format!("{kind} {index}"));

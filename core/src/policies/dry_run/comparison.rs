@@ -57,7 +57,7 @@ pub(crate) async fn compare(
     target: Target<'_>,
     version: i64,
 ) -> Result<Comparison, LifecycleError> {
-    let _turn = core.policies.partner_turns.take(target.client).ok_or(LifecycleError::Conflict(
+    let turn = core.policies.partner_turns.take(target.client).ok_or(LifecycleError::Conflict(
         "another dry run of yours is under way: wait for its end",
     ))?;
     // The connections of a partner's request see the rows of that partner alone.
@@ -73,8 +73,10 @@ pub(crate) async fn compare(
     let now = u32::try_from(core.clock.unix_seconds()).unwrap_or(u32::MAX);
     let (partner, kind) = (target.slug.to_owned(), target.kind.as_str());
     let active_version = active.as_ref().map(|active| active.version);
-    let _permit = core.policies.dry_run_permit().await?;
+    let permit = core.policies.dry_run_permit().await?;
     let run = move || {
+        // The run goes on when nobody waits for it any more.
+        let _held = (permit, turn);
         let compared = requests.iter().enumerate().map(|(index, request)| {
             let context = context_at(&partner, now, &format!("{kind} {index}"));
             compare_request(request, &context, active.as_ref(), &candidate)

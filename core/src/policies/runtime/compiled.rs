@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use rampart_plugins::contract::PolicyKind;
 use rampart_plugins::{CompilerProgram, NativeCodeCache, Policy, PolicyEngine, PolicyLimits};
-use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, oneshot};
 
 use super::partner_turns::PartnerTurns;
 use super::root_keys::{RootKey, RootKeys};
@@ -51,7 +51,7 @@ pub struct Policies {
     /// The engine refuses an upload without a free slot; this one makes it wait.
     admissions: Semaphore,
     /// The same for dry runs.
-    dry_runs: Semaphore,
+    dry_runs: Arc<Semaphore>,
     /// Dry runs that staff ask for.
     pub(crate) partner_turns: PartnerTurns,
     root_keys: RootKeys,
@@ -83,7 +83,7 @@ impl Policies {
         })?;
         let compiles = Semaphore::new(COMPILES_MAX);
         let admissions = Semaphore::new(engine.limits().admissions_max as usize);
-        let dry_runs = Semaphore::new(DRY_RUNS_MAX);
+        let dry_runs = Arc::new(Semaphore::new(DRY_RUNS_MAX));
         let (slots, replaced) = (Mutex::default(), Mutex::default());
         let (loaded_bytes, memory_bytes_max) = (AtomicUsize::new(0), settings.memory_bytes);
         Ok(Self {
@@ -121,9 +121,10 @@ impl Policies {
         self.admissions.acquire().await.map_err(|e| Error::internal("admit a policy", e))
     }
 
-    /// A permit for a call that no request waits for.
-    pub(crate) async fn dry_run_permit(&self) -> Result<SemaphorePermit<'_>> {
-        self.dry_runs.acquire().await.map_err(|e| Error::internal("dry-run a policy", e))
+    /// A permit for a call that no request waits for, for the thread that makes it.
+    pub(crate) async fn dry_run_permit(&self) -> Result<OwnedSemaphorePermit> {
+        let dry_runs = Arc::clone(&self.dry_runs);
+        dry_runs.acquire_owned().await.map_err(|e| Error::internal("dry-run a policy", e))
     }
 
     /// The shared slot of a component.
