@@ -92,7 +92,8 @@ pub(crate) struct Edge {
     /// Time that the core may take for one answer.
     #[schemars(range(min = 1, max = 600))]
     pub(crate) request_timeout_seconds: u64,
-    /// Time that a client may take to read one answer.
+    /// Time that a client may take to read one answer, or each part of a file that is made while it is
+    /// sent.
     #[schemars(range(min = 1, max = 3_600))]
     pub(crate) write_timeout_seconds: u64,
     /// Bytes of an answer that a client must take each second, after the first 5 seconds of a wait;

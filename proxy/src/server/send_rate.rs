@@ -18,7 +18,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(10);
 pub(super) struct SendBounds {
     /// Bytes a second that it takes, after a grace of 5 seconds.
     pub(super) rate_min_bytes: u64,
-    /// Time for everything; none where answers follow each other without a pause.
+    /// Time for an answer, or for each part of one that is made while it is sent; none where answers
+    /// follow each other without a pause.
     pub(super) total: Option<Duration>,
 }
 

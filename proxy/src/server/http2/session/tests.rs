@@ -1,29 +1,40 @@
 use http::{Method, StatusCode};
 use tokio::task::JoinHandle;
+use tokio::time::advance;
 
 use super::*;
 
 /// Bytes that the client takes before it gives more room.
 const WINDOW: u32 = 10;
+/// Time that the server takes to make the next part of an answer.
+const MAKING: Duration = Duration::from_secs(20);
 
-/// A client's answer, not read yet, and the bytes of `body` that the server sent in the end.
+/// A client's answer, not read yet, and the bytes of its parts that the server sent in the end.
 async fn answered(
     method: Method,
     status: StatusCode,
-    body: &'static str,
+    parts: &[&'static str],
 ) -> (Response<RecvStream>, JoinHandle<usize>) {
     let (near, far) = tokio::io::duplex(4096);
+    let parts = parts.to_vec();
     let serving = tokio::spawn(async move {
         let mut connection = h2::server::handshake(near).await.unwrap();
-        let bounds = SendBounds { rate_min_bytes: 1_024, total: None };
+        let bounds = SendBounds { rate_min_bytes: 1_024, total: Some(MAKING) };
         let (request, answer) = connection.accept().await.unwrap().unwrap();
         tokio::spawn(async move { while connection.accept().await.is_some() {} });
         let mut session = Http2Session::new(request, answer, Arc::default(), bounds);
         assert!(session.is_body_empty() && session.read_body_bytes().await.unwrap().is_none());
         let head = ResponseHeader::build(status, None).unwrap();
         session.write_response_header(Box::new(head), false).await.unwrap();
-        // Fails where the client takes no more.
-        let _ = session.write_body(Bytes::from_static(body.as_bytes()), true).await;
+        for (left, part) in (0..parts.len()).rev().zip(parts) {
+            // Fails where the client takes no more.
+            if session.write_body(Bytes::from_static(part.as_bytes()), left == 0).await.is_err() {
+                break;
+            }
+            if left > 0 {
+                advance(MAKING).await;
+            }
+        }
         session.body_bytes_sent()
     });
     let mut client = h2::client::Builder::new();
@@ -36,25 +47,38 @@ async fn answered(
     (answer, serving)
 }
 
-#[tokio::test]
-async fn an_answer_larger_than_the_window_arrives_whole() {
-    let text = "three times as long as the window";
-    let (answer, serving) = answered(Method::GET, StatusCode::OK, text).await;
-    assert!(answer.headers().contains_key(header::DATE));
+/// The whole of an answer, read as it comes.
+async fn read(answer: Response<RecvStream>) -> Vec<u8> {
     let (mut body, mut seen) = (answer.into_body(), Vec::new());
     while let Some(part) = body.data().await {
         let part = part.unwrap();
         body.flow_control().release_capacity(part.len()).unwrap();
         seen.extend_from_slice(&part);
     }
-    assert_eq!(seen, text.as_bytes());
+    seen
+}
+
+#[tokio::test]
+async fn an_answer_larger_than_the_window_arrives_whole() {
+    let text = "three times as long as the window";
+    let (answer, serving) = answered(Method::GET, StatusCode::OK, &[text]).await;
+    assert!(answer.headers().contains_key(header::DATE));
+    assert_eq!(read(answer).await, text.as_bytes());
     assert_eq!(serving.await.unwrap(), text.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_whose_parts_are_made_slowly_arrives_whole() {
+    const PARTS: [&str; 4] = ["more than the window"; 4];
+    let (answer, serving) = answered(Method::GET, StatusCode::OK, &PARTS).await;
+    assert_eq!(read(answer).await, PARTS.concat().as_bytes());
+    assert_eq!(serving.await.unwrap(), PARTS.concat().len());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_takes_nothing_is_given_up() {
     let text = "longer than the window";
-    let (answer, serving) = answered(Method::GET, StatusCode::OK, text).await;
+    let (answer, serving) = answered(Method::GET, StatusCode::OK, &[text]).await;
     assert_eq!(serving.await.unwrap(), usize::try_from(WINDOW).unwrap());
     let mut body = answer.into_body();
     assert_eq!(body.data().await.unwrap().unwrap(), text.as_bytes()[..10]);
@@ -65,7 +89,7 @@ async fn a_client_that_takes_nothing_is_given_up() {
 async fn an_answer_without_a_body_says_so_at_once() {
     for (method, status) in [(Method::HEAD, StatusCode::OK), (Method::GET, StatusCode::NO_CONTENT)]
     {
-        let (answer, serving) = answered(method, status, "").await;
+        let (answer, serving) = answered(method, status, &[""]).await;
         assert!(answer.body().is_end_stream(), "{status}");
         assert_eq!(serving.await.unwrap(), 0);
     }
