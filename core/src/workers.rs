@@ -14,6 +14,7 @@ use crate::Core;
 use crate::platform::db::PoolKind;
 use crate::platform::error::Result;
 use crate::platform::heartbeats::SNAPSHOT;
+use crate::platform::mail::SENDING_MAX;
 use crate::platform::telemetry::Span;
 use crate::trading::market::feed::PriceFeed;
 use crate::trading::orders::expiry::expire_due;
@@ -71,6 +72,8 @@ const MAIL: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_secs(1);
 /// Longest run; one that takes longer is given up and begun again.
 const RUN_MAX: Duration = Duration::from_secs(5 * 60);
+// Mails whose outcome is not recorded are sent again.
+const _: () = assert!(SENDING_MAX.as_secs() < RUN_MAX.as_secs());
 /// Longest run of making and archiving partitions: a month is written to its file as a whole.
 const ARCHIVE_MAX: Duration = Duration::from_secs(12 * 60 * 60);
 /// Interval of reading the certificate that edges share and its challenges.

@@ -24,7 +24,7 @@ use crate::platform::settings;
 use rampart_types::ClientId;
 
 /// Most mails claimed at once.
-const CLAIMED_MAX: i64 = 32;
+const CLAIMED_MAX: usize = 16;
 /// Most mails that an edge sends concurrently.
 const CONCURRENCY_MAX: usize = 4;
 /// Timeout of one SMTP command.
@@ -33,8 +33,13 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout of one mail.
 const MAIL_TIMEOUT: Duration = Duration::from_secs(60);
-/// Duration of a claim: longer than sending all mails claimed with it may take.
+/// Longest time of sending all mails of one claim.
+pub(crate) const SENDING_MAX: Duration =
+    Duration::from_secs(CLAIMED_MAX.div_ceil(CONCURRENCY_MAX) as u64 * MAIL_TIMEOUT.as_secs());
+/// Duration of a claim.
 const LEASE: TimeDelta = TimeDelta::minutes(10);
+// No other edge sends what is being sent.
+const _: () = assert!(SENDING_MAX.as_secs().cast_signed() < LEASE.num_seconds());
 /// The worker in metrics and logs.
 const SWEEP: &str = "mail";
 /// Attempts per mail.
@@ -200,7 +205,7 @@ impl Core {
              returning client_id, mail_id, sealed, attempts",
             LEASE.num_seconds(),
             AGE_MAX.num_seconds(),
-            CLAIMED_MAX,
+            i64::try_from(CLAIMED_MAX).unwrap_or(i64::MAX),
         )
         .fetch_all(&self.db)
         .await?;
