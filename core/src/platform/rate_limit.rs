@@ -16,6 +16,9 @@ const NS_PER_SECOND: u64 = 1_000_000_000;
 const COUNT_MAX: u32 = 1_000_000;
 /// Most requests at once.
 const BURST_MAX: u32 = 10_000_000;
+/// Longest time that a full burst takes to come back: a greater burst of a slow rate counts as this.
+/// Sums with a time of the clock fit as well.
+const TOLERANCE_NS_MAX: u64 = 1 << 62;
 
 /// A rate and a burst, written `"50/s burst 100"`, `"10/min"` or `"1000/h burst 50"`.
 /// The burst defaults to the count.
@@ -48,7 +51,7 @@ impl Quota {
 
     /// The time in nanoseconds that a full burst takes to come back.
     pub(crate) fn tolerance_ns(self) -> u64 {
-        self.interval_ns() * u64::from(self.burst)
+        self.interval_ns().saturating_mul(self.burst.into()).min(TOLERANCE_NS_MAX)
     }
 }
 
@@ -233,14 +236,14 @@ impl Gcra {
     pub fn peek(&self, quota: Quota, now_ns: u64) -> Decision {
         let interval = quota.interval_ns();
         let arrival = self.arrival_ns.load(Ordering::Relaxed);
-        let tolerance = interval * u64::from(quota.burst);
+        let tolerance = quota.tolerance_ns();
         let excess = (arrival.max(now_ns) + interval).saturating_sub(now_ns + tolerance);
         decision(excess == 0, quota, arrival.saturating_sub(now_ns), excess)
     }
 }
 
 fn decision(allowed: bool, quota: Quota, backlog_ns: u64, excess_ns: u64) -> Decision {
-    let capacity_ns = (quota.interval_ns() * u64::from(quota.burst)).saturating_sub(backlog_ns);
+    let capacity_ns = quota.tolerance_ns().saturating_sub(backlog_ns);
     Decision {
         allowed,
         quota,
@@ -314,6 +317,17 @@ mod tests {
     }
 
     #[test]
+    fn the_greatest_burst_of_the_slowest_rate_passes() {
+        let quota: Quota = "1/h burst 10000000".parse().unwrap();
+        // The times of their bursts are no numbers of 64 bits.
+        for quota in [quota, Quota::new(1, 3_600, 5_124_096)] {
+            let bucket = Gcra::default();
+            assert!((0..1_000).all(|_| bucket.take(quota, 0).allowed));
+            assert!(bucket.take(quota, 0).remaining > 1_000_000);
+        }
+    }
+
+    #[test]
     fn a_look_takes_nothing_and_sees_what_a_request_would() {
         let (bucket, quota) = (Gcra::default(), Quota::new(10, 1, 2));
         for _ in 0..5 {
@@ -344,6 +358,18 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_full_bucket_of_any_quota_admits_a_request(
+            count in 1..=COUNT_MAX, burst in 1..=BURST_MAX, unit in 0..3_usize, edges in 1u32..64,
+        ) {
+            let text = format!("{count}/{} burst {burst}", ["s", "min", "h"][unit]);
+            let quota: Quota = text.parse().unwrap();
+            for quota in [quota, quota.divided(edges)] {
+                let (bucket, now) = (Gcra::default(), 10 * 365 * 86_400 * NS_PER_SECOND);
+                prop_assert!(bucket.peek(quota, now).allowed && bucket.take(quota, now).allowed);
+            }
+        }
+
         #[test]
         fn no_window_admits_more_than_rate_and_burst(
             gaps in proptest::collection::vec(0u64..50_000_000, 1..300),
