@@ -216,7 +216,8 @@ impl Dispatcher {
     /// Removes the queues that nothing is in after a claim. A fast host often answers all before the
     /// next claim does: until then its queue stays, and with it how much is claimed in advance.
     fn remove_idle(&mut self) {
-        self.queues.retain(|_, queue| !queue.is_idle());
+        let now = self.core.clock.now();
+        self.queues.retain(|_, queue| !queue.is_idle(now));
     }
 
     /// Starts attempts up to the lane's concurrency limit.
@@ -234,7 +235,7 @@ impl Dispatcher {
         self.results.extend(attempt.and_then(|attempt| attempt.result));
         let Some((lane, order)) = self.owners.remove(&task) else { return };
         let Some(queue) = self.queues.get_mut(&lane) else { return };
-        self.unattempted.extend(queue.finish(order, outcome));
+        self.unattempted.extend(queue.finish(order, outcome, self.core.clock.now()));
         self.needs_claim |= queue.is_low() && (queue.may_have_more() || self.is_limited);
         self.start(lane);
     }

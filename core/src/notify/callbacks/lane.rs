@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use std::mem;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use super::outbound::{LANE_IN_FLIGHT_MAX, Outcome};
 use super::queue::ClaimedDelivery;
@@ -21,6 +21,9 @@ const PREFETCH_MAX: usize = 64;
 /// Longest time of a fast response. A prefetched delivery waits for eight of these at most, so that
 /// a first attempt still starts within a second.
 const FAST_MAX: Duration = Duration::from_millis(50);
+/// Time for which a host that did not respond is remembered after its last attempt: longer than the
+/// first pauses between attempts.
+const REMEMBERED: TimeDelta = TimeDelta::minutes(10);
 
 /// The lane's host at its last attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,8 +46,8 @@ pub(super) struct Lane {
     pub(super) endpoint: Option<WebhookEndpointId>,
 }
 
-/// One lane's queue on an edge. Only lanes with an unresponsive host, or that the last claim had not found
-/// empty, have one.
+/// One lane's queue on an edge. Only lanes whose host was unresponsive lately, or that the last claim had
+/// not found empty, have one.
 #[derive(Debug)]
 pub(super) struct LaneQueue {
     in_flight: usize,
@@ -53,6 +56,8 @@ pub(super) struct LaneQueue {
     /// Claimed and not started, oldest first.
     prefetched: VecDeque<ClaimedDelivery>,
     host: HostState,
+    /// When the last attempt ended.
+    attempted_at: DateTime<Utc>,
     /// Unused capacity of the last claim: when it is 0, the database may hold more.
     unused: usize,
 }
@@ -64,6 +69,7 @@ impl Default for LaneQueue {
             orders: HashSet::new(),
             prefetched: VecDeque::new(),
             host: HostState::default(),
+            attempted_at: DateTime::UNIX_EPOCH,
             unused: LANE_IN_FLIGHT_MAX,
         }
     }
@@ -108,8 +114,10 @@ impl LaneQueue {
         &mut self,
         order: Option<i64>,
         result: Option<(Outcome, Duration)>,
+        now: DateTime<Utc>,
     ) -> VecDeque<ClaimedDelivery> {
         self.in_flight = self.in_flight.saturating_sub(1);
+        self.attempted_at = now;
         if let Some(order) = order {
             self.orders.remove(&order);
         }
@@ -135,11 +143,10 @@ impl LaneQueue {
     }
 
     /// True if the queue can be removed after a claim, which could have taken more for it.
-    pub(super) fn is_idle(&self) -> bool {
-        self.in_flight == 0
-            && self.prefetched.is_empty()
-            && self.host != HostState::Unresponsive
-            && !self.may_have_more()
+    pub(super) fn is_idle(&self, now: DateTime<Utc>) -> bool {
+        let is_remembered =
+            self.host == HostState::Unresponsive && now - self.attempted_at < REMEMBERED;
+        self.in_flight == 0 && self.prefetched.is_empty() && !is_remembered && !self.may_have_more()
     }
 
     /// Number of prefetched deliveries.
@@ -158,7 +165,6 @@ impl LaneQueue {
 
 #[cfg(test)]
 mod tests {
-    use chrono::TimeDelta;
     use http::StatusCode;
 
     use super::super::outbound::{ATTEMPT_TIMEOUT, Failure};
@@ -184,21 +190,21 @@ mod tests {
     fn an_unknown_host_gets_no_prefetch() {
         let mut queue = full();
         assert_eq!((queue.in_flight, queue.prefetched()), (LANE_IN_FLIGHT_MAX, 0));
-        assert!(queue.may_have_more() && !queue.is_idle());
+        assert!(queue.may_have_more() && !queue.is_idle(NOW));
         assert_eq!(queue.claim_capacity(), 0);
     }
 
     #[test]
     fn a_fast_host_gets_a_prefetch_and_no_more_concurrency() {
         let mut queue = full();
-        _ = queue.finish(None, Some((DELIVERED, FAST_MAX)));
+        _ = queue.finish(None, Some((DELIVERED, FAST_MAX)), NOW);
         assert_eq!(queue.claim_capacity(), PREFETCH_MAX + 1);
         for _ in 0..=PREFETCH_MAX {
             queue.push(claimed());
         }
         assert!(queue.start(NOW).is_some() && queue.start(NOW).is_none());
         assert!(queue.may_have_more() && !queue.is_low());
-        _ = queue.finish(None, Some((DELIVERED, FAST_MAX * 2)));
+        _ = queue.finish(None, Some((DELIVERED, FAST_MAX * 2)), NOW);
         assert_eq!(queue.claim_capacity(), 0, "a slow one gets no prefetch");
     }
 
@@ -207,14 +213,14 @@ mod tests {
         let mut queue = full();
         assert_eq!(queue.claim_capacity(), 0, "another lane's claim had no room for this one");
         for _ in 0..LANE_IN_FLIGHT_MAX {
-            _ = queue.finish(None, Some((DELIVERED, FAST_MAX)));
+            _ = queue.finish(None, Some((DELIVERED, FAST_MAX)), NOW);
         }
-        assert!(!queue.is_idle(), "the database may hold more");
+        assert!(!queue.is_idle(NOW), "the database may hold more");
         assert_eq!(queue.claim_capacity(), LANE_IN_FLIGHT_MAX + PREFETCH_MAX);
         queue.push(claimed());
         assert!(queue.start(NOW).is_some());
-        _ = queue.finish(None, Some((DELIVERED, FAST_MAX)));
-        assert!(queue.is_idle());
+        _ = queue.finish(None, Some((DELIVERED, FAST_MAX)), NOW);
+        assert!(queue.is_idle(NOW));
     }
 
     #[test]
@@ -222,13 +228,15 @@ mod tests {
         let timed_out = Some((Outcome::Failed(Failure::TimedOut), ATTEMPT_TIMEOUT));
         let mut queue = full();
         queue.push(claimed());
-        assert_eq!(queue.finish(None, timed_out).len(), 1, "it is claimed again");
+        assert_eq!(queue.finish(None, timed_out, NOW).len(), 1, "it is claimed again");
         assert_eq!((queue.prefetched(), queue.claim_capacity()), (0, 0));
         for _ in 1..LANE_IN_FLIGHT_MAX {
-            _ = queue.finish(None, timed_out);
+            _ = queue.finish(None, timed_out, NOW);
         }
         assert_eq!((queue.in_flight, queue.claim_capacity()), (0, UNRESPONSIVE_IN_FLIGHT_MAX));
-        assert!(!queue.is_idle(), "it is remembered");
+        assert!(!queue.is_idle(NOW), "it is remembered");
+        assert!(!queue.is_idle(NOW + REMEMBERED - TimeDelta::seconds(1)));
+        assert!(queue.is_idle(NOW + REMEMBERED), "an endpoint may be gone");
     }
 
     #[test]
@@ -242,7 +250,7 @@ mod tests {
             [start(), start(), start(), start()],
             [Some(Some(1)), Some(None), Some(Some(2)), None]
         );
-        _ = queue.finish(Some(1), Some((DELIVERED, FAST_MAX)));
+        _ = queue.finish(Some(1), Some((DELIVERED, FAST_MAX)), NOW);
         assert_eq!(queue.start(NOW).unwrap().order, Some(1));
     }
 
