@@ -65,12 +65,12 @@ const DELETED_MAX: i64 = 5_000;
 const SWEEP: &str = "expired tokens";
 
 impl Core {
-    /// Deletes expired codes and tokens, and old mail: one run of a worker.
+    /// Deletes expired codes and tokens, and old mail: one run of a worker. True if there may be more.
     ///
     /// # Errors
     /// When the database cannot be written; the next run continues.
-    pub async fn delete_expired_codes(&self) -> Result<()> {
-        self.delete_full_buckets().await?;
+    pub async fn delete_expired_codes(&self) -> Result<bool> {
+        let mut has_more = self.delete_full_buckets().await?;
         let clients = sqlx::query_scalar!(
             // Each table by its index, whatever the statistics say: one look for each client.
             "select c.client_id from client c cross join lateral ( \
@@ -92,15 +92,18 @@ impl Core {
         .fetch_all(&self.db)
         .await?;
         for client in clients {
-            if let Err(error) = self.delete_expired_codes_of(client.into()).await {
-                self.metrics.row_failed(SWEEP, (client, &"codes and mail"), error)?;
+            match self.delete_expired_codes_of(client.into()).await {
+                Ok(more) => has_more |= more,
+                Err(error) => {
+                    self.metrics.row_failed(SWEEP, (client, &"codes and mail"), error)?;
+                }
             }
         }
-        Ok(())
+        Ok(has_more)
     }
 
-    async fn delete_expired_codes_of(&self, client: ClientId) -> Result<()> {
-        sqlx::query!(
+    async fn delete_expired_codes_of(&self, client: ClientId) -> Result<bool> {
+        let codes = sqlx::query!(
             "delete from email_code where client_id = $1 and email_index in ( \
                  select email_index from email_code \
                  where client_id = $1 and expires_at <= rampart_now() \
@@ -110,7 +113,7 @@ impl Core {
         )
         .execute(&self.db)
         .await?;
-        sqlx::query!(
+        let tokens = sqlx::query!(
             "delete from one_time_token where client_id = $1 and token_digest in ( \
                  select token_digest from one_time_token where client_id = $1 \
                      and expires_at <= rampart_now() - $2::bigint * interval '1 second' \
@@ -121,7 +124,7 @@ impl Core {
         )
         .execute(&self.db)
         .await?;
-        sqlx::query!(
+        let mails = sqlx::query!(
             "delete from mail_outbox where client_id = $1 and mail_id in ( \
                  select mail_id from mail_outbox where client_id = $1 \
                      and created_at <= rampart_now() - $2::bigint * interval '1 second' \
@@ -132,6 +135,8 @@ impl Core {
         )
         .execute(&self.db)
         .await?;
-        passkeys::delete_expired_challenges(self, client, DELETED_MAX).await
+        let challenges = passkeys::delete_expired_challenges(self, client, DELETED_MAX).await?;
+        let deleted = [codes, tokens, mails].map(|deleted| deleted.rows_affected());
+        Ok(deleted.into_iter().chain([challenges]).any(|rows| rows >= DELETED_MAX.unsigned_abs()))
     }
 }

@@ -14,7 +14,7 @@ use crate::Core;
 use crate::platform::db::PoolKind;
 use crate::platform::error::Result;
 use crate::platform::heartbeats::SNAPSHOT;
-use crate::platform::mail::SENDING_MAX;
+use crate::platform::mail::{CLAIMED_MAX, SENDING_MAX};
 use crate::platform::telemetry::Span;
 use crate::trading::market::feed::PriceFeed;
 use crate::trading::orders::expiry::expire_due;
@@ -68,6 +68,8 @@ const USER_SEARCH: Duration = Duration::from_secs(60);
 const PARTITIONS: Duration = Duration::from_secs(60 * 60);
 /// Polling interval of the mail outbox.
 const MAIL: Duration = Duration::from_secs(1);
+/// Pause after a run that has done as much as one may, so that any number of rows is dealt with.
+const NEXT_BATCH: Duration = Duration::from_millis(100);
 /// Longest pause after a run that failed.
 const RETRY: Duration = Duration::from_secs(1);
 /// Longest run; one that takes longer is given up and begun again.
@@ -116,21 +118,18 @@ impl Core {
         }
     }
 
-    async fn maintain_compiled_policies(&self) -> Result<()> {
+    async fn maintain_compiled_policies(&self) -> Result<bool> {
         self.compile_replacing_policies().await?;
         self.delete_expired_replay_tokens().await
     }
 
-    async fn delete_expired_tokens(&self) -> Result<()> {
+    async fn delete_expired_tokens(&self) -> Result<bool> {
         let (refresh_tokens, codes, sessions) = tokio::join!(
             self.delete_expired_refresh_tokens(),
             self.delete_expired_codes(),
             self.delete_expired_sessions_of_staff(),
         );
-        refresh_tokens?;
-        codes?;
-        sessions?;
-        Ok(())
+        Ok([refresh_tokens?, codes?, sessions?].contains(&true))
     }
 
     async fn refresh_prices(&self) -> Result<()> {
@@ -164,7 +163,8 @@ impl Workers {
     }
 
     fn start_others(&mut self) {
-        self.every("policies", POLICY_MAINTENANCE, run!(maintain_compiled_policies));
+        let maintain = run!(maintain_compiled_policies);
+        self.every_batch("policies", POLICY_MAINTENANCE, maintain, |more| more);
         self.every("policy shadows", POLICY_SHADOWS, run!(run_policy_shadows));
         self.every("method performance", METHOD_PERFORMANCE, run!(refresh_method_performance));
         self.every("API key uses", API_KEY_USES, run!(write_api_key_uses));
@@ -186,18 +186,19 @@ impl Workers {
         self.every("watched orders", WATCHED_ORDERS, run!(read_watched_orders));
         self.every("sales", SALES, run!(settle_sales));
         self.every("sandbox", SANDBOX_SETTLEMENT, run!(settle_sandbox_orders));
-        self.every("expired tokens", EXPIRED_TOKENS, run!(delete_expired_tokens));
-        self.every("old deliveries", OLD_DELIVERIES, run!(delete_old_deliveries));
-        self.every("idempotency keys", IDEMPOTENCY_KEYS, run!(forget_idempotency_keys));
+        self.every_batch("expired tokens", EXPIRED_TOKENS, run!(delete_expired_tokens), |more| more);
+        self.every_batch("old deliveries", OLD_DELIVERIES, run!(delete_old_deliveries), |more| more);
+        let forget = run!(forget_idempotency_keys);
+        self.every_batch("idempotency keys", IDEMPOTENCY_KEYS, forget, |more| more);
         self.every("tenant keys", TENANT_KEYS, run!(make_tenant_keys));
         self.every("key rotation", KEY_ROTATION, run!(rotate_keys));
         self.every("documents", DOCUMENT_REMOVAL, run!(remove_documents));
         let partitions = Worker { run_max: ARCHIVE_MAX, ..self.worker("partitions", PARTITIONS) };
-        self.tasks.spawn(partitions.run(run!(maintain_partitions)));
+        self.tasks.spawn(partitions.run(run!(maintain_partitions), |_| false));
         self.every("retention", RETENTION, run!(destroy_retained_records));
         self.every("personal keys", PERSONAL_KEYS, run!(move_personal_keys));
         self.every("user search", USER_SEARCH, run!(index_users));
-        self.every("mail", MAIL, run!(send_mail));
+        self.every_batch("mail", MAIL, run!(send_mail), |mails| mails >= CLAIMED_MAX);
     }
 
     /// Starts a worker.
@@ -207,8 +208,24 @@ impl Workers {
         F: FnMut(Arc<Core>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<T>> + Send + 'static,
     {
+        self.every_batch(name, pause, work, |_| false);
+    }
+
+    /// Starts a worker whose next run follows soon where the result of one says that it may have left
+    /// something.
+    fn every_batch<T, F, Fut>(
+        &mut self,
+        name: &'static str,
+        pause: Duration,
+        work: F,
+        has_more: fn(T) -> bool,
+    ) where
+        T: Send + 'static,
+        F: FnMut(Arc<Core>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<T>> + Send + 'static,
+    {
         let worker = self.worker(name, pause);
-        self.tasks.spawn(worker.run(work));
+        self.tasks.spawn(worker.run(work, has_more));
     }
 
     fn worker(&self, name: &'static str, pause: Duration) -> Worker {
@@ -252,8 +269,9 @@ struct Worker {
 impl Worker {
     /// Runs `work` at every tick until `stop` is true. A run that takes longer than the interval
     /// delays the next one; runs never overlap. A run that fails, panics or never ends is logged and
-    /// counted, and another one follows soon.
-    async fn run<T, F, Fut>(self, mut work: F)
+    /// counted, and another one follows soon, as after one whose result says that it may have left
+    /// something.
+    async fn run<T, F, Fut>(self, mut work: F, has_more: fn(T) -> bool)
     where
         F: FnMut(Arc<Core>) -> Fut,
         Fut: Future<Output = Result<T>>,
@@ -273,16 +291,19 @@ impl Worker {
             }
             let mut span = core.telemetry.begin_work(format!("worker {name}"));
             let scope = span.as_ref().map(Span::scope).unwrap_or_default();
-            let run = async { Box::pin(work(Arc::clone(&core))).await.map(drop) };
+            let run = async { Box::pin(work(Arc::clone(&core))).await.map(has_more) };
             let run = scope.run(timeout(run_max, run));
             let ended = tokio::select! {
                 ended = AssertUnwindSafe(run).catch_unwind() => ended,
                 () = stopped(&mut stop), if run_max > RUN_MAX => return,
             };
             let failure = match ended {
-                Ok(Ok(Ok(()))) => {
+                Ok(Ok(Ok(more))) => {
                     beat();
                     runs("ok").inc();
+                    if more {
+                        ticks.reset_after(pause.min(NEXT_BATCH));
+                    }
                     continue;
                 }
                 Ok(Ok(Err(error))) => error.to_string(),

@@ -349,12 +349,12 @@ fn key(input: &Input) -> Result<Option<&str>> {
 }
 
 impl Core {
-    /// Deletes keys whose time is over.
+    /// Deletes keys whose time is over: one run of a worker. True if there may be more.
     ///
     /// # Errors
     /// When the database cannot be used.
-    pub(crate) async fn forget_idempotency_keys(&self) -> Result<()> {
-        sqlx::query!(
+    pub(crate) async fn forget_idempotency_keys(&self) -> Result<bool> {
+        let forgotten = sqlx::query!(
             "delete from idempotency_key where (client_id, route, key) in ( \
                  select client_id, route, key from idempotency_key where expires_at < now() \
                  limit $1 for update skip locked)",
@@ -362,6 +362,6 @@ impl Core {
         )
         .execute(&self.db)
         .await?;
-        Ok(())
+        Ok(forgotten.rows_affected() >= FORGOTTEN_MAX.unsigned_abs())
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub use self::send::Mailer;
-pub(crate) use self::send::SENDING_MAX;
+pub(crate) use self::send::{CLAIMED_MAX, SENDING_MAX};
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};

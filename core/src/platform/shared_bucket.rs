@@ -71,12 +71,12 @@ fn micros(ns: u64) -> i64 {
 }
 
 impl Core {
-    /// Deletes buckets that are full again: one run of a worker.
+    /// Deletes buckets that are full again: one run of a worker. True if there may be more.
     ///
     /// # Errors
     /// When the database cannot be written; the next run continues.
-    pub(crate) async fn delete_full_buckets(&self) -> Result<()> {
-        sqlx::query!(
+    pub(crate) async fn delete_full_buckets(&self) -> Result<bool> {
+        let deleted = sqlx::query!(
             "delete from attempt_bucket where bucket_digest in ( \
                  select bucket_digest from attempt_bucket where full_at <= rampart_now() \
                  limit $1 for update skip locked)",
@@ -84,6 +84,6 @@ impl Core {
         )
         .execute(&self.db)
         .await?;
-        Ok(())
+        Ok(deleted.rows_affected() >= DELETED_MAX.unsigned_abs())
     }
 }

@@ -58,12 +58,12 @@ impl ReplayToken {
 }
 
 impl Core {
-    /// Deletes expired replay tokens.
+    /// Deletes expired replay tokens; `true` if there may be more.
     ///
     /// # Errors
     /// When the database cannot be written.
-    pub(crate) async fn delete_expired_replay_tokens(&self) -> Result<()> {
-        sqlx::query!(
+    pub(crate) async fn delete_expired_replay_tokens(&self) -> Result<bool> {
+        let deleted = sqlx::query!(
             "delete from signature_replay where (client_id, token_digest) in ( \
                  select client_id, token_digest from signature_replay \
                  where expires_at < rampart_now() limit $1 for update skip locked)",
@@ -71,6 +71,6 @@ impl Core {
         )
         .execute(&self.db)
         .await?;
-        Ok(())
+        Ok(deleted.rows_affected() >= DELETE_ROWS_MAX.unsigned_abs())
     }
 }

@@ -275,7 +275,7 @@ pub(crate) async fn end_challenges(
     Ok(())
 }
 
-/// Deletes the client's challenges that have expired, at most `rows_max`.
+/// Deletes the client's challenges that have expired, at most `rows_max`; their number.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -283,8 +283,8 @@ pub(crate) async fn delete_expired_challenges(
     core: &Core,
     client: ClientId,
     rows_max: i64,
-) -> Result<()> {
-    sqlx::query!(
+) -> Result<u64> {
+    let deleted = sqlx::query!(
         "delete from passkey_challenge where client_id = $1 and challenge_digest in ( \
              select challenge_digest from passkey_challenge \
              where client_id = $1 and expires_at <= rampart_now() \
@@ -294,7 +294,7 @@ pub(crate) async fn delete_expired_challenges(
     )
     .execute(&core.db)
     .await?;
-    Ok(())
+    Ok(deleted.rows_affected())
 }
 
 /// The place that a name is sealed for.

@@ -2,9 +2,11 @@
 //! that somebody holds is nobody's wait.
 
 use std::fs;
+use std::sync::Arc;
 
 use chrono::TimeDelta;
 use rampart_core::trading::orders::expiry::expire_due;
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::test_context::TestContext;
 use sqlx::{AssertSqlSafe, query, query_scalar};
@@ -179,6 +181,41 @@ async fn codes_and_tokens_of_one_tenant_that_cannot_be_deleted_hold_up_no_others
         assert_eq!(slugs, ["frozen"], "{left}");
     }
     assert_eq!(passed_over(&context, "expired tokens"), 2);
+}
+
+/// More rows than two runs of any sweep delete.
+const MANY: i64 = 22_000;
+
+#[tokio::test]
+async fn a_sweep_that_finds_more_than_a_run_deletes_goes_on_at_once() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    for insert in [
+        "insert into idempotency_key (client_id, route, key, body_digest, claimed_at, expires_at) \
+         select client_id, '/', n, '', now(), now() - interval '1 day'",
+        "insert into attempt_bucket (bucket_digest, full_at) \
+         select sha256(n::text::bytea), now() - interval '1 day'",
+        "insert into refresh_family (client_id, family_id, expires_at, created_at) \
+         select client_id, gen_random_uuid(), now() - interval '1 day', now()",
+        "insert into email_code (client_id, email_index, code_digest, expires_at) \
+         select client_id, sha256(n::text::bytea), '', now() - interval '1 day'",
+    ] {
+        let rows =
+            format!("{insert} from client, generate_series(1, {MANY}) n where slug = 'acme'");
+        run(&context, rows).await;
+    }
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let working = tokio::spawn(Arc::clone(context.core()).work(stopped));
+    for left in [
+        "select count(*) from idempotency_key",
+        "select count(*) from attempt_bucket",
+        "select count(*) from refresh_family",
+        "select count(*) from email_code",
+    ] {
+        until(left, SOON, async || (count(&context, left).await == 0).then_some(())).await;
+    }
+    stop.send(true).unwrap();
+    working.await.unwrap();
 }
 
 #[tokio::test]

@@ -243,11 +243,12 @@ async fn revoke_if_reused(core: &Core, presented: &RefreshToken, now: DateTime<U
 }
 
 impl Core {
-    /// Deletes expired refresh tokens, and families without any left: one run of a worker.
+    /// Deletes expired refresh tokens, and families without any left: one run of a worker. True if
+    /// there may be more.
     ///
     /// # Errors
     /// When the database cannot be written; the next run continues.
-    pub async fn delete_expired_refresh_tokens(&self) -> Result<()> {
+    pub async fn delete_expired_refresh_tokens(&self) -> Result<bool> {
         let clients = sqlx::query_scalar!(
             "select c.client_id from client c cross join lateral ( \
                  (select 1 from refresh_token t \
@@ -259,16 +260,20 @@ impl Core {
         )
         .fetch_all(&self.db)
         .await?;
+        let mut has_more = false;
         for client in clients {
-            if let Err(error) = self.delete_expired_refresh_tokens_of(client.into()).await {
-                self.metrics.row_failed(SWEEP, (client, &"refresh tokens"), error)?;
+            match self.delete_expired_refresh_tokens_of(client.into()).await {
+                Ok(more) => has_more |= more,
+                Err(error) => {
+                    self.metrics.row_failed(SWEEP, (client, &"refresh tokens"), error)?;
+                }
             }
         }
-        Ok(())
+        Ok(has_more)
     }
 
-    async fn delete_expired_refresh_tokens_of(&self, client: ClientId) -> Result<()> {
-        sqlx::query!(
+    async fn delete_expired_refresh_tokens_of(&self, client: ClientId) -> Result<bool> {
+        let tokens = sqlx::query!(
             "delete from refresh_token where client_id = $1 and token_digest in ( \
                  select token_digest from refresh_token \
                  where client_id = $1 and expires_at <= rampart_now() \
@@ -278,7 +283,7 @@ impl Core {
         )
         .execute(&self.db)
         .await?;
-        sqlx::query!(
+        let families = sqlx::query!(
             "delete from refresh_family f where f.client_id = $1 and f.family_id in ( \
                  select family_id from refresh_family \
                  where client_id = $1 and expires_at <= rampart_now() \
@@ -290,7 +295,8 @@ impl Core {
         )
         .execute(&self.db)
         .await?;
-        Ok(())
+        let most = tokens.rows_affected().max(families.rows_affected());
+        Ok(most >= DELETED_MAX.unsigned_abs())
     }
 }
 

@@ -146,11 +146,12 @@ pub(crate) fn form_token(cookie: &str) -> String {
 }
 
 impl Core {
-    /// Deletes the staff's sessions and links that have expired: one run of a worker.
+    /// Deletes the staff's sessions and links that have expired: one run of a worker. True if there may
+    /// be more.
     ///
     /// # Errors
     /// When the database cannot be written; the next run continues.
-    pub async fn delete_expired_sessions_of_staff(&self) -> Result<()> {
+    pub async fn delete_expired_sessions_of_staff(&self) -> Result<bool> {
         let clients = sqlx::query_scalar!(
             "select c.client_id from client c cross join lateral ( \
                  (select 1 from staff_session s \
@@ -162,16 +163,18 @@ impl Core {
         )
         .fetch_all(&self.db)
         .await?;
+        let mut has_more = false;
         for client in clients {
-            if let Err(error) = self.delete_expired_sessions_of(client.into()).await {
-                self.metrics.row_failed(SWEEP, (client, &"staff"), error)?;
+            match self.delete_expired_sessions_of(client.into()).await {
+                Ok(more) => has_more |= more,
+                Err(error) => self.metrics.row_failed(SWEEP, (client, &"staff"), error)?,
             }
         }
-        Ok(())
+        Ok(has_more)
     }
 
-    async fn delete_expired_sessions_of(&self, client: ClientId) -> Result<()> {
-        sqlx::query!(
+    async fn delete_expired_sessions_of(&self, client: ClientId) -> Result<bool> {
+        let sessions = sqlx::query!(
             "delete from staff_session where client_id = $1 and session_digest in ( \
                  select session_digest from staff_session \
                  where client_id = $1 and expires_at <= rampart_now() \
@@ -181,7 +184,7 @@ impl Core {
         )
         .execute(&self.db)
         .await?;
-        sqlx::query!(
+        let links = sqlx::query!(
             "delete from staff_token where client_id = $1 and token_digest in ( \
                  select token_digest from staff_token \
                  where client_id = $1 and expires_at <= rampart_now() \
@@ -191,6 +194,7 @@ impl Core {
         )
         .execute(&self.db)
         .await?;
-        Ok(())
+        let most = sessions.rows_affected().max(links.rows_affected());
+        Ok(most >= DELETED_MAX.unsigned_abs())
     }
 }

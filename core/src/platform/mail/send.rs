@@ -24,7 +24,7 @@ use crate::platform::settings;
 use rampart_types::ClientId;
 
 /// Most mails claimed at once.
-const CLAIMED_MAX: usize = 16;
+pub(crate) const CLAIMED_MAX: usize = 16;
 /// Most mails that an edge sends concurrently.
 const CONCURRENCY_MAX: usize = 4;
 /// Timeout of one SMTP command.
