@@ -44,6 +44,31 @@ async fn a_mail_is_sent_once_by_whichever_edge() {
 }
 
 #[tokio::test]
+async fn a_partner_with_many_mails_delays_no_other_and_no_password_link() {
+    let (context, server) = ground().await;
+    let (acme, beta) = (context.partner("acme").await, context.partner("beta").await);
+    for number in 0..20 {
+        acme.user(&format!("ada{number}")).await;
+    }
+    beta.user("bob").await;
+    let forgotten = json!({"emailAddress": "ada7@mail.example.com"});
+    acme.post("/api/v1/user/reset-password", forgotten).await.assert_status(200);
+    let oldest_first = "update mail_outbox set next_attempt_at = now() - interval '2 hours' \
+         where kind = 'email-code' \
+             and client_id = (select client_id from client where slug = 'acme')";
+    sqlx::query(oldest_first).execute(context.db()).await.unwrap();
+    let others = "update mail_outbox set next_attempt_at = now() - interval '1 hour' \
+         where next_attempt_at < '1980-01-01'";
+    sqlx::query(others).execute(context.db()).await.unwrap();
+    assert_eq!(context.core().send_mail().await.unwrap(), 16);
+    assert!(server.mails().iter().any(|mail| mail.to == "bob@mail.example.com"));
+    let links = "select state from mail_outbox where kind = 'reset-password'";
+    let links: Vec<String> = sqlx::query_scalar(links).fetch_all(context.db()).await.unwrap();
+    assert_eq!(links, ["sent"]);
+    assert_eq!(context.core().send_mail().await.unwrap(), 6);
+}
+
+#[tokio::test]
 async fn a_mail_that_cannot_be_sent_now_is_tried_later_and_one_that_never_can_is_given_up() {
     let (context, server) = ground().await;
     context.partner("acme").await.user("ada").await;
