@@ -2,7 +2,7 @@
 //! overlap, so that attempts wait neither for the database nor for its disk, and one statement claims
 //! or records many.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::Message;
 use super::lane::{Lane, LaneQueue};
 use super::outbound::{Failure, LANE_IN_FLIGHT_MAX, Outcome};
-use super::queue::{ClaimLimits, ClaimedDelivery, claim};
+use super::queue::{ClaimLimits, ClaimedDelivery, ClientPlaces, claim};
 use super::record::{Attempt, AttemptResult, record, release};
 use super::target::{Reach, validate};
 use crate::Core;
@@ -24,7 +24,7 @@ use crate::platform::crypto::Secret;
 use crate::platform::error::Result;
 use crate::platform::telemetry::{Span, SpanKind, TraceContext};
 use crate::tenancy::tenants::Tenant;
-use rampart_types::LoopbackHttp;
+use rampart_types::{ClientId, LoopbackHttp};
 
 /// Polling interval of the queue; a first attempt must start within 1 s of its event.
 const POLL: Duration = Duration::from_millis(250);
@@ -33,6 +33,9 @@ const WORKER: &str = "deliveries";
 /// Most deliveries that one edge holds: in flight, prefetched for fast hosts, or waiting to be
 /// recorded.
 const CLAIMED_MAX: usize = 512;
+/// Most deliveries of one client that it holds, besides those prefetched for fast hosts: however many
+/// endpoints a client has, they cannot occupy the edge.
+const CLIENT_CLAIMED_MAX: usize = 64;
 /// Most results recorded in one statement.
 const RECORD_BATCH_MAX: usize = 256;
 /// Most concurrent statements that record results: while one waits for the disk, the next batch is
@@ -96,6 +99,8 @@ struct Dispatcher {
     needs_claim: bool,
     /// True if the last claim reached the total limit.
     is_limited: bool,
+    /// Clients whose limit the last claim reached.
+    limited_clients: HashSet<ClientId>,
 }
 
 /// A finished attempt.
@@ -119,6 +124,7 @@ impl Dispatcher {
             claiming: JoinSet::new(),
             needs_claim: false,
             is_limited: false,
+            limited_clients: HashSet::new(),
         }
     }
 
@@ -126,8 +132,17 @@ impl Dispatcher {
     fn claim_limits(&mut self) -> ClaimLimits {
         let prefetched: usize = self.queues.values().map(LaneQueue::prefetched).sum();
         let held = prefetched + self.running.len() + self.results.len();
+        let mut clients: HashMap<ClientId, ClientPlaces> = HashMap::new();
+        for (lane, queue) in &self.queues {
+            let unused = ClientPlaces { held: 0, most: CLIENT_CLAIMED_MAX };
+            let places = clients.entry(lane.client).or_insert(unused);
+            places.held += queue.held();
+            places.most += queue.prefetch_limit();
+        }
         ClaimLimits {
             total: CLAIMED_MAX.saturating_sub(held),
+            per_client: CLIENT_CLAIMED_MAX,
+            clients,
             per_lane: LANE_IN_FLIGHT_MAX,
             lanes: self
                 .queues
@@ -203,6 +218,7 @@ impl Dispatcher {
     /// Queues claimed deliveries and starts attempts within the limits.
     fn accept(&mut self, claimed: Vec<ClaimedDelivery>, limits: &ClaimLimits) {
         self.is_limited = claimed.len() >= limits.total;
+        self.limited_clients = limits.exhausted(&claimed);
         let lanes: Vec<Lane> = claimed.iter().map(|claimed| claimed.lane).collect();
         for claimed in claimed {
             self.queues.entry(claimed.lane).or_default().push(claimed);
@@ -236,7 +252,8 @@ impl Dispatcher {
         let Some((lane, order)) = self.owners.remove(&task) else { return };
         let Some(queue) = self.queues.get_mut(&lane) else { return };
         self.unattempted.extend(queue.finish(order, outcome, self.core.clock.now()));
-        self.needs_claim |= queue.is_low() && (queue.may_have_more() || self.is_limited);
+        let is_limited = self.is_limited || self.limited_clients.contains(&lane.client);
+        self.needs_claim |= queue.is_low() && (queue.may_have_more() || is_limited);
         self.start(lane);
     }
 

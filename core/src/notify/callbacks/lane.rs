@@ -15,14 +15,19 @@ use rampart_types::{ClientId, WebhookEndpointId};
 /// [`LANE_IN_FLIGHT_MAX`]: hundreds of such lanes may block for 15 s per attempt before others wait.
 /// The first response restores the limit.
 const UNRESPONSIVE_IN_FLIGHT_MAX: usize = 1;
+/// Most concurrent attempts in a lane whose host took longer than [`SLOW_MIN`] last time: it answers,
+/// but each attempt may occupy its place for as long as one without an answer.
+const SLOW_IN_FLIGHT_MAX: usize = 2;
+/// Time of a response from which a host is slow.
+const SLOW_MIN: Duration = Duration::from_secs(5);
 /// Most deliveries claimed in advance for a lane whose host responds fast, which share the cost of
 /// a statement and a commit.
 const PREFETCH_MAX: usize = 64;
 /// Longest time of a fast response. A prefetched delivery waits for eight of these at most, so that
 /// a first attempt still starts within a second.
 const FAST_MAX: Duration = Duration::from_millis(50);
-/// Time for which a host that did not respond is remembered after its last attempt: longer than the
-/// first pauses between attempts.
+/// Time for which a host that did not respond, or was slow, is remembered after its last attempt:
+/// longer than the first pauses between attempts.
 const REMEMBERED: TimeDelta = TimeDelta::minutes(10);
 
 /// The lane's host at its last attempt.
@@ -30,6 +35,8 @@ const REMEMBERED: TimeDelta = TimeDelta::minutes(10);
 enum HostState {
     /// It did not respond.
     Unresponsive,
+    /// It responded after [`SLOW_MIN`] or later.
+    Slow,
     /// It responded, or is unknown yet.
     #[default]
     Normal,
@@ -46,8 +53,8 @@ pub(super) struct Lane {
     pub(super) endpoint: Option<WebhookEndpointId>,
 }
 
-/// One lane's queue on an edge. Only lanes whose host was unresponsive lately, or that the last claim had
-/// not found empty, have one.
+/// One lane's queue on an edge. Only lanes whose host was unresponsive or slow lately, or that the last
+/// claim had not found empty, have one.
 #[derive(Debug)]
 pub(super) struct LaneQueue {
     in_flight: usize,
@@ -78,9 +85,8 @@ impl Default for LaneQueue {
 impl LaneQueue {
     /// The capacity for a claim, which is remembered until its rows arrive.
     pub(super) fn claim_capacity(&mut self) -> usize {
-        let current = self.in_flight + self.prefetched.len();
-        let prefetch = if self.host == HostState::Fast { PREFETCH_MAX } else { 0 };
-        self.unused = (self.concurrency_limit() + prefetch).saturating_sub(current);
+        let most = self.concurrency_limit() + self.prefetch_limit();
+        self.unused = most.saturating_sub(self.held());
         self.unused
     }
 
@@ -107,8 +113,8 @@ impl LaneQueue {
         Some(next)
     }
 
-    /// Finishes an attempt for this order. Returns the prefetched deliveries that an unresponsive host
-    /// gets no more.
+    /// Finishes an attempt for this order. Returns the prefetched deliveries that an unresponsive or slow
+    /// host gets no more.
     #[must_use = "their leases are to be released"]
     pub(super) fn finish(
         &mut self,
@@ -124,10 +130,11 @@ impl LaneQueue {
         self.host = match result {
             Some((outcome, _)) if outcome.is_unresponsive() => HostState::Unresponsive,
             Some((_, took)) if took <= FAST_MAX => HostState::Fast,
+            Some((_, took)) if took >= SLOW_MIN => HostState::Slow,
             _ => HostState::Normal,
         };
         match self.host {
-            HostState::Unresponsive => mem::take(&mut self.prefetched),
+            HostState::Unresponsive | HostState::Slow => mem::take(&mut self.prefetched),
             HostState::Normal | HostState::Fast => VecDeque::new(),
         }
     }
@@ -144,9 +151,21 @@ impl LaneQueue {
 
     /// True if the queue can be removed after a claim, which could have taken more for it.
     pub(super) fn is_idle(&self, now: DateTime<Utc>) -> bool {
-        let is_remembered =
-            self.host == HostState::Unresponsive && now - self.attempted_at < REMEMBERED;
+        let is_remembered = match self.host {
+            HostState::Unresponsive | HostState::Slow => now - self.attempted_at < REMEMBERED,
+            HostState::Normal | HostState::Fast => false,
+        };
         self.in_flight == 0 && self.prefetched.is_empty() && !is_remembered && !self.may_have_more()
+    }
+
+    /// Number of deliveries in flight and prefetched.
+    pub(super) fn held(&self) -> usize {
+        self.in_flight + self.prefetched.len()
+    }
+
+    /// Most deliveries that are claimed in advance.
+    pub(super) fn prefetch_limit(&self) -> usize {
+        if self.host == HostState::Fast { PREFETCH_MAX } else { 0 }
     }
 
     /// Number of prefetched deliveries.
@@ -155,10 +174,10 @@ impl LaneQueue {
     }
 
     fn concurrency_limit(&self) -> usize {
-        if self.host == HostState::Unresponsive {
-            UNRESPONSIVE_IN_FLIGHT_MAX
-        } else {
-            LANE_IN_FLIGHT_MAX
+        match self.host {
+            HostState::Unresponsive => UNRESPONSIVE_IN_FLIGHT_MAX,
+            HostState::Slow => SLOW_IN_FLIGHT_MAX,
+            HostState::Normal | HostState::Fast => LANE_IN_FLIGHT_MAX,
         }
     }
 }
@@ -237,6 +256,23 @@ mod tests {
         assert!(!queue.is_idle(NOW), "it is remembered");
         assert!(!queue.is_idle(NOW + REMEMBERED - TimeDelta::seconds(1)));
         assert!(queue.is_idle(NOW + REMEMBERED), "an endpoint may be gone");
+    }
+
+    #[test]
+    fn a_slow_host_gets_less_concurrency_until_it_is_quicker() {
+        let mut queue = full();
+        queue.push(claimed());
+        assert_eq!(queue.finish(None, Some((DELIVERED, SLOW_MIN)), NOW).len(), 1);
+        assert_eq!(queue.claim_capacity(), 0, "more are in flight than it may have");
+        for _ in 1..LANE_IN_FLIGHT_MAX {
+            _ = queue.finish(None, Some((DELIVERED, SLOW_MIN)), NOW);
+        }
+        assert_eq!(queue.claim_capacity(), SLOW_IN_FLIGHT_MAX);
+        assert!(!queue.is_idle(NOW) && queue.is_idle(NOW + REMEMBERED));
+        queue.push(claimed());
+        assert!(queue.start(NOW).is_some());
+        _ = queue.finish(None, Some((DELIVERED, FAST_MAX * 2)), NOW);
+        assert_eq!(queue.claim_capacity(), LANE_IN_FLIGHT_MAX);
     }
 
     #[test]

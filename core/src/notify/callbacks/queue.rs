@@ -1,5 +1,7 @@
 //! The delivery queue in Postgres: claims.
 
+use std::collections::{HashMap, HashSet};
+
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 use uuid::Uuid;
@@ -65,6 +67,38 @@ pub(super) struct ClaimLimits {
     pub(super) per_lane: usize,
     /// For lanes that the edge has a queue of.
     pub(super) lanes: Vec<(Lane, usize)>,
+    /// For all lanes of a client that is not in `clients`.
+    pub(super) per_client: usize,
+    /// For clients that the edge has a queue of.
+    pub(super) clients: HashMap<ClientId, ClientPlaces>,
+}
+
+/// A client's part of what an edge may hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClientPlaces {
+    /// Deliveries that the edge holds.
+    pub(super) held: usize,
+    /// Most deliveries that it may hold.
+    pub(super) most: usize,
+}
+
+impl ClientPlaces {
+    fn room(self) -> usize {
+        self.most.saturating_sub(self.held)
+    }
+}
+
+impl ClaimLimits {
+    /// The clients for which this claim may have left some because of their limit.
+    pub(super) fn exhausted(&self, claimed: &[ClaimedDelivery]) -> HashSet<ClientId> {
+        let mut rooms: HashMap<ClientId, usize> =
+            self.clients.iter().map(|(client, places)| (*client, places.room())).collect();
+        for claimed in claimed {
+            let room = rooms.entry(claimed.lane.client).or_insert(self.per_client);
+            *room = room.saturating_sub(1);
+        }
+        rooms.into_iter().filter(|(_, room)| *room == 0).map(|(client, _)| client).collect()
+    }
 }
 
 fn rows(count: usize) -> i64 {
@@ -92,10 +126,11 @@ async fn make_ready(core: &Core) -> Result<()> {
     Ok(())
 }
 
-/// Claims due deliveries, oldest first, within the limit of each lane: ten thousand due ones of one
-/// endpoint do not delay those of others. Other edges skip claimed rows. The first attempt of an
-/// order's event waits in its lane until those of the events before it are settled or claimed along
-/// with it.
+/// Claims due deliveries, oldest first, within the limit of each lane and client: ten thousand due ones
+/// of one endpoint do not delay those of others. Where there is no room for all, the client that holds
+/// least comes first, and of its lanes the one with the most room. Other edges skip claimed rows. The
+/// first attempt of an order's event waits in its lane until those of the events before it are settled
+/// or claimed along with it.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -103,6 +138,7 @@ async fn make_ready(core: &Core) -> Result<()> {
 pub(super) async fn claim(core: &Core, limits: &ClaimLimits) -> Result<Vec<ClaimedDelivery>> {
     make_ready(core).await?;
     let known = LaneColumns::new(&limits.lanes);
+    let clients = ClientColumns::new(&limits.clients);
     let claimed = sqlx::query!(
         r#"
         with recursive lane as (
@@ -128,8 +164,10 @@ pub(super) async fn claim(core: &Core, limits: &ClaimLimits) -> Result<Vec<Claim
                     coalesce(endpoint_id, '00000000-0000-0000-0000-000000000000'::uuid)
                 limit 1
             ) next
-        ), due as materialized (
-            select d.*
+        ), waiting as (
+            select d.*, row_number() over (
+                    partition by d.client_id, d.endpoint order by d.next_attempt_at, d.event_id
+                ) - coalesce(known.room, $5) as turn
             from lane l
             left join unnest($2::uuid[], $3::uuid[], $4::bigint[])
                 as known (client_id, endpoint, room)
@@ -146,7 +184,18 @@ pub(super) async fn claim(core: &Core, limits: &ClaimLimits) -> Result<Vec<Claim
                 order by next_attempt_at, event_id limit coalesce(known.room, $5)
                 for update skip locked
             ) d
-            order by d.next_attempt_at, d.event_id limit $6
+        ), placed as (
+            select w.*, row_number() over (
+                partition by w.client_id order by w.turn, w.next_attempt_at, w.event_id
+            ) as place
+            from waiting w
+        ), due as materialized (
+            select p.*
+            from placed p
+            left join unnest($7::uuid[], $8::bigint[], $9::bigint[])
+                as known (client_id, held, room) on known.client_id = p.client_id
+            where p.place <= coalesce(known.room, $10)
+            order by p.place + coalesce(known.held, 0), p.next_attempt_at, p.event_id limit $6
         ), startable as materialized (
             select client_id, delivery_id from due
             where order_id is null or attempts > 0 or not exists (
@@ -209,6 +258,10 @@ pub(super) async fn claim(core: &Core, limits: &ClaimLimits) -> Result<Vec<Claim
         &known.rooms,
         rows(limits.per_lane),
         rows(limits.total),
+        &clients.clients,
+        &clients.held,
+        &clients.rooms,
+        rows(limits.per_client),
     )
     .fetch_all(&core.db)
     .await?;
@@ -252,6 +305,26 @@ impl LaneColumns {
             // As in the statement and its index.
             columns.endpoints.push(lane.endpoint.map_or(Uuid::nil(), WebhookEndpointId::uuid));
             columns.rooms.push(rows(*room));
+        }
+        columns
+    }
+}
+
+/// Clients and their places, each as an array parameter.
+#[derive(Default)]
+struct ClientColumns {
+    clients: Vec<Uuid>,
+    held: Vec<i64>,
+    rooms: Vec<i64>,
+}
+
+impl ClientColumns {
+    fn new(clients: &HashMap<ClientId, ClientPlaces>) -> Self {
+        let mut columns = Self::default();
+        for (client, places) in clients {
+            columns.clients.push(client.uuid());
+            columns.held.push(rows(places.held));
+            columns.rooms.push(rows(places.room()));
         }
         columns
     }

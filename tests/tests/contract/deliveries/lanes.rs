@@ -62,6 +62,32 @@ async fn a_dead_endpoint_costs_its_siblings_nothing() {
 }
 
 #[tokio::test]
+async fn a_client_has_a_bounded_part_of_an_edge_in_which_its_endpoints_take_turns() {
+    const ENDPOINTS: usize = 10;
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
+    let host = Receiver::start().await;
+    for number in 0..ENDPOINTS {
+        let body = json!({"url": host.url(&format!("/hook/{number}"))});
+        acme.post("/api/v2/webhooks", body).await.assert_status(200);
+    }
+    let beside = Receiver::start().await;
+    listen(&rival, &beside).await;
+    for _ in 0..8 {
+        cancelled(&context, &acme).await;
+    }
+    cancelled(&context, &rival).await;
+    assert_eq!(deliver(&context).await, 64 + 1);
+    assert_eq!(beside.heard().len(), 1);
+    for number in 0..ENDPOINTS {
+        let target = format!("/hook/{number}");
+        let told = host.heard().iter().filter(|heard| heard.target == target).count();
+        assert!((6..=8).contains(&told), "{told} to {target}");
+    }
+    assert_eq!(deliver(&context).await, ENDPOINTS * 8 - 64);
+}
+
+#[tokio::test]
 async fn an_events_first_attempt_waits_for_the_one_before_it() {
     let context = TestContext::start().await;
     let other = context.second_edge().await;
