@@ -23,9 +23,11 @@ const DIFFERENCES_MAX: usize = 1_000;
 pub(crate) struct Difference {
     /// `statement`, `books`, or `amount` where both have it.
     side: String,
+    /// The provider's own name for the payment.
     provider_reference: String,
     /// By the statement; by the books where only they have it.
     amount: JsonDecimal,
+    /// A currency's code, or an asset's code or CAIP-19 id.
     currency: String,
     /// By the books, where the two differ.
     booked_amount: Option<JsonDecimal>,

@@ -65,7 +65,9 @@ impl StaffRole {
 #[schemars(rename = "StaffMember")]
 #[serde(rename_all = "camelCase")]
 pub struct StaffMember {
+    /// The staff member's id, which its removal names.
     pub(crate) id: StaffId,
+    /// The e-mail address, which signs in.
     pub(crate) email: EmailAddress,
     pub(crate) role: StaffRole,
     /// `false` until the invitation is accepted.

@@ -26,6 +26,7 @@ pub(crate) const KEYS_MAX: i64 = 100;
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OperatorKey {
+    /// The key's name, which signatures give.
     pub(crate) name: String,
     /// A PEM `PUBLIC KEY` of Ed25519.
     pub(crate) public_key: String,
@@ -33,6 +34,7 @@ pub struct OperatorKey {
     pub(crate) fingerprint: String,
     /// The author of the registration.
     pub(crate) created_by: String,
+    /// When it was registered.
     pub(crate) created_at: DateTime<Utc>,
 }
 

@@ -19,21 +19,37 @@ use rampart_types::{ClientId, Country, EmailAddress, PhoneNumber, UserId};
 #[schemars(rename = "PersonalData")]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct PersonalData {
+    /// The e-mail address.
     pub(crate) email: Option<EmailAddress>,
+    /// The first name.
     pub(crate) first_name: Option<String>,
+    /// The last name.
     pub(crate) last_name: Option<String>,
+    /// The phone number.
     pub(crate) phone_number: Option<PhoneNumber>,
+    /// The date of birth.
     pub(crate) date_of_birth: Option<NaiveDate>,
+    /// The nationality, as an ISO 3166-1 alpha-2 code.
     pub(crate) nationality: Option<Country>,
+    /// The street.
     pub(crate) address: Option<String>,
+    /// The number of the house.
     pub(crate) address_no: Option<String>,
+    /// The postal code.
     pub(crate) postal_code: Option<String>,
+    /// The city.
     pub(crate) city: Option<String>,
+    /// The name of the business; null for a person.
     pub(crate) business_name: Option<String>,
+    /// The country of the business, as an ISO 3166-1 alpha-2 code.
     pub(crate) business_country: Option<Country>,
+    /// The number in the register of businesses.
     pub(crate) chamber_of_commerce: Option<String>,
+    /// The token by which a check of another provider is shared.
     pub(crate) share_token: Option<String>,
+    /// The country of tax residence, as an ISO 3166-1 alpha-2 code.
     pub(crate) tax_country: Option<Country>,
+    /// The tax number there.
     pub(crate) tax_number: Option<String>,
     /// Answers by question: the option's key, or the text that was sent if it is no option.
     pub(crate) amld5_answers: BTreeMap<String, String>,

@@ -33,9 +33,11 @@ pub(crate) struct RetainedRecord {
     personal: PersonalData,
     /// Those that orders were paid from or to.
     accounts: Vec<RetainedAccount>,
+    /// Images of identity documents.
     pub(crate) documents: Vec<RetainedDocument>,
 }
 
+/// An account of a user, as a retained record has it.
 #[derive(Clone, Deserialize, Serialize, JsonSchema)]
 struct RetainedAccount {
     #[serde(rename = "type")]
@@ -50,10 +52,14 @@ struct RetainedAccount {
 #[derive(Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RetainedDocument {
+    /// The image's id.
     pub(crate) id: Uuid,
+    /// The document, such as `passport`.
     #[serde(rename = "type")]
     kind: String,
+    /// `front` or `back`.
     side: String,
+    /// Such as `image/png`.
     pub(crate) media_type: String,
 }
 

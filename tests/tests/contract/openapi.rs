@@ -149,6 +149,70 @@ fn lacking(document: &Document) -> String {
     lacking
 }
 
+/// Keywords whose value is a schema, or a list of schemas.
+const SCHEMAS: [&str; 11] = [
+    "schema",
+    "additionalProperties",
+    "unevaluatedProperties",
+    "propertyNames",
+    "items",
+    "prefixItems",
+    "contains",
+    "not",
+    "anyOf",
+    "oneOf",
+    "allOf",
+];
+
+/// Keywords whose values are schemas by name.
+const NAMED_SCHEMAS: [&str; 3] = ["properties", "patternProperties", "$defs"];
+
+/// `true` for a JSON pointer into an example or another value that is data.
+fn is_data(pointer: &str) -> bool {
+    pointer.contains("/example") || pointer.contains("/default") || pointer.contains("/enum")
+}
+
+/// `true` if the schema, or the one that it refers to, has words.
+fn is_described(document: &Document, schema: &Value) -> bool {
+    let has_words = |schema: &Value| schema["description"].as_str().is_some_and(|t| !t.is_empty());
+    let target = schema["$ref"].as_str().and_then(|target| target.strip_prefix('#'));
+    let target = target.and_then(|target| document.value().pointer(target));
+    has_words(schema) || target.is_some_and(has_words)
+}
+
+#[test]
+fn every_member_is_described_and_no_schema_is_a_boolean() {
+    let mut lacking = String::new();
+    for ((document, _), fixture) in documents().into_iter().zip(FIXTURES) {
+        let mut members = 0;
+        walk("", document.value(), &mut |pointer, value| {
+            if is_data(pointer) {
+                return;
+            }
+            let lists = SCHEMAS.iter().filter_map(|keyword| value[*keyword].as_array()).flatten();
+            let maps = NAMED_SCHEMAS.iter().filter_map(|keyword| value[*keyword].as_object());
+            let single = SCHEMAS.iter().map(|keyword| &value[*keyword]);
+            let mut schemas = single.chain(lists).chain(maps.flat_map(serde_json::Map::values));
+            if schemas.any(Value::is_boolean) {
+                lacking += &format!("{fixture}{pointer} has a boolean schema\n");
+            }
+            for (name, member) in value["properties"].as_object().into_iter().flatten() {
+                members += 1;
+                if !is_described(document, member) {
+                    lacking += &format!("{fixture}{pointer}: {name} has no description\n");
+                }
+            }
+        });
+        assert!(members > 20, "looked elsewhere in {fixture}");
+        for (name, schema) in document.value()["components"]["schemas"].as_object().unwrap() {
+            if !is_described(document, schema) {
+                lacking += &format!("{fixture}: {name} has no description\n");
+            }
+        }
+    }
+    assert!(lacking.is_empty(), "the documents lack:\n{lacking}");
+}
+
 #[test]
 fn every_reference_leads_somewhere_and_every_component_is_used() {
     for (document, _) in documents() {

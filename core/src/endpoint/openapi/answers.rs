@@ -159,7 +159,10 @@ fn envelope(about: &str, codes: &[Code], headers: &[&str]) -> Value {
         "content": { "application/json": {
             "schema": {
                 "$ref": "#/components/schemas/Errors",
-                "properties": { "errors": { "propertyNames": { "enum": names } } },
+                "properties": { "errors": {
+                    "description": "By code: those of this status.",
+                    "propertyNames": { "enum": names },
+                } },
             },
             "example": first,
         } },

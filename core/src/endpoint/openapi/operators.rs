@@ -68,7 +68,10 @@ pub(super) fn schemas() -> Map<String, Value> {
                 "type": "string", "format": "uuid",
                 "description": "The approval that another operator must grant.",
             },
-            "state": { "type": "string", "enum": ["pending"] },
+            "state": {
+                "type": "string", "enum": ["pending"],
+                "description": "The approval's state.",
+            },
             "message": { "type": "string", "description": "The next step, in words." },
         },
         "required": ["approval", "state", "message"],

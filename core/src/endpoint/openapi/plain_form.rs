@@ -20,6 +20,7 @@ pub(super) fn rewrite(value: &mut Value) {
             list_values(members);
             take_any_item(members);
             take_any_member(members);
+            close_by_names(members);
         }
         _ => {}
     }
@@ -78,6 +79,23 @@ fn take_any_member(schema: &mut Map<String, Value>) {
     }
 }
 
+/// A form that takes no other members lists their names: `false` would be a boolean schema.
+fn close_by_names(schema: &mut Map<String, Value>) {
+    let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+    if !is_closed || schema.contains_key("patternProperties") {
+        return;
+    }
+    schema.remove("additionalProperties");
+    let members = schema.get("properties").and_then(Value::as_object);
+    let names: Vec<_> = members.into_iter().flat_map(Map::keys).cloned().collect();
+    if names.is_empty() {
+        schema.insert("maxProperties".to_owned(), json!(0));
+    } else {
+        let names = json!({ "type": "string", "enum": names });
+        schema.insert("propertyNames".to_owned(), names);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,6 +134,23 @@ mod tests {
             "additionalProperties": { "type": "number" },
         });
         assert_eq!(rewritten(pairs), plain);
+    }
+
+    #[test]
+    fn a_closed_form_lists_the_names_of_its_members() {
+        let closed = json!({
+            "type": "object",
+            "properties": { "a": { "type": "string" } },
+            "additionalProperties": false,
+        });
+        let plain = json!({
+            "type": "object",
+            "properties": { "a": { "type": "string" } },
+            "propertyNames": { "type": "string", "enum": ["a"] },
+        });
+        assert_eq!(rewritten(closed), plain);
+        let empty = json!({ "type": "object", "additionalProperties": false });
+        assert_eq!(rewritten(empty), json!({ "type": "object", "maxProperties": 0 }));
     }
 
     #[test]

@@ -111,6 +111,7 @@ pub(super) async fn lost_lease(core: &Core, connector: &Connector, id: Uuid) -> 
 #[schemars(rename = "NewCheckpoint")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct NewCheckpoint {
+    /// The `leaseToken` of the command's lease.
     lease_token: String,
     /// Whatever the connector needs to go on, at most 16 KiB.
     #[schemars(schema_with = "any_json")]
@@ -135,5 +136,6 @@ pub(super) fn lease_token(text: &str) -> Uuid {
 #[schemars(rename = "ExtendedLease")]
 #[serde(rename_all = "camelCase")]
 pub struct Extended {
+    /// The new end of the lease.
     leased_until: DateTime<Utc>,
 }

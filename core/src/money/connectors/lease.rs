@@ -274,16 +274,20 @@ pub struct Leased {
     pub(super) user: Option<Uuid>,
     /// The command's for good: the idempotency key at a provider.
     pub(super) id: Uuid,
+    /// Such as `payout.send`.
     pub(super) kind: String,
     /// 1 at its first lease.
     attempt: i32,
+    /// When it was commanded.
     created_at: DateTime<Utc>,
     /// Proves the lease in the calls that follow.
     pub(super) lease_token: Uuid,
+    /// The end of the lease: another connector of the same name may lease it then.
     leased_until: DateTime<Utc>,
     /// The last checkpoint; null without one.
     #[schemars(with = "Option<Map<String, Value>>")]
     checkpoint: Value,
+    /// Members of the command, as its kind has them.
     #[schemars(with = "Map<String, Value>")]
     pub(super) body: Value,
     #[serde(flatten)]

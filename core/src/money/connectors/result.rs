@@ -256,6 +256,7 @@ async fn write(
 #[schemars(rename = "NewResult")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct NewResult {
+    /// The `leaseToken` of the command's lease.
     lease_token: String,
     outcome: Outcome,
     /// The result as the command's kind has it, at most 64 KiB; of a rejected `payout.send` what a

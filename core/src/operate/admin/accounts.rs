@@ -38,13 +38,17 @@ const EXAMPLE: &str = r#"{
 pub struct AccountView {
     /// IBAN, masked card number, or the provider's id.
     account_identifier: String,
+    /// The account's id, which the other calls of accounts name.
     account_id: Uuid,
     #[serde(rename = "type")]
     kind: AccountType,
     /// Name of the holder; empty if unknown.
     name: String,
+    /// `true` if it is proven to be the user's.
     verified: bool,
+    /// `true` if it pays and receives nothing.
     disabled: bool,
+    /// `true` if the limits of accounts that are not raised do not count for it.
     limit_raised: bool,
     /// Its own limit a day, in `limits.currency`.
     limit: Option<JsonDecimal>,
@@ -59,10 +63,13 @@ pub struct AccountView {
 #[schemars(rename = "OwnershipProof")]
 #[serde(rename_all = "camelCase")]
 struct Proof {
+    /// The image's id.
     id: Uuid,
+    /// Such as `image/png`.
     media_type: String,
     /// In bytes.
     size: i64,
+    /// When it was sent.
     created_at: DateTime<Utc>,
 }
 
@@ -108,10 +115,13 @@ impl AccountView {
 #[schemars(rename = "AccountUpdate")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Change {
+    /// `true` if it is proven to be the user's.
     #[serde(skip_serializing_if = "Option::is_none")]
     verified: Option<bool>,
+    /// `true` has it pay and receive nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     disabled: Option<bool>,
+    /// `true` frees it of the limits of accounts that are not raised.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_raised: Option<bool>,
     /// Its own limit a day, in `limits.currency`; not below zero.

@@ -113,11 +113,15 @@ struct Criteria {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "AuditEntry")]
 pub struct Change {
+    /// The entry's id.
     id: Uuid,
+    /// When it was made.
     at: DateTime<Utc>,
+    /// The operator, or the program.
     actor: String,
     /// Such as `partner.create`.
     action: String,
+    /// The thing that was changed, such as a partner's slug.
     target: String,
     /// The change itself, without secrets and personal data.
     #[schemars(with = "Map<String, Value>")]

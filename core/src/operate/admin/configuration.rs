@@ -189,6 +189,7 @@ struct Options {
 pub struct Applied {
     /// `false` for a dry run.
     is_applied: bool,
+    /// The differences between the configuration and what was there.
     changes: Vec<Difference>,
 }
 

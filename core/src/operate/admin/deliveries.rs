@@ -105,17 +105,22 @@ struct Wanted {
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Delivery {
+    /// The delivery's id.
     id: Uuid,
     /// The partner's slug.
     partner: String,
     /// The `webhook-id`.
     event_id: Uuid,
+    /// The event's type, such as `order.completed`.
     #[serde(rename = "type")]
     kind: String,
+    /// The order that it is about; null without one.
     order_id: Option<i64>,
+    /// The address that it goes to.
     url: String,
     /// `pending`, `delivered`, `failed` or `disabled`.
     state: String,
+    /// Attempts so far.
     attempts: i16,
     /// Of the last attempt, if the partner's host answered.
     last_status: Option<i16>,
@@ -124,7 +129,9 @@ pub struct Delivery {
     last_error: Option<String>,
     /// While it is pending.
     next_attempt_at: Option<DateTime<Utc>>,
+    /// When it was accepted; null before.
     delivered_at: Option<DateTime<Utc>>,
+    /// When the event happened.
     created_at: DateTime<Utc>,
 }
 

@@ -113,6 +113,7 @@ struct Criteria {
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Mail {
+    /// The mail's id.
     id: Uuid,
     /// The partner's slug.
     partner: String,
@@ -120,9 +121,14 @@ pub struct Mail {
     user: Option<Uuid>,
     /// The occasion.
     kind: String,
+    /// `pending`, `sent`, `failed` or `withheld`.
     state: String,
+    /// The receiver.
     to: EmailAddress,
+    /// The subject line.
     subject: String,
+    /// The text, with the code or token blotted out.
     text: String,
+    /// When it was written.
     created_at: DateTime<Utc>,
 }

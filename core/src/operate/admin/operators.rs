@@ -38,9 +38,11 @@ const NAME: Member = required("name", Kind::Text, "The operator's name.");
 pub struct IssuedToken {
     /// The operator's name.
     name: String,
+    /// The token's id, which its revocation names.
     token_id: Uuid,
     /// For `Authorization: Bearer`.
     token: String,
+    /// When it ends.
     expires_at: DateTime<Utc>,
 }
 

@@ -86,12 +86,15 @@ pub struct Overview {
     problems: Vec<Problem>,
 }
 
+/// Orders of one side that are in one status.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "OpenOrders")]
 struct Open {
     /// `buy` or `sell`, seen from the user.
     side: String,
+    /// The status.
     status: String,
+    /// Their number.
     count: i64,
     /// The number of the one that has been in this status for longest.
     oldest: i64,
@@ -99,6 +102,7 @@ struct Open {
     since: DateTime<Utc>,
 }
 
+/// Orders by the hour in which they were made.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "OrdersOfHour")]
 struct Hour {
@@ -110,9 +114,11 @@ struct Hour {
     completed: i64,
 }
 
+/// The volume of orders in one currency.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "OrderVolume")]
 struct Volume {
+    /// The fiat currency's code.
     currency: String,
     /// Sum of the fiat amounts of the orders that were made, of both sides.
     ordered: JsonDecimal,
@@ -120,6 +126,7 @@ struct Volume {
     completed: JsonDecimal,
 }
 
+/// Numbers of things that wait for a person.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "WaitingForOperators")]
 struct Waiting {
@@ -131,6 +138,7 @@ struct Waiting {
     deliveries: i64,
 }
 
+/// A check of the edge that did not pass.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "EdgeProblem")]
 struct Problem {
@@ -138,6 +146,7 @@ struct Problem {
     name: &'static str,
     /// `true` if the edge does not serve as it should.
     failed: bool,
+    /// The finding, in words.
     detail: String,
 }
 

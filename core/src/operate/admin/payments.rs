@@ -56,6 +56,7 @@ const EXAMPLE_LIST: &str = r#"[{
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Payment {
+    /// The payment's id.
     id: Uuid,
     /// Slug of the partner in whose book it is; `house` while nobody is known.
     partner: String,
@@ -63,7 +64,9 @@ pub struct Payment {
     connector: String,
     /// The provider's own name for it.
     provider_reference: String,
+    /// Such as `received`, `refunded` or `payout-sent`.
     kind: String,
+    /// The amount; above zero.
     amount: JsonDecimal,
     /// A currency's code, or an asset's code or CAIP-19 id.
     currency: String,
@@ -79,6 +82,7 @@ pub struct Payment {
     reason: Option<String>,
     /// When it happened, as the provider says.
     occurred_at: DateTime<Utc>,
+    /// When it was recorded.
     recorded_at: DateTime<Utc>,
 }
 

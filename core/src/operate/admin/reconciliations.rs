@@ -157,7 +157,9 @@ const EXAMPLE: &str = r#"{"id": "0199a000-0000-7000-8000-000000000026", "connect
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reconciliation {
+    /// The reconciliation's id.
     id: Uuid,
+    /// The connector whose statement it is.
     connector: String,
     /// Lines that were payments already.
     matched: i32,
@@ -165,6 +167,7 @@ pub struct Reconciliation {
     recorded: i32,
     /// What only one side has, or the two have differently; at most 1000.
     differences: Vec<Difference>,
+    /// When the statement was uploaded.
     created_at: DateTime<Utc>,
 }
 

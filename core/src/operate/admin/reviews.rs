@@ -40,9 +40,11 @@ pub struct Review {
     partner: String,
     /// `document`, `account` or `screening` of a user; `blocked`, `disputed` or `screening` of an order.
     reasons: Vec<String>,
+    /// Since when it waits.
     waiting_since: DateTime<Utc>,
     /// The operator who looks at it.
     claimed_by: Option<String>,
+    /// When the claim ends; null without one.
     claimed_until: Option<DateTime<Utc>>,
     #[serde(skip)]
     client: ClientId,

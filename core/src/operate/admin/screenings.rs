@@ -34,6 +34,7 @@ use example;
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Screening {
+    /// The screening's id.
     id: Uuid,
     /// The partner's slug.
     partner: String,
@@ -43,7 +44,9 @@ pub struct Screening {
     user_id: Option<UserId>,
     /// `pending`, `clear`, `review` or `block`.
     state: String,
+    /// When it was asked for.
     created_at: DateTime<Utc>,
+    /// When it was decided; null before.
     decided_at: Option<DateTime<Utc>>,
     /// The operator who has decided; null for a provider's decision.
     decided_by: Option<String>,

@@ -61,6 +61,7 @@ pub(crate) struct Anchor {
 #[schemars(rename = "AuditBreak")]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Break {
+    /// Its place in the chain.
     pub(super) position: i64,
     /// The finding, in words.
     pub(super) reason: &'static str,

@@ -16,9 +16,13 @@ use crate::policies::manifest::Manifest;
 #[derive(Debug, JsonSchema, PartialEq, Eq, Serialize)]
 #[schemars(rename = "StoredVersion")]
 pub struct VersionSummary {
+    /// The version's number, which calls name.
     pub(super) version: i64,
+    /// SHA-256 of the component, in hex.
     pub(super) digest: String,
+    /// `signature`, `fee` or `method-order`.
     pub(super) kind: &'static str,
+    /// Of the component, in bytes.
     pub(super) size: i64,
 }
 

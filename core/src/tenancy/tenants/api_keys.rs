@@ -133,14 +133,19 @@ pub(crate) async fn revoke(
 #[schemars(rename = "ApiKey")]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct LiveApiKey {
+    /// The key's id, which its revocation names.
     pub(crate) id: Uuid,
+    /// Name for people.
     pub(crate) name: String,
+    /// Its rights, such as `orders:read`; `*` is everything.
     pub(crate) scopes: Vec<String>,
     /// Networks from which it is accepted, in CIDR notation; any if empty.
     pub(crate) allowed_addresses: Vec<String>,
     /// Subject of the TLS client certificate that comes with it, if one is needed.
     pub(crate) certificate_subject: Option<String>,
+    /// When it ends; null: it has no end.
     pub(crate) expires_at: Option<DateTime<Utc>>,
+    /// Time of its last use; null before the first.
     pub(crate) last_used_at: Option<DateTime<Utc>>,
 }
 

@@ -214,8 +214,11 @@ pub(crate) struct Branding {
     accent_color: Option<String>,
     /// Path of the logo on the public listener.
     logo_path: Option<String>,
+    /// Page where shoppers find help.
     support_url: Option<String>,
+    /// The partner's privacy statement.
     privacy_url: Option<String>,
+    /// The partner's terms.
     terms_url: Option<String>,
 }
 

@@ -105,6 +105,7 @@ pub struct Opening {
     change: Change,
 }
 
+/// An account to be opened for a user.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "NewAccount")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -115,8 +116,11 @@ struct Members {
     identifier: String,
     /// Name of the holder, at most 100 characters; empty if unknown.
     name: String,
+    /// `true` if it is proven to be the user's; `false` if left out.
     verified: Option<bool>,
+    /// `true` has it pay and receive nothing; `false` if left out.
     disabled: Option<bool>,
+    /// `true` frees it of the limits of accounts that are not raised; `false` if left out.
     limit_raised: Option<bool>,
     /// Its own limit a day, in `limits.currency`; not below zero.
     limit: Option<JsonDecimal>,

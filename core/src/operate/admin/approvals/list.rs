@@ -105,18 +105,25 @@ struct Criteria {
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
+    /// The approval's id, which grants and refusals name.
     id: Uuid,
     /// `pending`, `granted`, `refused`, `used` or `expired`.
     state: String,
+    /// The call's method.
     method: String,
+    /// The call's path.
     path: String,
     /// The call's body, if it is JSON.
     #[schemars(with = "Option<Map<String, Value>>")]
     body: Option<Value>,
+    /// The operator who made the call.
     requested_by: String,
+    /// When it was made.
     requested_at: DateTime<Utc>,
+    /// When it ends unless somebody has decided.
     expires_at: DateTime<Utc>,
     /// The operator who granted or refused it.
     decided_by: Option<String>,
+    /// When it was granted or refused; null before.
     decided_at: Option<DateTime<Utc>>,
 }

@@ -164,9 +164,13 @@ pub struct NewConnector {
 #[schemars(rename = "CreatedConnector")]
 #[serde(rename_all = "camelCase")]
 pub struct MadeConnector {
+    /// The connector's name.
     name: String,
+    /// Kinds of the commands that it takes.
     capabilities: Vec<String>,
+    /// Payment methods that it serves.
     methods: Vec<String>,
+    /// Assets that it serves.
     assets: Vec<String>,
     /// For `Authorization: Bearer` on the connectors' listener.
     token: String,

@@ -120,15 +120,19 @@ async fn find(core: &Core, name: Option<&str>) -> Result<Vec<Connector>> {
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Connector {
+    /// The connector's name.
     name: String,
     /// Kinds of the commands that it takes.
     capabilities: Vec<String>,
+    /// Payment methods that it serves.
     methods: Vec<String>,
+    /// Assets that it serves.
     assets: Vec<String>,
     /// Time of its last call; null before the first.
     last_contact_at: Option<DateTime<Utc>>,
     /// Commands that wait for it or are leased to it.
     queue_length: i64,
+    /// When the oldest of them was commanded; null if there is none.
     oldest_command_at: Option<DateTime<Utc>>,
     /// Results so far that were not `done`.
     failures: i64,

@@ -116,11 +116,13 @@ pub struct Request {
     request_id: String,
 }
 
+/// Money that has arrived for a savings plan.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct NewDeposit {
     /// Above zero, in whole smallest units.
     amount: JsonDecimal,
+    /// The currency that has arrived.
     currency_code: CurrencyCode,
     /// The bank's own reference: 1 to 255 characters, none a control character.
     reference: String,

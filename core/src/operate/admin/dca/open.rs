@@ -120,6 +120,7 @@ const EXAMPLE: &str = r#"{
 #[schemars(rename = "NewDcaPlan")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct NewPlan {
+    /// Code of the crypto currency that is bought.
     crypto_currency: String,
     /// The address that coins go to, in the form of its chain.
     wallet_address: String,

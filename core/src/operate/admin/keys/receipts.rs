@@ -100,6 +100,7 @@ pub struct ReceiptKey {
     signs: bool,
     /// Time from which it signs, until a later one does.
     signs_from: DateTime<Utc>,
+    /// When it was made.
     created_at: DateTime<Utc>,
 }
 

@@ -105,6 +105,7 @@ pub struct KeyRing {
 /// Partners' keys by their state.
 #[derive(Debug, JsonSchema, Serialize)]
 struct PartnerKeys {
+    /// All of them.
     total: i64,
     /// Those that the master key in use has wrapped.
     current: i64,
@@ -117,8 +118,11 @@ struct PartnerKeys {
 #[schemars(rename = "KeyRotation")]
 #[serde(rename_all = "camelCase")]
 struct Rotation {
+    /// The operator who asked for it.
     requested_by: String,
+    /// When it was asked for.
     requested_at: DateTime<Utc>,
+    /// When every value was sealed again; null before.
     finished_at: Option<DateTime<Utc>>,
     /// The table whose values are sealed again now, or were last.
     table: String,

@@ -104,6 +104,7 @@ pub struct NewKey {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "RegisteredKey")]
 pub struct Registered {
+    /// The key's name, which signatures give.
     name: String,
 }
 

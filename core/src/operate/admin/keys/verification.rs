@@ -87,9 +87,13 @@ pub struct Key {
 #[schemars(rename = "VerificationKey")]
 #[serde(rename_all = "camelCase")]
 pub struct KeySet {
+    /// The key's name, which the policy gives.
     name: String,
+    /// The algorithm that it verifies.
     algorithm: String,
+    /// From when it is valid; null: always was.
     not_before: Option<DateTime<Utc>>,
+    /// Until when it is valid; null: it has no end.
     not_after: Option<DateTime<Utc>>,
 }
 

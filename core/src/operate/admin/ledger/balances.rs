@@ -124,10 +124,13 @@ struct Criteria {
 #[schemars(rename = "LedgerBalance")]
 #[serde(rename_all = "camelCase")]
 pub struct Balance {
+    /// The account's id.
     account_id: Uuid,
     /// Slug of the partner whose book it is in.
     partner: String,
+    /// The account's kind, such as `provider` or `customer`.
     kind: String,
+    /// A currency's or an asset's code.
     currency: String,
     /// The connector of a provider's account.
     holder: Option<String>,

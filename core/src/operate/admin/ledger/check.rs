@@ -62,15 +62,18 @@ pub struct Place {
 pub struct Checked {
     /// Orders, entries or accounts that were looked at.
     checked: usize,
+    /// Things that do not hold.
     problems: Vec<Problem>,
     /// Where the next page begins; null after the last one.
     next: Option<String>,
 }
 
+/// Something in the books that does not hold.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "LedgerProblem")]
 struct Problem {
     /// The order, the entry or the account.
     subject: String,
+    /// The finding, in words.
     problem: String,
 }

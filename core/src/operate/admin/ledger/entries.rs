@@ -112,14 +112,21 @@ struct Criteria {
 #[schemars(rename = "LedgerEntry")]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
+    /// The entry's id.
     id: Uuid,
     /// Slug of the partner whose book it is in.
     partner: String,
+    /// The occasion, such as `received`.
     kind: String,
+    /// The order that it is of; null without one.
     order_id: Option<i64>,
+    /// The payment that it books; null without one.
     payment_id: Option<Uuid>,
+    /// When it happened.
     occurred_at: DateTime<Utc>,
+    /// When it was booked.
     recorded_at: DateTime<Utc>,
+    /// Its lines.
     postings: Vec<Posting>,
 }
 
@@ -143,8 +150,11 @@ impl Entry {
 #[schemars(rename = "LedgerPosting")]
 #[serde(rename_all = "camelCase")]
 struct Posting {
+    /// The account's id.
     account_id: Uuid,
+    /// The account's kind, such as `provider` or `customer`.
     kind: String,
+    /// A currency's or an asset's code.
     currency: String,
     /// The connector of a provider's account.
     holder: Option<String>,

@@ -60,13 +60,17 @@ impl Endpoint for ListCurrencies {
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedCurrency {
+    /// The code that the API takes.
     code: String,
     /// `fiat` or `crypto`.
     kind: String,
+    /// The code without a network.
     ticker: String,
+    /// Name for people.
     name: String,
     /// Digits behind the decimal point.
     decimals: i16,
+    /// The asset's CAIP-19 id.
     caip19: String,
     /// The network of a crypto currency.
     network: Option<String>,

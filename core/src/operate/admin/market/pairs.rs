@@ -109,15 +109,20 @@ pub struct Update {
     detail: Value,
 }
 
+/// The terms of a pair; one that is left out stays as it is.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "PairUpdate")]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(in crate::operate::admin) struct ChangePair {
+    /// Terms of purchases.
     buy: ChangeSide,
+    /// Terms of sales.
     sell: ChangeSide,
+    /// Distance to the mid price, in percent, 0 to 20.
     spread_percentage: Option<JsonDecimal>,
     /// In the pair's fiat currency.
     network_fee: Option<JsonDecimal>,
+    /// Seconds in which a quote can be confirmed.
     quote_lifetime_seconds: Option<i32>,
     /// Age at which a price is too old to quote. Without it a price set by hand has no end, and is
     /// quoted to test clients alone.
@@ -178,10 +183,12 @@ impl ChangePair {
     }
 }
 
+/// The terms of one side of a pair; one that is left out stays as it is.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "PairSideUpdate")]
 #[serde(deny_unknown_fields, default)]
 struct ChangeSide {
+    /// `enabled`, `disabled` or `maintenance`.
     #[schemars(with = "Option<PairStatus>")]
     status: Option<String>,
     /// Least amount: fiat to buy, crypto to sell.
@@ -194,9 +201,11 @@ struct ChangeSide {
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pair {
+    /// Both codes, such as `BTC-EUR`.
     pair: String,
     buy: Side,
     sell: Side,
+    /// Distance to the mid price, in percent.
     spread_percentage: JsonDecimal,
     /// In the pair's fiat currency.
     network_fee: JsonDecimal,
@@ -276,6 +285,7 @@ struct Side {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "ListedPair")]
 pub struct Listed {
+    /// Both codes, such as `BTC-EUR`.
     pair: PairCode,
     /// The mid price, if there is one.
     price: Option<JsonDecimal>,

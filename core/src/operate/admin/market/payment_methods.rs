@@ -108,18 +108,22 @@ pub struct Update {
     detail: Value,
 }
 
+/// The terms of a payment method; one that is left out stays as it is.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "PaymentMethodUpdate")]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(in crate::operate::admin) struct ChangeMethod {
+    /// `true` if it is offered.
     enabled: Option<bool>,
     /// 1 to 255 characters.
     label: Option<String>,
     /// Highest amount of one order, in euros.
     limit: Option<JsonDecimal>,
+    /// Its fees.
     fees: ChangeFees,
     /// Seconds that a user has for the payment.
     expiration_period: Option<i32>,
+    /// `true` if the price is fixed when the payment arrives.
     uses_estimated_quote: Option<bool>,
 }
 
@@ -176,11 +180,14 @@ impl ChangeMethod {
     }
 }
 
+/// The fees of a payment method; one that is left out stays as it is.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "PaymentMethodFeesUpdate")]
 #[serde(deny_unknown_fields, default)]
 struct ChangeFees {
+    /// Fixed part, in the fiat currency.
     fixed: Option<JsonDecimal>,
+    /// Part in percent of the amount.
     percentage: Option<JsonDecimal>,
 }
 
@@ -190,6 +197,7 @@ struct ChangeFees {
 pub struct PaymentMethod {
     /// Code, which quotes take.
     code: String,
+    /// `true` if it is offered.
     enabled: bool,
     /// Name for people.
     label: String,

@@ -92,6 +92,7 @@ pub struct Update {
     detail: Value,
 }
 
+/// A price that an operator sets.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(in crate::operate::admin) struct NewPrice {
@@ -168,8 +169,11 @@ impl NewPrice {
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Price {
+    /// Both codes, such as `BTC-EUR`.
     pair: PairCode,
+    /// The mid price.
     price: JsonDecimal,
+    /// The time that its age counts from.
     observed_at: DateTime<Utc>,
     /// Age at which it is too old to quote, where that is not the pair's.
     max_age_seconds: Option<i32>,
@@ -237,11 +241,14 @@ impl Endpoint for ListPrices {
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedPrice {
+    /// Both codes, such as `BTC-EUR`.
     pair: PairCode,
     status: PriceStatus,
+    /// The mid price; null if there is none.
     price: Option<JsonDecimal>,
     /// True if an operator set it.
     fixed: bool,
+    /// The time that its age counts from; null without a price.
     observed_at: Option<DateTime<Utc>>,
     /// Age at which it is too old to quote; null: it has no end.
     max_age_seconds: Option<u32>,
@@ -269,9 +276,11 @@ enum PriceStatus {
 struct SourcePrice {
     /// Its host, and a digest of URL and pointers.
     source: String,
+    /// The price that it gave.
     price: Option<JsonDecimal>,
     /// By the source's clock.
     observed_at: Option<DateTime<Utc>>,
+    /// When it was read, by the edge's clock.
     read_at: Option<DateTime<Utc>>,
 }
 

@@ -108,12 +108,17 @@ struct Criteria {
 #[schemars(rename = "Operator")]
 #[serde(rename_all = "camelCase")]
 pub struct Listed {
+    /// The operator's name.
     name: String,
+    /// Their roles.
     roles: Vec<Role>,
     /// `true` if none of their tokens is accepted.
     disabled: bool,
+    /// The operator who has made this one.
     created_by: String,
+    /// When they were made.
     created_at: DateTime<Utc>,
+    /// Their live tokens.
     tokens: Vec<ListedToken>,
 }
 
@@ -122,8 +127,12 @@ pub struct Listed {
 #[schemars(rename = "OperatorToken")]
 #[serde(rename_all = "camelCase")]
 struct ListedToken {
+    /// The token's id, which its revocation names.
     id: Uuid,
+    /// The operator who has issued it.
     created_by: String,
+    /// When it was issued.
     created_at: DateTime<Utc>,
+    /// When it ends.
     expires_at: DateTime<Utc>,
 }

@@ -97,10 +97,14 @@ impl Endpoint for ListSessions {
 #[schemars(rename = "OperatorSession")]
 #[serde(rename_all = "camelCase")]
 pub struct ListedSession {
+    /// The session's id, which its end names.
     id: Uuid,
     /// `true` if it began with a token, `false` if the provider has proven the person.
     with_token: bool,
+    /// The roles that it has.
     roles: Vec<Role>,
+    /// When it began.
     created_at: DateTime<Utc>,
+    /// When it ends.
     expires_at: DateTime<Utc>,
 }

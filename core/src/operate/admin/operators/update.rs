@@ -93,6 +93,7 @@ pub struct Update {
     detail: Value,
 }
 
+/// The settings of an operator; one that is left out stays as it is.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "OperatorUpdate")]
 #[serde(deny_unknown_fields)]

@@ -110,10 +110,12 @@ pub struct Request {
     detail: Value,
 }
 
+/// An event of an order that an operator reports.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "NewOrderEvent")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct NewEvent {
+    /// What has happened.
     event: Name,
     /// The amount received, above zero; the exact one if left out.
     amount: Option<JsonDecimal>,
@@ -125,6 +127,7 @@ struct NewEvent {
     reason: Option<String>,
 }
 
+/// An event of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[schemars(rename = "OrderEventName")]
 #[serde(rename_all = "kebab-case")]

@@ -65,6 +65,7 @@ pub struct Order {
     /// `buy` or `sell`, seen from the user.
     #[schemars(with = "String")]
     side: Side,
+    /// The order's number.
     id: i64,
     /// Every change of state, oldest first.
     timeline: Vec<Step>,
@@ -74,10 +75,13 @@ pub struct Order {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "OrderStep")]
 struct Step {
+    /// When it changed.
     at: DateTime<Utc>,
     /// The state before; null for the first.
     from: Option<String>,
+    /// The state after.
     to: String,
+    /// The event, such as `payment-received`.
     cause: String,
     /// The operator's words.
     reason: Option<String>,

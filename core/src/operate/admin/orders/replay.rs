@@ -68,14 +68,17 @@ pub struct Replayed(#[schemars(with = "Replay")] Value);
 struct Replay {
     /// `true` if every decision is the same.
     same: bool,
+    /// The decisions, in the order in which they were made.
     decisions: Vec<ReplayedDecision>,
 }
 
+/// A recorded decision of a policy, beside the one that it makes now.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "the form of the answer, for the OpenAPI document")]
 struct ReplayedDecision {
     /// `signature`, `fee` or `method-order`.
     kind: String,
+    /// The policy's version that made it.
     version: i64,
     /// SHA-256 of the component, in hex.
     digest: String,

@@ -118,23 +118,31 @@ struct Criteria {
 #[schemars(rename = "ListedOrder")]
 #[serde(rename_all = "camelCase")]
 pub struct Listed {
+    /// The order's number.
     id: i64,
     /// `buy` or `sell`, seen from the user.
     side: String,
     /// The partner's slug.
     partner: String,
+    /// Its state, as partners see it.
     status: String,
+    /// Both codes, such as `BTC-EUR`.
     currency_pair: String,
+    /// The partner's own name for it; null without one.
     partner_order_identifier: Option<String>,
+    /// The amount that the user pays or receives.
     fiat_amount: Fiat,
     /// Time of creation.
     date: DateTime<Utc>,
 }
 
+/// An amount of a fiat currency.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "FiatAmount")]
 #[serde(rename_all = "camelCase")]
 struct Fiat {
+    /// The amount.
     amount: JsonDecimal,
+    /// The currency's code.
     currency_code: String,
 }

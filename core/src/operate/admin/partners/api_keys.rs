@@ -103,6 +103,7 @@ pub struct NewKey {
 #[schemars(rename = "IssuedApiKey")]
 #[serde(rename_all = "camelCase")]
 pub struct IssuedKey {
+    /// The key's id, which its revocation names.
     id: Uuid,
     /// For `X-Api-Key`.
     api_key: String,

@@ -120,8 +120,11 @@ pub struct NewPartner {
 #[schemars(rename = "PartnerCredentials")]
 #[serde(rename_all = "camelCase")]
 pub struct Credentials {
+    /// The partner's id.
     id: ClientId,
+    /// The partner's slug, which paths name.
     slug: String,
+    /// `test` or `live`.
     mode: &'static str,
     /// User name for `POST /api/v1/authenticate`.
     username: String,

@@ -112,12 +112,15 @@ struct Criteria {
 #[schemars(rename = "ListedPartner")]
 #[serde(rename_all = "camelCase")]
 pub struct Listed {
+    /// The partner's slug, which paths name.
     slug: String,
+    /// Its name; shoppers see it.
     name: String,
     /// `test` or `live`.
     mode: String,
     /// `active` or `suspended`.
     status: String,
+    /// When it was made.
     created_at: DateTime<Utc>,
 }
 
@@ -177,8 +180,11 @@ impl Shown {
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Partner {
+    /// The partner's id.
     id: ClientId,
+    /// The partner's slug, which paths name.
     slug: String,
+    /// Its name; shoppers see it.
     name: String,
     /// `test` or `live`.
     mode: String,
@@ -186,7 +192,9 @@ pub struct Partner {
     status: String,
     /// User name for `POST /api/v1/authenticate`.
     username: String,
+    /// Its fee where an offer names none.
     default_fee_percentage: JsonDecimal,
+    /// The highest fee that its offers and its policy may ask.
     fee_cap_percentage: JsonDecimal,
     /// `true` if an offer must name the wallet address.
     wallet_address_required: bool,
@@ -204,6 +212,7 @@ pub struct Partner {
     /// The same by the kind of payment method, in its place.
     #[schemars(with = "Map<String, Value>")]
     compliance_gates: Value,
+    /// Orders without a user.
     guest_orders: GuestOrders,
     /// `true` if its policies change by signed manifests alone.
     policy_signature_required: bool,
@@ -215,7 +224,9 @@ pub struct Partner {
     policy_upload_allowed: bool,
     /// Its appearance on pages for shoppers.
     branding: Branding,
+    /// When it was made.
     created_at: DateTime<Utc>,
+    /// Its live API keys.
     api_keys: Vec<LiveApiKey>,
 }
 
@@ -224,6 +235,7 @@ pub struct Partner {
 #[schemars(rename = "PartnerGuestOrders")]
 #[serde(rename_all = "camelCase")]
 struct GuestOrders {
+    /// `true` if they are allowed.
     allowed: bool,
     /// Largest one, in fiat; null if only the other limits count.
     max_fiat: Option<JsonDecimal>,

@@ -97,10 +97,12 @@ pub struct Rotation {
     overlap: i64,
 }
 
+/// A secret of a partner to be replaced.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "SecretRotation")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Members {
+    /// The secret.
     kind: SecretKind,
     /// 0 to 2592000, which is 30 days; 86400 if left out.
     overlap_seconds: Option<i64>,
@@ -112,6 +114,7 @@ struct Members {
 #[serde(rename_all = "camelCase")]
 pub struct Rotated {
     kind: SecretKind,
+    /// The new secret.
     secret: String,
     /// The end of the overlap.
     previous_valid_until: DateTime<Utc>,

@@ -134,6 +134,7 @@ struct Invitation {
 /// Somebody who was invited.
 #[derive(Debug, JsonSchema, Serialize)]
 pub struct InvitedStaff {
+    /// The staff member's id, which its removal names.
     id: StaffId,
 }
 

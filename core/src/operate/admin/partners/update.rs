@@ -155,6 +155,7 @@ pub struct Update {
     detail: Value,
 }
 
+/// The settings of a partner; one that is left out stays as it is.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "PartnerUpdate")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -163,6 +164,7 @@ pub(in crate::operate::admin) struct Change {
     name: Option<String>,
     /// Its appearance on pages for shoppers.
     branding: Option<BrandingMembers>,
+    /// `suspended` has every credential of it refused.
     status: Option<Status>,
     /// `live` for good, once nothing is missing that its first order needs. Checks that its users
     /// have passed so far count no more.
@@ -181,15 +183,13 @@ pub(in crate::operate::admin) struct Change {
     wallet_address_required: Option<bool>,
     /// ISO 3166-1 alpha-2 codes.
     allowed_countries: Option<Vec<String>>,
-    /// Networks from which its credentials are accepted, tokens too, in CIDR notation, at most 64;
-    /// any if empty.
+    /// Networks of its credentials, tokens too, in CIDR notation, at most 64; any if empty.
     #[schemars(with = "Option<Vec<String>>")]
     allowed_addresses: Option<Vec<IpNet>>,
     /// Subject of the TLS client certificate that comes with every credential, such as
     /// `C=NL, O=Acme Wallets, CN=acme`; none is needed if empty.
     certificate_subject: Option<String>,
-    /// Rates by bucket, such as `5/s burst 7` or `10/min`: `client`, `quotes`, `credentials`,
-    /// `login`, `uploads`.
+    /// Rates such as `5/s burst 7` of `client`, `quotes`, `credentials`, `login`, `uploads`.
     #[schemars(with = "Option<BTreeMap<String, String>>")]
     rate_limits: Option<BTreeMap<String, Quota>>,
     /// `true` if its policies change by signed manifests and statements alone.
@@ -209,6 +209,7 @@ pub(in crate::operate::admin) struct Change {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct GuestOrders {
+    /// `true` if they are allowed.
     allowed: bool,
     /// Largest one, in fiat, above zero; none if left out.
     max_fiat: Option<JsonDecimal>,

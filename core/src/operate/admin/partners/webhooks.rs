@@ -64,7 +64,9 @@ impl Endpoint for ListWebhooks {
 #[schemars(rename = "PartnerWebhook")]
 #[serde(rename_all = "camelCase")]
 pub struct Webhook {
+    /// The endpoint's id.
     id: WebhookEndpointId,
+    /// The address that events go to.
     url: String,
     /// Types of the events it receives; `null`: all, including future ones.
     events: Option<Vec<String>>,
@@ -72,7 +74,9 @@ pub struct Webhook {
     state: &'static str,
     /// Time of the first failure after its last success; `null` while it answers 2xx.
     failing_since: Option<DateTime<Utc>>,
+    /// When it was disabled; null while it is active.
     disabled_at: Option<DateTime<Utc>>,
+    /// When it was registered.
     created_at: DateTime<Utc>,
 }
 

@@ -88,5 +88,6 @@ impl Endpoint for MatchPayment {
 #[schemars(rename = "PaymentMatch")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Match {
+    /// The order's number.
     order_id: OrderId,
 }

@@ -124,8 +124,12 @@ pub struct NewRefund {
 #[schemars(rename = "Refund")]
 #[serde(rename_all = "camelCase")]
 pub struct RequestedRefund {
+    /// The refund's id.
     id: Uuid,
+    /// The payment that is given back.
     payment_id: Uuid,
+    /// The amount that is given back.
     amount: JsonDecimal,
+    /// The payment's currency.
     currency: String,
 }

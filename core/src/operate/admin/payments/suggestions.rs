@@ -84,14 +84,19 @@ impl Endpoint for SuggestOrders {
 #[schemars(rename = "SuggestedOrder")]
 #[serde(rename_all = "camelCase")]
 pub struct Suggestion {
+    /// The order's number.
     order_id: i64,
     /// The partner's slug.
     partner: String,
     /// `buy` or `sell`, seen from the user.
     side: String,
+    /// Its state, as partners see it.
     status: String,
+    /// The amount that the user pays or receives.
     fiat_amount: JsonDecimal,
+    /// The amount's currency.
     fiat_currency: String,
+    /// When it was made.
     created_at: DateTime<Utc>,
     /// `number`, `amount` and `name`, as they apply.
     reasons: Vec<String>,

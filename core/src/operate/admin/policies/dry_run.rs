@@ -69,14 +69,18 @@ pub struct Request {
     now: Option<u32>,
 }
 
+/// Inputs to decide on: exactly one of `input`, `inputs` and `recorded`.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "NewDryRun")]
 #[serde(deny_unknown_fields)]
 struct DryRun {
+    /// One input, as the policy's kind has it.
     #[schemars(with = "Option<Map<String, Value>>")]
     input: Option<Value>,
+    /// Several inputs, at most 1000.
     #[schemars(with = "Option<Vec<Map<String, Value>>>")]
     inputs: Option<Vec<Value>>,
+    /// `true` takes the inputs of recorded decisions.
     #[serde(default)]
     recorded: bool,
     /// The active version if left out.
@@ -91,6 +95,7 @@ struct DryRun {
 #[schemars(inline)]
 pub struct Decided(#[schemars(with = "DryRunResult")] Value);
 
+/// The decision on one input, or those on several.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "the form of the answer, for the OpenAPI document")]
@@ -106,7 +111,9 @@ enum DryRunResult {
 struct DryRunDecision {
     #[serde(flatten)]
     decision: PolicyDecision,
+    /// The duration of the call.
     time: DryRunTime,
+    /// The version that decided.
     version: i64,
     /// SHA-256 of the component, in hex.
     digest: String,
@@ -116,9 +123,11 @@ struct DryRunDecision {
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "the form of the answer, for the OpenAPI document")]
 struct DryRunDecisions {
+    /// The version that decided.
     version: i64,
     /// SHA-256 of the component, in hex.
     digest: String,
+    /// One for each input.
     decisions: Vec<PolicyDecision>,
 }
 
@@ -131,8 +140,11 @@ struct PolicyDecision {
     decision: Option<Map<String, Value>>,
     /// Null after a decision.
     failure: Option<PolicyFailure>,
+    /// Fuel that the call burnt.
     fuel: u64,
+    /// Memory that it took at most.
     memory_bytes: u64,
+    /// Lines that it logged.
     log: Vec<PolicyLogLine>,
     /// Lines that were too many.
     log_dropped: u64,
@@ -144,6 +156,7 @@ struct PolicyDecision {
 struct PolicyFailure {
     /// Such as `trap` or `timeout`.
     cause: String,
+    /// The failure, in words.
     message: String,
 }
 
@@ -153,6 +166,7 @@ struct PolicyFailure {
 struct PolicyLogLine {
     /// `debug`, `info` or `warn`.
     level: String,
+    /// The line itself.
     text: String,
 }
 
@@ -160,5 +174,6 @@ struct PolicyLogLine {
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "the form of the answer, for the OpenAPI document")]
 struct DryRunTime {
+    /// The duration, in microseconds.
     microseconds: u64,
 }

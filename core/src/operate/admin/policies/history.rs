@@ -136,8 +136,11 @@ pub struct History {
     kind: &'static str,
     /// The active version; null with the built-in rule.
     active: Option<i64>,
+    /// The version on trial; null without one.
     trial: Option<Trial>,
+    /// Its versions, newest first.
     versions: Vec<Version>,
+    /// Its changes, newest first.
     changes: Vec<Change>,
     /// Live calls that logged something, at most one a second and edge; the newest 100.
     log: Vec<LoggedCall>,
@@ -148,8 +151,11 @@ pub struct History {
 #[schemars(rename = "PolicyLog")]
 #[serde(rename_all = "camelCase")]
 pub(in crate::operate) struct LoggedCall {
+    /// When the call was made.
     pub(in crate::operate) at: DateTime<Utc>,
+    /// The version that logged.
     pub(in crate::operate) version: i64,
+    /// The request's `X-Request-Id`.
     pub(in crate::operate) request_id: String,
     /// `level` and `text` of each.
     #[schemars(with = "Vec<Map<String, Value>>")]
@@ -160,31 +166,38 @@ pub(in crate::operate) struct LoggedCall {
     pub(in crate::operate) calls_dropped: i64,
 }
 
+/// A version of a policy.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "PolicyVersion")]
 #[serde(rename_all = "camelCase")]
 pub(in crate::operate) struct Version {
+    /// Its number, which calls name.
     pub(in crate::operate) version: i64,
     /// SHA-256 of the component, in hex.
     pub(in crate::operate) digest: String,
     /// Of the component, in bytes.
     pub(in crate::operate) size: i64,
+    /// `true` for the version that serves.
     pub(in crate::operate) active: bool,
     /// `true` if a rollback has left it.
     pub(in crate::operate) rolled_back: bool,
     /// `true` refuses requests when the policy fails, in place of the built-in rule.
     pub(in crate::operate) fail_closed: bool,
+    /// Its configuration, as `info` declares it.
     #[schemars(with = "Map<String, Value>")]
     pub(in crate::operate) config: Value,
     /// The component's own description: `name`, `version`, `summary`, `config` and `keys`.
     #[schemars(with = "Map<String, Value>")]
     pub(in crate::operate) info: Value,
+    /// The operator's words; null without any.
     pub(in crate::operate) reason: Option<String>,
     /// Name of the operator's key that signed its manifest.
     pub(in crate::operate) signed_by: Option<String>,
     /// Most fuel that a sample burnt at its examination; null for versions of before.
     pub(in crate::operate) sample_fuel: Option<i64>,
+    /// The author of the upload.
     pub(in crate::operate) created_by: String,
+    /// When it was uploaded.
     pub(in crate::operate) created_at: DateTime<Utc>,
 }
 
@@ -192,10 +205,13 @@ pub(in crate::operate) struct Version {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "PolicyChange")]
 struct Change {
+    /// When it was made.
     at: DateTime<Utc>,
+    /// The operator, or the member of the partner's staff.
     actor: String,
     /// Such as `policy.activate`.
     action: String,
+    /// The change itself, as the audit has it.
     #[schemars(with = "Map<String, Value>")]
     detail: Value,
 }

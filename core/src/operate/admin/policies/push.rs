@@ -158,6 +158,7 @@ impl Endpoint for ConfigurePolicy {
 #[derive(Debug)]
 pub struct Configuration(VersionSettings);
 
+/// Another configuration of the active version.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyConfiguration")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]

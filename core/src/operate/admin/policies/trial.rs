@@ -58,18 +58,25 @@ impl Endpoint for ReadTrial {
 #[schemars(rename = "PolicyTrial")]
 #[serde(rename_all = "camelCase")]
 pub struct Trial {
+    /// The version on trial.
     pub(in crate::operate) version: i64,
     /// Percentage of the users that it serves; null in the shadow.
     pub(in crate::operate) percentage: Option<i16>,
+    /// Shadow runs so far.
     pub(in crate::operate) calls: i64,
     /// Shadow runs with the active version's answer.
     pub(in crate::operate) same: i64,
+    /// Shadow runs with another answer.
     pub(in crate::operate) different: i64,
+    /// Shadow runs without an answer.
     pub(in crate::operate) failed: i64,
     /// Shadow runs that an edge had no capacity for.
     pub(in crate::operate) skipped: i64,
+    /// The operator's words; null without any.
     pub(in crate::operate) reason: Option<String>,
+    /// The operator who has begun it.
     pub(in crate::operate) started_by: String,
+    /// When it was begun.
     pub(in crate::operate) started_at: DateTime<Utc>,
     /// The newest shadow runs that differed or failed.
     #[schemars(with = "Vec<Map<String, Value>>")]

@@ -83,6 +83,7 @@ pub struct Upload {
     staging: StageRequest,
 }
 
+/// A version of a policy to be uploaded: `component`, or a signed `manifest` with it.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "NewPolicyVersion")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -95,6 +96,7 @@ struct Stage {
     fail_closed: Option<bool>,
     /// The JSON text that was signed.
     manifest: Option<String>,
+    /// Signature of the manifest, where signatures are required.
     signature: Option<Signature>,
     /// `true` activates the version at once.
     #[serde(default)]
@@ -103,6 +105,7 @@ struct Stage {
     reason: Option<String>,
 }
 
+/// A signature of a manifest.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "ManifestSignature")]
 #[serde(deny_unknown_fields)]
@@ -192,6 +195,7 @@ impl Endpoint for ActivateVersion {
     }
 }
 
+/// The terms of an activation.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "VersionActivation")]
 #[serde(deny_unknown_fields)]

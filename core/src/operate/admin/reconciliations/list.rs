@@ -92,7 +92,9 @@ struct Criteria {
 #[schemars(rename = "ListedReconciliation")]
 #[serde(rename_all = "camelCase")]
 pub struct Listed {
+    /// The reconciliation's id.
     id: Uuid,
+    /// The connector whose statement it is.
     connector: String,
     /// The operator who has uploaded the statement.
     actor: String,
@@ -102,5 +104,6 @@ pub struct Listed {
     recorded: i32,
     /// Number of differences, at most 1000.
     differences: i32,
+    /// When the statement was uploaded.
     created_at: DateTime<Utc>,
 }

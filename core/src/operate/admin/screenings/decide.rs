@@ -92,11 +92,13 @@ impl Endpoint for DecideScreening {
 #[schemars(rename = "ScreeningDecision")]
 #[serde(deny_unknown_fields)]
 pub struct NewDecision {
+    /// The decision.
     decision: Name,
     /// For the audit, 1 to 255 characters.
     reason: String,
 }
 
+/// An operator's decision on a screening.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, Serialize)]
 #[schemars(rename = "ScreeningDecisionName")]
 #[serde(rename_all = "lowercase")]

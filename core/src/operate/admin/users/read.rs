@@ -93,16 +93,22 @@ pub(super) const EXAMPLE: &str = r#"{
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct User {
+    /// The user's id.
     uuid: UserId,
     /// The partner's slug.
     partner: String,
+    /// `true` if the user can do nothing.
     disabled: bool,
+    /// `true` if the personal data are erased.
     deleted: bool,
+    /// `true` if the user wants the newsletter.
     newsletter_subscription: bool,
     /// Limits set for this user alone.
     #[schemars(with = "Map<String, Value>")]
     limit_overrides: Value,
+    /// Personal data as stored.
     personal: PersonalData,
+    /// Sides of identity documents that were sent or announced.
     documents: Vec<DocumentSide>,
     /// As the partner sees it.
     profile: Profile,
@@ -112,15 +118,20 @@ pub struct User {
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DocumentSide {
+    /// The document, such as `passport`.
     #[serde(rename = "type")]
     kind: String,
+    /// `front` or `back`.
     side: String,
+    /// `missing`, `pending`, `verified`, `failed` or `blocked`.
     status: String,
     /// Of the image, once there is one.
     id: Option<Uuid>,
+    /// Media type of the image; null without one.
     media_type: Option<String>,
     /// In bytes.
     size: Option<i64>,
+    /// When it was sent or announced.
     created_at: DateTime<Utc>,
 }
 

@@ -153,6 +153,7 @@ impl Opening {
     }
 }
 
+/// The reason for which a retained record is opened.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "RetainedRecordOpening")]
 #[serde(deny_unknown_fields)]
@@ -166,7 +167,9 @@ struct Members {
 #[schemars(rename = "OpenedRetainedRecord")]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
+    /// The user's id.
     uuid: UserId,
+    /// The time of the user's last order.
     last_order_at: DateTime<Utc>,
     /// It is destroyed then.
     retained_until: DateTime<Utc>,

@@ -145,21 +145,30 @@ impl Search {
 #[schemars(rename = "FoundUser")]
 #[serde(rename_all = "camelCase")]
 pub struct Found {
+    /// The user's id.
     uuid: UserId,
     /// The partner's slug.
     partner: String,
     /// `true` if the personal data are shown in part.
     masked: bool,
+    /// The e-mail address.
     email: Option<String>,
+    /// The first name.
     first_name: Option<String>,
+    /// The last name.
     last_name: Option<String>,
+    /// The name of the business; null for a person.
     business_name: Option<String>,
+    /// The phone number.
     phone_number: Option<String>,
     /// `bronze`, `silver` or `gold`.
     level: String,
     /// `pending`, `verified`, `failed` or `blocked`.
     identity_status: String,
+    /// `true` if the user can do nothing.
     disabled: bool,
+    /// `true` if the personal data are erased.
     deleted: bool,
+    /// When the user was registered.
     created_at: DateTime<Utc>,
 }

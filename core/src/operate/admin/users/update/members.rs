@@ -20,10 +20,12 @@ const LIMITS: [&str; 6] = [
     "number_of_non_raised_accounts_limit",
 ];
 
+/// The settings of a user; one that is left out stays as it is.
 #[derive(Deserialize, JsonSchema, Serialize)]
 #[schemars(rename = "UserUpdate")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Change {
+    /// `true` ends every session and lets the user do nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) disabled: Option<bool>,
     /// `true` erases the personal data, for good; `false` is refused.
@@ -40,10 +42,13 @@ pub(super) struct Change {
     /// Another e-mail address: the user has to prove it, and every session ends.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "changed")]
     pub(super) email_address: Option<String>,
+    /// The level, which limits follow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) level: Option<Level>,
+    /// The state of the report to tax authorities (DAC8).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) dac8_status: Option<Dac8>,
+    /// States of the checks.
     #[serde(default, skip_serializing_if = "Verification::is_empty")]
     pub(super) verification: Verification,
     /// Sides that the user has sent, at most 32.
@@ -62,18 +67,24 @@ fn changed<S: Serializer>(_: &Option<String>, serializer: S) -> Result<S::Ok, S:
     serializer.serialize_str("changed")
 }
 
+/// States of a user's checks; one that is left out stays as it is.
 #[derive(Default, Deserialize, JsonSchema, Serialize, PartialEq, Eq)]
 #[schemars(rename = "VerificationUpdate")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Verification {
+    /// The e-mail address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) email: Option<Check>,
+    /// The identity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) identity: Option<Check>,
+    /// The questions of AMLD5.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) amld5: Option<Check>,
+    /// The consent to the privacy statement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) privacy_agreement: Option<Check>,
+    /// The residential address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) residential_address: Option<AddressCheck>,
 }
@@ -84,19 +95,24 @@ impl Verification {
     }
 }
 
+/// The decision on a side of an identity document.
 #[derive(Deserialize, JsonSchema, Serialize)]
 #[schemars(rename = "DocumentUpdate")]
 #[serde(deny_unknown_fields)]
 pub(super) struct Document {
+    /// The document, such as `passport`.
     #[serde(rename = "type")]
     pub(super) kind: String,
+    /// `front` or `back`.
     pub(super) side: String,
+    /// The decision.
     pub(super) status: DocumentCheck,
 }
 
 /// Gives the values of a column their names, the same in JSON and as stored.
 macro_rules! names {
-    ($name:ident as $component:literal { $($value:ident $text:literal),+ }) => {
+    ($name:ident as $component:literal: $about:literal { $($value:ident $text:literal),+ }) => {
+        #[doc = $about]
         #[derive(Clone, Copy, Deserialize, JsonSchema, Serialize, PartialEq, Eq)]
         #[schemars(rename = $component)]
         pub(super) enum $name {
@@ -111,14 +127,18 @@ macro_rules! names {
     };
 }
 
-names!(Level as "UserLevel" { Bronze "bronze", Silver "silver", Gold "gold" });
-names!(Dac8 as "Dac8Status" { Unknown "unknown", Missing "missing", Pending "pending", Present "present" });
-names!(Check as "CheckStatus" { Pending "pending", Verified "verified", Failed "failed", Blocked "blocked" });
-names!(AddressCheck as "AddressStatus" {
+names!(Level as "UserLevel": "A user's level." { Bronze "bronze", Silver "silver", Gold "gold" });
+names!(Dac8 as "Dac8Status": "State of a report to tax authorities." {
+    Unknown "unknown", Missing "missing", Pending "pending", Present "present"
+});
+names!(Check as "CheckStatus": "State of a check." {
+    Pending "pending", Verified "verified", Failed "failed", Blocked "blocked"
+});
+names!(AddressCheck as "AddressStatus": "State of the check of an address." {
     Missing "missing", Present "present", Pending "pending", Verified "verified",
     Failed "failed", Blocked "blocked"
 });
-names!(DocumentCheck as "DocumentStatus" {
+names!(DocumentCheck as "DocumentStatus": "State of a side of a document." {
     Missing "missing", Pending "pending", Verified "verified", Failed "failed", Blocked "blocked"
 });
 
