@@ -18,6 +18,7 @@ use super::limits::{self, Reason, UserLimits};
 use super::market::{is_open, is_payable};
 use super::policy_user::PolicyUser;
 use super::request::{self, PROMO_CODE_BYTES_MAX, Request};
+use super::token;
 use crate::Core;
 use crate::auth::caller::{Client, ClientMaybeUser};
 use crate::endpoint::openapi::doc::{Doc, Kind, Member, optional, required};
@@ -93,17 +94,20 @@ impl Endpoint for V2 {
         details: "A row for every payment method and every pair of the currency, available or not: \
                   the members of a quote, at the prices and fees that a quote would have now, and \
                   `reasons` for which it cannot be bought so. They are empty where it can be: then \
-                  ask for the quote of the row that the user picks. What has no price has no \
-                  amounts either. At most 1000 rows.",
+                  the `quote` of the row that the user picks is confirmed before its `expiryDate`; \
+                  both are null elsewhere. What has no price has no amounts either. At most 1000 \
+                  rows.",
         query: QUERY,
         answer: r#"[
             {
+                "quote": "eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0..c2VhbGVk.dGV4dA.dGFn",
                 "currencyPair": "BTC-EUR", "paymentMethod": "creditCard",
                 "fiatAmount": 250, "cryptoAmount": 0.00262011, "price": 90000,
                 "paymentMethodCost": 6.5, "networkFeeCost": 1.5,
                 "providerFee": 2.5, "providerFeePercentage": 1,
                 "partnerFee": 2.5, "partnerFeePercentage": 1, "spreadFee": 1.19,
                 "singleCoinEstimate": 95415.84, "isEstimatedQuote": false,
+                "expiryDate": "2026-03-01T12:05:00.000Z",
                 "quoteUnconfirmableReasons": [], "reasons": [],
                 "sourceCurrency": {
                     "code": "EUR", "ticker": "EUR", "name": "Euro", "caip19": "swift:0/iso4217:EUR"
@@ -114,12 +118,14 @@ impl Endpoint for V2 {
                 }
             },
             {
+                "quote": null,
                 "currencyPair": "XRP-EUR", "paymentMethod": "creditCard",
                 "fiatAmount": 250, "cryptoAmount": null, "price": null,
                 "paymentMethodCost": null, "networkFeeCost": null,
                 "providerFee": null, "providerFeePercentage": 1,
                 "partnerFee": null, "partnerFeePercentage": null, "spreadFee": null,
                 "singleCoinEstimate": null, "isEstimatedQuote": false,
+                "expiryDate": null,
                 "quoteUnconfirmableReasons": [], "reasons": ["noPrice"],
                 "sourceCurrency": {
                     "code": "EUR", "ticker": "EUR", "name": "Euro", "caip19": "swift:0/iso4217:EUR"
@@ -283,7 +289,10 @@ impl Comparison<'_> {
             reasons.extend(user.reasons(core, &client.catalogue, quote));
         }
         unavailable.extend(reasons.iter().filter_map(|reason| Obstacle::of(*reason)));
-        Ok(Row::new(request, (fiat, quote), reasons, unavailable))
+        // A confirm would refuse any other; and fewer are sealed under the key of a day.
+        let sealed = quote.as_ref().filter(|_| unavailable.is_empty());
+        let sealed = sealed.map(|quote| token::seal(core, &client.tenant, quote)).transpose()?;
+        Ok(Row::new(request, (fiat, quote, sealed), reasons, unavailable))
     }
 }
 

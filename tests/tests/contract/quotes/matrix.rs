@@ -7,6 +7,7 @@ use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 use super::buy;
+use crate::orders::{Shop, confirm_of};
 
 /// Members of a quote that a row has too.
 const COMPARED: [&str; 17] = [
@@ -88,7 +89,10 @@ async fn a_row_says_what_a_quote_would() {
     let all = rows(&acme, "fiatAmount=250&currency=EUR").await;
     let names: Vec<_> = all[0].as_object().unwrap().keys().cloned().collect();
     assert!(COMPARED.iter().all(|name| names.iter().any(|own| own == name)), "{names:?}");
-    assert_eq!(names.len(), COMPARED.len() + 1, "{names:?}");
+    for own in ["quote", "expiryDate", "reasons"] {
+        assert!(names.iter().any(|name| name == own), "{names:?}");
+    }
+    assert_eq!(names.len(), COMPARED.len() + 3, "{names:?}");
     let (pairs, methods) = (9, 11);
     assert_eq!(all.len(), pairs * methods);
     assert!(quotes_agree(&acme, &all, &json!({})).await > pairs, "most rows are available");
@@ -97,6 +101,26 @@ async fn a_row_says_what_a_quote_would() {
     assert_eq!(row(&stated, "BTC-EUR", "creditCard")["partnerFeePercentage"].to_string(), "1.25");
     let more = json!({"fee": 1.25, "countryCode": "DE", "promoCode": "X", "channel": "web"});
     assert!(quotes_agree(&acme, &stated[..methods], &more).await > 1);
+}
+
+#[tokio::test]
+async fn the_quote_of_a_row_is_confirmed() {
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let methods = "/admin/v1/payment-methods";
+    patch(&context, &format!("{methods}/walletpay"), json!({"limit": 50})).await;
+    let all = shop.get(&path("fiatAmount=100&currency=EUR&currencyPair=BTC-EUR")).await;
+    let all = all.assert_status(200).json();
+    let all = all.as_array().unwrap();
+    let closed = row(all, "BTC-EUR", "walletpay");
+    assert!(closed["quote"].is_null() && closed["expiryDate"].is_null(), "{closed}");
+    let open = row(all, "BTC-EUR", "creditCard");
+    assert!(open["expiryDate"].is_string(), "{open}");
+    let confirmed = shop.v1(&confirm_of(open["quote"].as_str().unwrap())).await;
+    let order = confirmed.assert_status(200).json()["orderId"].clone();
+    let order = shop.get(&format!("/api/v2/buy/orders/{order}")).await.assert_status(200).json();
+    assert_eq!(order["fiatAmount"]["amount"], open["fiatAmount"]);
+    assert_eq!(order["cryptoAmount"]["amount"], open["cryptoAmount"]);
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use chrono::SecondsFormat;
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,12 +13,16 @@ use crate::trading::quotes::Quote;
 use crate::trading::quotes::create::single_coin;
 use crate::trading::quotes::limits::Reason;
 use crate::trading::quotes::request::Request;
+use crate::trading::quotes::token::Token;
 use rampart_types::{CurrencyDetails, JsonDecimal, PairCode, Preserialized};
+
 /// One payment method and pair.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "ComparedQuote")]
 #[serde(rename_all = "camelCase")]
 pub struct Row {
+    /// The sealed quote, which the confirm takes unchanged; null where it cannot be bought so.
+    quote: Option<Token>,
     /// Base and quote currency, such as `BTC-EUR`.
     currency_pair: PairCode,
     /// Code of the payment method.
@@ -46,6 +51,9 @@ pub struct Row {
     single_coin_estimate: Option<JsonDecimal>,
     /// `true` if the price is fixed when the payment arrives.
     is_estimated_quote: bool,
+    /// Time until which `quote` is good; null without one.
+    #[schemars(extend("format" = "date-time"))]
+    expiry_date: Option<String>,
     /// Reasons for which a confirm would be refused, or the order would wait.
     quote_unconfirmable_reasons: Vec<Reason>,
     /// The reasons for which it cannot be bought so; empty where it can.
@@ -59,14 +67,17 @@ pub struct Row {
 impl Row {
     pub(super) fn new(
         request: &Request,
-        (fiat, quote): (Decimal, Option<Quote>),
+        (fiat, quote, sealed): (Decimal, Option<Quote>, Option<Token>),
         quote_unconfirmable_reasons: Vec<Reason>,
         reasons: Vec<Obstacle>,
     ) -> Self {
         let pair: &Pair = &request.pair;
         let of = |amount: fn(&Quote) -> Decimal| quote.as_ref().map(|quote| amount(quote).into());
         let one = quote.as_ref().and_then(|q| single_coin((q.fiat, q.crypto), pair.quote.scale()));
+        let sealed_quote = quote.as_ref().filter(|_| sealed.is_some());
+        let expiry = sealed_quote.map(|quote| quote.expires_at);
         Self {
+            quote: sealed,
             currency_pair: pair.code,
             payment_method: request.method.code.clone(),
             fiat_amount: fiat.into(),
@@ -81,6 +92,7 @@ impl Row {
             spread_fee: of(|quote| quote.fees.spread),
             single_coin_estimate: one.map(JsonDecimal),
             is_estimated_quote: request.method.uses_estimated_quote,
+            expiry_date: expiry.map(|at| at.to_rfc3339_opts(SecondsFormat::Millis, true)),
             quote_unconfirmable_reasons,
             reasons,
             source_currency: Arc::clone(&pair.quote.details),
