@@ -303,6 +303,10 @@ async fn every_page_that_the_system_names_answers() {
                 .await
                 .assert_status(200);
             show(&format!("{url}?token=x&uuid={}", text("uuid"))).await.assert_status(404);
+            // The address alone says how it is opened, and shows nobody's.
+            let alone = show(url).await;
+            let alone = alone.assert_status(200).text();
+            assert!(alone.contains("<h1>") && !alone.contains("<form"), "{url}: {alone}");
         }
     }
 }

@@ -36,7 +36,7 @@ impl Endpoint for Show {
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
         let Some((client, user)) = link.open(core).await? else {
-            return Ok(link.not_found(core));
+            return Ok(link.unopened(core, "plans-title"));
         };
         let rows = plans!(
             "select",

@@ -2,7 +2,7 @@
 //! a user adds a bank account. `token` and `uuid` of a login token open it once.
 
 use http::{Method, StatusCode};
-use maud::Markup;
+use maud::{Markup, html};
 
 use super::bank_account::{act, form, kind_of, redeem};
 use crate::Core;
@@ -45,7 +45,7 @@ impl Endpoint for Show {
                 let form = form(link.texts, &link.token, empty);
                 link.page(core, &client, StatusCode::OK, &form)
             }
-            None => link.not_found(core),
+            None => link.unopened(core, "bank-title"),
         })
     }
 }
@@ -132,6 +132,18 @@ impl Link {
     /// The page of a link that opens nothing.
     pub(crate) fn not_found(&self, core: &Core) -> Reply {
         dead_link(self.texts, &core.settings.pages, "dead-link-shop")
+    }
+
+    /// The page of a link that opens nothing; of the address alone, as `privateUrls` names it, the page
+    /// that says how it is opened.
+    pub(crate) fn unopened(&self, core: &Core, title: &'static str) -> Reply {
+        let is_address_alone = self.token.is_empty() && self.user.is_none();
+        if !is_address_alone || !self.is_served(core) {
+            return self.not_found(core);
+        }
+        let title = self.texts.get(title);
+        let body = html! { p { (self.texts.get("dead-link-shop")) } };
+        Page::new(self.texts, &core.settings.pages, &title).render(StatusCode::OK, &body)
     }
 
     fn page(&self, core: &Core, client: &Client, status: StatusCode, body: &Markup) -> Reply {
