@@ -76,6 +76,14 @@ async fn a_configuration_that_is_wrong_is_named_with_key_and_place() {
             file("[prices.sources]\nLTC-EUR = [{url = 'https://a.example', pointer = '/p'}]"),
             "time_pointer",
         ),
+        (
+            file(
+                "[prices.sources]\nLTC-EUR = \
+                 [{url = 'https://a.example', pointer = '/p', time_pointer = '/t'}]",
+            ),
+            "prices.source is 'static', not 'http'",
+        ),
+        (set("prices.deviation_max", "0.125"), "at most 2 decimals"),
         (set("prices.deviation_max", "1001"), "'prices.deviation_max' is 1001, not between 0 and"),
         (with(|s| _ = s.argument("--config").argument("missing.toml")), "'missing.toml'"),
         (with(|s| _ = s.unset("database.url")), "database.url is not set"),

@@ -2,8 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// Largest `prices.deviation_max`, in percent.
+const DEVIATION_MAX: Decimal = Decimal::ONE_THOUSAND;
+/// Most decimals of it.
+const DEVIATION_DECIMALS: u32 = 2;
+
+/// The refusal of sources that nobody reads.
+const UNREAD_SOURCES: &str = "prices.sources is set, but prices.source is 'static', not 'http'";
 
 /// `prices`
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -11,15 +20,22 @@ use serde::{Deserialize, Serialize};
 pub struct Prices {
     /// `static`: set by the operator; `http`: read from `prices.sources`.
     pub source: PriceSource,
-    /// Sources by pair, for `http`.
+    /// Sources by pair, for `http` alone.
     pub sources: BTreeMap<String, Vec<HttpPrice>>,
     /// Least number of sources with a fresh price; with fewer a pair is closed.
     #[schemars(range(min = 1, max = 100), extend("x-unit" = "sources"))]
     pub sources_min: u32,
     /// Largest move of a price from one reading to the next; beyond it the pair is closed until a
     /// second source or an operator confirms the new price.
-    #[schemars(range(min = 0, max = 1_000), extend("x-unit" = "percent"))]
-    pub deviation_max: u32,
+    #[schemars(
+        with = "String",
+        extend(
+            "type" = "number",
+            "x-unit" = "percent",
+            "x-bounds" = "0 to 1000, at most 2 decimals"
+        )
+    )]
+    pub deviation_max: Decimal,
     /// Time between two readings of the sources.
     #[schemars(range(min = 1, max = 86_400))]
     pub interval_seconds: u32,
@@ -35,7 +51,7 @@ impl Default for Prices {
             source: PriceSource::Static,
             sources: BTreeMap::new(),
             sources_min: 1,
-            deviation_max: 10,
+            deviation_max: Decimal::TEN,
             interval_seconds: 10,
             max_age_seconds: 120,
         }
@@ -43,6 +59,25 @@ impl Default for Prices {
 }
 
 impl Prices {
+    /// Checks what the types alone do not.
+    ///
+    /// # Errors
+    /// One sentence that names the setting.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let deviation = self.deviation_max;
+        let is_within = (Decimal::ZERO..=DEVIATION_MAX).contains(&deviation);
+        if !is_within || deviation.normalize().scale() > DEVIATION_DECIMALS {
+            return Err(format!(
+                "'prices.deviation_max' is {deviation}, not between 0 and {DEVIATION_MAX} with at \
+                 most {DEVIATION_DECIMALS} decimals"
+            ));
+        }
+        if self.source == PriceSource::Static && !self.sources.is_empty() {
+            return Err(UNREAD_SOURCES.to_owned());
+        }
+        Ok(())
+    }
+
     /// True if the pair's price is read from sources.
     pub fn has_sources(&self, pair: &str) -> bool {
         self.source == PriceSource::Http && self.sources.contains_key(pair)

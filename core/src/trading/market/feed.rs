@@ -44,9 +44,10 @@ impl PriceFeed {
     /// The configured feed; `None` while the operator sets prices by hand.
     ///
     /// # Errors
-    /// One sentence when a pair, URL or pointer is invalid, or a pair has too few sources: https
-    /// only, http on loopback.
+    /// One sentence when a setting, a pair, URL or pointer is invalid, or a pair has too few
+    /// sources: https only, http on loopback.
     pub(crate) fn new(settings: &Prices) -> Result<Option<Self>, String> {
+        settings.check()?;
         if settings.source == PriceSource::Static {
             return Ok(None);
         }
@@ -81,7 +82,7 @@ impl PriceFeed {
             .map_err(|e| format!("no HTTP client for prices.sources can be made: {e}"))?;
         let rules = Rules {
             sources_min: least,
-            deviation_percent_max: settings.deviation_max.into(),
+            deviation_percent_max: settings.deviation_max,
             max_age_seconds: settings.max_age_seconds,
         };
         let interval = Duration::from_secs(settings.interval_seconds.max(1).into());

@@ -73,12 +73,19 @@ fn a_configuration_that_cannot_work_is_refused_in_a_sentence() {
         sources: BTreeMap::from([(name.to_owned(), vec![one.clone()])]),
         ..two.clone()
     };
+    let deviating =
+        |percent: &str| Prices { deviation_max: percent.parse().unwrap(), ..two.clone() };
+    assert!(PriceFeed::new(&deviating("0.75")).is_ok());
     for (settings, sentence) in [
         (by_name("bitcoin"), "'bitcoin', which is no currency pair"),
         (settings(vec![one.clone(), one.clone()]), "prices.sources.BTC-EUR has the same source"),
         (settings(vec![source("http://a.example/x")]), "neither https nor http on loopback"),
         (settings(Vec::new()), "fewer sources (0) than prices.sources_min (1)"),
         (Prices { sources_min: 3, ..two.clone() }, "fewer sources (2) than prices.sources_min (3)"),
+        (Prices { source: PriceSource::Static, ..two.clone() }, "prices.source is 'static'"),
+        (deviating("1000.01"), "'prices.deviation_max' is 1000.01, not between 0 and 1000"),
+        (deviating("-1"), "'prices.deviation_max' is -1, not between 0 and 1000"),
+        (deviating("0.125"), "'prices.deviation_max' is 0.125, not between 0 and 1000"),
     ] {
         let refused = PriceFeed::new(&settings).unwrap_err();
         assert!(refused.contains(sentence) && !refused.contains('\n'), "{refused}");
