@@ -4,7 +4,9 @@
 ///
 /// Fuel is the limit that decides: the same call burns the same fuel on every machine. The deadline
 /// is a backstop for work that fuel does not count (host calls), and is wide on purpose: it is wall
-/// clock, so a narrow one would fail good policies whenever the machine is busy.
+/// clock, and 3 ms are less than one time slice that a busy scheduler gives to another thread. A call
+/// that is put aside once would fail then, whatever fuel it has left, and the built-in rule would set
+/// its fee. All fuel of a live call burns in about a millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicyLimits {
     /// Largest component accepted, in bytes.
