@@ -17,6 +17,7 @@ pub(crate) mod ledger;
 pub(crate) mod mail;
 mod members;
 pub(crate) mod migrate;
+pub(crate) mod names;
 pub(crate) mod offer;
 pub(crate) mod operator;
 pub(crate) mod order;

@@ -27,6 +27,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     // Fails only when there is one already, which is then as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
+    commands::names::answer();
     let command = cli::Cli::parse().command;
     let failure_status = command.failure_status();
     match command.run() {

@@ -22,8 +22,14 @@ const COLUMNS: &[(&str, &str)] = &[
 /// Screenings of wallets and persons.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Screening {
-    /// List those that wait for an operator, oldest first.
+    /// List those of a state, oldest first: those that wait for an operator if none is given.
     List {
+        /// The state.
+        #[arg(long, value_enum, default_value_t = State::Review)]
+        state: State,
+        /// The partner's slug.
+        #[arg(long)]
+        partner: Option<String>,
         #[command(flatten)]
         page: Page,
     },
@@ -47,6 +53,34 @@ pub(crate) enum Screening {
     },
 }
 
+/// The state of a screening.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum State {
+    /// Nobody has decided yet.
+    Pending,
+    /// Nothing is held against it.
+    Clear,
+    /// It waits for an operator.
+    Review,
+    /// Coins must not leave.
+    Block,
+    /// Each of them.
+    Any,
+}
+
+impl State {
+    /// The criterion of the list; `None` for any.
+    const fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Pending => Some("pending"),
+            Self::Clear => Some("clear"),
+            Self::Review => Some("review"),
+            Self::Block => Some("block"),
+            Self::Any => None,
+        }
+    }
+}
+
 /// An operator's decision.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Decision {
@@ -63,8 +97,9 @@ impl Screening {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::List { page } => {
-                page.print("screenings", [("state", Some("review".to_owned()))], COLUMNS)
+            Self::List { state, partner, page } => {
+                let state = state.name().map(str::to_owned);
+                page.print("screenings", [("state", state), ("partner", partner)], COLUMNS)
             }
             Self::Show { id, target } => {
                 target.run(async |o| o.get(&format!("screenings/{id}")).await)

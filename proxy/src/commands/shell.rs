@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
 
+use super::names;
 use crate::cli::Cli;
 use crate::output;
 use crate::startup_error::StartupError;
@@ -17,11 +18,13 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    /// Prints the script.
+    /// Prints the script: the commands, for shells that load it before they find the program, and
+    /// behind them the registration of the program, which knows names too.
     pub(crate) fn run(&self) {
         // Into memory first: a reader that goes away would end the generator with a panic.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "rampart", &mut script);
+        names::register(self.shell, &mut script);
         output::bytes(&script);
     }
 }

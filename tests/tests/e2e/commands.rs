@@ -127,6 +127,18 @@ async fn orders_settings_and_books_are_worked_on_by_command() {
     assert_eq!(command(&edge, &show).await["recorded"], made["recorded"]);
 }
 
+/// The completions of a command line's last word, by the edge with this operators' listener.
+async fn completed(admin: &str, shell: &str, line: &str) -> String {
+    let words: Vec<&str> = line.split(' ').collect();
+    let mut command = Command::new(binary());
+    command.env_clear().arg("--").args(&words);
+    command.env("RAMPART__ADMIN__LISTEN", admin).env("RAMPART__ADMIN__TOKEN", ADMIN_TOKEN);
+    command.env("RAMPART_COMPLETE", shell);
+    command.env("_CLAP_COMPLETE_INDEX", (words.len() - 1).to_string());
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    text(&output).to_owned()
+}
+
 #[tokio::test]
 async fn shells_and_man_know_the_commands() {
     let edge = Edge::start().await;
@@ -135,6 +147,20 @@ async fn shells_and_man_know_the_commands() {
         let script = text(&script);
         assert!(script.contains("savings-plan") && script.contains("redeliver"), "{shell}");
     }
+    edge.partner("shop").await;
+    let _: Value = command(&edge, "connector add shuttle --capability transfer.send").await;
+    for (line, name) in [
+        ("rampart partner show sh", "shop"),
+        ("rampart mail list --partner sh", "shop"),
+        ("rampart connector rotate sh", "shuttle"),
+    ] {
+        for shell in ["bash", "zsh", "fish"] {
+            let names = completed(&edge.admin.to_string(), shell, line).await;
+            assert_eq!(names.lines().collect::<Vec<_>>(), [name], "{shell}: {line}");
+        }
+    }
+    // Nobody answers there.
+    assert_eq!(completed("127.0.0.1:1", "bash", "rampart partner show sh").await, "");
     let folder = edge.setup().folder().join("man");
     let pages = folder.display().to_string();
     assert_eq!(printed(&run(&edge, &["man", &pages]).await), Value::Null);
