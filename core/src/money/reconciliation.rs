@@ -82,12 +82,17 @@ pub(crate) async fn reconcile(
         }
     }
     if let (Some(first), Some(last)) = (days.iter().min(), days.iter().max()) {
+        // A transfer is told by its begin and by its end: the one that moved it has the entry.
         let until = *last + chrono::TimeDelta::days(1);
         let most = i64::try_from(DIFFERENCES_MAX).unwrap_or(i64::MAX) + 10_000;
         let rows = sqlx::query!(
-            "select provider_reference, amount, currency from payment \
+            "select provider_reference, amount, currency from payment p \
              where connector = $1 and occurred_at >= $2 and occurred_at < $3 \
-                 and kind in ('received', 'refunded', 'transfer-sent', 'transfer-returned') \
+                 and kind in ('received', 'refunded', 'transfer-sent', 'transfer-completed', \
+                     'transfer-returned', 'disputed', 'dispute-won') \
+                 and (kind not in ('transfer-sent', 'transfer-completed') or exists ( \
+                     select from ledger_entry e \
+                     where e.client_id = p.client_id and e.payment_id = p.payment_id)) \
              order by occurred_at, payment_id limit $4",
             connector,
             first,
@@ -136,12 +141,12 @@ async fn find(core: &Core, connector: &str, references: &[String]) -> Result<Vec
         Booked,
         r#"
         select provider_reference as reference, currency,
-            case when kind in ('received', 'transfer-returned') then amount else -amount end
-                as "amount!"
+            case when kind in ('received', 'transfer-returned', 'dispute-won')
+                then amount else -amount end as "amount!"
         from payment
         where connector = $1 and provider_reference = any ($2)
             and kind in ('received', 'refunded', 'transfer-sent', 'transfer-completed',
-                'transfer-returned', 'disputed')
+                'transfer-returned', 'disputed', 'dispute-won')
         order by recorded_at, payment_id
         "#,
         connector,

@@ -122,6 +122,28 @@ async fn transfers_are_known_by_the_id_that_we_gave_them() {
     assert_eq!(made["recorded"], 1);
 }
 
+#[tokio::test]
+async fn what_was_sent_at_once_taken_and_returned_is_of_the_books_too() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let told = [("T1", "transfer-completed"), ("D1", "disputed"), ("W1", "dispute-won")];
+    for (reference, kind) in told {
+        let payment = json!({"kind": kind, "occurredAt": "2026-03-01T09:00:00Z"});
+        pay(&context, reference, payment).await.assert_status(201);
+    }
+    let head = "date,amount,currency,providerReference\n2026-03-01,1,EUR,other\n";
+    let made = reconcile(&context, head).await;
+    let differences = made["differences"].as_array().unwrap();
+    let seen: Vec<_> = differences.iter().map(|d| (&d["side"], &d["providerReference"])).collect();
+    let books = json!("books");
+    let references = told.map(|(reference, _)| json!(reference));
+    assert_eq!(seen, references.each_ref().map(|reference| (&books, reference)));
+    let lines = "2026-03-01,-100,EUR,T1\n2026-03-01,-100,EUR,D1\n2026-03-01,100,EUR,W1\n";
+    let made = reconcile(&context, &format!("{head}{lines}")).await;
+    assert_eq!((&made["matched"], &made["recorded"]), (&json!(4), &json!(0)));
+    assert_eq!(made["differences"], json!([]));
+}
+
 /// Longest time for the refusal of a hostile statement, on the fastest of three tries.
 const REFUSAL_MAX: Duration = Duration::from_millis(100);
 
