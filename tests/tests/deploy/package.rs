@@ -1,5 +1,6 @@
 //! The Debian package: every file that it takes is there, and its scripts are scripts.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use crate::{names, root};
@@ -31,6 +32,28 @@ fn every_file_of_the_package_is_there() {
             None => assert!(root().join(asset).is_file(), "{asset}"),
         }
     }
+}
+
+/// The texts between quotes of the list under this name.
+fn listed(file: &str, name: &str) -> BTreeSet<String> {
+    let text = std::fs::read_to_string(root().join(file)).unwrap();
+    let list = text.split(&format!("{name} = [")).nth(1).unwrap().split("\n]").next().unwrap();
+    list.split('"').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+#[test]
+fn package_and_images_have_the_licences_of_their_crates() {
+    let file = "usr/share/doc/rampart/LICENSE-third-party";
+    let package = std::fs::read_to_string(root().join("proxy/Cargo.toml")).unwrap();
+    assert!(package.contains("\"target/release/LICENSE-third-party\", \"usr/share/doc/rampart/\""));
+    for image in ["Containerfile", "Containerfile.connectors"] {
+        let text = std::fs::read_to_string(root().join("deploy").join(image)).unwrap();
+        assert!(text.contains(&format!("RUN deploy/licences /image/{file} ")), "{image}");
+        assert!(text.contains("podman build --format docker "), "{image} keeps its health check");
+    }
+    let script = Command::new("sh").arg("-n").arg(root().join("deploy/licences")).output().unwrap();
+    assert!(script.status.success(), "{}", String::from_utf8_lossy(&script.stderr));
+    assert_eq!(listed("deploy/about.toml", "accepted"), listed(".deny.toml", "allow"));
 }
 
 #[test]
