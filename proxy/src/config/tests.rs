@@ -221,7 +221,6 @@ fn defaults_of_the_reference_are_those_of_the_types() {
     assert_eq!(default("edge.connections_max"), 8_192);
     assert_eq!(default("ratelimit.login"), "5/min burst 5");
     assert_eq!(default("lifetimes.offer_seconds"), 3_600);
-    assert_eq!(default("prices.source"), "static");
 }
 
 /// The keys that the types read below `table`, as their refusal of another one tells.

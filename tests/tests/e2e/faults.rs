@@ -78,7 +78,7 @@ async fn a_configuration_that_is_wrong_is_named_with_key_and_place() {
         ),
         (
             file(
-                "[prices.sources]\nLTC-EUR = \
+                "[prices]\nsource = 'static'\n[prices.sources]\nLTC-EUR = \
                  [{url = 'https://a.example', pointer = '/p', time_pointer = '/t'}]",
             ),
             "prices.source is 'static', not 'http'",

@@ -19,7 +19,8 @@ const UNREAD_SOURCES: &str = "prices.sources is set, but prices.source is 'stati
 #[serde(default, deny_unknown_fields)]
 pub struct Prices {
     /// `static`: set by the operator; `http`: read from `prices.sources`.
-    pub source: PriceSource,
+    #[schemars(extend("x-default" = "http where prices.sources names any, else static"))]
+    pub source: Option<PriceSource>,
     /// Sources by pair, for `http` alone.
     pub sources: BTreeMap<String, Vec<HttpPrice>>,
     /// Least number of sources with a fresh price; with fewer a pair is closed.
@@ -48,7 +49,7 @@ pub struct Prices {
 impl Default for Prices {
     fn default() -> Self {
         Self {
-            source: PriceSource::Static,
+            source: None,
             sources: BTreeMap::new(),
             sources_min: 1,
             deviation_max: Decimal::TEN,
@@ -72,15 +73,20 @@ impl Prices {
                  most {DEVIATION_DECIMALS} decimals"
             ));
         }
-        if self.source == PriceSource::Static && !self.sources.is_empty() {
+        if self.source == Some(PriceSource::Static) && !self.sources.is_empty() {
             return Err(UNREAD_SOURCES.to_owned());
         }
         Ok(())
     }
 
+    /// True if prices are read from sources.
+    pub(crate) fn are_read(&self) -> bool {
+        self.source.map_or(!self.sources.is_empty(), |source| source == PriceSource::Http)
+    }
+
     /// True if the pair's price is read from sources.
     pub fn has_sources(&self, pair: &str) -> bool {
-        self.source == PriceSource::Http && self.sources.contains_key(pair)
+        self.are_read() && self.sources.contains_key(pair)
     }
 }
 

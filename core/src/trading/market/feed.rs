@@ -1,4 +1,4 @@
-//! Prices from HTTP sources (`prices.source = "http"`): each source is polled once per interval.
+//! Prices from HTTP sources (`prices.sources`): each source is polled once per interval.
 //!
 //! A reading is stored as the source gave it, with the source's own time; the price of its pair
 //! follows from the fresh readings of all its sources, in the same transaction (`median.rs`). Every
@@ -21,7 +21,7 @@ use self::median::Rules;
 use self::source::{Reading, Source};
 use crate::Core;
 use crate::platform::error::Result;
-use crate::platform::settings::{PriceSource, Prices};
+use crate::platform::settings::Prices;
 use rampart_types::PairCode;
 
 /// Longest time for one request, from the name lookup to the last byte.
@@ -48,7 +48,7 @@ impl PriceFeed {
     /// sources: https only, http on loopback.
     pub(crate) fn new(settings: &Prices) -> Result<Option<Self>, String> {
         settings.check()?;
-        if settings.source == PriceSource::Static {
+        if !settings.are_read() {
             return Ok(None);
         }
         let least = usize::try_from(settings.sources_min).unwrap_or(usize::MAX);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 use http::Method;
-use rampart_core::platform::settings::{PriceSource as Kind, Prices};
+use rampart_core::platform::settings::Prices;
 use rampart_tests::answer::Answer;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::partner::Partner;
@@ -32,7 +32,6 @@ impl Market {
         }
         let settings = started.iter().map(PriceSource::settings).collect();
         let context = TestContext::with(|all| {
-            all.prices.source = Kind::Http;
             all.prices.sources.insert("BTC-EUR".to_owned(), settings);
             rules(&mut all.prices);
         })

@@ -2,7 +2,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::platform::settings::HttpPrice;
+use crate::platform::settings::{HttpPrice, PriceSource};
 
 fn source(url: &str) -> HttpPrice {
     HttpPrice {
@@ -14,7 +14,7 @@ fn source(url: &str) -> HttpPrice {
 
 fn settings(sources: Vec<HttpPrice>) -> Prices {
     Prices {
-        source: PriceSource::Http,
+        source: None,
         sources: BTreeMap::from([("BTC-EUR".to_owned(), sources)]),
         ..Prices::default()
     }
@@ -82,7 +82,7 @@ fn a_configuration_that_cannot_work_is_refused_in_a_sentence() {
         (settings(vec![source("http://a.example/x")]), "neither https nor http on loopback"),
         (settings(Vec::new()), "fewer sources (0) than prices.sources_min (1)"),
         (Prices { sources_min: 3, ..two.clone() }, "fewer sources (2) than prices.sources_min (3)"),
-        (Prices { source: PriceSource::Static, ..two.clone() }, "prices.source is 'static'"),
+        (Prices { source: Some(PriceSource::Static), ..two.clone() }, "prices.source is 'static'"),
         (deviating("1000.01"), "'prices.deviation_max' is 1000.01, not between 0 and 1000"),
         (deviating("-1"), "'prices.deviation_max' is -1, not between 0 and 1000"),
         (deviating("0.125"), "'prices.deviation_max' is 0.125, not between 0 and 1000"),
