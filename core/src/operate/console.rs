@@ -7,6 +7,7 @@
 
 mod action;
 mod approvals;
+mod decisions;
 mod form;
 mod layout;
 mod list;

@@ -11,6 +11,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::operator::Operator;
+use super::reason;
 use crate::Core;
 use crate::money::connectors::payouts::command_payouts_and_transfers;
 use crate::platform::audit::{self, Entry};
@@ -130,6 +131,9 @@ struct Change {
     /// Sales can be paid out to the card at once; only for cards.
     #[serde(skip_serializing_if = "Option::is_none")]
     fast_access_enabled: Option<bool>,
+    /// For the audit, 1 to 255 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 impl Change {
@@ -139,6 +143,9 @@ impl Change {
     }
 
     fn check(&self) -> Result<()> {
+        if let Some(text) = &self.reason {
+            reason::check(text)?;
+        }
         match self.limit {
             Some(limit) if limit.0.is_sign_negative() => {
                 Err(Denial::unprocessable("limit: below zero").into())

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::action::{Action, Subject, Verb, outcome};
+use super::decisions::decisions;
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
 use super::list::List;
@@ -100,7 +101,7 @@ pub(super) const ORDER: Subject = Subject {
         Action::new(("hold", "Hold"), EVENTS, "The order waits, and nothing is sent, until it is released or refunded. Its partner is told that it is blocked.")
             .with(&[Input::REASON]).fixed(&[("event", "hold")]).when(&["in progress"]),
         Action::new(("release", "Release"), EVENTS, "The order goes on: coins or money leave as soon as nothing else holds them.")
-            .fixed(&[("event", "release")]).when(&["blocked"]),
+            .with(&[Input::REASON]).fixed(&[("event", "release")]).when(&["blocked"]),
         Action::new(("refund", "Refund"), EVENTS, "The order ends as refunded, for good. Give the payment itself back as well, if no connector does.")
             .with(&[Input::REASON]).fixed(&[("event", "refund")]).destructive().when(&["in progress", "blocked"]),
         Action::new(("cancel", "Cancel"), EVENTS, "The order ends, for good; a payment that comes later goes into suspense.")
@@ -156,12 +157,15 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<P
     let payments = known(visit, &format!("/admin/v1/payments?{of_order}")).await?;
     let entries = known(visit, &format!("/admin/v1/ledger/entries?{of_order}")).await?;
     let deliveries = known(visit, &format!("/admin/v1/deliveries?{of_order}")).await?;
+    let decided = ["order.event", "order.wallet-proof"];
+    let decided = decisions(visit, &text(&order, "/id"), &decided).await?;
     let body = html! {
         (outcome(query, ORDER.actions))
         (facts(&order, FACTS))
         (ORDER.actions(visit, &ids, &order))
         h2 { "What happened" }
         (timeline(&steps(&order, &payments)))
+        (decided)
         h2 { "Terms" }
         (facts(&order, DETAILS))
         h2 { "Price and fees" }

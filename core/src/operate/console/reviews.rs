@@ -10,7 +10,7 @@ use super::form::{Input, Kind, Typed};
 use super::layout::Page;
 use super::list::List;
 use super::orders::of;
-use super::users::dossier;
+use super::users::{decided, dossier};
 use super::view::{Cell, text};
 use super::visit::{Refused, Visit, segment};
 
@@ -141,7 +141,8 @@ pub(super) async fn show(
 async fn dossier_of(visit: &Visit<'_>, uuid: &str) -> Result<Markup, Refused> {
     let user = visit.get(&format!("/admin/v1/users/{}", segment(uuid))).await?;
     let (accounts, _) = visit.rows(&format!("/admin/v1/users/{}/accounts", segment(uuid))).await?;
-    Ok(dossier(visit, (&user, &accounts), uuid))
+    let decided = decided(visit, &user).await?;
+    Ok(html! { (dossier(visit, (&user, &accounts), uuid)) (decided) })
 }
 
 fn page_of(review: &Value) -> String {

@@ -6,6 +6,7 @@ use serde_json::Value;
 use url::form_urlencoded;
 
 use super::action::{Action, Subject, Verb, outcome};
+use super::decisions::decisions;
 use super::form::{Input, Kind, Typed};
 use super::layout::{Page, render};
 use super::list::{List, PAGE_ROWS};
@@ -108,23 +109,25 @@ pub(super) const USER: Subject = Subject {
                 Input::new("verification.email", "E-mail").kind(CHECKS),
                 Input::new("verification.amld5", "AMLD5 questions").kind(CHECKS),
                 Input::new("verification.residentialAddress", "Address").kind(CHECKS),
+                Input::REASON,
             ]),
         Action::new(("level", "Change the level"), UPDATE, "Above bronze a second operator must agree.")
             .with(&[Input::new("level", "Level").required().kind(Kind::Choice(&[
                 ("bronze", "bronze"), ("silver", "silver"), ("gold", "gold"),
-            ]))]),
+            ])), Input::REASON]),
         Action::new(("disable", "Disable"), UPDATE, "The user can neither sign in nor order.")
-            .fixed(&[("disabled", "true")]).destructive(),
+            .with(&[Input::REASON]).fixed(&[("disabled", "true")]).destructive(),
         Action::new(("enable", "Enable"), UPDATE, "The user can sign in and order again.")
-            .fixed(&[("disabled", "false")]),
+            .with(&[Input::REASON]).fixed(&[("disabled", "false")]),
         Action::new(("document", "Decide about a document"), UPDATE, "Compare its image with the person before.")
             .with(&[
                 Input::new("documents.0.type", "Document").required(),
                 Input::new("documents.0.side", "Side").required(),
                 Input::new("documents.0.status", "Decision").required().kind(CHECKS),
+                Input::REASON,
             ]),
         Action::new(("erase", "Erase"), UPDATE, "The user's key is destroyed and the personal data are gone, for good. Of a user who has ordered, what law demands is kept for the role compliance.")
-            .fixed(&[("deleted", "true")]).destructive(),
+            .with(&[Input::REASON]).fixed(&[("deleted", "true")]).destructive(),
     ],
 };
 
@@ -141,12 +144,14 @@ pub(super) const ACCOUNT: Subject = Subject {
             (Verb::Patch, "/admin/v1/users/{uuid}/accounts/{accountIdentifier}"),
             "The account counts as the user's. Orders that wait for it go on at once.",
         )
+        .with(&[Input::REASON])
         .fixed(&[("verified", "true")]),
         Action::new(
             ("disable", "Disable the account"),
             (Verb::Patch, "/admin/v1/users/{uuid}/accounts/{accountIdentifier}"),
             "Nothing is paid from it or to it.",
         )
+        .with(&[Input::REASON])
         .fixed(&[("disabled", "true")])
         .destructive(),
     ],
@@ -212,6 +217,7 @@ pub(super) async fn show(visit: &Visit<'_>, uuid: &str, query: &Typed) -> Result
     let ids = [uuid.to_owned()];
     let user = visit.get(&format!("/admin/v1/users/{}", segment(uuid))).await?;
     let (accounts, _) = visit.rows(&format!("/admin/v1/users/{}/accounts", segment(uuid))).await?;
+    let decided = decided(visit, &user).await?;
     let path = format!("{SECTION}/{}", segment(uuid));
     let body = html! {
         (outcome(query, USER.actions))
@@ -220,8 +226,17 @@ pub(super) async fn show(visit: &Visit<'_>, uuid: &str, query: &Typed) -> Result
         (USER.actions(visit, &ids, &user))
         (dossier(visit, (&user, &accounts), uuid))
         (account_list(&accounts, &path))
+        (decided)
     };
     Ok(Page { has_images: true, ..Page::new("User", SECTION, body) })
+}
+
+/// The newest decisions about a user and their accounts.
+///
+/// # Errors
+/// The refusal of the call.
+pub(super) async fn decided(visit: &Visit<'_>, user: &Value) -> Result<Markup, Refused> {
+    decisions(visit, &text(user, "/uuid"), &["user.change", "account.change"]).await
 }
 
 /// A user's data beside the pictures that prove them.

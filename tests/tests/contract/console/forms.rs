@@ -275,3 +275,30 @@ async fn pictures_of_a_user_in_the_queue_stand_beside_the_data() {
     let page = support.get(&review).await.assert(200, "Keizersgracht");
     assert!(!page.text.contains("<img"), "{}", page.text);
 }
+
+#[tokio::test]
+async fn a_decision_needs_a_reason_and_its_page_shows_it() {
+    let context = TestContext::start().await;
+    let (_, path) = paid(&context).await;
+    let ada = Browser::of(&context, "ada", &["compliance"]).await;
+    ada.submit(&format!("{path}/hold"), &[("reason", "look")]).await.assert(303, "");
+    let release = format!("{path}/release");
+    ada.submit(&release, &[]).await.assert(422, "Reason is missing");
+    ada.submit(&release, &[("reason", "source of funds shown")]).await.assert(303, "");
+    ada.get(&path).await.assert(200, "Decisions").assert(200, "source of funds shown");
+
+    let user = context.partner("other").await.user("eve").await.log_in().await;
+    let path = format!("/console/users/{}", user["uuid"].as_str().unwrap());
+    let checks = format!("{path}/checks");
+    let decided = [("verification.identity", "verified")];
+    ada.submit(&checks, &decided).await.assert(422, "Reason is missing");
+    let decided = [("verification.identity", "verified"), ("reason", "passport <seen>")];
+    ada.submit(&checks, &decided).await.assert(303, "");
+    let page = ada.get(&path).await.assert(200, "verification=identity=verified");
+    assert!(page.text.contains("passport &lt;seen&gt;"), "{}", page.text);
+    assert_eq!(audited(&context, "user.change").await["detail"]["reason"], "passport <seen>");
+    // A role that does not see the audit sees the user without it.
+    let bob = Browser::of(&context, "bob", &["support"]).await;
+    let page = bob.get(&path).await.assert(200, "Checks");
+    assert!(!page.text.contains("Decisions"), "{}", page.text);
+}

@@ -106,3 +106,43 @@ async fn the_overview_counts_what_is_open_and_what_waits() {
     assert_eq!(overview["volume"], volume);
     assert_eq!(overview["waiting"], json!({"payments": 0, "approvals": 0, "deliveries": 0}));
 }
+
+#[tokio::test]
+async fn a_decision_has_a_reason_that_stands_in_the_audit() {
+    let context = TestContext::start().await;
+    let claim = waiting_user(&context).await;
+    let user = claim.replace("reviews/user", "users").replace("/claim", "");
+    let account = format!("{user}/accounts/NL91ABNA0417164300");
+    let ada = Operator::new(&context, "ada", &["compliance"]).await;
+    let with_reason = |members: &Value, reason: &str| {
+        let mut body = members.clone();
+        body["reason"] = reason.into();
+        body
+    };
+    let checks = json!({"verification": {"identity": "verified"}});
+    for (path, members) in [(&user, checks), (&account, json!({"verified": true}))] {
+        for wrong in [" ", "a\nb", &*"x".repeat(256)] {
+            let body = with_reason(&members, wrong);
+            ada.call(Method::PATCH, path, body).await.assert_status(422);
+        }
+        let body = with_reason(&members, "seen on the passport");
+        ada.call(Method::PATCH, path, body).await.assert_status(200);
+        ada.call(Method::PATCH, path, members).await.assert_status(200);
+    }
+    let orders = context.admin(Method::GET, "/admin/v1/orders?status=blocked", Value::Null).await;
+    let path = format!("/admin/v1/orders/{}/events", orders.json()[0]["id"]);
+    let release = json!({"event": "release", "reason": "source of funds shown"});
+    ada.call(Method::POST, &path, release).await.assert_status(200);
+    let reasons = async |action: &str| {
+        let url = format!("/admin/v1/audit?actor=ada&action={action}");
+        let rows = context.admin(Method::GET, &url, Value::Null).await.json();
+        let details = rows.as_array().unwrap().iter().map(|row| row["detail"].clone());
+        details.collect::<Vec<_>>()
+    };
+    let users = reasons("user.change").await;
+    assert_eq!((&users[1]["reason"], users.len()), (&json!("seen on the passport"), 2));
+    assert_eq!(users[0].get("reason"), None, "it may be left out");
+    let accounts = reasons("account.change").await;
+    assert_eq!(accounts[1]["change"]["reason"], "seen on the passport");
+    assert_eq!(reasons("order.event").await[0]["reason"], "source of funds shown");
+}

@@ -88,7 +88,7 @@ async fn an_operator_clears_the_review_queue() {
         ada.act("a[href$='/claim']", &[]).await;
         ada.browser.shows("Done: Claim.").await;
         ada.browser.click("main a.button").await;
-        ada.act("a[href$='/release']", &[]).await;
+        ada.act("a[href$='/release']", &[("reason", "looked at")]).await;
         ada.browser.shows("Done: Release.").await;
     }
     ada.visit("/reviews").await;

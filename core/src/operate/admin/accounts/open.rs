@@ -54,7 +54,8 @@ impl Endpoint for OpenAccount {
     fn read(input: &Input, _: &Operator) -> Result<Opening> {
         let new: Members = strict::body(input)?;
         let Members { verified, disabled, limit_raised, limit, fast_access_enabled, .. } = new;
-        let change = Change { verified, disabled, limit_raised, limit, fast_access_enabled };
+        let change =
+            Change { verified, disabled, limit_raised, limit, fast_access_enabled, reason: None };
         change.check()?;
         let details = new.details()?;
         Ok(Opening { user: input.param("uuid").to_owned(), kind: new.kind, details, change })

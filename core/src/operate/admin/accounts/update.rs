@@ -34,13 +34,13 @@ impl Endpoint for UpdateAccount {
     const DOC: Doc = Doc {
         summary: "Update a user's account",
         details: "Verifies or disables it, or raises its limit. Members that are left out stay as \
-                  they are; a deleted user is 409.",
+                  they are; a deleted user is 409. `reason` is for the audit alone.",
         path: &[
             UUID,
             required("accountIdentifier", Kind::Text, "The account's identifier, or its id."),
         ],
         body: Shape::of::<Change>(),
-        request: r#"{"verified": true}"#,
+        request: r#"{"verified": true, "reason": "the statement names the holder"}"#,
         answer: EXAMPLE,
         ..Doc::NONE
     };

@@ -44,10 +44,10 @@ impl Endpoint for ApplyOrderEvent {
     const DOC: Doc = Doc {
         summary: "Apply an event to an order",
         details: "409 when the order's state forbids it. `payment-received` takes `amount` and \
-                  `reference`; `coins-sent` takes `transactionId`, and needs it; `hold`, `refund`, \
-                  `cancel` and `payment-denied` take `reason`. `paid-out` is of sales alone; \
-                  `payment-denied`, `coins-sent` and `confirmed-on-chain` are of bought orders \
-                  alone.",
+                  `reference`; `coins-sent` takes `transactionId`, and needs it; `hold`, \
+                  `release`, `refund`, `cancel` and `payment-denied` take `reason`. `paid-out` is \
+                  of sales alone; `payment-denied`, `coins-sent` and `confirmed-on-chain` are of \
+                  bought orders alone.",
         path: &[ID],
         body: Shape::of::<NewEvent>(),
         request: r#"{"event": "hold", "reason": "source of funds"}"#,
@@ -123,7 +123,7 @@ struct NewEvent {
     reference: Option<String>,
     /// The transaction on chain. At most 255 characters.
     transaction_id: Option<String>,
-    /// For the timeline and the audit. At most 255 characters.
+    /// For the audit and, but for that of `release`, the timeline. At most 255 characters.
     reason: Option<String>,
 }
 
@@ -167,7 +167,7 @@ impl NewEvent {
         let takes = match self.event {
             Name::PaymentReceived => [true, true, false, false],
             Name::CoinsSent => [false, false, true, false],
-            Name::ConfirmedOnChain | Name::PaidOut | Name::Release => [false; 4],
+            Name::ConfirmedOnChain | Name::PaidOut => [false; 4],
             _ => [false, false, false, true],
         };
         let given = [

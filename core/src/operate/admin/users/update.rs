@@ -44,11 +44,11 @@ impl Endpoint for UpdateUser {
     const DOC: Doc = Doc {
         summary: "Update a user's checks, level and limits",
         details: "Members that are left out stay as they are. `deleted` erases the personal data, \
-                  for good; a deleted user is 409.",
+                  for good; a deleted user is 409. `reason` is for the audit alone.",
         path: &[UUID],
         body: Shape::of::<Change>(),
         request: r#"{"level": "silver", "verification": {"identity": "verified"},
-            "limitOverrides": {"user_day_limit": 250.5}}"#,
+            "limitOverrides": {"user_day_limit": 250.5}, "reason": "passport seen"}"#,
         answer: EXAMPLE,
         ..Doc::NONE
     };
@@ -98,7 +98,7 @@ impl Endpoint for UpdateUser {
             erase(&mut tx, core, client, user).await?;
         }
         command_payouts_and_transfers(&mut tx, core, (client, user)).await?;
-        // Every member is a name of our own or a number: nothing of the person.
+        // A member is a name of our own, a number or the operator's reason: nothing of the person.
         let detail = serde_json::to_value(&change)
             .map_err(|error| Error::internal("write an audit row", error))?;
         let (actor, target) = (operator.actor(), user.to_string());

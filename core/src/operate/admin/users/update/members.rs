@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::operate::admin::reason;
 use crate::platform::error::{Denial, Result};
 use rampart_types::JsonDecimal;
 
@@ -60,6 +61,9 @@ pub(super) struct Change {
     /// `number_of_non_raised_accounts_limit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) limit_overrides: Option<BTreeMap<String, JsonDecimal>>,
+    /// For the audit, 1 to 255 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reason: Option<String>,
 }
 
 /// What the audit says of a personal value: that it was changed.
@@ -149,6 +153,9 @@ impl Change {
     }
 
     pub(super) fn check(&self) -> Result<()> {
+        if let Some(text) = &self.reason {
+            reason::check(text)?;
+        }
         if self.deleted == Some(false) {
             return Err(Denial::unprocessable("deleted: a user cannot be brought back").into());
         }
