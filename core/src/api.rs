@@ -284,6 +284,7 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::approvals::decide::RefuseApproval>(),
     // The service itself
     route::<admin::overview::ReadOverview>(),
+    route::<admin::overview::dependents::CountDependents>(),
     route::<admin::configuration::ReadConfiguration>(),
     route::<admin::configuration::ApplyConfiguration>(),
     route::<admin::audit::ListAudit>(),

@@ -13,6 +13,7 @@ use crate::commands::config::ConfigCommand;
 use crate::commands::connector::Connector;
 use crate::commands::currency::Currency;
 use crate::commands::delivery::Delivery;
+use crate::commands::dependents::Dependents;
 use crate::commands::doctor::Doctor;
 use crate::commands::key::Key;
 use crate::commands::keys::Keys;
@@ -98,6 +99,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Route(Route),
     Overview(Overview),
+    Dependents(Dependents),
     #[command(subcommand)]
     Review(Review),
     #[command(subcommand)]
@@ -172,6 +174,7 @@ impl Command {
             Self::Currency(command) => command.run(),
             Self::Route(command) => command.run(),
             Self::Overview(command) => command.run(),
+            Self::Dependents(command) => command.run(),
             Self::Review(command) => command.run(),
             Self::Screening(command) => command.run(),
             Self::Approval(command) => command.run(),

@@ -10,6 +10,7 @@ pub(crate) mod config;
 pub(crate) mod connector;
 pub(crate) mod currency;
 pub(crate) mod delivery;
+pub(crate) mod dependents;
 pub(crate) mod doctor;
 pub(crate) mod key;
 pub(crate) mod keys;

@@ -8,6 +8,7 @@
 mod action;
 mod approvals;
 mod decisions;
+mod figures;
 mod form;
 mod layout;
 mod list;

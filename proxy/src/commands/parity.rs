@@ -115,6 +115,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("POST approvals/{id}/grant", "approval grant 1"),
     ("POST approvals/{id}/refuse", "approval refuse 1"),
     ("GET overview", "overview"),
+    ("GET dependents", "dependents partner=acme apiKey=1"),
     ("GET configuration", "export"),
     ("PUT configuration", "apply --file partners --dry-run"),
     ("GET audit", "audit list"),

@@ -3,6 +3,7 @@
 mod approvals;
 mod audit_chain;
 mod configuration;
+mod dependents;
 mod keys;
 mod logins;
 mod pages;

@@ -1,5 +1,7 @@
 //! `GET /admin/v1/overview`: the state of the service at a glance.
 
+pub mod dependents;
+
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};

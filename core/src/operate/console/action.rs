@@ -5,6 +5,7 @@ use http::{Method, StatusCode};
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::figures::Figures;
 use super::form::{FieldError, Input, Typed, body};
 use super::layout::{Page, render};
 use super::sign_in::redirect;
@@ -59,6 +60,8 @@ pub(super) struct Action {
     pub(super) side: &'static str,
     /// `true` if the call's answer is shown, such as a secret that is shown only once.
     pub(super) shows_answer: bool,
+    /// Numbers of what it touches.
+    pub(super) figures: Option<Figures>,
 }
 
 impl Action {
@@ -80,6 +83,7 @@ impl Action {
             when: &[],
             side: "",
             shows_answer: false,
+            figures: None,
         }
     }
 
@@ -96,6 +100,15 @@ impl Action {
     /// The same, marked as one that cannot be taken back.
     pub(super) const fn destructive(self) -> Self {
         Self { is_destructive: true, ..self }
+    }
+
+    /// The same, whose page counts what it touches: the query of the call, and what is shown of it.
+    pub(super) const fn counting(
+        self,
+        query: &'static str,
+        rows: &'static [(&'static str, Cell)],
+    ) -> Self {
+        Self { figures: Some(Figures { query, rows }), ..self }
     }
 
     /// The same, offered only while the subject is in one of these states.
@@ -214,7 +227,7 @@ pub(super) async fn show(
     let mut typed = query.clone();
     typed.fill(action.inputs, &read);
     let attempt = Attempt { subject, action, ids, typed };
-    attempt.render(visit, &read, (StatusCode::OK, None, &[]))
+    attempt.render(visit, &read, (StatusCode::OK, None, &[])).await
 }
 
 async fn find(
@@ -248,7 +261,7 @@ pub(super) async fn submit(
     let Some(nonce) = visit.session.nonce(attempt.typed.get("csrfToken")) else {
         let reason = "This form is of an earlier sign-in, or not of this page: nothing was done. \
                       What you typed is still here; check it and send it again.";
-        return attempt.render(visit, &read, (StatusCode::FORBIDDEN, Some(reason), &[]));
+        return attempt.render(visit, &read, (StatusCode::FORBIDDEN, Some(reason), &[])).await;
     };
     let nonce = nonce.to_owned();
     let body = match body((action.inputs, action.fixed), &attempt.typed, &read) {
@@ -256,20 +269,20 @@ pub(super) async fn submit(
         Err(errors) => {
             attempt.typed.renew(action.inputs, &read);
             let status = StatusCode::UNPROCESSABLE_ENTITY;
-            return attempt.render(visit, &read, (status, None, &errors));
+            return attempt.render(visit, &read, (status, None, &errors)).await;
         }
     };
     if !visit.session.use_form(visit.core, &nonce).await? {
         let reason = "This form was sent before, and counts once. Look at the page of what it is \
                       about before you send it again.";
-        return attempt.render(visit, &read, (StatusCode::CONFLICT, Some(reason), &[]));
+        return attempt.render(visit, &read, (StatusCode::CONFLICT, Some(reason), &[])).await;
     }
     let reply = visit.call(action.verb.method(), &fill(action.call, ids), Some(&body)).await;
     match Refused::of(&reply) {
         Some(refused) => {
             let (at_field, above) = attempt.place(refused.reason);
             let refusal = (refused.status, above.as_deref(), &at_field[..]);
-            attempt.render(visit, &read, refusal)
+            attempt.render(visit, &read, refusal).await
         }
         None => attempt.succeed(visit, &reply),
     }
@@ -308,7 +321,7 @@ impl Attempt<'_> {
     }
 
     /// The page of the form, with a token of its own, what was typed, and what is wrong with it.
-    fn render(
+    async fn render(
         &self,
         visit: &Visit<'_>,
         subject: &Value,
@@ -319,11 +332,16 @@ impl Attempt<'_> {
         let page = self.subject.path(self.ids);
         let listed: Vec<_> = errors.iter().map(|(name, text)| (*name, text.as_str())).collect();
         let class = if action.is_destructive { "danger" } else { "main" };
+        let figures = match &action.figures {
+            Some(figures) => figures.show(visit, self.ids).await,
+            None => html! {},
+        };
         let body = html! {
             @if let Some(above) = above { (toast(Tone::Bad, above)) }
             (error_summary("Please correct this", &listed))
             p { (action.effect) }
             (view::facts(subject, self.subject.facts))
+            (figures)
             form method="post" action={ (page) "/" (action.name) } novalidate {
                 input type="hidden" name="csrfToken" value=(csrf_token);
                 (typed.hidden())

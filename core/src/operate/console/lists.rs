@@ -154,7 +154,11 @@ pub(super) const OPERATOR: Subject = Subject {
             "No token and no session of theirs counts from the next call on.",
         )
         .fixed(&[("disabled", "true")])
-        .destructive(),
+        .destructive()
+        .counting(
+            "operator={}",
+            &[("Tokens", Cell::Count("/tokens")), ("Sessions", Cell::Count("/sessions"))],
+        ),
         Action::new(
             ("token", "Issue a token"),
             (Verb::Post, "/admin/v1/operators/{name}/tokens"),
@@ -251,6 +255,12 @@ pub(super) const ENTRIES: List = List {
     empty: "No entry meets these criteria.",
 };
 
+/// Orders that a change of a pair or a payment method finds under way.
+const OPEN_ORDERS: &[(&str, Cell)] = &[
+    ("Open orders", Cell::Count("/openOrders")),
+    ("Partners with open orders", Cell::Count("/partners")),
+];
+
 /// Pairs with their prices.
 pub(super) const PAIRS: List = List {
     title: "Market",
@@ -298,7 +308,8 @@ pub(super) const PAIR: Subject = Subject {
             Input::new("sell.status", "Sales").kind(SIDE_STATUS),
             Input::new("spreadPercentage", "Spread (%)").kind(Kind::Decimal),
             Input::new("networkFee", "Network fee").kind(Kind::Decimal),
-        ]),
+        ])
+        .counting("pair={}", OPEN_ORDERS),
     ],
 };
 /// Payment methods with their terms.
@@ -355,5 +366,6 @@ pub(super) const METHOD: Subject = Subject {
         Input::new("limit", "Largest amount").kind(Kind::Decimal),
         Input::new("fees.fixed", "Fixed fee").kind(Kind::Decimal),
         Input::new("fees.percentage", "Fee (%)").kind(Kind::Decimal),
-    ])],
+    ])
+    .counting("paymentMethod={}", OPEN_ORDERS)],
 };

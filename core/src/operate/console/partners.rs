@@ -155,6 +155,14 @@ const BRANDING_INPUTS: &[Input] = &[
     ),
 ];
 
+const DEPENDENTS: &[(&str, Cell)] = &[
+    ("Open orders", Cell::Count("/openOrders")),
+    ("API keys", Cell::Count("/apiKeys")),
+    ("Users", Cell::Count("/users")),
+    ("Webhook endpoints", Cell::Count("/webhookEndpoints")),
+    ("Staff", Cell::Count("/staff")),
+];
+
 /// One partner.
 pub(super) const PARTNER: Subject = Subject {
     name: "partner",
@@ -186,7 +194,8 @@ pub(super) const PARTNER: Subject = Subject {
         Action::new(("go-live", "Go live"), UPDATE, "Its orders are of real money and coins from then on, for good. A second operator must agree.")
             .fixed(&[("mode", "live")]).destructive(),
         Action::new(("suspend", "Suspend"), UPDATE, "None of its credentials is accepted, and none of its users can order, within a second.")
-            .fixed(&[("status", "suspended")]).destructive().when(&["active"]),
+            .fixed(&[("status", "suspended")]).destructive().when(&["active"])
+            .counting("partner={}", DEPENDENTS),
         Action::new(("activate", "Activate"), UPDATE, "Its credentials are accepted again.")
             .fixed(&[("status", "active")]).when(&["suspended"]),
         Action::new(("issue-key", "Issue an API key"), (Verb::Post, "/admin/v1/partners/{slug}/api-keys"), "The key is shown once, on the next page.")
@@ -217,7 +226,14 @@ pub(super) const KEY: Subject = Subject {
         (Verb::Delete, "/admin/v1/partners/{slug}/api-keys/{id}"),
         "Every edge refuses the key within a second, for good. Whoever uses it stops working.",
     )
-    .destructive()],
+    .destructive()
+    .counting(
+        "partner={}&apiKey={}",
+        &[
+            ("Last use of the key", Cell::Time("/lastUsedAt")),
+            ("Other live keys of the partner", Cell::Count("/apiKeys")),
+        ],
+    )],
 };
 
 const WEBHOOKS: &[(&str, Cell)] = &[
@@ -246,7 +262,11 @@ pub(super) const WEBHOOK: Subject = Subject {
             (Verb::Delete, "/admin/v1/partners/{slug}/webhooks/{id}"),
             "Nothing is sent there any more, not what waits either. The partner can register it again.",
         )
-        .destructive(),
+        .destructive()
+        .counting(
+            "partner={}&webhook={}",
+            &[("Deliveries that wait, and are not sent", Cell::Count("/pendingDeliveries"))],
+        ),
     ],
 };
 

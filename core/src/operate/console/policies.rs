@@ -41,7 +41,14 @@ pub(super) const POLICY: Subject = Subject {
             "No version is active any more; they all stay stored.",
         )
         .with(BECAUSE)
-        .destructive(),
+        .destructive()
+        .counting(
+            "partner={}&policy={}",
+            &[
+                ("Versions that stay stored", Cell::Count("/versions")),
+                ("Users of the partner", Cell::Count("/users")),
+            ],
+        ),
     ],
 };
 

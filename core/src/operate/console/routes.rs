@@ -30,7 +30,15 @@ pub(super) const ROUTES: Subject = Subject {
             "A list of objects with partner (null: every live one), method or asset, direction \
              (in: users send, out: they are sent), connector.",
         )
-        .required()])],
+        .required()])
+    .counting(
+        "",
+        &[
+            ("Routes that are replaced", Cell::Count("/routes")),
+            ("Partners with routes of their own", Cell::Count("/partners")),
+            ("Commands that nobody has leased yet", Cell::Count("/openCommands")),
+        ],
+    )],
 };
 
 /// The page of the routes, in their order.

@@ -53,7 +53,8 @@ pub(super) const MEMBER: Subject = Subject {
         (Verb::Delete, "/admin/v1/partners/{slug}/staff/{id}"),
         "Sessions and links of this person end at once, on every edge.",
     )
-    .destructive()],
+    .destructive()
+    .counting("partner={}&staff={}", &[("Sessions that end", Cell::Count("/sessions"))])],
 };
 
 const COLUMNS: &[(&str, Cell)] = &[

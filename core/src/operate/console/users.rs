@@ -95,6 +95,13 @@ const STATUSES: &[(&str, Cell)] = &[
     ("Own limits", Cell::Text("/limitOverrides")),
 ];
 
+const DEPENDENTS: &[(&str, Cell)] = &[
+    ("Orders", Cell::Count("/orders")),
+    ("Open orders", Cell::Count("/openOrders")),
+    ("Accounts", Cell::Count("/accounts")),
+    ("Images of documents", Cell::Count("/documents")),
+];
+
 /// One user.
 pub(super) const USER: Subject = Subject {
     name: "user",
@@ -116,7 +123,7 @@ pub(super) const USER: Subject = Subject {
                 ("bronze", "bronze"), ("silver", "silver"), ("gold", "gold"),
             ])), Input::REASON]),
         Action::new(("disable", "Disable"), UPDATE, "The user can neither sign in nor order.")
-            .with(&[Input::REASON]).fixed(&[("disabled", "true")]).destructive(),
+            .with(&[Input::REASON]).fixed(&[("disabled", "true")]).destructive().counting("user={}", DEPENDENTS),
         Action::new(("enable", "Enable"), UPDATE, "The user can sign in and order again.")
             .with(&[Input::REASON]).fixed(&[("disabled", "false")]),
         Action::new(("document", "Decide about a document"), UPDATE, "Compare its image with the person before.")
@@ -127,7 +134,7 @@ pub(super) const USER: Subject = Subject {
                 Input::REASON,
             ]),
         Action::new(("erase", "Erase"), UPDATE, "The user's key is destroyed and the personal data are gone, for good. Of a user who has ordered, what law demands is kept for the role compliance.")
-            .with(&[Input::REASON]).fixed(&[("deleted", "true")]).destructive(),
+            .with(&[Input::REASON]).fixed(&[("deleted", "true")]).destructive().counting("user={}", DEPENDENTS),
     ],
 };
 

@@ -6,12 +6,15 @@ use serde_json::Value;
 
 use super::visit::segment;
 use crate::http::html::components::{Tone, address, badge, time};
+use crate::operate::admin::overview::dependents::COUNTED_MAX;
 
 /// The way a member of an answer is shown. Members are named by JSON pointers (RFC 6901).
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cell {
     /// Words or a number.
     Text(&'static str),
+    /// A number that is counted up to a bound.
+    Count(&'static str),
     /// A state.
     Badge(&'static str),
     Time(&'static str),
@@ -36,6 +39,7 @@ impl Cell {
     fn pointer(self) -> &'static str {
         match self {
             Self::Text(pointer)
+            | Self::Count(pointer)
             | Self::Badge(pointer)
             | Self::Time(pointer)
             | Self::Money(pointer, _)
@@ -61,6 +65,7 @@ impl Cell {
         }
         match self {
             Self::Text(_) | Self::Words(_) => html! { (shown) },
+            Self::Count(_) => html! { (self.text(of)) },
             Self::Postings(_) => html! {
                 @for line in self.text(of).lines() { span.money { (line) } br; }
             },
@@ -83,6 +88,9 @@ impl Cell {
     pub(super) fn text(self, of: &Value) -> String {
         let shown = text(of, self.pointer());
         match self {
+            Self::Count(_) if shown.parse().is_ok_and(|count: i64| count >= COUNTED_MAX) => {
+                "1,000 or more".to_owned()
+            }
             Self::Money(_, currency) if !shown.is_empty() => {
                 format!("{shown} {}", text(of, currency)).trim_end().to_owned()
             }
@@ -174,6 +182,9 @@ mod tests {
         assert_eq!(Cell::Money("/a/b", "/e").text(&order), "1.50 EUR");
         assert_eq!(Cell::Text("/c").show(&order).into_string(), "&lt;b&gt;");
         assert_eq!(Cell::Words("/d").text(&order), "x, y");
+        let counted = json!({"few": 999, "many": 1000});
+        let counted = ["/few", "/many", "/none"].map(|pointer| Cell::Count(pointer).text(&counted));
+        assert_eq!(counted, ["999", "1,000 or more", ""]);
         let link = Cell::Link("/console/users/", "/c").show(&order).into_string();
         assert_eq!(link, r#"<a href="/console/users/%3Cb%3E">&lt;b&gt;</a>"#);
         assert_eq!(Cell::Text("/z").text(&json!({})), "");

@@ -1,5 +1,6 @@
 //! A partner's page: name, branding, staff, webhook endpoints, and what it needs to go live.
 
+use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::receiver::Receiver;
 
 use super::*;
@@ -95,4 +96,38 @@ async fn what_it_needs_to_go_live_is_listed_as_the_refusal_has_it() {
     assert_eq!(read(&context).await["missing"], missing);
     let ada = Browser::of(&context, "ada", &["viewer"]).await;
     ada.get(PARTNER).await.assert(200, "Before it can go live").assert(200, "A route for money");
+}
+
+#[tokio::test]
+async fn what_is_taken_away_says_in_numbers_what_it_touches() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let user = acme.user("ada").await.log_in().await["uuid"].as_str().unwrap().to_owned();
+    let hook = json!({"url": "https://shop.example.com/hook"});
+    let hook = acme.post("/api/v2/webhooks", hook).await.assert_status(200).json();
+    OrderFixture::order(&context, &acme, None, None).await;
+    let ended = OrderFixture::order(&context, &acme, None, None).await;
+    ended.event(&context, "cancel").await.assert_status(200);
+    let key = read(&context).await["apiKeys"][0]["id"].as_str().unwrap().to_owned();
+    let ada = Browser::of(&context, "ada", &["owner"]).await;
+    let row = |name: &str, number: u32| format!("<dt>{name}</dt><dd>{number}</dd>");
+    let hook = hook["id"].as_str().unwrap();
+    for (path, shown) in [
+        (format!("{PARTNER}/suspend"), row("Open orders", 1)),
+        (format!("{PARTNER}/suspend"), row("Users", 1)),
+        (format!("{PARTNER}/keys/{key}/revoke"), row("Other live keys of the partner", 0)),
+        (
+            format!("{PARTNER}/webhooks/{hook}/remove"),
+            row("Deliveries that wait, and are not sent", 1),
+        ),
+        (format!("/console/users/{user}/erase"), row("Orders", 0)),
+        ("/console/market/BTC-EUR/sides".to_owned(), row("Open orders", 1)),
+        ("/console/methods/creditCard/change".to_owned(), row("Partners with open orders", 1)),
+        ("/console/market/~/routes/replace".to_owned(), row("Routes that are replaced", 0)),
+    ] {
+        ada.get(&path).await.assert(200, "It touches").assert(200, &shown);
+    }
+    // A form that was not sent as it must be says it again.
+    let erase = format!("/console/users/{user}/erase");
+    ada.submit(&erase, &[]).await.assert(422, "Reason is missing").assert(422, "It touches");
 }

@@ -1,0 +1,36 @@
+//! `rampart dependents`.
+
+use clap::Args;
+
+use super::Target;
+use super::query::query;
+use crate::startup_error::StartupError;
+
+/// Count what depends on something, before it is taken away.
+#[derive(Debug, Args)]
+pub(crate) struct Dependents {
+    /// `partner=…`, `user=…`, `pair=…`, `paymentMethod=…`, `operator=…`, or `partner=…` with
+    /// `apiKey=…`, `webhook=…`, `policy=…` or `staff=…`; the routes without any.
+    #[arg(value_name = "SUBJECT=NAME")]
+    subject: Vec<String>,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Dependents {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(&self) -> Result<(), StartupError> {
+        let mut criteria = Vec::new();
+        for subject in &self.subject {
+            let (kind, name) = subject
+                .split_once('=')
+                .ok_or_else(|| StartupError::from(format!("'{subject}' is not SUBJECT=NAME")))?;
+            criteria.push((kind, Some(name.to_owned())));
+        }
+        let path = format!("dependents{}", query(criteria));
+        self.target.run(async |o| o.get(&path).await)
+    }
+}
