@@ -45,6 +45,11 @@ impl Form {
         SentForm::new(headers, body).read()
     }
 
+    /// All members, and the contents of all files, by their names.
+    pub(crate) fn into_parts(self) -> (HashMap<String, String>, HashMap<String, Vec<u8>>) {
+        (self.members, self.files)
+    }
+
     /// A member; empty if not sent.
     pub(crate) fn get(&self, name: &str) -> &str {
         self.members.get(name).map_or("", String::as_str)

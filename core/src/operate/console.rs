@@ -7,12 +7,14 @@
 
 mod action;
 mod approvals;
+mod audit;
 mod decisions;
 mod figures;
 mod form;
 mod layout;
 mod list;
 mod lists;
+mod operators;
 mod orders;
 mod overview;
 mod partners;
@@ -23,8 +25,10 @@ mod reconciliations;
 mod reviews;
 mod routes;
 mod sign_in;
+mod signing;
 mod staff;
 mod target;
+mod typed;
 mod users;
 mod view;
 mod visit;
@@ -89,7 +93,7 @@ pub(super) async fn answer(core: &Arc<Core>, head: &Head, body: &Bytes) -> Resul
     }
     // The listener bounds it.
     let typed = match is_post {
-        true => Typed::read(body),
+        true => Typed::sent(&head.headers, body),
         false => Typed::read(head.query.as_deref().unwrap_or_default().as_bytes()),
     };
     if is_post && head.path == "/console/sign-out" {

@@ -18,7 +18,7 @@ use crate::platform::error::Result;
 use rampart_types::ClientId;
 
 /// Domain separation: prefix of the signed text, so that no other signature of the key is valid.
-const DOMAIN: &str = "rampart policy manifest 1\n";
+pub(crate) const DOMAIN: &str = "rampart policy manifest 1\n";
 /// Largest manifest, in bytes; most of it is configuration.
 const MANIFEST_BYTES_MAX: usize = 64 << 10;
 

@@ -5,6 +5,7 @@ mod forms;
 mod market;
 mod pages;
 mod partners;
+mod policies;
 mod sign_in;
 
 use std::cell::RefCell;

@@ -6,17 +6,15 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::figures::Figures;
-use super::form::{FieldError, Input, Typed, body};
+use super::form::{FieldError, Input, Kind, Typed, body};
 use super::layout::{Page, render};
 use super::sign_in::redirect;
-use super::view::{self, Cell};
+use super::signing::{Statement, Unsigned, to_be_signed};
+use super::view::{self, Cell, answered};
 use super::visit::{Refused, Visit, fill, segment};
 use crate::http::html::components::{Tone, error_summary, note, toast};
 use crate::http::reply::Reply;
 use crate::platform::error::Result;
-
-/// Longest answer that is shown, in bytes.
-const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 /// The method of an action's call.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +60,8 @@ pub(super) struct Action {
     pub(super) shows_answer: bool,
     /// Numbers of what it touches.
     pub(super) figures: Option<Figures>,
+    /// The statement that an operator signs, where such changes must be signed.
+    pub(super) statement: Option<Statement>,
 }
 
 impl Action {
@@ -84,6 +84,7 @@ impl Action {
             side: "",
             shows_answer: false,
             figures: None,
+            statement: None,
         }
     }
 
@@ -109,6 +110,18 @@ impl Action {
         rows: &'static [(&'static str, Cell)],
     ) -> Self {
         Self { figures: Some(Figures { query, rows }), ..self }
+    }
+
+    /// The same, which a statement of this action about the page's ids signs.
+    pub(super) const fn signed(self, action: &'static str, ids: &'static [&'static str]) -> Self {
+        Self { statement: Some(Statement { action, ids }), ..self }
+    }
+
+    /// The ids of its call: the page's, and those that were typed.
+    fn ids(&self, page: &[String], typed: &Typed) -> Vec<String> {
+        let named = self.inputs.iter().filter(|input| matches!(input.kind, Kind::Segment));
+        let named = named.map(|input| typed.get(input.member).trim().to_owned());
+        page.iter().cloned().chain(named).collect()
     }
 
     /// The same, offered only while the subject is in one of these states.
@@ -272,12 +285,20 @@ pub(super) async fn submit(
             return attempt.render(visit, &read, (status, None, &errors)).await;
         }
     };
+    let ids = action.ids(ids, &attempt.typed);
+    let at = visit.core.clock.unix_seconds();
+    let signed = (action.inputs, action.statement);
+    if let Some(unsigned) = Unsigned::of(signed, (&ids, &read), (&attempt.typed, &body), at) {
+        let error = unsigned.show(&mut attempt.typed);
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        return attempt.render(visit, &read, (status, None, &[error])).await;
+    }
     if !visit.session.use_form(visit.core, &nonce).await? {
         let reason = "This form was sent before, and counts once. Look at the page of what it is \
                       about before you send it again.";
         return attempt.render(visit, &read, (StatusCode::CONFLICT, Some(reason), &[])).await;
     }
-    let reply = visit.call(action.verb.method(), &fill(action.call, ids), Some(&body)).await;
+    let reply = visit.call(action.verb.method(), &fill(action.call, &ids), Some(&body)).await;
     match Refused::of(&reply) {
         Some(refused) => {
             let (at_field, above) = attempt.place(refused.reason);
@@ -332,6 +353,8 @@ impl Attempt<'_> {
         let page = self.subject.path(self.ids);
         let listed: Vec<_> = errors.iter().map(|(name, text)| (*name, text.as_str())).collect();
         let class = if action.is_destructive { "danger" } else { "main" };
+        let has_file = action.inputs.iter().any(|input| matches!(input.kind, Kind::File));
+        let encoding = has_file.then_some("multipart/form-data");
         let figures = match &action.figures {
             Some(figures) => figures.show(visit, self.ids).await,
             None => html! {},
@@ -342,13 +365,14 @@ impl Attempt<'_> {
             p { (action.effect) }
             (view::facts(subject, self.subject.facts))
             (figures)
-            form method="post" action={ (page) "/" (action.name) } novalidate {
+            form method="post" action={ (page) "/" (action.name) } enctype=[encoding] novalidate {
                 input type="hidden" name="csrfToken" value=(csrf_token);
                 (typed.hidden())
                 @for input in action.inputs {
                     @let error = listed.iter().find(|(name, _)| *name == input.member);
                     (input.show(typed, error.map(|(_, text)| *text)))
                 }
+                (to_be_signed(typed))
                 div.row {
                     button class=(class) { (action.label) }
                     a href=(page) { "Back without doing it" }
@@ -358,23 +382,5 @@ impl Attempt<'_> {
         let title = format!("{}: {} {}", action.label, self.subject.name, self.ids.join(" "));
         let page = Page { status, ..Page::new(title, self.subject.section, body) };
         render(visit, &page)
-    }
-}
-
-/// An answer's members, for somebody to copy.
-pub(super) fn answered(answer: &Value) -> Markup {
-    let text = format!("{answer:#}");
-    html! {
-        @match answer.as_object() {
-            Some(members) if members.values().all(|value| !value.is_object() && !value.is_array()) => {
-                p.hint { "What is shown here once is shown nowhere else." }
-                dl {
-                    @for (name, value) in members {
-                        dt { (name) } dd { code { (view::plain(value)) } }
-                    }
-                }
-            }
-            _ => pre tabindex="0" { (text.get(..ANSWER_BYTES_MAX).unwrap_or(&text)) }
-        }
     }
 }

@@ -4,11 +4,11 @@ use http::{Method, StatusCode};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::action::{Action, Subject, Verb, answered, outcome};
+use super::action::{Action, Subject, Verb, outcome};
 use super::form::Typed;
 use super::layout::{Page, render};
 use super::list::List;
-use super::view::{Cell, facts, state, text};
+use super::view::{Cell, answered, facts, state, text};
 use super::visit::{Refused, Visit, segment};
 use crate::http::html::components::{Tone, empty_state, toast};
 use crate::http::reply::Reply;

@@ -1,19 +1,17 @@
 //! Fields of forms, and the bodies of calls that are made of what was typed.
 
-use std::collections::BTreeMap;
-
 use maud::{Markup, html};
 use ring::digest;
 use serde_json::{Map, Number, Value};
-use url::form_urlencoded;
 
+pub(super) use super::typed::Typed;
 use super::view;
 use crate::http::html::components::{self, field, select};
 
 /// Parameter that names the columns of a file.
 pub(super) const COLUMNS: &str = "columns";
 /// Prefix of the hidden member that keeps what a field showed at first.
-const SHOWN: &str = "shown.";
+pub(super) const SHOWN: &str = "shown.";
 /// The choice that says nothing.
 const NO_CHOICE: (&str, &str) = ("", "–");
 
@@ -49,6 +47,10 @@ pub(super) enum Kind {
     Pairs,
     /// Anything, as JSON.
     Json,
+    /// The content of a file, in base64.
+    File,
+    /// A line that stands in the path of the call, not in its body.
+    Segment,
 }
 
 impl Input {
@@ -92,8 +94,11 @@ impl Input {
             Kind::Choice(options) => return self.choice(options, value, error),
             Kind::YesNo => return self.choice(&[("yes", "Yes"), ("no", "No")], value, error),
             Kind::Text | Kind::Pairs | Kind::Json => "textarea",
-            Kind::Line | Kind::Decimal | Kind::Integer | Kind::Words => "text",
+            Kind::Line | Kind::Decimal | Kind::Integer | Kind::Words | Kind::Segment => "text",
+            Kind::File => "file",
         };
+        // A browser fills in no file.
+        let value = if kind == "file" { "" } else { value };
         field(&components::Field {
             name: self.member,
             prefix: "",
@@ -123,7 +128,7 @@ impl Input {
     }
 
     /// The subject's present value, as the field shows it.
-    fn shown(&self, subject: &Value) -> Option<String> {
+    pub(super) fn shown(&self, subject: &Value) -> Option<String> {
         let pointer = self.current?;
         Some(match (self.kind, subject.pointer(pointer)) {
             (Kind::Json, Some(value)) => format!("{value:#}"),
@@ -132,7 +137,7 @@ impl Input {
     }
 
     /// The value as a hidden member keeps it: of a document, which must not be sent twice, a digest.
-    fn kept(&self, value: &str) -> String {
+    pub(super) fn kept(&self, value: &str) -> String {
         match self.kind {
             Kind::Json => {
                 let digest = digest::digest(&digest::SHA256, value.as_bytes());
@@ -145,7 +150,7 @@ impl Input {
     /// The value of the member.
     fn value(&self, text: &str) -> Result<Value, &'static str> {
         Ok(match self.kind {
-            Kind::Line | Kind::Text | Kind::Choice(_) => text.into(),
+            Kind::Line | Kind::Text | Kind::Choice(_) | Kind::File | Kind::Segment => text.into(),
             Kind::YesNo => (text == "yes").into(),
             Kind::Decimal => Value::Number(decimal(text).ok_or("a number such as 12.50")?),
             Kind::Integer => {
@@ -177,62 +182,6 @@ fn decimal(text: &str) -> Option<Number> {
     plain.then(|| text.parse().ok()).flatten()
 }
 
-/// Names and values of a form, as a browser sent them or as they are shown at first.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Typed(BTreeMap<String, String>);
-
-impl Typed {
-    /// Reads a form or a query; of several values of one name the last counts, but for the columns of
-    /// a file, which are all kept, with commas between them.
-    pub(super) fn read(text: &[u8]) -> Self {
-        let mut typed = Self::default();
-        for (name, value) in form_urlencoded::parse(text).into_owned() {
-            let before = typed.0.get(&name).filter(|_| name == COLUMNS);
-            let value = before.map_or(value.clone(), |before| format!("{before},{value}"));
-            typed.0.insert(name, value);
-        }
-        typed
-    }
-
-    /// A value; empty if it was not sent.
-    pub(super) fn get(&self, name: &str) -> &str {
-        self.0.get(name).map_or("", String::as_str)
-    }
-
-    /// Sets a value.
-    pub(super) fn set(&mut self, name: &str, value: String) {
-        self.0.insert(name.to_owned(), value);
-    }
-
-    /// Fills the fields of a change with what the subject has.
-    pub(super) fn fill(&mut self, inputs: &[Input], subject: &Value) {
-        for input in inputs {
-            if let Some(value) = input.shown(subject) {
-                self.set(&format!("{SHOWN}{}", input.member), input.kept(&value));
-                self.set(input.member, value);
-            }
-        }
-    }
-
-    /// The hidden members that keep what the fields showed at first.
-    pub(super) fn hidden(&self) -> Markup {
-        html! {
-            @for (name, value) in self.0.iter().filter(|(name, _)| name.starts_with(SHOWN)) {
-                input type="hidden" name=(name) value=(value);
-            }
-        }
-    }
-
-    /// What the fields showed becomes what the subject has now.
-    pub(super) fn renew(&mut self, inputs: &[Input], subject: &Value) {
-        for input in inputs {
-            if let Some(value) = input.shown(subject) {
-                self.set(&format!("{SHOWN}{}", input.member), input.kept(&value));
-            }
-        }
-    }
-}
-
 /// An error at a field.
 pub(super) type FieldError = (&'static str, String);
 
@@ -260,6 +209,9 @@ pub(super) fn body(
         let shown = typed.get(&format!("{SHOWN}{}", input.member)).replace("\r\n", "\n");
         if input.required && text.is_empty() {
             errors.push((input.member, format!("{} is missing", input.label)));
+            continue;
+        }
+        if matches!(input.kind, Kind::Segment) {
             continue;
         }
         let Some(now) = input.shown(subject) else {

@@ -1,11 +1,10 @@
-//! Lists whose rows have at most a few actions: deliveries, connectors, operators, audit, ledger, market.
+//! Lists whose rows have at most a few actions: deliveries, connectors, ledger, market.
 
 use super::action::{Action, Subject, Verb};
 use super::form::{Input, Kind};
 use super::list::List;
 use super::view::Cell;
 
-const ROLES_HINT: &str = "viewer, support, compliance, treasury, platform, owner";
 const SIDE_STATUS: Kind = Kind::Choice(&[
     ("enabled", "enabled"),
     ("maintenance", "maintenance"),
@@ -99,119 +98,6 @@ pub(super) const CONNECTOR_COLUMNS: &[(&str, Cell)] = &[
     ("Methods", Cell::Words("/methods")),
     ("Assets", Cell::Words("/assets")),
 ];
-
-/// Operators.
-pub(super) const OPERATORS: List = List {
-    title: "Operators",
-    section: "/console/operators",
-    page: "/console/operators",
-    call: "/admin/v1/operators",
-    criteria: &[],
-    columns: &[
-        ("Operator", Cell::Link("/console/operators/", "/name")),
-        ("Roles", Cell::Words("/roles")),
-        ("Disabled", Cell::Text("/disabled")),
-        ("Made by", Cell::Text("/createdBy")),
-        ("Made", Cell::Time("/createdAt")),
-    ],
-    empty: "Add the first operator.",
-};
-/// What is done without an operator who is there.
-pub(super) const NEW_OPERATOR: Subject = Subject {
-    name: "operator",
-    section: "/console/operators",
-    page: "/console/operators/~",
-    read: "",
-    facts: &[],
-    actions: &[Action::new(
-        ("add", "Add an operator"),
-        (Verb::Post, "/admin/v1/operators"),
-        "A second operator must agree. The token is shown once, on the next page.",
-    )
-    .with(&[
-        Input::new("name", "Name").required(),
-        Input::new("roles", "Roles").kind(Kind::Words).hint(ROLES_HINT).required(),
-    ])
-    .answering()],
-};
-/// One operator.
-pub(super) const OPERATOR: Subject = Subject {
-    name: "operator",
-    section: "/console/operators",
-    page: "/console/operators/{name}",
-    read: "",
-    facts: &[],
-    actions: &[
-        Action::new(
-            ("roles", "Change roles"),
-            (Verb::Patch, "/admin/v1/operators/{name}"),
-            "A second operator must agree. It counts from the next call on.",
-        )
-        .with(&[Input::new("roles", "Roles").kind(Kind::Words).hint(ROLES_HINT).required()]),
-        Action::new(
-            ("disable", "Disable"),
-            (Verb::Patch, "/admin/v1/operators/{name}"),
-            "No token and no session of theirs counts from the next call on.",
-        )
-        .fixed(&[("disabled", "true")])
-        .destructive()
-        .counting(
-            "operator={}",
-            &[("Tokens", Cell::Count("/tokens")), ("Sessions", Cell::Count("/sessions"))],
-        ),
-        Action::new(
-            ("token", "Issue a token"),
-            (Verb::Post, "/admin/v1/operators/{name}/tokens"),
-            "The token is shown once, on the next page; earlier ones end after the overlap.",
-        )
-        .with(&[
-            Input::new("expiresInSeconds", "Lifetime in seconds")
-                .kind(Kind::Integer)
-                .hint("90 days if left out."),
-            Input::new("overlapSeconds", "Overlap in seconds")
-                .kind(Kind::Integer)
-                .hint("A day if left out."),
-        ])
-        .answering(),
-    ],
-};
-/// A token of an operator.
-pub(super) const TOKEN: Subject = Subject {
-    name: "token",
-    section: "/console/operators",
-    page: "/console/operators/{name}/tokens/{id}",
-    read: "",
-    facts: &[],
-    actions: &[Action::new(
-        ("revoke", "Revoke"),
-        (Verb::Delete, "/admin/v1/operators/{name}/tokens/{id}"),
-        "It is refused from the next call on, and sessions that began with it end.",
-    )
-    .destructive()],
-};
-
-/// The audit.
-pub(super) const AUDIT: List = List {
-    title: "Audit",
-    section: "/console/audit",
-    page: "/console/audit",
-    call: "/admin/v1/audit",
-    criteria: &[
-        Input::new("target", "Target").hint("A partner's slug, an order's number, a user's id"),
-        Input::new("actor", "Who"),
-        Input::new("action", "What").hint("partner.change, for example"),
-        Input::new("from", "From (UTC)"),
-        Input::new("before", "Before (UTC)"),
-    ],
-    columns: &[
-        ("When", Cell::Time("/at")),
-        ("Who", Cell::Text("/actor")),
-        ("What", Cell::Text("/action")),
-        ("Target", Cell::Text("/target")),
-        ("Detail", Cell::Json("/detail")),
-    ],
-    empty: "Nothing was changed.",
-};
 
 /// Balances of the books.
 pub(super) const BALANCES: List = List {

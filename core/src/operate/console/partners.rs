@@ -9,6 +9,8 @@ use super::form::{Input, Kind, Typed};
 use super::layout::Page;
 use super::list::List;
 use super::orders::of;
+use super::policies::VERIFICATION_KEYS;
+use super::signing::{SIGNATURE, SIGNER, STATEMENT};
 use super::staff::{INVITE, STAFF, STAFF_CALL};
 use super::view::{Cell, facts, rows_of, text};
 use super::visit::{Refused, Visit, fill, segment};
@@ -198,6 +200,11 @@ pub(super) const PARTNER: Subject = Subject {
             .counting("partner={}", DEPENDENTS),
         Action::new(("activate", "Activate"), UPDATE, "Its credentials are accepted again.")
             .fixed(&[("status", "active")]).when(&["suspended"]),
+        Action::new(("require-signatures", "Require signatures"), UPDATE, "Its policies change by what an operator's key has signed alone.")
+            .fixed(&[("policySignatureRequired", "true")]),
+        Action::new(("waive-signatures", "Waive signatures"), UPDATE, "Its policies change without signatures again. This itself must be signed.")
+            .with(&[SIGNER, STATEMENT, SIGNATURE]).fixed(&[("policySignatureRequired", "false")])
+            .signed("policy.waive-signature", &["partner"]),
         Action::new(("issue-key", "Issue an API key"), (Verb::Post, "/admin/v1/partners/{slug}/api-keys"), "The key is shown once, on the next page.")
             .with(&[
                 Input::new("name", "Name"),
@@ -293,6 +300,7 @@ pub(super) async fn show(visit: &Visit<'_>, slug: &str, query: &Typed) -> Result
         h2 { "Policies" }
         p.row {
             @for (kind, name) in POLICIES { a.action href={ (path) "/policies/" (kind) } { (name) } }
+            a.action href=(VERIFICATION_KEYS.path(&ids)) { "Verification keys" }
         }
         (with_actions(visit, (&KEY, slug), ("API keys", KEYS), &rows(&partner["apiKeys"])))
         (with_actions(visit, (&WEBHOOK, slug), ("Webhook endpoints", WEBHOOKS), &webhooks))

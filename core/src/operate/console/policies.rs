@@ -1,18 +1,25 @@
 //! A kind of policy of a partner: its versions, the one on trial, and the ways between them.
 
+use http::Method;
 use maud::html;
 
 use super::action::{Action, Subject, Verb, outcome};
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
 use super::orders::of;
+use super::signing::{MANIFEST, MANIFEST_SIGNATURE, MANIFEST_SIGNER, SIGNATURE, SIGNER, STATEMENT};
 use super::view::{Cell, facts, text};
 use super::visit::{Refused, Visit, segment};
 use crate::http::html::components::{Tone, note, stat};
 
 const SECTION: &str = "/console/partners";
+const DRY_RUN: &str = "/admin/v1/partners/{slug}/policies/{kind}/dry-run";
 const REASON: Input = Input { hint: "For the history, at most 500 characters.", ..Input::REASON };
-const BECAUSE: &[Input] = &[REASON];
+/// Fields of a change that may have to be signed.
+const BECAUSE: &[Input] = &[REASON, SIGNER, STATEMENT, SIGNATURE];
+/// Members of a statement about a policy, and about a version of it.
+const OF_POLICY: &[&str] = &["partner", "kind"];
+const OF_VERSION: &[&str] = &["partner", "kind", "version"];
 
 /// A kind of policy of a partner.
 pub(super) const POLICY: Subject = Subject {
@@ -23,24 +30,45 @@ pub(super) const POLICY: Subject = Subject {
     facts: &[("Active version", Cell::Text("/active")), ("On trial", Cell::Text("/trial/version"))],
     actions: &[
         Action::new(
+            ("upload", "Upload a version"),
+            (Verb::Post, "/admin/v1/partners/{slug}/policies/{kind}/versions"),
+            "It is examined, and serves nobody until it is activated.",
+        )
+        .with(&[
+            Input::new("component", "Component")
+                .kind(Kind::File)
+                .hint("A WebAssembly component of at most 2 MiB. The active one if left out."),
+            Input::new("config", "Configuration").kind(Kind::Json).hint(
+                "A JSON object, as the component declares it. That of the active version if empty.",
+            ),
+            Input::new("failClosed", "Refuse requests when it fails").kind(Kind::YesNo),
+            REASON,
+            MANIFEST_SIGNER,
+            MANIFEST,
+            MANIFEST_SIGNATURE,
+        ]),
+        Action::new(
             ("rollback", "Roll back"),
             (Verb::Post, "/admin/v1/partners/{slug}/policies/{kind}/rollback"),
             "One step back: from a canary to the active version, else to the version before. Every \
              edge follows within a second.",
         )
-        .with(BECAUSE),
+        .with(BECAUSE)
+        .signed("policy.rollback", OF_POLICY),
         Action::new(
             ("end-trial", "End the trial"),
             (Verb::Delete, "/admin/v1/partners/{slug}/policies/{kind}/trial"),
             "The active version serves everybody.",
         )
-        .with(BECAUSE),
+        .with(BECAUSE)
+        .signed("policy.end-trial", OF_POLICY),
         Action::new(
             ("remove", "Return to the built-in rule"),
             (Verb::Delete, "/admin/v1/partners/{slug}/policies/{kind}"),
             "No version is active any more; they all stay stored.",
         )
         .with(BECAUSE)
+        .signed("policy.remove", OF_POLICY)
         .destructive()
         .counting(
             "partner={}&policy={}",
@@ -71,14 +99,68 @@ pub(super) const VERSION: Subject = Subject {
                 .kind(Kind::Integer)
                 .hint("1 to 99 is a canary; everybody if left out."),
             REASON,
-        ]),
+            SIGNER,
+            STATEMENT,
+            SIGNATURE,
+        ])
+        .signed("policy.activate", OF_VERSION),
         Action::new(
             ("shadow", "Run in the shadow"),
             (Verb::Post, "/admin/v1/partners/{slug}/policies/{kind}/versions/{version}/shadow"),
             "It gets the same inputs as the active version; its answers are compared, and used for \
              nothing.",
         )
-        .with(BECAUSE),
+        .with(BECAUSE)
+        .signed("policy.shadow", OF_VERSION),
+        Action::new(
+            ("dry-run", "Dry run"),
+            (Verb::Post, DRY_RUN),
+            "It runs on the inputs that were recorded from live requests. Nothing changes.",
+        )
+        .with(&[Input::new("version", "Version").kind(Kind::Integer).required()])
+        .fixed(&[("recorded", "true")])
+        .answering(),
+    ],
+};
+
+/// Keys by which the partner's signature policy verifies requests. No call lists them.
+pub(super) const VERIFICATION_KEYS: Subject = Subject {
+    name: "verification keys of",
+    section: SECTION,
+    page: "/console/partners/{slug}/verification-keys",
+    read: "/admin/v1/partners/{slug}",
+    facts: &[("Policies need signatures", Cell::Text("/policySignatureRequired"))],
+    actions: &[
+        Action::new(
+            ("set", "Set a verification key"),
+            (Verb::Put, "/admin/v1/partners/{slug}/verification-keys/{name}"),
+            "A signature policy of the partner may name it. It takes the place of one of the same \
+             name.",
+        )
+        .with(&[
+            Input::new("name", "Name").kind(Kind::Segment).required(),
+            Input::new("algorithm", "Algorithm").hint("Such as ed25519.").required(),
+            Input::new("key", "Key").kind(Kind::Text).hint("PEM, or base64 for HMAC.").required(),
+            Input::new("notBefore", "Good from (UTC, such as 2026-03-01T00:00:00Z)"),
+            Input::new("notAfter", "Good until (UTC)"),
+            SIGNER,
+            STATEMENT,
+            SIGNATURE,
+        ])
+        .signed("verification-key.put", &["partner", "key"]),
+        Action::new(
+            ("delete", "Delete a verification key"),
+            (Verb::Delete, "/admin/v1/partners/{slug}/verification-keys/{name}"),
+            "Policies that name it fail from then on.",
+        )
+        .with(&[
+            Input::new("name", "Name").kind(Kind::Segment).required(),
+            SIGNER,
+            STATEMENT,
+            SIGNATURE,
+        ])
+        .signed("verification-key.delete", &["partner", "key"])
+        .destructive(),
     ],
 };
 
@@ -146,6 +228,11 @@ pub(super) async fn show(
                 @if version["active"] != true {
                     a.action href={ (path) "/versions/" (number) "/activate" } { "Activate " (number) }
                     a.action href={ (path) "/versions/" (number) "/shadow" } { "Shadow " (number) }
+                }
+                @if visit.may(&Method::POST, DRY_RUN) {
+                    a.action href={ (path) "/versions/" (number) "/dry-run?version=" (number) } {
+                        "Dry run of " (number)
+                    }
                 }
             }
         }

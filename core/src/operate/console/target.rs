@@ -9,17 +9,16 @@ use super::form::Typed;
 use super::layout::Page;
 use super::list::{List, PAGE_ROWS};
 use super::lists::{
-    AUDIT, BALANCES, CONNECTORS, CURRENCIES, DELIVERIES, DELIVERY, ENTRIES, MAIL, METHOD, METHODS,
-    NEW_OPERATOR, OPERATOR, OPERATORS, PAIR, PAIRS, TOKEN,
+    BALANCES, CONNECTORS, CURRENCIES, DELIVERIES, DELIVERY, ENTRIES, MAIL, METHOD, METHODS, PAIR,
+    PAIRS,
 };
-use super::orders::of;
-use super::view::{Cell, facts, text};
-use super::visit::{Refused, Visit, fill, segment};
+use super::operators::{NEW_OPERATOR, OPERATOR, OPERATORS, SIGNERS, SIGNING_KEYS, TOKEN};
+use super::view::facts;
+use super::visit::{Refused, Visit, fill};
 use super::{
-    approvals, orders, overview, partners, payments, policies, reconciliations, reviews, routes,
-    staff, users,
+    approvals, audit, operators, orders, overview, partners, payments, policies, reconciliations,
+    reviews, routes, staff, users,
 };
-use crate::http::html::components::{Tone, toast};
 
 /// A page of the console.
 #[derive(Debug)]
@@ -58,7 +57,8 @@ const LISTS: &[(&str, &List)] = &[
     ("connectors", &CONNECTORS),
     ("operators", &OPERATORS),
     ("operators/~", &OPERATORS),
-    ("audit", &AUDIT),
+    ("operators/~/keys", &SIGNERS),
+    ("audit", &audit::LIST),
 ];
 
 /// Everything that has actions.
@@ -74,6 +74,7 @@ pub(super) const SUBJECTS: &[&Subject] = &[
     &staff::MEMBER,
     &policies::POLICY,
     &policies::VERSION,
+    &policies::VERIFICATION_KEYS,
     &approvals::APPROVAL,
     &users::USER,
     &users::ACCOUNT,
@@ -83,6 +84,7 @@ pub(super) const SUBJECTS: &[&Subject] = &[
     &NEW_OPERATOR,
     &OPERATOR,
     &TOKEN,
+    &SIGNING_KEYS,
     &PAIR,
     &METHOD,
     &routes::ROUTES,
@@ -149,7 +151,7 @@ pub(super) async fn page(
     match target {
         Target::Overview => overview::show(visit).await,
         Target::Approvals => approvals::show(visit, query).await,
-        Target::Verification => verification(visit).await,
+        Target::Verification => audit::verification(visit).await,
         Target::List(list) => {
             let above = above(visit, list, query).await;
             list.show(visit, query, &above).await
@@ -196,8 +198,10 @@ async fn subject_page(
         ("/console/approvals/{id}", _) => approvals::show(visit, query).await,
         ("/console/market/~/routes", _) => routes::show(visit, query).await,
         ("/console/ledger/reconciliations/{id}", [id]) => reconciliations::show(visit, id).await,
-        ("/console/operators/{name}", [name]) => operator(visit, name, query).await,
-        ("/console/operators/{name}/tokens/{id}", [name, _]) => operator(visit, name, query).await,
+        ("/console/operators/{name}", [name])
+        | ("/console/operators/{name}/tokens/{id}", [name, _]) => {
+            operators::show(visit, name, query).await
+        }
         _ => plain(visit, subject, ids, query).await,
     }
 }
@@ -221,74 +225,13 @@ async fn plain(
     Ok(Page::new(format!("{} {}", subject.name, ids.join(" ")), subject.section, body))
 }
 
-/// The page of an operator: roles, tokens, and what they did last.
-async fn operator(visit: &Visit<'_>, name: &str, query: &Typed) -> Result<Page, Refused> {
-    let operator = visit.find(OPERATORS.call, |operator| operator["name"] == name).await?;
-    let ids = [name.to_owned()];
-    let tokens = operator["tokens"].as_array().cloned().unwrap_or_default();
-    let (sessions, _) = visit.rows(&fill("/admin/v1/operators/{name}/sessions", &ids)).await?;
-    let body = html! {
-        (outcome(query, OPERATOR.actions))
-        (outcome(query, TOKEN.actions))
-        (facts(&operator, &[
-            ("Roles", Cell::Words("/roles")),
-            ("Disabled", Cell::Text("/disabled")),
-            ("Made by", Cell::Text("/createdBy")),
-            ("Made", Cell::Time("/createdAt")),
-        ]))
-        (OPERATOR.actions(visit, &ids, &operator))
-        (of("Tokens", &tokens, &[
-            ("Token", Cell::Address("/id")),
-            ("Made by", Cell::Text("/createdBy")),
-            ("Made", Cell::Time("/createdAt")),
-            ("Ends", Cell::Time("/expiresAt")),
-        ]))
-        p.row {
-            @for token in &tokens {
-                a.action href={ "/console/operators/" (segment(name)) "/tokens/" (text(token, "/id")) "/revoke" } {
-                    "Revoke the token of " (text(token, "/createdAt"))
-                }
-            }
-        }
-        (of("Sessions", &sessions, &[
-            ("Session", Cell::Address("/id")),
-            ("With a token", Cell::Text("/withToken")),
-            ("Roles", Cell::Words("/roles")),
-            ("Began", Cell::Time("/createdAt")),
-            ("Ends", Cell::Time("/expiresAt")),
-        ]))
-    };
-    Ok(Page::new(format!("Operator {name}"), OPERATORS.section, body))
-}
-
-/// The page that verifies the audit's chain.
-async fn verification(visit: &Visit<'_>) -> Result<Page, Refused> {
-    let verified = visit.get("/admin/v1/audit/verification").await?;
-    let intact = verified["intact"] == true;
-    let (tone, sentence) = match intact {
-        true => (Tone::Good, "No row was changed, taken out or put in."),
-        false => (Tone::Bad, "The audit is not as it was written."),
-    };
-    let body = html! {
-        (toast(tone, sentence))
-        (facts(&verified, &[
-            ("Rows looked at", Cell::Text("/rows")),
-            ("Up to position", Cell::Text("/position")),
-            ("That is all of them", Cell::Text("/complete")),
-            ("MAC of the last one", Cell::Text("/mac")),
-            ("Broken", Cell::Json("/broken")),
-        ]))
-        p.hint { "Keep position and MAC elsewhere: rampart audit verify goes on from there." }
-    };
-    Ok(Page::new("Verification of the audit", AUDIT.section, body))
-}
-
 /// What stands above a list.
 async fn above(visit: &Visit<'_>, list: &List, query: &Typed) -> Markup {
     let subject = match list.page {
         "/console/payments" => Some(&payments::PAYMENTS),
         "/console/partners" => Some(&partners::PARTNERS),
         "/console/operators" => Some(&NEW_OPERATOR),
+        "/console/operators/~/keys" => Some(&SIGNING_KEYS),
         _ => None,
     };
     let queue = match list.page {
@@ -307,6 +250,7 @@ async fn above(visit: &Visit<'_>, list: &List, query: &Typed) -> Markup {
             "/console/audit" if visit.may(&Method::GET, "/admin/v1/audit/verification") => {
                 p { a.action href="/console/audit/verification" { "Verify the chain" } }
             }
+            "/console/operators" => p { a.action href=(SIGNERS.page) { "Signing keys" } },
             "/console/ledger" => nav.row aria-label="Ledger" {
                 a.action href="/console/ledger/entries" { "Entries" }
                 a.action href="/console/ledger/reconciliations" { "Reconciliations" }

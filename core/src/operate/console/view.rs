@@ -8,6 +8,9 @@ use super::visit::segment;
 use crate::http::html::components::{Tone, address, badge, time};
 use crate::operate::admin::overview::dependents::COUNTED_MAX;
 
+/// Longest answer that is shown, in bytes.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
+
 /// The way a member of an answer is shown. Members are named by JSON pointers (RFC 6901).
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cell {
@@ -158,6 +161,24 @@ pub(super) fn facts(of: &Value, cells: &[(&str, Cell)]) -> Markup {
             @for (name, cell) in cells {
                 @if !cell.text(of).is_empty() { dt { (name) } dd { (cell.show(of)) } }
             }
+        }
+    }
+}
+
+/// An answer's members, for somebody to copy.
+pub(super) fn answered(answer: &Value) -> Markup {
+    let text = format!("{answer:#}");
+    html! {
+        @match answer.as_object() {
+            Some(members) if members.values().all(|value| !value.is_object() && !value.is_array()) => {
+                p.hint { "What is shown here once is shown nowhere else." }
+                dl {
+                    @for (name, value) in members {
+                        dt { (name) } dd { code { (plain(value)) } }
+                    }
+                }
+            }
+            _ => pre tabindex="0" { (text.get(..ANSWER_BYTES_MAX).unwrap_or(&text)) }
         }
     }
 }

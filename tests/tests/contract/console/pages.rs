@@ -7,7 +7,7 @@ use rampart_tests::order_fixture::OrderFixture;
 use super::*;
 
 /// Pages, each with the call that it shows.
-const PAGES: [(&str, &str); 20] = [
+const PAGES: [(&str, &str); 21] = [
     ("/console", "/admin/v1/overview"),
     ("/console/orders", "/admin/v1/orders"),
     ("/console/reviews", "/admin/v1/reviews"),
@@ -26,17 +26,19 @@ const PAGES: [(&str, &str); 20] = [
     ("/console/connectors", "/admin/v1/connectors"),
     ("/console/approvals", "/admin/v1/approvals"),
     ("/console/operators", "/admin/v1/operators"),
+    ("/console/operators/~/keys", "/admin/v1/operator-keys"),
     ("/console/audit", "/admin/v1/audit"),
     ("/console/audit/verification", "/admin/v1/audit/verification"),
 ];
 /// Those that another page leads to.
-const INNER: [&str; 7] = [
+const INNER: [&str; 8] = [
     "/console/ledger/entries",
     "/console/ledger/reconciliations",
     "/console/market/~/routes",
     "/console/market/~/methods",
     "/console/market/~/currencies",
     "/console/deliveries/~/mail",
+    "/console/operators/~/keys",
     "/console/audit/verification",
 ];
 

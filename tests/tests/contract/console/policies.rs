@@ -1,0 +1,170 @@
+//! Policies: uploads, dry runs, and what an operator signs with a key of their own.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rampart_tests::guests::component;
+use rampart_tests::keys::ed25519;
+use ring::signature::Ed25519KeyPair;
+
+use super::*;
+
+const POLICY: &str = "/console/partners/acme/policies/fee";
+const CALL: &str = "/admin/v1/partners/acme/policies/fee";
+const KEYS: &str = "/console/operators/~/keys";
+const QUOTE: &str = "/api/v1/buy/quote";
+
+impl Shown {
+    /// The bytes that a form shows to be signed.
+    fn to_be_signed(&self) -> String {
+        let (_, rest) = self.text.split_once("To be signed").unwrap();
+        let (_, rest) = rest.split_once("<pre tabindex=\"0\">").unwrap();
+        rest.split("</pre>").next().unwrap().replace("&quot;", "\"")
+    }
+}
+
+/// Policies on a busy machine: fuel decides, not the clock.
+async fn context() -> TestContext {
+    TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await
+}
+
+/// Sends the form of an upload with these members and a component, as a browser does.
+async fn upload(browser: &Browser<'_>, members: &[(&str, &str)]) -> Shown {
+    let path = format!("{POLICY}/upload");
+    let form = browser.get(&path).await.assert(200, "enctype=\"multipart/form-data\"");
+    let token = form.csrf_token();
+    let mut body = Vec::new();
+    for (name, value) in members.iter().copied().chain([("csrfToken", &*token)]) {
+        let head = format!("--b1\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n");
+        body.extend_from_slice(format!("{head}{value}\r\n").as_bytes());
+    }
+    let head = "--b1\r\nContent-Disposition: form-data; name=\"component\"; filename=\"a.wasm\"\
+                \r\n\r\n";
+    body.extend_from_slice(head.as_bytes());
+    body.extend_from_slice(&component("tiered-fee"));
+    body.extend_from_slice(b"\r\n--b1--\r\n");
+    let media_type = ("content-type", "multipart/form-data; boundary=b1");
+    browser.send(Method::POST, &path, &[media_type], body.into()).await
+}
+
+async fn history(context: &TestContext) -> Value {
+    context.admin(Method::GET, CALL, Value::Null).await.assert_status(200).json()
+}
+
+fn sign(pair: &Ed25519KeyPair, text: &str) -> String {
+    STANDARD.encode(pair.sign(text.as_bytes()))
+}
+
+#[tokio::test]
+async fn a_version_is_uploaded_and_runs_on_recorded_requests() {
+    let context = context().await;
+    let acme = context.partner("acme").await;
+    let ada = Browser::of(&context, "ada", &["platform"]).await;
+    upload(&ada, &[]).await.assert(422, "Reason is missing");
+    let wrong = [("reason", "tariff"), ("config", "{\"colour\": 1}")];
+    upload(&ada, &wrong).await.assert(422, "no configuration `colour`");
+    assert_eq!(history(&context).await["versions"], json!([]));
+    let members = [("reason", "new tariff"), ("config", "{\"tiers\": [\"0=20000\"]}")];
+    let made = upload(&ada, &members).await.assert(303, "");
+    let shown = ada.get(made.header("location")).await.assert(200, "Done: Upload a version.");
+    assert!(shown.text.contains("new tariff"), "{}", shown.text);
+    let version = &history(&context).await["versions"][0];
+    assert_eq!((&version["version"], &version["active"]), (&json!(1), &json!(false)));
+    assert_eq!(version["config"], json!({"tiers": ["0=20000"]}));
+
+    let activate = format!("{POLICY}/versions/1/activate");
+    ada.submit(&activate, &[("reason", "go")]).await.assert(303, "");
+    let dry_run = format!("{POLICY}/versions/1/dry-run");
+    let link = format!("{dry_run}?version=1");
+    ada.get(POLICY).await.assert(200, &format!("href=\"{link}\""));
+    ada.get(&link).await.assert(200, "value=\"1\"");
+    let nothing = ada.submit(&dry_run, &[("version", "1")]).await;
+    nothing.assert(409, "nothing has been recorded yet");
+    let asked = json!({"currencyPair": "BTC-EUR", "paymentMethod": "bankTransfer",
+        "fiatAmount": 100, "countryCode": "DE"});
+    acme.post(QUOTE, asked).await.assert_status(200);
+    context.core().run_policy_shadows().await.unwrap();
+    let ran = ada.submit(&dry_run, &[("version", "1")]).await.assert(200, "Done: Dry run.");
+    assert!(ran.text.contains("&quot;rule&quot;: &quot;tier-"), "{}", ran.text);
+    let viewer = Browser::of(&context, "eve", &["viewer"]).await;
+    let page = viewer.get(POLICY).await.assert(200, "Versions");
+    assert!(!page.text.contains("/upload") && !page.text.contains("/dry-run"), "{}", page.text);
+}
+
+#[tokio::test]
+async fn what_must_be_signed_is_shown_and_its_signature_taken() {
+    let context = context().await;
+    context.partner("acme").await;
+    let (pair, pem) = ed25519(7);
+    let ada = Browser::of(&context, "ada", &["owner"]).await;
+    ada.get("/console/operators").await.assert(200, &format!("href=\"{KEYS}\""));
+    let key = [("name", "release"), ("publicKey", &*pem)];
+    let registered = ada.submit(&format!("{KEYS}/register"), &key).await.assert(303, "");
+    ada.get(registered.header("location")).await.assert(200, "Done: Register a key.");
+    ada.get(KEYS).await.assert(200, "release");
+    ada.submit("/console/partners/acme/require-signatures", &[]).await.assert(303, "");
+
+    // A version by its manifest.
+    upload(&ada, &[("reason", "first")]).await.assert(422, "signed manifest is required");
+    let config = "{\"tiers\": [\"0=20000\"]}";
+    let named = [("reason", "first"), ("config", config), ("signature.key", "release")];
+    let shown = upload(&ada, &named).await.assert(422, "To be signed");
+    let bytes = shown.to_be_signed();
+    let (domain, manifest) = bytes.split_once('\n').unwrap();
+    assert_eq!(domain, "rampart policy manifest 1");
+    let members: Value = serde_json::from_str(manifest).unwrap();
+    assert_eq!((&members["version"], &members["kind"]), (&json!(1), &json!("fee")));
+    assert_eq!(members["config"], json!({"tiers": ["0=20000"]}));
+    let signature = sign(&pair, &bytes);
+    let signed = [
+        ("reason", "first"),
+        ("signature.key", "release"),
+        ("manifest", manifest),
+        ("signature.value", &*signature),
+    ];
+    upload(&ada, &signed).await.assert(303, "");
+    assert_eq!(history(&context).await["versions"][0]["signedBy"], "release");
+
+    // A change by its statement.
+    let activate = format!("{POLICY}/versions/1/activate");
+    let unsigned = ada.submit(&activate, &[("reason", "go")]).await;
+    unsigned.assert(409, "signed by a registered key");
+    let named = [("reason", "go"), ("signed.key", "release")];
+    let shown = ada.submit(&activate, &named).await.assert(422, "To be signed");
+    let bytes = shown.to_be_signed();
+    let (domain, statement) = bytes.split_once('\n').unwrap();
+    assert_eq!(domain, "rampart policy change 1");
+    let members: Value = serde_json::from_str(statement).unwrap();
+    let wanted = json!({"action": "policy.activate", "partner": "acme", "kind": "fee",
+        "version": 1, "percentage": 100, "at": members["at"]});
+    assert_eq!(members, wanted);
+    assert!(history(&context).await["active"].is_null(), "nothing is done yet");
+    let signature = sign(&pair, &bytes);
+    let signed = [
+        ("reason", "go"),
+        ("signed.key", "release"),
+        ("signed.statement", statement),
+        ("signed.value", &*signature),
+    ];
+    ada.submit(&activate, &signed).await.assert(303, "");
+    assert_eq!(history(&context).await["active"], 1);
+}
+
+#[tokio::test]
+async fn verification_keys_are_set_and_deleted_by_name() {
+    let context = context().await;
+    context.partner("acme").await;
+    let ada = Browser::of(&context, "ada", &["platform"]).await;
+    let page = "/console/partners/acme/verification-keys";
+    ada.get("/console/partners/acme").await.assert(200, &format!("href=\"{page}\""));
+    let pem = ed25519(8).1;
+    let key = [("name", "main"), ("algorithm", "ed25519"), ("key", &*pem)];
+    let wrong = [("name", "main"), ("algorithm", "rot13"), ("key", &*pem)];
+    ada.submit(&format!("{page}/set"), &wrong).await.assert(422, "algorithm: one of");
+    let done = ada.submit(&format!("{page}/set"), &key).await.assert(303, "");
+    ada.get(done.header("location")).await.assert(200, "Done: Set a verification key.");
+    let row = audited(&context, "verification-key.put").await;
+    assert_eq!((&row["actor"], &row["detail"]["name"]), (&json!("ada"), &json!("main")));
+    let gone = [("name", "main")];
+    ada.submit(&format!("{page}/delete"), &gone).await.assert(303, "");
+    ada.submit(&format!("{page}/delete"), &gone).await.assert(404, "");
+}
