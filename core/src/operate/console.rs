@@ -14,6 +14,7 @@ mod form;
 mod layout;
 mod list;
 mod lists;
+mod market;
 mod operators;
 mod orders;
 mod overview;

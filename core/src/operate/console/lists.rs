@@ -136,7 +136,7 @@ pub(super) const ENTRIES: List = List {
         ("Partner", Cell::Text("/partner")),
         ("Order", Cell::Link("/console/orders/", "/orderId")),
         ("Payment", Cell::Link("/console/payments/", "/paymentId")),
-        ("Postings", Cell::Postings("/postings")),
+        ("Postings", Cell::Lines("/postings", &["/kind", "/holder", "/amount", "/currency"])),
     ],
     empty: "No entry meets these criteria.",
 };
@@ -160,7 +160,9 @@ pub(super) const PAIRS: List = List {
         ("Price", Cell::Text("/price")),
         ("Set by hand", Cell::Text("/fixed")),
         ("Observed", Cell::Time("/observedAt")),
+        ("Too old after seconds", Cell::Text("/maxAgeSeconds")),
         ("Sources say instead", Cell::Text("/deviating")),
+        ("Sources", Cell::Lines("/sources", &["/source", "/price", "/observedAt"])),
         ("Quotes void before", Cell::Time("/quotesValidFrom")),
     ],
     empty: "There is no pair.",

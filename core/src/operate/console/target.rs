@@ -16,8 +16,8 @@ use super::operators::{NEW_OPERATOR, OPERATOR, OPERATORS, SIGNERS, SIGNING_KEYS,
 use super::view::facts;
 use super::visit::{Refused, Visit, fill};
 use super::{
-    approvals, audit, operators, orders, overview, partners, payments, policies, reconciliations,
-    reviews, routes, staff, users,
+    approvals, audit, market, operators, orders, overview, partners, payments, policies,
+    reconciliations, reviews, routes, staff, users,
 };
 
 /// A page of the console.
@@ -197,6 +197,7 @@ async fn subject_page(
         }
         ("/console/approvals/{id}", _) => approvals::show(visit, query).await,
         ("/console/market/~/routes", _) => routes::show(visit, query).await,
+        ("/console/market/{pair}", [pair]) => market::show(visit, pair, query).await,
         ("/console/ledger/reconciliations/{id}", [id]) => reconciliations::show(visit, id).await,
         ("/console/operators/{name}", [name])
         | ("/console/operators/{name}/tokens/{id}", [name, _]) => {

@@ -31,8 +31,8 @@ pub(super) enum Cell {
     Address(&'static str),
     /// A list of words.
     Words(&'static str),
-    /// Lines of an entry of the books.
-    Postings(&'static str),
+    /// A list of objects, a line each, with these members of them.
+    Lines(&'static str, &'static [&'static str]),
     /// Anything else, as JSON.
     Json(&'static str),
 }
@@ -50,7 +50,7 @@ impl Cell {
             | Self::LinkOfTwo(_, _, pointer)
             | Self::Address(pointer)
             | Self::Words(pointer)
-            | Self::Postings(pointer)
+            | Self::Lines(pointer, _)
             | Self::Json(pointer) => pointer,
         }
     }
@@ -69,7 +69,7 @@ impl Cell {
         match self {
             Self::Text(_) | Self::Words(_) => html! { (shown) },
             Self::Count(_) => html! { (self.text(of)) },
-            Self::Postings(_) => html! {
+            Self::Lines(..) => html! {
                 @for line in self.text(of).lines() { span.money { (line) } br; }
             },
             Self::Badge(_) => state(&shown),
@@ -97,12 +97,11 @@ impl Cell {
             Self::Money(_, currency) if !shown.is_empty() => {
                 format!("{shown} {}", text(of, currency)).trim_end().to_owned()
             }
-            Self::Postings(pointer) => {
-                let postings = of.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
-                let lines = postings.map(|posting| {
-                    let parts = ["/kind", "/holder", "/amount", "/currency"];
-                    let parts = parts.map(|pointer| text(posting, pointer));
-                    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+            Self::Lines(pointer, members) => {
+                let rows = of.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
+                let lines = rows.map(|row| {
+                    let parts = members.iter().map(|pointer| text(row, pointer));
+                    parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
                 });
                 lines.collect::<Vec<_>>().join("\n")
             }

@@ -1,6 +1,9 @@
-//! Routes, mail, and statements beside the books.
+//! Pairs, routes, mail, and statements beside the books.
 
+use chrono::TimeDelta;
+use rampart_core::platform::settings::PriceSource as Kind;
 use rampart_tests::connector::Connector;
+use rampart_tests::price_source::PriceSource;
 
 use super::*;
 
@@ -120,4 +123,35 @@ async fn mail_is_shown_without_its_codes() {
     let seen = eve.get("/console/deliveries").await.assert(200, "Deliveries");
     assert!(!seen.text.contains("~/mail"));
     eve.get("/console/deliveries/~/mail").await.assert(403, "Not for your role");
+}
+
+#[tokio::test]
+async fn a_pair_shows_what_its_sources_say_and_its_terms() {
+    let sources = [PriceSource::start().await, PriceSource::start().await];
+    let settings = sources.iter().map(PriceSource::settings).collect();
+    let context = TestContext::with(|all| {
+        all.prices.source = Kind::Http;
+        all.prices.sources.insert("BTC-EUR".to_owned(), settings);
+    })
+    .await;
+    let now = context.clock().now();
+    sources[0].say("90000", now);
+    sources[1].say("92000", now);
+    let core = context.core();
+    core.price_feed.as_ref().unwrap().refresh(core).await.unwrap();
+    core.refresh().await.unwrap();
+    let terms = json!({"spreadPercentage": 0.75, "buy": {"min": 17}});
+    context.admin(Method::PATCH, "/admin/v1/pairs/BTC-EUR", terms).await.assert_status(200);
+    let pairs = context.admin(Method::GET, "/admin/v1/pairs", Value::Null).await.json();
+    let pair = pairs.as_array().unwrap().iter().find(|row| row["pair"] == "BTC-EUR").unwrap();
+    assert_eq!(pair["terms"]["spreadPercentage"], json!(0.75));
+    assert_eq!(pair["terms"]["buy"]["min"], json!(17));
+    context.clock().advance(TimeDelta::seconds(7));
+    let ada = Browser::of(&context, "ada", &["viewer"]).await;
+    ada.get("/console/market").await.assert(200, " 92000 ");
+    let page = ada.get("/console/market/BTC-EUR").await.assert(200, "91000");
+    for part in ["-1.1 %", ">1.1 %", "<dt>Age</dt><dd>7 s</dd>", "<dd>0.75</dd>", "<dd>17</dd>"] {
+        assert!(page.text.contains(part), "no {part} in {}", page.text);
+    }
+    ada.get("/console/market/ZZZ-EUR").await.assert(404, "no such page");
 }

@@ -1,5 +1,6 @@
 //! `GET /admin/v1/pairs` and `PATCH /admin/v1/pairs/{pair}`
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -33,9 +34,13 @@ impl Endpoint for ListPairs {
     const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "List the currency pairs",
-        details: "With their prices and the status of both sides.",
+        details: "With their prices, the status of both sides, and their terms.",
         query: &[AFTER_PAIR, limit(PAIRS_MAX)],
-        answer: r#"[{"pair": "BTC-EUR", "price": 51234.56, "buy": "enabled", "sell": "enabled"}]"#,
+        answer: r#"[{"pair": "BTC-EUR", "price": 51234.56, "buy": "enabled", "sell": "enabled",
+            "terms": {"pair": "BTC-EUR", "buy": {"status": "enabled", "min": 10, "max": 50000},
+                "sell": {"status": "enabled", "min": 10, "max": 50000}, "spreadPercentage": 0.5,
+                "networkFee": 1.25, "quoteLifetimeSeconds": 300, "priceMaxAgeSeconds": 60,
+                "quotesValidFrom": null}}]"#,
         ..Doc::NONE
     };
     type Caller = Operator;
@@ -47,12 +52,19 @@ impl Endpoint for ListPairs {
     }
 
     async fn call(core: &Core, _: Operator, part: Part) -> Result<Page<Listed>> {
+        let mut conn = core.db.acquire().await?;
+        let terms = Pair::all(&mut conn).await?;
+        let mut terms: BTreeMap<_, _> =
+            terms.into_iter().map(|terms| (terms.pair.clone(), terms)).collect();
         let catalogue = Arc::clone(&core.snapshots.current().catalogue);
-        let pairs = catalogue.pairs.values().map(|pair| Listed {
-            pair: pair.code,
-            price: pair.price.as_ref().map(|price| JsonDecimal(price.amount)),
-            buy: pair.buy.status,
-            sell: pair.sell.status,
+        let pairs = catalogue.pairs.values().filter_map(|pair| {
+            Some(Listed {
+                pair: pair.code,
+                price: pair.price.as_ref().map(|price| JsonDecimal(price.amount)),
+                buy: pair.buy.status,
+                sell: pair.sell.status,
+                terms: terms.remove(&pair.code.to_string())?,
+            })
         });
         part.of(pairs.collect(), |listed| listed.pair.to_string())
     }
@@ -291,4 +303,5 @@ pub struct Listed {
     price: Option<JsonDecimal>,
     buy: PairStatus,
     sell: PairStatus,
+    terms: Pair,
 }
