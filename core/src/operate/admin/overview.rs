@@ -16,7 +16,7 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
-use crate::operate::readiness::Status;
+use crate::operate::readiness::{Check, Status};
 use crate::platform::error::Result;
 use rampart_types::JsonDecimal;
 
@@ -35,8 +35,9 @@ impl Endpoint for ReadOverview {
     const MAY_BE_STALE: bool = true;
     const DOC: Doc = Doc {
         summary: "Read the state of the service at a glance",
-        details: "Open orders, the orders of the last 24 hours with their volume, what waits for a person, and what \
-                  this edge finds wrong. What waits is counted up to 10,000.",
+        details: "Open orders, the orders of the last 24 hours with their volume, what waits for a \
+                  person, and what this edge's checks find, of Postgres too. What waits is counted \
+                  up to 10,000.",
         answer: r#"{
             "open": [{"side": "buy", "status": "in progress", "count": 3,
                 "oldest": 1234567890123456, "since": "2026-03-01T11:00:00Z"}],
@@ -44,6 +45,9 @@ impl Endpoint for ReadOverview {
             "volume": [{"currency": "EUR", "ordered": 1250.5, "completed": 900}],
             "waiting": {"payments": 2, "approvals": 1, "deliveries": 0},
             "problems": [{"name": "prices", "failed": false,
+                "detail": "degraded: pairs are closed: LTC-EUR: 93 s old"}],
+            "checks": [{"name": "database", "status": "ok", "detail": ""},
+                {"name": "prices", "status": "degraded",
                 "detail": "degraded: pairs are closed: LTC-EUR: 93 s old"}]
         }"#,
         ..Doc::NONE
@@ -57,11 +61,12 @@ impl Endpoint for ReadOverview {
     }
 
     async fn call(core: &Core, _: Operator, (): ()) -> Result<Json<Overview>> {
-        let checks = core.readiness().await.checks.into_iter();
-        let problems = checks.filter(|check| check.status != Status::Ok).map(|check| Problem {
+        let checks = core.readiness().await.checks;
+        let problems = checks.iter().filter(|check| check.status != Status::Ok);
+        let problems = problems.map(|check| Problem {
             name: check.name,
             failed: check.status == Status::Failed,
-            detail: check.detail.into_owned(),
+            detail: check.detail.clone().into_owned(),
         });
         let (hours, volume) = last_orders(core).await?;
         Ok(Json(Overview {
@@ -70,6 +75,7 @@ impl Endpoint for ReadOverview {
             volume,
             waiting: waiting(core).await?,
             problems: problems.collect(),
+            checks: checks.into_iter().map(EdgeCheck::from).collect(),
         }))
     }
 }
@@ -86,6 +92,8 @@ pub struct Overview {
     waiting: Waiting,
     /// Checks that this edge does not pass.
     problems: Vec<Problem>,
+    /// All its checks, as `/readyz` makes them.
+    checks: Vec<EdgeCheck>,
 }
 
 /// Orders of one side that are in one status.
@@ -150,6 +158,27 @@ struct Problem {
     failed: bool,
     /// The finding, in words.
     detail: String,
+}
+
+#[derive(Debug, JsonSchema, Serialize)]
+struct EdgeCheck {
+    /// `database`, `pool`, `replicas`, `prices` and so on.
+    name: &'static str,
+    /// `ok`, `degraded` or `failed`.
+    status: &'static str,
+    /// Reason of a failure; empty if all is well.
+    detail: String,
+}
+
+impl From<Check> for EdgeCheck {
+    fn from(check: Check) -> Self {
+        let status = match check.status {
+            Status::Ok => "ok",
+            Status::Degraded => "degraded",
+            Status::Failed => "failed",
+        };
+        Self { name: check.name, status, detail: check.detail.into_owned() }
+    }
 }
 
 async fn open(core: &Core) -> Result<Vec<Open>> {

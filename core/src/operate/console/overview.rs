@@ -1,4 +1,4 @@
-//! The overview: what is open, what waits for somebody, and what is wrong.
+//! The overview: what is open, what waits for somebody, what is wrong, and the health of Postgres.
 
 mod chart;
 
@@ -22,6 +22,21 @@ const OPEN: &[(&str, Cell)] = &[
     ("Since", Cell::Time("/since")),
 ];
 
+/// Checks of Postgres, with their names for people.
+const POSTGRES: [(&str, &str); 6] = [
+    ("database", "Postgres answers"),
+    ("pool", "A connection is free"),
+    ("replicas", "Replicas follow"),
+    ("snapshot", "Its changes are read"),
+    ("clock", "Its clock and this machine's agree"),
+    ("rows", "Its rows can be read"),
+];
+const HEALTH: &[(&str, Cell)] = &[
+    ("Check", Cell::Text("/label")),
+    ("State", Cell::Badge("/status")),
+    ("Detail", Cell::Text("/detail")),
+];
+
 /// The page.
 ///
 /// # Errors
@@ -37,27 +52,40 @@ pub(super) async fn show(visit: &Visit<'_>) -> Result<Page, Refused> {
     let now = visit.core.clock.now();
     let body = html! {
         p.hint { "As of " (time(now)) }
-        (problems(&rows("problems")))
+        (alarms(&rows("problems")))
         (figures(&overview, &hours))
         h2 { "Orders of the last 24 hours" }
         (orders_by_hour(&hours, now))
         @if open.is_empty() { (empty_state("No open orders", "Every order has ended.")) }
         (of("Open orders", &open, OPEN))
         (of("Connectors", &connectors, CONNECTOR_COLUMNS))
+        (of("Postgres", &of_postgres(&rows("checks")), HEALTH))
     };
     Ok(Page::new("Overview", "/console", body))
 }
 
 /// What this edge finds wrong, worst first.
-fn problems(problems: &[Value]) -> Markup {
+fn alarms(problems: &[Value]) -> Markup {
     let mut problems: Vec<_> = problems.iter().collect();
     problems.sort_by_key(|problem| problem["failed"] != true);
     html! {
+        h2 { "Alarms" }
+        @if problems.is_empty() { p.hint { "None: this edge passes all its checks." } }
         @for problem in problems {
             @let tone = if problem["failed"] == true { Tone::Bad } else { Tone::Warning };
             (note(tone, &html! { strong { (text(problem, "/name")) } ": " (text(problem, "/detail")) }))
         }
     }
+}
+
+/// The checks of Postgres among those of this edge.
+fn of_postgres(checks: &[Value]) -> Vec<Value> {
+    let found = POSTGRES.iter().filter_map(|(name, label)| {
+        let mut check = checks.iter().find(|check| check["name"] == *name)?.clone();
+        check["label"] = (*label).into();
+        Some(check)
+    });
+    found.collect()
 }
 
 fn figures(overview: &Value, hours: &[Value]) -> Markup {

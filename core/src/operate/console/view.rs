@@ -135,10 +135,10 @@ pub(super) fn plain(value: &Value) -> String {
 pub(super) fn state(name: &str) -> Markup {
     let tone = match name {
         "completed" | "verified" | "active" | "delivered" | "matched" | "clear" | "granted"
-        | "live" | "used" | "open" | "enabled" => Tone::Good,
+        | "live" | "used" | "open" | "enabled" | "ok" => Tone::Good,
         "blocked" | "failed" | "suspended" | "block" | "refused" | "disabled" => Tone::Bad,
         "suspense" | "unmatched" | "review" | "refunded" | "expired" | "stale" | "deviating"
-        | "missing" | "maintenance" => Tone::Warning,
+        | "missing" | "maintenance" | "degraded" => Tone::Warning,
         "pending" | "in progress" => Tone::Info,
         _ => Tone::Neutral,
     };

@@ -216,3 +216,24 @@ async fn more_users_than_a_page_has_are_on_the_next_one() {
     assert_eq!((links(&first.text), links(&second.text)), (50, 1));
     assert!(!second.text.contains("Next page"));
 }
+
+#[tokio::test]
+async fn the_overview_shows_the_health_of_postgres_and_alarms() {
+    let context = TestContext::start().await;
+    let ada = Browser::of(&context, "ada", &["viewer"]).await;
+    let shown = ada.get("/console").await.assert(200, "<h2>Alarms</h2>");
+    assert!(shown.text.contains("<h2>Postgres</h2>") && !shown.text.contains("pairs are closed"));
+    let overview = context.admin(Method::GET, "/admin/v1/overview", Value::Null).await.json();
+    let checks = overview["checks"].as_array().unwrap();
+    for name in ["database", "pool", "replicas", "clock"] {
+        let check = json!({"name": name, "status": "ok", "detail": ""});
+        assert!(checks.contains(&check), "no {check} in {overview}");
+    }
+    let aged = json!({"priceMaxAgeSeconds": 60});
+    context.admin(Method::PATCH, "/admin/v1/pairs/BTC-EUR", aged).await.assert_status(200);
+    context.clock().advance(chrono::TimeDelta::seconds(61));
+    ada.get("/console").await.assert(200, "degraded: pairs are closed: BTC-EUR");
+    let overview = context.admin(Method::GET, "/admin/v1/overview", Value::Null).await.json();
+    let prices = overview["checks"].as_array().unwrap().iter().find(|c| c["name"] == "prices");
+    assert_eq!(prices.unwrap()["status"], "degraded");
+}
