@@ -8,6 +8,7 @@
 mod action;
 mod approvals;
 mod audit;
+mod credentials;
 mod decisions;
 mod figures;
 mod form;
@@ -130,8 +131,8 @@ async fn respond(visit: &Visit<'_>, typed: Typed, is_post: bool) -> Result<Reply
             let refused = Refused { status: StatusCode::METHOD_NOT_ALLOWED, reason };
             render(visit, &Page::refused(&refused))
         }
-        Target::List(list) => list_or_file(visit, (&target, list), &typed).await,
-        Target::Approvals => list_or_file(visit, (&target, &approvals::LIST), &typed).await,
+        Target::List(list, ref ids) => list_or_file(visit, (&target, list, ids), &typed).await,
+        Target::Approvals => list_or_file(visit, (&target, &approvals::LIST, &[]), &typed).await,
         target => shown(visit, &target, &typed).await,
     }
 }
@@ -139,10 +140,10 @@ async fn respond(visit: &Visit<'_>, typed: Typed, is_post: bool) -> Result<Reply
 /// The page of a list, or the list as a file.
 async fn list_or_file(
     visit: &Visit<'_>,
-    (target, list): (&Target, &'static List),
+    (target, list, ids): (&Target, &'static List, &[String]),
     typed: &Typed,
 ) -> Result<Reply> {
-    match list.file(visit, typed).await {
+    match list.file(visit, ids, typed).await {
         Ok(Some(file)) => Ok(file),
         Ok(None) => shown(visit, target, typed).await,
         Err(refused) => render(visit, &Page::refused(&refused)),

@@ -90,7 +90,7 @@ pub(super) async fn show(visit: &Visit<'_>, query: &Typed) -> Result<Page, Refus
         @if !ended.is_empty() { h2 { "Ended" } }
         @for approval in ended { (shown(visit, approval)) }
         @if let Some(next) = next { p { a.button href={ (SECTION) "?" (next) } { "Next page" } } }
-        @if !approvals.is_empty() { (LIST.export(query)) }
+        @if !approvals.is_empty() { (LIST.export(&[], query)) }
     };
     Ok(Page::new("Approvals", SECTION, body))
 }

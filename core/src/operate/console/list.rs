@@ -11,7 +11,7 @@ use self::file::as_file;
 use super::form::{COLUMNS, Input, Typed};
 use super::layout::Page;
 use super::view::{Cell, rows_of};
-use super::visit::{Refused, Visit};
+use super::visit::{Refused, Visit, fill};
 use crate::http::html::components::{Column, Tone, dialog, empty_state, table, toast};
 use crate::http::reply::Reply;
 
@@ -26,9 +26,10 @@ pub(super) struct List {
     pub(super) title: &'static str,
     /// The entry in the navigation.
     pub(super) section: &'static str,
-    /// The page's path.
+    /// The page's path, with `{ids}` for a list of something that has a page itself.
     pub(super) page: &'static str,
-    /// The call.
+    /// The call, with the same ids. Behind `#` stands the JSON pointer of the rows in its answer; in
+    /// the row of this name in its answer, if the path has no place for the id.
     pub(super) call: &'static str,
     pub(super) criteria: &'static [Input],
     pub(super) columns: &'static [(&'static str, Cell)],
@@ -37,6 +38,16 @@ pub(super) struct List {
 }
 
 impl List {
+    /// The call without the pointer, as the table of endpoints has it, and the pointer.
+    pub(super) fn call(&self) -> (&'static str, &'static str) {
+        self.call.split_once('#').unwrap_or((self.call, ""))
+    }
+
+    /// Most rows of its page; all that the call has of what is one of a thing's few.
+    fn page_rows(&self) -> Option<usize> {
+        PAGE_ROWS.filter(|_| !self.call.contains(['{', '#']))
+    }
+
     /// The query of the call: the criteria that were given, and where the page begins.
     fn query(&self, typed: &Typed, limit: Option<usize>) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
@@ -60,10 +71,22 @@ impl List {
     pub(super) async fn rows(
         &self,
         visit: &Visit<'_>,
-        typed: &Typed,
+        (ids, typed): (&[String], &Typed),
         limit: Option<usize>,
     ) -> Result<(Vec<Value>, Option<String>), Refused> {
-        visit.rows(&format!("{}?{}", self.call, self.query(typed, limit))).await
+        let (call, pointer) = self.call();
+        let url = fill(call, ids);
+        if pointer.is_empty() {
+            return visit.rows(&format!("{url}?{}", self.query(typed, limit))).await;
+        }
+        let read = match ids.first() {
+            Some(name) if !call.contains('{') => {
+                visit.find(&url, |row| row["name"] == **name).await?
+            }
+            _ => visit.get(&url).await?,
+        };
+        let rows = read.pointer(pointer).and_then(Value::as_array).cloned();
+        Ok((rows.unwrap_or_default(), None))
     }
 
     /// The page, with `above` over the criteria. A wrong criterion keeps what was typed.
@@ -73,10 +96,11 @@ impl List {
     pub(super) async fn show(
         &self,
         visit: &Visit<'_>,
-        typed: &Typed,
+        (ids, typed): (&[String], &Typed),
         above: &Markup,
     ) -> Result<Page, Refused> {
-        let (rows, next, refused) = match self.rows(visit, typed, PAGE_ROWS).await {
+        let found = self.rows(visit, (ids, typed), self.page_rows()).await;
+        let (rows, next, refused) = match found {
             Ok((rows, next)) => (rows, next, None),
             Err(refused) if refused.status == http::StatusCode::UNPROCESSABLE_ENTITY => {
                 (Vec::new(), None, Some(refused))
@@ -89,11 +113,12 @@ impl List {
             @if !self.criteria.is_empty() { (self.filter(typed)) }
             @if refused.is_none() { (self.table(&rows)) }
             @if let Some(next) = &next {
-                p { a.button href={ (self.page) "?" (next) } { "Next page" } }
+                p { a.button href={ (fill(self.page, ids)) "?" (next) } { "Next page" } }
             }
-            @if !rows.is_empty() { (self.export(typed)) }
+            @if !rows.is_empty() { (self.export(ids, typed)) }
         };
-        let page = Page::new(self.title, self.section, body);
+        let title = [self.title, &ids.join(" ")].join(" ");
+        let page = Page::new(title.trim_end(), self.section, body);
         Ok(match refused {
             Some(refused) => Page { status: refused.status, ..page },
             None => page,
@@ -119,12 +144,12 @@ impl List {
     }
 
     /// The form that asks for the list as a file, by the same criteria.
-    pub(super) fn export(&self, typed: &Typed) -> Markup {
+    pub(super) fn export(&self, ids: &[String], typed: &Typed) -> Markup {
         let given = self.criteria.iter().map(|input| (input.member, typed.get(input.member)));
         dialog(
             "As a file (CSV)",
             &html! {
-                form method="get" action=(self.page) {
+                form method="get" action=(fill(self.page, ids)) {
                     @for (name, value) in given.filter(|(_, value)| !value.is_empty()) {
                         input type="hidden" name=(name) value=(value);
                     }
@@ -157,12 +182,13 @@ impl List {
     pub(super) async fn file(
         &'static self,
         visit: &Visit<'_>,
+        ids: &[String],
         typed: &Typed,
     ) -> Result<Option<Reply>, Refused> {
-        if typed.get(FORMAT) != "csv" || !visit.may(&Method::GET, self.call) {
+        if typed.get(FORMAT) != "csv" || !visit.may(&Method::GET, self.call().0) {
             return Ok(None);
         }
-        as_file(self, visit, typed).await.map(Some)
+        as_file(self, visit, (ids, typed)).await.map(Some)
     }
 }
 

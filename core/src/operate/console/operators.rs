@@ -104,6 +104,38 @@ pub(super) const TOKEN: Subject = Subject {
     .destructive()],
 };
 
+/// An operator's tokens as a list.
+pub(super) const TOKENS: List = List {
+    title: "Tokens of",
+    section: SECTION,
+    page: "/console/operators/{name}/~/tokens",
+    call: "/admin/v1/operators#/tokens",
+    criteria: &[],
+    columns: &[
+        ("Token", Cell::Address("/id")),
+        ("Made by", Cell::Text("/createdBy")),
+        ("Made", Cell::Time("/createdAt")),
+        ("Ends", Cell::Time("/expiresAt")),
+    ],
+    empty: "The operator has no token.",
+};
+/// An operator's sessions as a list.
+pub(super) const SESSIONS: List = List {
+    title: "Sessions of",
+    section: SECTION,
+    page: "/console/operators/{name}/~/sessions",
+    call: "/admin/v1/operators/{name}/sessions",
+    criteria: &[],
+    columns: &[
+        ("Session", Cell::Address("/id")),
+        ("With a token", Cell::Text("/withToken")),
+        ("Roles", Cell::Words("/roles")),
+        ("Began", Cell::Time("/createdAt")),
+        ("Ends", Cell::Time("/expiresAt")),
+    ],
+    empty: "The operator has no session.",
+};
+
 /// Keys that sign manifests and changes of policies.
 pub(super) const SIGNERS: List = List {
     title: "Signing keys",
@@ -169,7 +201,7 @@ pub(super) async fn show(visit: &Visit<'_>, name: &str, query: &Typed) -> Result
     let operator = visit.find(OPERATORS.call, |operator| operator["name"] == name).await?;
     let ids = [name.to_owned()];
     let tokens = operator["tokens"].as_array().cloned().unwrap_or_default();
-    let (sessions, _) = visit.rows(&fill("/admin/v1/operators/{name}/sessions", &ids)).await?;
+    let (sessions, _) = visit.rows(&fill(SESSIONS.call, &ids)).await?;
     let body = html! {
         (outcome(query, OPERATOR.actions))
         (outcome(query, TOKEN.actions))
@@ -180,12 +212,8 @@ pub(super) async fn show(visit: &Visit<'_>, name: &str, query: &Typed) -> Result
             ("Made", Cell::Time("/createdAt")),
         ]))
         (OPERATOR.actions(visit, &ids, &operator))
-        (of("Tokens", &tokens, &[
-            ("Token", Cell::Address("/id")),
-            ("Made by", Cell::Text("/createdBy")),
-            ("Made", Cell::Time("/createdAt")),
-            ("Ends", Cell::Time("/expiresAt")),
-        ]))
+        (of("Tokens", &tokens, TOKENS.columns))
+        @if !tokens.is_empty() { (TOKENS.export(&ids, query)) }
         p.row {
             @for token in &tokens {
                 a.action href={ "/console/operators/" (segment(name)) "/tokens/" (text(token, "/id")) "/revoke" } {
@@ -193,13 +221,8 @@ pub(super) async fn show(visit: &Visit<'_>, name: &str, query: &Typed) -> Result
                 }
             }
         }
-        (of("Sessions", &sessions, &[
-            ("Session", Cell::Address("/id")),
-            ("With a token", Cell::Text("/withToken")),
-            ("Roles", Cell::Words("/roles")),
-            ("Began", Cell::Time("/createdAt")),
-            ("Ends", Cell::Time("/expiresAt")),
-        ]))
+        (of("Sessions", &sessions, SESSIONS.columns))
+        @if !sessions.is_empty() { (SESSIONS.export(&ids, query)) }
     };
     Ok(Page::new(format!("Operator {name}"), OPERATORS.section, body))
 }

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::action::{Action, Subject, Verb, outcome};
+use super::credentials::{FACTS, KEY, KEY_LIST, KEYS, WEBHOOK, WEBHOOK_LIST, WEBHOOKS};
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
 use super::list::List;
@@ -69,11 +70,6 @@ pub(super) const PARTNERS: Subject = Subject {
     .answering()],
 };
 
-const FACTS: &[(&str, Cell)] = &[
-    ("Name", Cell::Text("/name")),
-    ("Mode", Cell::Badge("/mode")),
-    ("Status", Cell::Badge("/status")),
-];
 const SETTINGS: &[(&str, Cell)] = &[
     ("User name", Cell::Text("/username")),
     ("Default fee (%)", Cell::Text("/defaultFeePercentage")),
@@ -97,13 +93,6 @@ const SETTINGS: &[(&str, Cell)] = &[
     ("Privacy statement", Cell::Text("/branding/privacyUrl")),
     ("Terms", Cell::Text("/branding/termsUrl")),
     ("Made", Cell::Time("/createdAt")),
-];
-const KEYS: &[(&str, Cell)] = &[
-    ("Key", Cell::Text("/name")),
-    ("Scopes", Cell::Words("/scopes")),
-    ("Networks", Cell::Words("/allowedAddresses")),
-    ("Ends", Cell::Time("/expiresAt")),
-    ("Last use", Cell::Time("/lastUsedAt")),
 ];
 const SETTING_INPUTS: &[Input] = &[
     Input::new("defaultFeePercentage", "Default fee (%)")
@@ -221,62 +210,6 @@ pub(super) const PARTNER: Subject = Subject {
     ],
 };
 
-/// One API key.
-pub(super) const KEY: Subject = Subject {
-    name: "API key",
-    section: SECTION,
-    page: "/console/partners/{slug}/keys/{id}",
-    read: "/admin/v1/partners/{slug}",
-    facts: FACTS,
-    actions: &[Action::new(
-        ("revoke", "Revoke"),
-        (Verb::Delete, "/admin/v1/partners/{slug}/api-keys/{id}"),
-        "Every edge refuses the key within a second, for good. Whoever uses it stops working.",
-    )
-    .destructive()
-    .counting(
-        "partner={}&apiKey={}",
-        &[
-            ("Last use of the key", Cell::Time("/lastUsedAt")),
-            ("Other live keys of the partner", Cell::Count("/apiKeys")),
-        ],
-    )],
-};
-
-const WEBHOOKS: &[(&str, Cell)] = &[
-    ("URL", Cell::Text("/url")),
-    ("State", Cell::Badge("/state")),
-    ("Events", Cell::Words("/events")),
-    ("Failing since", Cell::Time("/failingSince")),
-    ("Made", Cell::Time("/createdAt")),
-];
-
-/// One webhook endpoint.
-pub(super) const WEBHOOK: Subject = Subject {
-    name: "webhook endpoint",
-    section: SECTION,
-    page: "/console/partners/{slug}/webhooks/{id}",
-    read: "/admin/v1/partners/{slug}",
-    facts: FACTS,
-    actions: &[
-        Action::new(
-            ("test", "Test"),
-            (Verb::Post, "/admin/v1/partners/{slug}/webhooks/{id}/test"),
-            "A test event is sent there, whatever the endpoint listens to. The deliveries show its fate.",
-        ),
-        Action::new(
-            ("remove", "Remove"),
-            (Verb::Delete, "/admin/v1/partners/{slug}/webhooks/{id}"),
-            "Nothing is sent there any more, not what waits either. The partner can register it again.",
-        )
-        .destructive()
-        .counting(
-            "partner={}&webhook={}",
-            &[("Deliveries that wait, and are not sent", Cell::Count("/pendingDeliveries"))],
-        ),
-    ],
-};
-
 /// The page of a partner.
 ///
 /// # Errors
@@ -288,6 +221,7 @@ pub(super) async fn show(visit: &Visit<'_>, slug: &str, query: &Typed) -> Result
     let (failed, _) = visit.rows(&deliveries).await?;
     let (webhooks, _) = visit.rows(&fill("/admin/v1/partners/{slug}/webhooks", &ids)).await?;
     let path = format!("{SECTION}/{}", segment(slug));
+    let keys = rows(&partner["apiKeys"]);
     let body = html! {
         (outcome(query, PARTNER.actions))
         (outcome(query, KEY.actions))
@@ -302,8 +236,10 @@ pub(super) async fn show(visit: &Visit<'_>, slug: &str, query: &Typed) -> Result
             @for (kind, name) in POLICIES { a.action href={ (path) "/policies/" (kind) } { (name) } }
             a.action href=(VERIFICATION_KEYS.path(&ids)) { "Verification keys" }
         }
-        (with_actions(visit, (&KEY, slug), ("API keys", KEYS), &rows(&partner["apiKeys"])))
+        (with_actions(visit, (&KEY, slug), ("API keys", KEYS), &keys))
+        @if !keys.is_empty() { (KEY_LIST.export(&ids, query)) }
         (with_actions(visit, (&WEBHOOK, slug), ("Webhook endpoints", WEBHOOKS), &webhooks))
+        @if !webhooks.is_empty() { (WEBHOOK_LIST.export(&ids, query)) }
         p.row {
             @if visit.may(&Method::GET, STAFF_CALL) {
                 a href=(STAFF.path(&ids)) { "Staff" }

@@ -6,6 +6,7 @@ use maud::html;
 use super::action::{Action, Subject, Verb, outcome};
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
+use super::list::List;
 use super::orders::of;
 use super::signing::{MANIFEST, MANIFEST_SIGNATURE, MANIFEST_SIGNER, SIGNATURE, SIGNER, STATEMENT};
 use super::view::{Cell, facts, text};
@@ -174,6 +175,16 @@ const VERSIONS: &[(&str, Cell)] = &[
     ("Made", Cell::Time("/createdAt")),
     ("Component", Cell::Address("/digest")),
 ];
+/// The versions as a list.
+pub(super) const VERSION_LIST: List = List {
+    title: "Versions of",
+    section: SECTION,
+    page: "/console/partners/{slug}/policies/{kind}/~/versions",
+    call: "/admin/v1/partners/{slug}/policies/{kind}#/versions",
+    criteria: &[],
+    columns: VERSIONS,
+    empty: "No version is stored.",
+};
 const CHANGES: &[(&str, Cell)] = &[
     ("When", Cell::Time("/at")),
     ("By", Cell::Text("/actor")),
@@ -222,6 +233,7 @@ pub(super) async fn show(
             }
         }
         (of("Versions", &versions, VERSIONS))
+        @if !versions.is_empty() { (VERSION_LIST.export(&ids, query)) }
         p.row {
             @for version in &versions {
                 @let number = text(version, "/version");

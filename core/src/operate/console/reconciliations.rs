@@ -60,6 +60,22 @@ pub(super) const RECONCILIATION: Subject = Subject {
     actions: &[],
 };
 
+/// Differences of one as a list.
+pub(super) const DIFFERENCES: List = List {
+    title: "Differences of",
+    section: SECTION,
+    page: "/console/ledger/reconciliations/{id}/~/differences",
+    call: "/admin/v1/reconciliations/{id}#/differences",
+    criteria: &[],
+    columns: &[
+        ("Found in", Cell::Badge("/side")),
+        ("Reference", Cell::Text("/providerReference")),
+        ("Amount", Cell::Money("/amount", "/currency")),
+        ("By the books", Cell::Money("/bookedAmount", "/currency")),
+    ],
+    empty: "Statement and books agree.",
+};
+
 /// The page of a reconciliation.
 ///
 /// # Errors
@@ -76,12 +92,10 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str) -> Result<Page, Refused> {
                  most 1000."
             }
         }
-        (of("Differences", &differences, &[
-            ("Found in", Cell::Badge("/side")),
-            ("Reference", Cell::Text("/providerReference")),
-            ("Amount", Cell::Money("/amount", "/currency")),
-            ("By the books", Cell::Money("/bookedAmount", "/currency")),
-        ]))
+        (of("Differences", &differences, DIFFERENCES.columns))
+        @if !differences.is_empty() {
+            (DIFFERENCES.export(&[id.to_owned()], &Typed::default()))
+        }
         p { a href="/console/ledger/reconciliations" { "All reconciliations" } }
     };
     Ok(Page::new("Reconciliation", SECTION, body))

@@ -5,6 +5,7 @@ use maud::html;
 use super::action::{Action, Subject, Verb, outcome};
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
+use super::list::List;
 use super::orders::of;
 use super::view::Cell;
 use super::visit::{Refused, Visit};
@@ -41,6 +42,23 @@ pub(super) const ROUTES: Subject = Subject {
     )],
 };
 
+/// Routes as a list.
+pub(super) const LIST: List = List {
+    title: "Routes",
+    section: ROUTES.section,
+    page: "/console/market/~/routes/~/routes",
+    call: "/admin/v1/routes#/routes",
+    criteria: &[],
+    columns: &[
+        ("Partner", Cell::Link("/console/partners/", "/partner")),
+        ("Direction", Cell::Text("/direction")),
+        ("Payment method", Cell::Text("/method")),
+        ("Asset", Cell::Text("/asset")),
+        ("Connector", Cell::Text("/connector")),
+    ],
+    empty: "The sandbox serves test partners; live ones need routes.",
+};
+
 /// The page of the routes, in their order.
 ///
 /// # Errors
@@ -52,15 +70,10 @@ pub(super) async fn show(visit: &Visit<'_>, query: &Typed) -> Result<Page, Refus
         (outcome(query, ROUTES.actions))
         (ROUTES.actions(visit, &[], &read))
         @if routes.is_empty() {
-            (empty_state("There is no route", "The sandbox serves test partners; live ones need routes."))
+            (empty_state("There is no route", LIST.empty))
         }
-        (of("In their order", &routes, &[
-            ("Partner", Cell::Link("/console/partners/", "/partner")),
-            ("Direction", Cell::Text("/direction")),
-            ("Payment method", Cell::Text("/method")),
-            ("Asset", Cell::Text("/asset")),
-            ("Connector", Cell::Text("/connector")),
-        ]))
+        (of("In their order", &routes, LIST.columns))
+        @if !routes.is_empty() { (LIST.export(&[], query)) }
     };
     Ok(Page::new("Routes", ROUTES.section, body))
 }

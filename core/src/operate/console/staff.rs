@@ -5,6 +5,7 @@ use maud::html;
 use super::action::{Action, Subject, Verb, outcome};
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
+use super::list::List;
 use super::partners::{PARTNER, SECTION, with_actions};
 use super::view::Cell;
 use super::visit::{Refused, Visit, fill};
@@ -65,6 +66,17 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("Invited", Cell::Time("/createdAt")),
 ];
 
+/// The staff as a list.
+pub(super) const LIST: List = List {
+    title: "Staff of",
+    section: SECTION,
+    page: "/console/partners/{slug}/~/staff",
+    call: STAFF_CALL,
+    criteria: &[],
+    columns: COLUMNS,
+    empty: "Invite the first owner.",
+};
+
 /// The page of a partner's staff.
 ///
 /// # Errors
@@ -77,6 +89,7 @@ pub(super) async fn show(visit: &Visit<'_>, slug: &str, query: &Typed) -> Result
         p.hint { "Every look at this page stands in the audit." }
         @if people.is_empty() { (empty_state("Nobody", "Invite the first owner.")) }
         (with_actions(visit, (&MEMBER, slug), ("People who may sign in", COLUMNS), &people))
+        @if !people.is_empty() { (LIST.export(&ids, query)) }
         p { a href=(PARTNER.path(&ids)) { "To the partner, and to invitations" } }
     };
     Ok(Page::new(format!("Staff of {slug}"), SECTION, body))

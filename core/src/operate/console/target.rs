@@ -16,15 +16,16 @@ use super::operators::{NEW_OPERATOR, OPERATOR, OPERATORS, SIGNERS, SIGNING_KEYS,
 use super::view::facts;
 use super::visit::{Refused, Visit, fill};
 use super::{
-    approvals, audit, market, operators, orders, overview, partners, payments, policies,
-    reconciliations, reviews, routes, staff, users,
+    approvals, audit, credentials, market, operators, orders, overview, partners, payments,
+    policies, reconciliations, reviews, routes, staff, users,
 };
 
 /// A page of the console.
 #[derive(Debug)]
 pub(super) enum Target {
     Overview,
-    List(&'static List),
+    /// A list, and the ids in its path.
+    List(&'static List, Vec<String>),
     Users,
     Approvals,
     Verification,
@@ -61,6 +62,19 @@ const LISTS: &[(&str, &List)] = &[
     ("audit", &audit::LIST),
 ];
 
+/// Lists of something, by their whole path.
+const INNER: &[&List] = &[
+    &credentials::KEY_LIST,
+    &credentials::WEBHOOK_LIST,
+    &staff::LIST,
+    &policies::VERSION_LIST,
+    &users::ACCOUNT_LIST,
+    &operators::SESSIONS,
+    &operators::TOKENS,
+    &routes::LIST,
+    &reconciliations::DIFFERENCES,
+];
+
 /// Everything that has actions.
 pub(super) const SUBJECTS: &[&Subject] = &[
     &orders::ORDER,
@@ -68,8 +82,8 @@ pub(super) const SUBJECTS: &[&Subject] = &[
     &payments::PAYMENT,
     &partners::PARTNERS,
     &partners::PARTNER,
-    &partners::KEY,
-    &partners::WEBHOOK,
+    &credentials::KEY,
+    &credentials::WEBHOOK,
     &staff::STAFF,
     &staff::MEMBER,
     &policies::POLICY,
@@ -104,7 +118,11 @@ impl Target {
             _ => {}
         }
         if let Some((_, list)) = LISTS.iter().find(|(known, _)| *known == rest) {
-            return Some(Self::List(list));
+            return Some(Self::List(list, Vec::new()));
+        }
+        let inner = INNER.iter().find_map(|list| Some((*list, ids(list.page, path)?)));
+        if let Some((list, ids)) = inner {
+            return Some(Self::List(list, ids));
         }
         if let Some(ids) = ids("/console/approvals/{id}/carry-out", path) {
             return ids.into_iter().next().map(Self::CarryOut);
@@ -152,9 +170,9 @@ pub(super) async fn page(
         Target::Overview => overview::show(visit).await,
         Target::Approvals => approvals::show(visit, query).await,
         Target::Verification => audit::verification(visit).await,
-        Target::List(list) => {
+        Target::List(list, ids) => {
             let above = above(visit, list, query).await;
-            list.show(visit, query, &above).await
+            list.show(visit, (ids, query), &above).await
         }
         Target::Subject(subject, ids) => Box::pin(subject_page(visit, subject, ids, query)).await,
         Target::Users | Target::Upload | Target::Action(..) | Target::CarryOut(_) => {
@@ -237,7 +255,8 @@ async fn above(visit: &Visit<'_>, list: &List, query: &Typed) -> Markup {
     };
     let queue = match list.page {
         "/console/reviews" => {
-            list.rows(visit, query, PAGE_ROWS).await.map_or_else(|_| Vec::new(), |(rows, _)| rows)
+            let found = list.rows(visit, (&[], query), PAGE_ROWS).await;
+            found.map_or_else(|_| Vec::new(), |(rows, _)| rows)
         }
         _ => Vec::new(),
     };
@@ -284,8 +303,8 @@ mod tests {
         let has = |method: &Method, path: &str| {
             OPERATOR_ENDPOINTS.iter().any(|route| route.method == *method && route.path == path)
         };
-        for (_, list) in LISTS {
-            assert!(has(&Method::GET, list.call), "{}", list.call);
+        for list in LISTS.iter().map(|(_, list)| list).chain(INNER) {
+            assert!(has(&Method::GET, list.call().0), "{}", list.call);
         }
         for subject in SUBJECTS {
             let pattern = |path: &str| subject.read.is_empty() || has(&Method::GET, path);
@@ -300,8 +319,15 @@ mod tests {
     fn a_path_leads_to_its_page() {
         let leads = |path: &str| format!("{:?}", Target::of(path));
         assert!(matches!(Target::of("/console"), Some(Target::Overview)));
-        assert!(matches!(Target::of("/console/orders"), Some(Target::List(_))));
-        assert!(matches!(Target::of("/console/partners/~"), Some(Target::List(_))));
+        for (path, ids) in [
+            ("/console/orders", 0),
+            ("/console/partners/~", 0),
+            ("/console/partners/acme/~/keys", 1),
+            ("/console/partners/acme/policies/fee/~/versions", 2),
+            ("/console/market/~/routes/~/routes", 0),
+        ] {
+            assert!(matches!(Target::of(path), Some(Target::List(_, found)) if found.len() == ids));
+        }
         for (path, page, name) in [
             ("/console/orders/7/hold", "/console/orders/{id}", "hold"),
             ("/console/partners/~/create", "/console/partners/~", "create"),

@@ -138,6 +138,24 @@ pub(super) const USER: Subject = Subject {
     ],
 };
 
+/// A user's accounts as a list.
+pub(super) const ACCOUNT_LIST: List = List {
+    title: "Accounts of",
+    section: SECTION,
+    page: "/console/users/{uuid}/~/accounts",
+    call: "/admin/v1/users/{uuid}/accounts",
+    criteria: &[],
+    columns: &[
+        ("Account", Cell::Text("/accountIdentifier")),
+        ("Type", Cell::Text("/type")),
+        ("Name", Cell::Text("/name")),
+        ("Verified", Cell::Text("/verified")),
+        ("Disabled", Cell::Text("/disabled")),
+        ("Limit", Cell::Text("/limit")),
+    ],
+    empty: "The user has no account.",
+};
+
 /// An account of a user.
 pub(super) const ACCOUNT: Subject = Subject {
     name: "account",
@@ -176,12 +194,12 @@ pub(super) async fn search(visit: &Visit<'_>, typed: &Typed, is_sent: bool) -> R
         status = StatusCode::FORBIDDEN;
         above = Some("This form is of an earlier sign-in; send it again.".to_owned());
     } else if is_sent {
-        match LIST.file(visit, typed).await {
+        match LIST.file(visit, &[], typed).await {
             Ok(Some(file)) => return Ok(file),
             Ok(None) => {}
             Err(refused) => return render(visit, &Page::refused(&refused)),
         }
-        match LIST.rows(visit, typed, PAGE_ROWS).await {
+        match LIST.rows(visit, (&[], typed), PAGE_ROWS).await {
             Ok((rows, query)) => {
                 found = Some(rows);
                 next = query.map(|query| Typed::read(query.as_bytes()));
@@ -233,6 +251,7 @@ pub(super) async fn show(visit: &Visit<'_>, uuid: &str, query: &Typed) -> Result
         (USER.actions(visit, &ids, &user))
         (dossier(visit, (&user, &accounts), uuid))
         (account_list(&accounts, &path))
+        @if !accounts.is_empty() { (ACCOUNT_LIST.export(&ids, query)) }
         (decided)
     };
     Ok(Page { has_images: true, ..Page::new("User", SECTION, body) })
@@ -301,14 +320,7 @@ fn documents(user: &Value, uuid: &str) -> Markup {
 
 fn account_list(accounts: &[Value], path: &str) -> Markup {
     html! {
-        (of("Accounts", accounts, &[
-            ("Account", Cell::Text("/accountIdentifier")),
-            ("Type", Cell::Text("/type")),
-            ("Name", Cell::Text("/name")),
-            ("Verified", Cell::Text("/verified")),
-            ("Disabled", Cell::Text("/disabled")),
-            ("Limit", Cell::Text("/limit")),
-        ]))
+        (of("Accounts", accounts, ACCOUNT_LIST.columns))
         p.row {
             @for account in accounts {
                 @let (id, name) = (text(account, "/accountId"), text(account, "/type"));

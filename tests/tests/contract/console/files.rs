@@ -1,5 +1,6 @@
 //! Lists as files: every row of every page, in the columns that were chosen.
 
+use rampart_tests::connector::Connector;
 use rampart_tests::order_fixture::OrderFixture;
 
 use super::*;
@@ -67,4 +68,66 @@ async fn a_file_ends_with_the_session_that_asked_for_it() {
     let disabled = json!({"disabled": true});
     context.admin(Method::PATCH, "/admin/v1/operators/ada", disabled).await.assert_status(204);
     assert!(file.next().await.unwrap().is_err(), "nobody may take it for the whole");
+}
+
+#[tokio::test]
+async fn a_list_of_what_something_has_is_a_file_too() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let hook = json!({"url": "https://shop.example.com/hook"});
+    acme.post("/api/v2/webhooks", hook).await.assert_status(200);
+    let invited = json!({"email": "eve@acme.example", "role": "owner"});
+    let staff = "/admin/v1/partners/acme/staff";
+    context.admin(Method::POST, staff, invited).await.assert_status(201);
+    let user = acme.user("ada").await;
+    let photo = json!({"name": "Ada Lovelace", "iban": "NL91ABNA0417164300",
+        "proof": "iVBORw0KGgoAAAANSUhEUgAAAAE="});
+    user.post("/api/v1/user/verify/iban/photo", &photo).await.assert_status(200);
+    let user = user.log_in().await["uuid"].as_str().unwrap().to_owned();
+    Connector::new(&context, "cards", &["payment.create"]).await;
+    let route = json!({"partner": "acme", "method": "creditCard", "direction": "in",
+        "connector": "cards"});
+    let routes = json!({ "routes": [route] });
+    context.admin(Method::PUT, "/admin/v1/routes", routes).await.assert_status(200);
+    let statement = "date,amount,currency,reference,providerReference,name,iban\n\
+        2026-03-01,-20,EUR,fee,bank-2,Bank,NL91ABNA0417164300\n";
+    let laid = "/admin/v1/reconciliations?connector=bank";
+    let laid = context.admin_bytes(Method::POST, laid, statement.into()).await;
+    let laid = laid.assert_status(201).json()["id"].as_str().unwrap().to_owned();
+    let ada = Browser::of(&context, "ada", &["owner"]).await;
+    for (path, heads, row) in [
+        ("partners/acme/~/keys", "Key,Scopes,Networks,Ends,Last use\r\n", "\r\n"),
+        (
+            "partners/acme/~/webhooks",
+            "URL,State,Events,Failing since,Made\r\n",
+            "https://shop.example.com/hook,active,",
+        ),
+        ("partners/acme/~/staff", "Address,Role,Joined,", "eve@acme.example,owner,"),
+        ("partners/acme/policies/fee/~/versions", "Version,Active,Name,", "Component\r\n"),
+        (&*format!("users/{user}/~/accounts"), "Account,Type,Name,", "NL91ABNA0417164300,"),
+        ("operators/ada/~/tokens", "Token,Made by,Made,Ends\r\n", ",admin,"),
+        ("operators/ada/~/sessions", "Session,With a token,Roles,", ",yes,owner,"),
+        ("market/~/routes/~/routes", "Partner,Direction,", "acme,in,creditCard,,cards\r\n"),
+        (
+            &*format!("ledger/reconciliations/{laid}/~/differences"),
+            "Found in,Reference,Amount,By the books\r\n",
+            "bank-2,'-20 EUR,",
+        ),
+    ] {
+        let file = ada.get(&format!("/console/{path}?format=csv")).await.assert(200, row);
+        assert!(file.text.starts_with(heads), "{path}: {}", file.text);
+        assert_eq!(file.header("content-type"), "text/csv; charset=utf-8", "{path}");
+        let name = path.rsplit('/').next().unwrap();
+        let disposition = format!("attachment; filename=\"{name}.csv\"");
+        assert_eq!(file.header("content-disposition"), disposition);
+        ada.get(&format!("/console/{path}")).await.assert(200, "</h1>");
+    }
+    let chosen = "/console/partners/acme/~/webhooks?format=csv&columns=State";
+    ada.get(chosen).await.assert(200, "State\r\nactive\r\n");
+    // The page of the thing leads to its file.
+    let form = "action=\"/console/partners/acme/~/keys\"";
+    ada.get("/console/partners/acme").await.assert(200, form);
+    ada.get("/console/partners/nobody/~/keys?format=csv").await.assert(404, "Not found");
+    let viewer = Browser::of(&context, "bob", &["viewer"]).await;
+    viewer.get("/console/partners/acme/~/staff?format=csv").await.assert(403, "Not for your role");
 }

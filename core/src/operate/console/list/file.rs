@@ -34,15 +34,16 @@ type Columns = Vec<(&'static str, Cell)>;
 pub(super) async fn as_file(
     list: &'static List,
     visit: &Visit<'_>,
-    typed: &Typed,
+    (ids, typed): (&[String], &Typed),
 ) -> Result<Reply, Refused> {
     let columns = chosen(list.columns, typed.get(COLUMNS))?;
-    let (rows, next) = list.rows(visit, typed, CALL_ROWS).await?;
+    let (rows, next) = list.rows(visit, (ids, typed), CALL_ROWS).await?;
     let heads = line(columns.iter().map(|(name, _)| (*name).to_owned()));
     let rest = Rest {
         core: Arc::clone(visit.core),
         head: visit.head.clone(),
         list,
+        ids: ids.to_vec(),
         count: rows.len(),
         first: Some(heads + &lines(&columns, &rows)),
         columns,
@@ -78,6 +79,8 @@ struct Rest {
     core: Arc<Core>,
     head: Head,
     list: &'static List,
+    /// Ids in the list's path.
+    ids: Vec<String>,
     columns: Columns,
     /// Rows so far.
     count: usize,
@@ -109,7 +112,8 @@ impl Rest {
         let session = Session::find(&self.core, &self.head).await.map_err(|e| cut_short(&e))?;
         let session = session.ok_or_else(|| cut_short(&"the session has ended"))?;
         let visit = Visit { core: &self.core, head: &self.head, session: &session };
-        let found = self.list.rows(&visit, &Typed::read(next.as_bytes()), CALL_ROWS).await;
+        let asked = Typed::read(next.as_bytes());
+        let found = self.list.rows(&visit, (&self.ids, &asked), CALL_ROWS).await;
         let (rows, next) = found.map_err(|refused| cut_short(&refused.status))?;
         self.count = self.count.saturating_add(rows.len());
         self.next = next;
