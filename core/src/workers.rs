@@ -186,8 +186,12 @@ impl Workers {
         self.every("watched orders", WATCHED_ORDERS, run!(read_watched_orders));
         self.every("sales", SALES, run!(settle_sales));
         self.every("sandbox", SANDBOX_SETTLEMENT, run!(settle_sandbox_orders));
-        self.every_batch("expired tokens", EXPIRED_TOKENS, run!(delete_expired_tokens), |more| more);
-        self.every_batch("old deliveries", OLD_DELIVERIES, run!(delete_old_deliveries), |more| more);
+        self.every_batch("expired tokens", EXPIRED_TOKENS, run!(delete_expired_tokens), |more| {
+            more
+        });
+        self.every_batch("old deliveries", OLD_DELIVERIES, run!(delete_old_deliveries), |more| {
+            more
+        });
         let forget = run!(forget_idempotency_keys);
         self.every_batch("idempotency keys", IDEMPOTENCY_KEYS, forget, |more| more);
         self.every("tenant keys", TENANT_KEYS, run!(make_tenant_keys));
