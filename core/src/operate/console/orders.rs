@@ -170,7 +170,7 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<P
         (facts(&order, DETAILS))
         h2 { "Price and fees" }
         (facts(&order, PRICE))
-        (decisions(&order))
+        (policy_decisions(&order))
         (of("Payments", &payments, PAYMENTS))
         (money_path(&entries))
         (of("Deliveries to the partner", &deliveries, DELIVERIES))
@@ -221,7 +221,7 @@ fn steps(order: &Value, payments: &[Value]) -> Vec<Fact> {
 }
 
 /// The decisions of policies that had a say.
-fn decisions(order: &Value) -> Markup {
+fn policy_decisions(order: &Value) -> Markup {
     let columns = &[
         ("Policy", Cell::Text("/kind")),
         ("Version", Cell::Text("/version")),
