@@ -218,7 +218,7 @@ async fn user(context: &TestContext, partner: &Partner) -> (Uuid, Value) {
         .await
         .unwrap();
     let holder = Holder::User(ClientId::from(client), UserId::from(user));
-    let pair = TokenPair::issue(context.core(), holder).await.unwrap();
+    let pair = TokenPair::issue(context.core(), holder, None).await.unwrap();
     (user, serde_json::to_value(pair).unwrap())
 }
 

@@ -1,7 +1,6 @@
 //! Pairs, routes, mail, and statements beside the books.
 
 use chrono::TimeDelta;
-use rampart_core::platform::settings::PriceSource as Kind;
 use rampart_tests::connector::Connector;
 use rampart_tests::price_source::PriceSource;
 
@@ -130,7 +129,6 @@ async fn a_pair_shows_what_its_sources_say_and_its_terms() {
     let sources = [PriceSource::start().await, PriceSource::start().await];
     let settings = sources.iter().map(PriceSource::settings).collect();
     let context = TestContext::with(|all| {
-        all.prices.source = Kind::Http;
         all.prices.sources.insert("BTC-EUR".to_owned(), settings);
     })
     .await;

@@ -89,8 +89,8 @@ async fn what_users_operators_and_the_market_hold_is_counted() {
     let none = json!({"openOrders": 0, "partners": 0});
     assert_eq!(counted(&context, "paymentMethod=bankTransfer").await, none);
     let eve = Operator::new(&context, "eve", &["viewer"]).await;
-    let of_eve = eve.get("/admin/v1/dependents?operator=eve").await.assert_status(200);
-    assert_eq!(of_eve.json(), json!({"tokens": 1, "sessions": 0}));
+    let of_eve = eve.get("/admin/v1/dependents?operator=eve").await.assert_status(200).json();
+    assert_eq!(of_eve, json!({"tokens": 1, "sessions": 0}));
     assert_eq!(counted(&context, "").await["routes"], 0);
 }
 
