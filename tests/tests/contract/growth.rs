@@ -223,3 +223,12 @@ async fn deliveries_that_have_ended_are_deleted_when_their_retention_is_over() {
     assert_eq!(left(TimeDelta::days(29)).await, 1);
     assert_eq!(left(TimeDelta::days(2)).await, 0);
 }
+
+#[tokio::test]
+async fn a_retention_from_before_the_first_delivery_deletes_none() {
+    let kept = |settings: &mut Settings| settings.retention.delivery_days = Some(36_500);
+    let context = traded_in(TestContext::with(kept).await).await;
+    execute(context.db(), "update delivery set state = 'delivered'").await;
+    context.core().delete_old_deliveries().await.unwrap();
+    assert_eq!(count(context.db(), "delivery").await, 1);
+}

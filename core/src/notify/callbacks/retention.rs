@@ -34,7 +34,7 @@ impl Core {
         let deliveries = sqlx::query!(
             "delete from delivery where (client_id, delivery_id) in ( \
                  select client_id, delivery_id from delivery \
-                 where delivery_id < (lpad(to_hex((extract(epoch from \
+                 where delivery_id < (lpad(to_hex(greatest(0, extract(epoch from \
                          rampart_now() - $1::int * interval '1 day') * 1000)::bigint), 12, '0') \
                      || repeat('0', 20))::uuid \
                      and state <> 'pending' \
