@@ -119,9 +119,11 @@ async fn delete_details(conn: &mut Connection, client: ClientId, user: UserId) -
     .execute(&mut *conn)
     .await?;
     sqlx::query!(
-        "update checkout c set identifier_digest = null, sealed_share_token = null from offer o \
-         where o.client_id = $1 and o.user_id = $2 \
-             and c.client_id = o.client_id and c.offer_id = o.offer_id",
+        "update checkout c set identifier_digest = null, sealed_share_token = null \
+         where c.client_id = $1 and c.offer_id in ( \
+             select offer_id from offer where client_id = $1 and user_id = $2 \
+             union all select offer_id from buy_order \
+             where client_id = $1 and user_id = $2 and offer_id is not null)",
         client.uuid(),
         user.uuid(),
     )

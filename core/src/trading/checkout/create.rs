@@ -40,7 +40,7 @@ const CHECKOUT_MEMBERS: &[Member] = &[
         "kycShareToken",
         Kind::Sized(1, 4096),
         "Of an identity check elsewhere. Given once to the provider that checks the buyer's \
-         identity, then erased.",
+         identity, then erased; also erased with the buyer.",
     ),
     optional(
         "attemptDirectConfirm",

@@ -4,7 +4,7 @@
 use crate::Core;
 use crate::platform::crypto::Secret;
 use crate::platform::db::Connection;
-use crate::platform::error::{Error, Result};
+use crate::platform::error::Result;
 use rampart_types::{ClientId, OfferId, UserId};
 
 /// The context that a share token is sealed for.
@@ -30,7 +30,7 @@ pub(super) fn seal(
 /// does not count.
 ///
 /// # Errors
-/// When the database cannot be written, or the token cannot be opened.
+/// When the database cannot be written.
 pub(crate) async fn take(
     conn: &mut Connection,
     core: &Core,
@@ -59,8 +59,12 @@ pub(crate) async fn take(
     .await?;
     let Some(taken) = taken else { return Ok(None) };
     let context = context(client, OfferId::from(taken.offer_id));
-    let plain = core.cipher(client).open(&context, &taken.sealed)?;
-    let text = String::from_utf8(plain)
-        .map_err(|error| Error::internal("read a share token", error.utf8_error()))?;
-    Ok(Some(Secret::new(text)))
+    match core.cipher(client).open(&context, &taken.sealed).map(String::from_utf8) {
+        Ok(Ok(text)) => Ok(Some(Secret::new(text))),
+        // The check is possible without it.
+        _ => {
+            tracing::error!(%client, "a share token cannot be opened");
+            Ok(None)
+        }
+    }
 }

@@ -104,6 +104,17 @@ async fn the_share_token_of_a_checkout_is_given_to_the_first_check_and_erased() 
 }
 
 #[tokio::test]
+async fn the_share_token_of_a_nameless_checkout_goes_with_its_buyer() {
+    let shop = Shop::open().await;
+    shop.change(json!({"verification": {"identity": "pending"}})).await;
+    bought(&shop.context, &shop.ada).await;
+    shop.change(json!({"deleted": true})).await;
+    let kept = "select count(*) from checkout where sealed_share_token is not null";
+    let kept: i64 = sqlx::query_scalar(kept).fetch_one(shop.context.db()).await.unwrap();
+    assert_eq!(kept, 0);
+}
+
+#[tokio::test]
 async fn the_sandbox_shows_that_a_share_token_was_given() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -89,12 +89,14 @@ async fn a_transfer_that_is_commanded_beside_an_erasure_keeps_no_recipient() {
     sale(&shop).await;
     deposit(&shop).await;
     let second = shop.context.second_edge().await;
-    sqlx::query("delete from command where kind = 'transfer.send'")
-        .execute(shop.context.db())
-        .await
-        .unwrap();
-    // The transfer is written with the recipient, and waits for the row that it refers to.
-    let locked = locked(&shop, "select from client for update").await;
+    for statement in
+        ["create table taken as table command", "delete from command where kind = 'transfer.send'"]
+    {
+        sqlx::query(statement).execute(shop.context.db()).await.unwrap();
+    }
+    // The transfer is written with the recipient, and waits for the other one of its key.
+    let again = "insert into command select * from taken where kind = 'transfer.send'";
+    let locked = locked(&shop, again).await;
     let sweep = second.core().command_transfers();
     futures::join!(sweep, erase_beside(&shop, locked)).0.unwrap();
     let open = states(&shop).await.into_iter().filter(|(_, has_recipient)| *has_recipient);
