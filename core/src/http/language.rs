@@ -1,6 +1,8 @@
 //! Languages of our pages and their texts, which are Fluent files beside this one (`texts/`): one a
 //! language, all with the same messages.
 
+mod numbers;
+
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
@@ -8,7 +10,6 @@ use chrono::{DateTime, Utc};
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentResource};
 use fluent_langneg::accepted_languages;
-use rust_decimal::Decimal;
 
 use crate::http::request::Input;
 
@@ -73,19 +74,6 @@ impl Language {
             Self::Portuguese => "Português",
             Self::Italian => "Italiano",
             Self::Polish => "Polski",
-        }
-    }
-
-    /// The marks in numbers: between groups of three digits, which no line breaks at, and before the
-    /// decimals.
-    const fn marks(self) -> (char, char) {
-        match self {
-            Self::English => (',', '.'),
-            Self::French => ('\u{202f}', ','),
-            Self::Polish => ('\u{a0}', ','),
-            Self::Dutch | Self::German | Self::Spanish | Self::Portuguese | Self::Italian => {
-                ('.', ',')
-            }
         }
     }
 
@@ -196,36 +184,6 @@ impl Texts {
         }
     }
 
-    /// An amount for people, of one as the catalogue formats it (`1234.56 EUR`): with the language's
-    /// decimal mark, and its mark between groups of three digits.
-    pub(crate) fn amount(self, formatted: &str) -> String {
-        let (number, unit) = formatted.split_at(formatted.find(' ').unwrap_or(formatted.len()));
-        let (sign, digits) = number.split_at(usize::from(number.starts_with('-')));
-        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        if whole.is_empty() || !whole.bytes().all(|byte| byte.is_ascii_digit()) {
-            return formatted.to_owned();
-        }
-        let (group, decimal) = self.language.marks();
-        let mut text = sign.to_owned();
-        for (index, digit) in whole.chars().enumerate() {
-            if index > 0 && (whole.len() - index).is_multiple_of(3) {
-                text.push(group);
-            }
-            text.push(digit);
-        }
-        if !fraction.is_empty() {
-            text.push(decimal);
-            text.push_str(fraction);
-        }
-        text + unit
-    }
-
-    /// A number with the language's decimal mark and no other, as inputs take it back.
-    pub(crate) fn number(self, value: Decimal) -> String {
-        let (_, decimal) = self.language.marks();
-        value.normalize().to_string().replace('.', decimal.encode_utf8(&mut [0; 4]))
-    }
-
     /// A time in UTC, to the minute, in the language's order of date.
     pub(crate) fn time(self, at: DateTime<Utc>) -> String {
         let pattern = match self.language {
@@ -333,34 +291,6 @@ mod tests {
         for unknown in [None, Some(""), Some("sv-se")] {
             assert_eq!(browser.of_account(unknown).language(), Language::French);
         }
-    }
-
-    #[test]
-    fn amounts_have_the_languages_marks() {
-        for (language, amount) in [
-            (Language::English, "1,234,567.50 EUR"),
-            (Language::Dutch, "1.234.567,50 EUR"),
-            (Language::German, "1.234.567,50 EUR"),
-            (Language::French, "1\u{202f}234\u{202f}567,50 EUR"),
-            (Language::Spanish, "1.234.567,50 EUR"),
-            (Language::Portuguese, "1.234.567,50 EUR"),
-            (Language::Italian, "1.234.567,50 EUR"),
-            (Language::Polish, "1\u{a0}234\u{a0}567,50 EUR"),
-        ] {
-            assert_eq!(language.texts().amount("1234567.50 EUR"), amount, "{language:?}");
-        }
-        for (plain, amount) in [
-            ("0.00142012 BTC", "0.00142012 BTC"),
-            ("-999.00 EUR", "-999.00 EUR"),
-            ("-1000 JPY", "-1,000 JPY"),
-            ("12345", "12,345"),
-            ("BTC", "BTC"),
-            ("", ""),
-        ] {
-            assert_eq!(Language::English.texts().amount(plain), amount);
-        }
-        let typed = Decimal::new(123_450, 2);
-        assert_eq!(Language::German.texts().number(typed), "1234,5");
     }
 
     #[test]

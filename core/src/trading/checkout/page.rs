@@ -3,8 +3,8 @@
 use http::StatusCode;
 use maud::{Markup, html};
 
-use super::price::{is_hint, of_quote, when_ended};
-use super::purchase::buys_at_once;
+use super::price::{is_hint, of_quote, when_renewed};
+use super::purchase::{buys_at_once, shown_amount};
 use super::resume;
 use super::shopper::Shopper;
 use super::stored::Checkout;
@@ -78,12 +78,22 @@ pub(super) fn details(
         p { (texts.get("checkout-intro")) }
         (note)
         (errors.summary(texts))
-        (terms(texts, checkout, quote.is_none()))
+        (terms(texts, checkout, false))
         div data-quote {
-            @if let Some(quote) = quote { (of_quote(texts, checkout, None, quote)) }
+            @if let Some(quote) = quote {
+                (of_quote(texts, checkout, None, quote))
+                @if at_once {
+                    // The price that a purchase without another step is made at.
+                    input type="hidden" name="quote" value=(quote.token()) form="details";
+                    @let amount = shown_amount(checkout, texts, form);
+                    input type="hidden" name="quoted" value=(amount) form="details";
+                }
+            } @else {
+                (amounts(texts, checkout))
+            }
         }
-        (when_ended(texts))
-        form method="post" data-renew="change" {
+        (when_renewed(texts))
+        form #details method="post" data-renew="change" {
             input type="hidden" name="shopper" value=(sealed);
             (amount_input(texts, checkout, (form, errors)))
             (wallet_inputs(texts, checkout, (form, errors)))
@@ -116,12 +126,12 @@ pub(super) fn confirmation(
         (steps(texts, At::Confirm))
         (note)
         (errors.summary(texts))
-        // With the price the quote is renewed: both are replaced, and a tick stays.
+        // With the price the quote is renewed.
         div data-quote {
             (of_quote(texts, checkout, wallet, quote))
             input type="hidden" name="quote" value=(quote.token()) form="confirm";
         }
-        (when_ended(texts))
+        (when_renewed(texts))
         noscript { p.hint { (texts.get("checkout-price-ends")) } }
         form #confirm method="post" {
             input type="hidden" name="shopper" value=(sealed);
@@ -248,24 +258,30 @@ fn steps(texts: Texts, at: At) -> Markup {
     stepper(&steps)
 }
 
-/// What the partner proposes, with its amounts where no price says them.
-fn terms(texts: Texts, checkout: &Checkout, with_amounts: bool) -> Markup {
+/// What the partner proposes to pay and to get.
+fn amounts(texts: Texts, checkout: &Checkout) -> Markup {
     let catalogue = &checkout.client.catalogue;
     let text = |value, code: &String| match value {
         Some(value) => texts.amount(&catalogue.format_amount(value, code)),
         None => code.clone(),
     };
+    html! {
+        dl {
+            dt { (texts.get("term-pays")) }
+            dd { strong { (money(&text(checkout.quote_amount, &checkout.quote))) } }
+            dt { (texts.get("term-gets")) }
+            dd { (money(&text(checkout.base_amount, &checkout.base))) }
+            dt { (texts.get("term-method")) } dd { (checkout.method_label()) }
+        }
+    }
+}
+
+/// The partner's other terms, with the amounts where no price says them.
+fn terms(texts: Texts, checkout: &Checkout, with_amounts: bool) -> Markup {
     let shown = checkout.wallet_address.as_deref().filter(|_| checkout.show_wallet_address);
     html! {
         dl {
             dt { (texts.get("term-shop")) } dd { (checkout.client.tenant.name) }
-            @if with_amounts {
-                dt { (texts.get("term-pays")) }
-                dd { strong { (money(&text(checkout.quote_amount, &checkout.quote))) } }
-                dt { (texts.get("term-gets")) }
-                dd { (money(&text(checkout.base_amount, &checkout.base))) }
-                dt { (texts.get("term-method")) } dd { (checkout.method_label()) }
-            }
             @if let Some(wallet) = shown {
                 dt { (texts.get("term-wallet")) } dd { (address(wallet)) }
             }
@@ -273,6 +289,7 @@ fn terms(texts: Texts, checkout: &Checkout, with_amounts: bool) -> Markup {
                 dt { (texts.get("term-open-until")) } dd { (time_in(texts, checkout.expires_at)) }
             }
         }
+        @if with_amounts { (amounts(texts, checkout)) }
     }
 }
 

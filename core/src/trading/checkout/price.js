@@ -1,4 +1,5 @@
-// Renews the price of the page once it has ended, or another amount is typed: what is typed stays.
+// Renews the price of the page once it has ended, or another amount is typed: what is typed stays. A
+// consent is to the price that was seen: with another one it is asked for again.
 // Without script, the page says until when a price holds, and has a button for a new one.
 (() => {
   "use strict";
@@ -9,24 +10,37 @@
   const MOST = 60;
   const form = document.querySelector("form[data-renew]");
   const ended = document.querySelector("[data-ended]");
-  if (!form || !ended) return;
+  const changed = document.querySelector("[data-changed]");
+  if (!form || !ended || !changed) return;
   let timer;
   let turn = 0;
   let unasked = 0;
 
+  const amounts = () =>
+    [...document.querySelectorAll("[data-quote] [data-amount]")].map((one) => one.textContent).join();
+
   const renew = async () => {
     const mine = ++turn;
+    const typed = form.elements.amount;
+    if (typed && typed.type !== "hidden" && !typed.value.trim()) {
+      document.querySelector("[data-quote]").replaceChildren();
+      return;
+    }
     const body = new URLSearchParams(new FormData(form));
     body.set("action", form.dataset.renew);
-    body.delete("consent");
+    for (const name of ["consent", "quote", "quoted"]) body.delete(name);
     try {
       const answer = await fetch(location.href, { method: "POST", body, redirect: "error" });
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       if (mine !== turn) return;
       const price = page.querySelector("[data-quote]");
       if (!answer.ok || !price) throw new Error("there is no price");
+      const before = amounts();
       document.querySelector("[data-quote]").replaceWith(document.adoptNode(price));
       ended.hidden = true;
+      changed.hidden = !before || before === amounts();
+      const consent = document.querySelector("input[name=consent]");
+      if (consent && !changed.hidden) consent.checked = false;
       enhance(price);
       watch();
     } catch {

@@ -37,8 +37,8 @@ pub(super) fn of_quote(
         (reasons(texts, &quote.quote_unconfirmable_reasons))
         dl {
             dt { (texts.get("term-pays")) }
-            dd { strong { (money(&texts.amount(&format(quote.fiat_amount.into())))) } }
-            dt { (texts.get("term-gets")) } dd { strong { (money(&texts.amount(&crypto))) } }
+            dd data-amount { strong { (money(&texts.amount(&format(quote.fiat_amount.into())))) } }
+            dt { (texts.get("term-gets")) } dd data-amount { strong { (money(&texts.amount(&crypto))) } }
             @for (term, amount) in &price_terms { dt { (term) } dd { (money(amount)) } }
             dt { (texts.get("term-method")) } dd { (checkout.method_label()) }
             dt { (texts.get("term-network")) } dd { (catalogue.network_name(&checkout.base)) }
@@ -52,9 +52,13 @@ pub(super) fn of_quote(
     }
 }
 
-/// The sentence that a script shows when a price has ended and there is no new one yet.
-pub(super) fn when_ended(texts: Texts) -> Markup {
-    html! { div hidden data-ended { (toast(Tone::Warning, &texts.get("checkout-price-ended"))) } }
+/// The sentences that a script shows when a price has ended and there is no new one yet, and when a
+/// new one differs.
+pub(super) fn when_renewed(texts: Texts) -> Markup {
+    html! {
+        div hidden data-ended { (toast(Tone::Warning, &texts.get("checkout-price-ended"))) }
+        div hidden data-changed { (toast(Tone::Warning, &texts.get("checkout-new-price"))) }
+    }
 }
 
 /// True for a reason that does not refuse the confirm.

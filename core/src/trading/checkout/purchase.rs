@@ -1,6 +1,7 @@
 //! The purchase on a checkout's page: the quote and the confirm of the API, with the checkout's
 //! terms and what the shopper has typed.
 
+use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 use super::shopper::Shopper;
@@ -8,6 +9,7 @@ use super::stored::Checkout;
 use crate::Core;
 use crate::auth::caller::{ClientMaybeUser, Reader};
 use crate::http::form::Form;
+use crate::http::language::Texts;
 use crate::platform::error::{Code, Error, Result};
 use crate::trading::orders::confirm;
 use crate::trading::quotes::Side;
@@ -33,34 +35,57 @@ pub(super) enum Why {
 }
 
 /// Quotes, or confirms the quote of the form. A quote that has expired is made anew, to be looked at
-/// again; a shopper whom the partner knows buys at once where the partner asks for it.
+/// again; a shopper whom the partner knows buys at once where the partner asks for it, at the price
+/// that was shown if one was.
 ///
 /// # Errors
 /// Those of the quote and of the confirm.
 pub(super) async fn step(
     core: &Core,
     checkout: &Checkout,
-    shopper: Shopper,
+    (shopper, texts): (Shopper, Texts),
     form: &Form,
 ) -> Result<Outcome> {
+    let consents = form.get("consent") == "yes";
     if form.get("action") == "confirm" {
-        if form.get("consent") != "yes" {
-            let quote = quote(core, checkout, shopper, form).await?;
-            return Ok(Outcome::Quoted { quote, why: Why::ConsentMissing });
+        if consents {
+            return buy_as_shown(core, checkout, (shopper, texts), form).await;
         }
-        return match buy(core, checkout, shopper, form, form.get("quote")).await {
-            Err(error) if error.is(Code::QuoteExpired) => {
-                let quote = quote(core, checkout, shopper, form).await?;
-                Ok(Outcome::Quoted { quote, why: Why::NewPrice })
-            }
-            outcome => outcome,
-        };
+        let quote = quote(core, checkout, (shopper, texts), form).await?;
+        return Ok(Outcome::Quoted { quote, why: Why::ConsentMissing });
     }
-    let quote = quote(core, checkout, shopper, form).await?;
-    match buys_at_once(checkout, shopper) && form.get("consent") == "yes" {
+    let at_once = consents && buys_at_once(checkout, shopper);
+    let was_shown = !form.get("quote").is_empty();
+    if at_once && was_shown && is_of_shown_amount(checkout, texts, form) {
+        return buy_as_shown(core, checkout, (shopper, texts), form).await;
+    }
+    let quote = quote(core, checkout, (shopper, texts), form).await?;
+    match at_once && !was_shown {
         true => buy(core, checkout, shopper, form, quote.token()).await,
         false => Ok(Outcome::Quoted { quote, why: Why::Asked }),
     }
+}
+
+/// Confirms the quote of the form; one that has expired is made anew, to be looked at.
+async fn buy_as_shown(
+    core: &Core,
+    checkout: &Checkout,
+    (shopper, texts): (Shopper, Texts),
+    form: &Form,
+) -> Result<Outcome> {
+    match buy(core, checkout, shopper, form, form.get("quote")).await {
+        Err(error) if error.is(Code::QuoteExpired) => {
+            let quote = quote(core, checkout, (shopper, texts), form).await?;
+            Ok(Outcome::Quoted { quote, why: Why::NewPrice })
+        }
+        outcome => outcome,
+    }
+}
+
+/// True if the form's quote is of the amount that is typed now.
+fn is_of_shown_amount(checkout: &Checkout, texts: Texts, form: &Form) -> bool {
+    let typed = amount(checkout, texts, form).parse::<Decimal>();
+    typed.is_ok_and(|typed| form.get("quoted").parse() == Ok(typed))
 }
 
 /// True if the shopper is a user, signed in or named by the partner, and the partner wants no
@@ -69,21 +94,25 @@ pub(super) fn buys_at_once(checkout: &Checkout, shopper: Shopper) -> bool {
     checkout.attempt_direct_confirm && shopper.user().is_some()
 }
 
-/// The price of the amount that is typed or else proposed, to be shown before the wallet is known;
-/// `None` without an amount that has one.
+/// The amount whose price is shown before the wallet is known: the one that is typed, or else proposed.
+pub(super) fn shown_amount(checkout: &Checkout, texts: Texts, form: &Form) -> String {
+    match checkout.amount() {
+        Some(proposed) if form.get("amount").is_empty() => proposed.to_string(),
+        _ => amount(checkout, texts, form),
+    }
+}
+
+/// The price of [`shown_amount`]; `None` without an amount that has one.
 ///
 /// # Errors
 /// Those of the quote that no input is to blame for.
 pub(super) async fn preview(
     core: &Core,
     checkout: &Checkout,
-    shopper: Shopper,
+    (shopper, texts): (Shopper, Texts),
     form: &Form,
 ) -> Result<Option<Box<View>>> {
-    let amount = match (checkout.fixed_amount || form.get("amount").is_empty(), checkout.amount()) {
-        (true, Some(amount)) => amount.to_string(),
-        _ => typed_amount(form),
-    };
+    let amount = shown_amount(checkout, texts, form);
     if amount.is_empty() {
         return Ok(None);
     }
@@ -97,15 +126,11 @@ pub(super) async fn preview(
 async fn quote(
     core: &Core,
     checkout: &Checkout,
-    shopper: Shopper,
+    (shopper, texts): (Shopper, Texts),
     form: &Form,
 ) -> Result<Box<View>> {
-    let amount = match (checkout.fixed_amount, checkout.amount()) {
-        (true, Some(amount)) => amount.to_string(),
-        _ => typed_amount(form),
-    };
     let (address, tag) = wallet(checkout, form);
-    let mut document = terms(checkout, amount);
+    let mut document = terms(checkout, amount(checkout, texts, form));
     document["walletAddress"] = json!(address);
     if let Some(tag) = tag {
         document["destinationTag"] = tag;
@@ -113,8 +138,12 @@ async fn quote(
     quote_of(core, checkout, shopper, document).await
 }
 
-fn typed_amount(form: &Form) -> String {
-    form.get("amount").trim().replace(',', ".")
+/// The checkout's amount if it is fixed, else the one that is typed.
+fn amount(checkout: &Checkout, texts: Texts, form: &Form) -> String {
+    match (checkout.fixed_amount, checkout.amount()) {
+        (true, Some(amount)) => amount.to_string(),
+        _ => texts.plain_number(form.get("amount")),
+    }
 }
 
 /// The members of a quote's request that are the checkout's, and the amount.

@@ -161,7 +161,9 @@ impl Link {
         Ok(match shopper {
             Shopper::Unknown => page::account(look, status, checkout, (note, None)),
             _ => {
-                let quote = Box::pin(purchase::preview(core, checkout, shopper, form)).await?;
+                let quote =
+                    Box::pin(purchase::preview(core, checkout, (shopper, self.texts), form))
+                        .await?;
                 let sealed = shopper.seal(core, checkout)?;
                 let (typed, said) = ((form, &FormErrors::default()), (quote.as_deref(), note));
                 page::details(look, status, (checkout, shopper, &sealed), typed, said)
@@ -290,7 +292,7 @@ impl Link {
         said: &Markup,
     ) -> Result<Reply> {
         let look = Look { texts: self.texts, settings: &core.settings.pages };
-        match Box::pin(purchase::step(core, checkout, shopper, form)).await {
+        match Box::pin(purchase::step(core, checkout, (shopper, self.texts), form)).await {
             Ok(Outcome::Quoted { quote, why }) => {
                 let sealed = shopper.seal(core, checkout)?;
                 let (mut errors, mut note) = (FormErrors::default(), said.clone());
@@ -309,7 +311,9 @@ impl Link {
             Ok(Outcome::Bought { payment_url }) => Ok(page::to_payment(&payment_url)),
             Err(Error::Refused(refusal)) => {
                 let errors = page::refusal(self.texts, checkout, &refusal);
-                let quote = Box::pin(purchase::preview(core, checkout, shopper, form)).await?;
+                let quote =
+                    Box::pin(purchase::preview(core, checkout, (shopper, self.texts), form))
+                        .await?;
                 let (status, sealed) = (StatusCode::BAD_REQUEST, shopper.seal(core, checkout)?);
                 let shown = (checkout, shopper, sealed.as_str());
                 let said = (quote.as_deref(), said);

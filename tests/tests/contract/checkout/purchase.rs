@@ -321,3 +321,36 @@ async fn amounts_and_times_are_written_as_in_the_readers_language() {
         }
     }
 }
+
+#[tokio::test]
+async fn who_buys_at_once_pays_the_price_that_was_shown() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = acme.user("ada").await;
+    let known = async || {
+        let token = ada.get("/api/v1/user/login-token").await.assert_status(200).json();
+        let members = json!({"quoteCurrencyAmount": 1000, "loginToken": token["token"],
+            "walletAddress": ADDRESS, "attemptDirectConfirm": true});
+        let made = made(&acme, members).await;
+        let shown = page(&acme, link(&made)).await;
+        (made, ["shopper", "quote", "quoted"].map(|name| hidden(shown.assert_status(200), name)))
+    };
+    let buy = async |link: &str, [shopper, quote, quoted]: &[String; 3], amount: &str| {
+        let form = [("shopper", &**shopper), ("quote", quote), ("quoted", quoted)];
+        let inputs = [("amount", amount), ("consent", "yes"), ("action", "quote")];
+        post(&acme, link, &[&form[..], &inputs[..]].concat()).await
+    };
+    let (made, shown) = known().await;
+    // Nobody has seen the price of another amount.
+    let other = buy(link(&made), &shown, "1.200").await;
+    let text = other.assert_status(200).text();
+    assert!(text.contains("1.200,00 EUR") && text.contains("value=\"confirm\""), "{text}");
+    buy(link(&made), &shown, "1.000").await.assert_status(303);
+    assert_eq!(orders(&context).await, 1);
+    let (made, shown) = known().await;
+    context.clock().advance(TimeDelta::minutes(30));
+    let ended = buy(link(&made), &shown, "1000").await;
+    let text = ended.assert_status(200).text();
+    assert!(text.contains("value=\"confirm\"") && text.contains("name=\"quote\""), "{text}");
+    assert_eq!(orders(&context).await, 1);
+}
