@@ -93,7 +93,7 @@ impl Core {
             Check::new("database", reached != Reached::Nothing, "Postgres does not answer"),
             Check::new("keys", keys, "keys.master does not open what the database holds"),
             self.prices(),
-            Check::new("policies", self.policies_pending() == 0, "policies are being compiled"),
+            self.policies(),
             Check::new("pool", reached != Reached::NoConnection, "no connection is free"),
             Check::failed("snapshot", self.old_snapshot()),
             Check::failed("workers", self.stuck_worker()),
@@ -106,6 +106,20 @@ impl Core {
             Check::degraded("replicas", self.unusable_replicas()),
         ];
         Readiness { ready: checks.iter().all(|check| check.ok), checks }
+    }
+
+    /// Failed while policies are compiled that replace others, degraded while some cannot be.
+    fn policies(&self) -> Check {
+        let (pending, failed) = (self.policies_pending(), self.policies_failed());
+        match pending {
+            0 => Check::degraded(
+                "policies",
+                (failed > 0).then(|| {
+                    format!("degraded: {failed} policies cannot be compiled, older versions serve")
+                }),
+            ),
+            _ => Check::new("policies", false, "policies are being compiled"),
+        }
     }
 
     /// Does once what workers do for [`Core::readiness`], for a look from outside of a running edge:

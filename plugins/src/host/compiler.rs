@@ -119,10 +119,14 @@ fn rejection(status: ExitStatus, message: &str, limits: &PolicyLimits) -> Reject
         "compiling it takes more than {} bytes of memory, or too much time",
         limits.compile_memory_bytes_max
     );
-    match status.signal() == Some(Signal::XCPU.as_raw()) {
-        true => Rejection::new(reason),
-        // The allocator gave up, the stack ended, or the system was short of memory.
-        false => Rejection::transient(reason),
+    match status.signal() {
+        // The system was short of memory, or the machine goes down.
+        Some(signal) if signal == Signal::KILL.as_raw() || signal == Signal::TERM.as_raw() => {
+            Rejection::transient(reason)
+        }
+        // Its processor time was over, the allocator gave up, or the stack ended.
+        Some(_) => Rejection::new(reason),
+        None => Rejection::transient(reason),
     }
 }
 

@@ -49,6 +49,7 @@ fn only_a_refusal_of_the_component_is_final() {
         ("exit 3", true),
         ("echo 'rampart: no thread to compile on: EAGAIN' >&2; exit 1", true),
         ("kill -XCPU $$", false),
+        ("kill -ABRT $$", false),
         ("echo 'rampart: not a component this host can run: odd' >&2; exit 1", false),
         ("echo no code", false),
     ] {

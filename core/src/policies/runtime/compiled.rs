@@ -306,6 +306,12 @@ impl Core {
         self.pending_slots().iter().filter(|slot| !slot.has_failed()).count()
     }
 
+    /// Number of versions that could not be compiled here at the last try, for reasons of this machine:
+    /// those of before serve.
+    pub fn policies_failed(&self) -> usize {
+        self.pending_slots().iter().filter(|slot| slot.has_failed()).count()
+    }
+
     fn pending_slots(&self) -> Vec<Arc<Slot>> {
         let snapshot = self.snapshots.current();
         let active = snapshot.tenants.values().flat_map(|tenant| tenant.policies.all());
