@@ -31,30 +31,39 @@ pub async fn maintain_partitions(
 ) -> Result<Option<Vec<String>>, DatabaseError> {
     let failed = |error: sqlx::Error| refused("partitions cannot be maintained", &error);
     let (options, mut connection) = connect_to_migrate(settings).await?;
-    let mut turn = PgConnection::connect_with(&options).await.map_err(failed)?;
-    let mut turn = turn::begin(&mut turn).await.map_err(failed)?;
-    if !turn::try_take(&mut turn).await.map_err(failed)?
-        || !partitions::create(&mut connection, settings.lock_timeout_ms).await.map_err(failed)?
-    {
-        return Ok(None);
+    let mut turns = PgConnection::connect_with(&options).await.map_err(failed)?;
+    let mut archived = None;
+    loop {
+        // A turn for each month: who waits to migrate waits for no other ones.
+        let mut turn = turn::begin(&mut turns).await.map_err(failed)?;
+        if !turn::try_take(&mut turn).await.map_err(failed)?
+            || !partitions::create(&mut connection, settings.lock_timeout_ms)
+                .await
+                .map_err(failed)?
+        {
+            return Ok(archived);
+        }
+        let month = archive_next(&mut connection, retention, settings.lock_timeout_ms).await?;
+        turn.commit().await.map_err(failed)?;
+        let archived = archived.get_or_insert_with(Vec::new);
+        match month {
+            Some(month) => archived.push(month),
+            None => return Ok(Some(std::mem::take(archived))),
+        }
     }
-    let archived = archive(&mut connection, retention, settings.lock_timeout_ms).await?;
-    turn.commit().await.map_err(failed)?;
-    Ok(Some(archived))
 }
 
-/// Archives the months that are older than their table's retention, and drops them. Returns the names
-/// of their partitions.
+/// Archives the oldest month that is older than its table's retention, and drops it. Returns the name
+/// of its partition.
 ///
 /// # Errors
-/// One sentence. Months before the one that failed are archived.
-async fn archive(
+/// One sentence.
+async fn archive_next(
     connection: &mut PgConnection,
     retention: &Retention,
     lock_timeout_ms: u64,
-) -> Result<Vec<String>, DatabaseError> {
-    let mut archived = Vec::new();
-    let Some(folder) = &retention.archive_folder else { return Ok(archived) };
+) -> Result<Option<String>, DatabaseError> {
+    let Some(folder) = &retention.archive_folder else { return Ok(None) };
     for (table, _) in partitions::TABLES {
         let days = match table {
             "event" => retention.event_days,
@@ -63,14 +72,12 @@ async fn archive(
         let Some(days) = days else { continue };
         let failed =
             |error: Failure| DatabaseError::new(format!("{table} is not archived: {error}"));
-        for partition in old(connection, table, days).await.map_err(|e| failed(e.into()))? {
-            move_out(connection, (table, &partition), folder, lock_timeout_ms)
-                .await
-                .map_err(failed)?;
-            archived.push(partition);
-        }
+        let oldest = oldest(connection, table, days).await.map_err(|e| failed(e.into()))?;
+        let Some(partition) = oldest else { continue };
+        move_out(connection, (table, &partition), folder, lock_timeout_ms).await.map_err(failed)?;
+        return Ok(Some(partition));
     }
-    Ok(archived)
+    Ok(None)
 }
 
 /// A failure of the database or of the file.
@@ -104,13 +111,13 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The partitions whose last month has ended this many days ago, oldest first. What was before the
+/// The oldest of the partitions whose last month has ended this many days ago. What was before the
 /// first month ends where that begins.
-async fn old(
+async fn oldest(
     connection: &mut PgConnection,
     table: &str,
     days: u32,
-) -> Result<Vec<String>, sqlx::Error> {
+) -> Result<Option<String>, sqlx::Error> {
     sqlx::query_scalar(
         r"
         select name from (
@@ -122,12 +129,12 @@ async fn old(
             where inhparent = to_regclass($1) and c.relname ~ '_\d{4}_\d{2}$'
         ) month
         where ends_at <= now() at time zone 'utc' - make_interval(days => $2)
-        order by ends_at
+        order by ends_at limit 1
         ",
     )
     .bind(table)
     .bind(i32::try_from(days).unwrap_or(i32::MAX))
-    .fetch_all(connection)
+    .fetch_optional(connection)
     .await
 }
 
