@@ -146,6 +146,9 @@ async fn shells_and_man_know_the_commands() {
         let script = run(&edge, &["completions", shell]).await;
         let script = text(&script);
         assert!(script.contains("savings-plan") && script.contains("redeliver"), "{shell}");
+        // Its part that asks the program for names.
+        let asks = format!("RAMPART_COMPLETE={shell}");
+        assert!(script.replace('"', "").contains(&asks), "{shell}");
     }
     edge.partner("shop").await;
     let _: Value = command(&edge, "connector add shuttle --capability transfer.send").await;

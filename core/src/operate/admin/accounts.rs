@@ -131,7 +131,7 @@ struct Change {
     /// Sales can be paid out to the card at once; only for cards.
     #[serde(skip_serializing_if = "Option::is_none")]
     fast_access_enabled: Option<bool>,
-    /// For the audit, 1 to 255 characters.
+    /// For the audit, which outlives an erasure: 1 to 255 characters, no personal data.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }

@@ -160,6 +160,7 @@ struct Problem {
     detail: String,
 }
 
+/// A check of the edge, passed or not.
 #[derive(Debug, JsonSchema, Serialize)]
 struct EdgeCheck {
     /// `database`, `pool`, `replicas`, `prices` and so on.

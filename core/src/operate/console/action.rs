@@ -9,7 +9,7 @@ use super::figures::Figures;
 use super::form::{FieldError, Input, Kind, Typed, body};
 use super::layout::{Page, render};
 use super::sign_in::redirect;
-use super::signing::{Statement, Unsigned, to_be_signed};
+use super::signing::{Statement, Unsigned, leave_to_manifest, to_be_signed};
 use super::view::{self, Cell, answered};
 use super::visit::{Refused, Visit, fill, segment};
 use crate::http::html::components::{Tone, error_summary, note, toast};
@@ -208,7 +208,7 @@ pub(super) fn outcome(query: &Typed, actions: &[Action]) -> Markup {
                 p {
                     "Another operator must agree first. "
                     a href="/console/approvals" { "The call waits among the approvals" }
-                    "; once it is granted, do the same again, or carry it out from there."
+                    "; once it is granted, carry it out from there."
                 }
             }))
         }
@@ -237,7 +237,7 @@ pub(super) async fn show(
         Ok(found) => found,
         Err(refused) => return render(visit, &Page::refused(&refused)),
     };
-    let mut typed = query.clone();
+    let mut typed = query.of_link();
     typed.fill(action.inputs, &read);
     let attempt = Attempt { subject, action, ids, typed };
     attempt.render(visit, &read, (StatusCode::OK, None, &[])).await
@@ -277,7 +277,7 @@ pub(super) async fn submit(
         return attempt.render(visit, &read, (StatusCode::FORBIDDEN, Some(reason), &[])).await;
     };
     let nonce = nonce.to_owned();
-    let body = match body((action.inputs, action.fixed), &attempt.typed, &read) {
+    let mut body = match body((action.inputs, action.fixed), &attempt.typed, &read) {
         Ok(body) => body,
         Err(errors) => {
             attempt.typed.renew(action.inputs, &read);
@@ -285,6 +285,7 @@ pub(super) async fn submit(
             return attempt.render(visit, &read, (status, None, &errors)).await;
         }
     };
+    leave_to_manifest(&mut body);
     let ids = action.ids(ids, &attempt.typed);
     let at = visit.core.clock.unix_seconds();
     let signed = (action.inputs, action.statement);

@@ -62,7 +62,7 @@ impl Input {
     /// The operator's reason, which must be there.
     pub(super) const REASON: Self = Self {
         kind: Kind::Text,
-        hint: "It stands in the audit. 1 to 255 characters.",
+        hint: "It stands in the audit, for good. 1 to 255 characters, no personal data.",
         required: true,
         ..Self::new("reason", "Reason")
     };
@@ -109,6 +109,7 @@ impl Input {
             error,
             required: self.required,
             autocomplete: "off",
+            chars: None,
         })
     }
 

@@ -26,7 +26,9 @@ pub(super) const MANIFEST_SIGNER: Input = Input::new("signature.key", "Signing k
      manifest to be signed is shown then.",
 );
 /// The manifest of the version.
-pub(super) const MANIFEST: Input = Input::new("manifest", "Manifest").kind(Kind::Text);
+pub(super) const MANIFEST: Input = Input::new("manifest", "Manifest")
+    .kind(Kind::Text)
+    .hint("Once it is signed, it counts in place of the configuration above.");
 /// The signature of the manifest.
 pub(super) const MANIFEST_SIGNATURE: Input =
     Input::new("signature.value", "Signature of the manifest").hint("In base64.");
@@ -75,8 +77,8 @@ pub(super) struct Unsigned {
     /// The field of the text, and that of its signature.
     fields: (&'static str, &'static str),
     text: String,
-    /// Fields whose values stand in the text.
-    told: &'static [&'static str],
+    /// The error that asks for the signature.
+    error: &'static str,
 }
 
 impl Unsigned {
@@ -95,28 +97,37 @@ impl Unsigned {
         if waits(MANIFEST_SIGNER, MANIFEST_SIGNATURE) {
             let fields = (MANIFEST.member, MANIFEST_SIGNATURE.member);
             let text = manifest_text((ids, read), body);
-            return Some(Self { fields, text, told: &["config", "failClosed"] });
+            let error = "Sign the text below with your key, put the signature here, choose the \
+                         file again if there was one, and send it again.";
+            return Some(Self { fields, text, error });
         }
         let statement = statement.filter(|_| waits(SIGNER, SIGNATURE))?;
         let fields = (STATEMENT.member, SIGNATURE.member);
-        Some(Self { fields, text: statement.text(ids, body, at), told: &[] })
+        let error = "Sign the text below with your key within a quarter of an hour, put the \
+                     signature here, and send it again.";
+        Some(Self { fields, text: statement.text(ids, body, at), error })
     }
 
     /// Puts the text into its field; the error asks for the signature.
     pub(super) fn show(self, typed: &mut Typed) -> FieldError {
-        let Self { fields: (member, signature), text, told } = self;
+        let Self { fields: (member, signature), text, error } = self;
         typed.set(member, text);
-        for name in told {
-            typed.set(name, String::new());
-        }
-        let error = "Sign the text below with your key within a quarter of an hour, put the \
-                     signature here, choose the file again if there was one, and send it again.";
         (signature, error.to_owned())
     }
 }
 
+/// Takes out of a body what its signed manifest says: the call refuses both together.
+pub(super) fn leave_to_manifest(body: &mut Value) {
+    let is_signed = body.pointer("/signature/value").is_some();
+    if let Some(members) = body.as_object_mut().filter(|_| is_signed) {
+        for name in ["config", "failClosed"] {
+            members.remove(name);
+        }
+    }
+}
+
 /// The manifest of the next version: of the component that is uploaded, or the active one, with the
-/// configuration that was typed, or the active one's.
+/// settings that were typed, or the active one's.
 fn manifest_text((ids, read): (&[String], &Value), body: &Value) -> String {
     let versions = read["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let newest = versions.first().and_then(|version| version["version"].as_i64()).unwrap_or(0);
@@ -125,14 +136,14 @@ fn manifest_text((ids, read): (&[String], &Value), body: &Value) -> String {
     let component = body["component"].as_str().and_then(|text| STANDARD.decode(text).ok());
     let digest = component.map(|bytes| Value::from(digest_hex(&bytes)));
     let digest = digest.or_else(|| of_active("digest")).unwrap_or_default();
-    let config = body.get("config").cloned().or_else(|| of_active("config"));
+    let setting = |name: &str| body.get(name).cloned().or_else(|| of_active(name));
     let manifest = json!({
         "partner": ids.first(),
         "kind": ids.get(1),
         "version": newest.saturating_add(1),
         "digest": digest,
-        "config": config.unwrap_or_else(|| json!({})),
-        "failClosed": body.get("failClosed").cloned().unwrap_or_else(|| json!(false)),
+        "config": setting("config").unwrap_or_else(|| json!({})),
+        "failClosed": setting("failClosed").unwrap_or_else(|| json!(false)),
     });
     manifest.to_string()
 }
@@ -188,14 +199,30 @@ mod tests {
         let ids = ["acme", "fee"].map(str::to_owned);
         let history = json!({"versions": [
             {"version": 3, "active": false, "digest": "aa", "config": {}},
-            {"version": 2, "active": true, "digest": "bb", "config": {"tiers": ["0=1"]}},
+            {"version": 2, "active": true, "digest": "bb", "config": {"tiers": ["0=1"]},
+                "failClosed": true},
         ]});
         let wanted = json!({"partner": "acme", "kind": "fee", "version": 4, "digest": "bb",
-            "config": {"tiers": ["0=1"]}, "failClosed": false});
+            "config": {"tiers": ["0=1"]}, "failClosed": true});
         assert_eq!(read(&manifest_text((&ids, &history), &json!({}))), wanted);
+        let open = read(&manifest_text((&ids, &history), &json!({"failClosed": false})));
+        assert_eq!(open["failClosed"], false);
         let body = json!({"component": STANDARD.encode("wasm"), "config": {}, "failClosed": true});
         let first = read(&manifest_text((&ids, &Value::Null), &body));
         assert_eq!((&first["version"], &first["failClosed"]), (&json!(1), &json!(true)));
         assert_eq!((&first["digest"], &first["config"]), (&json!(digest_hex(b"wasm")), &json!({})));
+    }
+
+    #[test]
+    fn a_signed_manifest_says_the_settings_alone() {
+        let typed = json!({"config": {}, "failClosed": true, "reason": "x", "signature":
+            {"key": "release"}});
+        let mut body = typed.clone();
+        leave_to_manifest(&mut body);
+        assert_eq!(body, typed);
+        body["signature"]["value"] = "c2ln".into();
+        leave_to_manifest(&mut body);
+        let wanted = json!({"reason": "x", "signature": {"key": "release", "value": "c2ln"}});
+        assert_eq!(body, wanted);
     }
 }

@@ -42,6 +42,12 @@ impl Typed {
         typed
     }
 
+    /// The members that a link may fill in.
+    pub(super) fn of_link(&self) -> Self {
+        let members = self.0.iter().filter(|(name, _)| may_be_linked(name));
+        Self(members.map(|(name, value)| (name.clone(), value.clone())).collect())
+    }
+
     /// A value; empty if it was not sent.
     pub(super) fn get(&self, name: &str) -> &str {
         self.0.get(name).map_or("", String::as_str)
@@ -79,4 +85,11 @@ impl Typed {
             }
         }
     }
+}
+
+/// False for a text that somebody may sign, its signature, and what the fields showed: those come
+/// with a form that was sent.
+fn may_be_linked(name: &str) -> bool {
+    let is_signed = name == "manifest" || name.starts_with("signed.");
+    !(is_signed || name.starts_with("signature.") || name.starts_with(SHOWN))
 }

@@ -167,6 +167,7 @@ pub(super) fn facts(of: &Value, cells: &[(&str, Cell)]) -> Markup {
 /// An answer's members, for somebody to copy.
 pub(super) fn answered(answer: &Value) -> Markup {
     let text = format!("{answer:#}");
+    let beginning = text.get(..text.floor_char_boundary(ANSWER_BYTES_MAX)).unwrap_or_default();
     html! {
         @match answer.as_object() {
             Some(members) if members.values().all(|value| !value.is_object() && !value.is_array()) => {
@@ -177,7 +178,12 @@ pub(super) fn answered(answer: &Value) -> Markup {
                     }
                 }
             }
-            _ => pre tabindex="0" { (text.get(..ANSWER_BYTES_MAX).unwrap_or(&text)) }
+            _ => {
+                @if beginning.len() < text.len() {
+                    p.hint { "Only the beginning is shown: the answer is longer than 64 KiB." }
+                }
+                pre tabindex="0" { (beginning) }
+            }
         }
     }
 }
@@ -208,5 +214,14 @@ mod tests {
         let link = Cell::Link("/console/users/", "/c").show(&order).into_string();
         assert_eq!(link, r#"<a href="/console/users/%3Cb%3E">&lt;b&gt;</a>"#);
         assert_eq!(Cell::Text("/z").text(&json!({})), "");
+    }
+
+    #[test]
+    fn a_long_answer_is_cut_between_characters_and_says_so() {
+        // Two bytes each, from an odd one on.
+        let long = answered(&json!(["\u{e4}".repeat(ANSWER_BYTES_MAX)])).into_string();
+        assert!(long.contains("Only the beginning") && long.len() < ANSWER_BYTES_MAX + 200);
+        let short = answered(&json!(["\u{e4}"])).into_string();
+        assert!(short.contains('\u{e4}') && !short.contains("Only the beginning"), "{short}");
     }
 }

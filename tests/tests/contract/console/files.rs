@@ -1,6 +1,7 @@
 //! Lists as files: every row of every page, in the columns that were chosen.
 
 use rampart_tests::connector::Connector;
+use rampart_tests::guests::component;
 use rampart_tests::order_fixture::OrderFixture;
 
 use super::*;
@@ -70,10 +71,21 @@ async fn a_file_ends_with_the_session_that_asked_for_it() {
     assert!(file.next().await.unwrap().is_err(), "nobody may take it for the whole");
 }
 
+/// A named API key and a version of the fee policy of acme.
+async fn key_and_version(context: &TestContext) {
+    let key = json!({"name": "office", "scopes": ["quotes:read"]});
+    let keys = "/admin/v1/partners/acme/api-keys";
+    context.admin(Method::POST, keys, key).await.assert_status(201);
+    let policy = "/admin/v1/partners/acme/policies/fee";
+    context.admin_bytes(Method::PUT, policy, component("tiered-fee")).await.assert_status(200);
+}
+
 #[tokio::test]
 async fn a_list_of_what_something_has_is_a_file_too() {
-    let context = TestContext::start().await;
+    // Fuel decides, not the clock.
+    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
     let acme = context.partner("acme").await;
+    key_and_version(&context).await;
     let hook = json!({"url": "https://shop.example.com/hook"});
     acme.post("/api/v2/webhooks", hook).await.assert_status(200);
     let invited = json!({"email": "eve@acme.example", "role": "owner"});
@@ -96,14 +108,18 @@ async fn a_list_of_what_something_has_is_a_file_too() {
     let laid = laid.assert_status(201).json()["id"].as_str().unwrap().to_owned();
     let ada = Browser::of(&context, "ada", &["owner"]).await;
     for (path, heads, row) in [
-        ("partners/acme/~/keys", "Key,Scopes,Networks,Ends,Last use\r\n", "\r\n"),
+        ("partners/acme/~/keys", "Key,Scopes,Networks,Ends,Last use\r\n", "office,quotes:read,"),
         (
             "partners/acme/~/webhooks",
             "URL,State,Events,Failing since,Made\r\n",
             "https://shop.example.com/hook,active,",
         ),
         ("partners/acme/~/staff", "Address,Role,Joined,", "eve@acme.example,owner,"),
-        ("partners/acme/policies/fee/~/versions", "Version,Active,Name,", "Component\r\n"),
+        (
+            "partners/acme/policies/fee/~/versions",
+            "Version,Active,Name,",
+            "\r\n1,yes,rampart/tiered-fee,",
+        ),
         (&*format!("users/{user}/~/accounts"), "Account,Type,Name,", "NL91ABNA0417164300,"),
         ("operators/ada/~/tokens", "Token,Made by,Made,Ends\r\n", ",admin,"),
         ("operators/ada/~/sessions", "Session,With a token,Roles,", ",yes,owner,"),

@@ -174,7 +174,9 @@ async fn a_large_payment_takes_two_persons_and_is_carried_out_from_its_approval(
     let waits = ada.submit(path, &payment).await.assert(303, "");
     let waits = waits.header("location").to_owned();
     assert!(waits.starts_with("/console/payments/~?waits="), "{waits}");
-    ada.get(&waits).await.assert(200, "Another operator must agree first");
+    let page = ada.get(&waits).await.assert(200, "Another operator must agree first");
+    let page = page.assert(200, "carry it out from there");
+    assert!(!page.text.contains("the same again"), "with another reason it would wait anew");
     let id = waits.split('=').nth(1).unwrap();
     let shown = ada.get("/console/approvals").await.assert(200, "5000.00");
     assert!(!shown.text.contains(&format!("{id}/grant")), "nobody agrees with themselves");
@@ -290,6 +292,7 @@ async fn a_decision_needs_a_reason_and_its_page_shows_it() {
     let user = context.partner("other").await.user("eve").await.log_in().await;
     let path = format!("/console/users/{}", user["uuid"].as_str().unwrap());
     let checks = format!("{path}/checks");
+    ada.get(&checks).await.assert(200, "no personal data");
     let decided = [("verification.identity", "verified")];
     ada.submit(&checks, &decided).await.assert(422, "Reason is missing");
     let decided = [("verification.identity", "verified"), ("reason", "passport <seen>")];

@@ -20,6 +20,13 @@ impl Shown {
         let (_, rest) = rest.split_once("<pre tabindex=\"0\">").unwrap();
         rest.split("</pre>").next().unwrap().replace("&quot;", "\"")
     }
+
+    /// The text in a field of several lines.
+    fn lines(&self, name: &str) -> String {
+        let (_, rest) = self.text.split_once(&format!("name=\"{name}\" rows")).unwrap();
+        let (_, rest) = rest.split_once('>').unwrap();
+        rest.split("</textarea>").next().unwrap().replace("&quot;", "\"")
+    }
 }
 
 /// Policies on a busy machine: fuel decides, not the clock.
@@ -90,19 +97,72 @@ async fn a_version_is_uploaded_and_runs_on_recorded_requests() {
     assert!(!page.text.contains("/upload") && !page.text.contains("/dry-run"), "{}", page.text);
 }
 
-#[tokio::test]
-async fn what_must_be_signed_is_shown_and_its_signature_taken() {
-    let context = context().await;
+/// The browser of an operator whose key signs the changes of a partner that needs signatures.
+async fn signer(context: &TestContext) -> (Browser<'_>, Ed25519KeyPair) {
     context.partner("acme").await;
     let (pair, pem) = ed25519(7);
-    let ada = Browser::of(&context, "ada", &["owner"]).await;
+    let ada = Browser::of(context, "ada", &["owner"]).await;
     ada.get("/console/operators").await.assert(200, &format!("href=\"{KEYS}\""));
     let key = [("name", "release"), ("publicKey", &*pem)];
     let registered = ada.submit(&format!("{KEYS}/register"), &key).await.assert(303, "");
     ada.get(registered.header("location")).await.assert(200, "Done: Register a key.");
     ada.get(KEYS).await.assert(200, "release");
     ada.submit("/console/partners/acme/require-signatures", &[]).await.assert(303, "");
+    (ada, pair)
+}
 
+#[tokio::test]
+async fn a_manifest_that_is_asked_for_again_is_the_same() {
+    let context = context().await;
+    let (ada, pair) = signer(&context).await;
+    let typed = [("reason", "first"), ("signature.key", "release"), ("failClosed", "yes")];
+    let config = ("config", "{\"tiers\": [\"0=20000\"]}");
+    let named: Vec<_> = typed.into_iter().chain([config]).collect();
+    let shown = upload(&ada, &named).await.assert(422, "To be signed");
+    let shown = shown.assert(422, "<option value=\"yes\" selected>");
+    assert!(!shown.text.contains("quarter of an hour"), "a manifest has no time");
+    let bytes = shown.to_be_signed();
+    // The form as it is shown, once more without a signature.
+    let (config, manifest) = (shown.lines("config"), shown.lines("manifest"));
+    let filled = [("config", &*config), ("manifest", &*manifest)];
+    let again: Vec<_> = typed.into_iter().chain(filled).collect();
+    let shown = upload(&ada, &again).await.assert(422, "To be signed");
+    assert_eq!(shown.to_be_signed(), bytes);
+    let signature = sign(&pair, &bytes);
+    let signed: Vec<_> = again.into_iter().chain([("signature.value", &*signature)]).collect();
+    upload(&ada, &signed).await.assert(303, "");
+    let version = &history(&context).await["versions"][0];
+    assert_eq!((&version["signedBy"], &version["failClosed"]), (&json!("release"), &json!(true)));
+    assert_eq!(version["config"], json!({"tiers": ["0=20000"]}));
+}
+
+#[tokio::test]
+async fn a_link_shows_nobody_a_text_to_sign() {
+    let context = context().await;
+    context.partner("acme").await;
+    let ada = Browser::of(&context, "ada", &["owner"]).await;
+    let members = [
+        "manifest",
+        "signature.key",
+        "signature.value",
+        "signed.key",
+        "signed.statement",
+        "signed.value",
+        "shown.config",
+    ];
+    let planted = members.map(|member| format!("{member}=planted")).join("&");
+    for action in ["upload", "rollback"] {
+        let link = format!("{POLICY}/{action}?reason=typed&{planted}");
+        let page = ada.get(&link).await.assert(200, "typed</textarea>");
+        assert!(!page.text.contains("planted"), "{}", page.text);
+        assert!(!page.text.contains("To be signed"), "{}", page.text);
+    }
+}
+
+#[tokio::test]
+async fn what_must_be_signed_is_shown_and_its_signature_taken() {
+    let context = context().await;
+    let (ada, pair) = signer(&context).await;
     // A version by its manifest.
     upload(&ada, &[("reason", "first")]).await.assert(422, "signed manifest is required");
     let config = "{\"tiers\": [\"0=20000\"]}";
@@ -130,6 +190,7 @@ async fn what_must_be_signed_is_shown_and_its_signature_taken() {
     unsigned.assert(409, "signed by a registered key");
     let named = [("reason", "go"), ("signed.key", "release")];
     let shown = ada.submit(&activate, &named).await.assert(422, "To be signed");
+    let shown = shown.assert(422, "within a quarter of an hour");
     let bytes = shown.to_be_signed();
     let (domain, statement) = bytes.split_once('\n').unwrap();
     assert_eq!(domain, "rampart policy change 1");

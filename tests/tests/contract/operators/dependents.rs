@@ -47,7 +47,7 @@ async fn what_a_partner_and_its_parts_hold_is_counted() {
     let staff = format!("partner=acme&staff={}", staff[0]["id"].as_str().unwrap());
     assert_eq!(counted(&context, &staff).await, json!({"sessions": 0}));
     // Of another partner.
-    for part in [hook, key, staff] {
+    for part in [&hook, &key, &staff] {
         ask(&context, &part.replace("acme", "beta")).await.assert_status(404);
     }
     // Counting stops.
@@ -60,6 +60,7 @@ async fn what_a_partner_and_its_parts_hold_is_counted() {
     .await
     .unwrap();
     assert_eq!(counted(&context, "partner=acme").await["apiKeys"], 1000);
+    assert_eq!(counted(&context, &key).await["apiKeys"], 1000, "of the other ones too");
 }
 
 #[tokio::test]
@@ -81,6 +82,25 @@ async fn what_users_operators_and_the_market_hold_is_counted() {
     let of_user = counted(&context, &format!("user={user}")).await;
     assert_eq!((&of_user["orders"], &of_user["openOrders"]), (&json!(1), &json!(0)));
     assert!(of_user["accounts"].is_i64() && of_user["documents"].is_i64(), "{of_user}");
+    for rows in [
+        "insert into payment_account \
+             (client_id, user_id, account_id, type, sealed, last_used_at, created_at) \
+         select $1, $2, gen_random_uuid(), 'bankTransfer', ''::bytea, now(), now() \
+         from generate_series(1, 1001)",
+        "insert into user_document \
+             (client_id, user_id, type, side, document_id, status, media_type, created_at) \
+         select $1, $2, n::text, 'front', gen_random_uuid(), 'pending', 'image/png', now() \
+         from generate_series(1, 1001) n",
+    ] {
+        sqlx::query(rows)
+            .bind(acme.id.parse::<uuid::Uuid>().unwrap())
+            .bind(user.parse::<uuid::Uuid>().unwrap())
+            .execute(context.db())
+            .await
+            .unwrap();
+    }
+    let of_user = counted(&context, &format!("user={user}")).await;
+    assert_eq!((&of_user["accounts"], &of_user["documents"]), (&json!(1000), &json!(1000)));
 
     OrderFixture::order(&context, &acme, None, None).await;
     let open = json!({"openOrders": 2, "partners": 2});

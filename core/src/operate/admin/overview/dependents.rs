@@ -194,7 +194,8 @@ async fn of_routes(conn: &mut Connection) -> Result<Dependents> {
     let row = sqlx::query!(
         r#"
         select (select count(*) from (select from route limit $1) routes) as "routes!",
-            (select count(distinct partner) from route) as "partners!",
+            (select count(*) from (select distinct partner from route
+                where partner is not null limit $1) partners) as "partners!",
             (select count(*) from (select from command where state = 'open' and attempt = 0
                 limit $1) commands) as "commands!"
         "#,
@@ -222,14 +223,15 @@ async fn of_user(conn: &mut Connection, uuid: &str) -> Result<Dependents> {
         select (select count(*) from orders) as "orders!",
             (select count(*) from orders where status in ('pending', 'in progress', 'blocked'))
                 as "open_orders!",
-            (select count(*) from payment_account where client_id = $1 and user_id = $2
-                and sealed is not null) as "accounts!",
-            (select count(*) from user_document where client_id = $1 and user_id = $2
-                and media_type is not null) as "documents!"
+            (select count(*) from (select from payment_account where client_id = $1
+                and user_id = $2 and sealed is not null limit $4) accounts) as "accounts!",
+            (select count(*) from (select from user_document where client_id = $1
+                and user_id = $2 and media_type is not null limit $4) documents) as "documents!"
         "#,
         client.uuid(),
         user.uuid(),
         LOOKED_AT_MAX,
+        COUNTED_MAX,
     )
     .fetch_one(conn)
     .await?;

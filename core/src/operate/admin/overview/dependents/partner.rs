@@ -78,13 +78,15 @@ pub(super) async fn of_part(
 async fn of_api_key(conn: &mut Connection, client: ClientId, key: Uuid) -> Result<Dependents> {
     let row = sqlx::query!(
         r#"
-        select k.last_used_at, (select count(*) from api_key o
+        select k.last_used_at, (select count(*) from (select from api_key o
             where o.client_id = $1 and o.api_key_id <> $2 and o.revoked_at is null
-                and (o.expires_at is null or o.expires_at > rampart_now())) as "others!"
+                and (o.expires_at is null or o.expires_at > rampart_now())
+            limit $3) others) as "others!"
         from api_key k where k.client_id = $1 and k.api_key_id = $2 and k.revoked_at is null
         "#,
         client.uuid(),
         key,
+        COUNTED_MAX,
     )
     .fetch_optional(conn)
     .await?

@@ -61,7 +61,7 @@ pub(super) struct Change {
     /// `number_of_non_raised_accounts_limit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) limit_overrides: Option<BTreeMap<String, JsonDecimal>>,
-    /// For the audit, 1 to 255 characters.
+    /// For the audit, which outlives an erasure: 1 to 255 characters, no personal data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
 }
