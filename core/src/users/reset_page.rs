@@ -133,6 +133,7 @@ fn form(
         hint: error.is_none().then_some(&*hint),
         error,
         autocomplete: "new-password",
+        chars: Some((*PASSWORD_CHARS.start(), *PASSWORD_CHARS.end())),
         ..Field::text("password", &label)
     };
     let body = html! {

@@ -67,6 +67,8 @@ pub(crate) struct Field<'a> {
     pub(crate) required: bool,
     /// `autocomplete` of the element; `off` says none.
     pub(crate) autocomplete: &'a str,
+    /// Fewest and most characters, which the browser asks for.
+    pub(crate) chars: Option<(usize, usize)>,
 }
 
 impl<'a> Field<'a> {
@@ -82,6 +84,7 @@ impl<'a> Field<'a> {
             error: None,
             required: true,
             autocomplete: "off",
+            chars: None,
         }
     }
 }
@@ -103,6 +106,8 @@ pub(crate) fn field(field: &Field<'_>) -> Markup {
             } @else {
                 input #(id) type=(field.kind) name=(field.name) value=(value)
                     required[field.required] autocomplete=(field.autocomplete)
+                    minlength=[field.chars.map(|(least, _)| least)]
+                    maxlength=[field.chars.map(|(_, most)| most)]
                     aria-describedby=[described] aria-invalid=[invalid];
             }
         }
