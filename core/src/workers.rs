@@ -339,7 +339,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_worker_that_blocks_its_thread_holds_up_no_other() {
-        let (sender, receiver) = mpsc::channel();
+        let (sender, receiver) = mpsc::sync_channel(1);
         let mut tasks = Tasks::default();
         tasks.spawn(async move { receiver.recv().unwrap() });
         tasks.spawn(async move { sender.send(()).unwrap() });
