@@ -50,6 +50,31 @@ impl FormErrors {
         }
     }
 
+    /// A choice that has to be made of pairs of value and label, with its error.
+    pub(crate) fn choice(
+        &self,
+        (name, label): (&str, &str),
+        chosen: &str,
+        options: &[(&str, &str)],
+    ) -> Markup {
+        let id = format!("field-{name}");
+        let about = format!("{id}-about");
+        let error = self.of(name);
+        html! {
+            label for=(id) {
+                span { (label) }
+                @if let Some(error) = error { span.field-error id=(about) { (error) } }
+                select name=(name) id=(id) required
+                    aria-describedby=[error.map(|_| &about)] aria-invalid=[error.map(|_| "true")] {
+                    option value="" { "…" }
+                    @for (value, text) in options {
+                        option value=(value) selected[*value == chosen] { (text) }
+                    }
+                }
+            }
+        }
+    }
+
     /// All of them, for the top of the page; nothing if there are none.
     pub(crate) fn summary(&self, texts: Texts) -> Markup {
         self.summary_of(texts, "")

@@ -16,26 +16,14 @@ const NATIONALITY: &str = Member::Nationality.name();
 
 /// The form.
 pub(super) fn form(visit: &Visit, (form, errors): Typed<'_>) -> Markup {
-    let (texts, error) = (visit.texts, errors.of(NATIONALITY));
-    let about = error.map(|_| "field-nationality-about");
+    let texts = visit.texts;
+    let known = visit.client.catalogue.nationalities.iter();
+    let options: Vec<_> = known.map(|known| (&*known.code, &*known.name)).collect();
+    let named = (NATIONALITY, &*texts.get("personal-nationality"));
     html! {
         p { (texts.get("check-nationality-intro")) }
         form method="post" {
-            label for="field-nationality" {
-                span { (texts.get("personal-nationality")) }
-                @if let Some(error) = error {
-                    span #field-nationality-about { span.field-error { (error) } }
-                }
-                select #field-nationality name=(NATIONALITY) required
-                    aria-describedby=[about] aria-invalid=[error.map(|_| "true")] {
-                    option value="" { "…" }
-                    @for known in &visit.client.catalogue.nationalities {
-                        option value=(known.code) selected[form.get(NATIONALITY) == known.code] {
-                            (known.name)
-                        }
-                    }
-                }
-            }
+            (errors.choice(named, form.get(NATIONALITY), &options))
             button.main type="submit" { (texts.get("check-send")) }
         }
     }

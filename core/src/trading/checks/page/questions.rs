@@ -31,18 +31,8 @@ pub(super) async fn show(
         p { (visit.texts.get("check-questions-intro")) }
         form method="post" {
             @for question in open {
-                @let (id, error) = (format!("field-{}", question.key), errors.of(question.key));
-                label for=(id) {
-                    span { (question.page_label(language)) }
-                    @if let Some(error) = error { span.field-error { (error) } }
-                    select name=(question.key) id=(id) required
-                        aria-invalid=[error.map(|_| "true")] {
-                        option value="" { "…" }
-                        @for (key, text) in question.page_options(language) {
-                            option value=(key) selected[form.get(question.key) == key] { (text) }
-                        }
-                    }
-                }
+                @let named = (question.key, question.page_label(language));
+                (errors.choice(named, form.get(question.key), &question.page_options(language)))
             }
             button.main type="submit" { (visit.texts.get("check-send")) }
         }
