@@ -17,6 +17,7 @@ use crate::http::images::ImageProcessor;
 use crate::money::connectors::caller::ProofFailures;
 use crate::money::connectors::waits::LeaseWaits;
 use crate::notify::callbacks::Outbound;
+use crate::notify::events::marks::TransactionMarks;
 use crate::operate::acme::AcmeClient;
 use crate::operate::admin::login::LoginFailures;
 use crate::partners::Attempts;
@@ -233,6 +234,7 @@ impl Core {
             order_reads,
             order_watches: OrderWatches::default(),
             api_key_uses: ApiKeyUses::default(),
+            transaction_marks: TransactionMarks::default(),
             heartbeats: Heartbeats::default(),
             settings,
         });

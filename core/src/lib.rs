@@ -32,6 +32,7 @@ use crate::http::images::ImageProcessor;
 use crate::money::connectors::caller::ProofFailures;
 use crate::money::connectors::waits::LeaseWaits;
 use crate::notify::callbacks::Outbound;
+use crate::notify::events::marks::TransactionMarks;
 use crate::operate::acme::AcmeClient;
 use crate::operate::admin::login::LoginFailures;
 use crate::partners::Attempts;
@@ -136,6 +137,8 @@ pub struct Core {
     pub order_watches: OrderWatches,
     /// Last uses of API keys that are not written yet.
     pub api_key_uses: ApiKeyUses,
+    /// Marks of transactions, by which the event log is read on.
+    pub transaction_marks: TransactionMarks,
     /// Last successful runs of the background workers.
     pub heartbeats: Heartbeats,
 }

@@ -32,6 +32,8 @@ const PAYOUTS: Duration = Duration::from_secs(1);
 const ORDER_EXPIRY: Duration = Duration::from_secs(1);
 /// Interval of reading the orders that pages follow.
 const WATCHED_ORDERS: Duration = Duration::from_secs(1);
+/// Interval of marking transactions, for the cursor of the event log.
+const TRANSACTION_MARKS: Duration = Duration::from_secs(5);
 /// Interval of the sandbox's settlements.
 const SANDBOX_SETTLEMENT: Duration = Duration::from_millis(250);
 /// Interval of settling sell orders that expire or are paid out automatically.
@@ -184,6 +186,7 @@ impl Workers {
         self.every("payouts", PAYOUTS, run!(command_payouts));
         self.every("order expiry", ORDER_EXPIRY, |core| async move { expire_due(&core).await });
         self.every("watched orders", WATCHED_ORDERS, run!(read_watched_orders));
+        self.every("transaction marks", TRANSACTION_MARKS, run!(mark_transactions));
         self.every("sales", SALES, run!(settle_sales));
         self.every("sandbox", SANDBOX_SETTLEMENT, run!(settle_sandbox_orders));
         self.every_batch("expired tokens", EXPIRED_TOKENS, run!(delete_expired_tokens), |more| {

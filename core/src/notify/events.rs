@@ -3,8 +3,10 @@
 //!
 //! - [`record`] writes an event and its deliveries
 //! - [`list`] serves the log to the partner, [`redeliver`] repeats the deliveries of an event
+//! - [`marks`] tell how far the log can be read on without missing an event
 
 pub mod list;
+pub mod marks;
 pub mod redeliver;
 
 use chrono::{DateTime, Utc};

@@ -1,6 +1,7 @@
 //! The event log: what it shows, how it is read on, and telling of an event again.
 
 use chrono::TimeDelta;
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::partner::Partner;
 use rampart_tests::receiver::{Reaction, Receiver};
@@ -19,6 +20,16 @@ async fn log(partner: &Partner, query: &str) -> Vec<Value> {
 async fn redeliver(partner: &Partner, event: &Value) -> Value {
     let path = format!("{EVENTS}/{}/redeliver", event["id"].as_str().unwrap());
     partner.post(&path, json!({})).await.assert_status(200).json()
+}
+
+/// The cursor of the log, once there is one: transactions of other tests end first.
+async fn cursor(context: &TestContext, partner: &Partner) -> String {
+    until("the cursor passes an event", SOON, async || {
+        context.core().mark_transactions().await.unwrap();
+        let page = partner.get(EVENTS).await;
+        page.header("x-next-cursor").map(str::to_owned)
+    })
+    .await
 }
 
 /// An order that was paid, held and refunded.
@@ -60,7 +71,8 @@ async fn the_log_is_read_on_after_the_last_event_seen() {
     let after = |event: &Value| format!("?after={}", event["id"].as_str().unwrap());
     assert_eq!(log(&acme, &after(&events[0])).await, events[1..]);
     assert_eq!(log(&acme, &after(&events[2])).await, [] as [Value; 0]);
-    context.clock().advance(TimeDelta::minutes(1));
+    // Longer than any transaction.
+    context.clock().advance(TimeDelta::minutes(11));
     let page = acme.get(&format!("{EVENTS}?limit=2")).await;
     assert_eq!(page.json().as_array().unwrap()[..], events[..2]);
     assert_eq!(page.header("x-next-cursor"), events[1]["id"].as_str());
@@ -81,8 +93,40 @@ async fn the_cursor_waits_for_events_that_may_still_be_overtaken() {
     assert_eq!(page.json().as_array().unwrap().len(), 1, "it is shown at once");
     assert_eq!(page.header("x-next-cursor"), None);
     context.clock().advance(TimeDelta::minutes(1));
+    assert_eq!(page.json()[0]["id"], cursor(&context, &acme).await);
+}
+
+#[tokio::test]
+async fn an_event_that_is_committed_late_is_not_passed_over() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let late = context.clock().uuid().unwrap();
+    let mut slow = context.db().begin().await.unwrap();
+    sqlx::query(
+        "insert into event (client_id, event_id, type, payload, created_at) \
+         select client_id, $1, 'user.created', '{}', $2 from client where slug = 'acme'",
+    )
+    .bind(late)
+    .bind(context.clock().now())
+    .execute(&mut *slow)
+    .await
+    .unwrap();
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    order.event(&context, "cancel").await.assert_status(200);
+    context.clock().advance(TimeDelta::minutes(1));
+    context.core().mark_transactions().await.unwrap();
     let page = acme.get(EVENTS).await;
-    assert_eq!(page.header("x-next-cursor"), page.json()[0]["id"].as_str());
+    let seen = page.json();
+    assert_eq!(seen.as_array().unwrap().len(), 1);
+    assert_eq!(page.header("x-next-cursor"), None, "an earlier one is still being written");
+
+    slow.commit().await.unwrap();
+    let cursor = cursor(&context, &acme).await;
+    let events = log(&acme, "").await;
+    let ids: Vec<_> = events.iter().map(|event| event["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, [late.to_string().as_str(), seen[0]["id"].as_str().unwrap()]);
+    assert_eq!(cursor, ids[1]);
+    assert_eq!(log(&acme, &format!("?after={cursor}")).await, [] as [Value; 0]);
 }
 
 #[tokio::test]

@@ -22,9 +22,9 @@ use rampart_types::{ClientId, EventId};
 const PAGE_EVENTS: usize = 20;
 /// Most events per page.
 const PAGE_EVENTS_MAX: usize = 100;
-/// Age above which no earlier event can still appear. An event's id is drawn before its transaction
-/// commits, so one may appear before others that were read already. It exceeds the longest
-/// transaction (`db.rs`) and the clock skew of edges.
+/// Longest time from the drawing of an event's id to its transaction's first write, clock skew of
+/// edges included: waits for a connection, for locks, and further attempts. The cursor waits for
+/// the end of transactions besides (`marks.rs`).
 const STABLE_AGE: TimeDelta = TimeDelta::seconds(15);
 
 /// Version 2, the only one.
@@ -38,8 +38,8 @@ impl Endpoint for V2 {
     const DOC: Doc = Doc {
         summary: "Read the event log",
         details: "Events come oldest first. Ask for what comes after the last `X-Next-Cursor` to \
-                  miss none: events of the last seconds are shown at once, and again behind the \
-                  cursor, because an earlier one may still turn up. Their ids tell them apart.",
+                  miss none: the newest events are shown at once, and again behind the cursor, \
+                  because an earlier one may still turn up. Their ids tell them apart.",
         query: &[
             optional("after", Kind::Format("uuid"), "Only events behind this one."),
             optional("type", Kind::OneOf(&EventType::NAMES), "Only events of this type."),
@@ -59,8 +59,8 @@ impl Endpoint for V2 {
     }
 
     async fn call(core: &Core, client: Client, filter: Filter) -> Result<Page> {
-        let events = find(core, client.id(), &filter).await?;
-        Ok(Page::new(events, filter, core.clock.now()))
+        let (events, stable_until) = find(core, client.id(), &filter).await?;
+        Ok(Page::new(events, filter, stable_until))
     }
 }
 
@@ -101,11 +101,19 @@ impl Filter {
     }
 }
 
-async fn find(core: &Core, client: ClientId, filter: &Filter) -> Result<Vec<LoggedEvent>> {
-    let events = sqlx::query_as!(
-        LoggedEvent,
+/// A page of events, and the time up to which none can appear before one of them any more: an
+/// event's id is drawn before its transaction commits.
+async fn find(
+    core: &Core,
+    client: ClientId,
+    filter: &Filter,
+) -> Result<(Vec<LoggedEvent>, DateTime<Utc>)> {
+    let rows = sqlx::query!(
         r#"
-        select event_id as id, type as kind, created_at as timestamp, payload as data from event
+        select event_id as id, type as kind, created_at as timestamp, payload as data,
+            pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "oldest_running!",
+            rampart_now() as "now!"
+        from event
         where client_id = $1 and ($2::uuid is null or event_id > $2)
             and ($3::text is null or type = $3)
         order by event_id limit $4
@@ -117,11 +125,20 @@ async fn find(core: &Core, client: ClientId, filter: &Filter) -> Result<Vec<Logg
     )
     .fetch_all(&core.db)
     .await?;
-    Ok(events)
+    let stable_until = rows.first().map_or(DateTime::UNIX_EPOCH, |row| {
+        core.transaction_marks.ended_until(row.oldest_running, row.now) - STABLE_AGE
+    });
+    let events = rows.into_iter().map(|row| LoggedEvent {
+        id: EventId::from(row.id),
+        kind: row.kind,
+        timestamp: row.timestamp,
+        data: row.data,
+    });
+    Ok((events.collect(), stable_until))
 }
 
-/// A page, with a cursor that misses no event. Events newer than [`STABLE_AGE`] are shown and
-/// repeated after the cursor: their ids identify duplicates.
+/// A page, with a cursor that misses no event. Events that one may still appear before are shown
+/// and repeated after the cursor: their ids identify duplicates.
 #[derive(Debug)]
 pub struct Page {
     events: Vec<LoggedEvent>,
@@ -131,8 +148,8 @@ pub struct Page {
 }
 
 impl Page {
-    fn new(events: Vec<LoggedEvent>, filter: Filter, now: DateTime<Utc>) -> Self {
-        let stable = events.iter().take_while(|event| event.timestamp <= now - STABLE_AGE).last();
+    fn new(events: Vec<LoggedEvent>, filter: Filter, stable_until: DateTime<Utc>) -> Self {
+        let stable = events.iter().take_while(|event| event.timestamp <= stable_until).last();
         let stable = stable.map(|event| event.id);
         let full = events.len() == filter.limit;
         let link = stable.filter(|_| full).map(|last| filter.link(last));
@@ -180,7 +197,7 @@ mod tests {
             data: Value::Null,
         };
         let events = (1..).zip(ages).map(event).collect();
-        Page::new(events, Filter::read(Some(query)).unwrap(), at(0))
+        Page::new(events, Filter::read(Some(query)).unwrap(), at(-15))
     }
 
     fn id(number: u128) -> Option<EventId> {
