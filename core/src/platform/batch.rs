@@ -1,7 +1,7 @@
 //! Batches: items that arrive while a statement runs go together in the next one. They share one
 //! round trip, one plan and, for a write, one commit; none waits for company while its tenant has no
 //! other batch under way. A tenant that sends more has larger batches, and leaves the other workers to
-//! other tenants.
+//! other tenants. What no batch has taken yet is open to every worker.
 //!
 //! A batch that meets a lock is given up soon, and its items run alone, each on a connection of its
 //! partner's share: the batches of other partners do not wait for it.
@@ -23,7 +23,7 @@ use crate::platform::error::{Error, Result};
 use crate::platform::telemetry::TraceScope;
 use rampart_types::ClientId;
 
-/// Most items that wait in one queue; further ones are refused.
+/// Most items that wait for a worker; further ones are refused.
 const QUEUE_MAX: usize = 4_096;
 /// Time that an idle worker keeps its connection.
 const CONNECTION_IDLE_MAX: Duration = Duration::from_millis(5);
@@ -50,6 +50,9 @@ pub(crate) trait BatchJob: Send + Sync + 'static {
     const BATCH_MAX: usize;
     /// Batches that run at once.
     const WORKERS: usize;
+    /// Batches of one tenant among them. Fewer leave a worker to other tenants, however long the
+    /// statements of this one take.
+    const TENANT_BATCHES_MAX: usize = Self::WORKERS;
     /// The job in words, for errors.
     const NAME: &'static str;
 
@@ -76,6 +79,8 @@ pub(crate) trait BatchJob: Send + Sync + 'static {
 /// A bounded queue of items, and the workers that empty it. They end when it is dropped.
 pub(crate) struct Batcher<J: BatchJob> {
     queue: mpsc::Sender<Pending<J>>,
+    /// Places for items that wait.
+    places: Arc<Semaphore>,
 }
 
 /// An item in the queue, the span it belongs to, and the sender of its reply.
@@ -95,15 +100,16 @@ impl<J: BatchJob> Batcher<J> {
     /// Starts the workers on the runtime that calls this.
     pub(crate) fn start(db: &Pool, job: J) -> Self {
         let (queue, receiver) = mpsc::channel(QUEUE_MAX);
-        let (job, receiver) = (Arc::new(job), Arc::new(Mutex::new(receiver)));
+        let intake = Arc::new(Mutex::new(Intake { receiver, pending: Vec::new() }));
+        let (job, places) = (Arc::new(job), Arc::new(Semaphore::new(QUEUE_MAX)));
         let alone = Arc::new(Semaphore::new(ALONE_MAX));
         let (apart, running) = (Arc::<Partners>::default(), Arc::<Running>::default());
         for _ in 0..J::WORKERS {
             let worker = Worker {
                 job: Arc::clone(&job),
-                receiver: Arc::clone(&receiver),
+                intake: Arc::clone(&intake),
+                places: Arc::clone(&places),
                 connection: HeldConnection::of_batches(db.clone()),
-                pending: Vec::with_capacity(J::BATCH_MAX),
                 alone: Arc::clone(&alone),
                 apart: Arc::clone(&apart),
                 running: Arc::clone(&running),
@@ -111,12 +117,12 @@ impl<J: BatchJob> Batcher<J> {
             // Tasks of their own: a request may be given up before others of its batch.
             tokio::spawn(worker.serve());
         }
-        Self { queue }
+        Self { queue, places }
     }
 
     /// Items that wait.
     pub(crate) fn waiting(&self) -> usize {
-        self.queue.max_capacity() - self.queue.capacity()
+        QUEUE_MAX.saturating_sub(self.places.available_permits())
     }
 
     /// The output of one item. It is run even if the caller is gone by then.
@@ -126,6 +132,8 @@ impl<J: BatchJob> Batcher<J> {
     pub(crate) async fn submit(&self, item: J::Item) -> Result<J::Output> {
         let (reply, output) = oneshot::channel();
         let scope = TraceScope::current();
+        // The worker that takes the item returns the place.
+        self.places.try_acquire().map_err(|_| Error::unavailable(J::NAME))?.forget();
         let queued = self.queue.try_send(Pending { item, scope, reply });
         queued.map_err(|_| Error::unavailable(J::NAME))?;
         output.await.map_err(|error| Error::internal(J::NAME, error))?
@@ -135,16 +143,22 @@ impl<J: BatchJob> Batcher<J> {
 /// A task that runs one batch at a time.
 struct Worker<J: BatchJob> {
     job: Arc<J>,
-    receiver: Arc<Mutex<mpsc::Receiver<Pending<J>>>>,
+    intake: Arc<Mutex<Intake<J>>>,
+    places: Arc<Semaphore>,
     connection: HeldConnection,
-    /// Received and not yet run.
-    pending: Vec<Pending<J>>,
     /// Places for items that run alone.
     alone: Arc<Semaphore>,
     /// Partners whose items do.
     apart: Arc<Partners>,
     /// Those of all workers.
     running: Arc<Running>,
+}
+
+/// The queue's end that the workers share. One of them waits at it, the others for that one.
+struct Intake<J: BatchJob> {
+    receiver: mpsc::Receiver<Pending<J>>,
+    /// Received and in no batch yet, oldest first.
+    pending: Vec<Pending<J>>,
 }
 
 /// The batches under way, by tenant.
@@ -158,10 +172,6 @@ impl Running {
     fn begin(self: &Arc<Self>, tenant: ClientId) -> RunningBatch {
         self.all().push(tenant);
         RunningBatch { running: Arc::clone(self), tenant }
-    }
-
-    fn contains(&self, tenant: ClientId) -> bool {
-        self.all().contains(&tenant)
     }
 
     fn all(&self) -> std::sync::MutexGuard<'_, Vec<ClientId>> {
@@ -209,16 +219,13 @@ impl Partners {
 impl<J: BatchJob> Worker<J> {
     async fn serve(mut self) {
         let mut batches = 0;
-        while self.receive().await {
-            let batch: Vec<_> = next_batch(&mut self.pending).collect();
-            let Some(tenant) = batch.first().map(|oldest| J::tenant(&oldest.item)) else {
-                continue;
-            };
+        while let Some((running, batch)) = self.receive().await {
+            self.places.add_permits(batch.len());
+            let tenant = running.tenant;
             if self.apart.contain(tenant, self.connection.pool().now_ns()) {
                 self.run_each_alone(tenant, batch);
                 continue;
             }
-            let running = self.running.begin(tenant);
             self.run(tenant, batch).await;
             drop(running);
             batches += 1;
@@ -273,78 +280,78 @@ impl<J: BatchJob> Worker<J> {
         }
     }
 
-    /// Waits for the next items; `false` when there will be none. An idle worker's connection goes
-    /// back to the pool.
-    async fn receive(&mut self) -> bool {
-        let Self { receiver, pending, connection, running, .. } = self;
-        if !pending.is_empty() {
-            // Left from the last batch. The lock is taken where another worker waits for it already.
-            if let Ok(mut receiver) = receiver.try_lock() {
-                top_up(pending, &mut receiver);
+    /// The next batch; `None` when there will be none. An idle worker's connection goes back to the
+    /// pool.
+    async fn receive(&mut self) -> Option<(RunningBatch, Vec<Pending<J>>)> {
+        let next = next_batch(&self.intake, &self.running);
+        match timeout(CONNECTION_IDLE_MAX, next).await {
+            Ok(next) => next,
+            Err(_) => {
+                self.connection.release();
+                next_batch(&self.intake, &self.running).await
             }
-            return true;
         }
-        let mut receiver = match timeout(CONNECTION_IDLE_MAX, receiver.lock()).await {
-            Ok(receiver) => receiver,
-            Err(_) => {
-                connection.release();
-                receiver.lock().await
-            }
-        };
-        let next = receiver.recv_many(pending, J::BATCH_MAX);
-        let received = match timeout(CONNECTION_IDLE_MAX, next).await {
-            Ok(received) => received,
-            Err(_) => {
-                connection.release();
-                receiver.recv_many(pending, J::BATCH_MAX).await
-            }
-        };
+    }
+}
+
+/// Waits for the next batch, and begins it; `None` when there will be none. Nothing is lost where
+/// this is given up.
+async fn next_batch<J: BatchJob>(
+    intake: &Mutex<Intake<J>>,
+    running: &Arc<Running>,
+) -> Option<(RunningBatch, Vec<Pending<J>>)> {
+    let mut intake = intake.lock().await;
+    let Intake { receiver, pending } = &mut *intake;
+    if pending.is_empty() {
+        receiver.recv_many(pending, QUEUE_MAX).await;
         // Requests that this thread has ready come as far as the queue: a statement costs as much as
         // several of its rows.
         tokio::task::yield_now().await;
-        top_up(pending, &mut receiver);
-        join_next_batch(pending, &mut receiver, running).await;
-        // First those who wait for nobody. What is left over comes before whatever is received later.
-        pending.sort_by_cached_key(|pending| running.contains(J::tenant(&pending.item)));
-        received > 0
     }
-}
-
-/// Waits while every item is of a tenant that has a batch under way, and they fill no half of one.
-async fn join_next_batch<J: BatchJob>(
-    pending: &mut Vec<Pending<J>>,
-    receiver: &mut mpsc::Receiver<Pending<J>>,
-    running: &Running,
-) {
-    while pending.len() < J::BATCH_MAX / 2 {
+    pending.extend(std::iter::from_fn(|| receiver.try_recv().ok()));
+    let mut is_closed = false;
+    loop {
         let ended = pin!(running.ended.notified());
-        if !pending.iter().all(|pending| running.contains(J::tenant(&pending.item))) {
-            return;
+        let mut tenant = due_tenant(pending, running);
+        if is_closed {
+            // Nobody comes whom a free worker would be for.
+            tenant = tenant.or_else(|| Some(J::tenant(&pending.first()?.item)));
         }
-        let room = J::BATCH_MAX - pending.len();
-        let received = pin!(receiver.recv_many(pending, room));
-        match select(ended, received).await {
-            Either::Left(_) | Either::Right((0, _)) => return,
-            Either::Right(_) => {}
+        if let Some(tenant) = tenant {
+            // Before another worker looks.
+            let running = running.begin(tenant);
+            return Some((running, take_batch(pending, tenant)));
         }
+        if is_closed {
+            return None;
+        }
+        let received = pin!(receiver.recv_many(pending, QUEUE_MAX));
+        is_closed = matches!(select(ended, received).await, Either::Right((0, _)));
     }
 }
 
-/// Adds what has come since, as far as there is room.
-fn top_up<J: BatchJob>(pending: &mut Vec<Pending<J>>, receiver: &mut mpsc::Receiver<Pending<J>>) {
-    let room = J::BATCH_MAX - pending.len();
-    pending.extend(std::iter::from_fn(|| receiver.try_recv().ok()).take(room));
+/// The tenant of the next batch: that of the oldest item whose tenant has no batch under way, or else
+/// one that may have another and fills half of it.
+fn due_tenant<J: BatchJob>(pending: &[Pending<J>], running: &Running) -> Option<ClientId> {
+    let running = running.all();
+    let under_way = |tenant: &ClientId| running.iter().filter(|other| *other == tenant).count();
+    let tenants = || pending.iter().map(|pending| J::tenant(&pending.item));
+    let fills_half =
+        |tenant: &ClientId| tenants().filter(|other| other == tenant).count() >= J::BATCH_MAX / 2;
+    tenants().find(|tenant| under_way(tenant) == 0).or_else(|| {
+        let mut tenants = tenants();
+        tenants.find(|tenant| under_way(tenant) < J::TENANT_BATCHES_MAX && fills_half(tenant))
+    })
 }
 
-/// Takes the next batch, oldest first: items of the oldest one's tenant, but for those whose key it
-/// has already.
-fn next_batch<J: BatchJob>(pending: &mut Vec<Pending<J>>) -> impl Iterator<Item = Pending<J>> {
-    let tenant = pending.first().map(|oldest| J::tenant(&oldest.item));
+/// Takes the tenant's next batch, oldest first, but for items whose key it has already.
+fn take_batch<J: BatchJob>(pending: &mut Vec<Pending<J>>, tenant: ClientId) -> Vec<Pending<J>> {
     let mut keys = HashSet::new();
-    pending.extract_if(.., move |pending| {
-        Some(J::tenant(&pending.item)) == tenant
+    let batch = pending.extract_if(.., |pending| {
+        J::tenant(&pending.item) == tenant
             && J::exclusive_key(&pending.item).is_none_or(|key| keys.insert(key))
-    })
+    });
+    batch.take(J::BATCH_MAX).collect()
 }
 
 #[cfg(test)]

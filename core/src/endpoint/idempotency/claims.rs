@@ -69,8 +69,10 @@ impl BatchJob for KeyClaim {
     type Item = KeyRow;
     type Output = Result<bool>;
     const BATCH_MAX: usize = 64;
-    /// A claim takes little beside what it is claimed for: one after the other they share more.
-    const WORKERS: usize = 1;
+    /// A claim takes little beside what it is claimed for: one after the other, those of a tenant
+    /// share more. The other worker is for other tenants.
+    const WORKERS: usize = 2;
+    const TENANT_BATCHES_MAX: usize = 1;
     const NAME: &'static str = "claim an idempotency key";
 
     fn tenant(key: &KeyRow) -> ClientId {

@@ -41,16 +41,46 @@ impl BatchJob for Doubling {
     }
 }
 
-struct Bench {
-    batcher: Arc<Batcher<Doubling>>,
+/// The same, with one batch of a tenant at a time.
+struct InTurns(Doubling);
+
+impl BatchJob for InTurns {
+    type Item = usize;
+    type Output = usize;
+    const BATCH_MAX: usize = Doubling::BATCH_MAX;
+    const WORKERS: usize = Doubling::WORKERS;
+    const TENANT_BATCHES_MAX: usize = 1;
+    const NAME: &'static str = Doubling::NAME;
+
+    fn tenant(number: &usize) -> ClientId {
+        Doubling::tenant(number)
+    }
+
+    async fn run(
+        &self,
+        connection: &mut HeldConnection,
+        numbers: &[usize],
+    ) -> Result<Vec<usize>, Apart> {
+        self.0.run(connection, numbers).await
+    }
+}
+
+struct Bench<J: BatchJob = Doubling> {
+    batcher: Arc<Batcher<J>>,
     gate: Arc<Semaphore>,
     batches: Arc<Mutex<Vec<Vec<usize>>>>,
 }
 
 impl Bench {
     fn new(permits: usize) -> Self {
+        Self::with(permits, |job| job)
+    }
+}
+
+impl<J: BatchJob<Item = usize, Output = usize>> Bench<J> {
+    fn with(permits: usize, job: impl FnOnce(Doubling) -> J) -> Self {
         let (gate, batches) = (Arc::new(Semaphore::new(permits)), Arc::default());
-        let job = Doubling { gate: Arc::clone(&gate), batches: Arc::clone(&batches) };
+        let job = job(Doubling { gate: Arc::clone(&gate), batches: Arc::clone(&batches) });
         let connect = |_| (PgConnectOptions::new(), Session::default());
         let db = Pool::new(&Database::default(), &Clock::system(), connect, Vec::new());
         Self { batcher: Arc::new(Batcher::start(&db, job)), gate, batches }
@@ -65,11 +95,16 @@ impl Bench {
         for number in numbers {
             let batcher = Arc::clone(&self.batcher);
             submitted.push(tokio::spawn(async move { batcher.submit(number).await }));
-            for _ in 0..8 {
-                tokio::task::yield_now().await;
-            }
+            self.settle().await;
         }
         submitted
+    }
+
+    /// Lets the workers get as far as they can.
+    async fn settle(&self) {
+        for _ in 0..8 {
+            tokio::task::yield_now().await;
+        }
     }
 
     fn sizes(&self) -> Vec<usize> {
@@ -132,6 +167,36 @@ async fn a_tenant_with_a_batch_under_way_leaves_the_other_worker_to_others() {
     assert_eq!(bench.sizes(), [1, 2]);
     bench.gate.add_permits(1);
     assert_eq!(outputs(submitted).await, [2, 4, 6]);
+}
+
+#[tokio::test]
+async fn an_idle_worker_takes_what_a_busy_one_has_received() {
+    let bench = Bench::new(0);
+    let submitted = bench.submit([30_001, 40_001, 2, 10_001]).await;
+    bench.gate.add_permits(1);
+    bench.settle().await;
+    assert_eq!(bench.batches.lock().unwrap()[2..], [vec![2]], "one batch is as slow as the others");
+    bench.gate.add_permits(1);
+    bench.settle().await;
+    assert_eq!(bench.batches.lock().unwrap()[3..], [vec![10_001]], "it waits for no other tenant");
+    bench.gate.add_permits(2);
+    assert_eq!(outputs(submitted).await, [60_002, 80_002, 4, 20_002]);
+}
+
+#[tokio::test]
+async fn a_tenant_in_turns_leaves_a_worker_to_others_however_much_it_sends() {
+    let bench = Bench::with(0, InTurns);
+    let submitted = bench.submit(0..20).await;
+    assert_eq!(bench.sizes(), [1], "the others wait for the first, and fill two batches");
+    assert_eq!(bench.batcher.waiting(), 19);
+    let other = bench.submit([10_001]).await;
+    assert_eq!(*bench.batches.lock().unwrap(), [vec![0], vec![10_001]]);
+    bench.gate.add_permits(5);
+    let doubled: Vec<_> = (0..20).map(|number| 2 * number).collect();
+    assert_eq!(outputs(submitted).await, doubled);
+    assert_eq!(outputs(other).await, [20_002]);
+    assert_eq!(bench.sizes()[2..], [8, 8, 3]);
+    assert_eq!(bench.batcher.waiting(), 0);
 }
 
 #[tokio::test]
