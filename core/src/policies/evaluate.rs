@@ -1,5 +1,5 @@
-//! Evaluation of a policy on the serving thread: the version for this user, behind its breaker,
-//! measured, and logged when it fails.
+//! Evaluation of a policy on the serving thread: the version for this user, loaded at its first use,
+//! behind its breaker, measured, and logged when it fails.
 
 pub(super) mod context;
 pub(super) mod redaction;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rampart_plugins::contract::{CallContext, PolicyKind};
-use rampart_plugins::{CallClass, CallReport};
+use rampart_plugins::{CallClass, CallReport, Policy};
 use serde_json::{Value, json};
 
 use self::context::{Attributes, NS_PER_MS, live_context};
@@ -33,42 +33,55 @@ pub(super) struct PolicyFailure {
     pub(super) fail_closed: bool,
 }
 
-/// Loads the code of the tenant's policies of a kind, unless it is loaded. Precedes every evaluation,
-/// which is synchronous; cheap but at the first use.
-pub(super) async fn ready(core: &Core, client: &Client, kind: PolicyKind) {
-    let policies = &client.tenant.policies;
-    let rollout = policies.rollout(kind).map(|rollout| &rollout.policy);
-    for policy in policies.get(kind).into_iter().chain(rollout) {
+/// A version that serves, and its code, `None` when there is none now. The call has code of its own:
+/// the slot's may be dropped for other components before it.
+struct ServingVersion {
+    version: Arc<ActivePolicy>,
+    code: Option<Policy>,
+}
+
+impl ServingVersion {
+    /// Loads the code unless it is loaded: cheap but at the first use.
+    async fn load(core: &Core, policy: &Arc<ActivePolicy>) -> Self {
+        let version = Arc::clone(policy.serving());
         let now_ms = core.clock.monotonic_ns() / NS_PER_MS;
-        core.policies.ready(&policy.serving().slot, now_ms, &core.db).await;
+        let code = core.policies.ready(&version.slot, now_ms, &core.db).await;
+        Self { version, code }
     }
 }
 
 /// Calls the version that serves `subject`; `None` when the built-in rule does.
 ///
 /// When a canary fails, the active version is called.
-pub(super) fn evaluate<R: PolicyRequest>(
+pub(super) async fn evaluate<R: PolicyRequest>(
     core: &Core,
     client: &Client,
     subject: Option<&[u8]>,
     (request, attributes): (R, &Attributes),
 ) -> Result<Option<Evaluation<R::Output>>, PolicyFailure> {
     let policies = &client.tenant.policies;
-    let rollout = policies.rollout(R::KIND);
+    let (active, rollout) = (policies.get(R::KIND), policies.rollout(R::KIND));
+    let serving = match active {
+        Some(active) => Some((active, ServingVersion::load(core, active).await)),
+        None => None,
+    };
     let mut fail_closed = false;
-    if let Some(rollout) = rollout.filter(|rollout| rollout.includes(client.id(), subject)) {
-        let evaluation =
-            call_version(core, client, rollout.policy.serving(), (&request, attributes));
-        if evaluation.is_some() {
-            return Ok(evaluation);
-        }
-        fail_closed = rollout.policy.fail_closed;
-        if policies.get(R::KIND).is_none() {
-            return Err(PolicyFailure { fail_closed });
+    if let Some(rollout) = rollout {
+        // Also for a shadow run, which loads nothing.
+        let candidate = ServingVersion::load(core, &rollout.policy).await;
+        if rollout.includes(client.id(), subject) {
+            let evaluation = call_version(core, client, &candidate, (&request, attributes));
+            if evaluation.is_some() {
+                return Ok(evaluation);
+            }
+            fail_closed = rollout.policy.fail_closed;
+            if active.is_none() {
+                return Err(PolicyFailure { fail_closed });
+            }
         }
     }
-    let Some(active) = policies.get(R::KIND) else { return Ok(None) };
-    let evaluation = call_version(core, client, active.serving(), (&request, attributes));
+    let Some((active, serving)) = serving else { return Ok(None) };
+    let evaluation = call_version(core, client, &serving, (&request, attributes));
     fail_closed |= active.fail_closed;
     if let Some(shadow) = rollout.filter(|rollout| rollout.canary_percentage.is_none()) {
         let output = evaluation.as_ref().map(|evaluation| evaluation.output.clone());
@@ -83,10 +96,10 @@ pub(super) fn evaluate<R: PolicyRequest>(
 fn call_version<R: PolicyRequest>(
     core: &Core,
     client: &Client,
-    active: &Arc<ActivePolicy>,
+    ServingVersion { version: active, code }: &ServingVersion,
     (request, attributes): (&R, &Attributes),
 ) -> Option<Evaluation<R::Output>> {
-    let Some(policy) = &active.policy() else {
+    let Some(policy) = code else {
         count_outcome(core, client, active.kind, "load");
         return None;
     };

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
+use futures::future::join_all;
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::guests::component;
@@ -19,6 +20,9 @@ const FEE: &str = "/admin/v1/partners/acme/policies/fee";
 const PAUSE: TimeDelta = TimeDelta::seconds(11);
 /// Failures of a kind that runs into a bound, after which an edge stops calling a policy.
 const FAILURES: usize = 3;
+/// Quotes of each of two partners at once, and how often.
+const CROWD: usize = 16;
+const ROUNDS: usize = 4;
 
 async fn push(context: &TestContext, path: &str, guest: &str) {
     context.admin_bytes(Method::PUT, path, component(guest)).await.assert_status(200);
@@ -234,6 +238,28 @@ async fn components_are_loaded_at_their_first_call_within_the_bound_of_memory() 
     }
     assert!(loaded.iter().all(|bytes| (100_000..1_000_000).contains(bytes)), "{loaded:?}");
     assert_eq!((loaded[0], loaded[1]), (loaded[4], loaded[5]), "no more than one is kept");
+}
+
+#[tokio::test]
+async fn code_that_is_dropped_for_another_before_the_call_serves_it() {
+    // One byte: each component that is loaded drops the other one.
+    let context = TestContext::with(|settings| {
+        settings.policy.deadline_ms = 5_000;
+        settings.policy.memory_bytes = 1;
+    })
+    .await;
+    let (acme, other) = (context.partner("acme").await, context.partner("other").await);
+    push(&context, FEE, "tiered-fee").await;
+    push(&context, "/admin/v1/partners/other/policies/fee", "hostile").await;
+    for _ in 0..ROUNDS {
+        let quotes = [(&acme, "1.5"), (&other, "1")].into_iter().cycle().take(2 * CROWD);
+        join_all(quotes.map(async |(partner, fee)| {
+            assert_eq!(partner_fee(partner, "DE").await, fee);
+        }))
+        .await;
+    }
+    assert_eq!(calls(&context, "fee", "load"), 0);
+    assert_eq!(calls(&context, "fee", "ok"), ROUNDS * CROWD);
 }
 
 #[tokio::test]

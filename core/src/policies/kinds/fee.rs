@@ -14,7 +14,7 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::error::{Code, Result};
 use crate::policies::evaluate::context::Attributes;
-use crate::policies::evaluate::{count_outcome, evaluate, ready};
+use crate::policies::evaluate::{count_outcome, evaluate};
 use crate::policies::manifest::digest_hex;
 use crate::trading::catalogue::Catalogue;
 use rampart_types::{JsonDecimal, UserId};
@@ -52,10 +52,9 @@ pub async fn fee_schedule(
     user: Option<UserId>,
     (request, attributes): (FeeRequest, &Attributes),
 ) -> Result<Option<PolicyFees>> {
-    ready(core, client, PolicyKind::Fee).await;
     let user = user.map(|user| user.uuid());
     let subject = user.as_ref().map(|user| &user.as_bytes()[..]);
-    match evaluate(core, client, subject, (request, attributes)) {
+    match evaluate(core, client, subject, (request, attributes)).await {
         Ok(evaluation) => Ok(evaluation.map(|evaluation| PolicyFees {
             schedule: evaluation.output,
             decision: evaluation.decision,

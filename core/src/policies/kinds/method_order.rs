@@ -16,7 +16,7 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::error::Result;
 use crate::policies::evaluate::context::Attributes;
-use crate::policies::evaluate::{evaluate, ready};
+use crate::policies::evaluate::evaluate;
 use crate::trading::catalogue::{Catalogue, PaymentMethod, PaymentMethodKind};
 use rampart_types::UserId;
 use rampart_types::money::percent_of;
@@ -34,10 +34,9 @@ pub async fn rank(
     user: Option<UserId>,
     request: Arc<RankRequest>,
 ) -> Option<Ranking> {
-    ready(core, client, PolicyKind::MethodOrder).await;
     let user = user.map(|user| user.uuid());
     let subject = user.as_ref().map(|user| &user.as_bytes()[..]);
-    let evaluation = evaluate(core, client, subject, (request, &Attributes::new()));
+    let evaluation = evaluate(core, client, subject, (request, &Attributes::new())).await;
     Some(evaluation.ok()??.output)
 }
 

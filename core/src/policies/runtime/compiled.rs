@@ -171,21 +171,38 @@ impl Policies {
         Ok(Result::clone(&code))
     }
 
-    /// The code of a slot for a request that waits, loaded now if it is not; bounded in time.
-    pub(crate) async fn ready(self: &Arc<Self>, slot: &Arc<Slot>, now_ms: u64, db: &Pool) {
+    /// The code of a slot for a request that waits, loaded now if it is not; bounded in time. It stays
+    /// with the caller: the slot's may be dropped for others at any time.
+    pub(crate) async fn ready(
+        self: &Arc<Self>,
+        slot: &Arc<Slot>,
+        now_ms: u64,
+        db: &Pool,
+    ) -> Option<Policy> {
         slot.used_ms.store(now_ms, Ordering::Relaxed);
-        if slot.is_loaded() || slot.is_delayed(&self.clock) {
-            return;
+        if let Some(code) = slot.code.load_full() {
+            return Result::as_ref(&code).ok().cloned();
+        }
+        if slot.is_delayed(&self.clock) {
+            return None;
         }
         let (policies, loaded, db) = (Arc::clone(self), Arc::clone(slot), db.clone());
         // A task of its own: what a request no longer waits for is there for the next one.
         let work = tokio::spawn(async move {
-            if let Err(error) = policies.load(&loaded, &db).await {
-                tracing::warn!(%error, digest = &*loaded.digest, "a policy is not loaded");
+            match policies.load(&loaded, &db).await {
+                Ok(code) => code.and_then(|code| Result::as_ref(&code).ok().cloned()),
+                Err(error) => {
+                    tracing::warn!(%error, digest = &*loaded.digest, "a policy is not loaded");
+                    None
+                }
             }
         });
-        if tokio::time::timeout(FIRST_USE_WAIT, work).await.is_err() {
-            tracing::warn!(digest = &*slot.digest, "a policy takes long to load");
+        match tokio::time::timeout(FIRST_USE_WAIT, work).await {
+            Ok(code) => code.ok().flatten(),
+            Err(_) => {
+                tracing::warn!(digest = &*slot.digest, "a policy takes long to load");
+                None
+            }
         }
     }
 

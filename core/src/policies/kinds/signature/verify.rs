@@ -16,7 +16,7 @@ use crate::http::request::Input;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Result};
 use crate::policies::evaluate::context::Attributes;
-use crate::policies::evaluate::{count_outcome, evaluate, ready};
+use crate::policies::evaluate::{count_outcome, evaluate};
 use crate::policies::replay_tokens::ReplayToken;
 use crate::policies::runtime;
 
@@ -119,13 +119,13 @@ pub async fn verify_signature(
 ) -> Result<Option<SignatureDecision>> {
     let identifier = payload.fields.iter().find(|field| field.name == "identifier");
     let identifier = identifier.map(|field| field.value.clone());
-    ready(core, client, PolicyKind::Signature).await;
     let evaluation = evaluate(
         core,
         client,
         identifier.as_ref().map(String::as_bytes),
         (payload, &Attributes::new()),
-    );
+    )
+    .await;
     let Some(evaluation) = evaluation.map_err(|_| Code::SignaturePolicyFailed)? else {
         return Ok(None);
     };
