@@ -152,6 +152,8 @@ pub struct Rates {
     pub credentials: Quota,
     /// Login, reset-password and exists, per e-mail address.
     pub login: Quota,
+    /// The same for all addresses together.
+    pub client_login: Quota,
     /// Image uploads per user.
     pub uploads: Quota,
 }
@@ -168,13 +170,15 @@ impl Rates {
             quotes: quota("quotes", defaults.quotes),
             credentials: quota("credentials", defaults.credentials),
             login: quota("login", defaults.login),
+            client_login: quota("clientLogin", defaults.client_login),
             uploads: quota("uploads", defaults.uploads),
         }
     }
 }
 
 /// Valid names in a partner's `rateLimits`.
-pub const RATE_BUCKETS: &[&str] = &["client", "quotes", "credentials", "login", "uploads"];
+pub const RATE_BUCKETS: &[&str] =
+    &["client", "quotes", "credentials", "login", "clientLogin", "uploads"];
 
 /// A tenant's rate limit buckets.
 #[derive(Debug)]

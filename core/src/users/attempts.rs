@@ -16,8 +16,6 @@ use crate::platform::rate_limit::{Decision, KeyedGcra, Quota};
 use crate::platform::shared_bucket;
 use rampart_types::{ClientId, EmailAddress, UserId};
 
-/// Limit of all addresses together, per client.
-const CLIENT_QUOTA: Quota = Quota::new(60, 60, 60);
 /// Limit of mails to one address that are requested by others.
 const MAIL_QUOTA: Quota = Quota::new(5, 3_600, 5);
 /// Limit of attempts with the codes mailed to one address, whichever code it is: ten at once, then
@@ -93,8 +91,9 @@ impl Attempts {
     async fn count_named(&self, core: &Core, client: &Client, login: [u8; 32]) -> Result<()> {
         let now = core.clock.monotonic_ns();
         let by_client = sha256(&format!("users/{}", client.id()));
-        admit(core, client, &self.by_client.take(client.id(), CLIENT_QUOTA, now))?;
-        admit(core, client, &shared_bucket::take(core, &by_client, CLIENT_QUOTA).await?)?;
+        let quota = client.tenant.rates.client_login;
+        admit(core, client, &self.by_client.take(client.id(), quota, now))?;
+        admit(core, client, &shared_bucket::take(core, &by_client, quota).await?)?;
         let quota = client.tenant.rates.login;
         admit(core, client, &self.by_email.take(login, quota, now))?;
         admit(core, client, &shared_bucket::take(core, &login, quota).await?)

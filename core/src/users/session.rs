@@ -69,7 +69,7 @@ impl Endpoint for LoginV1 {
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {
         summary: "Log a user in",
-        details: "Five tries a minute for one address, sixty for all of a client's.",
+        details: "By default five tries a minute for one address, sixty for all of a client's.",
         body: Shape::Members(&[
             required("emailAddress", Kind::Format("email"), "The user's e-mail address."),
             required("password", Kind::Text, "The user's password."),

@@ -77,6 +77,7 @@ fn rates(visit: &Visit<'_>) -> Markup {
         row("Quotes", rates.quotes, left(rates.quotes, &buckets.quotes)),
         row("Client credentials", rates.credentials, shared()),
         row("Logins of users", rates.login, shared()),
+        row("Logins of all users", rates.client_login, html! { span.hint { "by all edges" } }),
         row("Uploads of users", rates.uploads, shared()),
     ];
     let columns =

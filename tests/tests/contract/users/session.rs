@@ -93,6 +93,30 @@ async fn a_client_tries_sixty_addresses_a_minute_and_no_more() {
 }
 
 #[tokio::test]
+async fn the_tries_of_a_clients_addresses_are_a_setting_of_the_partner() {
+    let context = TestContext::start().await;
+    let (acme, other) = (context.partner("acme").await, context.partner("other").await);
+    let rates = json!({"rateLimits": {"clientLogin": "2/min"}});
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", rates).await.assert_status(200);
+    let exists = async |partner: &Partner, n: u32| {
+        partner.get(&format!("/api/v1/user/exists?emailAddress=u{n}@mail.example.com")).await
+    };
+    for n in 0..2 {
+        exists(&acme, n).await.assert_status(404);
+    }
+    exists(&acme, 2).await.assert_status(429).assert_codes(&["920"]);
+    for n in 0..3 {
+        exists(&other, n).await.assert_status(404);
+    }
+    let rates = json!({"rateLimits": {"clientLogin": "1000/min"}});
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", rates).await.assert_status(200);
+    context.clock().advance(TimeDelta::minutes(1));
+    for n in 0..70 {
+        exists(&acme, n).await.assert_status(404);
+    }
+}
+
+#[tokio::test]
 async fn logging_out_ends_every_session_on_every_edge_at_once() {
     let context = TestContext::start().await;
     let edge = context.second_edge().await;

@@ -189,7 +189,7 @@ pub(in crate::operate::admin) struct Change {
     /// Subject of the TLS client certificate that comes with every credential, such as
     /// `C=NL, O=Acme Wallets, CN=acme`; none is needed if empty.
     certificate_subject: Option<String>,
-    /// Rates such as `5/s burst 7` of `client`, `quotes`, `credentials`, `login`, `uploads`.
+    /// Rates (`5/s burst 7`) of `client`, `quotes`, `credentials`, `login`, `clientLogin`, `uploads`.
     #[schemars(with = "Option<BTreeMap<String, String>>")]
     rate_limits: Option<BTreeMap<String, Quota>>,
     /// `true` if its policies change by signed manifests and statements alone.

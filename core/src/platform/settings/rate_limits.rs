@@ -1,0 +1,51 @@
+//! `ratelimit`: rates of addresses, of clients and of their users.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::platform::crypto::Secret;
+use crate::platform::rate_limit::Quota;
+
+/// `ratelimit` (section 4 of the contract)
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RateLimits {
+    /// Requests per address, before authentication.
+    pub address: Quota,
+    /// Requests per client.
+    pub client: Quota,
+    /// Quotes per client.
+    pub quotes: Quota,
+    /// `authenticate` and `refresh`, per user name and per address.
+    pub credentials: Quota,
+    /// Login, reset-password and exists, per e-mail address.
+    pub login: Quota,
+    /// Login, reset-password and exists, for all addresses of a client.
+    pub client_login: Quota,
+    /// Image uploads per user.
+    pub uploads: Quota,
+    /// Failed logins of operators per address; above it the address is refused.
+    pub operators: Quota,
+    /// URL of the Redis (6.2 or later) or Valkey through which several edges share the rates of
+    /// addresses, clients, quotes and uploads: `redis://user:password@host:port/database`, or
+    /// `rediss://` for TLS by the system's authorities.
+    #[serde(skip_serializing)]
+    #[schemars(extend("x-default" = "none: each edge counts alone"))]
+    pub redis_url: Option<Secret>,
+}
+
+impl Default for RateLimits {
+    fn default() -> Self {
+        Self {
+            address: Quota::new(50, 1, 100),
+            client: Quota::new(100, 1, 200),
+            quotes: Quota::new(50, 1, 100),
+            credentials: Quota::new(10, 60, 10),
+            login: Quota::new(5, 60, 5),
+            client_login: Quota::new(60, 60, 60),
+            uploads: Quota::new(10, 60, 10),
+            operators: Quota::new(10, 60, 10),
+            redis_url: None,
+        }
+    }
+}
