@@ -102,6 +102,7 @@ impl Parts {
     fn new(settings: &Settings, clock: &Clock) -> Result<Self, StartError> {
         let upstream = configured_upstream(settings)?;
         let price_feed = PriceFeed::new(&settings.prices).map_err(StartError::configuration)?;
+        settings.quotes.check().map_err(StartError::configuration)?;
         check_limit_currency(settings)?;
         let mailer =
             Mailer::new(&settings.mail, &settings.public_url).map_err(StartError::configuration)?;

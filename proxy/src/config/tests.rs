@@ -84,6 +84,7 @@ fn every_key_of_the_contract_is_known() {
          login = '1/min'\nuploads = '1/min'\nredis_url = 'redis://:hidden@a'\n\
          [prices]\nsource = 'http'\nmax_age_seconds = 60\n\
          sources_min = 1\ndeviation_max = 0.75\n\
+         [quotes]\nestimated_slippage_max = 0.5\n\
          [[prices.sources.BTC-EUR]]\nurl = 'https://a.example'\npointer = '/p'\ntime_pointer = '/t'\n"
     );
     let config = read(&text, &[("RAMPART__MAIL__SMTP_URL", "smtp://:hidden@b")]).unwrap();
@@ -91,6 +92,7 @@ fn every_key_of_the_contract_is_known() {
     assert_eq!(config.core.limits.upstream.as_deref(), Some("https://limits.example"));
     assert_eq!(config.core.lifetimes.login_token_seconds, 4);
     assert_eq!(config.core.prices.deviation_max.to_string(), "0.75");
+    assert_eq!(config.core.quotes.estimated_slippage_max.to_string(), "0.5");
     assert!(!format!("{config:?}").contains("hidden"));
 }
 

@@ -84,6 +84,11 @@ async fn a_configuration_that_is_wrong_is_named_with_key_and_place() {
             "prices.source is 'static', not 'http'",
         ),
         (set("prices.deviation_max", "0.125"), "at most 2 decimals"),
+        (set("quotes.estimated_slippage_max", "0.125"), "at most 2 decimals"),
+        (
+            set("quotes.estimated_slippage_max", "101"),
+            "'quotes.estimated_slippage_max' is 101, not",
+        ),
         (set("prices.deviation_max", "1001"), "'prices.deviation_max' is 1001, not between 0 and"),
         (with(|s| _ = s.argument("--config").argument("missing.toml")), "'missing.toml'"),
         (with(|s| _ = s.unset("database.url")), "database.url is not set"),

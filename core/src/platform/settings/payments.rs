@@ -1,7 +1,11 @@
 //! Settings of payments and of what they buy.
 
+use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// Most decimals of `quotes.estimated_slippage_max`.
+const SLIPPAGE_DECIMALS: u32 = 2;
 
 /// `payments`
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -28,12 +32,33 @@ pub enum Unexpected {
 pub struct Quotes {
     /// Largest move of the price between an estimated quote and its payment; beyond it the order is
     /// blocked.
-    #[schemars(range(min = 0, max = 100), extend("x-unit" = "percent"))]
-    pub estimated_slippage_max: u32,
+    #[schemars(
+        with = "String",
+        extend("type" = "number", "x-unit" = "percent", "x-bounds" = "0 to 100, at most 2 decimals")
+    )]
+    pub estimated_slippage_max: Decimal,
 }
 
 impl Default for Quotes {
     fn default() -> Self {
-        Self { estimated_slippage_max: 2 }
+        Self { estimated_slippage_max: Decimal::TWO }
+    }
+}
+
+impl Quotes {
+    /// Checks what the types alone do not.
+    ///
+    /// # Errors
+    /// One sentence that names the setting.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let slippage = self.estimated_slippage_max;
+        let is_within = (Decimal::ZERO..=Decimal::ONE_HUNDRED).contains(&slippage);
+        if !is_within || slippage.normalize().scale() > SLIPPAGE_DECIMALS {
+            return Err(format!(
+                "'quotes.estimated_slippage_max' is {slippage}, not between 0 and 100 with at most \
+                 {SLIPPAGE_DECIMALS} decimals"
+            ));
+        }
+        Ok(())
     }
 }

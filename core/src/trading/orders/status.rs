@@ -161,7 +161,7 @@ impl Event for OrderEvent {
         });
         let transfer_lifetime =
             TimeDelta::seconds(change.core.settings.lifetimes.bank_transfer_seconds.into());
-        let slippage_max = change.core.settings.quotes.estimated_slippage_max.into();
+        let slippage_max = change.core.settings.quotes.estimated_slippage_max;
         Ok(Some(Facts {
             status: row.status,
             amount: row.fiat_amount,

@@ -70,3 +70,26 @@ async fn an_estimated_order_is_released_at_a_live_price_alone() {
     assert_eq!(status(&context, &order).await, "in progress");
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
+
+#[tokio::test]
+async fn an_estimated_order_is_held_beyond_a_fraction_of_a_percent() {
+    let context = TestContext::with(|settings| {
+        settings.quotes.estimated_slippage_max = "0.5".parse().unwrap();
+    })
+    .await;
+    let acme = context.partner("acme").await;
+    for (price, expected) in [(50250, "in progress"), (50300, "blocked"), (49700, "blocked")] {
+        let order = OrderFixture::order(&context, &acme, None, None).await;
+        sqlx::query("update buy_order set is_estimated_quote = true where order_id = $1")
+            .bind(order.id)
+            .execute(context.db())
+            .await
+            .unwrap();
+        let live = json!({ "price": price });
+        context.admin(Method::PUT, "/admin/v1/prices/BTC-EUR", live).await.assert_status(200);
+        context.core().refresh().await.unwrap();
+        let paid = json!({"orderId": order.id});
+        pay(&context, &format!("bank-{price}"), paid).await.assert_status(201);
+        assert_eq!(status(&context, &order).await, expected, "{price}");
+    }
+}
