@@ -40,6 +40,7 @@ pub(crate) mod retained_record;
 pub(crate) mod search_index;
 pub(crate) mod security_notice;
 pub mod session;
+pub(crate) mod share_token;
 pub(crate) mod simulated_checks;
 pub(crate) mod tax_residency;
 pub(crate) mod uploads;

@@ -83,7 +83,12 @@ const fn members(form: FormKind) -> [Member; COUNT] {
         optional("privacyAgreement", Kind::Flag, "Whether the user has agreed."),
         optional("newsletterSubscription", Kind::Flag, "Whether the user wants the newsletter."),
         optional("password", Kind::Sized(8, 64), "Without one the user cannot log in."),
-        optional("shareToken", Kind::Sized(1, 1024), "A KYC share token."),
+        optional(
+            "shareToken",
+            Kind::Sized(1, 1024),
+            "Of an identity check elsewhere. Given once to the provider that checks the user's \
+             identity, then erased; also erased with the user.",
+        ),
         optional("identityDocument", Kind::List(&SIDES), "At most 8 sides."),
     ]
 }

@@ -45,7 +45,7 @@ pub(crate) struct PersonalData {
     pub(crate) business_country: Option<Country>,
     /// The number in the register of businesses.
     pub(crate) chamber_of_commerce: Option<String>,
-    /// The token by which a check of another provider is shared.
+    /// The token by which a check of another provider is shared, until an identity check is given it.
     pub(crate) share_token: Option<String>,
     /// The country of tax residence, as an ISO 3166-1 alpha-2 code.
     pub(crate) tax_country: Option<Country>,

@@ -14,8 +14,9 @@ use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::tenancy::tenants::Tenant;
-use crate::trading::checkout::share_token;
+use crate::trading::checkout;
 use crate::users::account::{self, Account, RowLock};
+use crate::users::share_token;
 
 /// Member of the sandbox's result that says if a share token was given to it.
 const HAS_SHARE_TOKEN: &str = "hasShareToken";
@@ -39,7 +40,8 @@ pub(crate) enum IdentityCheck {
 }
 
 /// The check of a user, commanded now unless one is under way. One that was refused or failed is
-/// followed by another one. The first has the share token of a checkout that the user has bought.
+/// followed by another one. It has the share token of a checkout that the user has bought, or else the
+/// user's own, once.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -101,7 +103,8 @@ async fn command(
     (ended, return_url): (i64, &str),
 ) -> Result<IdentityCheck> {
     let (client, user) = (tenant.id, account.user);
-    let share_token = share_token::take(conn, core, (client, user)).await?;
+    let of_checkout = checkout::share_token::take(conn, core, (client, user)).await?;
+    let share_token = of_checkout.or(share_token::take(conn, core, account).await?);
     let mut body = json!({
         "partner": &*tenant.slug,
         "userId": user,

@@ -70,7 +70,8 @@ impl Endpoint for CreateV2 {
             optional(
                 "kycShareToken",
                 Kind::Sized(1, SHARE_TOKEN_CHARS_MAX),
-                "Shares a verification that the user has passed elsewhere.",
+                "Of an identity check elsewhere. Given once to the provider that checks the \
+                 identity of the user who signs in at the URL, then erased.",
             ),
         ]),
         request: r#"{

@@ -20,6 +20,7 @@ use crate::http::html::{Page, PageScripts, back_link};
 use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::platform::crypto::Secret;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::trading::offers::signature;
@@ -27,7 +28,7 @@ use crate::users::account_pages::bank_account::{act, kind_of, redeem, section};
 use crate::users::account_pages::passkey::SCRIPT;
 use crate::users::account_pages::sign_in::{Asked, SignIn, error_page, forms, sign_in_or_register};
 use crate::users::accounts::AccountType;
-use crate::users::identifiers;
+use crate::users::{identifiers, share_token};
 use rampart_types::{ReturnUrl, UserId, UserIdentifier};
 
 /// Shows the forms.
@@ -82,6 +83,10 @@ impl Endpoint for Act {
                 Ok(url.sign_in_page(core, status, (&note, form.as_ref())))
             }
             Ok(SignIn::Done(user)) => {
+                if let Some(token) = &url.share_token {
+                    let user = (url.client.id(), user);
+                    share_token::store_for_first_check(core, user, token).await?;
+                }
                 let mut conn = core.db.acquire().await?;
                 url.accounts_page(&mut conn, core, user).await
             }
@@ -127,6 +132,8 @@ impl SignedUrl {
 struct VerifiedUrl {
     client: Client,
     identifier: Option<UserIdentifier>,
+    /// Of an identity check elsewhere.
+    share_token: Option<Secret>,
     /// Offered payout methods.
     methods: Vec<AccountType>,
     return_url: ReturnUrl,
@@ -154,6 +161,7 @@ impl VerifiedUrl {
         };
         Some(Self {
             identifier,
+            share_token: text("kycShareToken").map(Secret::new),
             methods: AccountType::ALL.into_iter().filter(offered).collect(),
             return_url: text("returnUrl")?.parse().ok()?,
             client,

@@ -1,5 +1,6 @@
 //! Identity checks at a provider.
 
+use rampart_tests::user::registration;
 use rampart_tests::wallet::Wallet;
 use uuid::Uuid;
 
@@ -112,6 +113,77 @@ async fn the_share_token_of_a_nameless_checkout_goes_with_its_buyer() {
     let kept = "select count(*) from checkout where sealed_share_token is not null";
     let kept: i64 = sqlx::query_scalar(kept).fetch_one(shop.context.db()).await.unwrap();
     assert_eq!(kept, 0);
+}
+
+/// The check that a visit of this page begins, and its share token.
+async fn share_token(shop: &Shop, page: &str) -> (Value, Value) {
+    visit(&shop.partner, page).await.assert_status(200);
+    let start = shop.connector.lease(10).await.remove(0);
+    assert_eq!(start["kind"], "identity.start");
+    let token = start["body"]["shareToken"].clone();
+    (start, token)
+}
+
+#[tokio::test]
+async fn the_share_token_of_a_user_is_given_to_the_check_and_erased() {
+    let shop = Shop::open().await;
+    shop.change(json!({"verification": {"identity": "pending"}})).await;
+    let token = json!({"shareToken": "share-token-2"});
+    shop.ada.patch("/api/v2/user", &token).await.assert_status(200);
+    let order = shop.paid(100, &Wallet::new(7).address()).await;
+    let page = path(&shop.reasons(order).await.remove(0));
+    let (start, given) = share_token(&shop, &page).await;
+    assert_eq!(given, "share-token-2");
+    let user = shop.context.admin(Method::GET, &shop.user, Value::Null).await.json();
+    assert_eq!(user["personal"]["shareToken"], Value::Null);
+    assert_eq!(user["personal"]["lastName"], "Lovelace", "the rest stays");
+    shop.connector.report(&start, "done", json!({})).await.assert_status(200);
+    shop.connector.event(completed("e", &start, "rejected")).await.assert_status(200);
+    assert_eq!(share_token(&shop, &page).await.1, Value::Null);
+}
+
+#[tokio::test]
+async fn the_share_token_of_an_onboarding_url_is_given_to_the_first_check_alone() {
+    let shop = Shop::open().await;
+    shop.change(json!({"verification": {"identity": "pending"}})).await;
+    let body = json!({"returnUrl": "https://shop.example/back", "kycShareToken": "share-token-3"});
+    let made = shop.partner.post("/api/v2/sell/onboarding", body).await.assert_status(200).json();
+    let url = made["onboardingUrl"].as_str().unwrap();
+    let url = url.strip_prefix("https://pay.example.com").unwrap();
+    let (email, password) = (&*shop.ada.email, &*shop.ada.password);
+    let form = [("action", "log-in"), ("email", email), ("password", password)];
+    send(&shop.partner, url, &form).await.assert_status(200);
+    let order = shop.paid(100, &Wallet::new(7).address()).await;
+    let page = path(&shop.reasons(order).await.remove(0));
+    let (start, given) = share_token(&shop, &page).await;
+    assert_eq!(given, "share-token-3");
+    shop.connector.report(&start, "done", json!({})).await.assert_status(200);
+    send(&shop.partner, url, &form).await.assert_status(200);
+    shop.connector.event(completed("e", &start, "rejected")).await.assert_status(200);
+    send(&shop.partner, url, &form).await.assert_status(200);
+    assert_eq!(share_token(&shop, &page).await.1, Value::Null, "it was given already");
+}
+
+#[tokio::test]
+async fn the_share_token_of_a_registration_is_given_to_the_check() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut body = registration("ada");
+    body["shareToken"] = json!("share-token-4");
+    acme.post("/api/v2/user", body.clone()).await.assert_status(200);
+    let text = |member: &str| body[member].as_str().unwrap().to_owned();
+    let ada = User {
+        partner: acme.clone(),
+        identifier: text("identifier"),
+        email: text("email"),
+        password: text("password"),
+    };
+    let order = order_of(&ada, 100, &Wallet::new(7).address()).await;
+    let reasons = reasons_of(&ada, order).await;
+    let page = path(reasons.iter().find(|reason| reason["code"] == "011").unwrap());
+    let shown = visit(&acme, &page).await;
+    let given = "De winkel heeft de share token";
+    assert!(shown.assert_status(200).text().contains(given), "{}", shown.text());
 }
 
 #[tokio::test]

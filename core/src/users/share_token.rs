@@ -1,0 +1,79 @@
+//! The KYC share token of a user, from a registration, a change or the URL of a sale's onboarding:
+//! sealed with the personal data until an identity check, which it is given to and erased by that.
+
+use super::account::{self, Account, RowLock};
+use super::personal_data::{self, PersonalData};
+use crate::Core;
+use crate::platform::crypto::Secret;
+use crate::platform::db::Connection;
+use crate::platform::error::Result;
+use rampart_types::{ClientId, UserId};
+
+/// Stores the token that a user has come with, for the first identity check: in place of an earlier
+/// one, and not once that check was begun, so that a URL that is opened again gives its token once.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn store_for_first_check(
+    core: &Core,
+    (client, user): (ClientId, UserId),
+    token: &Secret,
+) -> Result<()> {
+    let mut tx = core.db.begin().await?;
+    // A check is begun under this lock.
+    if !account::lock(&mut tx, (client, user), RowLock::NoKeyUpdate).await? {
+        return Ok(());
+    }
+    let is_begun = sqlx::query_scalar!(
+        r#"
+        select exists (select from command
+            where client_id = $1 and user_id = $2 and kind = 'identity.start') as "is_begun!"
+        "#,
+        client.uuid(),
+        user.uuid(),
+    )
+    .fetch_one(&mut *tx)
+    .await?;
+    let Some(account) = Account::load(&mut tx, core, client, user).await? else { return Ok(()) };
+    if is_begun || account.statuses.identity == "verified" {
+        return Ok(());
+    }
+    write(&mut tx, core, &account, Some(token.expose().to_owned())).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Takes the user's token, and erases it, in the caller's transaction, which has locked the user's row.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn take(
+    conn: &mut Connection,
+    core: &Core,
+    account: &Account,
+) -> Result<Option<Secret>> {
+    let Some(token) = account.personal.share_token.clone() else { return Ok(None) };
+    write(conn, core, account, None).await?;
+    Ok(Some(Secret::new(token)))
+}
+
+/// Replaces the token.
+async fn write(
+    conn: &mut Connection,
+    core: &Core,
+    account: &Account,
+    share_token: Option<String>,
+) -> Result<()> {
+    let (client, user) = (account.client, account.user);
+    let key = personal_data::load_key(conn, core, client, user).await?;
+    let personal = PersonalData { share_token, ..account.personal.clone() };
+    sqlx::query!(
+        "update end_user set personal = $3 where client_id = $1 and user_id = $2",
+        client.uuid(),
+        user.uuid(),
+        personal_data::seal(&key, core, &personal)?,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
