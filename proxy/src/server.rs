@@ -15,6 +15,7 @@ mod http1;
 mod http2;
 mod keyed_semaphore;
 mod lifecycle;
+mod listener;
 mod pingora_conf;
 mod proxy_protocol;
 mod request_reader;
@@ -34,11 +35,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pingora_core::apps::HttpServerOptions;
-use pingora_core::listeners::{L4BufferSettings, ListenerConfig};
 use pingora_core::server::configuration::{Opt, ServerConf};
 use pingora_core::server::{Fds, ListenFds, RunArgs, Server, ShutdownWatch};
 use pingora_core::services::Service;
-use pingora_core::services::listening::Service as Listening;
 use pingora_proxy::HttpProxy;
 use rampart_core::Core;
 use rampart_core::platform::clock::Clock;
@@ -51,6 +50,7 @@ use self::connection_limits::{AddressLimits, ConnectionLimits, Tls};
 pub(crate) use self::framing::{HeadError, METHOD_BYTES_MAX, TARGET_BYTES_MAX, check_parsed};
 pub(crate) use self::keyed_semaphore::{KeyedPermit, KeyedSemaphore};
 pub(crate) use self::lifecycle::{Busy, Lifecycle, Phase};
+use self::listener::Listener;
 use self::request_reader::Timeouts;
 use self::send_rate::SendBounds;
 use self::shutdown::{Shutdown, Stage, Watch};
@@ -191,6 +191,16 @@ fn inherit(config: &Config, upgrade: bool) -> Result<(Option<UpgradePeer>, Fds),
     Ok((Some(peer), fds))
 }
 
+/// Waits until this process is the one to accept.
+async fn take_over(peer: Option<UpgradePeer>) -> Result<(), StartupError> {
+    let Some(peer) = peer else { return Ok(()) };
+    let taking = tokio::task::spawn_blocking(move || peer.take_over()).await;
+    taking
+        .map_err(std::io::Error::other)
+        .flatten()
+        .map_err(|e| StartupError::new("the running process did not give up the listeners", &e))
+}
+
 impl Serving {
     /// The listening addresses, in one line that a program can read.
     pub(crate) fn addresses(&self) -> String {
@@ -282,12 +292,6 @@ impl EdgeService {
         // This very binary, even when a newer one has taken its name.
         settings.policy.compiler = Some("/proc/self/exe".into());
         let core = Core::start(settings, self.clock.clone()).await.map_err(sentence)?;
-        if let Some(peer) = self.peer.take() {
-            let taking = tokio::task::spawn_blocking(move || peer.take_over()).await;
-            taking.map_err(std::io::Error::other).flatten().map_err(|e| {
-                StartupError::new("the running process did not give up the listeners", &e)
-            })?;
-        }
         if let Some((table, fds)) = fds.as_ref().zip(self.fds.take()) {
             *table.lock() = fds;
             // Empty until now: a service is started once.
@@ -309,55 +313,39 @@ impl EdgeService {
         let connectors = Gateway::connectors(Arc::clone(&core), Arc::clone(lifecycle));
         let operations =
             Gateway::operations(Arc::clone(&core), Arc::clone(lifecycle), Arc::clone(certificates));
-        let (stop_public, public_end) = watch::channel(false);
-        let (stop_private, private_end) = watch::channel(false);
         let (all, private, sockets) =
             (edge.connections_max, PRIVATE_CONNECTIONS_MAX, &self.sockets);
         let mut listeners = vec![
-            (self.listener(public, &core, &sockets.edge, (all, Some(tls))), public_end),
-            (
-                self.listener(operators, &core, [&sockets.admin], (private, admin_tls)),
-                private_end.clone(),
-            ),
-            (
-                self.listener(operations, &core, [&sockets.ops], (private, None)),
-                private_end.clone(),
-            ),
+            self.listener(public, &core, &sockets.edge, (all, Some(tls))),
+            self.listener(operators, &core, [&sockets.admin], (private, admin_tls)),
+            self.listener(operations, &core, [&sockets.ops], (private, None)),
         ];
         if sockets.connectors.is_some() {
             let limits = (private, connectors_tls);
-            let listener = self.listener(connectors, &core, &sockets.connectors, limits);
-            listeners.push((listener, private_end));
+            listeners.push(self.listener(connectors, &core, &sockets.connectors, limits));
         }
-        for (mut listener, end) in listeners {
-            lifecycle.accepts();
-            let fds = fds.clone();
-            tokio::spawn(async move {
-                Service::start_service(&mut listener, fds, end, tasks).await;
-            });
+        // Last, when nothing can fail any more: the old process ends then.
+        take_over(self.peer.take()).await?;
+        for listener in listeners {
+            tokio::spawn(listener.accept(fds.clone(), tasks, Arc::clone(&self.shutdown)));
         }
-        let (mut phase, shutdown) = (lifecycle.watch(), Arc::clone(&self.shutdown));
-        let waiting = Arc::clone(&core);
+        let (mut phase, waiting) = (lifecycle.watch(), Arc::clone(&core));
         tokio::spawn(async move {
             phase.at_least(Phase::Draining).await;
             waiting.lease_waits.end();
-            phase.at_least(Phase::Stopping).await;
-            stop_public.send_replace(true);
-            shutdown.private_end().await;
-            stop_private.send_replace(true);
         });
         tokio::spawn(Arc::clone(certificates).renew(Arc::clone(&core), edge.tls.ocsp));
         Ok(core)
     }
 
-    /// Pingora's listening service on `sockets`.
+    /// A listener on `sockets`.
     fn listener<'a>(
         &self,
         gateway: Gateway,
         core: &Core,
         sockets: impl IntoIterator<Item = &'a Bound>,
         (connections, tls): (usize, Option<Tls>),
-    ) -> Listening<ConnectionLimits> {
+    ) -> Listener {
         let (edge, public) = (&self.config.edge, gateway.is_public());
         let mut proxy = HttpProxy::new(gateway, Arc::clone(&self.conf));
         proxy.handle_init_modules();
@@ -385,12 +373,6 @@ impl EdgeService {
             closing: watch::Sender::new(false),
             metrics: core.metrics.clone(),
         };
-        let mut service = Listening::new("rampart".to_owned(), limits);
-        for socket in sockets {
-            // TLS and `BufferedIo` have buffers of their own.
-            let listener = ListenerConfig::tcp(&socket.name);
-            service.add_listener(listener.l4_buffer(L4BufferSettings::unbuffered()));
-        }
-        service
+        Listener { limits: Arc::new(limits), sockets: sockets.into_iter().cloned().collect() }
     }
 }

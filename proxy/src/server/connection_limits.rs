@@ -113,25 +113,29 @@ pub(super) struct ConnectionLimits {
     pub(super) metrics: Metrics,
 }
 
+/// The application of a listener: Pingora keeps it, and the listener after it has the same bounds.
+pub(super) struct ConnectionApp(pub(super) Arc<ConnectionLimits>);
+
 #[async_trait]
-impl ServerApp for ConnectionLimits {
+impl ServerApp for ConnectionApp {
     /// Pingora's task has room for a handshake of its own until it ends: the connection gets another.
     async fn process_new(
         self: &Arc<Self>,
         stream: Stream,
         shutdown: &ShutdownWatch,
     ) -> Option<Stream> {
-        let (limits, shutdown) = (Arc::clone(self), shutdown.clone());
+        let (limits, shutdown) = (Arc::clone(&self.0), shutdown.clone());
         tokio::spawn(async move { limits.serve(stream, &shutdown).await });
         None
     }
 
     /// Pingora closes idle connections as soon as it accepts none; clients get time to notice.
     async fn cleanup(&self) {
-        self.lifecycle.accepts_no_more();
-        self.lifecycle.watch().at_least(Phase::Closing).await;
-        self.closing.send_replace(true);
-        self.proxy.cleanup().await;
+        let Self(limits) = self;
+        limits.lifecycle.accepts_no_more();
+        limits.lifecycle.watch().at_least(Phase::Closing).await;
+        limits.closing.send_replace(true);
+        limits.proxy.cleanup().await;
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) struct Shutdown {
     pub(super) fds: OnceLock<ListenFds>,
     pub(super) upgrade_socket: Option<PathBuf>,
     pub(super) drain: Duration,
-    /// True once a new process is to own the sockets: the private listeners accept no more either.
+    /// True while a new process is to own the sockets: no listener accepts, the private ones neither.
     pub(super) handing_over: watch::Sender<bool>,
     pub(super) unready: Duration,
     pub(super) stage: watch::Sender<Stage>,
@@ -142,13 +142,15 @@ impl Shutdown {
     }
 
     /// Says whether a new process owns our sockets now. Until it is ready to accept, however long
-    /// that takes, nothing changes here; it accepts only when we do no more.
+    /// that takes, nothing changes here; it accepts only when we do no more. Should it not do so, we
+    /// accept again.
     async fn hand_over(&self) -> bool {
         let (Some(path), Some(fds)) = (self.upgrade_socket.clone(), self.fds.get().cloned()) else {
             tracing::error!("'edge.upgrade_socket' is not set: going on");
             return false;
         };
         let (sender, handed) = oneshot::channel();
+        let table = Arc::clone(&fds);
         // A thread that the end of the process does not wait for.
         std::thread::spawn(move || {
             let unheard = sender.send(upgrade::hand_over(&path, &fds.lock()));
@@ -157,32 +159,24 @@ impl Shutdown {
                 std::thread::park();
             }
         });
-        let heir = match handed.await.map_err(io::Error::other).flatten() {
-            Ok(heir) => heir,
+        let (heir, copies) = match handed.await.map_err(io::Error::other).flatten() {
+            Ok(handed) => handed,
             Err(error) => {
                 tracing::error!(%error, "nobody took the listeners over: going on");
                 return false;
             }
         };
         self.handing_over.send_replace(true);
-        self.lifecycle.enter(Phase::Stopping);
         self.lifecycle.all_deaf().await;
-        if let Err(error) = heir.accept() {
-            tracing::error!(%error, "the new process ended before it accepted");
+        let accepting = tokio::task::spawn_blocking(move || heir.accept()).await;
+        if let Err(error) = accepting.map_err(io::Error::other).flatten() {
+            tracing::error!(%error, "the new process did not accept: accepting again");
+            copies.restore(&mut table.lock());
+            self.handing_over.send_replace(false);
+            return false;
         }
+        self.lifecycle.enter(Phase::Stopping);
         true
-    }
-
-    /// Waits until the private listeners are to accept no more: when all is done, so that who watches
-    /// the process can do so to the end, or when a new process does so in their place.
-    pub(super) async fn private_end(&self) {
-        let mut handing_over = self.handing_over.subscribe();
-        let mut phases = self.lifecycle.watch();
-        tokio::select! {
-            // The sender is this very value: the wait does not fail.
-            _ = handing_over.wait_for(|handing_over| *handing_over) => {}
-            () = phases.at_least(Phase::Closing) => {}
-        }
     }
 
     /// Serves until told to stop, and finishes what is in flight unless told to stop at once.

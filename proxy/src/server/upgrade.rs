@@ -7,20 +7,27 @@
 //! waits at edge.upgrade_socket ◀──── sockets ─────── told by SIGQUIT
 //! starts                                             serves
 //! has started ───────────────────── ready ─────────▶ accepts no more
-//! accepts ◀──────────────────────── accept ───────── finishes what is in flight
+//! may accept ◀───────────────────── accept ───────── waits five seconds at most
+//! accepts ───────────────────────── taken ─────────▶ finishes what is in flight
 //! ```
-//! The last two go over a second socket beside the first. Should the new process fail before it is
-//! ready, the old one goes on as if nothing had happened; should the old one be gone, the new one
-//! accepts.
+//! The last three go over a second socket beside the first. Should the new process fail before it is
+//! ready, the old one goes on as if nothing had happened; should it fail before it has taken the
+//! sockets, the old one accepts again, and a new one that is only late is told so; should the old one
+//! be gone, the new one accepts.
 
 use std::fs;
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind, IoSliceMut, Read as _, Write as _};
+use std::mem::MaybeUninit;
+use std::net::Shutdown;
+use std::os::fd::{IntoRawFd as _, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pingora_core::server::Fds;
+use rustix::cmsg_space;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 /// Pause between two attempts to find the other.
 const RETRY: Duration = Duration::from_millis(50);
@@ -34,6 +41,13 @@ const NAMES_BYTES_MAX: usize = 2 * 1024;
 const READY: &[u8] = b"ready\n";
 /// Sent by the old process when it accepts no more.
 const ACCEPT: &[u8] = b"accept\n";
+/// Sent by the new process when it is about to accept.
+const TAKEN: &[u8] = b"taken\n";
+/// Sent by the old process when it accepts again.
+const WITHDRAWN: &[u8] = b"withdrawn\n";
+/// Time in which the new process, with nothing left to do, takes the sockets. Connections wait in
+/// them meanwhile.
+const TAKE_MAX: Duration = Duration::from_secs(5);
 
 /// The old process, waiting for the new one.
 #[derive(Debug)]
@@ -58,18 +72,41 @@ impl UpgradePeer {
     /// so, or is gone. Blocks.
     ///
     /// # Errors
-    /// When it says anything else.
+    /// When it says anything else, or has accepted again because we were late.
     pub(super) fn take_over(mut self) -> io::Result<()> {
-        let mut answer = [0; ACCEPT.len()];
-        let told = self.0.write_all(READY).and_then(|()| self.0.read_exact(&mut answer));
-        match told.map_err(|error| error.kind()) {
-            Ok(()) if answer == *ACCEPT => Ok(()),
-            Err(ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
-                Ok(())
-            }
-            Ok(()) => Err(ErrorKind::InvalidData.into()),
-            Err(kind) => Err(kind.into()),
+        if say(&mut self.0, READY)? { self.take() } else { Ok(()) }
+    }
+
+    /// Takes the sockets once the old process gives them up.
+    fn take(mut self) -> io::Result<()> {
+        if !hear(&mut self.0, ACCEPT)? || say(&mut self.0, TAKEN)? {
+            return Ok(());
         }
+        // It listens no more: it has withdrawn, or is gone.
+        if hear(&mut self.0, WITHDRAWN)? {
+            return Err(io::Error::other("it has waited long enough and accepts again"));
+        }
+        Ok(())
+    }
+}
+
+/// Says a word; `false` when the other process is gone.
+fn say(stream: &mut UnixStream, word: &[u8]) -> io::Result<bool> {
+    unless_gone(stream.write_all(word))
+}
+
+/// Waits for a word; `false` when the other process is gone.
+fn hear(stream: &mut UnixStream, word: &[u8]) -> io::Result<bool> {
+    let mut said = vec![0; word.len()];
+    let heard = unless_gone(stream.read_exact(&mut said))?;
+    if heard && said != word { Err(ErrorKind::InvalidData.into()) } else { Ok(heard) }
+}
+
+fn unless_gone(done: io::Result<()>) -> io::Result<bool> {
+    let gone = [ErrorKind::UnexpectedEof, ErrorKind::BrokenPipe, ErrorKind::ConnectionReset];
+    match done {
+        Err(error) if !gone.contains(&error.kind()) => Err(error),
+        done => Ok(done.is_ok()),
     }
 }
 
@@ -78,26 +115,87 @@ impl UpgradePeer {
 pub(super) struct UpgradeHeir(UnixStream);
 
 impl UpgradeHeir {
-    /// Tells it that it alone accepts.
+    /// Tells it that it alone accepts, and returns when it does. Blocks for five seconds at most.
     ///
     /// # Errors
-    /// When it is gone.
-    pub(super) fn accept(mut self) -> io::Result<()> {
-        self.0.write_all(ACCEPT)
+    /// When it is gone, or late: it does not accept any more then.
+    pub(super) fn accept(self) -> io::Result<()> {
+        self.accept_within(TAKE_MAX)
+    }
+
+    fn accept_within(mut self, time: Duration) -> io::Result<()> {
+        self.0.set_read_timeout(Some(time))?;
+        let told = say(&mut self.0, ACCEPT);
+        let taken = told.and_then(|told| Ok(told && hear(&mut self.0, TAKEN)?));
+        if matches!(taken, Ok(true)) {
+            return Ok(());
+        }
+        // The kernel decides between a deadline and a word that comes with it: once this side is shut
+        // the word cannot be said any more, and what was said before is still heard.
+        self.0.shutdown(Shutdown::Read)?;
+        if matches!(hear(&mut self.0, TAKEN), Ok(true)) {
+            return Ok(());
+        }
+        // Who is gone need not know.
+        let _ = say(&mut self.0, WITHDRAWN);
+        let why = if matches!(taken, Ok(false)) { "it has ended" } else { "it is late" };
+        Err(io::Error::other(why))
     }
 }
 
-/// Sends `fds` to the process that waits at `path`, and returns when it has started. Blocks.
+/// The sockets once more: Pingora closes its own when it accepts no more.
+#[derive(Debug)]
+pub(super) struct SocketCopies(Vec<(String, OwnedFd)>);
+
+impl SocketCopies {
+    /// Copies them by sending them to ourselves: the table holds mere numbers, of which nobody else
+    /// can make a socket safely.
+    fn of(fds: &Fds, path: &Path) -> io::Result<Self> {
+        let names = fds.serialize().0;
+        let listener = bind(path)?;
+        let sent = fds.send_to_sock(name(path)?).map_err(io::Error::from);
+        let received = sent.and_then(|_| listener.accept());
+        // A file that stays behind does no harm.
+        let _ = fs::remove_file(path);
+        let (stream, _) = received?;
+        let mut room = [MaybeUninit::uninit(); cmsg_space!(ScmRights(SOCKETS_MAX))];
+        let mut control = RecvAncillaryBuffer::new(&mut room);
+        let mut text = [0; NAMES_BYTES_MAX];
+        let mut parts = [IoSliceMut::new(&mut text)];
+        recvmsg(&stream, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+        let mut sockets = Vec::new();
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(received) = message {
+                sockets.extend(received);
+            }
+        }
+        if sockets.len() != names.len() {
+            return Err(io::Error::other("the listeners cannot be copied"));
+        }
+        Ok(Self(names.into_iter().zip(sockets).collect()))
+    }
+
+    /// Puts them in the place of those that are closed.
+    pub(super) fn restore(self, fds: &mut Fds) {
+        for (name, socket) in self.0 {
+            fds.add(name, socket.into_raw_fd());
+        }
+    }
+}
+
+/// Sends `fds` to the process that waits at `path`, and returns when it has started, with copies of
+/// the sockets in case it fails then. Blocks.
 ///
 /// # Errors
 /// When there is none, or it gave up; the sockets are then still ours alone.
-pub(super) fn hand_over(path: &Path, fds: &Fds) -> io::Result<UpgradeHeir> {
+pub(super) fn hand_over(path: &Path, fds: &Fds) -> io::Result<(UpgradeHeir, SocketCopies)> {
     private_folder(path)?;
     let names = fds.serialize().0;
     let bytes: usize = names.iter().map(|name| name.len() + 1).sum();
     if names.len() > SOCKETS_MAX || bytes > NAMES_BYTES_MAX {
         return Err(io::Error::other("more than 32 listeners"));
     }
+    let copies = SocketCopies::of(fds, &path.with_added_extension("copies"))?;
     let answers = bind(&answers_at(path))?;
     let taken = attempt(TRANSFERS, || fds.send_to_sock(name(path)?).map_err(io::Error::from));
     let peer = taken.and_then(|_| attempt(ATTEMPTS, || answers.accept()));
@@ -105,9 +203,10 @@ pub(super) fn hand_over(path: &Path, fds: &Fds) -> io::Result<UpgradeHeir> {
     let _ = fs::remove_file(answers_at(path));
     let mut peer = peer?.0;
     peer.set_nonblocking(false)?;
-    let mut said = [0; READY.len()];
-    peer.read_exact(&mut said)?;
-    if said == *READY { Ok(UpgradeHeir(peer)) } else { Err(ErrorKind::InvalidData.into()) }
+    match hear(&mut peer, READY)? {
+        true => Ok((UpgradeHeir(peer), copies)),
+        false => Err(ErrorKind::UnexpectedEof.into()),
+    }
 }
 
 fn answers_at(path: &Path) -> PathBuf {
@@ -204,14 +303,39 @@ mod tests {
         });
         // Waits until the new process has the sockets.
         ready.send(()).unwrap();
-        let heir = old.join().unwrap();
+        let (heir, copies) = old.join().unwrap();
         assert!(!new.is_finished(), "the new process accepts only when it is told to");
         heir.accept().unwrap();
         let fds = new.join().unwrap();
         let digest = SocketDigest::from_raw_fd(*fds.get("edge=127.0.0.1:0").unwrap());
         assert_eq!(digest.local_addr().unwrap().as_inet(), Some(&address));
         assert!(std::net::TcpStream::connect(address).is_ok());
+        let mut again = Fds::new();
+        copies.restore(&mut again);
+        let digest = SocketDigest::from_raw_fd(*again.get("edge=127.0.0.1:0").unwrap());
+        assert_eq!(digest.local_addr().unwrap().as_inet(), Some(&address));
         fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_new_process_that_ends_or_is_late_does_not_accept() {
+        let pair = || {
+            let (old, new) = UnixStream::pair().unwrap();
+            (UpgradeHeir(old), UpgradePeer(new))
+        };
+        let (heir, peer) = pair();
+        drop(peer);
+        assert_eq!(heir.accept().unwrap_err().to_string(), "it has ended");
+
+        let (heir, peer) = pair();
+        let error = heir.accept_within(Duration::from_millis(1)).unwrap_err();
+        assert_eq!(error.to_string(), "it is late");
+        let error = peer.take().unwrap_err();
+        assert!(error.to_string().contains("accepts again"), "{error}");
+
+        let (heir, mut peer) = pair();
+        assert!(say(&mut peer.0, TAKEN).unwrap());
+        heir.accept_within(Duration::from_millis(1)).unwrap();
     }
 
     #[test]

@@ -11,6 +11,8 @@ use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
 use rampart_tests::wire::{Wire, connect, connect_to};
 use sqlx::{Connection as _, PgConnection};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 
 const PRICES: &str = "/api/v1/prices";
@@ -92,6 +94,62 @@ async fn an_upgrade_under_load_loses_no_request() {
     for answers in join_all(asking).await {
         assert!(answers.expect("no request fails") > 0);
     }
+}
+
+/// The connection over which an edge tells its successor, which says that it is ready, to accept.
+async fn ready(edge: &Edge) -> UnixStream {
+    let path = edge.setup().folder().join("upgrade.sock");
+    let transfer = UnixListener::bind(&path).unwrap();
+    edge.process.signal(Signal::SIGQUIT);
+    // The sockets are in the message, and closed with it.
+    let (mut message, _) = transfer.accept().await.unwrap();
+    message.read_to_end(&mut Vec::new()).await.unwrap();
+    fs::remove_file(&path).unwrap();
+    let mut answers = until("the edge waits for its successor", SOON, async || {
+        UnixStream::connect(path.with_added_extension("accepting")).await.ok()
+    })
+    .await;
+    answers.write_all(b"ready\n").await.unwrap();
+    answers
+}
+
+#[tokio::test]
+async fn an_edge_accepts_again_when_its_successor_does_not() {
+    let edge = Edge::start().await;
+    let partner = edge.partner("stays").await;
+    let kept = partner.over(Protocol::Http1);
+    kept.get(PRICES).await.assert_status(200);
+    for (why, waits) in [("it has ended", false), ("it is late", true)] {
+        let mut successor = ready(&edge).await;
+        let mut told = [0; 7];
+        successor.read_exact(&mut told).await.unwrap();
+        assert_eq!(&told, b"accept\n");
+        let mut rest = Vec::new();
+        if waits {
+            successor.read_to_end(&mut rest).await.unwrap();
+            assert_eq!(rest, b"withdrawn\n");
+        }
+        drop(successor);
+        until("it says so", SOON, async || {
+            let err = edge.process.err();
+            let says = |line: &String| line.contains("accepting again") && line.contains(why);
+            err.iter().any(says).then_some(())
+        })
+        .await;
+        kept.get(PRICES).await.assert_status(200);
+        for protocol in [Protocol::Http1, Protocol::Http2] {
+            partner.over(protocol).get(PRICES).await.assert_status(200);
+        }
+        edge.ops("/readyz").await.assert_status(200);
+    }
+    let mut setup = edge.setup();
+    setup.clear_arguments().argument("--upgrade");
+    let upgrading = Edge::of(setup);
+    edge.process.signal(Signal::SIGQUIT);
+    let next = upgrading.await;
+    assert_eq!(next.address, edge.address);
+    assert_eq!(edge.process.ended().await.code(), Some(0));
+    partner.over(Protocol::Http1).get(PRICES).await.assert_status(200);
 }
 
 #[tokio::test]

@@ -1,0 +1,71 @@
+//! Pingora's service accepts once, and closes its sockets at its end; here a listener accepts whenever
+//! this process owns its sockets: again, too, when an upgrade has failed.
+
+use std::sync::Arc;
+
+use pingora_core::listeners::{L4BufferSettings, ListenerConfig};
+use pingora_core::server::ListenFds;
+use pingora_core::services::Service;
+use pingora_core::services::listening::Service as Listening;
+use tokio::sync::watch;
+
+use super::connection_limits::{ConnectionApp, ConnectionLimits};
+use super::lifecycle::Phase;
+use super::shutdown::Shutdown;
+use super::sockets::Bound;
+
+/// The bounds of connections, and the sockets that they come from.
+pub(super) struct Listener {
+    pub(super) limits: Arc<ConnectionLimits>,
+    pub(super) sockets: Vec<Bound>,
+}
+
+impl Listener {
+    /// Accepts, except while a new process is to own the sockets: the public listener until the
+    /// process stops, a private one until all is done, so that who watches the process can do so to
+    /// the end.
+    pub(super) async fn accept(
+        self,
+        fds: Option<ListenFds>,
+        tasks: usize,
+        shutdown: Arc<Shutdown>,
+    ) {
+        let end = if self.limits.public { Phase::Stopping } else { Phase::Closing };
+        let lifecycle = &shutdown.lifecycle;
+        let mut handing_over = shutdown.handing_over.subscribe();
+        loop {
+            let ours = handing_over.wait_for(|handing_over| !*handing_over);
+            // Under the lock of the watch: who hands over next waits for this listener too.
+            if ours.await.map(|_locked| lifecycle.accepts()).is_err() {
+                return;
+            }
+            let (stop, stopped) = watch::channel(false);
+            let (mut service, fds) = (self.service(), fds.clone());
+            tokio::spawn(async move {
+                Service::start_service(&mut service, fds, stopped, tasks).await;
+            });
+            let mut phases = lifecycle.watch();
+            let is_over = tokio::select! {
+                () = phases.at_least(end) => true,
+                // The sender is the shutdown itself: the wait does not fail.
+                _ = handing_over.wait_for(|handing_over| *handing_over) => false,
+            };
+            stop.send_replace(true);
+            if is_over {
+                return;
+            }
+        }
+    }
+
+    /// Pingora's service on the sockets.
+    fn service(&self) -> Listening<ConnectionApp> {
+        let app = ConnectionApp(Arc::clone(&self.limits));
+        let mut service = Listening::new("rampart".to_owned(), app);
+        for socket in &self.sockets {
+            // TLS and `BufferedIo` have buffers of their own.
+            let listener = ListenerConfig::tcp(&socket.name);
+            service.add_listener(listener.l4_buffer(L4BufferSettings::unbuffered()));
+        }
+        service
+    }
+}
