@@ -254,11 +254,12 @@ pub(crate) fn acceptor(
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&parameters::versions(tls))
         .map_err(|e| broken(&e))?;
-    let builder = match &tls.client_ca {
+    let (builder, authorities) = match &tls.client_ca {
         Some(path) => {
-            builder.with_client_cert_verifier(parameters::client_verifier(path, provider)?)
+            let (verifier, authorities) = parameters::client_verifier(path, provider)?;
+            (builder.with_client_cert_verifier(verifier), authorities)
         }
-        None => builder.with_no_client_auth(),
+        None => (builder.with_no_client_auth(), Vec::new()),
     };
     let mut config = builder.with_cert_resolver(certificates);
     config.ignore_client_order = true;
@@ -266,7 +267,7 @@ pub(crate) fn acceptor(
     if core.settings.acme.is_configured() {
         config.alpn_protocols.push(acme::PROTOCOL.to_vec());
     }
-    config.ticketer = Arc::new(Tickets(Arc::clone(core)));
+    config.ticketer = Arc::new(Tickets::new(core, authorities));
     // A client that comes back has one, and gets a new one then.
     config.send_tls13_tickets = 1;
     Ok(Acceptor::from_server_config(Arc::new(config)))

@@ -152,8 +152,24 @@ impl Authority {
         Self { certificate, key, parameters }
     }
 
+    /// Has an edge check clients' certificates against this authority.
+    fn trusted_by(&self, setup: &mut Setup, file: &str) {
+        let file = setup.folder().join(file);
+        fs::write(&file, self.certificate.pem()).unwrap();
+        setup.set("edge.tls.client_ca", file.display().to_string());
+    }
+
     /// A TLS client with a certificate for this name.
     fn client(&self, name: &str) -> Arc<ClientConfig> {
+        self.client_speaking(name, rustls::DEFAULT_VERSIONS)
+    }
+
+    /// The same, which speaks these versions alone.
+    fn client_speaking(
+        &self,
+        name: &str,
+        versions: &[&'static rustls::SupportedProtocolVersion],
+    ) -> Arc<ClientConfig> {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(CERTIFICATE.der().clone()).unwrap();
         let key = rcgen::KeyPair::generate().unwrap();
@@ -166,21 +182,45 @@ impl Authority {
         let private = rustls::pki_types::PrivateKeyDer::try_from(key.serialize_der()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider);
-        let builder = builder.with_safe_default_protocol_versions().unwrap();
+        let builder = builder.with_protocol_versions(versions).unwrap();
         let builder = builder.with_root_certificates(roots);
         builder.with_client_auth_cert(vec![certificate.der().clone()], private).unwrap().into()
+    }
+}
+
+/// The handshake with which a client came to its answer; `None` for one that was refused.
+async fn handshake(edge: &Edge, client: &Arc<ClientConfig>) -> Option<HandshakeKind> {
+    // In TLS 1.3 the client is done before the server looks at its certificate.
+    let mut wire = Wire::try_open_as(edge.address, client).await.ok()?;
+    wire.exchange(REQUEST).await?.assert_status(404);
+    wire.tls().handshake_kind()
+}
+
+#[tokio::test]
+async fn a_session_is_resumed_under_the_same_authorities_alone() {
+    let (authority, another) = (Authority::make(), Authority::make());
+    let edge = Edge::with(|setup| authority.trusted_by(setup, "clients.pem")).await;
+    let mut setup = edge.setup();
+    authority.trusted_by(&mut setup, "copy.pem");
+    let same = Edge::of(setup.clone()).await;
+    another.trusted_by(&mut setup, "other.pem");
+    let other = Edge::of(setup.clone()).await;
+    setup.unset("edge.tls.client_ca");
+    let none = Edge::of(setup).await;
+    let (full, resumed) = (Some(HandshakeKind::Full), Some(HandshakeKind::Resumed));
+    for version in [&rustls::version::TLS13, &rustls::version::TLS12] {
+        for (next, expected) in [(&same, resumed), (&none, full), (&other, None)] {
+            let client = authority.client_speaking("acme", &[version]);
+            assert_eq!(handshake(&edge, &client).await, full);
+            assert_eq!(handshake(next, &client).await, expected, "{:?}", version.version);
+        }
     }
 }
 
 #[tokio::test]
 async fn a_pinned_subject_is_needed_with_every_credential() {
     let (authority, stranger) = (Authority::make(), Authority::make());
-    let edge = Edge::with(|setup| {
-        let file = setup.folder().join("clients.pem");
-        fs::write(&file, authority.certificate.pem()).unwrap();
-        setup.set("edge.tls.client_ca", file.display().to_string());
-    })
-    .await;
+    let edge = Edge::with(|setup| authority.trusted_by(setup, "clients.pem")).await;
     let partner = edge.partner("pinned").await;
     let token = partner.authenticated().await;
     partner.get("/api/v1/prices").await.assert_status(200);
@@ -199,13 +239,8 @@ async fn a_pinned_subject_is_needed_with_every_credential() {
             }
         }
     }
-    let foreign = Wire::try_open_as(edge.address, &stranger.client("acme")).await;
-    let refused = match foreign {
-        // In TLS 1.3 the client is done before the server looks at its certificate.
-        Ok(mut wire) => wire.exchange(REQUEST).await.is_none(),
-        Err(_) => true,
-    };
-    assert!(refused, "an unknown authority");
+    let foreign = handshake(&edge, &stranger.client("acme")).await;
+    assert_eq!(foreign, None, "an unknown authority");
     let key = json!({"certificateSubject": "O=Acme, CN=other"});
     let issued = edge.admin(Method::POST, &format!("{path}/api-keys"), key).await;
     let issued = issued.assert_status(201).json()["apiKey"].as_str().unwrap().to_owned();

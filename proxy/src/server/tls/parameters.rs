@@ -52,27 +52,31 @@ pub(super) fn versions(tls: &Tls) -> Vec<&'static SupportedProtocolVersion> {
     }
 }
 
-/// Checks the certificates of clients that have one against the authorities in `path`.
+/// Checks the certificates of clients that have one against the authorities in `path`, which come
+/// with it.
 ///
 /// # Errors
 /// One sentence: why the file cannot be used.
 pub(super) fn client_verifier(
     path: &Path,
     provider: Arc<CryptoProvider>,
-) -> Result<Arc<dyn ClientCertVerifier>, BadCertificate> {
+) -> Result<(Arc<dyn ClientCertVerifier>, Vec<CertificateDer<'static>>), BadCertificate> {
     let bad = |why: &dyn fmt::Display| {
         let shown = path.display();
         BadCertificate(format!("'edge.tls.client_ca' is not usable: '{shown}': {why}"))
     };
+    let authorities: Vec<_> =
+        CertificateDer::pem_file_iter(path).and_then(Iterator::collect).map_err(|e| bad(&e))?;
     let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(path).map_err(|e| bad(&e))? {
-        roots.add(certificate.map_err(|e| bad(&e))?).map_err(|e| bad(&e))?;
+    for certificate in &authorities {
+        roots.add(certificate.clone()).map_err(|e| bad(&e))?;
     }
     if roots.is_empty() {
         return Err(bad(&"it holds no certificate"));
     }
-    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
         .allow_unauthenticated()
         .build()
-        .map_err(|e| bad(&e))
+        .map_err(|e| bad(&e))?;
+    Ok((verifier, authorities))
 }

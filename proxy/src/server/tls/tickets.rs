@@ -1,22 +1,31 @@
 //! rustls makes its ticket keys at random, so that a ticket is good for one process only: here they
 //! are derived from the master key, another one each day, and every edge opens every edge's tickets.
+//! rustls takes a client's certificate from a ticket without checking it again: a ticket is good only
+//! under the authorities under which it was checked.
 
 use std::fmt;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rampart_core::Core;
 use rampart_core::platform::crypto::{DataKey, Purpose};
+use ring::digest::{self, SHA256};
+use rustls::pki_types::CertificateDer;
 use rustls::server::ProducesTickets;
 
 /// Seconds that a ticket is good for, at most: its key is used for this day and the next.
 const LIFETIME_SECONDS: u32 = 24 * 60 * 60;
 /// Bytes in front of a ticket that name its day.
 const DAY_BYTES: usize = 8;
-/// The context that tickets are sealed for.
+/// The context that tickets are sealed for, without clients' certificates.
 const CONTEXT: &str = "tls ticket";
 
-/// Seals and opens the session tickets of all edges with this master key.
-pub(super) struct Tickets(pub(super) Arc<Core>);
+/// Seals and opens the session tickets of all edges with this master key and these authorities.
+pub(super) struct Tickets {
+    core: Arc<Core>,
+    context: String,
+}
 
 impl fmt::Debug for Tickets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -25,12 +34,28 @@ impl fmt::Debug for Tickets {
 }
 
 impl Tickets {
+    /// Of a listener that checks clients' certificates against `authorities`, in any order; none where
+    /// it asks for no certificate.
+    pub(super) fn new(core: &Arc<Core>, mut authorities: Vec<CertificateDer<'static>>) -> Self {
+        authorities.sort_unstable_by(|one, other| (**one).cmp(&**other));
+        authorities.dedup();
+        let context = match authorities.is_empty() {
+            true => CONTEXT.to_owned(),
+            false => {
+                let mut all = digest::Context::new(&SHA256);
+                authorities.iter().for_each(|one| all.update(one));
+                format!("{CONTEXT} {}", STANDARD.encode(all.finish()))
+            }
+        };
+        Self { core: Arc::clone(core), context }
+    }
+
     fn today(&self) -> i64 {
-        self.0.clock.now().timestamp().div_euclid(i64::from(LIFETIME_SECONDS))
+        self.core.clock.now().timestamp().div_euclid(i64::from(LIFETIME_SECONDS))
     }
 
     fn key(&self, day: i64) -> Option<DataKey> {
-        self.0.keys.sealing_key(Purpose::TlsTickets { day }).ok()
+        self.core.keys.sealing_key(Purpose::TlsTickets { day }).ok()
     }
 }
 
@@ -46,7 +71,7 @@ impl ProducesTickets for Tickets {
     /// Without entropy there is no ticket.
     fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
         let day = self.today();
-        let sealed = self.key(day)?.seal(&self.0.clock, CONTEXT, plain).ok()?;
+        let sealed = self.key(day)?.seal(&self.core.clock, &self.context, plain).ok()?;
         Some([&day.to_be_bytes()[..], &sealed].concat())
     }
 
@@ -57,6 +82,6 @@ impl ProducesTickets for Tickets {
         if !(today - 1..=today + 1).contains(&day) {
             return None;
         }
-        self.key(day)?.open(CONTEXT, sealed).ok()
+        self.key(day)?.open(&self.context, sealed).ok()
     }
 }
