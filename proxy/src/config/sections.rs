@@ -96,7 +96,7 @@ pub(crate) struct Edge {
     /// sent.
     #[schemars(range(min = 1, max = 3_600))]
     pub(crate) write_timeout_seconds: u64,
-    /// Bytes of an answer that a client must take each second, after the first 5 seconds of a wait;
+    /// Bytes of an answer that a client must take in each second of waiting for it, after the first 5;
     /// a slower one is disconnected.
     #[schemars(range(min = 1, max = 1_048_576), extend("x-unit" = "bytes per second"))]
     pub(crate) send_rate_min_bytes: u64,

@@ -82,7 +82,10 @@ impl BufferedIo {
         let Reading::Requests(requests) = &mut self.reading else { return true };
         let stream = &mut self.stream;
         match poll_fn(|cx| requests.poll_request(cx, stream)).await {
-            Ok(true) => true,
+            Ok(true) => {
+                self.rate.done();
+                true
+            }
             Ok(false) => {
                 Shutdown::shutdown(self).await;
                 false
@@ -219,7 +222,13 @@ impl AsyncWrite for BufferedIo {
         self.defers = matches!(self.reading, Reading::Frames(_));
         let flushed = Pin::new(&mut self.stream).poll_flush(cx);
         ready!(self.paced(cx, flushed))?;
-        self.rate.done();
+        if self.defers {
+            // Each of the streams has a pace of its own.
+            self.rate.done();
+        } else {
+            // It may be a part of an answer, which is over when the next request is there.
+            self.rate.pause();
+        }
         Poll::Ready(Ok(()))
     }
 

@@ -16,7 +16,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(10);
 /// The slowest peer that is waited for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SendBounds {
-    /// Bytes a second that it takes, after a grace of 5 seconds.
+    /// Bytes that it takes in each second of waiting for it, after a grace of 5 seconds.
     pub(super) rate_min_bytes: u64,
     /// Time for an answer, or for each part of one that is made while it is sent; none where answers
     /// follow each other without a pause.
@@ -36,6 +36,8 @@ pub(super) struct SendRate {
     bounds: SendBounds,
     /// From when on the peer has been waited for.
     wait: Option<Wait>,
+    /// Time that the wait before left to the next one of the same answer.
+    left: Option<Duration>,
     timer: Deadline,
 }
 
@@ -49,21 +51,33 @@ struct Wait {
 
 impl SendRate {
     pub(super) fn new(bounds: SendBounds) -> Self {
-        Self { bounds, wait: None, timer: Deadline::default() }
+        Self { bounds, wait: None, left: None, timer: Deadline::default() }
     }
 
     /// The peer has taken this many bytes.
     pub(super) fn took(&mut self, bytes: usize) {
         let pace = u32::try_from(self.bounds.rate_min_bytes).unwrap_or(u32::MAX).max(1);
-        let Some(wait) = &mut self.wait else { return };
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let earned = Duration::from_secs(1) * bytes / pace;
-        wait.until = (wait.until + earned).min(now() + PAUSE_MAX);
+        let earned = || Duration::from_secs(1) * bytes / pace;
+        if let Some(wait) = &mut self.wait {
+            wait.until = (wait.until + earned()).min(now() + PAUSE_MAX);
+        } else if let Some(left) = &mut self.left {
+            *left = (*left + earned()).min(PAUSE_MAX);
+        }
     }
 
-    /// Nothing is left that the peer is waited for.
+    /// A part is taken: the peer is not waited for until the next one is made, whose wait has what is
+    /// left of this one's time, and a total of its own.
+    pub(super) fn pause(&mut self) {
+        if let Some(wait) = self.wait.take() {
+            self.left = Some(wait.until.saturating_duration_since(now()));
+        }
+        self.timer.clear();
+    }
+
+    /// The answer is taken, and nothing of it counts for the next one.
     pub(super) fn done(&mut self) {
-        self.wait = None;
+        (self.wait, self.left) = (None, None);
         self.timer.clear();
     }
 
@@ -75,10 +89,10 @@ impl SendRate {
 
     /// When the peer, which takes nothing now, is to be given up.
     pub(super) fn until(&mut self) -> Instant {
-        let total = self.bounds.total;
+        let (total, left) = (self.bounds.total, self.left.unwrap_or(GRACE));
         let wait = self.wait.get_or_insert_with(|| {
             let now = now();
-            Wait { until: now + GRACE, end: total.map(|total| now + total) }
+            Wait { until: now + left, end: total.map(|total| now + total) }
         });
         wait.end.map_or(wait.until, |end| end.min(wait.until))
     }
@@ -129,5 +143,22 @@ mod tests {
         assert_eq!(rate.until() - now(), PAUSE_MAX);
         rate.done();
         assert_eq!(rate.until() - now(), GRACE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_between_parts_costs_the_peer_nothing_and_gives_it_nothing() {
+        let second = Duration::from_secs(1);
+        let mut rate = SendRate::new(BOUNDS);
+        rate.until();
+        advance(4 * second).await;
+        rate.pause();
+        advance(100 * second).await;
+        assert_eq!(rate.until() - now(), second);
+        rate.pause();
+        rate.took(3_000);
+        assert_eq!(rate.until() - now(), 4 * second, "what is taken at once counts");
+        rate.pause();
+        rate.took(100_000_000);
+        assert_eq!(rate.until() - now(), PAUSE_MAX);
     }
 }

@@ -83,8 +83,8 @@ impl Http2Session {
         Ok(())
     }
 
-    /// Sends as much as the client gives room for, unless it is too slow. The bounds are those of this
-    /// part: while the next one is made, the client is not waited for.
+    /// Sends as much as the client gives room for, unless it is too slow. Its pace is that of the whole
+    /// answer, the total that of this part: while the next one is made, the client is not waited for.
     async fn send_body(&mut self, mut data: Bytes, end: bool) -> Result<()> {
         let lost = || Error::explain(ErrorType::WriteError, "a body without a head");
         let stream = self.answer_body.as_mut().ok_or_else(lost)?;
@@ -103,7 +103,7 @@ impl Http2Session {
             self.rate.took(bytes);
             self.ended = last;
         }
-        self.rate.done();
+        self.rate.pause();
         Ok(())
     }
 }

@@ -49,13 +49,28 @@ async fn answered(
 
 /// The whole of an answer, read as it comes.
 async fn read(answer: Response<RecvStream>) -> Vec<u8> {
+    let (seen, error) = read_in(answer, Duration::ZERO).await;
+    assert!(error.is_none(), "{error:?}");
+    seen
+}
+
+/// The bytes of an answer that arrive, and the error at its end, where the client takes this time
+/// before it makes room for as much as it has seen.
+async fn read_in(answer: Response<RecvStream>, time: Duration) -> (Vec<u8>, Option<h2::Error>) {
     let (mut body, mut seen) = (answer.into_body(), Vec::new());
     while let Some(part) = body.data().await {
-        let part = part.unwrap();
-        body.flow_control().release_capacity(part.len()).unwrap();
+        let part = match part {
+            Ok(part) => part,
+            Err(error) => return (seen, Some(error)),
+        };
+        if !time.is_zero() {
+            advance(time).await;
+        }
+        // Fails where the server has given the stream up meanwhile; the next part says so.
+        let _ = body.flow_control().release_capacity(part.len());
         seen.extend_from_slice(&part);
     }
-    seen
+    (seen, None)
 }
 
 #[tokio::test]
@@ -73,6 +88,26 @@ async fn an_answer_whose_parts_are_made_slowly_arrives_whole() {
     let (answer, serving) = answered(Method::GET, StatusCode::OK, &PARTS).await;
     assert_eq!(read(answer).await, PARTS.concat().as_bytes());
     assert_eq!(serving.await.unwrap(), PARTS.concat().len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_slower_than_the_pace_is_given_up_however_small_the_parts_are() {
+    const PARTS: [&str; 40] = ["more than the window"; 40];
+    let (answer, serving) = answered(Method::GET, StatusCode::OK, &PARTS).await;
+    let (seen, error) = read_in(answer, Duration::from_secs(4)).await;
+    assert!(error.is_some_and(|error| error.is_reset()));
+    assert!(seen.len() < 2 * PARTS[0].len(), "{}", seen.len());
+    assert_eq!(serving.await.unwrap(), seen.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_of_a_decent_pace_is_not_given_up_however_long_the_answer_is() {
+    const PARTS: [&str; 40] = ["more than the window"; 40];
+    let (answer, serving) = answered(Method::GET, StatusCode::OK, &PARTS).await;
+    let (seen, error) = read_in(answer, Duration::from_millis(5)).await;
+    assert!(error.is_none(), "{error:?}");
+    assert_eq!(seen, PARTS.concat().as_bytes());
+    assert_eq!(serving.await.unwrap(), seen.len());
 }
 
 #[tokio::test(start_paused = true)]
