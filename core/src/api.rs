@@ -220,6 +220,9 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::market::payment_methods::ListPaymentMethods>(),
     route::<admin::market::payment_methods::UpdatePaymentMethod>(),
     route::<admin::market::currencies::ListCurrencies>(),
+    route::<admin::market::maintenance::ListMaintenanceWindows>(),
+    route::<admin::market::maintenance::CreateMaintenanceWindow>(),
+    route::<admin::market::maintenance::EndMaintenanceWindow>(),
     // Orders
     route::<admin::orders::search::SearchOrders>(),
     route::<admin::orders::read::ReadOrder>(),

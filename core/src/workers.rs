@@ -22,6 +22,9 @@ use crate::trading::orders::expiry::expire_due;
 /// Polling interval of the revisions of tenants and catalogue. Changes must reach every edge within
 /// 1 s.
 const SNAPSHOT_POLL: Duration = Duration::from_millis(250);
+/// Interval of looking whether a maintenance window has begun or ended. The edges' polling comes on
+/// top.
+const MAINTENANCE_WINDOWS: Duration = Duration::from_millis(500);
 /// Interval of writing last uses of API keys.
 const API_KEY_USES: Duration = Duration::from_secs(10);
 /// Interval of looking whether deposit addresses run out.
@@ -158,6 +161,8 @@ impl Workers {
         self.tasks.spawn(async move { core.telemetry.export(stop).await });
         self.tasks.spawn(Arc::clone(&self.core).deliver(self.stop.clone()));
         self.every(SNAPSHOT, SNAPSHOT_POLL, run!(refresh));
+        let follow = run!(follow_maintenance_windows);
+        self.every("maintenance windows", MAINTENANCE_WINDOWS, follow);
         let prices = self.core.price_feed.as_ref().map(PriceFeed::interval);
         if let Some(interval) = prices {
             self.every("prices", interval, run!(refresh_prices));

@@ -19,6 +19,7 @@ use crate::commands::key::Key;
 use crate::commands::keys::Keys;
 use crate::commands::ledger::Ledger;
 use crate::commands::mail::Mail;
+use crate::commands::maintenance_window::MaintenanceWindow;
 use crate::commands::migrate::Migrate;
 use crate::commands::offer::Offer;
 use crate::commands::operator::Operator;
@@ -115,6 +116,8 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Mail(Mail),
     #[command(subcommand)]
+    MaintenanceWindow(MaintenanceWindow),
+    #[command(subcommand)]
     Offer(Offer),
     #[command(subcommand)]
     Pair(Pair),
@@ -182,6 +185,7 @@ impl Command {
             Self::Ledger(command) => command.run(),
             Self::Delivery(command) => command.run(),
             Self::Mail(command) => command.run(),
+            Self::MaintenanceWindow(command) => command.run(),
             Self::Offer(command) => command.run(),
             Self::Pair(command) => command.run(),
             Self::PaymentMethod(command) => command.run(),

@@ -16,6 +16,7 @@ pub(crate) mod key;
 pub(crate) mod keys;
 pub(crate) mod ledger;
 pub(crate) mod mail;
+pub(crate) mod maintenance_window;
 mod members;
 pub(crate) mod migrate;
 pub(crate) mod names;

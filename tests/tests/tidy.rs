@@ -24,7 +24,7 @@ const MAY_FLOAT: [&str; 3] =
     ["core/src/platform/metrics.rs", "core/src/platform/metrics/", "proxy/src/commands/top/"];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
-const GLOBAL_TABLES: [&str; 40] = [
+const GLOBAL_TABLES: [&str; 41] = [
     "acme_account",
     "acme_certificate",
     "acme_challenge",
@@ -46,6 +46,7 @@ const GLOBAL_TABLES: [&str; 40] = [
     "key_rotation",
     "lasting_key",
     "ledger_check",
+    "maintenance_window",
     "nationality",
     "operator",
     "operator_form",

@@ -15,6 +15,7 @@ mod form;
 mod layout;
 mod list;
 mod lists;
+mod maintenance;
 mod market;
 mod operators;
 mod orders;

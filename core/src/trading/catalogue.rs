@@ -2,6 +2,7 @@
 //! immutable: pairs, methods, prices and quotes of one request have the same revision.
 
 mod load;
+mod maintenance;
 mod payment_method;
 mod per_catalogue;
 mod rates;
@@ -160,7 +161,7 @@ impl Pair {
 /// One direction of a pair.
 #[derive(Debug)]
 pub struct PairSide {
-    /// The status that the operator has set.
+    /// The status that the operator has set; maintenance while a maintenance window closes it.
     pub status: PairStatus,
     /// Smallest amount.
     pub min: Decimal,

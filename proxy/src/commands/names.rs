@@ -68,7 +68,9 @@ fn list(group: &str, command: &str, argument: &str) -> Option<List> {
         (_, "connector") | ("connector", "name") => Some(CONNECTORS),
         ("operator", "name") => Some(OPERATORS),
         (_, "pair") => Some(PAIRS),
-        ("payment-method", "code") => Some(PAYMENT_METHODS),
+        ("payment-method", "code") | ("maintenance-window", "payment_method") => {
+            Some(PAYMENT_METHODS)
+        }
         _ => None,
     }
 }

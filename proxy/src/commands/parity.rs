@@ -54,6 +54,12 @@ const COMMANDS: &[(&str, &str)] = &[
     ("PUT prices/{pair}", "price set BTC-EUR 50000"),
     ("GET payment-methods", "payment-method list"),
     ("GET currencies", "currency list"),
+    ("GET maintenance-windows", "maintenance-window list"),
+    (
+        "POST maintenance-windows",
+        "maintenance-window add --pair BTC-EUR --ends-at 2026-03-01T14:00:00Z --reason upgrade",
+    ),
+    ("DELETE maintenance-windows/{id}", "maintenance-window end 1"),
     ("PATCH payment-methods/{code}", "payment-method set creditCard enabled=false"),
     ("GET orders", "order list --status pending --json"),
     ("GET orders/{id}", "order show 1"),

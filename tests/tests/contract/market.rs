@@ -1,6 +1,7 @@
 //! Currency pairs, prices and payment methods.
 
 mod feed;
+mod maintenance;
 mod methods;
 mod migrated;
 

@@ -1,6 +1,8 @@
-//! The market: currencies, pairs, prices and payment methods. Every edge follows a change within a second.
+//! The market: currencies, pairs, prices, payment methods and maintenance windows. Every edge follows
+//! a change within a second.
 
 pub mod currencies;
+pub mod maintenance;
 pub mod pairs;
 pub mod payment_methods;
 pub mod prices;

@@ -12,12 +12,13 @@ use super::lists::{
     BALANCES, CONNECTORS, CURRENCIES, DELIVERIES, DELIVERY, ENTRIES, MAIL, METHOD, METHODS, PAIR,
     PAIRS,
 };
+use super::maintenance::{NEW_WINDOW, WINDOW, WINDOWS};
 use super::operators::{NEW_OPERATOR, OPERATOR, OPERATORS, SIGNERS, SIGNING_KEYS, TOKEN};
 use super::view::facts;
 use super::visit::{Refused, Visit, fill};
 use super::{
-    approvals, audit, credentials, market, operators, orders, overview, partners, payments,
-    policies, reconciliations, reviews, routes, staff, users,
+    approvals, audit, credentials, maintenance, market, operators, orders, overview, partners,
+    payments, policies, reconciliations, reviews, routes, staff, users,
 };
 
 /// A page of the console.
@@ -50,6 +51,7 @@ const LISTS: &[(&str, &List)] = &[
     ("market", &PAIRS),
     ("market/~/methods", &METHODS),
     ("market/~/currencies", &CURRENCIES),
+    ("market/~/maintenance", &WINDOWS),
     ("ledger", &BALANCES),
     ("ledger/entries", &ENTRIES),
     ("ledger/reconciliations", &reconciliations::LIST),
@@ -101,6 +103,8 @@ pub(super) const SUBJECTS: &[&Subject] = &[
     &SIGNING_KEYS,
     &PAIR,
     &METHOD,
+    &NEW_WINDOW,
+    &WINDOW,
     &routes::ROUTES,
     &reconciliations::RECONCILIATION,
 ];
@@ -216,6 +220,7 @@ async fn subject_page(
         ("/console/approvals/{id}", _) => approvals::show(visit, query).await,
         ("/console/market/~/routes", _) => routes::show(visit, query).await,
         ("/console/market/{pair}", [pair]) => market::show(visit, pair, query).await,
+        ("/console/maintenance/{id}", [id]) => maintenance::show(visit, id, query).await,
         ("/console/ledger/reconciliations/{id}", [id]) => reconciliations::show(visit, id).await,
         ("/console/operators/{name}", [name])
         | ("/console/operators/{name}/tokens/{id}", [name, _]) => {
@@ -251,6 +256,7 @@ async fn above(visit: &Visit<'_>, list: &List, query: &Typed) -> Markup {
         "/console/partners" => Some(&partners::PARTNERS),
         "/console/operators" => Some(&NEW_OPERATOR),
         "/console/operators/~/keys" => Some(&SIGNING_KEYS),
+        "/console/market/~/maintenance" => Some(&NEW_WINDOW),
         _ => None,
     };
     let queue = match list.page {
@@ -280,6 +286,7 @@ async fn above(visit: &Visit<'_>, list: &List, query: &Typed) -> Markup {
                 a.action href=(METHODS.page) { "Payment methods" }
                 a.action href=(CURRENCIES.page) { "Currencies" }
                 a.action href="/console/market/~/routes" { "Routes" }
+                a.action href=(WINDOWS.page) { "Maintenance windows" }
             },
             "/console/ledger/entries" => p { a.action href="/console/ledger" { "Balances" } },
             "/console/deliveries" => {

@@ -138,8 +138,8 @@ pub(super) fn state(name: &str) -> Markup {
         | "live" | "used" | "open" | "enabled" | "ok" => Tone::Good,
         "blocked" | "failed" | "suspended" | "block" | "refused" | "disabled" => Tone::Bad,
         "suspense" | "unmatched" | "review" | "refunded" | "expired" | "stale" | "deviating"
-        | "missing" | "maintenance" | "degraded" => Tone::Warning,
-        "pending" | "in progress" => Tone::Info,
+        | "missing" | "maintenance" | "degraded" | "running" => Tone::Warning,
+        "pending" | "in progress" | "upcoming" => Tone::Info,
         _ => Tone::Neutral,
     };
     badge(tone, name)

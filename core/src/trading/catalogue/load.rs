@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use super::maintenance::InMaintenance;
 use super::{
     Catalogue, Crypto, Currency, Direction, Nationality, Pair, PairSide, PairStatus, PaymentMethod,
     PaymentMethodKind, Price, Route, Routes,
@@ -31,11 +32,12 @@ impl Catalogue {
             .fetch_all(db)
             .await?;
         let mut prices = prices(db, sourced, &mut broken).await?;
+        let closed = InMaintenance::load(db).await?;
         Ok(Self {
             revision,
-            pairs: pairs(db, &currencies, &mut prices, &mut broken).await?,
+            pairs: pairs(db, &currencies, (&mut prices, &closed), &mut broken).await?,
             currencies,
-            payment_methods: payment_methods(db, &mut broken).await?,
+            payment_methods: payment_methods(db, &closed, &mut broken).await?,
             preferences: preferences(db, &mut broken).await?,
             routes: routes(db).await?,
             regions,
@@ -147,7 +149,7 @@ async fn prices(
 async fn pairs(
     db: &Pool,
     currencies: &BTreeMap<CurrencyCode, Arc<Currency>>,
-    prices: &mut HashMap<String, Loaded>,
+    (prices, closed): (&mut HashMap<String, Loaded>, &InMaintenance),
     broken: &mut Vec<BrokenRow>,
 ) -> Result<BTreeMap<PairCode, Arc<Pair>>> {
     let keys = sqlx::query_scalar!("select pair from currency_pair").fetch_all(db);
@@ -174,17 +176,14 @@ async fn pairs(
             let max_age_seconds = pair_age.filter(|_| !has_own_age).or(price.max_age_seconds);
             Price { max_age_seconds, ..price }
         });
+        let status = |own: &str| closed.status(&row.pair, PairStatus::from_name(own));
         let pair = Pair {
             code,
             base,
             quote,
-            buy: PairSide {
-                status: PairStatus::from_name(&row.buy_status),
-                min: row.buy_min,
-                max: row.buy_max,
-            },
+            buy: PairSide { status: status(&row.buy_status), min: row.buy_min, max: row.buy_max },
             sell: PairSide {
-                status: PairStatus::from_name(&row.sell_status),
+                status: status(&row.sell_status),
                 min: row.sell_min,
                 max: row.sell_max,
             },
@@ -207,6 +206,7 @@ fn seconds(value: Option<i32>) -> Option<u32> {
 
 async fn payment_methods(
     db: &Pool,
+    closed: &InMaintenance,
     broken: &mut Vec<BrokenRow>,
 ) -> Result<Vec<Arc<PaymentMethod>>> {
     let keys = sqlx::query_scalar!("select code from payment_method order by position, code");
@@ -225,6 +225,7 @@ async fn payment_methods(
     let rows = of_market("payment_method", read, broken).into_iter();
     let methods = rows.map(|row| {
         Arc::new(PaymentMethod {
+            enabled: row.enabled && !closed.has_method(&row.code),
             code: row.code,
             label: row.label,
             psp: row.psp,
@@ -236,7 +237,6 @@ async fn payment_methods(
             expiration_period_seconds: row.expiration_period_seconds.unsigned_abs(),
             open_in_new_tab: row.open_in_new_tab,
             uses_estimated_quote: row.uses_estimated_quote,
-            enabled: row.enabled,
             context: row.context,
         })
     });

@@ -153,3 +153,31 @@ async fn a_pair_shows_what_its_sources_say_and_its_terms() {
     }
     ada.get("/console/market/ZZZ-EUR").await.assert(404, "no such page");
 }
+
+#[tokio::test]
+async fn a_maintenance_window_is_planned_and_ended_by_forms() {
+    let context = TestContext::start().await;
+    let ada = Browser::of(&context, "ada", &["treasury"]).await;
+    let list = "/console/market/~/maintenance";
+    ada.get("/console/market").await.assert(200, &format!("href=\"{list}\""));
+    ada.get(list).await.assert(200, "No maintenance is planned");
+    let plan = format!("{list}/plan");
+    let members = |pair| [("pair", pair), ("endsAt", "2999-01-01T00:00:00Z"), ("reason", "node")];
+    let wrong = ada.submit(&plan, &members("ZZZ-EUR")).await.assert(422, "no such pair");
+    assert!(wrong.text.contains("value=\"ZZZ-EUR\""), "what was typed is kept: {}", wrong.text);
+    ada.submit(&plan, &members("BTC-EUR")).await.assert(303, "");
+    let shown = ada.get(list).await.assert(200, "running");
+    let link = shown.text.split("href=\"/console/maintenance/").nth(1).unwrap();
+    let path = format!("/console/maintenance/{}", link.split('"').next().unwrap());
+    let end = format!("{path}/end");
+    ada.get(&path).await.assert(200, &end);
+    let eve = Browser::of(&context, "eve", &["viewer"]).await;
+    let seen = eve.get(&path).await.assert(200, "BTC-EUR");
+    assert!(!seen.text.contains(&end) && !eve.get(list).await.text.contains(&plan));
+    ada.submit(&end, &[]).await.assert(303, "");
+    let over = ada.get(&path).await.assert(200, "past");
+    assert!(!over.text.contains(&end), "{}", over.text);
+    let file = format!("{list}?format=csv&columns=Pair,State");
+    ada.get(&file).await.assert(200, "State,Pair\r\npast,BTC-EUR\r\n");
+    ada.get("/console/maintenance/nothing").await.assert(404, "no such page");
+}

@@ -7,7 +7,7 @@ use rampart_tests::order_fixture::OrderFixture;
 use super::*;
 
 /// Pages, each with the call that it shows.
-const PAGES: [(&str, &str); 21] = [
+const PAGES: [(&str, &str); 22] = [
     ("/console", "/admin/v1/overview"),
     ("/console/orders", "/admin/v1/orders"),
     ("/console/reviews", "/admin/v1/reviews"),
@@ -18,6 +18,7 @@ const PAGES: [(&str, &str); 21] = [
     ("/console/market/~/routes", "/admin/v1/routes"),
     ("/console/market/~/methods", "/admin/v1/payment-methods"),
     ("/console/market/~/currencies", "/admin/v1/currencies"),
+    ("/console/market/~/maintenance", "/admin/v1/maintenance-windows"),
     ("/console/ledger", "/admin/v1/ledger/balances"),
     ("/console/ledger/entries", "/admin/v1/ledger/entries"),
     ("/console/ledger/reconciliations", "/admin/v1/reconciliations"),
@@ -31,12 +32,13 @@ const PAGES: [(&str, &str); 21] = [
     ("/console/audit/verification", "/admin/v1/audit/verification"),
 ];
 /// Those that another page leads to.
-const INNER: [&str; 8] = [
+const INNER: [&str; 9] = [
     "/console/ledger/entries",
     "/console/ledger/reconciliations",
     "/console/market/~/routes",
     "/console/market/~/methods",
     "/console/market/~/currencies",
+    "/console/market/~/maintenance",
     "/console/deliveries/~/mail",
     "/console/operators/~/keys",
     "/console/audit/verification",

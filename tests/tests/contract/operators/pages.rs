@@ -8,7 +8,7 @@ use rampart_tests::order_fixture::OrderFixture;
 use super::*;
 
 /// Lists, and the member that names a row.
-const LISTS: [(&str, &str); 22] = [
+const LISTS: [(&str, &str); 23] = [
     ("partners", "slug"),
     ("operators", "name"),
     ("approvals", "id"),
@@ -26,6 +26,7 @@ const LISTS: [(&str, &str); 22] = [
     ("prices", "pair"),
     ("payment-methods", "code"),
     ("currencies", "code"),
+    ("maintenance-windows", "id"),
     ("operator-keys", "name"),
     ("receipt-keys", "keyId"),
     ("ledger/balances", "accountId"),
@@ -73,6 +74,10 @@ async fn fill(context: &TestContext) {
         context.admin(Method::POST, rotate, Value::Null).await.assert_status(200);
         let hook = json!({"url": format!("https://shop.example.com/{number}")});
         acme.post("/api/v2/webhooks", hook).await.assert_status(200);
+        let window = json!({"pair": "XRP-EUR", "startsAt": "2999-01-01T00:00:00Z",
+            "endsAt": "2999-01-02T00:00:00Z", "reason": "upgrade"});
+        let windows = "/admin/v1/maintenance-windows";
+        context.admin(Method::POST, windows, window).await.assert_status(201);
     }
 }
 
@@ -116,7 +121,8 @@ async fn an_after_that_no_row_has_is_no_end_of_the_list() {
     let context = TestContext::start().await;
     fill(&context).await;
     // Lists in the order of a time, which `after` names by its row, and those that are read whole.
-    let in_time = ["orders", "payments", "ledger/entries", "screenings", "audit"];
+    let in_time =
+        ["orders", "payments", "ledger/entries", "screenings", "audit", "maintenance-windows"];
     let whole = ["ledger/balances", "connectors", "partners/acme/webhooks", "currencies"];
     for list in in_time.into_iter().chain(whole) {
         let after = if list == "orders" { "1" } else { "0199a000-0000-7000-8000-0000000000ff" };

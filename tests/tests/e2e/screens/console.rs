@@ -9,7 +9,7 @@ use crate::buyer::{WALLET, order_of, quote};
 
 /// Pages of the console, by the name of their picture. `{order}` is an order's number,
 /// `{reconciliation}` the id of one with differences.
-const PAGES: [(&str, &str); 29] = [
+const PAGES: [(&str, &str); 31] = [
     ("overview", ""),
     ("orders", "/orders"),
     ("order", "/orders/{order}"),
@@ -25,6 +25,8 @@ const PAGES: [(&str, &str); 29] = [
     ("market", "/market"),
     ("methods", "/market/~/methods"),
     ("currencies", "/market/~/currencies"),
+    ("maintenance", "/market/~/maintenance"),
+    ("maintenance-plan", "/market/~/maintenance/plan"),
     ("routes", "/market/~/routes"),
     ("routes-replace", "/market/~/routes/replace"),
     ("ledger", "/ledger"),

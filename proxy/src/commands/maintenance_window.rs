@@ -1,0 +1,91 @@
+//! `rampart maintenance-window list|add|end`.
+
+use clap::{Args, Subcommand};
+use http::Method;
+use serde_json::json;
+
+use super::Target;
+use super::page::Page;
+use super::query::segment;
+use crate::operator::Body;
+use crate::startup_error::StartupError;
+
+/// The path of the windows.
+const PATH: &str = "maintenance-windows";
+
+/// Columns of a table of windows: their heads, and members.
+const COLUMNS: &[(&str, &str)] = &[
+    ("ID", "id"),
+    ("STATUS", "status"),
+    ("PAIR", "pair"),
+    ("METHOD", "paymentMethod"),
+    ("STARTS", "startsAt"),
+    ("ENDS", "endsAt"),
+    ("BY", "createdBy"),
+    ("REASON", "reason"),
+];
+
+/// Maintenance windows of pairs and payment methods.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MaintenanceWindow {
+    /// List windows, the latest start first.
+    List {
+        #[command(flatten)]
+        page: Page,
+    },
+    /// Close a pair, or a payment method, from a time to another one.
+    Add(NewWindow),
+    /// End a window that runs, or withdraw one to come.
+    End {
+        /// The window's id, as `maintenance-window list` shows it.
+        id: String,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+/// A window to be made.
+#[derive(Args, Debug)]
+pub(crate) struct NewWindow {
+    /// The pair, such as BTC-EUR.
+    #[arg(long, required_unless_present = "payment_method", conflicts_with = "payment_method")]
+    pair: Option<String>,
+    /// The payment method, such as creditCard, in place of a pair.
+    #[arg(long, value_name = "CODE")]
+    payment_method: Option<String>,
+    /// Its start, such as 2026-03-01T12:00:00Z; now if not given.
+    #[arg(long, value_name = "TIME")]
+    starts_at: Option<String>,
+    /// Its end.
+    #[arg(long, value_name = "TIME")]
+    ends_at: String,
+    /// The reason, for the audit.
+    #[arg(long)]
+    reason: String,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl MaintenanceWindow {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        match self {
+            Self::List { page } => page.print(PATH, [], COLUMNS),
+            Self::Add(new) => {
+                let NewWindow { pair, payment_method, starts_at, ends_at, reason, target } = new;
+                let body = json!({
+                    "pair": pair, "paymentMethod": payment_method, "startsAt": starts_at,
+                    "endsAt": ends_at, "reason": reason,
+                });
+                target.run(async |o| o.call(Method::POST, PATH, Body::Json(body)).await)
+            }
+            Self::End { id, target } => {
+                let path = format!("{PATH}/{}", segment(&id));
+                target.run(async |o| o.call(Method::DELETE, &path, Body::None).await)
+            }
+        }
+    }
+}
