@@ -45,6 +45,7 @@ use crate::trading::market::feed::PriceFeed;
 use crate::trading::orders::{OrderInserts, OrderReads};
 use crate::trading::pay::OrderWatches;
 use crate::trading::payment_methods::{MethodCache, PerformanceCache};
+use crate::trading::quotes::counts::QuoteCounts;
 use crate::users;
 use rampart_types::fiat_exponent;
 
@@ -236,6 +237,7 @@ impl Core {
             order_watches: OrderWatches::default(),
             api_key_uses: ApiKeyUses::default(),
             transaction_marks: TransactionMarks::default(),
+            quote_counts: QuoteCounts::default(),
             heartbeats: Heartbeats::default(),
             settings,
         });

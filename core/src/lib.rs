@@ -57,6 +57,7 @@ use crate::trading::market::feed::PriceFeed;
 use crate::trading::orders::{OrderInserts, OrderReads};
 use crate::trading::pay::OrderWatches;
 use crate::trading::payment_methods::{MethodCache, PerformanceCache};
+use crate::trading::quotes::counts::QuoteCounts;
 
 /// The shared state of an edge, passed to every endpoint.
 #[derive(Debug)]
@@ -139,6 +140,8 @@ pub struct Core {
     pub api_key_uses: ApiKeyUses,
     /// Marks of transactions, by which the event log is read on.
     pub transaction_marks: TransactionMarks,
+    /// Quotes that are not written to their hour yet.
+    pub quote_counts: QuoteCounts,
     /// Last successful runs of the background workers.
     pub heartbeats: Heartbeats,
 }

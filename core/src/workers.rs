@@ -27,6 +27,8 @@ const SNAPSHOT_POLL: Duration = Duration::from_millis(250);
 const MAINTENANCE_WINDOWS: Duration = Duration::from_millis(500);
 /// Interval of writing last uses of API keys.
 const API_KEY_USES: Duration = Duration::from_secs(10);
+/// Interval of adding quotes to their hour.
+const QUOTE_COUNTS: Duration = Duration::from_secs(10);
 /// Interval of looking whether deposit addresses run out.
 const DEPOSIT_ADDRESSES: Duration = Duration::from_secs(1);
 /// Interval of commanding payouts and transfers that nothing holds back any more.
@@ -50,7 +52,7 @@ const POLICY_SHADOWS: Duration = Duration::from_millis(200);
 const METHOD_PERFORMANCE: Duration = Duration::from_secs(1);
 /// Interval of updating the metrics of prices.
 const PRICE_METRICS: Duration = Duration::from_secs(5);
-/// Interval of deleting expired refresh tokens.
+/// Interval of deleting expired tokens and codes, and old numbers of quotes.
 const EXPIRED_TOKENS: Duration = Duration::from_secs(10 * 60);
 /// Interval of deleting old deliveries and attempts.
 const OLD_DELIVERIES: Duration = Duration::from_secs(10);
@@ -111,10 +113,15 @@ impl Core {
         let sharing = tokio::spawn(async move { rates.run(stopped).await });
         let (documents, stopped) = (self.documents.clone(), stop.clone());
         let storing = tokio::spawn(async move { documents.run(stopped).await });
+        let core = Arc::clone(&self);
         let mut workers = Workers { core: self, stop, tasks: Tasks::default() };
         workers.start_essential();
         workers.start_others();
         workers.tasks.ended().await;
+        // No request is under way any more.
+        if let Err(error) = PoolKind::Workers.run(core.write_quote_counts()).await {
+            tracing::warn!(%error, "the last quotes are not counted");
+        }
         if sharing.await.is_err() {
             tracing::error!("the worker that shares rates panicked");
         }
@@ -129,11 +136,13 @@ impl Core {
     }
 
     async fn delete_expired_tokens(&self) -> Result<bool> {
-        let (refresh_tokens, codes, sessions) = tokio::join!(
+        let (refresh_tokens, codes, sessions, quote_counts) = tokio::join!(
             self.delete_expired_refresh_tokens(),
             self.delete_expired_codes(),
             self.delete_expired_sessions_of_staff(),
+            self.delete_old_quote_counts(),
         );
+        quote_counts?;
         Ok([refresh_tokens?, codes?, sessions?].contains(&true))
     }
 
@@ -175,6 +184,7 @@ impl Workers {
         self.every("policy shadows", POLICY_SHADOWS, run!(run_policy_shadows));
         self.every("method performance", METHOD_PERFORMANCE, run!(refresh_method_performance));
         self.every("API key uses", API_KEY_USES, run!(write_api_key_uses));
+        self.every("quote counts", QUOTE_COUNTS, run!(write_quote_counts));
         self.every("price metrics", PRICE_METRICS, |core| async move {
             core.show_prices();
             Ok(())

@@ -24,7 +24,7 @@ const MAY_FLOAT: [&str; 3] =
     ["core/src/platform/metrics.rs", "core/src/platform/metrics/", "proxy/src/commands/top/"];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
-const GLOBAL_TABLES: [&str; 41] = [
+const GLOBAL_TABLES: [&str; 42] = [
     "acme_account",
     "acme_certificate",
     "acme_challenge",
@@ -58,6 +58,7 @@ const GLOBAL_TABLES: [&str; 41] = [
     "policy_component",
     "price",
     "price_reading",
+    "quote_hour",
     "receipt_key",
     "reconciliation",
     "replication_mark",

@@ -2,6 +2,7 @@
 //! quote is not stored; everything that a confirm needs is in the token.
 
 mod claims;
+pub mod counts;
 pub mod create;
 mod fees;
 pub(crate) mod limits;

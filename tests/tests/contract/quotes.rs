@@ -1,6 +1,7 @@
 //! Quotes of both sides: their members, their sums, and what they are refused with.
 
 mod confirmed;
+mod counted;
 mod market;
 mod matrix;
 

@@ -35,13 +35,15 @@ impl Endpoint for ReadOverview {
     const MAY_BE_STALE: bool = true;
     const DOC: Doc = Doc {
         summary: "Read the state of the service at a glance",
-        details: "Open orders, the orders of the last 24 hours with their volume, what waits for a \
-                  person, and what this edge's checks find, of Postgres too. What waits is counted \
-                  up to 10,000.",
+        details: "Open orders, the orders of the last 24 hours with their volume and the quotes \
+                  beside them, what waits for a person, and what this edge's checks find, of \
+                  Postgres too. What waits is counted up to 10,000. Quotes are counted within some \
+                  ten seconds, those of the matrix not.",
         answer: r#"{
             "open": [{"side": "buy", "status": "in progress", "count": 3,
                 "oldest": 1234567890123456, "since": "2026-03-01T11:00:00Z"}],
-            "hours": [{"hour": "2026-03-01T11:00:00Z", "orders": 12, "completed": 9}],
+            "hours": [{"hour": "2026-03-01T11:00:00Z", "orders": 12, "completed": 9,
+                "quotes": 40}],
             "volume": [{"currency": "EUR", "ordered": 1250.5, "completed": 900}],
             "waiting": {"payments": 2, "approvals": 1, "deliveries": 0},
             "problems": [{"name": "prices", "failed": false,
@@ -85,7 +87,7 @@ impl Endpoint for ReadOverview {
 pub struct Overview {
     /// Orders that are not final, by side and status.
     open: Vec<Open>,
-    /// The last 24 hours, oldest first; hours without an order are left out.
+    /// The last 24 hours, oldest first; those with neither an order nor a quote are left out.
     hours: Vec<Hour>,
     /// Of the orders of the last 24 hours, by their fiat currency.
     volume: Vec<Volume>,
@@ -112,8 +114,8 @@ struct Open {
     since: DateTime<Utc>,
 }
 
-/// Orders by the hour in which they were made.
-#[derive(Debug, JsonSchema, Serialize)]
+/// Orders and quotes by the hour in which they were made.
+#[derive(Debug, Default, JsonSchema, Serialize)]
 #[schemars(rename = "OrdersOfHour")]
 struct Hour {
     /// Its beginning.
@@ -122,6 +124,8 @@ struct Hour {
     orders: i64,
     /// Those of them that are completed by now.
     completed: i64,
+    /// Quotes that were made in it, of both sides; of the oldest hour all of them.
+    quotes: i64,
 }
 
 /// The volume of orders in one currency.
@@ -216,7 +220,8 @@ async fn open(core: &Core) -> Result<Vec<Open>> {
     Ok(open)
 }
 
-/// The orders of the last hours and their volume: each hour's, and each currency's.
+/// The orders of the last hours with the quotes beside them, and the orders' volume: each hour's,
+/// and each currency's.
 async fn last_orders(core: &Core) -> Result<(Vec<Hour>, Vec<Volume>)> {
     let rows = sqlx::query!(
         r#"
@@ -237,24 +242,41 @@ async fn last_orders(core: &Core) -> Result<(Vec<Hour>, Vec<Volume>)> {
     )
     .fetch_all(&core.db)
     .await?;
-    let (mut hours, mut volumes) = (BTreeMap::new(), BTreeMap::new());
+    let (mut hours, mut volumes) = (last_quotes(core).await?, BTreeMap::new());
     for row in rows {
-        let (orders, completed) = hours.entry(row.hour).or_insert((0, 0));
-        *orders += row.orders;
-        *completed += row.completed;
+        let hour = hours.entry(row.hour).or_insert(Hour { hour: row.hour, ..Hour::default() });
+        hour.orders += row.orders;
+        hour.completed += row.completed;
         let sums = volumes.entry(row.currency).or_insert((Decimal::ZERO, Decimal::ZERO));
         sums.0 += row.ordered_amount;
         sums.1 += row.completed_amount;
     }
-    let hours =
-        hours.into_iter().map(|(hour, (orders, completed))| Hour { hour, orders, completed });
     let amount = |sum: Decimal| JsonDecimal(sum.normalize());
     let volumes = volumes.into_iter().map(|(currency, (ordered, completed))| Volume {
         currency,
         ordered: amount(ordered),
         completed: amount(completed),
     });
-    Ok((hours.collect(), volumes.collect()))
+    Ok((hours.into_values().collect(), volumes.collect()))
+}
+
+/// The quotes of the hours that the last ones began in.
+async fn last_quotes(core: &Core) -> Result<BTreeMap<DateTime<Utc>, Hour>> {
+    let rows = sqlx::query!(
+        r#"
+        select hour, sum(quotes)::bigint as "quotes!" from quote_hour
+        where hour > rampart_now() - make_interval(hours => $1::int + 1)
+        group by hour
+        "#,
+        HOURS,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    let hours = rows.into_iter().map(|row| {
+        let (hour, quotes) = (row.hour, row.quotes);
+        (hour, Hour { hour, quotes, ..Hour::default() })
+    });
+    Ok(hours.collect())
 }
 
 async fn waiting(core: &Core) -> Result<Waiting> {

@@ -90,16 +90,18 @@ fn of_postgres(checks: &[Value]) -> Vec<Value> {
 
 fn figures(overview: &Value, hours: &[Value]) -> Markup {
     let sum = |member: &str| hours.iter().filter_map(|hour| hour[member].as_i64()).sum::<i64>();
-    let (made, completed) = (sum("orders"), sum("completed"));
-    let conversion = match made {
+    let (made, completed, quotes) = (sum("orders"), sum("completed"), sum("quotes"));
+    let completed_of = |all: i64| match all {
         0 => "–".to_owned(),
-        made => format!("{} %", completed * 100 / made),
+        all => format!("{} %", completed * 100 / all),
     };
     let waiting = |member: &str| text(&overview["waiting"], member);
     html! {
         div.stats {
             (stat("Orders in 24 hours", &made.to_string(), None))
-            (stat("Completed", &conversion, Some("of the orders of 24 hours, so far")))
+            (stat("Completed", &completed_of(made), Some("of the orders of 24 hours, so far")))
+            @let of_quotes = format!("of the quotes ({quotes}) of 24 hours");
+            (stat("Completed", &completed_of(quotes), Some(&of_quotes)))
             @for volume in overview["volume"].as_array().into_iter().flatten() {
                 @let currency = text(volume, "/currency");
                 @let ordered = format!("of {} ordered in 24 hours", text(volume, "/ordered"));

@@ -135,7 +135,9 @@ async fn quote(
     if let Some(tag) = tag {
         document["destinationTag"] = tag;
     }
-    quote_of(core, checkout, shopper, document).await
+    let quote = quote_of(core, checkout, shopper, document).await?;
+    core.quote_counts.record(Side::Buy);
+    Ok(quote)
 }
 
 /// The checkout's amount if it is fixed, else the one that is typed.

@@ -102,7 +102,8 @@ impl Endpoint for BuyV1 {
     }
 
     async fn call(core: &Core, caller: ClientMaybeUser, request: Request) -> Result<Json<View>> {
-        create(core, &caller, Side::Buy, request).await.map(Json)
+        let quote = create(core, &caller, Side::Buy, request).await;
+        quote.inspect(|_| core.quote_counts.record(Side::Buy)).map(Json)
     }
 }
 
@@ -175,6 +176,7 @@ impl Endpoint for SellV1 {
         request: Request,
     ) -> Result<Json<SellQuote>> {
         let quote = create(core, &caller, Side::Sell, request).await?;
+        core.quote_counts.record(Side::Sell);
         let kind = accounts::AccountType::from_name(&quote.payment_method);
         let bank_account_disabled = match caller.user.zip(kind) {
             None => false,
@@ -261,9 +263,8 @@ pub(crate) async fn create(
 ) -> Result<View> {
     let quote = quote(core, caller, side, &request).await?;
     let sealed = token::seal(core, &caller.client.tenant, &quote)?;
-    let pair = &request.pair;
     let amounts = (quote.fiat, quote.crypto);
-    let mut reasons = limits::reasons(side, pair, &request.method, amounts);
+    let mut reasons = limits::reasons(side, &request.pair, &request.method, amounts);
     let kind = Family::kind_of(&quote.payment_method).filter(|_| side == Side::Buy);
     if let Some(user) = UserLimits::of(core, caller, kind.as_slice()).await? {
         reasons.extend(user.reasons(core, &caller.client.catalogue, &quote));
@@ -393,8 +394,7 @@ impl View {
     }
 }
 
-/// Price of one coin in this quote, fees included: `fiatAmount / cryptoAmount`, rounded as by the
-/// prices endpoint. `None` when it does not fit.
+/// Price of one coin with its fees, rounded as by the prices endpoint. `None` when it does not fit.
 pub(super) fn single_coin((fiat, crypto): (Decimal, Decimal), exponent: u32) -> Option<Decimal> {
     rounded(fiat.checked_div(crypto)?, exponent)
 }

@@ -80,6 +80,22 @@ async fn a_guest_buys_and_pays() {
 }
 
 #[tokio::test]
+async fn a_price_that_is_shown_before_the_quote_is_not_counted() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let made = made(&acme, json!({"quoteCurrencyAmount": 100})).await;
+    for _ in 0..2 {
+        page(&acme, link(&made)).await.assert_status(200);
+    }
+    let inputs = [("amount", "120.50"), ("wallet", ADDRESS)];
+    buy(&acme, link(&made), &inputs).await.assert_status(303);
+    context.core().write_quote_counts().await.unwrap();
+    let quotes = "select side || ' ' || quotes from quote_hour";
+    let quotes: Vec<String> = sqlx::query_scalar(quotes).fetch_all(context.db()).await.unwrap();
+    assert_eq!(quotes, ["buy 1"]);
+}
+
+#[tokio::test]
 async fn a_checkout_that_expired_leads_nowhere() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -239,3 +239,27 @@ async fn the_overview_shows_the_health_of_postgres_and_alarms() {
     let prices = overview["checks"].as_array().unwrap().iter().find(|c| c["name"] == "prices");
     assert_eq!(prices.unwrap()["status"], "degraded");
 }
+
+#[tokio::test]
+async fn the_overview_says_how_many_quotes_and_orders_are_completed() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = Browser::of(&context, "ada", &["viewer"]).await;
+    let quiet = ada.get("/console").await.assert(200, "of the quotes (0) of 24 hours");
+    assert!(!quiet.text.contains(" %</b>"), "{}", quiet.text);
+    let asked =
+        json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
+    for _ in 0..4 {
+        acme.post("/api/v1/buy/quote", asked.clone()).await.assert_status(200);
+    }
+    context.core().write_quote_counts().await.unwrap();
+    for _ in 0..2 {
+        OrderFixture::order(&context, &acme, None, None).await;
+    }
+    let one = "update buy_order set status = 'completed' \
+        where order_id = (select min(order_id) from buy_order)";
+    sqlx::query(one).execute(context.db()).await.unwrap();
+    let shown = ada.get("/console").await.assert(200, "<b>50 %</b>");
+    let quotes = "<b>25 %</b><span>of the quotes (4) of 24 hours</span>";
+    assert!(shown.text.contains(quotes), "{}", shown.text);
+}

@@ -1,0 +1,99 @@
+//! Numbers of quotes by hour, and the overview that has them beside the orders.
+
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use http::Method;
+use rampart_tests::order_fixture::OrderFixture;
+use rampart_tests::test_context::TestContext;
+use serde_json::{Value, json};
+use sqlx::{query, query_scalar};
+
+use super::{SELL, bought, buy};
+
+/// Orders, completed ones and quotes of the overview's hours together: one may end meanwhile.
+async fn counted(context: &TestContext) -> [i64; 3] {
+    let overview = context.admin(Method::GET, "/admin/v1/overview", Value::Null).await;
+    let overview = overview.assert_status(200).json();
+    let hours = overview["hours"].as_array().unwrap();
+    ["orders", "completed", "quotes"]
+        .map(|member| hours.iter().map(|hour| hour[member].as_i64().unwrap()).sum::<i64>())
+}
+
+/// Rows of this side.
+async fn stored(context: &TestContext, side: &str) -> i64 {
+    let stored = "select coalesce(sum(quotes), 0)::bigint from quote_hour where side = $1";
+    query_scalar(stored).bind(side).fetch_one(context.db()).await.unwrap()
+}
+
+#[tokio::test]
+async fn quotes_of_all_edges_stand_beside_the_orders_of_their_hour() {
+    let context = TestContext::start().await;
+    let other = context.second_edge().await;
+    let acme = context.partner("acme").await;
+    other.core().refresh().await.unwrap();
+    for _ in 0..2 {
+        bought(&acme, json!({})).await;
+    }
+    let sale = json!({"currencyPair": "BTC-EUR", "cryptoAmount": "0.01"});
+    acme.post(SELL, sale).await.assert_status(200);
+    bought(&acme.at(&other), json!({})).await;
+    buy(&acme, json!({"currencyPair": "ZZZ-EUR"})).await.assert_status(400);
+    let matrix = "/api/v2/quotes/matrix?fiatAmount=100&currency=EUR";
+    acme.get(matrix).await.assert_status(200);
+    assert_eq!(counted(&context).await, [0, 0, 0], "no request writes them");
+
+    let (one, two) =
+        tokio::join!(context.core().write_quote_counts(), other.core().write_quote_counts());
+    one.and(two).unwrap();
+    assert_eq!(counted(&context).await, [0, 0, 4], "an hour without an order is there too");
+    assert_eq!((stored(&context, "buy").await, stored(&context, "sell").await), (3, 1));
+    context.core().write_quote_counts().await.unwrap();
+    assert_eq!(counted(&context).await, [0, 0, 4], "each is added once");
+    for _ in 0..2 {
+        OrderFixture::order(&context, &acme, None, None).await;
+    }
+    let one = "update buy_order set status = 'completed' \
+        where order_id = (select min(order_id) from buy_order)";
+    query(one).execute(context.db()).await.unwrap();
+    assert_eq!(counted(&context).await, [2, 1, 4]);
+    context.clock().advance(TimeDelta::hours(25));
+    assert_eq!(counted(&context).await, [0, 0, 0]);
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_is_added_later() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    bought(&acme, json!({})).await;
+    query("alter table quote_hour rename to away").execute(context.db()).await.unwrap();
+    context.core().write_quote_counts().await.unwrap_err();
+    query("alter table away rename to quote_hour").execute(context.db()).await.unwrap();
+    bought(&acme, json!({})).await;
+    context.core().write_quote_counts().await.unwrap();
+    assert_eq!(stored(&context, "buy").await, 2);
+}
+
+#[tokio::test]
+async fn an_edge_that_stops_loses_none() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    bought(&acme, json!({})).await;
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let working = tokio::spawn(Arc::clone(context.core()).work(stopped));
+    bought(&acme, json!({})).await;
+    stop.send(true).unwrap();
+    working.await.unwrap();
+    assert_eq!(stored(&context, "buy").await, 2);
+}
+
+#[tokio::test]
+async fn numbers_of_hours_long_ago_are_deleted() {
+    let context = TestContext::start().await;
+    let hours = "insert into quote_hour (hour, side, quotes) \
+        select date_trunc('hour', now() - days * interval '1 day', 'UTC'), 'sell', 1 \
+        from unnest(array[0, 89, 91, 400]) days";
+    query(hours).execute(context.db()).await.unwrap();
+    context.core().delete_old_quote_counts().await.unwrap();
+    assert_eq!(stored(&context, "sell").await, 2);
+}
