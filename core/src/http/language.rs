@@ -9,7 +9,6 @@ use std::sync::LazyLock;
 use chrono::{DateTime, Utc};
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentResource};
-use fluent_langneg::accepted_languages;
 
 use crate::http::request::Input;
 
@@ -106,15 +105,36 @@ impl Language {
         region.and_then(Self::from_tag).unwrap_or(Self::English)
     }
 
+    /// The language of the greatest weight (RFC 9110, 12.5.4), and of equal ones the first.
     fn accepted(header: &str) -> Option<Self> {
         let header = Some(header).filter(|text| text.len() <= ACCEPT_LANGUAGE_BYTES_MAX)?;
-        let accepted = accepted_languages::parse(header);
-        accepted.iter().find_map(|tag| Self::from_tag(tag.language.as_str()))
+        let weighted = header.split(',').filter_map(|range| {
+            let (tag, weight) = range.split_once(';').unwrap_or((range, "q=1"));
+            let weight = weight_of(weight).filter(|weight| *weight > 0)?;
+            Some((weight, Self::from_tag(tag.trim())?))
+        });
+        // Of equal ones `max_by_key` gives the last.
+        weighted.rev().max_by_key(|(weight, _)| *weight).map(|(_, language)| language)
     }
 
     /// The texts in this language.
     pub(crate) const fn texts(self) -> Texts {
         Texts { language: self, is_of_page: false }
+    }
+}
+
+/// The weight that a parameter such as `q=0.5` gives a language, in thousandths.
+fn weight_of(parameter: &str) -> Option<u16> {
+    let (name, value) = parameter.split_once('=')?;
+    let (whole, part) = value.trim().split_once('.').unwrap_or((value.trim(), ""));
+    let is_weight = name.trim().eq_ignore_ascii_case("q")
+        && part.len() <= 3
+        && part.bytes().all(|byte| byte.is_ascii_digit());
+    let part: u16 = format!("{part:0<3}").parse().ok().filter(|_| is_weight)?;
+    match whole {
+        "0" => Some(part),
+        "1" if part == 0 => Some(1000),
+        _ => None,
     }
 }
 
@@ -144,7 +164,7 @@ pub struct Texts {
 
 impl Texts {
     /// The texts for a reader who is not known: in the language of the website locale in the path
-    /// (`nl-be`), else the first of `Accept-Language` that there is, else English.
+    /// (`nl-be`), else the one that `Accept-Language` prefers of those there are, else English.
     pub(crate) fn of(input: &Input) -> Self {
         let of_page = Language::from_tag(input.param("region"));
         let accepted = || input.head.header("accept-language").and_then(Language::accepted);
@@ -265,10 +285,16 @@ mod tests {
     }
 
     #[test]
-    fn the_readers_language_is_the_first_that_there_is() {
+    fn the_readers_language_is_the_one_of_the_greatest_weight() {
         for (header, language) in [
             ("nl-NL,nl;q=0.9,en;q=0.8", Some(Language::Dutch)),
             ("sv, pt-BR;q=0.5, en;q=0.1", Some(Language::Portuguese)),
+            ("en;q=0.1, nl;q=0.9", Some(Language::Dutch)),
+            ("en;q=0, de", Some(Language::German)),
+            ("fr ; Q=0.25 , it;q=0.250, es;q=.9, pl;q=1.001", Some(Language::French)),
+            ("en;q=0.999, de;q=1.000", Some(Language::German)),
+            ("en;q=high, de;q=0.1", Some(Language::German)),
+            ("nl;q=0.0", None),
             ("sv", None),
             ("", None),
             (";;;=,,q", None),

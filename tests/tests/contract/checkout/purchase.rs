@@ -280,6 +280,7 @@ async fn the_page_speaks_the_readers_language() {
     for (accepted, lang, amount) in [
         ("nl-NL,nl;q=0.9,en;q=0.5", "nl", "100,00 EUR"),
         ("sv,pl;q=0.3", "pl", "100,00 EUR"),
+        ("en;q=0.1, de;q=0, pl;q=0.9", "pl", "100,00 EUR"),
         ("sv", "en", "100.00 EUR"),
     ] {
         let request = acme.anonymous(Method::GET, link(&made)).header("accept-language", accepted);
