@@ -63,7 +63,7 @@ impl AccountType {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
-    /// The display name.
+    /// The display name in the API and in the portal, which are in English.
     pub(crate) const fn label(self) -> &'static str {
         match self {
             Self::BankTransfer => "Bank account",
@@ -119,9 +119,14 @@ impl PaymentAccount {
 
     /// The display name: its type and the end of its identifier.
     pub(crate) fn label(&self) -> String {
+        format!("{} … {}", self.kind.label(), self.identifier_end())
+    }
+
+    /// The last four characters of its identifier.
+    pub(crate) fn identifier_end(&self) -> &str {
         let identifier = &self.details.identifier;
         let end = identifier.char_indices().rev().nth(3).map_or(0, |(at, _)| at);
-        format!("{} … {}", self.kind.label(), identifier.get(end..).unwrap_or_default())
+        identifier.get(end..).unwrap_or_default()
     }
 }
 

@@ -243,6 +243,9 @@ verification-missing = zu erledigen
 verification-rejected = abgelehnt
 verification-pending = wird geprüft
 account-payment-accounts = Zahlungskonten
+account-bank = Bankkonto
+account-card = Karte
+account-wallet = Wallet-Konto
 account-ready = bereit
 account-waits = wartet auf unsere Prüfung
 account-unverified-card = noch nicht bestätigt
@@ -407,6 +410,11 @@ error-method = Die Zahlungsart ist derzeit nicht verfügbar.
 error-user-disabled = Ihr Konto ist deaktiviert. Bitte wenden Sie sich an den Shop.
 error-offer-ended = Das Angebot des Shops ist beendet. Bitte beginnen Sie im Shop von vorn.
 error-sign-in = Bitte melden Sie sich zuerst an.
+error-other-account = Der Shop hat Sie hier mit einem anderen Konto verbunden. Bitte melden Sie sich mit diesem an.
+error-card-unverified = Die Karte konnte nicht bestätigt werden. Bitte versuchen Sie es später erneut oder verwenden Sie eine andere Karte.
+error-account-disabled = Diese Karte oder dieses Konto ist deaktiviert. Bitte verwenden Sie eine andere Karte oder ein anderes Konto.
+error-account-verified = Diese Karte oder dieses Konto ist bereits bestätigt.
+error-card-holder = Der Name auf der Karte fehlt. Bitte fügen Sie die Karte im Shop oder in der App, aus der Sie kommen, erneut hinzu.
 
 # Mail
 mail-ignore = Wenn Sie das nicht angefordert haben, ignorieren Sie diese Mail.

@@ -243,6 +243,9 @@ verification-missing = to do
 verification-rejected = refused
 verification-pending = being looked at
 account-payment-accounts = Payment accounts
+account-bank = Bank account
+account-card = Card
+account-wallet = Wallet account
 account-ready = ready
 account-waits = waits for our check
 account-unverified-card = not verified yet
@@ -407,6 +410,11 @@ error-method = The payment method is not available at the moment.
 error-user-disabled = Your account is disabled. Please ask the shop.
 error-offer-ended = The shop's offer has ended. Please start again at the shop.
 error-sign-in = Please sign in first.
+error-other-account = The shop has connected you with another account here. Please sign in with that one.
+error-card-unverified = The card could not be verified. Please try again later, or use another card.
+error-account-disabled = This card or account is disabled. Please use another one.
+error-account-verified = This card or account is verified already.
+error-card-holder = The name on the card is missing. Please add the card again in the shop or app that you came from.
 
 # Mail
 mail-ignore = If you did not ask for this, ignore this mail.

@@ -243,6 +243,9 @@ verification-missing = pendiente
 verification-rejected = rechazado
 verification-pending = en revisión
 account-payment-accounts = Cuentas de pago
+account-bank = Cuenta bancaria
+account-card = Tarjeta
+account-wallet = Cuenta de monedero
 account-ready = lista
 account-waits = pendiente de nuestra revisión
 account-unverified-card = aún sin verificar
@@ -407,6 +410,11 @@ error-method = El método de pago no está disponible en este momento.
 error-user-disabled = Tu cuenta está desactivada. Pregunta a la tienda.
 error-offer-ended = La oferta de la tienda ha finalizado. Empieza de nuevo en la tienda.
 error-sign-in = Inicia sesión primero.
+error-other-account = La tienda te ha vinculado aquí con otra cuenta. Inicia sesión con ella.
+error-card-unverified = No se ha podido verificar la tarjeta. Inténtalo más tarde o usa otra tarjeta.
+error-account-disabled = Esta tarjeta o cuenta está desactivada. Usa otra.
+error-account-verified = Esta tarjeta o cuenta ya está verificada.
+error-card-holder = Falta el nombre que figura en la tarjeta. Vuelve a añadirla en la tienda o aplicación de la que vienes.
 
 # Mail
 mail-ignore = Si no lo has pedido, ignora este correo.

@@ -243,6 +243,9 @@ verification-missing = à faire
 verification-rejected = refusé
 verification-pending = en cours d’examen
 account-payment-accounts = Comptes de paiement
+account-bank = Compte bancaire
+account-card = Carte
+account-wallet = Compte de portefeuille
 account-ready = prêt
 account-waits = en attente de notre vérification
 account-unverified-card = pas encore vérifiée
@@ -407,6 +410,11 @@ error-method = Le moyen de paiement n'est pas disponible pour le moment.
 error-user-disabled = Votre compte est désactivé. Veuillez contacter la boutique.
 error-offer-ended = L'offre de la boutique a pris fin. Veuillez recommencer depuis la boutique.
 error-sign-in = Veuillez d'abord vous connecter.
+error-other-account = La boutique vous a relié ici à un autre compte. Veuillez vous connecter avec celui-ci.
+error-card-unverified = La carte n'a pas pu être vérifiée. Veuillez réessayer plus tard ou utiliser une autre carte.
+error-account-disabled = Cette carte ou ce compte est désactivé. Veuillez en utiliser un autre.
+error-account-verified = Cette carte ou ce compte est déjà vérifié.
+error-card-holder = Le nom figurant sur la carte manque. Veuillez ajouter de nouveau la carte dans la boutique ou l'application d'où vous venez.
 
 # Mail
 mail-ignore = Si vous n'avez rien demandé, ignorez ce message.

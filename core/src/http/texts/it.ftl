@@ -243,6 +243,9 @@ verification-missing = da fare
 verification-rejected = rifiutato
 verification-pending = in esame
 account-payment-accounts = Conti di pagamento
+account-bank = Conto bancario
+account-card = Carta
+account-wallet = Conto wallet
 account-ready = pronto
 account-waits = in attesa della nostra verifica
 account-unverified-card = non ancora verificata
@@ -407,6 +410,11 @@ error-method = Il metodo di pagamento non è disponibile al momento.
 error-user-disabled = Il tuo account è disattivato. Contatta il negozio.
 error-offer-ended = L'offerta del negozio è terminata. Ricomincia dal negozio.
 error-sign-in = Prima accedi.
+error-other-account = Il negozio ti ha collegato qui a un altro account. Accedi con quello.
+error-card-unverified = Non è stato possibile verificare la carta. Riprova più tardi o usa un'altra carta.
+error-account-disabled = Questa carta o questo conto è disattivato. Usane un altro.
+error-account-verified = Questa carta o questo conto è già verificato.
+error-card-holder = Manca il nome sulla carta. Aggiungi di nuovo la carta nel negozio o nell'app da cui provieni.
 
 # Mail
 mail-ignore = Se non lo hai richiesto, ignora questa e-mail.

@@ -243,6 +243,9 @@ verification-missing = te doen
 verification-rejected = afgewezen
 verification-pending = wordt bekeken
 account-payment-accounts = Betaalrekeningen
+account-bank = Bankrekening
+account-card = Kaart
+account-wallet = Walletaccount
 account-ready = klaar voor gebruik
 account-waits = wacht op onze controle
 account-unverified-card = nog niet geverifieerd
@@ -407,6 +410,11 @@ error-method = De betaalmethode is op dit moment niet beschikbaar.
 error-user-disabled = Je account is uitgeschakeld. Neem contact op met de winkel.
 error-offer-ended = Het aanbod van de winkel is beëindigd. Begin opnieuw bij de winkel.
 error-sign-in = Log eerst in.
+error-other-account = De winkel heeft je hier aan een ander account gekoppeld. Log daarmee in.
+error-card-unverified = De kaart kon niet worden geverifieerd. Probeer het later opnieuw of gebruik een andere kaart.
+error-account-disabled = Deze kaart of rekening is uitgeschakeld. Gebruik een andere.
+error-account-verified = Deze kaart of rekening is al geverifieerd.
+error-card-holder = De naam op de kaart ontbreekt. Voeg de kaart opnieuw toe in de winkel of app waar je vandaan komt.
 
 # Mail
 mail-ignore = Heb je hier niet om gevraagd? Negeer dan deze mail.

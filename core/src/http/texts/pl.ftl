@@ -243,6 +243,9 @@ verification-missing = do zrobienia
 verification-rejected = odrzucone
 verification-pending = w trakcie sprawdzania
 account-payment-accounts = Rachunki płatnicze
+account-bank = Rachunek bankowy
+account-card = Karta
+account-wallet = Konto portfela
 account-ready = gotowy
 account-waits = czeka na naszą weryfikację
 account-unverified-card = jeszcze niezweryfikowana
@@ -407,6 +410,11 @@ error-method = Metoda płatności jest w tej chwili niedostępna.
 error-user-disabled = Twoje konto jest wyłączone. Skontaktuj się ze sklepem.
 error-offer-ended = Oferta sklepu wygasła. Zacznij ponownie w sklepie.
 error-sign-in = Najpierw się zaloguj.
+error-other-account = Sklep połączył Cię u nas z innym kontem. Zaloguj się na to konto.
+error-card-unverified = Nie udało się zweryfikować karty. Spróbuj ponownie później lub użyj innej karty.
+error-account-disabled = Ta karta lub ten rachunek są wyłączone. Użyj innej karty lub innego rachunku.
+error-account-verified = Ta karta lub ten rachunek są już zweryfikowane.
+error-card-holder = Brakuje imienia i nazwiska z karty. Dodaj kartę ponownie w sklepie lub aplikacji, z której przychodzisz.
 
 # Mail
 mail-ignore = Jeśli to nie Ty o to prosisz, zignoruj tę wiadomość.

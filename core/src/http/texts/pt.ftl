@@ -243,6 +243,9 @@ verification-missing = por fazer
 verification-rejected = recusado
 verification-pending = em análise
 account-payment-accounts = Contas de pagamento
+account-bank = Conta bancária
+account-card = Cartão
+account-wallet = Conta de carteira
 account-ready = pronta
 account-waits = aguarda a nossa verificação
 account-unverified-card = ainda não verificado
@@ -407,6 +410,11 @@ error-method = O método de pagamento não está disponível de momento.
 error-user-disabled = A sua conta está desativada. Contacte a loja.
 error-offer-ended = A oferta da loja terminou. Comece de novo na loja.
 error-sign-in = Inicie sessão primeiro.
+error-other-account = A loja associou-lhe aqui outra conta. Inicie sessão com essa conta.
+error-card-unverified = Não foi possível verificar o cartão. Tente novamente mais tarde ou use outro cartão.
+error-account-disabled = Este cartão ou conta está desativado. Use outro.
+error-account-verified = Este cartão ou conta já está verificado.
+error-card-holder = Falta o nome que está no cartão. Adicione de novo o cartão na loja ou aplicação de onde veio.
 
 # Mail
 mail-ignore = Se não fez este pedido, ignore este e-mail.

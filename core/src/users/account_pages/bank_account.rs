@@ -170,12 +170,17 @@ fn list(texts: Texts, accounts: &[PaymentAccount], token: &str) -> Markup {
 
 /// A payment account and its state in words.
 pub(super) fn described(texts: Texts, account: &PaymentAccount) -> String {
+    let kind = match account.kind {
+        AccountType::BankTransfer => "account-bank",
+        AccountType::CreditCard => "account-card",
+        AccountType::Walletpay => "account-wallet",
+    };
     let state = match (account.verified, account.kind) {
         (true, _) => "account-ready",
         (false, AccountType::CreditCard) => "account-unverified-card",
         (false, _) => "account-waits",
     };
-    format!("{}, {}", account.label(), texts.get(state))
+    format!("{} … {}, {}", texts.get(kind), account.identifier_end(), texts.get(state))
 }
 
 /// The form, for the user of this token.

@@ -250,6 +250,11 @@ pub(crate) fn refusal_text(texts: Texts, code: Code) -> String {
             "error-offer-ended"
         }
         Code::UserCredentialMissing => "error-sign-in",
+        Code::UserIdentifierMismatch | Code::UserIdentifierTaken => "error-other-account",
+        Code::CardVerificationFailed => "error-card-unverified",
+        Code::AccountDisabled => "error-account-disabled",
+        Code::AccountAlreadyVerified => "error-account-verified",
+        Code::CardHolderMissing => "error-card-holder",
         _ => return format!("{} {}", code.message(), code.solution()),
     };
     texts.get(id)

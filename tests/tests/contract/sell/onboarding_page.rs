@@ -74,13 +74,14 @@ async fn what_is_offered_is_what_the_partner_named() {
     let acme = context.partner("acme").await;
     let ada = acme.user("ada").await;
     ada.post("/api/v1/user/verify/payprovider", &json!({"access_token": "A21AAF"})).await;
-    let wallet = link(&acme, json!({"payoutMethods": ["walletpay"]})).await;
+    let offered = |method: &str| json!({"payoutMethods": [method], "locale": "nl-NL"});
+    let wallet = link(&acme, offered("walletpay")).await;
     let shown = submit(&acme, &wallet, LOGIN).await;
     let text = shown.assert_status(200).text();
-    assert!(text.contains("Wallet account") && !text.contains("name=\"iban\""), "{text}");
-    let bank = link(&acme, json!({"payoutMethods": ["bankTransfer"]})).await;
+    assert!(text.contains("Walletaccount …") && !text.contains("name=\"iban\""), "{text}");
+    let bank = link(&acme, offered("bankTransfer")).await;
     let shown = submit(&acme, &bank, LOGIN).await;
-    assert!(shown.text().contains("name=\"iban\"") && !shown.text().contains("Wallet account"));
+    assert!(shown.text().contains("name=\"iban\"") && !shown.text().contains("Walletaccount"));
     let form = format!("action=account&token={}&iban=NL91ABNA0417164300&holder=A", token(&shown));
     submit(&acme, &wallet, &form).await.assert_status(400);
 }
@@ -95,9 +96,10 @@ async fn a_card_of_the_user_is_verified_where_cards_are_offered() {
     let added = ada.post("/api/v2/user/accounts/cards/processor", &card).await;
     let card = added.assert_status(200).json()["accountIdentifier"].clone();
     let card = card.as_str().unwrap().replace('*', "%2A");
-    let cards = link(&acme, json!({"payoutMethods": ["creditCard"]})).await;
-    let shown = submit(&acme, &cards, LOGIN).await;
-    assert!(shown.assert_status(200).text().contains("not verified yet"), "{}", shown.text());
+    let offered = json!({"payoutMethods": ["creditCard"], "locale": "nl-NL"});
+    let cards = link(&acme, offered).await;
+    let [shown, beside] = [submit(&acme, &cards, LOGIN).await, submit(&acme, &cards, LOGIN).await];
+    assert!(shown.assert_status(200).text().contains("nog niet geverifieerd"), "{}", shown.text());
     let unknown = format!("action=card&token={}&card=nobody", token(&shown));
     let refused = submit(&acme, &cards, &unknown).await;
     refused.assert_status(400);
@@ -106,7 +108,11 @@ async fn a_card_of_the_user_is_verified_where_cards_are_offered() {
     submit(&acme, &bank, &verify).await.assert_status(400);
     let verified = submit(&acme, &cards, &verify).await;
     let text = verified.assert_status(200).text();
-    assert!(text.contains("The card is verified.") && text.contains(", ready"), "{text}");
+    assert!(text.contains("De kaart is geverifieerd."), "{text}");
+    assert!(text.contains("Kaart … ") && text.contains(", klaar voor gebruik"), "{text}");
+    let again = format!("action=card&token={}&card={card}", token(&beside));
+    let again = submit(&acme, &cards, &again).await;
+    assert!(again.assert_status(400).text().contains("is al geverifieerd."), "{}", again.text());
 }
 
 #[tokio::test]

@@ -17,6 +17,8 @@ const LINK: &str = "/api/v2/user/link-identifier";
 const INFO: &str = "/api/v1/user/info";
 const IDENTIFIER: &str = "0123456789abcdefABCDEF0123456789wxyz";
 const RETURN_URL: &str = "https://shop.example/back?cart=7";
+/// Said to the user of another account than the one that has the identifier.
+const OTHER_ACCOUNT: &str = "De winkel heeft je hier aan een ander account gekoppeld.";
 
 async fn redirect(partner: &Partner, identifier: &str) -> Value {
     let body = json!({"identifier": identifier, "returnUrl": RETURN_URL});
@@ -148,7 +150,8 @@ async fn a_user_signs_in_on_the_page_and_is_linked_once() {
     assert_eq!(linked_events(&acme).await, before + 1);
     acme.user("bob").await;
     let taken = "email=bob%40mail.example.com&password=password-of-bob";
-    submit(&acme, &path, taken).await.assert_status(400);
+    let refused = submit(&acme, &path, taken).await;
+    assert!(refused.assert_status(400).text().contains(OTHER_ACCOUNT), "{}", refused.text());
     assert_eq!(proves(&acme, IDENTIFIER).await, "ada@mail.example.com");
 }
 
@@ -164,6 +167,7 @@ async fn the_account_is_shown_to_its_own_user_alone() {
     let bob = submit(&acme, &path, "email=bob%40mail.example.com&password=password-of-bob").await;
     // The form keeps the address that was typed, and shows nothing of the account.
     assert!(!bob.assert_status(400).text().contains("ada@mail"), "{}", bob.text());
+    assert!(bob.text().contains(OTHER_ACCOUNT), "{}", bob.text());
     let form = "email=ada%40mail.example.com&password=password-of-ada";
     let quote =
         json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
