@@ -22,6 +22,17 @@ const enhance = (root) => {
       if (!image.hidden) image.src = URL.createObjectURL(file);
     });
   }
+  for (const select of root.querySelectorAll("[data-regions] select")) {
+    if (!Intl.DisplayNames) continue;
+    const language = document.documentElement.lang;
+    const names = new Intl.DisplayNames(language, { type: "region" });
+    const chosen = select.value;
+    const options = [...select.options].filter((option) => option.value);
+    for (const option of options) option.textContent = names.of(option.value);
+    options.sort((one, other) => one.text.localeCompare(other.text, language));
+    select.append(...options);
+    select.value = chosen;
+  }
   for (const left of root.querySelectorAll("[data-until]")) {
     const end = new Date(left.dataset.until);
     const show = () => {

@@ -169,7 +169,7 @@ impl Visit {
         let mut reply = Page {
             is_test: tenant.is_test(),
             return_url: self.return_url.as_ref(),
-            scripts: content.takes_images.then_some(PageScripts::Own(PAGE_SCRIPT)),
+            scripts: Some(PageScripts::Own(PAGE_SCRIPT)),
             previews_images: content.takes_images,
             ..page
         }

@@ -155,6 +155,12 @@ async fn names_birth_date_and_nationality_are_given_once() {
     assert_eq!((&profile["firstName"], &profile["lastName"]), (&json!("Eve"), &json!("Holt")));
     let shown = open(&visit, person).await;
     assert!(!shown.assert_status(200).text().contains("Holt"), "{}", shown.text());
+    let asked = open(&visit, nationality).await;
+    // Without a script the names are those of the catalogue, in English.
+    let form = "<form method=\"post\" data-regions>";
+    for part in [form, "<option value=\"DE\">Germany", "new Intl.DisplayNames("] {
+        assert!(asked.assert_status(200).text().contains(part), "{part} in {}", asked.text());
+    }
     for wrong in ["", "nationality=", "nationality=XX"] {
         let refused = submit(&visit.partner, nationality, wrong).await;
         assert!(refused.assert_status(400).text().contains("href=\"#field-nationality\""));

@@ -14,7 +14,7 @@ use rampart_types::UserId;
 /// Name of the field.
 const NATIONALITY: &str = Member::Nationality.name();
 
-/// The form.
+/// The form. A script names the regions in the reader's language; without one they are in English.
 pub(super) fn form(visit: &Visit, (form, errors): Typed<'_>) -> Markup {
     let texts = visit.texts;
     let known = visit.client.catalogue.nationalities.iter();
@@ -22,7 +22,7 @@ pub(super) fn form(visit: &Visit, (form, errors): Typed<'_>) -> Markup {
     let named = (NATIONALITY, &*texts.get("personal-nationality"));
     html! {
         p { (texts.get("check-nationality-intro")) }
-        form method="post" {
+        form method="post" data-regions {
             (errors.choice(named, form.get(NATIONALITY), &options))
             button.main type="submit" { (texts.get("check-send")) }
         }
