@@ -211,6 +211,7 @@ fn render_document(
     (form_action, scripts, brand): (&str, Option<PageScripts<'_>>, Option<&Brand>),
 ) -> Reply {
     let accent = brand.and_then(|brand| brand.accent).map(Accent::style);
+    let copy_label = scripts.map(|_| language.texts().get("copy"));
     let document = html! {
         (DOCTYPE)
         html lang=(language.code()) {
@@ -228,7 +229,7 @@ fn render_document(
                 style { (PreEscaped(STYLE)) }
                 @if let Some(accent) = &accent { style { (PreEscaped(accent)) } }
             }
-            body {
+            body data-copy-label=[copy_label] {
                 (layout)
                 @if let Some(scripts) = scripts { (scripts.markup()) }
             }

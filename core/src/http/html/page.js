@@ -7,6 +7,7 @@ const enhance = (root) => {
   }
   for (const button of root.querySelectorAll("button[data-copy]")) {
     if (!navigator.clipboard) continue;
+    button.setAttribute("aria-label", document.body.dataset.copyLabel);
     button.hidden = false;
     button.addEventListener("click", async () => {
       await navigator.clipboard.writeText(button.dataset.copy);

@@ -4,6 +4,7 @@ back-to = Zurück zu { $shop }
 dead-link-title = Dieser Link funktioniert nicht mehr
 dead-link-shop = Bitte öffnen Sie ihn erneut in dem Shop, von dem Sie kommen.
 dead-link-reset = Fordern Sie dort, wo Sie sich anmelden, einen neuen an.
+copy = Kopieren
 support-link = Support kontaktieren
 footer-operated-by = Ein Service von { $entity }
 footer-imprint = Impressum

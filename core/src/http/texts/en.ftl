@@ -4,6 +4,7 @@ back-to = Back to { $shop }
 dead-link-title = This link does not work any more
 dead-link-shop = Please open it again from the shop that you came from.
 dead-link-reset = Ask for a new one where you log in.
+copy = Copy
 support-link = Ask support
 footer-operated-by = A service of { $entity }
 footer-imprint = Imprint

@@ -4,6 +4,7 @@ back-to = Volver a { $shop }
 dead-link-title = Este enlace ya no funciona
 dead-link-shop = Ábrelo de nuevo desde la tienda de la que vienes.
 dead-link-reset = Pide uno nuevo donde inicias sesión.
+copy = Copiar
 support-link = Pedir ayuda
 footer-operated-by = Un servicio de { $entity }
 footer-imprint = Aviso legal

@@ -4,6 +4,7 @@ back-to = Retour à { $shop }
 dead-link-title = Ce lien ne fonctionne plus
 dead-link-shop = Veuillez le rouvrir depuis la boutique d'où vous venez.
 dead-link-reset = Demandez-en un nouveau sur la page où vous vous connectez.
+copy = Copier
 support-link = Contacter l'assistance
 footer-operated-by = Un service fourni par { $entity }
 footer-imprint = Mentions légales

@@ -4,6 +4,7 @@ back-to = Torna a { $shop }
 dead-link-title = Questo link non funziona più
 dead-link-shop = Aprilo di nuovo dal negozio da cui provieni.
 dead-link-reset = Richiedine uno nuovo dove effettui l'accesso.
+copy = Copia
 support-link = Chiedi assistenza
 footer-operated-by = Un servizio di { $entity }
 footer-imprint = Note legali

@@ -4,6 +4,7 @@ back-to = Terug naar { $shop }
 dead-link-title = Deze link werkt niet meer
 dead-link-shop = Open de link opnieuw vanuit de winkel waar je vandaan komt.
 dead-link-reset = Vraag een nieuwe link aan op de plek waar je inlogt.
+copy = Kopiëren
 support-link = Hulp vragen
 footer-operated-by = Een dienst van { $entity }
 footer-imprint = Colofon

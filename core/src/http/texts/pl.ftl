@@ -4,6 +4,7 @@ back-to = Wróć do sklepu { $shop }
 dead-link-title = Ten link już nie działa
 dead-link-shop = Otwórz go ponownie ze sklepu, z którego przechodzisz.
 dead-link-reset = Poproś o nowy na stronie logowania.
+copy = Kopiuj
 support-link = Poproś o pomoc
 footer-operated-by = Usługę świadczy { $entity }
 footer-imprint = Dane firmy

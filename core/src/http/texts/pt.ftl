@@ -4,6 +4,7 @@ back-to = Voltar a { $shop }
 dead-link-title = Esta ligação já não funciona
 dead-link-shop = Abra-a novamente a partir da loja de onde veio.
 dead-link-reset = Peça uma nova no local onde inicia sessão.
+copy = Copiar
 support-link = Pedir apoio
 footer-operated-by = Um serviço de { $entity }
 footer-imprint = Informação legal

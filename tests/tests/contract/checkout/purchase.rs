@@ -277,16 +277,17 @@ async fn the_page_speaks_the_readers_language() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let made = made(&acme, json!({"quoteCurrencyAmount": 100})).await;
-    for (accepted, lang, amount) in [
-        ("nl-NL,nl;q=0.9,en;q=0.5", "nl", "100,00 EUR"),
-        ("sv,pl;q=0.3", "pl", "100,00 EUR"),
-        ("en;q=0.1, de;q=0, pl;q=0.9", "pl", "100,00 EUR"),
-        ("sv", "en", "100.00 EUR"),
+    for (accepted, lang, amount, copy) in [
+        ("nl-NL,nl;q=0.9,en;q=0.5", "nl", "100,00 EUR", "Kopiëren"),
+        ("sv,pl;q=0.3", "pl", "100,00 EUR", "Kopiuj"),
+        ("en;q=0.1, de;q=0, pl;q=0.9", "pl", "100,00 EUR", "Kopiuj"),
+        ("sv", "en", "100.00 EUR", "Copy"),
     ] {
         let request = acme.anonymous(Method::GET, link(&made)).header("accept-language", accepted);
         let text = request.send().await.assert_status(200).text().to_owned();
         assert!(text.contains(&format!("<html lang=\"{lang}\">")), "{text}");
         assert!(text.contains(amount), "{text}");
+        assert!(text.contains(&format!("data-copy-label=\"{copy}\"")), "{text}");
     }
 }
 
