@@ -158,7 +158,7 @@ fn bundle(language: Language) -> Bundle {
 #[derive(Clone, Copy, Debug)]
 pub struct Texts {
     language: Language,
-    /// True if the page's path names the language, which then counts for every reader.
+    /// True if the page's URL names the language, which then counts for every reader.
     is_of_page: bool,
 }
 
@@ -172,7 +172,12 @@ impl Texts {
         Self { language, is_of_page: of_page.is_some() }
     }
 
-    /// The texts for a user who is known: a path that names no language leaves it to the website
+    /// The same for a page whose URL names the language in another place than the path.
+    pub(crate) const fn of_page(self) -> Self {
+        Self { is_of_page: true, ..self }
+    }
+
+    /// The texts for a user who is known: a URL that names no language leaves it to the website
     /// locale of the account, if there is one.
     pub(crate) fn of_account(self, region: Option<&str>) -> Self {
         match region.and_then(Language::from_tag) {

@@ -172,9 +172,21 @@ pub(super) async fn texts_of(
 pub(crate) async fn page_texts(
     core: &Core,
     texts: Texts,
+    owner: (ClientId, UserId),
+) -> Result<Texts> {
+    page_texts_in(&mut *core.db.acquire().await?, texts, owner).await
+}
+
+/// The same over the caller's connection.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn page_texts_in(
+    conn: &mut Connection,
+    texts: Texts,
     (client, user): (ClientId, UserId),
 ) -> Result<Texts> {
-    let region = region_of(&mut *core.db.acquire().await?, client, user).await?;
+    let region = region_of(conn, client, user).await?;
     Ok(texts.of_account(region.as_deref()))
 }
 

@@ -24,6 +24,7 @@ use crate::platform::crypto::Secret;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::trading::offers::signature;
+use crate::users::account::page_texts_in;
 use crate::users::account_pages::bank_account::{act, kind_of, redeem, section};
 use crate::users::account_pages::passkey::SCRIPT;
 use crate::users::account_pages::sign_in::{Asked, SignIn, error_page, forms, sign_in_or_register};
@@ -71,7 +72,7 @@ impl Endpoint for Act {
     }
 
     async fn call(core: &Core, _: Anyone, (signed_url, form): (SignedUrl, Form)) -> Result<Reply> {
-        let Some(url) = VerifiedUrl::open(core, &signed_url) else {
+        let Some(mut url) = VerifiedUrl::open(core, &signed_url) else {
             return Ok(signed_url.not_genuine(core));
         };
         if let Some(kind) = kind_of(&form) {
@@ -88,6 +89,7 @@ impl Endpoint for Act {
                     share_token::store_for_first_check(core, user, token).await?;
                 }
                 let mut conn = core.db.acquire().await?;
+                url.speak_to(&mut conn, user).await?;
                 url.accounts_page(&mut conn, core, user).await
             }
             Err(error) => error_page((url.texts, error), (forms, &form), |status, shown| {
@@ -116,7 +118,8 @@ impl SignedUrl {
     fn texts(query: &str, input: &Input) -> Texts {
         let query = Fields::of_query(Some(query));
         let locale = query.value("locale").and_then(|locale| locale.as_str());
-        locale.and_then(Language::from_tag).map_or_else(|| Texts::of(input), Language::texts)
+        let named = locale.and_then(Language::from_tag);
+        named.map_or_else(|| Texts::of(input), |language| language.texts().of_page())
     }
 
     /// The page for an invalid signature. It has no link back, which may be the forged part.
@@ -169,6 +172,12 @@ impl VerifiedUrl {
         })
     }
 
+    /// Changes to the language of the account, unless the URL names one.
+    async fn speak_to(&mut self, conn: &mut Connection, user: UserId) -> Result<()> {
+        self.texts = page_texts_in(conn, self.texts, (self.client.id(), user)).await?;
+        Ok(())
+    }
+
     fn page(&self, core: &Core, status: StatusCode, body: &Markup) -> Reply {
         let (tenant, texts) = (&self.client.tenant, self.texts);
         let body = html! { (body) (back_link(texts, &self.return_url, &tenant.name)) };
@@ -214,7 +223,7 @@ impl VerifiedUrl {
 
     /// Adds or verifies the account that the form names, for the user of its token.
     async fn get_account_ready(
-        &self,
+        &mut self,
         core: &Core,
         form: &Form,
         kind: AccountType,
@@ -227,6 +236,7 @@ impl VerifiedUrl {
             let note = toast(Tone::Bad, &self.texts.get("checkout-signed-out"));
             return Ok(self.sign_in_page(core, StatusCode::BAD_REQUEST, (&note, None)));
         };
+        self.speak_to(&mut tx, user).await?;
         let shown = (self.texts, &*self.methods);
         let (status, body) = Box::pin(act(tx, core, (&self.client, user), shown, form)).await?;
         Ok(self.page(core, status, &body))

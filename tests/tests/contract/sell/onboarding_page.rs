@@ -116,6 +116,32 @@ async fn a_card_of_the_user_is_verified_where_cards_are_offered() {
 }
 
 #[tokio::test]
+async fn the_locale_of_the_url_counts_before_the_account_and_that_before_the_browser() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    acme.user("ada").await;
+    let german = async |method, link: &str, form: String| {
+        let request = acme.anonymous(method, link).header("accept-language", "de");
+        request.body(form).send().await
+    };
+    let speaks = |page: &Answer, language: &str| {
+        let lang = format!("<html lang=\"{language}\">");
+        assert!(page.text().contains(&lang), "{lang}: {}", page.text());
+    };
+    let open = link(&acme, json!({})).await;
+    let asked = german(Method::GET, &open, String::new()).await;
+    speaks(asked.assert_status(200), "de");
+    let entered = german(Method::POST, &open, LOGIN.to_owned()).await;
+    speaks(entered.assert_status(200), "nl");
+    let account = format!("action=account&token={}&iban=NL1&holder=Ada", token(&entered));
+    let refused = german(Method::POST, &open, account).await;
+    speaks(refused.assert_status(400), "nl");
+    let named = link(&acme, json!({"locale": "fr-FR"})).await;
+    let entered = german(Method::POST, &named, LOGIN.to_owned()).await;
+    speaks(entered.assert_status(200), "fr");
+}
+
+#[tokio::test]
 async fn an_altered_url_shows_nothing_and_does_nothing() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
