@@ -96,3 +96,10 @@ fn the_image_runs_with_a_root_that_is_read_only() {
     run.args(["--ulimit=nofile=10000:10000", "--ulimit=nproc=1000:1000"]);
     assert!(succeed(run.args(["edge", "config", "reference"])).contains("edge.listen"));
 }
+
+#[test]
+fn docker_is_sent_what_podman_is_sent() {
+    let ignored = |name: &str| fs::read_to_string(root().join(name)).unwrap();
+    assert_eq!(ignored(".dockerignore"), ignored(".containerignore"));
+    assert!(ignored(".dockerignore").lines().any(|line| line == "target"));
+}
