@@ -11,6 +11,8 @@ struct Call<'a> {
     target: String,
     headers: Vec<(&'static str, &'static str)>,
     body: Option<&'a Value>,
+    /// True if the answer has a document: there is none to read in a 204.
+    has_answer: bool,
 }
 
 /// The operation's request by language: name, and code.
@@ -21,6 +23,7 @@ pub(super) fn all(method: &str, path: &str, operation: &Value) -> Vec<(&'static 
         target: format!("{path}{}", query(operation)),
         headers: credentials(operation),
         body: Some(body).filter(|body| !body.is_null()),
+        has_answer: operation["responses"]["204"].is_null(),
     };
     vec![
         ("curl", curl::command(method, path, operation)),
@@ -112,10 +115,11 @@ fn typescript(call: &Call<'_>) -> String {
         headers.push("    \"Content-Type\": \"application/json\",\n".to_owned());
         body = format!("  body: JSON.stringify({}),\n", pretty(value).replace('\n', "\n  "));
     }
+    let shown = if call.has_answer { "await answer.json()" } else { "answer.status" };
     format!(
         "const answer = await fetch(`${{process.env.BASE}}{target}`, {{\n  method: \"{}\",\n  \
          headers: {{\n{}  }},\n{body}}});\nif (!answer.ok) throw new Error(await answer.text());\n\
-         console.log(await answer.json());",
+         console.log({shown});",
         call.method,
         headers.concat(),
     )
@@ -177,12 +181,16 @@ fn php(call: &Call<'_>) -> String {
         headers.push("        'Content-Type: application/json',\n".to_owned());
         body = format!("    CURLOPT_POSTFIELDS => <<<'JSON'\n{}\nJSON,\n", pretty(value));
     }
+    let shown = match call.has_answer {
+        true => "print_r(json_decode($answer, true));",
+        false => "echo curl_getinfo($request, CURLINFO_RESPONSE_CODE);",
+    };
     format!(
         "$request = curl_init(getenv('BASE') . \"{target}\");\ncurl_setopt_array($request, [\n    \
          CURLOPT_CUSTOMREQUEST => '{}',\n    CURLOPT_RETURNTRANSFER => true,\n    \
          CURLOPT_HTTPHEADER => [\n{}    ],\n{body}]);\n$answer = curl_exec($request);\n\
          if (curl_getinfo($request, CURLINFO_RESPONSE_CODE) >= 400) {{ throw new Exception($answer); }}\n\
-         print_r(json_decode($answer, true));",
+         {shown}",
         call.method,
         headers.concat(),
     )
@@ -207,6 +215,18 @@ mod tests {
             for part in ["PATCH", "/plans/", "X-Api-Key", "User-Identifier", "Ada"] {
                 assert!(code.contains(part), "{language} lacks {part}: {code}");
             }
+        }
+    }
+
+    #[test]
+    fn an_answer_without_a_document_is_not_parsed() {
+        let code = |responses: Value| {
+            let samples = all("post", "/events", &json!({ "responses": responses }));
+            samples.into_iter().map(|(_, code)| code).collect::<String>()
+        };
+        let (answered, empty) = (code(json!({ "200": {} })), code(json!({ "204": {} })));
+        for parser in ["answer.json()", "json_decode($answer"] {
+            assert!(answered.contains(parser) && !empty.contains(parser), "{parser}: {empty}");
         }
     }
 
