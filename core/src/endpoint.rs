@@ -9,7 +9,7 @@ pub mod openapi;
 pub(crate) mod private_api;
 mod respond;
 pub mod router;
-mod text_amounts;
+pub mod text_amounts;
 
 use std::sync::Arc;
 

@@ -281,6 +281,7 @@ impl Core {
         if let Some(link) = &admission.successor {
             Deprecation::write(reply, link);
         }
+        text_amounts::vary(self.partners_api, admission.route, reply);
         admission.write_rates(reply);
     }
 }

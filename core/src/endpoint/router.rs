@@ -1,13 +1,13 @@
 //! An API as it is served: from a method and path to the row of its table.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use http::Method;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use crate::endpoint::Route;
 use crate::endpoint::openapi::{Api, document};
+use crate::endpoint::{Route, text_amounts};
 
 /// The result of looking a method and path up.
 #[derive(Debug)]
@@ -47,21 +47,32 @@ pub struct ServedApi {
     pub endpoints: &'static [Route],
     router: Router,
     document: Value,
+    /// Methods and paths of the operations whose answers may have amounts.
+    with_amounts: HashSet<(&'static Method, &'static str)>,
 }
 
 impl ServedApi {
     /// Serves an API, and pages beside it that are no part of its document.
     pub fn new(api: &'static Api, pages: &'static [Route]) -> Self {
+        let document = document(api);
+        let has_amounts = |route: &&Route| text_amounts::are_declared(&document, route);
+        let with_amounts = api.endpoints.iter().filter(has_amounts);
         Self {
             endpoints: api.endpoints,
             router: Router::new(api.endpoints.iter().chain(pages)),
-            document: document(api),
+            with_amounts: with_amounts.map(|route| (&route.method, route.path)).collect(),
+            document,
         }
     }
 
     /// Looks up a method and path. `HEAD` finds what `GET` finds.
     pub fn find(&self, method: &Method, path: &str) -> Found {
         self.router.find(method, path)
+    }
+
+    /// `true` if answers of this operation may have amounts.
+    pub(super) fn has_amounts(&self, route: &Route) -> bool {
+        self.with_amounts.contains(&(&route.method, route.path))
     }
 
     /// Its OpenAPI document.

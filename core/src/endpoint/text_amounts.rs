@@ -2,7 +2,7 @@
 //! calls a number, integers excepted, is spelt out.
 
 use http::StatusCode;
-use http::header::{ETAG, HeaderMap};
+use http::header::{ETAG, HeaderMap, HeaderValue, VARY};
 use serde_json::Value;
 
 use super::Route;
@@ -15,7 +15,7 @@ const PREFERENCE: &str = "money=string";
 const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// `true` if the client asks for it.
-pub(super) fn wanted(headers: &HeaderMap) -> bool {
+pub fn wanted(headers: &HeaderMap) -> bool {
     let mut texts = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
     texts.any(|text| {
         text.split(',').any(|one| {
@@ -26,8 +26,9 @@ pub(super) fn wanted(headers: &HeaderMap) -> bool {
 }
 
 /// Spells the amounts of a success. The answer says so, and has another `ETag` than its numbers.
-pub(super) fn apply(api: &ServedApi, route: &Route, reply: &mut Reply) {
-    if !reply.status.is_success() || reply.body.len() > BODY_BYTES_MAX {
+pub fn apply(api: &ServedApi, route: &Route, reply: &mut Reply) {
+    let may_have = api.has_amounts(route) && reply.status.is_success();
+    if !may_have || reply.body.len() > BODY_BYTES_MAX {
         return;
     }
     let Some(schema) = schema(api.document(), route, reply.status) else { return };
@@ -36,7 +37,43 @@ pub(super) fn apply(api: &ServedApi, route: &Route, reply: &mut Reply) {
     reply.body = value.to_string().into();
     reply.headers.remove(ETAG);
     reply.set("preference-applied", PREFERENCE);
-    reply.set("vary", "Prefer");
+}
+
+/// Says in an answer, spelt or not, that it depends on the preference, if its operation has amounts.
+pub fn vary(api: &ServedApi, route: &Route, reply: &mut Reply) {
+    if api.has_amounts(route) {
+        reply.headers.append(VARY, HeaderValue::from_static("Prefer"));
+    }
+}
+
+/// `true` if a success of the operation may have amounts, by the document.
+pub(super) fn are_declared(document: &Value, route: &Route) -> bool {
+    let method = route.method.as_str().to_lowercase();
+    let answers = document["paths"][route.path][method]["responses"].as_object();
+    let successes = answers.into_iter().flatten().filter(|(status, _)| status.starts_with('2'));
+    let mut schemas =
+        successes.filter_map(|(_, one)| one.pointer("/content/application~1json/schema"));
+    schemas.any(|schema| has_numbers(schema, document, &mut Vec::new()))
+}
+
+/// `true` if [`spell`] may find something in a value of the schema. `seen` are the references that were
+/// followed, so that one that leads to itself ends.
+fn has_numbers<'a>(schema: &'a Value, document: &'a Value, seen: &mut Vec<&'a str>) -> bool {
+    if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+        if seen.contains(&reference) {
+            return false;
+        }
+        seen.push(reference);
+        let named = reference.strip_prefix('#').and_then(|target| document.pointer(target));
+        return named.is_some_and(|named| has_numbers(named, document, seen));
+    }
+    let choices = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|name| schema.get(name));
+    let choices = choices.filter_map(Value::as_array).flatten();
+    let members = schema.get("properties").and_then(Value::as_object);
+    let members = members.into_iter().flat_map(|members| members.values());
+    let others = ["items", "additionalProperties"].into_iter().filter_map(|name| schema.get(name));
+    let mut parts = choices.chain(members).chain(others);
+    takes_numbers(&schema["type"]) || parts.any(|part| has_numbers(part, document, seen))
 }
 
 /// The schema of an answer.
@@ -108,10 +145,20 @@ mod tests {
             "fees": { "type": "array", "items": { "$ref": "#/components/schemas/Amount" } },
             "prices": { "additionalProperties": { "anyOf": [{ "type": "number" }] } },
         } });
+        assert!(has_numbers(&schema, &document, &mut Vec::new()));
         let text = r#"{"id":7,"fees":[{"amount":0.10000000000000000001},{"amount":null}],"prices":{"BTC-EUR":50000.00}}"#;
         let mut value = serde_json::from_str(text).unwrap();
         spell(&mut value, &schema, &document);
         let spelt = r#"{"id":7,"fees":[{"amount":"0.10000000000000000001"},{"amount":null}],"prices":{"BTC-EUR":"50000.00"}}"#;
         assert_eq!(value.to_string(), spelt);
+    }
+
+    #[test]
+    fn a_schema_without_amounts_has_none_even_if_it_names_itself() {
+        let document = json!({ "tree": { "properties": {
+            "id": { "type": "integer" },
+            "children": { "type": "array", "items": { "$ref": "#/tree" } },
+        }, "additionalProperties": false } });
+        assert!(!has_numbers(&document["tree"], &document, &mut Vec::new()));
     }
 }

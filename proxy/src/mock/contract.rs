@@ -8,9 +8,9 @@ use http::{HeaderMap, Method, StatusCode};
 use jsonschema::Validator;
 use rampart_core::api::PARTNERS_API;
 use rampart_core::auth::caller::UserProof;
-use rampart_core::endpoint::Route;
 use rampart_core::endpoint::fault::{self, SCENARIO};
 use rampart_core::endpoint::router::Found;
+use rampart_core::endpoint::{Route, text_amounts};
 use rampart_core::http::reply::Reply;
 use rampart_core::platform::error::{Code, Error};
 use rampart_core::trading::orders::status::OrderStatus;
@@ -76,16 +76,12 @@ impl Contract {
             Found::OtherMethods(methods) => return not_allowed(&methods),
             Found::Nothing => return refused(Code::RouteNotFound.into()),
         };
-        if let Some(scenario) = head.headers.get(SCENARIO) {
-            return play(route, operation, scenario.to_str().unwrap_or_default());
+        let mut reply = operation.respond(route, head, body);
+        if text_amounts::wanted(&head.headers) {
+            text_amounts::apply(&PARTNERS_API, route, &mut reply);
         }
-        if let Err(error) = check_credentials(route, &head.headers) {
-            return refused(error);
-        }
-        match operation.check(head.uri.query().unwrap_or_default(), body) {
-            Ok(()) => operation.success(),
-            Err(error) => refused(error),
-        }
+        text_amounts::vary(&PARTNERS_API, route, &mut reply);
+        reply
     }
 }
 
@@ -107,6 +103,18 @@ impl Operation {
                 example => example.to_string().into(),
             }),
         })
+    }
+
+    /// The answer that a scenario asks for, or that the request gets.
+    fn respond(&self, route: &Route, head: &Parts, body: &[u8]) -> Reply {
+        if let Some(scenario) = head.headers.get(SCENARIO) {
+            return play(route, self, scenario.to_str().unwrap_or_default());
+        }
+        let query = head.uri.query().unwrap_or_default();
+        match check_credentials(route, &head.headers).and_then(|()| self.check(query, body)) {
+            Ok(()) => self.success(),
+            Err(error) => refused(error),
+        }
     }
 
     /// Holds a request to the declaration.
@@ -324,6 +332,22 @@ mod tests {
             let reply = ask("POST", "/api/v1/buy/quote", &[KEY, USER], body);
             assert_eq!((reply.status, code(&reply).as_str()), (StatusCode::BAD_REQUEST, "ER048"));
         }
+    }
+
+    #[test]
+    fn amounts_are_strings_for_whoever_prefers_it() {
+        let ask = |headers: &[_]| ask("POST", "/api/v1/buy/quote", headers, QUOTE);
+        let (plain, spelt) = (ask(&[KEY]), ask(&[KEY, ("prefer", "money=string")]));
+        assert!(!plain.headers.contains_key("preference-applied"));
+        assert_eq!(spelt.headers["preference-applied"], "money=string");
+        let amount = |reply: &Reply| {
+            let quote: Value = serde_json::from_slice(&reply.body).unwrap();
+            assert_eq!(reply.headers["vary"], "Prefer");
+            quote["fiatAmount"].clone()
+        };
+        let plain = amount(&plain);
+        assert!(plain.is_number(), "{plain}");
+        assert_eq!(amount(&spelt), json!(plain.to_string()));
     }
 
     #[test]

@@ -310,6 +310,14 @@ async fn amounts_are_strings_for_whoever_prefers_it() {
     assert_eq!(spelt.header("vary"), Some("Prefer"));
     assert_ne!(spelt.header("etag"), prices.header("etag"));
     assert!(prices.header("preference-applied").is_none());
+    // Every answer of the operation depends on the preference, whatever this request prefers.
+    let tag = prices.header("etag").unwrap();
+    let known = acme.request(http::Method::GET, "/api/v2/prices").header("if-none-match", tag);
+    let (known, refused) = (known.send().await, acme.post(BUY, json!({})).await);
+    for answer in [&prices, known.assert_status(304), refused.assert_status(400)] {
+        assert_eq!(answer.header("vary"), Some("Prefer"), "{}", answer.text());
+    }
+    assert_eq!(acme.get("/api/v2/system/errors").await.header("vary"), None);
     let (plain, spelt) = (prices.json(), spelt.json());
     let mut amounts = 0;
     for (pair, sides) in plain.as_object().unwrap() {
