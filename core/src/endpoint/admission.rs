@@ -92,11 +92,12 @@ impl Core {
                 .and_then(|()| require_scope(route, &client));
             admission.revision = route.shows_catalogue().then_some(client.catalogue.revision);
             admission.client = Some(client);
-            if let Err(error) = admitted {
-                return Err(self.refused(head, &error, &admission));
-            }
+            // Before a refusal too: it shows what is left, as every other answer does.
             for (_, decision) in &mut admission.rates {
                 *decision = address.map_or(*decision, |address| decision.within(&address));
+            }
+            if let Err(error) = admitted {
+                return Err(self.refused(head, &error, &admission));
             }
         }
         Ok(admission)

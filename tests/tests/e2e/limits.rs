@@ -120,6 +120,19 @@ async fn no_limit_promises_what_another_one_takes_away() {
 }
 
 #[tokio::test]
+async fn a_refusal_for_want_of_a_scope_promises_no_more_than_the_address_has_left() {
+    let edge = Edge::with(|setup| _ = setup.set("ratelimit.address", "1/h burst 6")).await;
+    let partner = edge.partner("reader").await;
+    let scopes = json!({"scopes": ["quotes:read"]});
+    let made = edge.admin(Method::POST, "/admin/v1/partners/reader/api-keys", scopes).await;
+    let key = made.assert_status(201).json()["apiKey"].as_str().unwrap().to_owned();
+    let orders = partner.anonymous(Method::GET, "/api/v2/buy/orders").header("x-api-key", &key);
+    let refused = orders.send().await;
+    refused.assert_status(400).assert_codes(&["ER805"]);
+    assert_eq!(remaining(&refused), [("client".to_owned(), 5)]);
+}
+
+#[tokio::test]
 async fn a_refusal_by_rate_names_the_limit_that_ran_out() {
     let edge = Edge::with(|setup| _ = setup.set("ratelimit.credentials", "1/min burst 1")).await;
     let partner = edge.partner("named").await;
