@@ -123,7 +123,7 @@ fn call_version<R: PolicyRequest>(
     let ended = core.clock.monotonic_ns();
     budget.burn(fuel);
     if !log.is_empty() || log_dropped > 0 {
-        shadow::queue_log(core, client, active, &context.request_id, (log, log_dropped));
+        shadow::queue_log(core, client, active, (log, log_dropped));
     }
     let meters = active.meters.get_or_init(|| core.metrics.policy_meters(kind));
     meters.cost(Duration::from_nanos(ended.saturating_sub(started)), fuel);

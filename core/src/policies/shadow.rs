@@ -172,7 +172,6 @@ pub(super) fn queue_log(
     core: &Core,
     client: &Client,
     active: &ActivePolicy,
-    request_id: &str,
     (lines, lines_dropped): (Vec<LogLine>, u32),
 ) {
     let Some(slot) = active.stored_log.next_slot(core.clock.monotonic_ns() / NS_PER_MS) else {
@@ -185,7 +184,7 @@ pub(super) fn queue_log(
         kind: active.kind,
         version: active.version,
         slot,
-        request_id: request_id.to_owned(),
+        request_id: client.request_id.to_string(),
         lines,
         lines_dropped,
         calls_dropped,

@@ -186,6 +186,7 @@ async fn what_a_policy_logs_in_a_live_call_is_shown_to_operators() {
     let log = shown["log"].as_array().unwrap();
     assert!((1..=3).contains(&log.len()), "{shown}");
     assert_eq!((&log[0]["version"], &log[0]["lines"][0]["level"]), (&json!(1), &json!("warn")));
+    assert_eq!(log[0]["requestId"], "test-request", "the request's own, whatever the policy saw");
 }
 
 #[tokio::test]

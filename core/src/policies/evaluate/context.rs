@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rampart_plugins::contract::CallContext;
 use ring::digest::{SHA256, digest};
-use uuid::Builder;
+use uuid::{Builder, Uuid, Variant};
 
 use crate::Core;
 use crate::auth::caller::Client;
@@ -41,15 +41,26 @@ pub(crate) fn contract_form(attributes: &Attributes) -> Vec<(String, String)> {
     attributes.iter().map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// The context of a call that a request waits for.
+/// The context of a call that a request waits for. An id that the caller chose in another form would
+/// tell a policy that the call is live, so such a one is replaced.
 pub(crate) fn live_context(core: &Core, client: &Client, attributes: &Attributes) -> CallContext {
-    CallContext {
-        partner: client.tenant.slug.to_string(),
-        request_id: client.request_id.to_string(),
-        now: u32::try_from(core.clock.unix_seconds()).unwrap_or(u32::MAX),
-        rehearsal: false,
-        attributes: contract_form(attributes),
+    let now = u32::try_from(core.clock.unix_seconds()).unwrap_or(u32::MAX);
+    let request_id = &*client.request_id;
+    let mut context = context_at(&client.tenant.slug, now, request_id);
+    if has_edge_form(request_id) {
+        request_id.clone_into(&mut context.request_id);
     }
+    context.attributes = contract_form(attributes);
+    context
+}
+
+/// True for an id as the edge makes them: a UUIDv7 in lower case with hyphens.
+fn has_edge_form(request_id: &str) -> bool {
+    Uuid::try_parse(request_id).is_ok_and(|id| {
+        id.get_version_num() == 7
+            && id.get_variant() == Variant::RFC4122
+            && id.to_string() == request_id
+    })
 }
 
 #[cfg(test)]
@@ -68,5 +79,21 @@ mod tests {
         assert_eq!((seconds, context.rehearsal), (1_767_225_600, false));
         assert_eq!(context_at("acme", 1_767_225_600, "fee 0"), context);
         assert_ne!(context_at("acme", 1_767_225_600, "fee 1").request_id, context.request_id);
+    }
+
+    #[test]
+    fn an_id_has_the_edges_form_as_it_is_written_there_alone() {
+        let own = Clock::system().uuid().unwrap();
+        assert!(has_edge_form(&own.to_string()));
+        let others = [own.simple().to_string(), own.braced().to_string(), own.urn().to_string()];
+        for other in others.iter().map(String::as_str).chain([
+            "",
+            "the-quote",
+            "0190A0B0-C0D0-7000-8000-000000000001",
+            "0190a0b0-c0d0-4000-8000-000000000001",
+            "0190a0b0-c0d0-7000-c000-000000000001",
+        ]) {
+            assert!(!has_edge_form(other), "{other}");
+        }
     }
 }

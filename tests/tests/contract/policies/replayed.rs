@@ -56,6 +56,9 @@ async fn an_orders_decisions_are_explained_and_made_again_the_same() {
     assert_eq!((&fee["version"], &fee["rule"]), (&json!(1), &json!("tier-1")));
     assert!(fee["fuel"].as_u64().unwrap() > 0 && fee["digest"].as_str().unwrap().len() == 64);
     assert_eq!(fee["input"]["pay"], json!({"amount": "100", "currency": "EUR"}));
+    // The requests' own ids have another form, which would tell a policy that it is live.
+    let id = fee["requestId"].as_str().unwrap();
+    assert_eq!((id.len(), &id[14..15]), (36, "7"), "{id} is no UUIDv7");
     assert_eq!((&signature["rule"], &signature["input"]), (&json!("authentic"), &Value::Null));
     assert!(!shown.text().contains("nonce-0001"), "what was signed is for a replay alone");
 
