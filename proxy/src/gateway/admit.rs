@@ -1,6 +1,6 @@
 //! Everything that the head alone decides, in the order of section 1.5 of the contract.
 
-use http::{Method, StatusCode, Version};
+use http::{Method, StatusCode};
 use pingora_http::RequestHeader;
 use rampart_core::endpoint::admission::Admission;
 use rampart_core::http::reply::Reply;
@@ -14,7 +14,7 @@ use super::body::{BodyError, content_length};
 use super::context::Context;
 use super::path;
 use super::{Gateway, PublicListener};
-use crate::server::{ConnectionInfo, HeadError, TARGET_BYTES_MAX, check_parsed};
+use crate::server::{ConnectionInfo, HeadError, TARGET_BYTES_MAX};
 
 /// A body that every route takes; only above it the route's own bound is looked up.
 const SMALLEST_BOUND: u64 = rampart_core::http::request::BODY_BYTES_MAX as u64;
@@ -47,12 +47,8 @@ impl Gateway {
     }
 
     fn check_size(&self, request: &RequestHeader, context: &Context) -> Result<(), Box<Reply>> {
-        let refused = |why| Box::new(self.refuse_head(context, why));
         if request.raw_path().len() > TARGET_BYTES_MAX {
-            return Err(refused(HeadError::TargetTooLong));
-        }
-        if request.version == Version::HTTP_2 {
-            check_parsed(&request.method, &request.uri, &request.headers).map_err(refused)?;
+            return Err(Box::new(self.refuse_head(context, HeadError::TargetTooLong)));
         }
         let declared = content_length(&request.headers).unwrap_or(0);
         if declared > SMALLEST_BOUND {

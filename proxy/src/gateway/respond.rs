@@ -3,10 +3,10 @@
 use std::pin::pin;
 
 use http::header::STRICT_TRANSPORT_SECURITY;
-use http::{HeaderValue, Method, Response, StatusCode, header};
+use http::{HeaderValue, Method, Response, StatusCode, Version, header};
 use pingora_core::protocols::http::ServerSession;
 use pingora_error::{Error, ErrorType, Result};
-use pingora_http::ResponseHeader;
+use pingora_http::{RequestHeader, ResponseHeader};
 use rampart_core::endpoint::admission::Admission;
 use rampart_core::http::reply::Reply;
 use rampart_core::http::request::Head;
@@ -20,7 +20,7 @@ use super::context::{Context, request_id};
 use super::private_listener::{PrivateListener, error};
 use super::upstream::UpstreamExchange;
 use super::{Gateway, Listener, PublicListener};
-use crate::server::{ConnectionInfo, HeadError, Phase};
+use crate::server::{ConnectionInfo, HeadError, Phase, check_parsed};
 
 /// Largest body that is read and thrown away to keep the connection after a refusal.
 const SKIPPED_BYTES_MAX: u64 = 64 * 1024;
@@ -109,9 +109,9 @@ impl Gateway {
             context.span = self.core.telemetry.begin_request(&request.headers);
         }
         // In HTTP/2 a head stands for itself, and not for its connection.
-        let refused = request.extensions.get().or_else(|| connection.head_error.get());
-        if let Some(refused) = refused {
-            return Ok(Some(self.refuse_head(context, *refused)));
+        let refused = request.extensions.get().or_else(|| connection.head_error.get()).copied();
+        if let Some(refused) = refused.or_else(|| refusal_of_http2(request)) {
+            return Ok(Some(self.refuse_head(context, refused)));
         }
         match &self.listener {
             Listener::Public(public) => {
@@ -252,6 +252,14 @@ impl Gateway {
         };
         self.core.refuse(&context.request_id, status, code, detail)
     }
+}
+
+/// The reason against a head of HTTP/2; that of HTTP/1 is checked before it is parsed.
+fn refusal_of_http2(request: &RequestHeader) -> Option<HeadError> {
+    if request.version != Version::HTTP_2 {
+        return None;
+    }
+    check_parsed(&request.method, &request.uri, &request.headers).err()
 }
 
 /// `Strict-Transport-Security` for this time; `None` for none.

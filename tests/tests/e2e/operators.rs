@@ -2,6 +2,7 @@
 
 use std::process::{Command, Output};
 
+use http::{HeaderValue, Method};
 use rampart_tests::caller::Protocol;
 use rampart_tests::edge::{ADMIN_TOKEN, Edge};
 use rampart_tests::process::binary;
@@ -72,6 +73,14 @@ async fn operators_are_served_over_tls() {
     let answer = Protocol::Http2.client().get(format!("{url}/admin/v1/pairs"));
     let answer = answer.bearer_auth(ADMIN_TOKEN).send().await.unwrap();
     assert_eq!(answer.status(), 200);
+    // What HTTP/1 would not have is refused here as on the public listener.
+    for (method, value) in [("GET", " y"), ("GET", "y "), (&*"M".repeat(33), "y")] {
+        let method = method.parse::<Method>().unwrap();
+        let request = Protocol::Http2.client().request(method, format!("{url}/admin/v1/pairs"));
+        let value = HeaderValue::from_bytes(value.as_bytes()).unwrap();
+        let answer = request.bearer_auth(ADMIN_TOKEN).header("x-name", value).send().await.unwrap();
+        assert_eq!(answer.status(), 400);
+    }
     let plain = Protocol::Http1.client().get(format!("http://127.0.0.1:{port}/admin/v1/pairs"));
     let plain = plain.bearer_auth(ADMIN_TOKEN).send().await;
     assert!(plain.is_err_and(|error| !error.is_timeout()), "an answer in clear");
