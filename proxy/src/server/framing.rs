@@ -55,8 +55,9 @@ impl HeadError {
     }
 }
 
-/// A target with a character that no URL has, or with a fragment.
-pub(super) const BAD_TARGET: HeadError = Malformed("the target holds a character that no URL has");
+/// A `:path` with a fragment, or a `:scheme` that is not of the Web, both of which libraries hide.
+pub(super) const BAD_URL: HeadError =
+    Malformed("a character that no URL has, or a scheme that is neither https nor http");
 
 /// The delimitation of a request's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,7 +164,7 @@ fn check_line(method: &[u8], target: &[u8]) -> Result<(), HeadError> {
         return Err(HeadError::TargetTooLong);
     }
     if target.is_empty() || !target.iter().all(is_target) {
-        return Err(BAD_TARGET);
+        return Err(Malformed("the target holds a character that no URL has"));
     }
     Ok(())
 }

@@ -34,7 +34,7 @@ use self::refused_streams::Verdict;
 use self::session::Http2Session;
 use super::connection_info::ConnectionInfo;
 use super::connection_limits::ConnectionLimits;
-use super::framing::BAD_TARGET;
+use super::framing::BAD_URL;
 use super::lifecycle::{Busy, Phase};
 use super::send_rate::SendBounds;
 use crate::gateway::Gateway;
@@ -108,7 +108,7 @@ async fn accept_all(
                 let (mut request, answer) = next?.ok()?;
                 match info.refused_streams.judge(answer.stream_id().as_u32()) {
                     Verdict::Accepted => {}
-                    Verdict::Refused => _ = request.extensions_mut().insert(BAD_TARGET),
+                    Verdict::Refused => _ = request.extensions_mut().insert(BAD_URL),
                     Verdict::Unknown => return Some(Reason::PROTOCOL_ERROR),
                 }
                 (used, accepted) = (true, accepted.saturating_add(1));

@@ -1,5 +1,7 @@
-//! The http crate cuts a fragment off a `:path` before anybody sees it, where HTTP/1 refuses it. So
-//! the frames are read while they pass by, as far as it takes to know whose `:path` has one.
+//! The http crate cuts a fragment off a `:path` before anybody sees it, where HTTP/1 refuses it, and
+//! the h2 crate drops the `:scheme` of a head without `:authority`. So the frames are read while they
+//! pass by, as far as it takes to know whose `:path` has a fragment and whose `:scheme` is another
+//! one than https and http.
 
 use std::sync::Arc;
 

@@ -1,19 +1,24 @@
-//! Finds the header blocks that have a `:path` with a fragment, in their compressed bytes (RFC 7541).
+//! Finds the header blocks that have a `:path` with a fragment or a `:scheme` other than https and
+//! http, in their compressed bytes (RFC 7541).
 //!
 //! Decoding is left to the h2 crate. All that a later field can take from the table of an earlier
-//! one is a name or a whole field, so one bit of each entry is enough, for either; every value but
-//! that of a `:path` is skipped.
+//! one is a name or a whole field, so few bits of each entry are enough; every value but that of a
+//! `:path` or a `:scheme` is skipped.
 
 use std::mem;
 
 use memchr::memchr;
 
-use super::huffman::{self, NumberSigns};
+use super::huffman::{self, CODED_HTTP, CODED_HTTPS, CODED_SCHEME, NumberSigns};
 
 /// Most bytes of a number after its first one, as the h2 crate has it.
 const NUMBER_BYTES_MAX: u32 = 4;
 /// The entries of the static table whose name is `:path`.
 const STATIC_PATHS: [usize; 2] = [4, 5];
+/// The entries of the static table whose name is `:scheme`; their values are sound.
+const STATIC_SCHEMES: [usize; 2] = [6, 7];
+/// More bytes than the longest string that is compared has.
+const BEGIN_BYTES: usize = 8;
 /// Index of the newest entry of the dynamic table.
 const NEWEST: usize = 62;
 
@@ -27,10 +32,9 @@ pub(super) struct HeaderScan {
     table: Table,
     expects: Expects,
     field: Field,
-    /// The string has just begun.
-    is_begin: bool,
+    begin: Begin,
     signs: NumberSigns,
-    /// The block has a `:path` with a fragment.
+    /// The block has a field that is refused.
     found: bool,
 }
 
@@ -44,8 +48,10 @@ pub(super) struct HeaderScan {
 struct Table {
     /// Entries whose name is `:path`.
     paths: u128,
-    /// Those of them whose value has a fragment.
-    fragments: u128,
+    /// Entries whose name is `:scheme`.
+    schemes: u128,
+    /// Those of both whose value is refused.
+    refused: u128,
 }
 
 /// A field that is not in a table as a whole.
@@ -53,9 +59,26 @@ struct Table {
 struct Field {
     /// It becomes an entry of the table.
     is_kept: bool,
-    /// Its name is `:path`, or spelled out and of a request line: the others have no `#` either.
-    is_path: bool,
+    name: Name,
     has_fragment: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Name {
+    /// `:path`, or spelled out and of a request line: the others have no `#` either.
+    Path,
+    /// `:scheme`
+    Scheme,
+    #[default]
+    Other,
+}
+
+/// The first bytes of a string, and how many have come: enough to compare it with a short one.
+#[derive(Debug, Default)]
+struct Begin {
+    bytes: [u8; BEGIN_BYTES],
+    length: usize,
+    is_coded: bool,
 }
 
 /// The part of a header block that comes next.
@@ -123,7 +146,7 @@ impl HeaderScan {
         Ok(())
     }
 
-    /// Ends the block: true when it has a `:path` with a fragment.
+    /// Ends the block: true when it has a `:path` or a `:scheme` that is refused.
     pub(super) fn end(&mut self) -> Result<bool, Unreadable> {
         match self.expects {
             Expects::Field => Ok(mem::take(&mut self.found)),
@@ -172,18 +195,19 @@ impl HeaderScan {
     fn take_number(&mut self, of: Number, value: usize) {
         self.expects = match of {
             Number::Field => {
-                self.found |= Table::bit(self.table.fragments, value);
+                self.found |= Table::bit(self.table.refused, value);
                 Expects::Field
             }
             Number::Size => Expects::Field,
             Number::Name { is_kept } => {
-                let is_path = STATIC_PATHS.contains(&value) || Table::bit(self.table.paths, value);
-                self.field = Field { is_kept, is_path, has_fragment: false };
+                self.field = Field { is_kept, name: self.table.name(value), has_fragment: false };
                 Expects::Length(if value == 0 { Part::Name } else { Part::Value })
             }
-            Number::Length { part, .. } if value == 0 => return self.end_text(part),
             Number::Length { part, is_coded } => {
-                self.is_begin = true;
+                self.begin = Begin { is_coded, ..Begin::default() };
+                if value == 0 {
+                    return self.end_text(part);
+                }
                 Expects::Text { part, is_coded, left: value }
             }
         };
@@ -191,20 +215,17 @@ impl HeaderScan {
 
     /// Looks at the next bytes of a string.
     fn take_text(&mut self, part: Part, is_coded: bool, text: &[u8]) {
-        let is_begin = mem::take(&mut self.is_begin);
+        let is_begin = self.begin.length == 0;
+        self.begin.take(text);
         let field = &mut self.field;
         match (part, is_coded) {
-            // The first byte tells a name of the request line, which hardly any client spells out, and
-            // none of whose values has a `#`.
-            (Part::Name, true) if is_begin => field.is_path = huffman::begins_with_colon(text[0]),
-            (Part::Name, false) if is_begin => field.is_path = text[0] == b':',
-            (Part::Value, true) if field.is_path => {
+            (Part::Value, true) if field.name == Name::Path => {
                 if is_begin {
                     self.signs = NumberSigns::default();
                 }
                 field.has_fragment |= self.signs.advance(text);
             }
-            (Part::Value, false) if field.is_path => {
+            (Part::Value, false) if field.name == Name::Path => {
                 field.has_fragment |= memchr(b'#', text).is_some();
             }
             _ => {}
@@ -213,23 +234,70 @@ impl HeaderScan {
 
     fn end_text(&mut self, part: Part) {
         self.expects = match part {
-            Part::Name => Expects::Length(Part::Value),
+            Part::Name => {
+                self.field.name = self.begin.name();
+                Expects::Length(Part::Value)
+            }
             Part::Value => {
-                let Field { is_kept, is_path, has_fragment } = self.field;
+                let Field { is_kept, name, has_fragment } = self.field;
+                let is_refused = has_fragment || name == Name::Scheme && !self.begin.is_web();
                 if is_kept {
-                    self.table.insert(is_path, has_fragment);
+                    self.table.insert(name, is_refused);
                 }
-                self.found |= has_fragment;
+                self.found |= is_refused;
                 Expects::Field
             }
         };
     }
 }
 
+impl Begin {
+    fn take(&mut self, text: &[u8]) {
+        let places = self.bytes.iter_mut().skip(self.length);
+        places.zip(text).for_each(|(place, byte)| *place = *byte);
+        self.length += text.len();
+    }
+
+    /// True for one of these two, which are the same text as it is and coded.
+    fn is(&self, plain: &[u8], coded: &[u8]) -> bool {
+        self.bytes.get(..self.length) == Some(if self.is_coded { coded } else { plain })
+    }
+
+    /// The meaning of a name that is spelled out. The first byte tells one of the request line, which
+    /// hardly any client spells out.
+    fn name(&self) -> Name {
+        let [first, ..] = self.bytes;
+        let has_colon =
+            if self.is_coded { huffman::begins_with_colon(first) } else { first == b':' };
+        match has_colon {
+            true if self.is(b":scheme", CODED_SCHEME) => Name::Scheme,
+            true => Name::Path,
+            false => Name::Other,
+        }
+    }
+
+    /// True for a scheme of the Web.
+    fn is_web(&self) -> bool {
+        self.is(b"https", CODED_HTTPS) || self.is(b"http", CODED_HTTP)
+    }
+}
+
 impl Table {
-    fn insert(&mut self, is_path: bool, has_fragment: bool) {
-        self.paths = self.paths << 1 | u128::from(is_path);
-        self.fragments = self.fragments << 1 | u128::from(has_fragment);
+    fn insert(&mut self, name: Name, is_refused: bool) {
+        self.paths = self.paths << 1 | u128::from(name == Name::Path);
+        self.schemes = self.schemes << 1 | u128::from(name == Name::Scheme);
+        self.refused = self.refused << 1 | u128::from(is_refused);
+    }
+
+    /// The name of the entry with this index.
+    fn name(&self, index: usize) -> Name {
+        if STATIC_PATHS.contains(&index) || Self::bit(self.paths, index) {
+            Name::Path
+        } else if STATIC_SCHEMES.contains(&index) || Self::bit(self.schemes, index) {
+            Name::Scheme
+        } else {
+            Name::Other
+        }
     }
 
     /// The bit of the entry with this index.

@@ -1,5 +1,5 @@
 //! The Huffman code of header fields (RFC 7541, appendix B), as far as it takes to find one character
-//! in a string.
+//! in a string, and to know a few short ones.
 
 /// Lengths in bits, and how many codes have each. The code is canonical: it follows from these.
 const LENGTHS: [(u32, u64); 20] = [
@@ -32,6 +32,10 @@ const ENDS: [(u32, u64); LENGTHS.len()] = ends();
 const NUMBER_SIGN: (u64, u32) = (0xffa, 12);
 /// `:`
 const COLON: (u8, u32) = (0x5c, 7);
+/// `:scheme`, `http` and `https`; each has this form alone.
+pub(super) const CODED_SCHEME: &[u8] = b"\xb8\x82\x4e\x5a\x4b";
+pub(super) const CODED_HTTP: &[u8] = b"\x9d\x29\xaf";
+pub(super) const CODED_HTTPS: &[u8] = b"\x9d\x29\xad\x1f";
 
 const fn ends() -> [(u32, u64); LENGTHS.len()] {
     let (mut ends, mut end, mut index) = (LENGTHS, 0, 0);
@@ -102,6 +106,12 @@ mod tests {
             let found = coded(&[first, b'#', second]).iter().any(|byte| signs.advance(&[*byte]));
             assert!(found, "{first} {second}");
         }
+    }
+
+    #[test]
+    fn known_strings_are_those_of_the_code() {
+        let known = [CODED_SCHEME, CODED_HTTP, CODED_HTTPS];
+        assert_eq!(known, [":scheme", "http", "https"].map(|text| coded(text.as_bytes())));
     }
 
     #[test]

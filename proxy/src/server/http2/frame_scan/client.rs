@@ -18,11 +18,12 @@ const CODE_LENGTHS: [u32; 256] = [
     22, 25, 25, 24, 24, 26, 23, 26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26,
 ];
 /// Entries of the static table that are used.
-const STATIC: [(usize, &str, &str); 7] = [
+const STATIC: [(usize, &str, &str); 8] = [
     (1, ":authority", ""),
     (2, ":method", "GET"),
     (4, ":path", "/"),
     (5, ":path", "/index.html"),
+    (6, ":scheme", "http"),
     (7, ":scheme", "https"),
     (32, "cookie", ""),
     (58, "user-agent", ""),
@@ -42,6 +43,8 @@ const PATHS: [&str; 12] = [
     "/\u{e9}M",
     "/a/path/that/is/so/long/that/few/of/its/kind/stay/in/a/table?M",
 ];
+/// As often as clients send them, nearly.
+const SCHEMES: [&str; 8] = ["https", "https", "https", "http", "ftp", "https2", "h", "https"];
 const FIELDS: [(&str, &str); 4] =
     [("user-agent", "M"), ("x-name", "/aM"), ("cookie", "a=b"), ("x-empty", "")];
 /// Sizes that a client may give its table.
@@ -59,14 +62,23 @@ pub(super) struct Client<'a> {
     table_max: usize,
     pub(super) wire: Vec<u8>,
     pub(super) paths: Vec<(u32, String)>,
+    /// The scheme of each.
+    pub(super) schemes: Vec<&'static str>,
 }
 
 impl<'a> Client<'a> {
     /// A client that `choices` lead, with `mark` in some paths, once it has sent everything.
     pub(super) fn run(choices: &'a [u8], mark: char, codes: bool) -> Self {
-        let (table, wire, paths) = (VecDeque::new(), Vec::new(), Vec::new());
-        let choices = choices.iter().copied();
-        let mut client = Self { choices, mark, codes, table, table_max: 4_096, wire, paths };
+        let mut client = Self {
+            choices: choices.iter().copied(),
+            mark,
+            codes,
+            table: VecDeque::new(),
+            table_max: 4_096,
+            wire: Vec::new(),
+            paths: Vec::new(),
+            schemes: Vec::new(),
+        };
         client.wire.extend_from_slice(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
         client.frame(4, 0, 0, &[]);
         for number in 0..REQUESTS_MAX {
@@ -89,9 +101,10 @@ impl<'a> Client<'a> {
     fn request(&mut self, stream: u32) {
         let path = PATHS[self.choose(PATHS.len())];
         let path = self.marked(path);
+        let scheme = SCHEMES[self.choose(SCHEMES.len())];
         let mut fields = vec![
             (":method".to_owned(), "GET".to_owned()),
-            (":scheme".to_owned(), "https".to_owned()),
+            (":scheme".to_owned(), scheme.to_owned()),
             (":authority".to_owned(), "a".to_owned()),
             (":path".to_owned(), path.clone()),
         ];
@@ -110,6 +123,7 @@ impl<'a> Client<'a> {
             self.field(&mut block, name, value);
         }
         self.paths.push((stream, path));
+        self.schemes.push(scheme);
         self.frames(stream, &block);
     }
 
