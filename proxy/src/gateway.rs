@@ -62,8 +62,8 @@ pub(crate) struct Gateway {
     listener: Listener,
     budget: Budget,
     lifecycle: Arc<Lifecycle>,
-    /// Of the public listener, on the one that tells how they are.
-    certificates: Option<Arc<Certificates>>,
+    /// Of all listeners, the public one first, on the one that tells how they are.
+    certificates: Vec<Arc<Certificates>>,
 }
 
 /// For whom a listener is.
@@ -103,7 +103,7 @@ impl Gateway {
             log,
         }));
         let budget = Budget::new(edge.body_memory_bytes / 2);
-        Self { core, listener, budget, lifecycle, certificates: None }
+        Self { core, listener, budget, lifecycle, certificates: Vec::new() }
     }
 
     /// The operators' side of `core`.
@@ -116,14 +116,14 @@ impl Gateway {
         Self::private(PrivateListener::Connectors, core, lifecycle)
     }
 
-    /// Metrics and health of `core`, and of the public listener's certificates.
+    /// Metrics and health of `core`, and of all listeners' certificates, the public one's first.
     pub(crate) fn operations(
         core: Arc<Core>,
         lifecycle: Arc<Lifecycle>,
-        certificates: Arc<Certificates>,
+        certificates: Vec<Arc<Certificates>>,
     ) -> Self {
         let gateway = Self::private(PrivateListener::Operations, core, lifecycle);
-        Self { certificates: Some(certificates), ..gateway }
+        Self { certificates, ..gateway }
     }
 
     /// Its listener is for partners and their users.
@@ -134,7 +134,7 @@ impl Gateway {
     fn private(listener: PrivateListener, core: Arc<Core>, lifecycle: Arc<Lifecycle>) -> Self {
         let listener = Listener::Private(listener);
         let budget = Budget::new(PRIVATE_BODY_MEMORY);
-        Self { core, listener, budget, lifecycle, certificates: None }
+        Self { core, listener, budget, lifecycle, certificates: Vec::new() }
     }
 }
 

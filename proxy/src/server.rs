@@ -311,8 +311,9 @@ impl EdgeService {
             Gateway::public(Arc::clone(&core), edge, Arc::clone(lifecycle), Arc::clone(&self.log));
         let operators = Gateway::operators(Arc::clone(&core), Arc::clone(lifecycle));
         let connectors = Gateway::connectors(Arc::clone(&core), Arc::clone(lifecycle));
+        let all_certificates = self.shutdown.all_certificates();
         let operations =
-            Gateway::operations(Arc::clone(&core), Arc::clone(lifecycle), Arc::clone(certificates));
+            Gateway::operations(Arc::clone(&core), Arc::clone(lifecycle), all_certificates);
         let (all, private, sockets) =
             (edge.connections_max, PRIVATE_CONNECTIONS_MAX, &self.sockets);
         let mut listeners = vec![

@@ -234,7 +234,7 @@ families! {
     worker_rows_failed: IntCounterVec "rampart_worker_rows_failed_total" ["worker"];
     /// TLS handshakes by version and outcome.
     tls_handshakes: IntCounterVec "rampart_tls_handshakes_total" ["version", "outcome"];
-    /// End of a certificate's validity since the epoch, by its file.
+    /// End of a certificate's validity since the epoch, by its file; of all listeners.
     certificate_expiry: IntGaugeVec "rampart_certificate_expiry_timestamp_seconds" ["file"];
     /// Attempts to fetch OCSP responses for certificates: ok, or why there is none.
     ocsp_fetches: IntCounterVec "rampart_ocsp_fetches_total" ["outcome"];

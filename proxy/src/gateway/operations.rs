@@ -1,5 +1,7 @@
 //! The listener for operations: `/metrics`, `/healthz`, `/readyz` (section 11 of the contract).
 
+use std::collections::BTreeMap;
+
 use http::{Method, StatusCode};
 use rampart_core::http::reply::Reply;
 use rampart_core::http::request::Head;
@@ -42,9 +44,14 @@ impl Gateway {
     fn show_expiries(&self) {
         let metric = &self.core.metrics.certificate_expiry;
         metric.reset();
-        for (file, end) in self.certificates.iter().flat_map(|all| all.expiries()) {
+        for (file, end) in self.expiries() {
             metric.with_label_values(&[&file]).set(end);
         }
+    }
+
+    /// The end of every certificate by its file, which listeners may share.
+    fn expiries(&self) -> BTreeMap<String, i64> {
+        self.certificates.iter().flat_map(|all| all.expiries()).collect()
     }
 
     /// Sets the metrics of every stapled OCSP response.
@@ -68,8 +75,8 @@ impl Gateway {
     /// Sentences about what will keep the edge from serving soon, although it does now.
     fn warnings(&self) -> Vec<String> {
         let now = self.core.clock.now().timestamp();
-        let expiries: Vec<_> = self.certificates.iter().flat_map(|all| all.expiries()).collect();
-        let none = expiries.is_empty().then(|| {
+        let public = self.certificates.first();
+        let none = public.is_none_or(|public| public.expiries().is_empty()).then(|| {
             "there is no certificate yet: the log tells of the order at acme.directory_url"
                 .to_owned()
         });
@@ -90,7 +97,7 @@ impl Gateway {
             let file = staple.file;
             Some(format!("no OCSP response is stapled to the certificate in '{file}': {failure}"))
         });
-        let expiries = expiries.into_iter().filter_map(warning);
+        let expiries = self.expiries().into_iter().filter_map(warning);
         expiries.chain(none).chain(staples).chain(traces).collect()
     }
 

@@ -102,6 +102,13 @@ impl Shutdown {
         self.stage.send_modify(|now| *now = stage.max(*now));
     }
 
+    /// The certificates of all listeners, the public one's first.
+    pub(super) fn all_certificates(&self) -> Vec<Arc<Certificates>> {
+        let private = [&self.admin_certificate, &self.connectors_certificate];
+        let all = [Some(&self.certificates)].into_iter().chain(private.map(Option::as_ref));
+        all.flatten().cloned().collect()
+    }
+
     /// Waits for `stage` or a later one.
     pub(super) async fn reach(&self, stage: Stage) {
         // The sender is this very value: the wait does not fail.
@@ -116,9 +123,7 @@ impl Shutdown {
         let mut next = signals.next(&ALL).await;
         while next != TERMINATE && next != INTERRUPT {
             if next == RELOAD {
-                self.certificates.reload();
-                let private = [&self.admin_certificate, &self.connectors_certificate];
-                private.into_iter().flatten().for_each(|certificate| certificate.reload());
+                self.all_certificates().iter().for_each(|certificate| certificate.reload());
             } else {
                 let handed = tokio::select! {
                     handed = self.hand_over() => Ok(handed),

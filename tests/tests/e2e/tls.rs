@@ -99,8 +99,8 @@ async fn pages_tell_browsers_to_stay_with_https() {
     assert_eq!(partner.get("/api/v1/prices").await.header(header), None);
 }
 
-/// Replaces the certificate by one that ends in so many days.
-fn ends_in(setup: &Setup, days: i64) {
+/// Writes a certificate that ends in so many days, and its key.
+fn ends_in(setup: &Setup, [cert, key_file]: [&str; 2], days: i64) {
     let end = now() + TimeDelta::days(days);
     let day = |date: DateTime<Utc>| {
         let (month, day) = (date.month().try_into().unwrap(), date.day().try_into().unwrap());
@@ -111,14 +111,14 @@ fn ends_in(setup: &Setup, days: i64) {
     parameters.not_after = day(end);
     let key = rcgen::KeyPair::generate().unwrap();
     let certificate = parameters.self_signed(&key).unwrap();
-    fs::write(setup.folder().join("key.pem"), key.serialize_pem()).unwrap();
-    fs::write(setup.folder().join("cert.pem"), certificate.pem()).unwrap();
+    fs::write(setup.folder().join(key_file), key.serialize_pem()).unwrap();
+    fs::write(setup.folder().join(cert), certificate.pem()).unwrap();
 }
 
 #[tokio::test]
 async fn the_end_of_a_certificate_is_foretold() {
     for (days, warned) in [(60, None), (5, Some("expires in ")), (-1, Some("has expired"))] {
-        let edge = Edge::with(|setup| ends_in(setup, days)).await;
+        let edge = Edge::with(|setup| ends_in(setup, ["cert.pem", "key.pem"], days)).await;
         let ready = edge.ops("/readyz").await.assert_status(200).json();
         let warnings = ready["warnings"].as_array().unwrap();
         assert_eq!(warnings.len(), usize::from(warned.is_some()), "{ready}");
@@ -133,6 +133,32 @@ async fn the_end_of_a_certificate_is_foretold() {
         let end: i64 = line.unwrap().rsplit(' ').next().unwrap().parse().unwrap();
         let expected = (now() + TimeDelta::days(days)).timestamp();
         assert!((expected - 2 * 86_400..=expected).contains(&end), "{end}");
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_private_listeners_certificate_is_foretold_too() {
+    let edge = Edge::with(|setup| {
+        for (section, days) in [("admin", 5), ("connectors", 60)] {
+            let files = [format!("{section}.pem"), format!("{section}-key.pem")];
+            ends_in(setup, [&files[0], &files[1]], days);
+            let [cert, key] = files.map(|file| setup.folder().join(file).display().to_string());
+            setup.set(&format!("{section}.tls.cert"), cert);
+            setup.set(&format!("{section}.tls.key"), key);
+        }
+    })
+    .await;
+    let ready = edge.ops("/readyz").await.assert_status(200).json();
+    let warnings = ready["warnings"].as_array().unwrap();
+    assert_eq!(warnings.len(), 1, "{ready}");
+    let warning = warnings[0].as_str().unwrap();
+    assert!(warning.contains("admin.pem") && warning.contains("expires in "), "{warning}");
+    let text = edge.ops("/metrics").await.text().to_owned();
+    for file in ["cert.pem", "admin.pem", "connectors.pem"] {
+        let shown = text.lines().any(|line| {
+            line.starts_with("rampart_certificate_expiry_timestamp_seconds{") && line.contains(file)
+        });
+        assert!(shown, "{file}: {text}");
     }
 }
 
