@@ -20,7 +20,7 @@ use std::time::Duration;
 pub use self::broken_rows::BrokenRow;
 pub(crate) use self::broken_rows::{Readable, readable};
 pub use self::connection::{Connection, PooledConnection, Transaction};
-pub(crate) use self::open::connect_options;
+pub(crate) use self::open::{connect_options, connect_with_keepalives};
 pub use self::open::{DatabaseError, MIGRATIONS, open, recreate};
 pub use self::pool::Pool;
 pub use self::pool_kind::PoolKind;

@@ -19,7 +19,9 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor, PgConnection, Postgres, Row
 
 pub use self::archive::maintain_partitions;
 use crate::platform::clock::Clock;
-use crate::platform::db::{DatabaseError, MIGRATIONS, Pool, PoolKind, connect_options};
+use crate::platform::db::{
+    DatabaseError, MIGRATIONS, Pool, PoolKind, connect_options, connect_with_keepalives,
+};
 use crate::platform::error::database_message;
 use crate::platform::settings;
 
@@ -240,17 +242,13 @@ async fn connect_to_migrate(
     let options = connect_options(key, url)?;
     let at = format!("{}:{}", options.get_host(), options.get_port());
     let wait = Duration::from_millis(settings.acquire_timeout_ms);
-    let connection = connect(&options, wait).await.map_err(|reason| {
-        DatabaseError::new(format!("Postgres at {at} cannot be used: {reason}"))
-    })?;
-    Ok((options, connection))
-}
-
-async fn connect(options: &PgConnectOptions, wait: Duration) -> Result<PgConnection, String> {
-    match tokio::time::timeout(wait, PgConnection::connect_with(options)).await {
+    let connected = match tokio::time::timeout(wait, connect_with_keepalives(options)).await {
         Ok(connected) => connected.map_err(|error| database_message(&error).into_owned()),
         Err(_) => Err(format!("it does not answer within {} ms", wait.as_millis())),
-    }
+    };
+    connected.map_err(|reason| {
+        DatabaseError::new(format!("Postgres at {at} cannot be used: {reason}"))
+    })
 }
 
 /// Applies one migration and notes that it was.

@@ -136,6 +136,25 @@ async fn keeps_settings(options: &PgConnectOptions) -> Result<bool, sqlx::Error>
     Ok(kept)
 }
 
+/// A connection of its own with keepalives, and the options of a further one like it. A pooler may
+/// refuse keepalives, and does without.
+///
+/// # Errors
+/// When the server is away or refuses the connection.
+pub(crate) async fn connect_with_keepalives(
+    options: PgConnectOptions,
+) -> Result<(PgConnectOptions, PgConnection), sqlx::Error> {
+    let asking = options.clone().options(KEEPALIVES);
+    match PgConnection::connect_with(&asking).await {
+        Ok(connection) => Ok((asking, connection)),
+        Err(error) if is_protocol_violation(&error) => {
+            let connection = PgConnection::connect_with(&options).await?;
+            Ok((options, connection))
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// 08P01, with which poolers answer a setting that they do not know.
 fn is_protocol_violation(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "08P01")
