@@ -4,6 +4,7 @@ mod accounts;
 mod cancellations;
 mod identity;
 mod pages;
+mod plans;
 mod races;
 mod sales;
 mod sandbox;
@@ -30,7 +31,10 @@ struct Shop {
 
 impl Shop {
     async fn open() -> Self {
-        let context = TestContext::start().await;
+        Self::over(TestContext::start().await).await
+    }
+
+    async fn over(context: TestContext) -> Self {
         let connector = Connector::of_live(&context).await;
         let body = json!({"slug": "acme", "name": "Acme", "mode": "live"});
         let partner = context.partner_of(body).await;

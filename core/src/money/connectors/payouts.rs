@@ -35,7 +35,8 @@ impl Core {
             select o.client_id, o.order_id from buy_order o
             cross join payout_gate(o.client_id, o.order_id, $1) g
             where o.status = 'in progress' and o.transaction_id is null
-                and (exists (select from command c where c.client_id = o.client_id
+                and (o.is_dca_order
+                    or exists (select from command c where c.client_id = o.client_id
                         and c.order_id = o.order_id and c.kind = 'payment.create')
                     or exists (select from client k
                         where k.client_id = o.client_id and k.mode = 'test'))
@@ -134,7 +135,8 @@ enum Senders {
 }
 
 /// The connectors of an order whose coins are to be sent; `None` if there is nothing to be sent, or
-/// nobody was asked for its payment. Its row stays locked until the transaction ends.
+/// nobody was asked for its payment, unless it is a savings plan's: that money has come already. Its
+/// row stays locked until the transaction ends.
 async fn connectors_of(
     conn: &mut Connection,
     client: ClientId,
@@ -144,7 +146,8 @@ async fn connectors_of(
     let found = sqlx::query!(
         r#"
         select k.mode = 'test' as "is_test!", p.command_id is not null as "is_commanded!",
-            coalesce(p.connector = 'sandbox', false) as "is_simulated!"
+            coalesce(p.connector = 'sandbox', false) as "is_simulated!",
+            o.is_dca_order as "is_deposit!"
         from buy_order o join client k on k.client_id = o.client_id
         left join command p on p.client_id = o.client_id and p.order_id = o.order_id
             and p.kind = 'payment.create'
@@ -161,7 +164,7 @@ async fn connectors_of(
         Some(row) if row.is_simulated || (row.is_test && !row.is_commanded) => {
             Some(Senders::Sandbox)
         }
-        Some(row) if row.is_commanded => Some(Senders::Routed),
+        Some(row) if row.is_commanded || row.is_deposit => Some(Senders::Routed),
         _ => None,
     })
 }

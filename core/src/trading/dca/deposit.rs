@@ -1,11 +1,16 @@
 //! A deposit becomes an order: bought at once at the price of the moment, for what has arrived.
 
 use rust_decimal::Decimal;
+use serde_json::Value;
 
 use crate::Core;
 use crate::auth::caller::{Client, ClientMaybeUser, Credential};
+use crate::money::connectors::commands::{Command, CommandKind, SealedCommand, Target};
+use crate::money::connectors::sandbox::timing;
+use crate::money::connectors::screening::SealedScreening;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Refusal, Result};
+use crate::tenancy::tenants::Tenant;
 use crate::trading::limits;
 use crate::trading::orders::confirm::checks;
 use crate::trading::orders::insert::{InsertOutcome, NewOrderRow, insert_one};
@@ -120,7 +125,12 @@ pub(crate) async fn make_order(
 /// The order as it is written. Its rate is fixed: the money is there already. No confirm repeats a
 /// deposit, so it has no digest of terms.
 fn row(core: &Core, plan: &DepositPlan, quote: &Quote, order: OrderId) -> Result<NewOrderRow> {
-    let catalogue = &core.snapshots.current().catalogue;
+    let snapshot = core.snapshots.current();
+    let catalogue = &snapshot.catalogue;
+    let tenant = snapshot.tenants.get(&plan.client);
+    let tenant = tenant.ok_or_else(|| Error::invariant("find the client of a savings plan"))?;
+    let asset = plan.crypto_currency.to_string();
+    let wallet = (&*asset, &*plan.wallet_address, plan.destination_tag.as_deref());
     Ok(NewOrderRow {
         client_id: plan.client.uuid(),
         user_id: Some(plan.user.uuid()),
@@ -129,6 +139,31 @@ fn row(core: &Core, plan: &DepositPlan, quote: &Quote, order: OrderId) -> Result
         is_estimated_quote: false,
         is_dca_order: true,
         quote_expires_at: None,
+        command: simulated_payment(core, tenant, order)?,
+        screening: SealedScreening::of_wallet(core, tenant, (order, None), wallet)?,
         ..NewOrderRow::for_quote(core, catalogue, quote, (order, None), core.clock.now())?
     })
+}
+
+/// The payment of a test client's deposit at the sandbox: it keeps the coins the sandbox's once the
+/// client is live. Nobody is asked for the money of a live one.
+fn simulated_payment(
+    core: &Core,
+    tenant: &Tenant,
+    order: OrderId,
+) -> Result<Option<SealedCommand>> {
+    if !tenant.is_test() {
+        return Ok(None);
+    }
+    let command = Command {
+        client: tenant.id,
+        order: Some(order),
+        user: None,
+        kind: CommandKind::PaymentCreate,
+        idempotency_key: format!("payment/{order}"),
+        target: Target::Connector(timing::NAME.to_owned()),
+        // It is done as it is commanded: nobody gets a body.
+        body: Value::Null,
+    };
+    command.seal(core).map(Some)
 }

@@ -51,7 +51,7 @@ impl OrderInserts {
     }
 }
 
-/// Makes the order in the caller's transaction. No limit holds it back.
+/// Makes the order in the caller's transaction, its screening beside it. No limit holds it back.
 ///
 /// # Errors
 /// When the database refuses or cannot be reached.
@@ -61,7 +61,11 @@ pub(crate) async fn insert_one(
 ) -> Result<InsertOutcome, sqlx::Error> {
     let row = Bounded { order, bounds: None };
     let outcome = insert(conn, &[row]).await?.remove(&(order.client_id, order.order_id));
-    Ok(outcome.unwrap_or(InsertOutcome::Forbidden))
+    let outcome = outcome.unwrap_or(InsertOutcome::Forbidden);
+    if let (InsertOutcome::Placed, Some(screening)) = (&outcome, &order.screening) {
+        screening.insert(conn).await?;
+    }
+    Ok(outcome)
 }
 
 /// Inserts batches of orders.

@@ -6,7 +6,7 @@ use super::identity::completed;
 use super::*;
 
 impl Shop {
-    async fn screener(&self) -> Connector {
+    pub(super) async fn screener(&self) -> Connector {
         Connector::new(&self.context, "screener", &["screening.check"]).await
     }
 
