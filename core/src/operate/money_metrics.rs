@@ -69,7 +69,7 @@ impl Core {
             r#"
             select state as "state!", count(*) as "waiting!",
                 greatest(extract(epoch from now() - min(recorded_at)), 0)::bigint as "age!"
-            from (
+            from ((
                 -- As the list of payments has it: an order that does not exist is none.
                 select case when not exists (select from buy_order o
                             where o.client_id = p.client_id and o.order_id = p.order_id)
@@ -83,6 +83,9 @@ impl Core {
                         where m.client_id = p.client_id and m.payment_id = p.payment_id)
                     and p.amount > (select amount from refund_requested(p.client_id, p.payment_id))
                 order by p.recorded_at desc limit $1
+                ) union all
+                -- a payout that came back when its order was over
+                select 'suspense', since from returned_payouts()
             ) waiting
             group by state
             "#,

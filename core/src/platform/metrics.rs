@@ -130,7 +130,8 @@ families! {
     command_age: IntGaugeVec "rampart_command_age_seconds" ["kind"];
     /// Members of the configuration that differ from what was applied last.
     configuration_drift: IntGaugeVec "rampart_configuration_drift" [];
-    /// Payments that wait for an operator: unmatched or suspense, counted to 10000.
+    /// Payments that wait for an operator, counted to 10000: unmatched, or suspense, with payouts
+    /// that came back of orders that are over.
     payments_waiting: IntGaugeVec "rampart_payments_waiting" ["state"];
     /// Age of the oldest of them.
     payment_age: IntGaugeVec "rampart_payment_age_seconds" ["state"];

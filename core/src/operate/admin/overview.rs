@@ -144,7 +144,7 @@ struct Volume {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "WaitingForOperators")]
 struct Waiting {
-    /// Payments without an order, or in suspense.
+    /// Payments without an order or in suspense, and payouts that came back of orders that are over.
     payments: i64,
     /// Calls that wait for a second person.
     approvals: i64,
@@ -288,7 +288,9 @@ async fn waiting(core: &Core) -> Result<Waiting> {
                 where p.suspense and not exists (select from payment_match m
                     where m.client_id = p.client_id and m.payment_id = p.payment_id)
                     and p.amount > (select amount from refund_requested(p.client_id, p.payment_id))
-                limit $1) payments) as "payments!",
+                limit $1) payments)
+                + (select count(*) from (select from returned_payouts()
+                    limit $1) returned) as "payments!",
             (select count(*) from (select from approval where granted_by is null
                 and refused_by is null and used_at is null and expires_at > now()
                 limit $1) approvals) as "approvals!",

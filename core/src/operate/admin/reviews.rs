@@ -38,7 +38,8 @@ pub struct Review {
     id: String,
     /// The partner's slug.
     partner: String,
-    /// `document`, `account` or `screening` of a user; `blocked`, `disputed` or `screening` of an order.
+    /// `document`, `account` or `screening` of a user; `blocked`, `disputed`, `returned` or
+    /// `screening` of an order.
     reasons: Vec<String>,
     /// Since when it waits.
     waiting_since: DateTime<Utc>,
@@ -101,6 +102,10 @@ impl Wanted {
                 group by 1, 4
                 having count(*) filter (where p.kind = 'disputed')
                     > count(*) filter (where p.kind <> 'disputed')
+                union all
+                -- its payout came back when it was over, and is with us
+                select client_id, 'order', null, order_id::text, 'returned', since
+                from returned_payouts()
             ), queue as (
                 select client_id, subject, id, min(since) as since,
                     array_agg(distinct reason) as reasons

@@ -214,6 +214,34 @@ async fn a_sale_whose_money_arrives_while_it_waits_is_completed_by_its_release()
 }
 
 #[tokio::test]
+async fn money_that_comes_back_of_a_completed_sale_waits_until_it_is_sent_again() {
+    let context = TestContext::start().await;
+    let (connector, sale) = deposited(&context).await;
+    let queue = async || {
+        let queue = context.admin(Method::GET, "/admin/v1/reviews", Value::Null).await;
+        let rows = queue.assert_status(200).json();
+        let rows = rows.as_array().unwrap().iter().map(|row| json!([row["id"], row["reasons"]]));
+        rows.collect::<Vec<_>>()
+    };
+    let transfer = transfers(&context, &connector).await.remove(0);
+    let sent = json!({"providerReference": "sepa-1"});
+    connector.report(&transfer, "done", sent).await.assert_status(200);
+    for (id, kind) in [("t-1", "transfer.completed"), ("t-2", "transfer.returned")] {
+        assert_eq!(queue().await, [Value::Null; 0]);
+        let event = json!({"id": id, "kind": kind, "commandId": transfer["id"],
+            "occurredAt": "2026-03-01T13:00:00Z", "providerReference": "sepa-1"});
+        connector.event(event).await.assert_status(200);
+    }
+    let path = format!("/admin/v1/orders/{}", sale["orderId"]);
+    let seen = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
+    assert_eq!(seen["status"], "completed");
+    let returned = json!([sale["orderId"].to_string(), ["returned"]]);
+    assert_eq!(queue().await, [returned]);
+    by_hand(&context, &sale, "transfer-sent").await;
+    assert_eq!(queue().await, [Value::Null; 0]);
+}
+
+#[tokio::test]
 async fn money_that_is_not_owed_any_more_or_waits_is_not_tried_again() {
     let context = TestContext::start().await;
     let (connector, sale) = deposited(&context).await;

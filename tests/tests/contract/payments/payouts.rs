@@ -150,3 +150,45 @@ async fn what_left_in_another_currency_is_no_payout_of_the_order() {
         ("-0.002", "completed")
     );
 }
+
+/// The review queue with its reasons, and the payments that wait, by overview and metrics.
+async fn waiting(context: &TestContext) -> (Vec<Value>, Value, bool) {
+    let queue = context.admin(Method::GET, "/admin/v1/reviews", Value::Null).await;
+    let queue = queue.assert_status(200).json();
+    let rows = queue.as_array().unwrap().iter();
+    let rows = rows.map(|row| json!([row["id"], row["reasons"]])).collect();
+    let overview = context.admin(Method::GET, "/admin/v1/overview", Value::Null).await;
+    let counted = overview.assert_status(200).json()["waiting"]["payments"].take();
+    context.core().measure_money().await.unwrap();
+    let metrics = context.core().metrics.render();
+    (rows, counted, metrics.contains("rampart_payments_waiting{state=\"suspense\"} 1"))
+}
+
+#[tokio::test]
+async fn coins_that_come_back_of_a_completed_order_wait_until_they_are_sent_again() {
+    let context = TestContext::start().await;
+    let order = paid(&context).await;
+    tell(&context, &order, &[("payout-sent", "a", 0.002), ("payout-confirmed", "a", 0.002)]).await;
+    assert_eq!(waiting(&context).await, (vec![], json!(0), false));
+    tell(&context, &order, &[("payout-failed", "a", 0.002)]).await;
+    assert_eq!(status(&context, &order).await, "completed");
+    let returned = (vec![json!([order.id.to_string(), ["returned"]])], json!(1), true);
+    assert_eq!(waiting(&context).await, returned);
+    tell(&context, &order, &[("payout-sent", "b", 0.0005)]).await;
+    assert_eq!(waiting(&context).await, returned, "a part is with us");
+    tell(&context, &order, &[("payout-sent", "c", 0.0015), ("payout-confirmed", "c", 0.0015)])
+        .await;
+    assert_eq!(waiting(&context).await, (vec![], json!(0), false));
+    assert_eq!(left(&context).await, "-0.002");
+}
+
+#[tokio::test]
+async fn coins_that_come_back_of_a_completed_order_are_given_back_by_hand() {
+    let context = TestContext::start().await;
+    let order = paid(&context).await;
+    let told = [("payout-sent", "a", 0.002), ("payout-confirmed", "a", 0.002)];
+    tell(&context, &order, &told).await;
+    tell(&context, &order, &[("payout-failed", "a", 0.002), ("refunded", "b", 0.002)]).await;
+    assert_eq!(waiting(&context).await, (vec![], json!(0), false));
+    assert_eq!(status(&context, &order).await, "completed");
+}

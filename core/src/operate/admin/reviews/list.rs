@@ -28,8 +28,10 @@ impl Endpoint for ListReviews {
     const DOC: Doc = Doc {
         summary: "List users and orders that wait for a person",
         details: "Oldest first: users with a document, a proof of an account or a \
-                  screening to decide about, orders that are blocked, in a dispute that is not over \
-                  or whose screening is to decide.",
+                  screening to decide about, orders that are blocked, in a dispute that is \
+                  not over, whose payout came back when they were over, or whose screening is \
+                  to decide. What came back waits until a payment by hand tells that it was \
+                  sent again (`payout-sent`, `transfer-sent`) or given back (`refunded`).",
         query: &[
             optional("subject", Kind::OneOf(&SUBJECTS), "Users or orders alone."),
             optional("partner", Kind::Text, "The partner's slug."),
