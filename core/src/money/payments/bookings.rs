@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::refund_withdrawals::CommandedRefunds;
 use super::report::PaymentKind;
 use super::reprice::{Units, reprice};
-use super::sent::Sent;
+use super::sent::{Sent, name_transaction};
 use super::store::{NewPayment, connector_of, store};
 use super::terms::OrderTerms;
 use crate::Core;
@@ -202,26 +202,9 @@ impl Booking<'_> {
             [Posting::new(PayoutPayable, gets, settled), Posting::new(Suspense, gets, -settled)];
         post(conn, self.core, "settled", &subject, &postings).await?;
         if self.side == Side::Buy && settled >= payout {
-            self.name_transaction(conn).await?;
+            name_transaction(conn, (self.client, self.order), gets).await?;
         }
         Ok(Booked::Done)
-    }
-
-    /// Names the transaction that sent the coins before they were owed, so that nobody sends them
-    /// again.
-    async fn name_transaction(&self, conn: &mut Connection) -> Result<(), sqlx::Error> {
-        sqlx::query!(
-            "update buy_order set transaction_id = (select provider_reference from payment \
-                 where client_id = $1 and order_id = $2 \
-                     and kind in ('payout-sent', 'payout-confirmed') \
-                 order by recorded_at desc, payment_id desc limit 1) \
-             where client_id = $1 and order_id = $2 and transaction_id is null",
-            self.client.uuid(),
-            self.order.number(),
-        )
-        .execute(conn)
-        .await?;
-        Ok(())
     }
 
     /// The order for what has arrived; `None` beyond the limits of its pair and payment method.

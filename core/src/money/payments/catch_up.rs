@@ -1,6 +1,6 @@
 //! Orders whose payout had arrived before they could be completed.
 
-use super::sent::Sent;
+use super::sent::{Sent, name_transaction};
 use super::terms::OrderTerms;
 use crate::Core;
 use crate::platform::db::Connection;
@@ -44,6 +44,8 @@ pub(crate) async fn catch_up(
     let at = (client, order, payment);
     let applied = match side {
         Side::Buy => {
+            let (_, currency) = terms.amounts.payout();
+            name_transaction(conn, (client, order), currency).await.map_err(failed)?;
             let arrived = OrderEvent::ConfirmedOnChain;
             Box::pin(apply_recorded(conn, core, at, &arrived, actor)).await
         }

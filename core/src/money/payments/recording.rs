@@ -11,7 +11,7 @@ use super::catch_up::catch_up;
 use super::refund_withdrawals::{CommandedRefunds, withdraw_disputed};
 use super::refunds::{self, Refund};
 use super::report::{PaymentKind, Report};
-use super::sent::Sent;
+use super::sent::{Sent, name_transaction};
 use super::store::MANUAL;
 use super::terms::OrderTerms;
 use crate::Core;
@@ -265,6 +265,7 @@ impl Recording<'_> {
                     self.apply(conn, OrderEvent::CoinsSent { transaction_id }).await?;
                 }
                 if Sent::has_arrived(conn, &order).await? {
+                    name_transaction(conn, at, &self.currency).await?;
                     self.apply(conn, OrderEvent::ConfirmedOnChain).await?;
                 }
                 Ok(())

@@ -195,6 +195,33 @@ impl Sent {
     }
 }
 
+/// Names the transaction that has sent the coins of an order, the last one reported in their
+/// currency, where no event of the order could: they had left before they were owed or while it
+/// waited, or their end alone is told.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn name_transaction(
+    conn: &mut Connection,
+    (client, order): (ClientId, OrderId),
+    currency: &str,
+) -> Result<(), sqlx::Error> {
+    sqlx::query!(
+        "update buy_order set transaction_id = ( \
+             select nullif(provider_reference, payment_id::text) from payment \
+             where client_id = $1 and order_id = $2 and currency = $3 \
+                 and kind in ('payout-sent', 'payout-confirmed') \
+             order by recorded_at desc, payment_id desc limit 1) \
+         where client_id = $1 and order_id = $2 and transaction_id is null",
+        client.uuid(),
+        order.number(),
+        currency,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

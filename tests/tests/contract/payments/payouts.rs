@@ -20,6 +20,12 @@ async fn paid(context: &TestContext) -> OrderFixture {
     order
 }
 
+/// The transaction that the order names.
+async fn transaction(context: &TestContext, order: &OrderFixture) -> Option<String> {
+    let named = "select transaction_id from buy_order where order_id = $1";
+    sqlx::query_scalar(named).bind(order.id).fetch_one(context.db()).await.unwrap()
+}
+
 /// The coins that have left, by the books.
 async fn left(context: &TestContext) -> String {
     let balances = balances(context).await;
@@ -137,13 +143,7 @@ async fn what_left_in_another_currency_is_no_payout_of_the_order() {
     let other = json!({"orderId": order.id, "kind": "payout-sent", "amount": 5, "currency": "EUR"});
     pay(&context, "typo", other).await.assert_status(201);
     assert_eq!(problems(&context).await, [Value::Null; 0]);
-    let transaction: Option<String> =
-        sqlx::query_scalar("select transaction_id from buy_order where order_id = $1")
-            .bind(order.id)
-            .fetch_one(context.db())
-            .await
-            .unwrap();
-    assert_eq!(transaction, None);
+    assert_eq!(transaction(&context, &order).await, None);
     tell(&context, &order, &[("payout-confirmed", "a", 0.002)]).await;
     assert_eq!(
         (left(&context).await.as_str(), &*status(&context, &order).await),
@@ -191,4 +191,40 @@ async fn coins_that_come_back_of_a_completed_order_are_given_back_by_hand() {
     tell(&context, &order, &[("payout-failed", "a", 0.002), ("refunded", "b", 0.002)]).await;
     assert_eq!(waiting(&context).await, (vec![], json!(0), false));
     assert_eq!(status(&context, &order).await, "completed");
+}
+
+#[tokio::test]
+async fn an_order_that_waits_while_its_coins_arrive_names_their_transaction() {
+    let context = TestContext::start().await;
+    let order = paid(&context).await;
+    order.event(&context, "hold").await.assert_status(200);
+    tell(&context, &order, &[("payout-sent", "a", 0.002), ("payout-confirmed", "a", 0.002)]).await;
+    let other =
+        json!({"orderId": order.id, "kind": "payout-confirmed", "amount": 5, "currency": "EUR"});
+    pay(&context, "typo", other).await.assert_status(201);
+    order.event(&context, "release").await.assert_status(200);
+    assert_eq!(status(&context, &order).await, "completed");
+    assert_eq!(transaction(&context, &order).await.as_deref(), Some("a"));
+}
+
+#[tokio::test]
+async fn an_order_whose_coins_leave_while_it_waits_is_completed_with_their_transaction() {
+    let context = TestContext::start().await;
+    let order = paid(&context).await;
+    order.event(&context, "hold").await.assert_status(200);
+    tell(&context, &order, &[("payout-sent", "a", 0.002)]).await;
+    order.event(&context, "release").await.assert_status(200);
+    assert_eq!(status(&context, &order).await, "in progress");
+    tell(&context, &order, &[("payout-confirmed", "a", 0.002)]).await;
+    assert_eq!(status(&context, &order).await, "completed");
+    assert_eq!(transaction(&context, &order).await.as_deref(), Some("a"));
+}
+
+#[tokio::test]
+async fn the_end_of_a_payout_alone_names_its_transaction() {
+    let context = TestContext::start().await;
+    let order = paid(&context).await;
+    tell(&context, &order, &[("payout-confirmed", "a", 0.002)]).await;
+    assert_eq!(status(&context, &order).await, "completed");
+    assert_eq!(transaction(&context, &order).await.as_deref(), Some("a"));
 }
