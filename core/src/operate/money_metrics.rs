@@ -81,7 +81,10 @@ impl Core {
                 where p.suspense
                     and not exists (select from payment_match m
                         where m.client_id = p.client_id and m.payment_id = p.payment_id)
-                    and p.amount > (select amount from refund_requested(p.client_id, p.payment_id))
+                    and (p.amount > (select amount
+                            from refund_requested(p.client_id, p.payment_id))
+                        or (p.client_id, p.payment_id) in
+                            (select h.client_id, h.payment_id from refunds_by_hand() h))
                 order by p.recorded_at desc limit $1
                 ) union all
                 -- a payout that came back when its order was over

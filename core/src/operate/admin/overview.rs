@@ -287,7 +287,10 @@ async fn waiting(core: &Core) -> Result<Waiting> {
             (select count(*) from (select from payment p
                 where p.suspense and not exists (select from payment_match m
                     where m.client_id = p.client_id and m.payment_id = p.payment_id)
-                    and p.amount > (select amount from refund_requested(p.client_id, p.payment_id))
+                    and (p.amount > (select amount
+                            from refund_requested(p.client_id, p.payment_id))
+                        or (p.client_id, p.payment_id) in
+                            (select h.client_id, h.payment_id from refunds_by_hand() h))
                 limit $1) payments)
                 + (select count(*) from (select from returned_payouts()
                     limit $1) returned) as "payments!",

@@ -67,3 +67,34 @@ async fn of_a_refund_that_is_asked_for_and_one_that_is_told_one_takes_what_the_o
         assert_eq!(balances(&context).await, [""; 0]);
     }
 }
+
+#[tokio::test]
+async fn a_refund_that_no_connector_makes_waits_until_it_is_made_by_hand() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    let waiting = async || {
+        context.core().measure_money().await.unwrap();
+        let path = "/admin/v1/overview";
+        let overview = context.admin(Method::GET, path, Value::Null).await.assert_status(200);
+        let counted = overview.json()["waiting"]["payments"].as_i64().unwrap();
+        let measured = &context.core().metrics.payments_waiting;
+        assert_eq!(measured.with_label_values(&["suspense"]).get(), counted);
+        counted
+    };
+    let of = |kind: &str, amount: u32| json!({"orderId": order.id, "kind": kind, "amount": amount});
+    pay(&context, "bank-1", of("received", 100)).await.assert_status(201);
+    assert_eq!(waiting().await, 0);
+    for (reference, amount) in [("bank-2", 100), ("bank-3", 30)] {
+        let more = pay(&context, reference, of("received", amount)).await;
+        assert_eq!(more.assert_status(201).json()["refundRequested"], amount);
+    }
+    assert_eq!(waiting().await, 2);
+    pay(&context, "back-1", of("refunded", 60)).await.assert_status(201);
+    assert_eq!(waiting().await, 2, "a part of the first is left");
+    pay(&context, "back-2", of("refunded", 40)).await.assert_status(201);
+    assert_eq!(waiting().await, 1);
+    pay(&context, "back-3", of("refunded", 30)).await.assert_status(201);
+    assert_eq!(waiting().await, 0);
+    assert_eq!(status(&context, &order).await, "in progress");
+}

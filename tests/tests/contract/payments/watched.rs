@@ -51,6 +51,11 @@ async fn what_waits_is_measured_with_its_age() {
         "asset": "BTC", "amount": 1.5});
     chain.event(balance).await.assert_status(200);
     context.core().measure_money().await.unwrap();
+    // Nobody but an operator gives it back.
+    assert_eq!(shown(&context, r#"payments_waiting{state="unmatched"}"#), 1.0);
+    let back = json!({"orderId": null, "kind": "refunded", "amount": 5});
+    pay(&context, "bank-3", back).await.assert_status(201);
+    context.core().measure_money().await.unwrap();
     assert_eq!(shown(&context, r#"payments_waiting{state="unmatched"}"#), 0.0);
     assert!(shown(&context, r#"connector_silence_seconds{connector="chain"}"#) < 300.0);
     assert_eq!(shown(&context, r#"treasury_balance{asset="BTC",source="chain"}"#), 1.5);
