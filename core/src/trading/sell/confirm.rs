@@ -205,11 +205,12 @@ impl ConfirmContext {
             checks::guest(&self.client, &self.quote, &mut refusal);
         }
         self.account.check(&self.quote, &mut refusal);
-        if let Some(user) = self.user
-            && let Some(usage) = checks::user(core, self.client.id(), user, &mut refusal).await?
-        {
-            let amount = limits::limit_amount(core, &self.client.catalogue, &self.quote);
-            checks::limit(&usage, (self.quote.side, amount), &mut refusal);
+        if let Some(user) = self.user {
+            checks::gate(core, (&self.client, user), &self.quote, &mut refusal).await?;
+            if let Some(usage) = checks::user(core, self.client.id(), user, &mut refusal).await? {
+                let amount = limits::limit_amount(core, &self.client.catalogue, &self.quote);
+                checks::limit(&usage, (self.quote.side, amount), &mut refusal);
+            }
         }
         Ok(refusal)
     }

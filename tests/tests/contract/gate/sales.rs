@@ -6,8 +6,8 @@ use super::*;
 const ADDRESS: &str = "0x52908400098527886E0F7030069857D2E4169EE7";
 const IBAN: &str = "NL91ABNA0417164300";
 
-/// Ada's sale to her account, before its coins arrive; its number.
-pub(super) async fn sale(shop: &Shop) -> i64 {
+/// Ada's account, and an address of the pool.
+async fn prepare(shop: &Shop) {
     let limits = json!({"user_day_limit": 1_000_000, "user_day_limit_coin_to_fiat": 1_000_000});
     shop.change(json!({ "limitOverrides": limits })).await;
     let account = json!({"type": "bankTransfer", "identifier": IBAN, "name": "Ada Lovelace",
@@ -20,10 +20,20 @@ pub(super) async fn sale(shop: &Shop) -> i64 {
             shop.connector.report(&command, "done", made).await.assert_status(200);
         }
     }
+}
+
+/// Confirms a sale to Ada's account.
+async fn confirm(shop: &Shop) -> Answer {
     let asked = json!({"currencyPair": "ETH-EUR", "cryptoAmount": 0.1});
     let quote = shop.ada.post("/api/v1/sell/quote", &asked).await.assert_status(200).json();
     let confirm = json!({"quote": quote["quote"], "accountIdentifier": IBAN});
-    let sale = shop.ada.post("/api/v1/sell/confirm", &confirm).await.assert_status(200).json();
+    shop.ada.post("/api/v1/sell/confirm", &confirm).await
+}
+
+/// Ada's sale to her account, before its coins arrive; its number.
+pub(super) async fn sale(shop: &Shop) -> i64 {
+    prepare(shop).await;
+    let sale = confirm(shop).await.assert_status(200).json();
     sale["orderId"].as_i64().unwrap()
 }
 
@@ -119,4 +129,30 @@ async fn a_transfer_that_is_tried_again_ends_with_its_user() {
     let told = shop.connector.report(&transfer, "retry", Value::Null).await;
     assert_eq!(told.assert_status(200).json()["state"], "rejected");
     assert_eq!(states(&shop).await, [("rejected".to_owned(), false)]);
+}
+
+#[tokio::test]
+async fn a_sale_whose_user_must_be_checked_before_is_refused_with_the_reasons() {
+    let shop = Shop::open().await;
+    prepare(&shop).await;
+    shop.change(json!({"verification": {"identity": "pending", "residentialAddress": "missing",
+        "privacyAgreement": "pending"}}))
+        .await;
+    let gates = async |gates: Value| {
+        let path = "/admin/v1/partners/acme";
+        shop.context.admin(Method::PATCH, path, gates).await.assert_status(200);
+    };
+    gates(json!({"complianceGate": "before-payment"})).await;
+    let refused = confirm(&shop).await;
+    refused.assert_status(400).assert_codes(&["ER011"]);
+    assert!(refused.text().contains("The user's identity is not verified."), "{}", refused.text());
+    // Nobody asks the user of a sale for these.
+    for other in ["registration is not completed", "residential address"] {
+        assert!(!refused.text().contains(other), "{}", refused.text());
+    }
+    let made = "select count(*) from sell_order";
+    let made: i64 = sqlx::query_scalar(made).fetch_one(shop.context.db()).await.unwrap();
+    assert_eq!(made, 0);
+    shop.change(json!({"verification": {"identity": "verified"}})).await;
+    confirm(&shop).await.assert_status(200);
 }

@@ -8,7 +8,8 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::error::{Code, Refusal, Result};
 use crate::tenancy::tenants::GuestOrders;
-use crate::trading::catalogue::{Pair, PairStatus};
+use crate::trading::catalogue::{Pair, PairStatus, PaymentMethodKind};
+use crate::trading::checks::Hold;
 use crate::trading::limits::limit_rules::{Spent, remaining};
 use crate::trading::limits::{self, Trader};
 use crate::trading::quotes::{Quote, Side};
@@ -69,6 +70,35 @@ pub(crate) fn guest(client: &Client, quote: &Quote, refusal: &mut Refusal) {
         }
         GuestOrders::UpTo(_) | GuestOrders::Allowed => {}
     }
+}
+
+/// Checks of the user that are open although the partner wants them done before the payment, or the
+/// coins of a sale (ER011). Nobody asks the user of a sale to agree or for an address, as
+/// `transfer_gate` in the database has it.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn gate(
+    core: &Core,
+    (client, user): (&Client, UserId),
+    quote: &Quote,
+    refusal: &mut Refusal,
+) -> Result<()> {
+    let method = client.catalogue.payment_method(&quote.payment_method);
+    // One that is no longer there is refused besides.
+    let kind = method.map_or(PaymentMethodKind::Other, |method| method.kind);
+    if !client.tenant.checks_before_payment(kind, core.settings.compliance.gate_of_live()) {
+        return Ok(());
+    }
+    let mut open = Hold::of_user(core, (client.id(), user)).await?;
+    if quote.side == Side::Sell {
+        open.retain(|hold| !matches!(hold, Hold::Registration | Hold::Address));
+    }
+    if !open.is_empty() {
+        let open: Vec<_> = open.into_iter().map(Hold::description).collect();
+        refusal.add(Code::FiatAmountInvalid, Some(open.join(" ").into()));
+    }
+    Ok(())
 }
 
 fn beyond(refusal: &mut Refusal, whose: &str, min: Decimal, max: Decimal) {

@@ -10,8 +10,6 @@ use crate::auth::caller::Client;
 use crate::endpoint::{ClaimedKey, key_lost};
 use crate::http::reply::Reply;
 use crate::platform::error::{Code, Error, Refusal, Result};
-use crate::trading::catalogue::PaymentMethodKind;
-use crate::trading::checks::Hold;
 use crate::trading::limits;
 use crate::trading::orders::insert::{InsertOutcome, ORDER_ID_TRIES_MAX};
 use crate::trading::orders::status::Cause;
@@ -78,23 +76,12 @@ impl ConfirmContext {
         refusal
     }
 
-    /// Checks of the user that are open although the partner wants them done before the payment
-    /// (ER011).
+    /// Checks of the user that the partner wants done before the payment (ER011).
     pub(super) async fn check_gate(&self, core: &Core, refusal: &mut Refusal) -> Result<()> {
-        let Some(user) = self.user else { return Ok(()) };
-        let method = self.client.catalogue.payment_method(&self.quote.payment_method);
-        // One that is no longer there is refused besides.
-        let kind = method.map_or(PaymentMethodKind::Other, |method| method.kind);
-        if !self.client.tenant.checks_before_payment(kind, core.settings.compliance.gate_of_live())
-        {
-            return Ok(());
+        match self.user {
+            Some(user) => checks::gate(core, (&self.client, user), &self.quote, refusal).await,
+            None => Ok(()),
         }
-        let open = Hold::of_user(core, (self.client.id(), user)).await?;
-        if !open.is_empty() {
-            let open: Vec<_> = open.into_iter().map(Hold::description).collect();
-            refusal.add(Code::FiatAmountInvalid, Some(open.join(" ").into()));
-        }
-        Ok(())
     }
 
     /// The same, the user's usage included.
