@@ -69,7 +69,8 @@ impl Config {
 
     fn read(mut tree: HashMap<String, Value>) -> Result<Self, Invalid> {
         renamed::check(&tree)?;
-        let config = Self {
+        let has_live_max = source::is_set(&tree, "policy", "live_max");
+        let mut config = Self {
             edge: section(&mut tree, "edge")?,
             admin: section(&mut tree, "admin")?,
             connectors: section(&mut tree, "connectors")?,
@@ -78,6 +79,9 @@ impl Config {
             core: source::typed(Value::from(tree), None)?,
         };
         reference::check_bounds(&config)?;
+        if !has_live_max {
+            config.core.policy.set_live_max_for(config.edge.threads);
+        }
         Ok(config)
     }
 

@@ -53,6 +53,14 @@ pub(super) fn gather(
     Ok(tree)
 }
 
+/// True if file or environment say something about the key of a section.
+pub(super) fn is_set(tree: &HashMap<String, Value>, section: &str, key: &str) -> bool {
+    match tree.get(section) {
+        Some(Value { kind: ValueKind::Table(table), .. }) => table.contains_key(key),
+        _ => false,
+    }
+}
+
 /// The table that a value is.
 fn table(value: Option<&mut Value>) -> Option<&mut Map<String, Value>> {
     match value {

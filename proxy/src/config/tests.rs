@@ -72,6 +72,19 @@ fn the_environment_alone_is_enough() {
 }
 
 #[test]
+fn serving_threads_have_four_policy_calls_each_unless_their_number_is_set() {
+    let live_max = |text: &str, env: &[(&str, &str)]| {
+        let config = read(&format!("{text}{MINIMAL}"), env).unwrap();
+        config.core.policy.live_max
+    };
+    assert_eq!(live_max("[edge]\nthreads = 3\n", &[]), 12);
+    assert_eq!(live_max("[edge]\nthreads = 3\n[policy]\nlive_max = 5\n", &[]), 5);
+    let threads = ("RAMPART__EDGE__THREADS", "7");
+    assert_eq!(live_max("", &[threads, ("RAMPART__POLICY__FUEL", "1000")]), 28);
+    assert_eq!(live_max("", &[threads, ("RAMPART__POLICY__LIVE_MAX", "9")]), 9);
+}
+
+#[test]
 fn every_key_of_the_contract_is_known() {
     let text = format!(
         "{MINIMAL}[keys]\n[policy]\nfuel = 1000000\n[log]\nformat = 'json'\n\

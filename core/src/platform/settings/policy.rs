@@ -41,7 +41,7 @@ pub struct Policy {
     /// Most calls at once.
     #[schemars(
         range(min = 1, max = 10_000),
-        extend("x-unit" = "calls", "x-default" = "4 per processor")
+        extend("x-unit" = "calls", "x-default" = "4 for each of edge.threads")
     )]
     pub live_max: u32,
     /// Every change of a partner's policy needs a manifest that an operator's key signed.
@@ -56,6 +56,14 @@ pub struct Policy {
     /// [`COMPILER_ARGUMENTS`]; without one this process compiles. Set by the binary.
     #[serde(skip)]
     pub compiler: Option<PathBuf>,
+}
+
+impl Policy {
+    /// Sets the most calls at once to what so many serving threads have use for.
+    pub fn set_live_max_for(&mut self, threads: usize) {
+        let threads = u32::try_from(threads).unwrap_or(u32::MAX);
+        self.live_max = PolicyLimits::for_threads(threads).live_calls_max;
+    }
 }
 
 impl Default for Policy {
