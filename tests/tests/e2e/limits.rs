@@ -7,6 +7,7 @@ use std::{fs, io};
 use futures::future::join_all;
 use http::Method;
 use rampart_tests::answer::Answer;
+use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
 use rampart_tests::wire::Wire;
@@ -214,13 +215,9 @@ async fn a_client_whose_call_takes_too_long_is_told_its_rates() {
     assert_eq!(remaining(&answer), [("client".to_owned(), 199)]);
 }
 
-#[tokio::test]
-async fn slow_calls_of_one_partner_cost_another_nothing() {
-    let edge = Edge::with(|setup| {
-        setup.set("edge.in_flight_max", "8").set("edge.in_flight_per_partner_max", "2");
-    })
-    .await;
-    let (slow, quick) = (edge.partner("slow").await, edge.partner("quick").await);
+/// Has two calls of `slow` wait for Postgres. Its third one is refused by `limit` and no other, and
+/// `quick` is served all the same.
+async fn assert_shed(edge: &Edge, limit: &str, (slow, quick): (&Caller, &Caller)) {
     let mut holder = PgConnection::connect(edge.setup().database()).await.unwrap();
     let lock = lock_endpoints(&mut holder).await;
     // The calls that look for the refusal may take a held one's place before it: it asks again.
@@ -244,9 +241,35 @@ async fn slow_calls_of_one_partner_cost_another_nothing() {
     for answer in answers {
         answer.assert_status(200);
     }
-    slow.get("/api/v1/prices").await.assert_status(200);
+    slow.get(PRICES).await.assert_status(200);
     let text = edge.ops("/metrics").await.text().to_owned();
-    assert!(text.contains("rampart_requests_shed_total{limit=\"partner\"}"), "{text}");
+    for known in ["total", "address", "partner"] {
+        let series = format!("rampart_requests_shed_total{{limit=\"{known}\"}} ");
+        let count = text.lines().find_map(|line| line.strip_prefix(&series)).unwrap();
+        assert_eq!(count != "0", known == limit, "{series}{count}");
+    }
+}
+
+#[tokio::test]
+async fn slow_calls_of_one_partner_cost_another_nothing() {
+    let edge = Edge::with(|setup| {
+        setup.set("edge.in_flight_max", "8").set("edge.in_flight_per_partner_max", "2");
+    })
+    .await;
+    let (slow, quick) = (edge.partner("slow").await, edge.partner("quick").await);
+    assert_shed(&edge, "partner", (&slow, &quick)).await;
+}
+
+#[tokio::test]
+async fn slow_calls_of_one_address_cost_another_nothing() {
+    let edge = Edge::with(|setup| {
+        setup.set("edge.in_flight_max", "8").set("edge.in_flight_per_partner_max", "8");
+        setup.set("edge.in_flight_per_address_max", "2");
+    })
+    .await;
+    let slow = edge.partner("slow").await;
+    let quick = slow.from(ELSEWHERE.into()).over(Protocol::Http1);
+    assert_shed(&edge, "address", (&slow, &quick)).await;
 }
 
 /// Sets the limit of open files, by this option of `ulimit`, and becomes the edge.
