@@ -13,6 +13,7 @@ use rampart_tests::edge::Edge;
 use rampart_tests::wire::Wire;
 use serde_json::json;
 use sqlx::{Connection as _, PgConnection, Postgres, Transaction};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 const PRICES: &str = "/api/v1/prices";
@@ -21,6 +22,8 @@ const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 /// Time in which a newcomer is refused, on a busy machine. One that is left waiting is closed too,
 /// once the 10 seconds for its handshake are over.
 const AT_ONCE: Duration = Duration::from_secs(5);
+/// Handshakes that an address may have under way if it may have 80 connections.
+const HANDSHAKES: usize = 64;
 
 /// Requires that a newcomer is closed at once.
 async fn assert_refused(opening: impl Future<Output = io::Result<Wire>>, newcomer: &str) {
@@ -193,6 +196,30 @@ async fn an_address_cannot_take_the_connections_of_another() {
         let line = format!("rampart_connections_refused_total{{cause=\"{cause}\"}} {count}");
         assert!(text.contains(&line), "{line} in {text}");
     }
+}
+
+#[tokio::test]
+async fn an_address_cannot_take_the_handshakes_of_another() {
+    let edge = Edge::with(|setup| _ = setup.set("edge.connections_per_address_max", "80")).await;
+    let connecting = (0..HANDSHAKES).map(|_| TcpStream::connect(edge.address));
+    let mut silent: Vec<_> = join_all(connecting).await.into_iter().map(Result::unwrap).collect();
+    until("one more handshake is refused", SOON, async || {
+        Wire::try_open(edge.address).await.is_err().then_some(())
+    })
+    .await;
+    let request = b"GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n";
+    let mut other = Wire::try_open_from(ELSEWHERE, edge.address).await.unwrap();
+    assert_eq!(other.exchange(request).await.unwrap().status(), 404);
+    let text = edge.ops("/metrics").await.text().to_owned();
+    for (cause, refused) in [("address_handshakes", true), ("address", false), ("total", false)] {
+        let series = format!("rampart_connections_refused_total{{cause=\"{cause}\"}} ");
+        let count = text.lines().find_map(|line| line.strip_prefix(&series)).unwrap();
+        assert_eq!(count != "0", refused, "{series}{count}");
+    }
+    silent.pop();
+    let next =
+        until("a handshake is free again", SOON, async || Wire::try_open(edge.address).await.ok());
+    assert_eq!(next.await.exchange(request).await.unwrap().status(), 404);
 }
 
 /// Locks the webhook endpoints: every call for them waits until the transaction is rolled back.
