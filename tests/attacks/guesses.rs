@@ -1,6 +1,7 @@
 //! Secrets that are guessed: a partner's password, a user's, the operators' token.
 
 use http::Method;
+use rampart_core::platform::clock::Clock;
 use rampart_tests::caller::Protocol;
 use rampart_tests::campaign::{Report, Scale};
 use rampart_tests::user::registration;
@@ -25,6 +26,11 @@ const GUESSES: [&str; 12] = [
     "{}",
 ];
 
+/// Guesses at the operators' token that are judged at once, by default.
+const JUDGED_AT_ONCE: u64 = 10;
+/// Seconds until one more of them is judged.
+const JUDGED_EVERY: u64 = 6;
+
 pub(crate) async fn secrets(scale: Scale) -> Report {
     let target = Target::with(|setup| {
         setup.unset("ratelimit.credentials").unset("ratelimit.login");
@@ -35,6 +41,7 @@ pub(crate) async fn secrets(scale: Scale) -> Report {
     victim.post("/api/v2/user", user.clone()).await.assert_status(200);
     let rounds = scale.of(2, 10);
     let (mut tried, mut limited) = (0, 0);
+    let (clock, mut of_operators, mut judged_ones) = (Clock::system(), 0, 0);
     let mut report = judged(scale, &target.neighbour, async |verdict: &mut Verdict| {
         for _ in 0..rounds {
             for guess in GUESSES {
@@ -54,7 +61,9 @@ pub(crate) async fn secrets(scale: Scale) -> Report {
             }
             for guess in GUESSES {
                 let status = operator(&target, guess).await;
-                verdict.note(![401, 403, 429].contains(&status), || {
+                of_operators += 1;
+                judged_ones += u64::from(status == 401);
+                verdict.note(![401, 429].contains(&status), || {
                     format!("{status} for {guess:?} of the operators")
                 });
             }
@@ -62,6 +71,10 @@ pub(crate) async fn secrets(scale: Scale) -> Report {
     })
     .await;
     report.require(2 * limited > tried, || format!("{limited} of {tried} guesses were limited"));
+    let seconds = clock.monotonic_ns() / 1_000_000_000;
+    report.require(judged_ones <= JUDGED_AT_ONCE + seconds / JUDGED_EVERY + 1, || {
+        format!("{judged_ones} of {of_operators} guesses of the operators were judged")
+    });
     report
 }
 
