@@ -1,17 +1,27 @@
 //! Clients that ask for much and read little: they cost others nothing, and are disconnected.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures::future::join_all;
 use h2::client::SendRequest;
 use http::Request;
 use nix::sys::signal::Signal;
+use rampart_tests::deadline::SOON;
 use rampart_tests::edge::Edge;
 use rampart_tests::wire::connect;
+use tokio::time::timeout;
 
 /// Answers that the slow client leaves unread at once; more than may be in flight.
 const UNREAD: usize = 32;
 /// Requests that may be in flight.
 const IN_FLIGHT: &str = "8";
+/// Time for an answer that is longer than any test: where it is set, the pace alone ends one.
+const ENDLESS: &str = "3600";
+/// Bytes that a reader takes: where a byte a second suffices, its pace is kept for ten seconds.
+const TAKEN: usize = 10;
+/// Less than those ten seconds.
+const PACE_KEPT: Duration = Duration::from_secs(8);
 
 /// A connection whose client gives an answer room for one byte.
 async fn narrow(edge: &Edge) -> SendRequest<Bytes> {
@@ -32,7 +42,10 @@ async fn ask(edge: &Edge, sender: &SendRequest<Bytes>) -> http::Response<h2::Rec
 
 #[tokio::test]
 async fn unread_answers_hold_no_place_of_others_and_are_given_up() {
-    let edge = Edge::with(|setup| _ = setup.set("edge.in_flight_max", IN_FLIGHT)).await;
+    let edge = Edge::with(|setup| {
+        setup.set("edge.in_flight_max", IN_FLIGHT).set("edge.write_timeout_seconds", ENDLESS);
+    })
+    .await;
     let partner = edge.partner("neighbour").await;
     let (one, other) = tokio::join!(narrow(&edge), narrow(&edge));
     let mut unread = Vec::new();
@@ -53,7 +66,33 @@ async fn unread_answers_hold_no_place_of_others_and_are_given_up() {
         }
         false
     });
-    assert!(join_all(ends).await.into_iter().all(|reset| reset), "the pace is enforced");
+    let ends = timeout(SOON, join_all(ends)).await.expect("the pace is enforced");
+    assert!(ends.into_iter().all(|reset| reset));
+}
+
+#[tokio::test]
+async fn an_answer_has_its_time_whatever_the_pace_of_its_reader() {
+    let edge = Edge::with(|setup| {
+        setup.set("edge.write_timeout_seconds", "1").set("edge.send_rate_min_bytes", "1");
+    })
+    .await;
+    let sender = narrow(&edge).await;
+    let mut body = ask(&edge, &sender).await.into_body();
+    let end = async {
+        let mut taken = 0;
+        while let Some(part) = body.data().await {
+            let bytes = match part {
+                Ok(part) => part.len(),
+                Err(error) => return error.is_reset(),
+            };
+            taken += bytes;
+            if taken < TAKEN {
+                body.flow_control().release_capacity(bytes).unwrap();
+            }
+        }
+        false
+    };
+    assert!(timeout(PACE_KEPT, end).await.expect("the time for an answer is bounded"));
 }
 
 #[tokio::test]
@@ -62,7 +101,7 @@ async fn an_end_does_not_wait_for_who_reads_nothing() {
     let sender = narrow(&edge).await;
     let answer = ask(&edge, &sender).await;
     edge.process.signal(Signal::SIGTERM);
-    let status = edge.process.ended_within(std::time::Duration::from_secs(12)).await;
+    let status = edge.process.ended_within(Duration::from_secs(12)).await;
     assert_eq!(status.code(), Some(0));
     drop(answer);
 }
