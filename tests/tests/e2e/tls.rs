@@ -1,5 +1,7 @@
 //! TLS as clients and operators see it: versions, cipher suites, tickets, certificates.
 
+mod key_exchange;
+
 use std::fs;
 use std::sync::Arc;
 
