@@ -2,10 +2,13 @@
 
 use std::process::Command;
 
+use http::Method;
 use rampart_core::platform::db::MIGRATIONS;
 use rampart_tests::cluster;
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::{Edge, Setup};
 use rampart_tests::process::{Process, binary};
+use serde_json::Value;
 use sqlx::{AssertSqlSafe, PgPool};
 
 /// `rampart <command>` over this database, to its end: exit status, output, errors.
@@ -115,6 +118,44 @@ async fn an_edge_serves_beside_a_later_schema_until_that_says_no() {
     let (status, _, error) = run("serve", &setup).await;
     assert_eq!(status, Some(2));
     assert!(error.contains("it needs an edge that knows migration 9998"), "{error}");
+}
+
+/// Undoes the optional migrations that make an index; their numbers.
+async fn without_optional(pool: &PgPool) -> Vec<String> {
+    let mut missing = Vec::new();
+    for migration in MIGRATIONS.iter() {
+        let (sql, version) = (migration.sql.as_str(), migration.version);
+        let made = sql.split_once("create index concurrently if not exists ");
+        let Some((_, index)) = made.filter(|_| sql.contains("-- optional: edges serve without it"))
+        else {
+            continue;
+        };
+        let index = index.split_whitespace().next().unwrap();
+        execute(pool, &format!("drop index if exists {index}")).await;
+        execute(pool, &format!("delete from _sqlx_migrations where version = {version}")).await;
+        missing.push(format!("{version:04}"));
+    }
+    missing
+}
+
+#[tokio::test]
+async fn an_edge_serves_without_optional_migrations_and_names_them() {
+    let database = cluster::database().await;
+    let missing = without_optional(&cluster::pool(&database).await).await;
+    assert!(missing.len() > 1, "{missing:?}");
+    let named = format!("migrations {}", missing.join(", "));
+    let setup = Setup::over(&database);
+    let edge = Edge::of(setup.clone()).await;
+    edge.ops("/readyz").await.assert_status(200);
+    edge.partner("early").await.get("/api/v2/buy/orders").await.assert_status(200);
+    edge.admin(Method::GET, "/admin/v1/orders", Value::Null).await.assert_status(200);
+    until("the log names them", SOON, async || {
+        edge.process.err().iter().any(|line| line.contains(&named)).then_some(())
+    })
+    .await;
+    let (_, out, _) = run("doctor", &setup).await;
+    let hint = format!("schema: {named} missing: run `rampart migrate`");
+    assert!(out.iter().any(|line| line.ends_with(&hint)), "{out:?}");
 }
 
 #[tokio::test]
