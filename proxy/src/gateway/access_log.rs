@@ -179,6 +179,20 @@ mod tests {
     }
 
     #[test]
+    fn a_line_without_room_is_dropped_and_counted_and_nobody_waits() {
+        let (queue, lines) = sync_channel(2);
+        let dropped = Arc::new(AtomicU64::new(0));
+        let format = LogFormat::Json;
+        let log = AccessLog { format, queue: Some(queue), writer: None, dropped };
+        let written = [(); 4].map(|()| log.write(&line()));
+        assert_eq!(written, [true, true, false, false]);
+        assert_eq!(log.dropped.load(Ordering::Relaxed), 2);
+        lines.recv().unwrap();
+        assert!(log.write(&line()), "there is room again");
+        assert_eq!(log.dropped.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
     fn a_json_line_is_one_object() {
         let bytes = line().write(LogFormat::Json).unwrap();
         assert_eq!(bytes.iter().filter(|byte| **byte == b'\n').count(), 1);
