@@ -76,8 +76,8 @@ async fn a_refund_that_no_connector_makes_waits_until_it_is_made_by_hand() {
     let waiting = async || {
         context.core().measure_money().await.unwrap();
         let path = "/admin/v1/overview";
-        let overview = context.admin(Method::GET, path, Value::Null).await.assert_status(200);
-        let counted = overview.json()["waiting"]["payments"].as_i64().unwrap();
+        let overview = context.admin(Method::GET, path, Value::Null).await;
+        let counted = overview.assert_status(200).json()["waiting"]["payments"].as_i64().unwrap();
         let measured = &context.core().metrics.payments_waiting;
         assert_eq!(measured.with_label_values(&["suspense"]).get(), counted);
         counted
