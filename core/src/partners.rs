@@ -10,6 +10,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::Core;
+use crate::auth::tokens::refresh::RefreshToken;
 use crate::platform::crypto::sha256;
 use crate::platform::error::{Error, Result};
 use crate::platform::network::network;
@@ -72,9 +73,26 @@ impl Attempts {
         admit(core, tenant, shared_bucket::take(core, &name, quota).await?)
     }
 
-    /// Counts a refresh token that claims to be `tenant`'s.
-    fn count_refresh(&self, core: &Core, peer: IpAddr, tenant: Option<&Tenant>) -> Result<()> {
-        self.count_network(core, CredentialKind::RefreshToken, peer, tenant)
+    /// Counts a refresh token that claims to be `tenant`'s, in the same order.
+    ///
+    /// Only a token of a client's own login takes from the client's bucket: a partner's users would
+    /// use it up, and so would made-up tokens, which name any client.
+    async fn count_refresh(
+        &self,
+        core: &Core,
+        peer: IpAddr,
+        (token, tenant): (Option<&RefreshToken>, Option<&Tenant>),
+    ) -> Result<()> {
+        self.count_network(core, CredentialKind::RefreshToken, peer, tenant)?;
+        let bucket = sha256(&format!("partners/refresh-network/{}", network(peer)));
+        let quota = quota(core, tenant);
+        admit(core, tenant, shared_bucket::take(core, &bucket, quota).await?)?;
+        let Some(token) = token else { return Ok(()) };
+        if !token.is_of_client_login(core).await? {
+            return Ok(());
+        }
+        let bucket = sha256(&format!("partners/refresh-client/{}", token.client));
+        admit(core, tenant, shared_bucket::take(core, &bucket, quota).await?)
     }
 
     /// Counts an attempt of somebody who may be a partner's staff, before anything is hashed or mailed.

@@ -126,6 +126,25 @@ impl RefreshToken {
         Some(Self { client, digest: sha256(text) })
     }
 
+    /// True if it was issued to the client itself and not to a user, be it used or expired since.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub(crate) async fn is_of_client_login(&self, core: &Core) -> Result<bool> {
+        tenant::enter(self.client);
+        let found = sqlx::query_scalar!(
+            r#"
+            select exists (select from refresh_token
+                where client_id = $1 and token_digest = $2 and user_id is null) as "found!"
+            "#,
+            self.client.uuid(),
+            &self.digest[..],
+        )
+        .fetch_one(&core.db)
+        .await?;
+        Ok(found)
+    }
+
     fn generate(clock: &Clock, client: ClientId) -> Result<(String, Self)> {
         let secret = URL_SAFE_NO_PAD.encode(clock.random_bytes::<SECRET_BYTES>()?);
         let text = format!("{PREFIX}{}_{secret}", client.uuid().simple());

@@ -1,5 +1,7 @@
 //! `refresh`: rotation, the lost answer, the stolen token, and what ends a login.
 
+use std::net::IpAddr;
+
 use chrono::TimeDelta;
 use futures::future::join_all;
 use http::Method;
@@ -195,6 +197,57 @@ async fn an_address_refreshes_ten_times_a_minute() {
     answer.assert_status(429).assert_codes(&["920"]);
     assert!(answer.header("retry-after").is_some());
     log_in(&acme).await;
+}
+
+#[tokio::test]
+async fn an_address_refreshes_ten_times_a_minute_on_all_edges_together() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let there = acme.at(&context.second_edge().await);
+    for _ in 0..5 {
+        assert_ended(&refresh(&acme, "guess").await);
+        assert_ended(&refresh(&there, "guess").await);
+    }
+    let mut admitted = 0;
+    while refresh(&there, "guess").await.status() != 429 {
+        admitted += 1;
+        // One more fits for each six seconds that these took; the edge alone has five left.
+        assert!(admitted < 5, "each edge counts alone");
+    }
+}
+
+async fn refresh_from(partner: &Partner, last: u8, token: &str) -> Answer {
+    let body = json!({"refreshToken": token});
+    let from = IpAddr::from([192, 0, 2, last]);
+    partner.anonymous(Method::POST, REFRESH).from(from).json(&body).send().await
+}
+
+#[tokio::test]
+async fn a_client_refreshes_ten_times_a_minute_from_wherever_and_its_users_besides() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let there = acme.at(&context.second_edge().await);
+    let mut token = log_in(&acme).await;
+    let mut renewed = 0_u8;
+    loop {
+        let edge = if renewed % 2 == 0 { &acme } else { &there };
+        let answer = refresh_from(edge, renewed, &token).await;
+        if answer.status() == 429 {
+            answer.assert_codes(&["920"]);
+            break;
+        }
+        token = text(&answer, "refreshToken");
+        renewed += 1;
+        assert!(renewed < 30, "nobody was told to wait");
+    }
+    assert!(renewed >= 10, "{renewed} times");
+    let made_up = format!("rr_{}_{}", acme.id.replace('-', ""), "A".repeat(43));
+    assert_ended(&refresh_from(&acme, 100, &made_up).await);
+    let (_, pair) = user(&context, &acme).await;
+    let users = pair["refreshToken"].as_str().unwrap();
+    refresh_from(&acme, 101, users).await.assert_status(200);
+    context.clock().advance(TimeDelta::seconds(6));
+    refresh_from(&there, 102, &token).await.assert_status(200);
 }
 
 #[tokio::test]
