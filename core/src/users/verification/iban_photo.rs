@@ -30,6 +30,8 @@ const DISABLED: &str = "0000000086";
 const UNKNOWN_TO_BANK: &str = "0000000087";
 /// Suffix of account numbers that are verified instantly in the sandbox.
 const VERIFIED_INSTANTLY: &str = "0000000001";
+/// Longest proof, in characters of base64: 63 MiB.
+const ENCODED_CHARS_MAX: u64 = 63 * 1024 * 1024;
 
 /// Version 1, the only one.
 pub struct V1;
@@ -150,7 +152,8 @@ fn iban(fields: &mut Fields<'_>) -> Option<Iban> {
     fields.required("iban", code, |value| value.as_str()?.parse().ok())
 }
 
-/// ER186 when the member is missing, ER077 when it is null or empty, ER078 when it is no image.
+/// ER186 when the member is missing, ER077 when it is null or empty, ER078 when it is no image or
+/// too long.
 fn proof(fields: &mut Fields<'_>, input: &Input) -> Option<ReceivedImage> {
     let code = match fields.member("proof") {
         Member::Absent => Code::OwnershipProofMissing,
@@ -158,7 +161,21 @@ fn proof(fields: &mut Fields<'_>, input: &Input) -> Option<ReceivedImage> {
         Member::Value(value) if value.as_str() == Some("") => Code::ImageMissing,
         Member::Value(_) => Code::ImageInvalid,
     };
-    fields.required("proof", code, |value| body::image(input.upload.as_ref(), value.as_str()?))
+    fields.required("proof", code, |value| {
+        let image = body::image(input.upload.as_ref(), value.as_str()?)?;
+        fits(image.info.size).then_some(image)
+    })
+}
+
+/// True if a proof of this many bytes is no longer than [`ENCODED_CHARS_MAX`] in base64. It was decoded
+/// while it arrived, so that only its size is known.
+const fn fits(size: u64) -> bool {
+    encoded_chars(size) <= ENCODED_CHARS_MAX
+}
+
+/// Characters of this many bytes in padded base64.
+const fn encoded_chars(size: u64) -> u64 {
+    size.div_ceil(3).saturating_mul(4)
 }
 
 /// Stores a proof of a bank account of the user, sent on a page.
@@ -245,4 +262,22 @@ async fn store(
     stored.retain();
     tx.commit().await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
+    use super::*;
+
+    #[test]
+    fn a_proof_has_63_mib_of_base64_at_most() {
+        assert!(fits(0) && fits(49_545_216), "the last group is full");
+        assert!(!fits(49_545_217) && !fits(u64::MAX));
+        for size in 0..10_u64 {
+            let bytes = vec![7; usize::try_from(size).unwrap()];
+            assert_eq!(encoded_chars(size), STANDARD.encode(bytes).len() as u64, "{size}");
+        }
+    }
 }
