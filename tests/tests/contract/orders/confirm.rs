@@ -107,6 +107,15 @@ async fn the_quotes_chain_decides_on_address_and_tag() {
     ] {
         shop.v1(&body).await.assert_status(400).assert_codes(codes);
     }
+    let long = json!("a".repeat(40));
+    for tag in [json!(""), json!(" 1"), json!(1.5), json!(-1), long] {
+        let of_bitcoin = with(bitcoin(), "destinationTag", tag.clone());
+        shop.v1(&of_bitcoin).await.assert_status(400).assert_codes(&["ER044"]);
+        shop.v1(&with(ripple(), "destinationTag", tag)).await.assert_codes(&["ER015"]);
+    }
+    for tag in [json!(true), json!([7]), json!("a".repeat(256))] {
+        shop.v1(&with(bitcoin(), "destinationTag", tag)).await.assert_codes(&["ER015"]);
+    }
     for tag in [json!(7), json!("7"), json!(0), Value::Null] {
         shop.v1(&with(ripple(), "destinationTag", tag)).await.assert_status(200);
     }

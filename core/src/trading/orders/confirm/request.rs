@@ -8,10 +8,10 @@ use crate::http::fields::Fields;
 use crate::platform::error::{Code, Result};
 use crate::trading::orders::WalletType;
 use crate::users::accounts::{IDENTIFIER_BYTES_MAX, identifier};
-use rampart_types::{
-    CallbackUrl, Chain, DestinationTag, OfferId, PartnerReference, ReturnUrl, TagKind,
-    WalletAddress,
-};
+use rampart_types::{CallbackUrl, Chain, OfferId, PartnerReference, ReturnUrl, WalletAddress};
+
+/// Longest tag that is judged with its chain, in bytes; no chain has one as long.
+const TAG_BYTES_MAX: usize = 255;
 
 /// Request members of both versions.
 pub(super) const MEMBERS: &[Member] = &[
@@ -97,7 +97,7 @@ impl Confirm {
         let quote = fields.text("quote", Code::QuoteMissing);
         let wallet_address =
             fields.required("walletAddress", Code::WalletAddressInvalid, address_somewhere);
-        let tag = fields.optional(tag, Code::DestinationTagInvalid, tag_somewhere);
+        let tag = fields.optional(tag, Code::DestinationTagInvalid, written_tag);
         let wallet_type = fields.optional("walletType", Code::RequestMalformed, |name| {
             WalletType::from_name(name.as_str()?)
         });
@@ -145,9 +145,12 @@ fn address_somewhere(value: &Value) -> Option<String> {
     known.then(|| text.to_owned())
 }
 
-/// A tag of any chain.
-fn tag_somewhere(value: &Value) -> Option<Value> {
-    let kinds = [TagKind::Number, TagKind::Memo];
-    let known = kinds.into_iter().any(|kind| DestinationTag::read(kind, value).is_ok());
-    known.then(|| value.clone())
+/// A text or a number. Its form is judged with the chain, which may have no tags at all (ER044).
+fn written_tag(value: &Value) -> Option<Value> {
+    let written = match value {
+        Value::String(text) => text.as_str(),
+        Value::Number(number) => number.as_str(),
+        _ => return None,
+    };
+    (written.len() <= TAG_BYTES_MAX).then(|| value.clone())
 }
