@@ -104,6 +104,7 @@ impl Gateway {
         let request = session.req_header();
         context.method.clone_from(&request.method);
         let sent = request.headers.get("x-request-id").map(|value| value.as_bytes());
+        let sent = sent.or_else(|| connection.refused_request_id.get().map(|id| &**id));
         context.request_id = request_id(sent, &self.core.clock);
         if !matches!(self.listener, Listener::Private(PrivateListener::Operations)) {
             context.span = self.core.telemetry.begin_request(&request.headers);

@@ -39,6 +39,8 @@ pub(crate) struct ConnectionInfo {
     pub(crate) client_certificate: Option<Arc<str>>,
     /// Why the head was refused that the current request stands for.
     pub(crate) head_error: OnceLock<HeadError>,
+    /// Request id in that head as sent, if it had one.
+    pub(crate) refused_request_id: OnceLock<Box<[u8]>>,
     /// Streams of HTTP/2 whose heads are refused.
     pub(super) refused_streams: RefusedStreams,
     answering: AtomicBool,
@@ -74,6 +76,7 @@ impl ConnectionInfo {
             tls,
             client_certificate: None,
             head_error: OnceLock::new(),
+            refused_request_id: OnceLock::new(),
             refused_streams: RefusedStreams::default(),
             answering: AtomicBool::new(false),
             resets: Gcra::default(),

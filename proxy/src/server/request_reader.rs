@@ -24,6 +24,8 @@ use super::framing::{self, Body, Chunks, HEADERS_MAX, HeadError, Scan};
 
 /// The request that Pingora reads where a head was refused.
 const PLACEHOLDER: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+/// Name of the header that is kept of a head that is refused.
+const REQUEST_ID: &[u8] = b"x-request-id:";
 /// Most bytes that are read at once, and ahead while a request is answered.
 const AHEAD_BYTES_MAX: usize = 4 * 1024;
 
@@ -163,6 +165,9 @@ impl RequestReader {
         self.released = released.unwrap_or_else(|error| {
             // The cell is empty: a connection does not go on after a refusal.
             let _ = self.info.head_error.set(error);
+            if let Some(id) = sent_request_id(&self.held) {
+                let _ = self.info.refused_request_id.set(id.into());
+            }
             self.held = BytesMut::from(PLACEHOLDER);
             PLACEHOLDER.len()
         });
@@ -210,6 +215,20 @@ impl Rest {
         *self = Self::None;
         Ok(own)
     }
+}
+
+/// The first request id among the whole header fields of a head that is refused, which may be
+/// incomplete. A body that follows the head is not looked at.
+fn sent_request_id(held: &[u8]) -> Option<&[u8]> {
+    let lines = held.split_inclusive(|&byte| byte == b'\n');
+    let whole = lines.map_while(|line| line.strip_suffix(b"\n"));
+    let stripped = whole.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    // The request line comes first, perhaps after an empty one.
+    let fields = stripped.skip_while(|line| line.is_empty()).skip(1);
+    fields.take_while(|line| !line.is_empty()).find_map(|line| {
+        let (name, value) = line.split_at_checked(REQUEST_ID.len())?;
+        name.eq_ignore_ascii_case(REQUEST_ID).then(|| value.trim_ascii())
+    })
 }
 
 fn broken(error: HeadError) -> io::Error {
@@ -306,6 +325,22 @@ mod tests {
             far.write_all(head.as_bytes()).await.unwrap();
             assert_eq!(near.read().await.unwrap(), PLACEHOLDER);
             assert!(near.1.info.head_error.get().is_some(), "{head}");
+        }
+    }
+
+    #[test]
+    fn a_refused_head_has_the_request_id_of_its_whole_fields() {
+        for (held, id) in [
+            ("GET / HTTP/1.1\r\nX-Request-Id: a-1\r\n\r\n", Some("a-1")),
+            ("\r\nGET / HTTP/1.1\r\nA: b\r\nx-request-ID:a\t\r\nX-Request-Id: b\r\n", Some("a")),
+            ("GET /\nX-Request-Id: a\n", Some("a")),
+            ("GET / HTTP/1.1\r\nX-Request-Id: a", None),
+            ("GET / HTTP/1.1\r\nA: X-Request-Id: a\r\nX-Request-Id : a\r\n\r\n", None),
+            ("X-Request-Id: a\r\n\r\n", None),
+            ("POST / HTTP/1.1\r\n\r\nX-Request-Id: a\r\n", None),
+            ("", None),
+        ] {
+            assert_eq!(sent_request_id(held.as_bytes()), id.map(str::as_bytes), "{held:?}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! Heads: request lines, header fields, lengths that can be read in two ways.
 
+use rampart_tests::wire::Wire;
+
 use super::After::{Closed, Kept};
 use super::{Target, answered, granted, refused};
 
@@ -157,6 +159,28 @@ async fn large_heads_are_refused_before_they_are_whole() {
             ),
         ])
         .await;
+}
+
+#[tokio::test]
+async fn a_refused_head_is_answered_with_its_request_id() {
+    let target = Target::start("refused-ids").await;
+    let id = "X-Request-Id: mine-1\r\n";
+    let long = "a".repeat(8 * 1024);
+    let huge = "a".repeat(17 * 1024);
+    for (head, status, sent) in [
+        (target.request(&format!("GET /{long}"), &format!("{id}\r\n")), 414, true),
+        (target.post(&format!("{id}X-A: {huge}\r\n\r\n")), 431, true),
+        (target.post(&format!("{}X-A\r\n\r\n", id.to_lowercase())), 400, true),
+        (target.post("X-Request-Id: not one\r\nX-A\r\n\r\n"), 400, false),
+        (target.post("X-A\r\n\r\n"), 400, false),
+    ] {
+        let mut wire = Wire::open(target.edge.address).await;
+        let answer = wire.exchange(&head).await.unwrap();
+        assert_eq!(answer.status(), status);
+        let own = answer.header("x-request-id").unwrap();
+        assert_eq!(own == "mine-1", sent, "{status} {own}");
+        assert_eq!(own.len() == 36, !sent, "{status} {own}");
+    }
 }
 
 #[tokio::test]
