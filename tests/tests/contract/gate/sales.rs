@@ -87,6 +87,33 @@ async fn nothing_is_transferred_to_an_account_that_is_disabled() {
 }
 
 #[tokio::test]
+async fn the_page_of_a_sales_account_answers() {
+    let shop = Shop::open().await;
+    let forget = sqlx::query("update end_user set region = null");
+    forget.execute(shop.context.db()).await.unwrap();
+    let sale = sale(&shop).await;
+    deposit(&shop).await;
+    let page = async || {
+        let read = shop.ada.get(&format!("/api/v1/user/sell/orders/{sale}")).await;
+        let reasons = read.assert_status(200).json()["orderNotCompletedReasons"].take();
+        assert_eq!(reasons[0]["code"], "015", "{reasons}");
+        path(&reasons[0])
+    };
+    account(&shop, json!({"disabled": true})).await;
+    let shown = visit(&shop.partner, &page().await).await;
+    let text = shown.assert_status(200).text();
+    assert!(text.contains("proof that the account which is paid is yours"), "{text}");
+    send(&shop.partner, &page().await, &[]).await.assert_status(200);
+    account(&shop, json!({"disabled": false, "verified": false})).await;
+    let shown = visit(&shop.partner, &page().await).await;
+    let text = shown.assert_status(200).text();
+    assert!(text.contains("see that the account which is paid is yours"), "{text}");
+    assert!(text.contains("name=\"proof\""), "{text}");
+    let refused = send(&shop.partner, &page().await, &[]).await;
+    assert!(refused.assert_status(400).text().contains("href=\"#field-proof\""));
+}
+
+#[tokio::test]
 async fn a_sale_waits_for_its_user() {
     let shop = Shop::open().await;
     sale(&shop).await;

@@ -1,4 +1,4 @@
-//! The account that pays, which must be known to be the user's.
+//! The account that pays a purchase or is paid for a sale, which must be known to be the user's.
 
 use maud::html;
 
@@ -10,6 +10,7 @@ use crate::http::html::components::{Field, image_field};
 use crate::http::html::form_errors::FormErrors;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
+use crate::trading::quotes::Side;
 use crate::users::accounts::{self, AccountType, PaymentAccount};
 use crate::users::verification::card;
 use crate::users::verification::iban_photo::{has_proof, prove};
@@ -31,6 +32,7 @@ pub(super) async fn show(
 ) -> Result<Content> {
     let texts = visit.texts;
     let account = of_order(conn, core, visit, user).await?;
+    let is_sale = visit.order.as_ref().is_some_and(|order| order.side == Side::Sell);
     match account.as_ref().map(|account| account.kind) {
         Some(AccountType::CreditCard) => Ok(html! {
             p { (texts.get("check-account-card")) }
@@ -47,7 +49,11 @@ pub(super) async fn show(
                 Some(account) => has_proof(conn, owner, account).await?,
                 None => false,
             };
-            let intro = if is_sent { "check-account-received" } else { "check-account-proof" };
+            let intro = match (is_sent, is_sale) {
+                (true, _) => "check-account-received",
+                (false, true) => "check-account-proof-sale",
+                (false, false) => "check-account-proof",
+            };
             let label = texts.get("check-account-image");
             let proof = Field { error: errors.of(PROOF), ..Field::text(PROOF, &label) };
             let body = html! {
@@ -59,11 +65,15 @@ pub(super) async fn show(
             };
             Ok(Content { takes_images: true, ..body.into() })
         }
-        Some(AccountType::Walletpay) | None => Ok(html! {
-            p { (texts.get("check-account-support")) }
-            p { (visit.support_link("check-support")) }
+        Some(AccountType::Walletpay) | None => {
+            let intro =
+                if is_sale { "check-account-support-sale" } else { "check-account-support" };
+            Ok(html! {
+                p { (texts.get(intro)) }
+                p { (visit.support_link("check-support")) }
+            }
+            .into())
         }
-        .into()),
     }
 }
 
@@ -100,12 +110,20 @@ async fn of_order(
 ) -> Result<Option<PaymentAccount>> {
     let Some(order) = &visit.order else { return Ok(None) };
     let named = sqlx::query_scalar!(
-        "select account_id from buy_order where client_id = $1 and order_id = $2",
+        r#"
+        select account_id as "account_id?" from (
+            select client_id, order_id, false as is_sale, account_id from buy_order
+            union all
+            select client_id, order_id, true, account_id from sell_order
+        ) as traded where client_id = $1 and order_id = $2 and is_sale = $3
+        "#,
         visit.client.id().uuid(),
         order.id.number(),
+        order.side == Side::Sell,
     )
-    .fetch_one(&mut *conn)
-    .await?;
+    .fetch_optional(&mut *conn)
+    .await?
+    .flatten();
     let accounts = accounts::list(conn, core, visit.client.id(), user).await?;
     let is_named = |account: &PaymentAccount| Some(account.id) == named && !account.disabled;
     Ok(accounts.into_iter().find(is_named))
