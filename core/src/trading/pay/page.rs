@@ -22,8 +22,9 @@ const REFRESH_SECONDS: u32 = 2;
 const REFRESH_PAID_SECONDS: u32 = 5;
 /// Our scripts of the page that follows its order.
 const FOLLOW: &str = concat!(include_str!("../../http/html/page.js"), include_str!("follow.js"));
-/// Our script of the page with a form for cards.
-const CARD_FORM: &str = include_str!("card_form.js");
+/// Our scripts of the page with a form for cards.
+const CARD_FORM: &str =
+    concat!(include_str!("../../http/html/page.js"), include_str!("card_form.js"));
 
 /// The page of an order, with the buttons that apply.
 pub(super) fn show(
