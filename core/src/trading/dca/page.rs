@@ -8,8 +8,8 @@ use super::{Plan, plans};
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::Endpoint;
-use crate::http::html::Page;
 use crate::http::html::components::address;
+use crate::http::html::{PAGE_SCRIPT, Page, PageScripts};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -57,9 +57,10 @@ impl Endpoint for Show {
         };
         let title = texts.get("plans-title");
         let tenant = &client.tenant;
-        Ok(Page::new(texts, &core.settings.pages, &title)
-            .branded(&tenant.name, &tenant.brand)
-            .render(StatusCode::OK, &body))
+        let page =
+            Page::new(texts, &core.settings.pages, &title).branded(&tenant.name, &tenant.brand);
+        let scripts = Some(PageScripts::Own(PAGE_SCRIPT));
+        Ok(Page { scripts, ..page }.render(StatusCode::OK, &body))
     }
 }
 

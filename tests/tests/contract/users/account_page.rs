@@ -146,7 +146,12 @@ async fn who_has_a_savings_plan_finds_its_page() {
     let query = rest.split('"').next().unwrap().replace("&amp;", "&");
     let path = format!("/nl-nl/account/dca{query}");
     let plans = visit.partner.anonymous(Method::GET, &path).send().await;
-    assert!(plans.assert_status(200).text().contains(plan["code"].as_str().unwrap()));
+    let text = plans.assert_status(200).text();
+    assert!(text.contains(plan["code"].as_str().unwrap()), "{text}");
+    // The script shows the button that copies the address.
+    assert!(text.contains("data-copy=") && text.contains("enhance(document);"), "{text}");
+    let policy = plans.header("content-security-policy").unwrap();
+    assert!(policy.contains("script-src 'sha256-"), "{policy}");
 }
 
 #[tokio::test]
