@@ -1,5 +1,6 @@
-//! Numbers as a language writes them, and as they are typed.
+//! Numbers and dates as a language writes them, and numbers as they are typed.
 
+use chrono::{NaiveDate, NaiveTime};
 use rust_decimal::Decimal;
 
 use super::{Language, Texts};
@@ -42,6 +43,12 @@ impl Texts {
             text.push_str(fraction);
         }
         text + unit
+    }
+
+    /// A date in the language's order, as [`Texts::time`] has it.
+    pub(crate) fn date(self, day: NaiveDate) -> String {
+        let midnight = self.time(day.and_time(NaiveTime::MIN).and_utc());
+        midnight.split(' ').next().unwrap_or_default().to_owned()
     }
 
     /// A number with the language's decimal mark and no other, as inputs take it back.
@@ -97,6 +104,19 @@ mod tests {
             (Language::Dutch, "", ""),
         ] {
             assert_eq!(language.texts().plain_number(typed), plain, "{typed}");
+        }
+    }
+
+    #[test]
+    fn dates_have_the_languages_order() {
+        let day = NaiveDate::from_ymd_opt(1990, 12, 31).unwrap();
+        for (language, date) in [
+            (Language::English, "1990-12-31"),
+            (Language::Dutch, "31-12-1990"),
+            (Language::Polish, "31.12.1990"),
+            (Language::French, "31/12/1990"),
+        ] {
+            assert_eq!(language.texts().date(day), date);
         }
     }
 

@@ -96,7 +96,7 @@ pub(super) fn section(view: &View<'_>) -> Markup {
     };
     let rows = [
         ("personal-name", join([&personal.first_name, &personal.last_name])),
-        ("personal-born", personal.date_of_birth.map(|born| born.to_string())),
+        ("personal-born", personal.date_of_birth.map(|born| texts.date(born))),
         ("personal-nationality", personal.nationality.map(|code| code.as_str().to_owned())),
         ("personal-phone", personal.phone_number.as_ref().map(|phone| phone.as_str().to_owned())),
         ("check-address-street", join([&personal.address, &personal.address_no])),

@@ -12,6 +12,9 @@ async fn challenge(shop: &Shop, order: i64) -> (String, String, String) {
     let path = path(&reason);
     let page = visit(&shop.partner, &path).await;
     page.assert_status(200);
+    // The end of the message, which the script shows in the reader's zone.
+    let text = page.text();
+    assert!(text.contains("<time datetime=") && text.contains("enhance(document);"), "{text}");
     let nonce = between(&page, "name=\"nonce\" value=\"", "\"").to_owned();
     let message = between(&page, "<code>", "</code>").to_owned();
     (path, nonce, message)

@@ -5,7 +5,7 @@ use maud::html;
 use super::{Content, Typed, Visit};
 use crate::Core;
 use crate::http::form::Form;
-use crate::http::html::components::{Field, field};
+use crate::http::html::components::{Field, field, time_in};
 use crate::http::html::form_errors::FormErrors;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
@@ -35,17 +35,14 @@ pub(super) async fn show(
         Chain::Bitcoin => "check-wallet-how-bitcoin",
         _ => "check-wallet-how",
     };
-    let until = challenge.expires_at.format("%H:%M UTC").to_string();
     let body = html! {
         p { (texts.get("check-wallet-intro")) }
         dl {
             dt { (texts.get("term-wallet")) } dd { (wallet.as_str()) }
             dt { (texts.get("check-wallet-message")) } dd { code { (challenge.message) } }
+            dt { (texts.get("check-wallet-until")) } dd { (time_in(texts, challenge.expires_at)) }
         }
-        p {
-            (texts.get(how)) " "
-            (texts.with("check-wallet-until", &[("time", &until)]))
-        }
+        p { (texts.get(how)) }
         form method="post" {
             input type="hidden" name="nonce" value=(challenge.nonce);
             (field(&Field {
