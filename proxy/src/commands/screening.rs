@@ -30,6 +30,12 @@ pub(crate) enum Screening {
         /// The partner's slug.
         #[arg(long)]
         partner: Option<String>,
+        /// The number of the order whose wallet it is of.
+        #[arg(long)]
+        order: Option<String>,
+        /// The person that it is of.
+        #[arg(long, value_name = "UUID")]
+        user: Option<String>,
         #[command(flatten)]
         page: Page,
     },
@@ -97,9 +103,11 @@ impl Screening {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::List { state, partner, page } => {
+            Self::List { state, partner, order, user, page } => {
                 let state = state.name().map(str::to_owned);
-                page.print("screenings", [("state", state), ("partner", partner)], COLUMNS)
+                let criteria =
+                    [("state", state), ("partner", partner), ("orderId", order), ("userId", user)];
+                page.print("screenings", criteria, COLUMNS)
             }
             Self::Show { id, target } => {
                 target.run(async |o| o.get(&format!("screenings/{id}")).await)

@@ -13,7 +13,7 @@ use super::page::check_after;
 use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::platform::error::{Denial, Result};
-use rampart_types::UserId;
+use rampart_types::{OrderId, UserId};
 
 /// The path's `{id}`.
 const ID: Member = required("id", Kind::Format("uuid"), "The screening's id.");
@@ -59,6 +59,10 @@ pub struct Screening {
 struct Wanted {
     partner: Option<String>,
     state: Option<String>,
+    /// The order whose wallet it is of.
+    order: Option<OrderId>,
+    /// The person that it is of.
+    user: Option<Uuid>,
     /// The last screening of the page before.
     after: Option<Uuid>,
     id: Option<Uuid>,
@@ -85,12 +89,19 @@ impl Wanted {
                 and ($3::uuid is null or (s.created_at, s.screening_id) >
                     (select created_at, screening_id from screening where screening_id = $3))
                 and ($4::uuid is null or s.screening_id = $4)
-            order by s.created_at, s.screening_id limit $5
+                -- by the partner's rows, as the keys of screenings have them
+                and ($5::bigint is null or s.order_id = $5 and s.client_id = any (array(
+                        select o.client_id from buy_order o where o.order_id = $5)))
+                and ($6::uuid is null or s.user_id = $6 and s.client_id = any (array(
+                        select u.client_id from end_user u where u.user_id = $6)))
+            order by s.created_at, s.screening_id limit $7
             "#,
             self.partner,
             self.state,
             self.after,
             self.id,
+            self.order.map(OrderId::number),
+            self.user,
             self.limit,
         )
         .fetch_all(&mut *conn)

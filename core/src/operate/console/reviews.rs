@@ -106,11 +106,9 @@ pub(super) async fn show(
     let is_free = |row: &&Value| row["claimedBy"].as_str().is_none_or(|by| by == me);
     let next = queue.iter().find(|row| !is_this(row) && is_free(row));
     let screenings = match visit.may(&Method::GET, "/admin/v1/screenings") {
-        true => visit.rows("/admin/v1/screenings?state=review").await?.0,
+        true => visit.rows(&screenings_of(subject, id)).await?.0,
         false => Vec::new(),
     };
-    let member = if subject == "user" { "/userId" } else { "/orderId" };
-    let own: Vec<_> = screenings.into_iter().filter(|one| text(one, member) == id).collect();
     let user_call = "/admin/v1/users/{uuid}";
     let dossier = match subject == "user" && visit.may(&Method::GET, user_call) {
         true => Some(dossier_of(visit, id).await?),
@@ -123,7 +121,7 @@ pub(super) async fn show(
         (of("Waiting", &this, COLUMNS))
         (REVIEW.actions(visit, &ids, &Value::Null))
         @if let Some(dossier) = &dossier { (dossier) }
-        (of("Screenings", &own, &[
+        (of("Screenings", &screenings, &[
             ("Screening", Cell::Link("/console/screenings/", "/id")),
             ("State", Cell::Badge("/state")),
             ("Made", Cell::Time("/createdAt")),
@@ -135,6 +133,15 @@ pub(super) async fn show(
     };
     let has_images = dossier.is_some();
     Ok(Page { has_images, ..Page::new(format!("Review of {subject} {id}"), SECTION, body) })
+}
+
+/// The call that lists the screenings of a user or an order that wait for an operator.
+fn screenings_of(subject: &str, id: &str) -> String {
+    let criterion = if subject == "user" { "userId" } else { "orderId" };
+    let query = form_urlencoded::Serializer::new(String::new())
+        .extend_pairs([("state", "review"), (criterion, id)])
+        .finish();
+    format!("/admin/v1/screenings?{query}")
 }
 
 /// The data and the pictures of a user in the queue.

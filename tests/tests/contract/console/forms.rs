@@ -250,6 +250,37 @@ async fn a_subject_of_the_queue_is_claimed_and_released() {
 }
 
 #[tokio::test]
+async fn a_subject_shows_its_screening_however_many_wait() {
+    let context = TestContext::start().await;
+    let (order, _) = paid(&context).await;
+    // More than a page of the list, and all of them older.
+    let orders = "insert into buy_order select (jsonb_populate_record(o, \
+        jsonb_build_object('order_id', n, 'quote_id', gen_random_uuid(), 'offer_id', null))).* \
+        from buy_order o, generate_series(1, 200) n";
+    let screenings = "insert into screening (client_id, screening_id, order_id, state, created_at) \
+        select client_id, gen_random_uuid(), order_id, 'review', \
+            timestamptz '2026-01-01' + least(order_id, 1000) * interval '1 second' from buy_order";
+    for statement in [orders, screenings] {
+        sqlx::query(statement).execute(context.db()).await.unwrap();
+    }
+    let list = async |criteria: &str| {
+        let path = format!("/admin/v1/screenings?{criteria}");
+        context.admin(Method::GET, &path, Value::Null).await
+    };
+    let own = list(&format!("state=review&orderId={}", order.id)).await.assert_status(200).json();
+    assert_eq!(own.as_array().unwrap().len(), 1, "{own}");
+    assert_eq!(own[0]["orderId"], order.id);
+    let nobody = "userId=0199a000-0000-7000-8000-0000000000ff";
+    assert_eq!(list(nobody).await.assert_status(200).json(), json!([]));
+    for wrong in ["orderId=x", "userId=7"] {
+        list(wrong).await.assert_status(422);
+    }
+    let ada = Browser::of(&context, "ada", &["compliance"]).await;
+    let link = format!("href=\"/console/screenings/{}\"", own[0]["id"].as_str().unwrap());
+    ada.get(&format!("/console/reviews/order/{}", order.id)).await.assert(200, &link);
+}
+
+#[tokio::test]
 async fn pictures_of_a_user_in_the_queue_stand_beside_the_data() {
     let context = TestContext::start().await;
     let ada = context.partner("acme").await.user("ada").await;

@@ -14,6 +14,7 @@ use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{AFTER, Page, Paging, limit};
 use crate::platform::error::{Denial, Result};
+use rampart_types::OrderId;
 
 /// Most screenings of one answer.
 const SCREENINGS_MAX: i64 = 200;
@@ -31,6 +32,8 @@ impl Endpoint for ListScreenings {
         query: &[
             optional("partner", Kind::Text, "The partner's slug."),
             optional("state", Kind::OneOf(&STATES), "The screening's state."),
+            optional("orderId", Kind::Text, "The number of the order whose wallet it is of."),
+            optional("userId", Kind::Format("uuid"), "The person that it is of."),
             AFTER,
             limit(SCREENINGS_MAX),
         ],
@@ -42,13 +45,16 @@ impl Endpoint for ListScreenings {
     type Response = Page<Screening>;
 
     fn read(input: &Input, _: &Operator) -> Result<Search> {
-        let Criteria { partner, state, after, limit } = strict::query(input)?;
+        let Criteria { partner, state, order_id, user_id, after, limit } = strict::query(input)?;
         if state.as_deref().is_some_and(|state| !STATES.contains(&state)) {
             return Err(Denial::unprocessable("state: pending, clear, review or block").into());
         }
+        let order = order_id.map(|text| text.parse::<OrderId>()).transpose();
+        let order = order.map_err(|_| Denial::unprocessable("orderId: not an order's number"))?;
         let paging = Paging::of(&input.head, limit.as_deref(), SCREENINGS_MAX)?;
         let limit = paging.rows_max();
-        Ok(Search { wanted: Wanted { partner, state, after, id: None, limit }, paging })
+        let wanted = Wanted { partner, state, order, user: user_id, after, id: None, limit };
+        Ok(Search { wanted, paging })
     }
 
     async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Screening>> {
@@ -64,10 +70,12 @@ pub struct Search {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Criteria {
     partner: Option<String>,
     state: Option<String>,
+    order_id: Option<String>,
+    user_id: Option<Uuid>,
     after: Option<Uuid>,
     limit: Option<String>,
 }
