@@ -266,6 +266,7 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::dca::deposit::ReportDeposit>(),
     // Deliveries
     route::<admin::deliveries::ListDeliveries>(),
+    route::<admin::deliveries::read::ReadDelivery>(),
     route::<admin::deliveries::Redeliver>(),
     // Connectors
     route::<admin::connectors::read::ListConnectors>(),

@@ -288,6 +288,7 @@ PATHS = {
     "DELETE /admin/v1/reviews/{subject}/{id}/claim": claimed,
     "POST /admin/v1/users/{uuid}/dca-codes": SUBJECT,
     "POST /admin/v1/dca-codes/{code}/deposits": always(code=PLANTED["plan"]),
+    "GET /admin/v1/deliveries/{id}": lambda: {"id": delivery()},
     "POST /admin/v1/deliveries/{id}/redeliver": lambda: {"id": delivery()},
     "GET /admin/v1/connectors/{name}": SPARE,
     "POST /admin/v1/connectors/{name}/rotate": SPARE,

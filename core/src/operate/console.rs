@@ -10,6 +10,7 @@ mod approvals;
 mod audit;
 mod credentials;
 mod decisions;
+mod deliveries;
 mod figures;
 mod form;
 mod layout;

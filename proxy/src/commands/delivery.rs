@@ -1,4 +1,4 @@
-//! `rampart delivery list|redeliver`.
+//! `rampart delivery list|show|redeliver`.
 
 use clap::Subcommand;
 use http::Method;
@@ -40,6 +40,13 @@ pub(crate) enum Delivery {
         #[command(flatten)]
         page: Page,
     },
+    /// Show one with its request and its attempts.
+    Show {
+        /// The delivery's id.
+        id: String,
+        #[command(flatten)]
+        target: Target,
+    },
     /// Deliver an event again.
     #[command(visible_alias = "resend")]
     Redeliver {
@@ -60,6 +67,9 @@ impl Delivery {
             Self::List { partner, state, order, page } => {
                 let criteria = [("partner", partner), ("state", state), ("order", order)];
                 page.print("deliveries", criteria, COLUMNS)
+            }
+            Self::Show { id, target } => {
+                target.run(async |o| o.get(&format!("deliveries/{}", segment(&id))).await)
             }
             Self::Redeliver { id, target } => {
                 let path = format!("deliveries/{}/redeliver", segment(&id));

@@ -103,6 +103,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("POST users/{uuid}/dca-codes", "savings-plan open 1 cryptoCurrency=BTC"),
     ("POST dca-codes/{code}/deposits", "savings-plan deposit c 50 EUR --reference r"),
     ("GET deliveries", "delivery list --state pending"),
+    ("GET deliveries/{id}", "delivery show 1"),
     ("POST deliveries/{id}/redeliver", "delivery redeliver 1"),
     ("GET connectors", "connector list"),
     ("POST connectors", "connector add cards --capability payment.create"),

@@ -137,6 +137,29 @@ async fn an_operator_sends_one_again_under_the_same_id() {
 }
 
 #[tokio::test]
+async fn an_operator_reads_the_request_and_its_attempts() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let host = Receiver::start().await;
+    host.react(Reaction::status(500));
+    OrderFixture::ended(&context, &acme, &host.url("/hook")).await;
+    context.core().deliver_due().await.unwrap();
+    let listed = deliveries(&context).await[0].clone();
+    let path = format!("/admin/v1/deliveries/{}", listed["id"].as_str().unwrap());
+    let read = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
+    for (member, value) in listed.as_object().unwrap() {
+        assert_eq!(&read[member], value, "{member}");
+    }
+    let heard = host.heard();
+    assert_eq!(read["requestBody"].as_str().unwrap().as_bytes(), &heard[0].body[..]);
+    let attempt = &read["attemptLog"][0];
+    assert_eq!((&attempt["status"], &attempt["error"]), (&json!(500), &json!("status")));
+    assert!(attempt["sentAt"].is_string() && attempt["tookMs"].is_number(), "{attempt}");
+    let unknown = "/admin/v1/deliveries/00000000-0000-7000-8000-000000000000";
+    context.admin(Method::GET, unknown, json!({})).await.assert_status(404);
+}
+
+#[tokio::test]
 async fn none_is_sent_again_while_an_attempt_is_under_way() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -1,5 +1,7 @@
 //! `GET /admin/v1/deliveries` and `POST /admin/v1/deliveries/{id}/redeliver`
 
+pub mod read;
+
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
 use schemars::JsonSchema;

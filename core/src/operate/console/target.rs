@@ -17,8 +17,8 @@ use super::operators::{NEW_OPERATOR, OPERATOR, OPERATORS, SIGNERS, SIGNING_KEYS,
 use super::view::facts;
 use super::visit::{Refused, Visit, fill};
 use super::{
-    approvals, audit, credentials, maintenance, market, operators, orders, overview, partners,
-    payments, policies, reconciliations, reviews, routes, staff, users,
+    approvals, audit, credentials, deliveries, maintenance, market, operators, orders, overview,
+    partners, payments, policies, reconciliations, reviews, routes, staff, users,
 };
 
 /// A page of the console.
@@ -217,6 +217,7 @@ async fn subject_page(
         ("/console/reviews/{subject}/{id}", [kind, id]) => {
             reviews::show(visit, (kind, id), query).await
         }
+        ("/console/deliveries/{id}", [id]) => deliveries::show(visit, id, query).await,
         ("/console/approvals/{id}", _) => approvals::show(visit, query).await,
         ("/console/market/~/routes", _) => routes::show(visit, query).await,
         ("/console/market/{pair}", [pair]) => market::show(visit, pair, query).await,

@@ -3,6 +3,7 @@
 use rampart_core::api::OPERATOR_ENDPOINTS;
 use rampart_core::auth::roles::Role;
 use rampart_tests::order_fixture::OrderFixture;
+use rampart_tests::receiver::{Reaction, Receiver};
 
 use super::*;
 
@@ -156,6 +157,30 @@ async fn an_order_shows_everything_and_what_can_be_done() {
     viewer.get(&format!("{path}/hold")).await.assert(403, "not for your role");
     let post = [("reason", "x"), ("csrfToken", &*page.csrf_token())];
     viewer.post(&format!("{path}/hold"), &post).await.assert(403, "not for your role");
+}
+
+#[tokio::test]
+async fn a_delivery_shows_its_request_and_its_attempts() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let host = Receiver::start().await;
+    host.react(Reaction::status(500));
+    let address = host.url("/hook");
+    OrderFixture::ended(&context, &acme, &address).await;
+    context.core().deliver_due().await.unwrap();
+    let list = context.admin(Method::GET, "/admin/v1/deliveries", Value::Null).await.json();
+    let [id, event, kind] = ["id", "eventId", "type"].map(|name| list[0][name].as_str().unwrap());
+    let path = format!("/console/deliveries/{id}");
+    let viewer = Browser::of(&context, "eve", &["viewer"]).await;
+    let page = viewer.get(&path).await.assert(200, "Attempts");
+    let request = format!("POST {address}");
+    for part in [&*request, event, kind, "acme", "pending", "500", " ms"] {
+        assert!(page.text.contains(part), "no {part:?} in {}", page.text);
+    }
+    assert!(!page.text.contains(&format!("{path}/redeliver")));
+    let support = Browser::of(&context, "sue", &["support"]).await;
+    support.get(&format!("{path}/redeliver")).await.assert(200, &address);
+    support.get("/console/deliveries/7").await.assert(404, "no such delivery");
 }
 
 #[tokio::test]

@@ -1,0 +1,126 @@
+//! `GET /admin/v1/deliveries/{id}`
+
+use chrono::{DateTime, Utc};
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::{Delivery, Wanted, find};
+use crate::Core;
+use crate::auth::roles::Role;
+use crate::endpoint::openapi::doc::{Doc, Kind, required};
+use crate::endpoint::{Endpoint, Json};
+use crate::http::request::Input;
+use crate::notify::callbacks::body;
+use crate::operate::admin::operator::Operator;
+use crate::platform::db::Connection;
+use crate::platform::error::{Denial, Result};
+use rampart_types::ClientId;
+
+/// Most attempts that are shown.
+const ATTEMPTS_MAX: i64 = 50;
+
+/// `GET /admin/v1/deliveries/{id}`
+pub struct ReadDelivery;
+
+impl Endpoint for ReadDelivery {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/admin/v1/deliveries/{id}";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const ROLES: &'static [Role] = Role::ALL;
+    const DOC: Doc = Doc {
+        summary: "Read a delivery with its attempts",
+        details: "Attempts are kept for seven days.",
+        path: &[required("id", Kind::Format("uuid"), "The delivery's id.")],
+        answer: r#"{"id": "0199a000-0000-7000-8000-000000000003", "partner": "acme",
+            "eventId": "0199a000-0000-7000-8000-000000000004", "type": "order.completed",
+            "orderId": 1234567890123456, "url": "https://shop.example.com/hook",
+            "state": "pending", "attempts": 1, "lastStatus": 500, "lastError": "status",
+            "nextAttemptAt": "2026-03-01T12:00:05Z", "deliveredAt": null,
+            "createdAt": "2026-03-01T12:00:00Z",
+            "requestBody":
+            "{\"type\":\"order.completed\",\"timestamp\":\"2026-03-01T12:00:00Z\",\"data\":{}}",
+            "attemptLog": [{"sentAt": "2026-03-01T12:00:00Z", "tookMs": 120, "status": 500,
+                "error": "status", "answer": "out of order"}]}"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Uuid;
+    type Response = Json<WithAttempts>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Uuid> {
+        input.param("id").parse().map_err(|_| Denial::not_found("delivery").into())
+    }
+
+    async fn call(core: &Core, _: Operator, id: Uuid) -> Result<Json<WithAttempts>> {
+        let unknown = || Denial::not_found("delivery");
+        let wanted = Wanted { id: Some(id), limit: 1, ..Wanted::default() };
+        let delivery = find(core, wanted).await?.pop().ok_or_else(unknown)?;
+        let mut conn = core.db.acquire().await?;
+        let event = sqlx::query!(
+            r#"
+            select d.client_id as "client_id!", e.type as "kind!", e.payload as "payload!",
+                e.created_at as "happened_at!"
+            from delivery d
+            join event e on e.client_id = d.client_id and e.event_id = d.event_id
+            where d.delivery_id = $1
+            "#,
+            id,
+        )
+        .fetch_optional(&mut *conn)
+        .await?
+        .ok_or_else(unknown)?;
+        let request_body = body(&event.kind, event.happened_at, &event.payload)?;
+        let attempt_log = attempts(&mut conn, event.client_id.into(), id).await?;
+        Ok(Json(WithAttempts { delivery, request_body, attempt_log }))
+    }
+}
+
+/// Attempts on record, newest first.
+async fn attempts(
+    conn: &mut Connection,
+    client: ClientId,
+    delivery: Uuid,
+) -> Result<Vec<DeliveryAttempt>> {
+    let attempts = sqlx::query_as!(
+        DeliveryAttempt,
+        "select sent_at, took_ms, status, error, answer from delivery_attempt \
+         where client_id = $1 and delivery_id = $2 order by attempt_id desc limit $3",
+        client.uuid(),
+        delivery,
+        ATTEMPTS_MAX,
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(attempts)
+}
+
+/// A delivery with its request and its attempts.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "DeliveryWithAttempts")]
+pub struct WithAttempts {
+    #[serde(flatten)]
+    delivery: Delivery,
+    /// The body that is sent and signed, byte for byte.
+    request_body: String,
+    /// Attempts on record, newest first; at most 50.
+    attempt_log: Vec<DeliveryAttempt>,
+}
+
+/// An attempt to deliver an event.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeliveryAttempt {
+    /// When it was sent; in seconds since 1970, its `webhook-timestamp`.
+    sent_at: DateTime<Utc>,
+    /// Time until its answer or its failure, in milliseconds.
+    took_ms: i32,
+    /// Status of the answer, if the partner's host answered.
+    status: Option<i16>,
+    /// Failure, as `lastError`; null if it was accepted.
+    error: Option<String>,
+    /// Beginning of the answer's body; null without an answer.
+    answer: Option<String>,
+}
