@@ -208,6 +208,8 @@ async fn an_operator_in_between_wins_and_a_release_goes_on() {
     order.event(&context, "hold").await.assert_status(200);
     assert_eq!(settle(&context).await, 0);
     assert_eq!(order.seen(&context).await["status"], "blocked");
+    let page = show(&acme, &order).await;
+    assert!(page.text().contains("http-equiv=\"refresh\" content=\"30\""), "{}", page.text());
     order.event(&context, "release").await.assert_status(200);
     assert_eq!((settle(&context).await, settle(&context).await), (1, 1));
     assert_eq!(order.seen(&context).await["status"], "completed");

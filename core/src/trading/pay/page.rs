@@ -20,6 +20,8 @@ use rampart_types::ReturnUrl;
 const REFRESH_SECONDS: u32 = 2;
 /// The same for one that waits for coins.
 const REFRESH_PAID_SECONDS: u32 = 5;
+/// The same for one that waits for a person or a bank.
+const REFRESH_SLOW_SECONDS: u32 = 30;
 /// Our scripts of the page that follows its order.
 const FOLLOW: &str = concat!(include_str!("../../http/html/page.js"), include_str!("follow.js"));
 /// Our scripts of the page with a form for cards.
@@ -96,6 +98,8 @@ impl Payment {
             PaymentState::Held(_) | PaymentState::Moved(OrderStatus::InProgress, _) => {
                 Some(REFRESH_PAID_SECONDS)
             }
+            PaymentState::AtProvider(ProviderForm::Elsewhere)
+            | PaymentState::Moved(OrderStatus::Blocked, _) => Some(REFRESH_SLOW_SECONDS),
             _ => None,
         }
     }
@@ -309,6 +313,11 @@ mod tests {
         assert!(text(&preparing).contains(again) && !text(&preparing).contains("psp.example"));
         let confirming = show(StatusCode::OK, &payment(PaymentState::Confirming, ""));
         assert!(text(&confirming).contains(again));
+        let blocked = PaymentState::Moved(OrderStatus::Blocked, Cause::Held);
+        for waits in [PaymentState::AtProvider(ProviderForm::Elsewhere), blocked] {
+            let page = show(StatusCode::OK, &payment(waits, ""));
+            assert!(text(&page).contains("http-equiv=\"refresh\" content=\"30\""));
+        }
     }
 
     #[test]

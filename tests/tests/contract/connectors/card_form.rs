@@ -91,6 +91,8 @@ async fn the_page_lets_in_the_allowed_script_and_nothing_else() {
     put(&context, CONNECTOR, Value::Null).await.assert_status(200);
     let plain = page(&order.pay_path).await;
     assert!(!plain.text().contains("pi_1_secret_2") && !plain.text().contains("<script src"));
+    // Nobody tells the page when a bank has the money: without a script it looks now and then.
+    assert!(plain.text().contains("http-equiv=\"refresh\" content=\"30\""), "{}", plain.text());
     assert!(!plain.header("content-security-policy").unwrap().contains("psp.example"));
 }
 
