@@ -293,16 +293,27 @@ async fn payment_accounts(conn: &mut Connection, view: &View<'_>) -> Result<Mark
     let (client, user, texts) = (view.client.id(), view.account.user, view.texts());
     let mut accounts = accounts::list(conn, view.core, client, user).await?;
     accounts.retain(|account| !account.disabled);
+    let link = secured_page(conn, view, "verify-bank-account").await?;
     Ok(html! {
         h2 { (texts.get("account-payment-accounts")) }
         @if accounts.is_empty() { p { (texts.get("account-none")) } }
         ul { @for account in &accounts { li { (bank_account::described(texts, account)) } } }
+        p { a href=(link) { (texts.get("bank-add-title")) } }
     })
+}
+
+/// The link to a secured page, with a login token of its own.
+async fn secured_page(conn: &mut Connection, view: &View<'_>, page: &str) -> Result<String> {
+    let (core, client, user) = (view.core, view.client.id(), view.account.user);
+    let token = OneTimeToken::generate(&core.clock, client)?;
+    let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token_seconds.into());
+    token.store(conn, core, (Purpose::Login, user), lifetime).await?;
+    Ok(format!("/{}/account/{page}?token={}&uuid={user}", view.link.region(), token.text))
 }
 
 /// The link to the page of the savings plans, for who has any.
 async fn savings_plans(conn: &mut Connection, view: &View<'_>) -> Result<Markup> {
-    let (core, client, user) = (view.core, view.client.id(), view.account.user);
+    let (client, user, texts) = (view.client.id(), view.account.user, view.texts());
     let count = sqlx::query_scalar!(
         r#"
         select count(*) as "count!" from dca_plan
@@ -316,11 +327,7 @@ async fn savings_plans(conn: &mut Connection, view: &View<'_>) -> Result<Markup>
     if count == 0 {
         return Ok(html! {});
     }
-    let token = OneTimeToken::generate(&core.clock, client)?;
-    let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token_seconds.into());
-    token.store(conn, core, (Purpose::Login, user), lifetime).await?;
-    let (texts, region) = (view.texts(), view.link.region());
-    let link = format!("/{region}/account/dca?token={}&uuid={user}", token.text);
+    let link = secured_page(conn, view, "dca").await?;
     Ok(html! {
         h2 { (texts.get("plans-title")) }
         p { a href=(link) { (texts.with("plans-link", &[("count", &count.to_string())])) } }

@@ -7,6 +7,8 @@ use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
 use serde_json::{Value, json};
 
+use super::Visit;
+
 /// Path and query of the page for a new login token.
 async fn link(user: &User) -> (String, Value) {
     let info = user.partner.get("/api/v1/system/info").await.json();
@@ -41,6 +43,24 @@ async fn a_login_token_opens_the_page_and_adds_one_account() {
     assert_eq!(accounts, account);
     submit(&ada, &link, &token, "NL20INGB0001234567").await.assert_status(404);
     assert_eq!(show(&ada, &link).await, 404);
+}
+
+#[tokio::test]
+async fn the_page_of_an_account_leads_there() {
+    let visit = Visit::start().await;
+    let account = async || {
+        visit.later(60);
+        let form = "action=log-in&email=ada%40mail.example.com&password=password-of-ada";
+        visit.submit(form).await.assert_status(200).text().to_owned()
+    };
+    let page = account().await;
+    let (_, rest) = page.split_once("href=\"/nl-nl/account/verify-bank-account?").unwrap();
+    let query = rest.split('"').next().unwrap().replace("&amp;", "&");
+    let link = format!("/nl-nl/account/verify-bank-account?{query}");
+    assert_eq!(show(&visit.user, &link).await, 200);
+    let token = json!(query.split(['=', '&']).nth(1).unwrap());
+    submit(&visit.user, &link, &token, "NL91ABNA0417164300").await.assert_status(200);
+    assert!(account().await.contains("4300, wacht op onze controle"));
 }
 
 #[tokio::test]
