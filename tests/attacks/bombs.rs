@@ -1,17 +1,22 @@
 //! Components of a few kilobytes that take a compiler minutes and gigabytes. Their author gets an
-//! error within the time that the settings say, and can go on; the neighbour does not notice.
+//! error within the time that the settings say, and can go on; the neighbour does not notice, and
+//! has a component of its own examined meanwhile.
+
+use std::fs;
 
 use bytes::Bytes;
 use http::Method;
 use rampart_core::platform::clock::Clock;
 use rampart_tests::campaign::{Report, Scale};
 use rampart_tests::deadline::{SOON, until};
+use rampart_tests::edge::Edge;
 use rampart_tests::guests::component;
 
 use crate::target::Target;
 use crate::verdict::{Verdict, judged};
 
 const FEE: &str = "/admin/v1/partners/mallory/policies/fee";
+const NEIGHBOURS_FEE: &str = "/admin/v1/partners/neighbour/policies/fee";
 /// Longest compilation as the edge is set up here, in milliseconds.
 const COMPILE_MS: u64 = 2_000;
 /// Longest wait for the answer to an upload, in milliseconds: the compilation, and a busy machine.
@@ -33,20 +38,24 @@ pub(crate) async fn compiled(scale: Scale) -> Report {
     let target =
         Target::with(|setup| _ = setup.set("policy.compile_timeout_ms", COMPILE_MS.to_string()))
             .await;
-    let mut stopped = 0;
+    let (mut stopped, mut longest) = (0, (0, Bytes::new()));
     let mut report = judged(scale, &target.neighbour, async |verdict: &mut Verdict| {
         for (name, bomb) in bombs() {
             let clock = Clock::system();
-            let answer = target.edge.admin_bytes(Method::PUT, FEE, bomb).await;
+            let answer = target.edge.admin_bytes(Method::PUT, FEE, bomb.clone()).await;
             let took = clock.monotonic_ns() / 1_000_000;
             let bounds = ["not compiled within", "takes more than"];
             stopped += usize::from(bounds.iter().any(|bound| answer.text().contains(bound)));
             let refused = (400..500).contains(&answer.status()) && took <= ANSWER_MS_MAX;
             verdict.note(!refused, || format!("{} for {name} after {took} ms", answer.status()));
+            if took > longest.0 {
+                longest = (took, bomb);
+            }
         }
     })
     .await;
     report.require(stopped > 0, || "no compilation met its bound of time or memory".to_owned());
+    others_are_examined(&target.edge, &longest.1).await;
     // Nothing of it is still under way.
     until("a sound component is taken again", SOON, async || {
         let answer = target.edge.admin_bytes(Method::PUT, FEE, component("tiered-fee")).await;
@@ -54,6 +63,36 @@ pub(crate) async fn compiled(scale: Scale) -> Report {
     })
     .await;
     report
+}
+
+/// Requires that a sound component of the neighbour's is examined whole while this bomb compiles; on
+/// a busy machine it has several attempts.
+async fn others_are_examined(edge: &Edge, bomb: &Bytes) {
+    until("a component is examined beside a bomb", SOON, async || {
+        let clock = Clock::system();
+        let exploding = async {
+            edge.admin_bytes(Method::PUT, FEE, bomb.clone()).await;
+            clock.monotonic_ns()
+        };
+        let examined = async {
+            until("the bomb compiles", SOON, async || compiles(edge).then_some(())).await;
+            let sound = component("tiered-fee");
+            let answer = edge.admin_bytes(Method::PUT, NEIGHBOURS_FEE, sound).await;
+            (answer.status(), clock.monotonic_ns())
+        };
+        let (exploded, (status, answered)) = tokio::join!(exploding, examined);
+        (status == 200 && answered < exploded).then_some(())
+    })
+    .await;
+}
+
+/// True while a process that the edge has started runs: those are compilers.
+fn compiles(edge: &Edge) -> bool {
+    let threads = fs::read_dir(format!("/proc/{}/task", edge.process.id())).unwrap();
+    threads.flatten().any(|thread| {
+        let children = fs::read_to_string(thread.path().join("children"));
+        children.is_ok_and(|children| !children.is_empty())
+    })
 }
 
 fn bombs() -> [(&'static str, Bytes); 4] {
