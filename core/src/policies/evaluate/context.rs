@@ -72,7 +72,7 @@ mod tests {
     fn a_context_without_a_request_has_the_form_of_a_live_one() {
         let live = Clock::system().uuid().unwrap();
         let context = context_at("acme", 1_767_225_600, "fee 0");
-        let id: uuid::Uuid = context.request_id.parse().unwrap();
+        let id: Uuid = context.request_id.parse().unwrap();
         assert_eq!((id.get_version_num(), id.get_variant()), (7, live.get_variant()));
         assert_eq!(live.get_version_num(), 7);
         let (seconds, _) = id.get_timestamp().unwrap().to_unix();
