@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +30,7 @@ pub(crate) struct Difference {
     amount: JsonDecimal,
     /// A currency's code, or an asset's code or CAIP-19 id.
     currency: String,
-    /// By the books, where the two differ.
+    /// By the books, where the two differ, or where an earlier line of the statement is that payment.
     booked_amount: Option<JsonDecimal>,
 }
 
@@ -44,13 +45,28 @@ pub(crate) struct Reconciled {
 /// A payment of the connector in the books. What left is negative.
 struct Booked {
     reference: String,
+    /// Its kind; that of a transfer's begin also for its end.
+    kind: String,
     amount: Decimal,
     currency: String,
+    occurred_at: DateTime<Utc>,
+}
+
+impl Booked {
+    fn is_same(&self, line: &Line) -> bool {
+        self.amount == line.amount && self.currency == line.currency
+    }
+
+    /// Tells it from the connector's other payments.
+    fn key(&self) -> (String, String) {
+        (self.reference.clone(), self.kind.clone())
+    }
 }
 
 /// Lays the lines beside the payments of `connector`. New incoming ones are recorded, each in a
-/// transaction of its own: the same statement again goes on where it stopped. Money above
-/// `order_max`, and coins, find no order by it, but wait to be matched; `None` bounds nothing.
+/// transaction of its own: the same statement again goes on where it stopped. A payment is one line
+/// of a statement: the next one that says the same is a difference. Money above `order_max`, and
+/// coins, find no order by it, but wait to be matched; `None` bounds nothing.
 ///
 /// # Errors
 /// The database's.
@@ -62,56 +78,80 @@ pub(crate) async fn reconcile(
 ) -> Result<Reconciled> {
     let mut result = Reconciled::default();
     let mut seen = HashSet::new();
+    let mut taken: HashSet<(String, String)> = HashSet::new();
     let days: Vec<_> = lines.iter().filter_map(Line::at).collect();
     for line in lines {
         let references = references(&line);
-        let booked = find(core, connector, &references).await?;
+        let mut booked = find(core, connector, (&references, &line)).await?;
+        // An earlier name may be that of several payments: each is one line.
+        booked.retain(|payment| {
+            references.contains(&payment.reference) || !taken.contains(&payment.key())
+        });
         seen.extend(references);
-        let same =
-            |payment: &&Booked| payment.amount == line.amount && payment.currency == line.currency;
-        if booked.iter().any(|payment| same(&payment)) {
+        let free = |payment: &&Booked| payment.is_same(&line) && !taken.contains(&payment.key());
+        if let Some(payment) = booked.iter().find(free) {
+            seen.insert(payment.reference.clone());
+            taken.insert(payment.key());
             result.matched += 1;
+        } else if let Some(payment) = booked.iter().find(|payment| payment.is_same(&line)) {
+            result.differences.push(difference("statement", &line, Some(payment.amount)));
         } else if let Some(other) = booked.first() {
             result.differences.push(difference("amount", &line, Some(other.amount)));
         } else if line.amount > Decimal::ZERO {
             let recorded = receive(core, (connector, order_max), &line, actor).await?;
             recorded.count(core);
             result.recorded += 1;
+            let kind = PaymentKind::Received.as_str().to_owned();
+            taken.insert((line.provider_reference.clone(), kind));
         } else {
             result.differences.push(difference("statement", &line, None));
         }
     }
-    if let (Some(first), Some(last)) = (days.iter().min(), days.iter().max()) {
-        // A transfer is told by its begin and by its end: the one that moved it has the entry.
-        let until = *last + chrono::TimeDelta::days(1);
-        let most = i64::try_from(DIFFERENCES_MAX).unwrap_or(i64::MAX) + 10_000;
-        let rows = sqlx::query!(
-            "select provider_reference, amount, currency from payment p \
-             where connector = $1 and occurred_at >= $2 and occurred_at < $3 \
-                 and kind in ('received', 'refunded', 'transfer-sent', 'transfer-completed', \
-                     'transfer-returned', 'disputed', 'dispute-won') \
-                 and (kind not in ('transfer-sent', 'transfer-completed') or exists ( \
-                     select from ledger_entry e \
-                     where e.client_id = p.client_id and e.payment_id = p.payment_id)) \
-             order by occurred_at, payment_id limit $4",
-            connector,
-            first,
-            until,
-            most,
-        )
-        .fetch_all(&core.db)
-        .await?;
-        let missing = rows.into_iter().filter(|row| !seen.contains(&row.provider_reference));
-        result.differences.extend(missing.map(|row| Difference {
-            side: "books".to_owned(),
-            provider_reference: row.provider_reference,
-            amount: JsonDecimal(row.amount),
-            currency: row.currency,
-            booked_amount: None,
-        }));
-    }
+    result.differences.extend(in_books_alone(core, connector, &days, &seen).await?);
     result.differences.truncate(DIFFERENCES_MAX);
     Ok(result)
+}
+
+/// The payments of the statement's days whose references no line has.
+async fn in_books_alone(
+    core: &Core,
+    connector: &str,
+    days: &[DateTime<Utc>],
+    seen: &HashSet<String>,
+) -> Result<Vec<Difference>> {
+    let Some((first, last)) = days.iter().min().zip(days.iter().max()) else {
+        return Ok(Vec::new());
+    };
+    // A transfer is told by its begin and by its end: the one that moved it has the entry.
+    let until = *last + chrono::TimeDelta::days(1);
+    let most = i64::try_from(DIFFERENCES_MAX).unwrap_or(i64::MAX) + 10_000;
+    let rows = sqlx::query!(
+        r#"
+        select provider_reference, amount, currency from payment p
+        where connector = $1 and occurred_at >= $2 and occurred_at < $3
+            and kind in ('received', 'refunded', 'transfer-sent', 'transfer-completed',
+                'transfer-returned', 'disputed', 'dispute-won')
+            and (kind not in ('transfer-sent', 'transfer-completed') or exists (
+                select from ledger_entry e
+                where e.client_id = p.client_id and e.payment_id = p.payment_id))
+        order by occurred_at, payment_id limit $4
+        "#,
+        connector,
+        first,
+        until,
+        most,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    let missing = rows.into_iter().filter(|row| !seen.contains(&row.provider_reference));
+    let missing = missing.map(|row| Difference {
+        side: "books".to_owned(),
+        provider_reference: row.provider_reference,
+        amount: JsonDecimal(row.amount),
+        currency: row.currency,
+        booked_amount: None,
+    });
+    Ok(missing.collect())
 }
 
 fn difference(side: &str, line: &Line, booked: Option<Decimal>) -> Difference {
@@ -135,12 +175,19 @@ fn references(line: &Line) -> Vec<String> {
     references
 }
 
-/// The payments of these references; a transfer's begin stands for its end.
-async fn find(core: &Core, connector: &str, references: &[String]) -> Result<Vec<Booked>> {
-    let rows = sqlx::query_as!(
+/// The payments of these references, and what was recorded of the line under an earlier name; a
+/// transfer's begin stands for its end.
+async fn find(
+    core: &Core,
+    connector: &str,
+    (references, line): (&[String], &Line),
+) -> Result<Vec<Booked>> {
+    let named = [references, line.earlier_references.as_slice()].concat();
+    let mut rows = sqlx::query_as!(
         Booked,
         r#"
-        select provider_reference as reference, currency,
+        select provider_reference as reference, currency, occurred_at,
+            case when kind = 'transfer-completed' then 'transfer-sent' else kind end as "kind!",
             case when kind in ('received', 'transfer-returned', 'dispute-won')
                 then amount else -amount end as "amount!"
         from payment
@@ -150,11 +197,15 @@ async fn find(core: &Core, connector: &str, references: &[String]) -> Result<Vec
         order by recorded_at, payment_id
         "#,
         connector,
-        references,
+        &named,
     )
     .fetch_all(&core.db)
     .await?;
-    Ok(rows.into_iter().filter(|row| !row.reference.is_empty()).collect())
+    rows.retain(|row| {
+        let is_of_line = row.is_same(line) && line.at() == Some(row.occurred_at);
+        !row.reference.is_empty() && (references.contains(&row.reference) || is_of_line)
+    });
+    Ok(rows)
 }
 
 /// Records a line as a payment that came in, of the order whose number its payer has written; of

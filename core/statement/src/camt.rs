@@ -1,12 +1,15 @@
 //! A statement as ISO 20022 camt.053. Entities beyond the five of XML and document types are
 //! refused, depth and texts are bounded; elements that are not known do not count.
 
+mod names;
+
 use chrono::NaiveDate;
 use quick_xml::Reader;
 use quick_xml::escape::unescape;
 use quick_xml::events::{BytesStart, Event};
 
-use super::{LINES_MAX, Line, Unreadable, amount, bounded};
+use self::names::Names;
+use super::{LINES_MAX, Line, NOT_PROVIDED, Unreadable, amount, bounded};
 
 /// Most elements within each other.
 const DEPTH_MAX: usize = 32;
@@ -108,6 +111,7 @@ struct Statement {
 #[derive(Default)]
 struct Entry {
     line: Line,
+    names: Names,
     is_debit: bool,
     is_booked: bool,
     /// The bank takes an earlier entry back.
@@ -119,6 +123,7 @@ struct Entry {
 #[derive(Default)]
 struct Details {
     line: Line,
+    names: Names,
     is_debit: Option<bool>,
     has_amount: bool,
 }
@@ -187,10 +192,8 @@ impl Entry {
             ["Sts"] if !text.is_empty() => self.is_booked = text == "BOOK",
             ["Sts", "Cd"] => self.is_booked = text == "BOOK",
             ["BookgDt", "Dt" | "DtTm"] => self.line.date = Some(date(text)?),
-            ["AcctSvcrRef"] => self.line.provider_reference = bounded(text),
-            ["NtryRef"] if self.line.provider_reference.is_empty() => {
-                self.line.provider_reference = bounded(text);
-            }
+            ["AcctSvcrRef"] => self.names.read_own(text),
+            ["NtryRef"] => self.names.read_other(text),
             ["AddtlNtryInf"] => self.line.reference = bounded(text),
             _ => {}
         }
@@ -208,9 +211,9 @@ impl Entry {
                 line.amount = -line.amount;
             }
         };
-        let mut lines = Vec::new();
+        let (unnamed, mut lines) = (Names::default(), Vec::new());
         for details in self.details {
-            let Details { mut line, is_debit, has_amount } = details;
+            let Details { mut line, names, is_debit, has_amount } = details;
             if !several || !has_amount {
                 line.amount = self.line.amount;
                 line.currency.clone_from(&self.line.currency);
@@ -219,9 +222,8 @@ impl Entry {
             if line.return_reason.is_empty() && self.is_reversal {
                 REVERSAL.clone_into(&mut line.return_reason);
             }
-            if line.provider_reference.is_empty() && !several {
-                line.provider_reference.clone_from(&self.line.provider_reference);
-            }
+            // Beside others the entry's name would be that of several payments.
+            names.name(if several { &unnamed } else { &self.names }, &mut line);
             if line.reference.is_empty() {
                 line.reference.clone_from(&self.line.reference);
             }
@@ -230,6 +232,7 @@ impl Entry {
         }
         if lines.is_empty() {
             let mut line = self.line;
+            unnamed.name(&self.names, &mut line);
             sign(&mut line, self.is_debit);
             lines.push(line);
         }
@@ -247,15 +250,13 @@ impl Details {
                 self.has_amount = true;
             }
             ["CdtDbtInd"] => self.is_debit = Some(text == "DBIT"),
-            ["Refs", "AcctSvcrRef"] => line.provider_reference = bounded(text),
-            ["Refs", "TxId" | "InstrId"] if line.provider_reference.is_empty() => {
-                line.provider_reference = bounded(text);
-            }
+            ["Refs", "AcctSvcrRef"] => self.names.read_own(text),
+            ["Refs", "TxId" | "InstrId"] => self.names.read_other(text),
             ["RmtInf", "Ustrd"] | ["RmtInf", "Strd", "CdtrRefInf", "Ref"] => {
                 let before = if line.reference.is_empty() { "" } else { "; " };
                 line.reference = bounded(&format!("{}{before}{text}", line.reference));
             }
-            ["Refs", "EndToEndId"] if text != "NOTPROVIDED" => {
+            ["Refs", "EndToEndId"] if text != NOT_PROVIDED => {
                 line.end_to_end_id = bounded(text);
                 if line.reference.is_empty() {
                     line.reference = bounded(text);
@@ -352,6 +353,24 @@ mod tests {
         let lines = read(&statement(&entry)).unwrap();
         let seen: Vec<_> = lines.iter().map(|l| (&*l.provider_reference, l.amount)).collect();
         assert_eq!(seen, [("a", Decimal::from(100)), ("b", Decimal::from(200))]);
+    }
+
+    #[test]
+    fn what_stands_for_no_name_names_no_payment() {
+        let named = |own: &str, refs: &str| {
+            let refs = format!("<Refs>{refs}<EndToEndId>");
+            let text = ENTRY.replace("<AcctSvcrRef>bank-1</AcctSvcrRef>", own);
+            crate::read(statement(&text.replace("<Refs><EndToEndId>", &refs)).as_bytes()).unwrap()
+        };
+        let (none, own) = ("<InstrId>NOTPROVIDED</InstrId>", "<AcctSvcrRef>b</AcctSvcrRef>");
+        let both = format!("{none}<TxId>t</TxId>");
+        for (own, refs, name) in [(own, none, "b"), ("", &*both, "t"), (own, &*both, "b")] {
+            let lines = named(own, refs);
+            assert_eq!(lines[0].provider_reference, name);
+            assert_eq!(lines[0].earlier_references, [NOT_PROVIDED]);
+        }
+        assert!(named("", none)[0].provider_reference.starts_with("line-"));
+        assert!(named(own, "")[0].earlier_references.is_empty());
     }
 
     #[test]

@@ -21,6 +21,9 @@ const AMOUNT_BYTES_MAX: usize = 32;
 /// Digits of an order's number in a payment reference.
 const ORDER_DIGITS: usize = 16;
 
+/// The text of banks where a name or an id must stand and nobody has given one.
+pub const NOT_PROVIDED: &str = "NOTPROVIDED";
+
 /// A booked line of a statement. Texts are empty where the statement has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
@@ -36,6 +39,9 @@ pub struct Line {
     pub reference: String,
     /// The bank's own name for it; made of the line's contents where the bank gives none.
     pub provider_reference: String,
+    /// Names under which earlier versions have recorded it. [`NOT_PROVIDED`] may be one of them,
+    /// and is the name of any number of payments.
+    pub earlier_references: Vec<String>,
     /// The other side's name.
     pub name: String,
     /// The other side's account.

@@ -127,6 +127,9 @@ pub(super) async fn take_in(
         .await?;
         return Ok(Stored::Before { is_same: stored == digest.as_ref() });
     }
+    if apply::was_named_otherwise(conn, core, connector, report).await? {
+        return Ok(Stored::Now(Applied { is_duplicate: true, ..Applied::default() }));
+    }
     // On the heap: unoptimised, the books' state does not fit beside this one's.
     let applied = Box::pin(apply::apply(conn, core, (connector, actor), report)).await?;
     if let Some((client, payment)) = applied.payment {

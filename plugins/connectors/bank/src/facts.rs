@@ -2,10 +2,10 @@
 //!
 //! An event's id is made of what the line says and of nothing else, and its reference is the one that
 //! the edge's own reconciliation would give the line: however often and by whomever a statement is
-//! read, a payment counts once.
+//! read, a payment counts once. Names that earlier versions gave the line stand beside it.
 
 use chrono::SecondsFormat;
-use rampart_statement::Line;
+use rampart_statement::{Line, NOT_PROVIDED};
 use rust_decimal::Decimal;
 use serde_json::{Number, Value, json};
 
@@ -26,6 +26,11 @@ pub(crate) fn fact(line: &Line) -> Option<Value> {
         (true, ours) => {
             let mut event =
                 json!({ "kind": "payment.received", "providerReference": line.provider_reference });
+            let names = line.earlier_references.iter();
+            let names: Vec<_> = names.filter(|name| *name != NOT_PROVIDED).collect();
+            if !names.is_empty() {
+                event["earlierReferences"] = json!(names);
+            }
             // A refund that came back is nobody's new payment: an operator looks at it.
             let is_refund = is_return && ours.is_some();
             if let (false, Some(order)) = (is_refund, line.order_digits()) {
@@ -90,6 +95,13 @@ pub(crate) mod tests {
         assert_eq!(event["amount"].to_string(), "250.1");
         let other = Line { reference: "lunch".to_owned(), ..line(100) };
         assert_eq!(fact(&other).unwrap()["orderId"], Value::Null);
+    }
+
+    #[test]
+    fn an_incoming_payment_has_its_earlier_names_unless_they_stand_for_none() {
+        let named = |name: &str| Line { earlier_references: vec![name.to_owned()], ..line(100) };
+        assert_eq!(fact(&named("t")).unwrap()["earlierReferences"], json!(["t"]));
+        assert_eq!(fact(&named(NOT_PROVIDED)).unwrap()["earlierReferences"], Value::Null);
     }
 
     #[test]

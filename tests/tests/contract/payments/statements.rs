@@ -144,6 +144,62 @@ async fn what_was_sent_at_once_taken_and_returned_is_of_the_books_too() {
     assert_eq!(made["differences"], json!([]));
 }
 
+/// An incoming entry of 100 EUR on one day, with the bank's own name and other references.
+fn credit(own: &str, refs: &str) -> String {
+    format!(
+        "<Ntry><Amt Ccy=\"EUR\">100</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts>\
+         <BookgDt><Dt>2026-03-01</Dt></BookgDt><AcctSvcrRef>{own}</AcctSvcrRef><NtryDtls><TxDtls>\
+         <Refs>{refs}</Refs></TxDtls></NtryDtls></Ntry>"
+    )
+}
+
+fn camt(entries: &[String]) -> String {
+    let entries = entries.concat();
+    format!("<Document><BkToCstmrStmt><Stmt>{entries}</Stmt></BkToCstmrStmt></Document>")
+}
+
+#[tokio::test]
+async fn payments_that_nobody_has_named_are_as_many_as_their_lines() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let none = "<InstrId>NOTPROVIDED</InstrId>";
+    let statement = camt(&[credit("bank-1", none), credit("bank-2", none)]);
+    let made = reconcile(&context, &statement).await;
+    assert_eq!((&made["matched"], &made["recorded"]), (&json!(0), &json!(2)));
+    let made = reconcile(&context, &statement).await;
+    assert_eq!((&made["matched"], &made["recorded"]), (&json!(2), &json!(0)));
+}
+
+#[tokio::test]
+async fn what_was_recorded_under_an_earlier_name_is_not_recorded_again() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let at = json!({"orderId": null, "occurredAt": "2026-03-01T00:00:00Z"});
+    for reference in ["NOTPROVIDED", "tx-1"] {
+        pay(&context, reference, at.clone()).await.assert_status(201);
+    }
+    let none = "<InstrId>NOTPROVIDED</InstrId>";
+    let lines =
+        [credit("bank-1", none), credit("bank-2", none), credit("bank-3", "<TxId>tx-1</TxId>")];
+    let made = reconcile(&context, &camt(&lines)).await;
+    assert_eq!((&made["matched"], &made["recorded"]), (&json!(2), &json!(1)));
+    assert_eq!(made["differences"], json!([]));
+}
+
+#[tokio::test]
+async fn a_payment_is_one_line_of_a_statement() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let line = credit("bank-1", "");
+    let made = reconcile(&context, &camt(&[line.clone(), line])).await;
+    assert_eq!((&made["matched"], &made["recorded"]), (&json!(0), &json!(1)));
+    let difference = &made["differences"][0];
+    let seen = (&difference["side"], &difference["bookedAmount"]);
+    assert_eq!(seen, (&json!("statement"), &json!(100)));
+    let found = problems(&context).await;
+    assert_eq!(found[0]["problem"], "bank-1 moved 100 EUR, not in the books");
+}
+
 /// Longest time for the refusal of a hostile statement, on the fastest of three tries.
 const REFUSAL_MAX: Duration = Duration::from_millis(100);
 

@@ -12,6 +12,9 @@ use crate::money::connectors::network_fee::NetworkFee;
 /// Longest id, reference or other name, in characters.
 const NAME_CHARS_MAX: usize = 255;
 
+/// Most earlier references that are read.
+const EARLIER_MAX: usize = 8;
+
 /// The members that have a meaning. Others are kept; of any kind are those whose value is no reason to
 /// refuse a fact.
 pub(super) const MEMBERS: &[Member] = &[
@@ -30,6 +33,12 @@ pub(super) const MEMBERS: &[Member] = &[
         "originalReference",
         Kind::Sized(1, NAME_CHARS_MAX),
         "Of a refund or a dispute with a reference of its own: that of its payment.",
+    ),
+    optional(
+        "earlierReferences",
+        Kind::Any,
+        "Of a payment that came in: other references under which it may have been reported before, \
+         with this amount and `occurredAt`.",
     ),
     optional(
         "amount",
@@ -145,6 +154,8 @@ pub struct Report {
     pub(super) command: Option<Uuid>,
     pub(super) provider_reference: Option<String>,
     pub(super) original_reference: Option<String>,
+    /// Of a payment that came in; without its own.
+    pub(super) earlier_references: Vec<String>,
     pub(super) amount: Option<Decimal>,
     /// Of money or coins, as sent.
     pub(super) currency: Option<String>,
@@ -180,6 +191,7 @@ impl Report {
             command: document["commandId"].as_str().and_then(|text| text.parse().ok()),
             provider_reference: name(document, "providerReference")?,
             original_reference: name(document, "originalReference")?,
+            earlier_references: earlier_references(document),
             amount: amount(&document["amount"])?,
             currency: name(document, "currency")?.or(name(document, "asset")?),
             address: document["address"].as_str().map(str::to_owned),
@@ -221,6 +233,12 @@ fn name(document: &Value, member: &str) -> Result<Option<String>, String> {
     });
     let wrong = || format!("{member}: 1 to 255 characters, none of them a control character");
     text.map(|text| Some(text.to_owned())).ok_or_else(wrong)
+}
+
+/// The references of before; what is none is no reason to refuse a fact.
+fn earlier_references(document: &Value) -> Vec<String> {
+    let listed = document["earlierReferences"].as_array().into_iter().flatten();
+    listed.take(EARLIER_MAX).filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// The number of an order; what is none names no order of ours.

@@ -29,7 +29,8 @@ impl Open {
 }
 
 /// Checks every account that was ever reconciled. A difference ends when the books have the
-/// statement's amount under its reference, or a later statement does not show it.
+/// statement's amount under its reference, which they have for an earlier line where they had it at
+/// the time, or when a later statement does not show it.
 ///
 /// # Errors
 /// The database's.
@@ -49,8 +50,10 @@ pub(super) async fn check(core: &Core) -> Result<Page> {
         select last.connector as "connector!", d.side as "side!",
             d."providerReference" as "reference!", d.amount as "amount!", d.currency as "currency!"
         from last cross join lateral jsonb_to_recordset(last.differences)
-            as d (side text, "providerReference" text, amount numeric, currency text)
-        where d.side = 'books' or not exists (
+            as d (side text, "providerReference" text, amount numeric, currency text,
+                "bookedAmount" numeric)
+        where d.side = 'books' or d.side = 'statement' and d."bookedAmount" = d.amount
+            or not exists (
             select from payment p
             where p.connector = last.connector and p.provider_reference = d."providerReference"
                 and p.currency = d.currency

@@ -1,0 +1,47 @@
+//! The names that a bank gives a transaction: its own one tells payments apart, those of others only
+//! where it gives none.
+
+use crate::{Line, NOT_PROVIDED, bounded};
+
+/// The names of an entry or of one of its transactions. Texts are empty where there is none.
+#[derive(Default)]
+pub(super) struct Names {
+    /// `AcctSvcrRef`: the bank's own.
+    of_bank: String,
+    /// The first of the others: `TxId` and `InstrId`, or `NtryRef`.
+    other: String,
+    /// By the rule of earlier versions, which took what stood for no name for one.
+    earlier: String,
+}
+
+impl Names {
+    /// Reads an `AcctSvcrRef`.
+    pub(super) fn read_own(&mut self, text: &str) {
+        self.earlier = bounded(text);
+        if self.earlier != NOT_PROVIDED {
+            self.of_bank.clone_from(&self.earlier);
+        }
+    }
+
+    /// Reads another name.
+    pub(super) fn read_other(&mut self, text: &str) {
+        let text = bounded(text);
+        if self.earlier.is_empty() {
+            self.earlier.clone_from(&text);
+        }
+        if self.other.is_empty() && text != NOT_PROVIDED {
+            self.other = text;
+        }
+    }
+
+    /// Names the line of a transaction that has the entry for itself, or of an entry.
+    pub(super) fn name(&self, entry: &Self, line: &mut Line) {
+        let names = [&self.of_bank, &entry.of_bank, &self.other, &entry.other];
+        let name = names.into_iter().find(|name| !name.is_empty());
+        line.provider_reference = name.cloned().unwrap_or_default();
+        let earlier = if self.earlier.is_empty() { &entry.earlier } else { &self.earlier };
+        if !earlier.is_empty() && *earlier != line.provider_reference {
+            line.earlier_references = vec![earlier.clone()];
+        }
+    }
+}
