@@ -127,7 +127,10 @@ async fn in_books_alone(
     let most = i64::try_from(DIFFERENCES_MAX).unwrap_or(i64::MAX) + 10_000;
     let rows = sqlx::query!(
         r#"
-        select provider_reference, amount, currency from payment p
+        select provider_reference, currency,
+            case when kind in ('received', 'transfer-returned', 'dispute-won')
+                then amount else -amount end as "amount!"
+        from payment p
         where connector = $1 and occurred_at >= $2 and occurred_at < $3
             and kind in ('received', 'refunded', 'transfer-sent', 'transfer-completed',
                 'transfer-returned', 'disputed', 'dispute-won')

@@ -200,6 +200,21 @@ async fn a_payment_is_one_line_of_a_statement() {
     assert_eq!(found[0]["problem"], "bank-1 moved 100 EUR, not in the books");
 }
 
+#[tokio::test]
+async fn what_left_by_the_books_alone_is_negative() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    for (reference, kind) in [("in-1", "received"), ("out-1", "transfer-completed")] {
+        let payment = json!({"kind": kind, "orderId": null, "occurredAt": "2026-03-01T09:00:00Z"});
+        pay(&context, reference, payment).await.assert_status(201);
+    }
+    let line = "date,amount,currency,providerReference\n2026-03-01,1,EUR,other\n";
+    let made = reconcile(&context, line).await;
+    let seen = made["differences"].as_array().unwrap().iter();
+    let amounts: Vec<_> = seen.map(|d| (&d["providerReference"], &d["amount"])).collect();
+    assert_eq!(amounts, [(&json!("in-1"), &json!(100)), (&json!("out-1"), &json!(-100))]);
+}
+
 /// Longest time for the refusal of a hostile statement, on the fastest of three tries.
 const REFUSAL_MAX: Duration = Duration::from_millis(100);
 
