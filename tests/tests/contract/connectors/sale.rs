@@ -7,12 +7,16 @@ const ADDRESSES: [&str; 2] =
     ["0x52908400098527886E0F7030069857D2E4169EE7", "0x8617E340B3D01FA5F11F306F4090FD50E238070D"];
 
 async fn sell(partner: &Partner) -> rampart_tests::answer::Answer {
+    sell_of(partner, "ETH-EUR", 0.1).await
+}
+
+async fn sell_of(partner: &Partner, pair: &str, amount: f64) -> rampart_tests::answer::Answer {
     let token = format!("Bearer {}", partner.token().await);
     let post = async |path: &str, body: Value| {
         let request = partner.anonymous(Method::POST, path).header("authorization", &token);
         request.json(&body).send().await
     };
-    let asked = json!({"currencyPair": "ETH-EUR", "cryptoAmount": 0.1});
+    let asked = json!({"currencyPair": pair, "cryptoAmount": amount});
     let quote = post("/api/v1/sell/quote", asked).await.assert_status(200).json();
     post("/api/v1/sell/confirm", json!({"quote": quote["quote"]})).await
 }
@@ -151,6 +155,30 @@ async fn deposited(context: &TestContext) -> (Connector, Value) {
         "address": sale["walletAddress"], "transactionId": "0xdead", "confirmations": 12});
     connector.event(deposit).await.assert_status(200);
     (connector, sale)
+}
+
+#[tokio::test]
+async fn a_tag_is_known_as_a_number_too() {
+    let context = TestContext::start().await;
+    let connector = Connector::of_live(&context).await;
+    let live = json!({"slug": "acme", "name": "Acme", "mode": "live"});
+    let acme = context.partner_of(live).await;
+    context.core().fill_deposit_pools().await.unwrap();
+    for command in connector.lease(100).await {
+        if command["body"]["asset"] == "XRP" {
+            let made = json!([{"address": "rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh", "tag": 12345}]);
+            connector.report(&command, "done", made).await.assert_status(200);
+        }
+    }
+    let sale = sell_of(&acme, "XRP-EUR", 200.0).await.assert_status(200).json();
+    let deposit = json!({"id": "d-1", "kind": "deposit.received", "asset": "XRP", "amount": 200,
+        "occurredAt": "2026-03-01T12:00:00Z", "providerReference": "ab12",
+        "address": sale["walletAddress"], "tag": 12345, "transactionId": "ab12",
+        "confirmations": 12});
+    connector.event(deposit).await.assert_status(200);
+    let path = format!("/admin/v1/orders/{}", sale["orderId"]);
+    let seen = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
+    assert_eq!(seen["status"], "in progress");
 }
 
 /// The transfers that are commanded, leased.

@@ -48,7 +48,7 @@ pub(super) const MEMBERS: &[Member] = &[
     optional("currency", Kind::Text, "Of money, such as `EUR`."),
     optional("asset", Kind::Text, "Of coins: a code such as `ETH`, or a CAIP-19 id."),
     optional("address", Kind::Any, "The deposit address that coins came to; tells their order."),
-    optional("tag", Kind::Any, "Its tag."),
+    optional("tag", Kind::Any, "Its tag: a text or a number."),
     optional("transactionId", Kind::Sized(1, NAME_CHARS_MAX), "The transaction on chain."),
     optional("confirmations", Kind::Integer(0, u32::MAX as i64), "Blocks on top of it."),
     optional(
@@ -195,7 +195,7 @@ impl Report {
             amount: amount(&document["amount"])?,
             currency: name(document, "currency")?.or(name(document, "asset")?),
             address: document["address"].as_str().map(str::to_owned),
-            tag: document["tag"].as_str().map(str::to_owned),
+            tag: tag(&document["tag"]),
             transaction_id: name(document, "transactionId")?,
             confirmations: confirmations(&document["confirmations"])?,
             network_fee: NetworkFee::read(document),
@@ -239,6 +239,15 @@ fn name(document: &Value, member: &str) -> Result<Option<String>, String> {
 fn earlier_references(document: &Value) -> Vec<String> {
     let listed = document["earlierReferences"].as_array().into_iter().flatten();
     listed.take(EARLIER_MAX).filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// A tag as the pool of addresses has it: a text, or a number's digits.
+fn tag(value: &Value) -> Option<String> {
+    match value {
+        Value::String(tag) => Some(tag.clone()),
+        Value::Number(tag) => Some(tag.to_string()),
+        _ => None,
+    }
 }
 
 /// The number of an order; what is none names no order of ours.
@@ -313,11 +322,21 @@ mod tests {
             ("partner", json!(false)),
             ("commandId", json!("none")),
             ("occurredAt", json!("2999-01-01T00:00:00Z")),
+            ("tag", json!([1])),
             ("unknownMember", json!({"a": [1]})),
         ] {
             let mut document = received();
             document[member] = value.clone();
             assert_eq!(Report::read(&document).unwrap().raw, document, "{member} {value}");
+        }
+    }
+
+    #[test]
+    fn a_tag_is_a_text_or_the_digits_of_a_number() {
+        for (sent, read) in [(json!("12345"), Some("12345")), (json!(12345), Some("12345"))] {
+            let mut document = received();
+            document["tag"] = sent;
+            assert_eq!(Report::read(&document).unwrap().tag.as_deref(), read);
         }
     }
 
