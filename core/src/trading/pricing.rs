@@ -36,7 +36,7 @@ use rampart_types::money::{FeeBreakdown, fiat_value, round_fiat};
 
 /// Largest amount that is priced, in whole units of its currency. A bound of the arithmetic: limits
 /// of trades are those of pairs, methods and users.
-pub const AMOUNT_MAX: i64 = 1_000_000_000_000_000;
+pub const AMOUNT_MAX: i64 = rampart_types::money::AMOUNT_MAX;
 
 /// Decimals of a percentage that is computed back from an amount.
 const EFFECTIVE_PERCENT_DECIMALS: u32 = 4;

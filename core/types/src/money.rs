@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::decimal::{fits_decimals, multiply_rounded, sum};
 use super::{CurrencyCode, JsonDecimal};
 
+/// Largest amount that is taken, in whole units of its currency or asset. Sums of more of them than
+/// books can have fit a [`Decimal`].
+pub const AMOUNT_MAX: i64 = 1_000_000_000_000_000;
+
 pub use super::decimal::percent_of;
 
 /// An amount of one currency; on the wire `{"amount":12.5,"currencyCode":"EUR"}`.

@@ -1,6 +1,7 @@
 //! What a chain took for a payout, whether its coins arrived or its transaction failed.
 
 use rampart_types::decimal;
+use rampart_types::money::AMOUNT_MAX;
 use rust_decimal::Decimal;
 use serde_json::Value;
 
@@ -29,7 +30,8 @@ impl NetworkFee {
         let amount = decimal::from_number(&document["networkFee"])?;
         let asset = document["networkFeeAsset"].as_str().or(document["asset"].as_str())?;
         let is_name = (1..=ASSET_CHARS_MAX).contains(&asset.chars().count());
-        (is_name && amount > Decimal::ZERO).then(|| Self { amount, asset: asset.to_owned() })
+        let is_amount = amount > Decimal::ZERO && amount <= Decimal::from(AMOUNT_MAX);
+        (is_name && is_amount).then(|| Self { amount, asset: asset.to_owned() })
     }
 
     /// Books it: the treasury has paid it.

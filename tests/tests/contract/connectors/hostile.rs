@@ -20,6 +20,7 @@ async fn a_report_is_refused_for_its_form_alone() {
         ("amount", json!(-100)),
         ("amount", json!(0)),
         ("amount", json!("100")),
+        ("amount", json!(1_000_000_000_000_001_i64)),
         ("currency", Value::Null),
         ("providerReference", json!("")),
     ] {

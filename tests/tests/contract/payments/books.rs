@@ -11,6 +11,25 @@ use sqlx::AssertSqlSafe;
 use super::{pay, problems};
 
 #[tokio::test]
+async fn the_largest_amounts_have_a_sum() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let of = |amount: i64| json!({"orderId": null, "amount": amount});
+    for reference in ["bank-1", "bank-2"] {
+        pay(&context, reference, of(1_000_000_000_000_000)).await.assert_status(201);
+    }
+    let refused = pay(&context, "bank-3", of(1_000_000_000_000_001)).await.assert_status(422);
+    assert_eq!(refused.json()["error"], "amount: at most 1000000000000000");
+    let beyond = json!({"orderId": null, "amount": 7e28});
+    pay(&context, "bank-4", beyond).await.assert_status(422);
+    let statement = "date,amount,currency\n2026-03-01,1000000000000001,EUR\n";
+    let path = "/admin/v1/reconciliations?connector=manual";
+    context.admin_bytes(Method::POST, path, statement.into()).await.assert_status(422);
+    let path = "/admin/v1/ledger/balances";
+    context.admin(Method::GET, path, Value::Null).await.assert_status(200);
+}
+
+#[tokio::test]
 async fn nobody_changes_what_is_booked_or_books_what_does_not_balance() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

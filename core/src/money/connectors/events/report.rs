@@ -1,6 +1,7 @@
 //! The form of an event. Whatever has it is stored: what it says is judged afterwards.
 
 use chrono::{DateTime, Utc};
+use rampart_types::money::AMOUNT_MAX;
 use rampart_types::{OrderId, decimal};
 use rust_decimal::Decimal;
 use serde_json::Value;
@@ -43,7 +44,7 @@ pub(super) const MEMBERS: &[Member] = &[
     optional(
         "amount",
         Kind::Decimal,
-        "Above zero; of `health` what the connector holds of `asset`.",
+        "Above zero, at most 1e15 whole units; of `health` what the connector holds of `asset`.",
     ),
     optional("currency", Kind::Text, "Of money, such as `EUR`."),
     optional("asset", Kind::Text, "Of coins: a code such as `ETH`, or a CAIP-19 id."),
@@ -263,8 +264,10 @@ fn amount(value: &Value) -> Result<Option<Decimal>, String> {
     if value.is_null() {
         return Ok(None);
     }
-    let amount = decimal::from_number(value).filter(|amount| *amount > Decimal::ZERO);
-    amount.map(Some).ok_or_else(|| "amount: a number above zero".to_owned())
+    let amount = decimal::from_number(value)
+        .filter(|amount| *amount > Decimal::ZERO && *amount <= Decimal::from(AMOUNT_MAX));
+    let wrong = || format!("amount: a number above zero, at most {AMOUNT_MAX}");
+    amount.map(Some).ok_or_else(wrong)
 }
 
 fn confirmations(value: &Value) -> Result<Option<u32>, String> {
@@ -298,6 +301,7 @@ mod tests {
             ("occurredAt", json!("yesterday")),
             ("amount", json!(0)),
             ("amount", json!(-5)),
+            ("amount", json!(AMOUNT_MAX + 1)),
             ("amount", json!("2.5")),
             ("amount", json!(null)),
             ("currency", json!(null)),

@@ -26,6 +26,7 @@ use crate::trading::orders::status::{Applied, Cause, NotApplied, OrderEvent, app
 use crate::trading::quotes::Side;
 use crate::trading::sell::status::SaleEvent;
 use rampart_types::JsonDecimal;
+use rampart_types::money::AMOUNT_MAX;
 
 /// Longest reason or reference, in characters.
 const TEXT_CHARS_MAX: usize = 255;
@@ -181,6 +182,9 @@ impl NewEvent {
         }
         if self.amount.is_some_and(|JsonDecimal(amount)| amount <= Decimal::ZERO) {
             return Err(Denial::unprocessable("amount: above zero").into());
+        }
+        if self.amount.is_some_and(|JsonDecimal(amount)| amount > Decimal::from(AMOUNT_MAX)) {
+            return Err(Denial::unprocessable("amount: at most 1000000000000000").into());
         }
         Ok(())
     }

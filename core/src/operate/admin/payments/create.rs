@@ -22,6 +22,7 @@ use crate::operate::admin::operator::Operator;
 use crate::operate::admin::partners;
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
+use rampart_types::money::AMOUNT_MAX;
 use rampart_types::{ClientId, JsonDecimal, OrderId};
 
 /// The connector of what operators report.
@@ -38,7 +39,7 @@ const CURRENCY_CHARS_MAX: usize = 255;
 const BODY: &[Member] = &[
     optional("partner", Kind::Text, "Slug of the partner; without one the order's, or `house`."),
     required("kind", Kind::OneOf(&KINDS), "What happened."),
-    required("amount", Kind::Decimal, "Above zero."),
+    required("amount", Kind::Decimal, "Above zero, at most 1e15 whole units."),
     required("currency", Kind::Text, "A currency's code, or an asset's code or CAIP-19 id."),
     optional("connector", Kind::OneOf(&[CONNECTOR]), "Always `manual`."),
     required(
@@ -183,6 +184,8 @@ impl NewPayment {
             "kind: not one of a payment"
         } else if self.amount.0 <= Decimal::ZERO {
             "amount: above zero"
+        } else if self.amount.0 > Decimal::from(AMOUNT_MAX) {
+            "amount: at most 1000000000000000"
         } else if self.connector.as_deref().is_some_and(|name| name != CONNECTOR) {
             "connector: manual"
         } else if !sized(&self.currency, CURRENCY_CHARS_MAX) || !plain(&self.currency) {
