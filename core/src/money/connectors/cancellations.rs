@@ -1,7 +1,8 @@
 //! Cancellations: a payment that was begun at a provider ends with its order.
 
 use rampart_types::{ClientId, OrderId};
-use serde_json::json;
+use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::commands::{self, Command, CommandKind, Target, enqueue, result_context};
 use crate::Core;
@@ -11,7 +12,7 @@ use crate::platform::error::Result;
 /// Commands, in the transaction that ends an order unpaid, that its payment is cancelled at the
 /// provider; nothing for an order that no connector was asked about, whose payment was refused, or
 /// whose connector cancels no payments. It goes to the same connector, which gets it after the order's
-/// earlier commands.
+/// earlier commands, with the name that the payment has got by then.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -61,5 +62,37 @@ pub(crate) async fn command_cancellation(
         }),
     };
     enqueue(conn, core, command).await?;
+    Ok(())
+}
+
+/// Names the payment in the body of a cancellation that was commanded before the payment had a name.
+/// One that is leased comes after the result of the command that made the payment; where that was
+/// refused there is no name.
+///
+/// # Errors
+/// When the database cannot be read, or the result cannot be opened, which is our fault.
+pub(super) async fn name_payment(
+    conn: &mut Connection,
+    core: &Core,
+    client: Uuid,
+    body: &mut Value,
+) -> Result<()> {
+    let create: Option<Uuid> = body["commandId"].as_str().and_then(|id| id.parse().ok());
+    let Some(create) = create.filter(|_| body["providerReference"].is_null()) else {
+        return Ok(());
+    };
+    let sealed = sqlx::query_scalar!(
+        "select sealed_result from command where client_id = $1 and command_id = $2",
+        client,
+        create,
+    )
+    .fetch_optional(conn)
+    .await?
+    .flatten();
+    if let Some(sealed) = sealed {
+        let context = result_context(client, create);
+        let result = commands::open(&core.cipher(client.into()), &context, &sealed)?;
+        body["providerReference"] = result["result"]["providerReference"].clone();
+    }
     Ok(())
 }

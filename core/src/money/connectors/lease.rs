@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::caller::Connector;
+use super::cancellations;
 use super::commands::{self, CommandKind, body_context};
 use crate::Core;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -233,13 +234,18 @@ pub(super) async fn lease(
         only,
         core.settings.compliance.gate_of_live().as_str(),
     )
-    .fetch_all(conn)
+    .fetch_all(&mut *conn)
     .await?;
     core.refresh_for(rows.iter().map(|row| row.client_id.into())).await?;
     let mut leased = Vec::with_capacity(rows.len());
     for row in rows {
         let checkpoint = row.checkpoint.as_deref().map(serde_json::from_str).transpose();
         let context = body_context(row.client_id, row.command_id);
+        let mut body =
+            commands::open(&core.cipher(row.client_id.into()), &context, &row.sealed_body)?;
+        if row.kind == CommandKind::PaymentCancel.as_str() {
+            cancellations::name_payment(conn, core, row.client_id, &mut body).await?;
+        }
         leased.push(Leased {
             client: row.client_id,
             order: row.order_id,
@@ -253,7 +259,7 @@ pub(super) async fn lease(
             checkpoint: checkpoint
                 .map_err(|e| Error::internal("read a checkpoint", e))?
                 .unwrap_or_default(),
-            body: commands::open(&core.cipher(row.client_id.into()), &context, &row.sealed_body)?,
+            body,
             trace: StoredTrace { traceparent: row.traceparent, tracestate: row.tracestate },
         });
     }

@@ -36,6 +36,22 @@ async fn an_order_that_expires_or_is_cancelled_cancels_its_payment() {
 }
 
 #[tokio::test]
+async fn a_cancellation_names_a_payment_that_was_being_made_meanwhile() {
+    let shop = Shop::open().await;
+    let order = shop.order(100, &Wallet::new(7).address()).await;
+    let create = shop.connector.lease(100).await.remove(0);
+    let path = format!("/admin/v1/orders/{order}/events");
+    shop.decide(&path, json!({"event": "cancel"})).await.assert_status(200);
+    assert!(shop.connector.lease(100).await.is_empty(), "the payment is being made");
+    let made = json!({"providerReference": "pi-1"});
+    shop.connector.report(&create, "done", made).await.assert_status(200);
+    let cancels = shop.connector.lease(100).await;
+    assert_eq!(cancels.len(), 1, "{cancels:?}");
+    assert_eq!(cancels[0]["kind"], "payment.cancel");
+    assert_eq!(cancels[0]["body"]["providerReference"], "pi-1");
+}
+
+#[tokio::test]
 async fn a_paid_order_cancels_nothing() {
     let shop = Shop::open().await;
     let order = shop.paid(100, &Wallet::new(7).address()).await;
