@@ -93,6 +93,11 @@ impl Refusal {
         self.add_violation(Violation { code, field: None, detail });
     }
 
+    /// Adds a code by a member of the request.
+    pub fn add_of_member(&mut self, code: Code, name: &'static str) {
+        self.add_violation(Violation { code, field: Some(name), detail: None });
+    }
+
     /// Adds a violation; the first one of a code is kept.
     pub fn add_violation(&mut self, violation: Violation) {
         if !self.has(violation.code) {
@@ -163,7 +168,15 @@ impl Error {
     /// A refusal by a member of the request.
     pub fn of_member(code: Code, name: &'static str) -> Self {
         let mut refusal = Refusal::new();
-        refusal.add_violation(Violation { code, field: Some(name), detail: None });
+        refusal.add_of_member(code, name);
+        refusal.into()
+    }
+
+    /// A refusal by a member of the request, with a detail for the solution's text.
+    pub fn of_member_with(code: Code, name: &'static str, detail: &'static str) -> Self {
+        let mut refusal = Refusal::new();
+        let detail = Some(detail.into());
+        refusal.add_violation(Violation { code, field: Some(name), detail });
         refusal.into()
     }
 

@@ -98,7 +98,7 @@ pub(crate) async fn link(
         return Err(Code::UserNotFound.into());
     }
     if identifier::link(&mut tx, core, client, user, identifier).await? == LinkOutcome::Conflict {
-        return Err(Code::UserIdentifierTaken.into());
+        return Err(Error::of_member(Code::UserIdentifierTaken, "identifier"));
     }
     save_answer(key, core, &mut tx, &Done {}).await?;
     tx.commit().await?;

@@ -9,11 +9,13 @@ use crate::Core;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::sha256;
 use crate::platform::db::{Connection, tenant};
-use crate::platform::error::{Code, Result};
+use crate::platform::error::{Code, Error, Result};
 use rampart_types::{ClientId, UserId};
 
 /// Characters of the client's id in a token: a UUID in bare hexadecimal.
 const CLIENT_CHARS: usize = 32;
+/// Member of a request with a login token.
+const LOGIN_TOKEN: &str = "loginToken";
 /// Random bytes of a token: 256 bits.
 const SECRET_BYTES: usize = 32;
 
@@ -159,11 +161,11 @@ pub(crate) async fn redeem_login(
     text: &str,
 ) -> Result<UserId> {
     if parse_client(text) != Some(client) {
-        return Err(Code::LoginTokenNotFound.into());
+        return Err(Error::of_member(Code::LoginTokenNotFound, LOGIN_TOKEN));
     }
     match redeem(conn, Purpose::Login, text).await? {
         Some((_, user)) => Ok(user),
-        None => Err(refusal_code(conn, client, text).await?.into()),
+        None => Err(Error::of_member(refusal_code(conn, client, text).await?, LOGIN_TOKEN)),
     }
 }
 

@@ -213,7 +213,7 @@ async fn register(
     let proof =
         EmailProof::check(core, client, Some(&email), details.email_code.as_deref()).await?;
     if proof == EmailProof::Invalid {
-        refusal.add(Code::EmailCodeInvalid, None);
+        refusal.add_of_member(Code::EmailCodeInvalid, "emailCode");
     }
     let password_hash = hash(core, &mut details).await?;
     let mut tx = core.db.begin().await?;
@@ -238,7 +238,7 @@ async fn register(
         let event = NewEvent { kind: EventType::UserCreated, order_id: None, payload };
         events::record(&mut tx, core, client.id(), event, None).await?;
     } else {
-        refusal.add(Code::EmailTaken, None);
+        refusal.add_of_member(Code::EmailTaken, "email");
     }
     let taken = match &details.identifier {
         Some(identifier) if is_new => {
@@ -251,7 +251,7 @@ async fn register(
         None => false,
     };
     if taken {
-        refusal.add(Code::UserIdentifierTaken, None);
+        refusal.add_of_member(Code::UserIdentifierTaken, "identifier");
     }
     if !refusal.is_empty() {
         return Err(refusal.into());
@@ -284,10 +284,10 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     let new_email = personal.email.clone().filter(|_| personal.email != known.personal.email);
     let mut refusal = Refusal::new();
     if proof == EmailProof::Invalid {
-        refusal.add(Code::EmailCodeInvalid, None);
+        refusal.add_of_member(Code::EmailCodeInvalid, "emailCode");
     }
     if !is_number_of_country(&personal, details.country, known.country.as_deref()) {
-        refusal.add(Code::ChamberOfCommerceInvalid, None);
+        refusal.add_of_member(Code::ChamberOfCommerceInvalid, "chamberOfCommerce");
     }
     let user_update = UserUpdate::start(&mut tx, core, client, user).await?;
     // Before another address is claimed: the proven one hears of both.
@@ -297,12 +297,12 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     if let Some(email) = &new_email
         && !user_update.claim_email(&mut tx, email).await?
     {
-        refusal.add(Code::EmailTaken, None);
+        refusal.add_of_member(Code::EmailTaken, "email");
     }
     if let Some(identifier) = &details.identifier {
         let linked = identifier::link(&mut tx, core, client.id(), user, identifier).await?;
         if linked == LinkOutcome::Conflict {
-            refusal.add(Code::UserIdentifierTaken, None);
+            refusal.add_of_member(Code::UserIdentifierTaken, "identifier");
         }
     }
     if !refusal.is_empty() {

@@ -291,7 +291,9 @@ async fn a_tag_needs_no_signature_but_is_covered_by_one() {
     signed["signature"] = signature(&acme, "walletAddressTag=12345").into();
     acme.post(OFFER, signed.clone()).await.assert_status(200);
     signed["walletAddressTag"] = "12346".into();
-    acme.post(OFFER, signed).await.assert_codes(&["ER336"]);
+    let answer = acme.post(OFFER, signed).await;
+    answer.assert_codes(&["ER336"]);
+    assert_eq!(answer.json()["errors"]["ER336"]["field"], "signature");
 }
 
 #[tokio::test]

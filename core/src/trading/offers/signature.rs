@@ -23,6 +23,9 @@ use crate::tenancy::tenants::TimedSecret;
 pub const COVERED: [&str; 5] =
     ["callbackUrl", "fee", "returnUrl", "walletAddress", "walletAddressTag"];
 
+/// The member with the signature.
+const MEMBER: &str = "signature";
+
 /// The covered field that requires no signature by itself (section 13 of the contract).
 const UNSIGNED_ALONE: &str = "walletAddressTag";
 
@@ -105,13 +108,14 @@ pub(crate) fn check(
         return Err(Code::SigningSecretMissing.into());
     }
     let tag = decode(signature).ok_or_else(|| {
-        Error::with_detail(
-            Code::SignatureInvalid,
-            "it is neither lower-case hex nor base64 of 32 bytes",
-        )
+        let detail = "it is neither lower-case hex nor base64 of 32 bytes";
+        Error::of_member_with(Code::SignatureInvalid, MEMBER, detail)
     })?;
     let fits = |secret: &TimedSecret| hmac::verify(&key(secret), text.as_bytes(), &tag).is_ok();
-    if live.into_iter().any(fits) { Ok(()) } else { Err(Code::SignatureInvalid.into()) }
+    match live.into_iter().any(fits) {
+        true => Ok(()),
+        false => Err(Error::of_member(Code::SignatureInvalid, MEMBER)),
+    }
 }
 
 /// Signs a text with the tenant's current secret; `None` when no secret is live.

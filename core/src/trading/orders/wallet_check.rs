@@ -22,6 +22,9 @@ use crate::trading::catalogue::{Pair, PairStatus};
 use crate::trading::wallet_proof::UNPROVEN_FIAT_MAX;
 use rampart_types::decimal::from_number_or_text;
 
+/// Name of the tag.
+const TAG: &str = "destinationTag";
+
 /// Version 2, the only one.
 pub struct V2;
 
@@ -50,7 +53,7 @@ impl Endpoint for V2 {
                 "The pair whose crypto currency is bought: `BTC-EUR`.",
             ),
             required("walletAddress", Kind::Text, "The address; any text is judged."),
-            optional("destinationTag", Kind::Tag, "The tag or memo that goes with the address."),
+            optional(TAG, Kind::Tag, "The tag or memo that goes with the address."),
             optional(
                 "walletType",
                 Kind::OneOf(&[WalletType::Vasp.as_str(), WalletType::Unhosted.as_str()]),
@@ -86,7 +89,7 @@ impl Endpoint for V2 {
         let fiat = fields.optional("fiatAmount", Code::FiatAmountInvalid, |amount| {
             from_number_or_text(amount).filter(|amount| *amount > Decimal::ZERO)
         });
-        let tag = fields.optional("destinationTag", Code::DestinationTagInvalid, |tag| {
+        let tag = fields.optional(TAG, Code::DestinationTagInvalid, |tag| {
             (tag.is_string() || tag.is_u64() || tag.is_i64()).then(|| tag.clone())
         });
         let request = pair.zip(address).map(|(pair, address)| Request {
@@ -104,7 +107,7 @@ impl Endpoint for V2 {
         let crypto = pair.base.crypto.as_ref();
         let crypto =
             crypto.ok_or_else(|| Error::invariant("read the crypto currency of a pair"))?;
-        let valid = Destination::parse(crypto, &address, &tag).is_ok();
+        let valid = Destination::parse(crypto, &address, (TAG, &tag)).is_ok();
         let is_large = fiat.is_none_or(|fiat| fiat > UNPROVEN_FIAT_MAX);
         Ok(Json(CheckedWallet {
             valid,

@@ -75,7 +75,9 @@ async fn a_login_token_is_good_once_for_a_while_and_for_its_client() {
     for path in [OFFER, CHECKOUT] {
         let post = async |token: Value| acme.post(path, offer(json!({"loginToken": token}))).await;
         for unknown in [json!(""), json!(7), json!("x"), token(&eve).await] {
-            post(unknown).await.assert_status(400).assert_codes(&["ER333"]);
+            let answer = post(unknown).await;
+            answer.assert_status(400).assert_codes(&["ER333"]);
+            assert_eq!(answer.json()["errors"]["ER333"]["field"], "loginToken");
         }
         post(Value::Null).await.assert_status(200);
         let good = token(&ann).await;

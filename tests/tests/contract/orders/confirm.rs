@@ -105,7 +105,12 @@ async fn the_quotes_chain_decides_on_address_and_tag() {
         (with(ripple(), "destinationTag", json!("memo")), &["ER015"]),
         (with(confirm_of(&xrp()), "destinationTag", json!("memo")), &["ER014", "ER015"]),
     ] {
-        shop.v1(&body).await.assert_status(400).assert_codes(codes);
+        let answer = shop.v1(&body).await;
+        answer.assert_status(400).assert_codes(codes);
+        for code in codes {
+            let name = if *code == "ER014" { "walletAddress" } else { "destinationTag" };
+            assert_eq!(answer.json()["errors"][code]["field"], name);
+        }
     }
     let long = json!("a".repeat(40));
     for tag in [json!(""), json!(" 1"), json!(1.5), json!(-1), long] {

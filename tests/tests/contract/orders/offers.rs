@@ -107,7 +107,9 @@ async fn an_offer_that_is_not_there_or_over_is_refused() {
     let others = shop.v2(&confirm_under(others, &quote)).await;
     assert_eq!(others.text(), unknown.text());
     let ended = shop.offer(&context, "expires_at = created_at").await;
-    shop.v2(&confirm_under(ended, &quote)).await.assert_status(400).assert_codes(&["ER133"]);
+    let answer = shop.v2(&confirm_under(ended, &quote)).await;
+    answer.assert_status(400).assert_codes(&["ER133"]);
+    assert_eq!(answer.json()["errors"]["ER133"]["field"], "offerId");
     shop.v2(&json!({"quote": quote, "walletAddress": BTC})).await.assert_codes(&["ER132"]);
     let no_id = json!({"quote": quote, "walletAddress": BTC, "offerId": "7"});
     shop.v2(&no_id).await.assert_codes(&["ER132"]);
@@ -130,6 +132,8 @@ async fn what_an_offer_fixes_stays() {
         let quote = shop.quote(&context, |_| ());
         let answer = shop.v2(&confirm_under(offer, &quote)).await;
         answer.assert_status(400).assert_codes(&[code]);
+        let name = if code == "ER014" { "walletAddress" } else { "quote" };
+        assert_eq!(answer.json()["errors"][code]["field"], name);
     }
     for changes in ["quote_amount = 99", "base_currency = 'ETH'", "payment_method = 'walletpay'"] {
         let offer = shop.offer(&context, changes).await;

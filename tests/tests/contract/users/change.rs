@@ -115,9 +115,13 @@ async fn a_new_address_is_proven_anew_and_is_nobody_elses() {
     let (ada, bob) = (acme.user("ada").await, acme.user("bob").await);
     ada.patch(PATH, &json!({"emailCode": "000000"})).await.assert_status(200);
     let taken = json!({"email": bob.email, "oldPassword": ada.password});
-    ada.patch(PATH, &taken).await.assert_codes(&["ER002"]);
+    let answer = ada.patch(PATH, &taken).await;
+    answer.assert_codes(&["ER002"]);
+    assert_eq!(answer.json()["errors"]["ER002"]["field"], "email");
     let other = json!({"identifier": bob.identifier, "firstName": "Eve"});
-    ada.patch(PATH, &other).await.assert_codes(&["ER706"]);
+    let answer = ada.patch(PATH, &other).await;
+    answer.assert_codes(&["ER706"]);
+    assert_eq!(answer.json()["errors"]["ER706"]["field"], "identifier");
     assert_eq!(ada.get(INFO).await.json()["firstName"], "Ada");
     let named = json!({"email": "new@mail.example.com", "oldPassword": ada.password});
     ada.patch(PATH, &named).await.assert_status(200);

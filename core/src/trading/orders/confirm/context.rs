@@ -2,7 +2,7 @@
 
 use super::account::NamedAccount;
 use super::order::{ExistingOrder, NewOrder};
-use super::request::{Confirm, Terms};
+use super::request::{Confirm, OFFER, Terms};
 use super::terms::{self, Destination, OfferTerms};
 use super::{Confirmed, checks};
 use crate::Core;
@@ -70,7 +70,7 @@ impl ConfirmContext {
                 Some(offer) => {
                     offer.check(&self.quote, &self.destination, core.clock.now(), &mut refusal);
                 }
-                None => refusal.add(Code::OfferNotFound, None),
+                None => refusal.add_of_member(Code::OfferNotFound, OFFER),
             }
         }
         refusal

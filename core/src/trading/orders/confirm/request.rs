@@ -13,6 +13,13 @@ use rampart_types::{CallbackUrl, Chain, OfferId, PartnerReference, ReturnUrl, Wa
 /// Longest tag that is judged with its chain, in bytes; no chain has one as long.
 const TAG_BYTES_MAX: usize = 255;
 
+/// Name of the offer's member.
+pub(super) const OFFER: &str = "offerId";
+/// Name of the tag in version 1.
+const STATED_TAG: &str = "destinationTag";
+/// Name of the tag in version 2, which confirms offers.
+pub(super) const OFFER_TAG: &str = "walletAddressTag";
+
 /// Request members of both versions.
 pub(super) const MEMBERS: &[Member] = &[
     required("quote", Kind::Text, "The quote as received, unchanged."),
@@ -38,14 +45,14 @@ pub(super) const MEMBERS: &[Member] = &[
 /// Request members of version 1 alone.
 pub(super) const V1_MEMBERS: &[Member] = &[
     required("returnUrl", Kind::Format("uri"), "Where the user goes after paying."),
-    optional("destinationTag", Kind::Tag, "The tag or memo that goes with the address."),
+    optional(STATED_TAG, Kind::Tag, "The tag or memo that goes with the address."),
 ];
 
 /// Request members of version 2 alone.
 pub(super) const V2_MEMBERS: &[Member] = &[
-    required("offerId", Kind::Format("uuid"), "The offer's `offerUuid`."),
+    required(OFFER, Kind::Format("uuid"), "The offer's `offerUuid`."),
     optional("returnUrl", Kind::Format("uri"), "For an offer without one."),
-    optional("walletAddressTag", Kind::Tag, "The tag or memo that goes with the address."),
+    optional(OFFER_TAG, Kind::Tag, "The tag or memo that goes with the address."),
 ];
 
 /// A confirm, as far as it can be judged without its quote: which chain the address and the tag
@@ -71,6 +78,16 @@ pub(super) enum Terms {
     Offer { id: OfferId, return_url: Option<ReturnUrl>, callback_url: Option<CallbackUrl> },
 }
 
+impl Terms {
+    /// Name of the tag in a request of this kind.
+    pub(super) const fn tag_name(&self) -> &'static str {
+        match self {
+            Self::Stated { .. } => STATED_TAG,
+            Self::Offer { .. } => OFFER_TAG,
+        }
+    }
+}
+
 impl Confirm {
     /// # Errors
     /// Every violation: ER014, ER015, ER045, ER046, ER047, ER048, ER380.
@@ -79,18 +96,18 @@ impl Confirm {
         let return_url = fields.required("returnUrl", Code::ReturnUrlInvalid, return_url);
         let callback_url = callback_url(&mut fields, client);
         let terms = return_url.map(|return_url| Terms::Stated { return_url, callback_url });
-        Self::read(fields, "destinationTag", terms)
+        Self::read(fields, STATED_TAG, terms)
     }
 
     /// # Errors
     /// The same, and ER132 for an offer that nobody could have.
     pub(super) fn read_v2(document: &Value, client: &Client) -> Result<Self> {
         let mut fields = Fields::from_object(document)?;
-        let id = fields.required("offerId", Code::OfferNotFound, |id| id.as_str()?.parse().ok());
+        let id = fields.required(OFFER, Code::OfferNotFound, |id| id.as_str()?.parse().ok());
         let return_url = fields.optional("returnUrl", Code::ReturnUrlInvalid, return_url);
         let callback_url = callback_url(&mut fields, client);
         let terms = id.map(|id| Terms::Offer { id, return_url, callback_url });
-        Self::read(fields, "walletAddressTag", terms)
+        Self::read(fields, OFFER_TAG, terms)
     }
 
     fn read(mut fields: Fields<'_>, tag: &'static str, terms: Option<Terms>) -> Result<Self> {

@@ -7,9 +7,9 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 
 use super::account::NamedAccount;
-use super::request::Confirm;
+use super::request::{Confirm, OFFER, OFFER_TAG};
 use crate::Core;
-use crate::platform::error::{Code, Refusal, Result};
+use crate::platform::error::{Code, Refusal, Result, Violation};
 use crate::trading::catalogue::{Catalogue, Crypto};
 use crate::trading::quotes::Quote;
 use rampart_types::{
@@ -33,24 +33,33 @@ impl Destination {
             .get(&quote.crypto_currency())
             .and_then(|currency| currency.crypto.as_ref())
             .ok_or(Code::CurrencyInMaintenance)?;
-        Self::parse(crypto, &request.wallet_address, &request.tag)
+        let tag = (request.terms.tag_name(), &request.tag);
+        Self::parse(crypto, &request.wallet_address, tag)
     }
 
-    /// Reads address and tag by the rules of the currency's chain.
+    /// Reads `walletAddress`, and the tag of this name, by the rules of the currency's chain.
     ///
     /// # Errors
     /// ER014, and ER015 or ER044, together.
-    pub(crate) fn parse(crypto: &Crypto, address: &str, tag: &Value) -> Result<Self> {
+    pub(crate) fn parse(
+        crypto: &Crypto,
+        address: &str,
+        (tag_name, tag): (&'static str, &Value),
+    ) -> Result<Self> {
         let mut refusal = Refusal::new();
         let address = WalletAddress::parse(crypto.chain, address);
         if address.is_err() {
-            refusal.add(Code::WalletAddressInvalid, Some("walletAddress".into()));
+            refusal.add_of_member(Code::WalletAddressInvalid, "walletAddress");
         }
         let kind = if crypto.supports_tag { crypto.chain.tag_kind() } else { TagKind::None };
         let tag = DestinationTag::read(kind, tag);
         match tag {
-            Err(InvalidTag::Unsupported) => refusal.add(Code::DestinationTagUnsupported, None),
-            Err(InvalidTag::Malformed) => refusal.add(Code::DestinationTagInvalid, None),
+            Err(InvalidTag::Unsupported) => {
+                refusal.add_of_member(Code::DestinationTagUnsupported, tag_name);
+            }
+            Err(InvalidTag::Malformed) => {
+                refusal.add_of_member(Code::DestinationTagInvalid, tag_name);
+            }
             Ok(_) => {}
         }
         match (address, tag) {
@@ -127,10 +136,10 @@ impl OfferTerms {
         refusal: &mut Refusal,
     ) {
         if self.confirmed_at.is_some() {
-            return refusal.add(Code::OfferAlreadyConfirmed, None);
+            return refusal.add_of_member(Code::OfferAlreadyConfirmed, OFFER);
         }
         if self.expires_at <= now {
-            return refusal.add(Code::OfferExpired, None);
+            return refusal.add_of_member(Code::OfferExpired, OFFER);
         }
         let (base, pays) = (quote.crypto_currency(), quote.fiat_currency());
         let other_amount = self.base_amount.is_some_and(|amount| amount != quote.crypto)
@@ -141,15 +150,16 @@ impl OfferTerms {
         let other_method = method.is_some_and(|method| *method != quote.payment_method);
         let fee = quote.requested_fee_percentage.unwrap_or(quote.partner_fee_percentage);
         let checks = [
-            (self.fixed_amount && other_amount, Code::OfferAmountFixed),
-            (self.fixed_currency && other_currency, Code::OfferCurrencyFixed),
-            (self.fixed_payment_method && other_method, Code::OfferPaymentMethodFixed),
-            (self.fee_percentage.is_some_and(|fixed| fixed != fee), Code::OfferFeeFixed),
-            (self.names_another_address(destination), Code::WalletAddressInvalid),
-            (self.names_another_tag(destination), Code::DestinationTagInvalid),
+            (self.fixed_amount && other_amount, Code::OfferAmountFixed, "quote"),
+            (self.fixed_currency && other_currency, Code::OfferCurrencyFixed, "quote"),
+            (self.fixed_payment_method && other_method, Code::OfferPaymentMethodFixed, "quote"),
+            (self.fee_percentage.is_some_and(|fixed| fixed != fee), Code::OfferFeeFixed, "quote"),
+            (self.names_another_address(destination), Code::WalletAddressInvalid, "walletAddress"),
+            (self.names_another_tag(destination), Code::DestinationTagInvalid, OFFER_TAG),
         ];
-        for (_, code) in checks.into_iter().filter(|(differs, _)| *differs) {
-            refusal.add(code, Some("the offer says otherwise".into()));
+        for (_, code, name) in checks.into_iter().filter(|(differs, _, _)| *differs) {
+            let detail = Some("the offer says otherwise".into());
+            refusal.add_violation(Violation { code, field: Some(name), detail });
         }
     }
 
