@@ -149,7 +149,7 @@ async fn nobody_sees_or_sends_anothers_events() {
     let foreign = rival.post(&format!("{EVENTS}/{event}/redeliver"), json!({})).await;
     let absent = rival.post(&format!("{EVENTS}/{NOBODY}/redeliver"), json!({})).await;
     let malformed = rival.post(&format!("{EVENTS}/7/redeliver"), json!({})).await;
-    foreign.assert_status(404).assert_codes(&["ER999"]);
+    foreign.assert_status(404).assert_codes(&["ER998"]);
     assert_eq!(foreign.text(), absent.text());
     assert_eq!(foreign.text(), malformed.text());
 }

@@ -1,7 +1,7 @@
 //! `POST /api/v2/events/{id}/redeliver`: repeats the deliveries of an event, with the same
 //! `webhook-id`.
 
-use http::{Method, StatusCode};
+use http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -34,7 +34,7 @@ impl Endpoint for V2 {
         answer: r#"{"id": "0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c", "type": "order.paid",
             "timestamp": "2026-03-01T12:00:00Z", "data": {"orderId": 1234567890123456,
             "partnerOrderIdentifier": "shop-7", "status": "in progress"}, "deliveries": 1}"#,
-        also: &[(404, Code::GeneralError)],
+        also: &[(404, Code::RouteNotFound)],
         ..Doc::NONE
     };
     type Caller = Client;
@@ -140,5 +140,5 @@ pub struct Redelivered {
 
 /// Another partner's event is reported as unknown, too.
 fn unknown() -> Error {
-    Error::with_status(Code::GeneralError, StatusCode::NOT_FOUND, "there is no such event")
+    Error::with_detail(Code::RouteNotFound, "there is no such event")
 }
