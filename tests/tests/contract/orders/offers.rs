@@ -1,5 +1,6 @@
 //! An offer is confirmed once, in its own terms.
 
+use chrono::TimeDelta;
 use futures::future::join_all;
 use rampart_tests::test_context::TestContext;
 use serde_json::json;
@@ -113,6 +114,19 @@ async fn an_offer_that_is_not_there_or_over_is_refused() {
     shop.v2(&json!({"quote": quote, "walletAddress": BTC})).await.assert_codes(&["ER132"]);
     let no_id = json!({"quote": quote, "walletAddress": BTC, "offerId": "7"});
     shop.v2(&no_id).await.assert_codes(&["ER132"]);
+}
+
+#[tokio::test]
+async fn an_offer_that_is_over_for_the_database_alone_has_expired() {
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let offer = shop.offer(&context, "expires_at = created_at + interval '1 minute'").await;
+    let quote = shop.quote(&context, |_| ());
+    context.clock().advance(TimeDelta::minutes(2));
+    context.clock().misset(-TimeDelta::minutes(2));
+    let answer = shop.v2(&confirm_under(offer, &quote)).await;
+    answer.assert_status(400).assert_codes(&["ER133"]);
+    assert_eq!(answer.json()["errors"]["ER133"]["field"], "offerId");
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::{ClaimedKey, key_lost};
 use crate::http::reply::Reply;
-use crate::platform::error::{Code, Error, Refusal, Result};
+use crate::platform::error::{Code, Error, Refusal, Result, Violation};
 use crate::trading::limits;
 use crate::trading::orders::insert::{InsertOutcome, ORDER_ID_TRIES_MAX};
 use crate::trading::orders::status::Cause;
@@ -126,8 +126,10 @@ impl ConfirmContext {
                 InsertOutcome::QuoteExpired => {
                     return self.resolve_conflict(core, (Code::QuoteExpired, None)).await;
                 }
+                // One that was confirmed meanwhile is refused as that: this one is over by the
+                // database's clock, if not by ours.
                 InsertOutcome::OfferTaken => {
-                    return self.resolve_conflict(core, (Code::OfferAlreadyConfirmed, None)).await;
+                    return self.resolve_conflict(core, (Code::OfferExpired, None)).await;
                 }
                 InsertOutcome::Forbidden => {
                     let limit_reached = (Code::FiatAmountInvalid, Some(checks::LIMIT_REACHED));
@@ -179,7 +181,9 @@ impl ConfirmContext {
         };
         let mut refusal = self.refusal(core, offer.as_ref()).await?;
         if refusal.is_empty() {
-            refusal.add(code, detail.map(Into::into));
+            let field = (code == Code::OfferExpired).then_some(OFFER);
+            let detail = detail.map(Into::into);
+            refusal.add_violation(Violation { code, field, detail });
         }
         Err(refusal.into())
     }
