@@ -82,7 +82,10 @@ impl Endpoint for V2 {
             let pair = client.catalogue.pairs.get(&value.as_str()?.parse().ok()?)?;
             (pair.buy.status != PairStatus::Disabled).then(|| Arc::clone(pair))
         });
-        let address = fields.text("walletAddress", Code::WalletAddressInvalid);
+        // An empty one is judged like any other text.
+        let address = fields.required("walletAddress", Code::WalletAddressInvalid, |text| {
+            text.as_str().map(str::to_owned)
+        });
         let wallet_type = fields.optional("walletType", Code::RequestMalformed, |name| {
             WalletType::from_name(name.as_str()?)
         });
