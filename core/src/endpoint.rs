@@ -77,6 +77,8 @@ pub trait Endpoint: 'static {
     /// `true` honours `Idempotency-Key`: every POST of partners that creates or changes something, quotes
     /// and credentials excepted.
     const IDEMPOTENT: bool = false;
+    /// `true` if there is no such route for live clients, whatever they send.
+    const TEST_ONLY: bool = false;
     /// A bucket besides the client's.
     const BUCKET: Option<Bucket> = None;
     /// The operation that replaces this one, which is served until its sunset.
@@ -199,6 +201,8 @@ pub struct Route {
     pub surface: Surface,
     /// Scope that an API key needs.
     pub scope: Option<Scope>,
+    /// `true` if there is no such route for live clients.
+    pub test_only: bool,
     /// Codes that the endpoint declares itself.
     pub errors: &'static [Code],
     /// Statuses that the endpoint declares itself.
@@ -329,6 +333,7 @@ pub const fn route<E: Endpoint>() -> Route {
         E::SCOPE.is_some() == <E::Caller as Caller>::CLIENT,
         "clients have scopes, others none"
     );
+    assert!(!E::TEST_ONLY || <E::Caller as Caller>::CLIENT, "only clients are of a mode");
     assert!(
         !E::RETRIED || !(E::IDEMPOTENT || E::MAY_BE_STALE),
         "a key's claim is one call's, and a read waits for no lock"
@@ -338,6 +343,7 @@ pub const fn route<E: Endpoint>() -> Route {
         path: E::PATH,
         surface: <E::Caller as Caller>::SURFACE,
         scope: E::SCOPE,
+        test_only: E::TEST_ONLY,
         errors: E::ERRORS,
         statuses: E::STATUSES,
         roles: E::ROLES,

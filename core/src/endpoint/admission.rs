@@ -89,6 +89,7 @@ impl Core {
             };
             let admitted = self
                 .take_rates(route, &client, &mut admission.rates)
+                .and_then(|()| require_mode(route, &client))
                 .and_then(|()| require_scope(route, &client));
             admission.revision = route.shows_catalogue().then_some(client.catalogue.revision);
             admission.client = Some(client);
@@ -288,6 +289,14 @@ impl Core {
 }
 
 const CATALOG_VERSION: HeaderName = HeaderName::from_static("x-catalog-version");
+
+/// Refuses a live client where only test clients have the route: for it there is none.
+fn require_mode(route: &Route, client: &Client) -> Result<()> {
+    if route.test_only && !client.tenant.is_test() {
+        return Err(Code::RouteNotFound.into());
+    }
+    Ok(())
+}
 
 /// Refuses an API key that lacks the route's scope.
 fn require_scope(route: &Route, client: &Client) -> Result<()> {

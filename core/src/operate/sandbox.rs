@@ -15,13 +15,5 @@ pub mod sell_order_event;
 pub mod signature;
 pub mod user_event;
 
-use crate::auth::caller::Client;
-use crate::platform::error::{Code, Result};
-
 /// The actor in the order's timeline.
 const ACTOR: &str = "sandbox";
-
-/// Refuses live tenants: for them the route does not exist.
-fn only_for_tests(client: &Client) -> Result<()> {
-    if client.tenant.is_test() { Ok(()) } else { Err(Code::RouteNotFound.into()) }
-}

@@ -6,6 +6,7 @@ mod routed;
 mod users;
 
 use chrono::TimeDelta;
+use http::Method;
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
@@ -144,6 +145,12 @@ async fn a_live_order_follows_no_magic_value() {
     assert_eq!(order.seen(&context).await["status"], "pending");
     live.get(SCENARIOS).await.assert_status(404).assert_codes(&["ER998"]);
     live.post(SIGNATURE, json!({})).await.assert_status(404).assert_codes(&["ER998"]);
+    // Neither a body nor a user is asked for where there is nothing.
+    let broken = live.request(Method::POST, SIGNATURE).body("{").send().await;
+    broken.assert_status(404).assert_codes(&["ER998"]);
+    let event = json!({"event": "verified"});
+    let answer = live.post("/api/v2/sandbox/user/events", event).await;
+    answer.assert_status(404).assert_codes(&["ER998"]);
 }
 
 /// The debugger's answer to this body, signed over `signed`.

@@ -30,6 +30,7 @@ impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/sandbox/signature";
     const SCOPE: Option<Scope> = Some(Scope::QuotesRead);
+    const TEST_ONLY: bool = true;
     const ERRORS: &'static [Code] = &[Code::SigningSecretMissing, Code::SignatureNotString];
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {
@@ -59,8 +60,7 @@ impl Endpoint for V2 {
     type Request = SignatureQuery;
     type Response = Json<Explanation>;
 
-    fn read(input: &Input, client: &Client) -> Result<SignatureQuery> {
-        super::only_for_tests(client)?;
+    fn read(input: &Input, _: &Client) -> Result<SignatureQuery> {
         let mut fields = Fields::from_object(&input.document)?;
         let signature = fields.text_or_null("signature", Code::SignatureNotString);
         let signed = fields.text_or_null("canonical", Code::RequestMalformed);
