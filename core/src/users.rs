@@ -47,6 +47,7 @@ pub(crate) mod uploads;
 pub(crate) mod user_update;
 pub mod verification;
 mod wallets;
+mod website_region;
 
 pub use attempts::Attempts;
 

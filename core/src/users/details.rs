@@ -7,16 +7,15 @@ use serde_json::Value;
 
 use super::documents::{self, Document};
 use super::personal_data::PersonalData;
+use super::website_region::WebsiteRegion;
 use super::{birth_date, chamber_of_commerce};
 use crate::auth::caller::Client;
 use crate::http::fields::{Fields, flag};
 use crate::http::upload::UploadedBody;
 use crate::platform::crypto::Secret;
-use crate::platform::error::Code;
+use crate::platform::error::{Code, Refusal};
 use crate::users::verification::questions;
-use rampart_types::{
-    Country, EmailAddress, InvalidWebsiteLocale, UserIdentifier, WebsiteLocale, plain_text,
-};
+use rampart_types::{Country, EmailAddress, UserIdentifier, plain_text};
 
 /// Characters of a password (API document, limits).
 pub(super) const PASSWORD_CHARS: std::ops::RangeInclusive<usize> = 8..=64;
@@ -42,11 +41,27 @@ pub struct Details {
     pub(super) password: Option<Secret>,
     /// Proves that a change of password or address is the user's.
     pub(super) old_password: Option<Secret>,
-    pub(super) region: Option<WebsiteLocale>,
+    pub(super) region: Option<WebsiteRegion>,
     pub(super) is_business: Option<bool>,
     pub(super) privacy_agreement: Option<bool>,
     pub(super) newsletter: Option<bool>,
     pub(super) documents: Vec<Document>,
+}
+
+impl Details {
+    /// Completes half a region by the user's stored one; ER084 in `refusal` where they do not fit.
+    pub(super) fn complete_region(
+        &mut self,
+        client: &Client,
+        known: Option<&str>,
+        refusal: &mut Refusal,
+    ) {
+        let Some(region) = self.region.take() else { return };
+        match region.complete(client, known) {
+            Ok(region) => self.region = Some(region),
+            Err(violation) => refusal.add_violation(violation),
+        }
+    }
 }
 
 /// The form of a request, which decides the required members.
@@ -121,7 +136,7 @@ pub(super) fn read(
             }),
             FormKind::Registration | FormKind::Page => None,
         },
-        region: region(fields, client),
+        region: WebsiteRegion::read(fields, client, form == FormKind::Change),
         is_business: is_business.or(describes_business.then_some(true)),
         privacy_agreement: fields.optional("privacyAgreement", Code::RequestMalformed, flag),
         newsletter: fields.optional("newsletterSubscription", Code::RequestMalformed, flag),
@@ -192,39 +207,6 @@ fn password(fields: &mut Fields<'_>) -> Option<Secret> {
     fields.required("password", code, |value| {
         value.as_str().filter(|_| PASSWORD_CHARS.contains(&chars)).map(Secret::new)
     })
-}
-
-/// The website's locale: both halves or none, each of a supported region (ER081, ER083), and
-/// supported together (ER084).
-fn region(fields: &mut Fields<'_>, client: &Client) -> Option<WebsiteLocale> {
-    let half = |name| fields.value(name).map(|value| value.as_str().unwrap_or_default());
-    let (language, country) = match (half("websiteLanguage"), half("websiteCountry")) {
-        (None, None) => return None,
-        (language, country) => (language.unwrap_or_default(), country.unwrap_or_default()),
-    };
-    let regions = &client.catalogue.regions;
-    let known = |index: usize, text: &str| {
-        let halves = |region: &String| region.split('-').nth(index).map(str::to_owned);
-        regions.iter().filter_map(halves).any(|half| half.eq_ignore_ascii_case(text))
-    };
-    let locale = WebsiteLocale::new(language, country);
-    let wrong_language = !known(0, language) || locale == Err(InvalidWebsiteLocale::Language);
-    let wrong_country = !known(1, country) || locale == Err(InvalidWebsiteLocale::Country);
-    let together = locale.ok().filter(|locale| regions.contains(&locale.to_string()));
-    if wrong_language {
-        fields.refuse_member(Code::WebsiteLanguageInvalid, "websiteLanguage");
-    }
-    if wrong_country {
-        fields.refuse_member(Code::WebsiteCountryInvalid, "websiteCountry");
-    }
-    if together.is_none() && !wrong_language && !wrong_country {
-        fields.refuse_with(
-            Code::WebsiteRegionInvalid,
-            "websiteCountry",
-            "not together with websiteLanguage",
-        );
-    }
-    together
 }
 
 /// Reads a map of question keys to answers; the text of an option is replaced by its key.

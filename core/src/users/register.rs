@@ -289,6 +289,7 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     if !is_number_of_country(&personal, details.country, known.country.as_deref()) {
         refusal.add_of_member(Code::ChamberOfCommerceInvalid, "chamberOfCommerce");
     }
+    details.complete_region(client, known.region.as_deref(), &mut refusal);
     let user_update = UserUpdate::start(&mut tx, core, client, user).await?;
     // Before another address is claimed: the proven one hears of both.
     if let Some(hash) = &password_hash {

@@ -8,6 +8,7 @@ use super::personal_data::{self, PersonalData, email_index};
 use super::search_index;
 use super::security_notice::{self, Changed};
 use super::session;
+use super::website_region::WebsiteRegion;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
@@ -108,7 +109,7 @@ impl<'a> UserUpdate<'a> {
             self.user.uuid(),
             personal_data::seal(&self.personal_key, self.core, personal)?,
             details.country.map(Country::as_str),
-            details.region.as_ref().map(WebsiteLocale::to_string),
+            details.region.as_ref().and_then(WebsiteRegion::locale).map(WebsiteLocale::to_string),
             details.is_business,
             details.newsletter,
             agreement,

@@ -192,3 +192,20 @@ async fn the_profile_has_every_member_of_the_contract() {
     });
     assert_eq!(profile, expected);
 }
+
+#[tokio::test]
+async fn half_a_region_is_completed_by_the_one_that_is_stored() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let belgian = json!({"websiteLanguage": "nl", "websiteCountry": "BE"});
+    ada.patch(PATH, &belgian).await.assert_status(200);
+    let region = async || ada.get(INFO).await.json()["region"].clone();
+    ada.patch(PATH, &json!({"websiteLanguage": "fr"})).await.assert_status(200);
+    assert_eq!(region().await, "fr-be");
+    let refused = ada.patch(PATH, &json!({"websiteCountry": "NL"})).await;
+    refused.assert_status(400).assert_codes(&["ER084"]);
+    ada.patch(PATH, &json!({"websiteLanguage": "xx"})).await.assert_codes(&["ER081"]);
+    ada.patch(PATH, &json!({"websiteLanguage": "nl"})).await.assert_status(200);
+    ada.patch(PATH, &json!({"websiteCountry": "NL"})).await.assert_status(200);
+    assert_eq!(region().await, "nl-nl");
+}

@@ -107,6 +107,27 @@ async fn every_violation_has_its_code() {
 }
 
 #[tokio::test]
+async fn half_a_region_is_none() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    for (name, value, code) in [
+        ("websiteLanguage", "xx", "ER081"),
+        ("websiteLanguage", "nl", "ER084"),
+        ("websiteCountry", "JP", "ER083"),
+        ("websiteCountry", "NL", "ER084"),
+    ] {
+        let mut body = registration("ada");
+        for half in ["websiteLanguage", "websiteCountry"] {
+            body.as_object_mut().unwrap().remove(half);
+        }
+        body[name] = value.into();
+        let answer = acme.post(PATH, body).await;
+        answer.assert_status(400).assert_codes(&[code]);
+        assert_eq!(answer.json()["errors"][code]["field"], name);
+    }
+}
+
+#[tokio::test]
 async fn all_violations_of_a_stage_are_told_together() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
