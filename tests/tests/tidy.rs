@@ -1,6 +1,5 @@
-//! The style of the repository, where neither rustfmt nor clippy looks.
-//!
-//! A rule that has an exception names it here, in one of the lists.
+//! The style of the repository, where neither rustfmt nor clippy looks. A rule that has an exception
+//! names it here, in one of the lists.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot read the repository must fail")]
 
