@@ -44,6 +44,13 @@ impl Reply {
         Self { status, headers, body, codes, events: None, file: None }
     }
 
+    /// Leads to another page by GET, so that a reload repeats nothing.
+    pub fn see_other(location: &str) -> Self {
+        let mut reply = Self::empty(StatusCode::SEE_OTHER);
+        reply.set("location", location);
+        reply
+    }
+
     /// A JSON reply.
     ///
     /// # Errors

@@ -246,9 +246,8 @@ async fn connect_to_migrate(
         Ok(connected) => connected.map_err(|error| database_message(&error).into_owned()),
         Err(_) => Err(format!("it does not answer within {} ms", wait.as_millis())),
     };
-    connected.map_err(|reason| {
-        DatabaseError::new(format!("Postgres at {at} cannot be used: {reason}"))
-    })
+    connected
+        .map_err(|reason| DatabaseError::new(format!("Postgres at {at} cannot be used: {reason}")))
 }
 
 /// Applies one migration and notes that it was.

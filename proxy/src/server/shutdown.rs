@@ -15,7 +15,7 @@ use tokio::sync::{Notify, oneshot, watch};
 
 use super::lifecycle::{Lifecycle, Phase};
 use super::tls::Certificates;
-use super::upgrade;
+use super::upgrade::{self, SocketCopies, UpgradeHeir};
 
 /// Time that background work gets to end.
 const WORK_END_MAX: Duration = Duration::from_secs(5);
@@ -125,20 +125,23 @@ impl Shutdown {
             if next == RELOAD {
                 self.all_certificates().iter().for_each(|certificate| certificate.reload());
             } else {
-                let handed = tokio::select! {
-                    handed = self.hand_over() => Ok(handed),
+                let heir = tokio::select! {
+                    heir = self.find_heir() => Ok(heir),
                     end = signals.next(&ENDS) => Err(end),
                 };
-                match handed {
-                    Ok(true) => {
-                        tracing::info!("the new process accepts; finishing what is in flight");
-                        return UPGRADE;
-                    }
-                    Ok(false) => {}
+                let heir = match heir {
+                    Ok(heir) => heir,
                     Err(end) => {
                         next = end;
                         continue;
                     }
+                };
+                // No signal ends this halfway: within seconds one of the two accepts.
+                if let Some(heir) = heir
+                    && self.hand_over(heir).await
+                {
+                    tracing::info!("the new process accepts; finishing what is in flight");
+                    return UPGRADE;
                 }
             }
             next = signals.next(&ALL).await;
@@ -146,16 +149,14 @@ impl Shutdown {
         next
     }
 
-    /// Says whether a new process owns our sockets now. Until it is ready to accept, however long
-    /// that takes, nothing changes here; it accepts only when we do no more. Should it not do so, we
-    /// accept again.
-    async fn hand_over(&self) -> bool {
+    /// The new process, when it is ready to accept. Until then, however long that takes, nothing
+    /// changes here.
+    async fn find_heir(&self) -> Option<(UpgradeHeir, SocketCopies)> {
         let (Some(path), Some(fds)) = (self.upgrade_socket.clone(), self.fds.get().cloned()) else {
             tracing::error!("'edge.upgrade_socket' is not set: going on");
-            return false;
+            return None;
         };
         let (sender, handed) = oneshot::channel();
-        let table = Arc::clone(&fds);
         // A thread that the end of the process does not wait for.
         std::thread::spawn(move || {
             let unheard = sender.send(upgrade::hand_over(&path, &fds.lock()));
@@ -164,19 +165,27 @@ impl Shutdown {
                 std::thread::park();
             }
         });
-        let (heir, copies) = match handed.await.map_err(io::Error::other).flatten() {
-            Ok(handed) => handed,
-            Err(error) => {
-                tracing::error!(%error, "nobody took the listeners over: going on");
-                return false;
-            }
-        };
+        handed
+            .await
+            .map_err(io::Error::other)
+            .flatten()
+            .inspect_err(
+                |error| tracing::error!(%error, "nobody took the listeners over: going on"),
+            )
+            .ok()
+    }
+
+    /// Says whether the new process owns our sockets now: it accepts only when we do no more. Should
+    /// it not do so, we accept again.
+    async fn hand_over(&self, (heir, copies): (UpgradeHeir, SocketCopies)) -> bool {
         self.handing_over.send_replace(true);
         self.lifecycle.all_deaf().await;
         let accepting = tokio::task::spawn_blocking(move || heir.accept()).await;
         if let Err(error) = accepting.map_err(io::Error::other).flatten() {
             tracing::error!(%error, "the new process did not accept: accepting again");
-            copies.restore(&mut table.lock());
+            if let Some(fds) = self.fds.get() {
+                copies.restore(&mut fds.lock());
+            }
             self.handing_over.send_replace(false);
             return false;
         }

@@ -12,6 +12,7 @@ const enhance = (root) => {
     button.addEventListener("click", async () => {
       await navigator.clipboard.writeText(button.dataset.copy);
       button.textContent = button.dataset.done;
+      button.removeAttribute("aria-label");
     });
   }
   for (const input of root.querySelectorAll("input[data-preview]")) {

@@ -38,8 +38,10 @@ impl Endpoint for V2 {
     const DOC: Doc = Doc {
         summary: "Read the event log",
         details: "Events come oldest first. Ask for what comes after the last `X-Next-Cursor` to \
-                  miss none: the newest events are shown at once, and again behind the cursor, \
-                  because an earlier one may still turn up. Their ids tell them apart.",
+                  miss none: a page of the newest events is shown at once, and again behind the \
+                  cursor, because an earlier one may still turn up: a long transaction on the \
+                  database server holds the cursor for up to ten minutes. Their ids tell them \
+                  apart.",
         query: &[
             optional("after", Kind::Format("uuid"), "Only events behind this one."),
             optional("type", Kind::OneOf(&EventType::NAMES), "Only events of this type."),

@@ -43,7 +43,7 @@ pub(super) const NEW_WINDOW: Subject = Subject {
     actions: &[Action::new(
         ("plan", "Plan maintenance"),
         (Verb::Post, "/admin/v1/maintenance-windows"),
-        "From its start to its end both sides of the pair are in maintenance, or the payment \
+        "From its start to its end the enabled sides of the pair are in maintenance, or the payment \
          method is not offered; afterwards they are what they were. Orders under way go on.",
     )
     .with(&[

@@ -99,9 +99,9 @@ fn figures(overview: &Value, hours: &[Value]) -> Markup {
     html! {
         div.stats {
             (stat("Orders in 24 hours", &made.to_string(), None))
-            (stat("Completed", &completed_of(made), Some("of the orders of 24 hours, so far")))
-            @let of_quotes = format!("of the quotes ({quotes}) of 24 hours");
-            (stat("Completed", &completed_of(quotes), Some(&of_quotes)))
+            (stat("Completed orders", &completed_of(made), Some("of the orders of 24 hours, so far")))
+            @let of_quotes = format!("of {quotes} quotes in 24 hours");
+            (stat("Conversion of quotes", &completed_of(quotes), Some(&of_quotes)))
             @for volume in overview["volume"].as_array().into_iter().flatten() {
                 @let currency = text(volume, "/currency");
                 @let ordered = format!("of {} ordered in 24 hours", text(volume, "/ordered"));

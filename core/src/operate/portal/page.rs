@@ -104,7 +104,7 @@ impl<P: StaffPage> Endpoint for Page<P> {
             Some(cookie) => Session::find(core, cookie, &request.head.request_id).await?,
             None => None,
         };
-        let Some(session) = session else { return Ok(see_other(SIGN_IN)) };
+        let Some(session) = session else { return Ok(Reply::see_other(SIGN_IN)) };
         let visit = Visit { core, session, request };
         if !P::ROLES.contains(&visit.session.role) {
             return Ok(
@@ -312,14 +312,7 @@ pub(super) fn open_page(status: StatusCode, title: &str, body: &Markup) -> Reply
 
 /// Leads to a page after an action, so that a reload repeats nothing.
 pub(super) fn done(path: &str, word: &str) -> Reply {
-    see_other(&format!("{path}?{DONE}={word}"))
-}
-
-/// Leads to a path of this service.
-pub(super) fn see_other(path: &str) -> Reply {
-    let mut reply = Reply::empty(StatusCode::SEE_OTHER);
-    reply.set("location", path);
-    reply
+    Reply::see_other(&format!("{path}?{DONE}={word}"))
 }
 
 /// The name of the session's cookie. Over TLS browsers take this prefix from this very host alone.

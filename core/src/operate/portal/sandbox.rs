@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::identity_checks::{find, outcome_buttons, simulate_identity_check};
-use super::page::{DEVELOPERS, FORM_ERRORS, StaffPage, Visit, done, see_other};
+use super::page::{DEVELOPERS, FORM_ERRORS, StaffPage, Visit, done};
 use crate::auth::caller::{ClientMaybeUser, Reader};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::html::components::{Column, Field, Tone, error_summary, field, note, table};
@@ -134,7 +134,7 @@ impl StaffPage for MakeOrder {
         let scenario = scenario.filter(|_| visit.session.client.tenant.is_test());
         let Some(scenario) = scenario else { return Ok(visit.not_found()) };
         let order = make(visit, scenario).await?;
-        Ok(see_other(&format!("/portal/orders/{order}")))
+        Ok(Reply::see_other(&format!("/portal/orders/{order}")))
     }
 }
 

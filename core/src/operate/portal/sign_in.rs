@@ -8,8 +8,7 @@ use maud::html;
 use url::form_urlencoded;
 
 use super::page::{
-    FORM_TOKEN, SIGN_IN, StaffPage, Visit, open_page, see_other, session_cookie, set_cookie,
-    visitor_cookie,
+    FORM_TOKEN, SIGN_IN, StaffPage, Visit, open_page, session_cookie, set_cookie, visitor_cookie,
 };
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
@@ -79,7 +78,7 @@ impl Endpoint for Submit {
         }
         match begin(core, &head, &sent).await {
             Ok(SignIn::Done(cookie)) => {
-                let mut reply = see_other("/portal");
+                let mut reply = Reply::see_other("/portal");
                 set_cookie(core, &mut reply, (session_cookie(core), &cookie), SESSION_SECONDS)?;
                 set_cookie(core, &mut reply, (visitor_cookie(core), ""), 0)?;
                 Ok(reply)
@@ -208,7 +207,7 @@ impl StaffPage for SignOut {
 
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         visit.session.end(visit.core).await?;
-        let mut reply = see_other(SIGN_IN);
+        let mut reply = Reply::see_other(SIGN_IN);
         set_cookie(visit.core, &mut reply, (session_cookie(visit.core), ""), 0)?;
         Ok(reply)
     }

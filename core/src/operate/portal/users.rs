@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::identity_checks::{find, outcome_buttons, simulate_identity_check};
 use super::orders::{Listed, orders_table};
-use super::page::{HELPERS, StaffPage, Visit, done, see_other};
+use super::page::{HELPERS, StaffPage, Visit, done};
 use crate::http::html::components::{
     Column, Field, Tone, badge, empty_state, field, table, time, toast,
 };
@@ -33,7 +33,7 @@ impl StaffPage for Find {
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let name = visit.form().get("name").trim();
         match find(visit, name).await? {
-            Some(user) => Ok(see_other(&format!("{PATH}/{user}"))),
+            Some(user) => Ok(Reply::see_other(&format!("{PATH}/{user}"))),
             None => Ok(visit.page(PATH, "Users", &search(visit, Some(name)))),
         }
     }

@@ -1,5 +1,5 @@
-//! Maintenance windows: times in which the catalogue has a pair in maintenance, or a payment method
-//! as not offered, whatever their own status is.
+//! Maintenance windows: times in which the catalogue has the enabled sides of a pair in maintenance,
+//! or a payment method as not offered.
 
 use std::collections::HashSet;
 
@@ -24,7 +24,8 @@ impl InMaintenance {
     pub(super) async fn load(db: &Pool) -> Result<Self> {
         let rows = sqlx::query!(
             "select pair, payment_method from maintenance_window \
-             where not has_ended and starts_at <= rampart_now() and rampart_now() < ends_at"
+             where not has_ended and (has_begun or starts_at <= rampart_now()) \
+                 and rampart_now() < ends_at"
         )
         .fetch_all(db)
         .await?;

@@ -35,7 +35,7 @@ use rampart_types::UserId;
 
 const PATH: &str = "/{region}/dashboard/{session}";
 /// Actions of the account's page that only read, as often as the user likes.
-const READS: [&str; 3] = ["show", "download", "erase-ask"];
+const READS: [&str; 5] = ["show", "download", "erase-ask", "bank-add", "plans"];
 /// Actions of the account's page that use its challenge up.
 const CHANGES: [&str; 9] = [
     "passkey-add",
@@ -145,6 +145,8 @@ async fn answer(
     let view = View { core, link, client, invitation, account, challenge: &challenge };
     match action {
         "download" => personal::download(&view).await,
+        "bank-add" => lead_to_secured_page(&view, "verify-bank-account").await,
+        "plans" => lead_to_secured_page(&view, "dca").await,
         "erase-ask" => erasure::ask(&view).await,
         "erase" => erasure::submit(&view, form).await,
         "app-begin" => match authenticator_app::begin(&view).await? {
@@ -293,25 +295,30 @@ async fn payment_accounts(conn: &mut Connection, view: &View<'_>) -> Result<Mark
     let (client, user, texts) = (view.client.id(), view.account.user, view.texts());
     let mut accounts = accounts::list(conn, view.core, client, user).await?;
     accounts.retain(|account| !account.disabled);
-    let link = secured_page(conn, view, "verify-bank-account").await?;
     Ok(html! {
         h2 { (texts.get("account-payment-accounts")) }
         @if accounts.is_empty() { p { (texts.get("account-none")) } }
         ul { @for account in &accounts { li { (bank_account::described(texts, account)) } } }
-        p { a href=(link) { (texts.get("bank-add-title")) } }
+        form method="post" {
+            (view.challenge_input())
+            button type="submit" name="action" value="bank-add" { (texts.get("bank-add-title")) }
+        }
     })
 }
 
-/// The link to a secured page, with a login token of its own.
-async fn secured_page(conn: &mut Connection, view: &View<'_>, page: &str) -> Result<String> {
+/// Leads to a secured page, with a login token of its own that is made when somebody goes there.
+async fn lead_to_secured_page(view: &View<'_>, page: &str) -> Result<Reply> {
     let (core, client, user) = (view.core, view.client.id(), view.account.user);
     let token = OneTimeToken::generate(&core.clock, client)?;
     let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token_seconds.into());
-    token.store(conn, core, (Purpose::Login, user), lifetime).await?;
-    Ok(format!("/{}/account/{page}?token={}&uuid={user}", view.link.region(), token.text))
+    let mut conn = core.db.acquire().await?;
+    token.store(&mut conn, core, (Purpose::Login, user), lifetime).await?;
+    let region = view.link.region();
+    let path = format!("/{region}/account/{page}?token={}&uuid={user}", token.text);
+    Ok(Reply::see_other(&path))
 }
 
-/// The link to the page of the savings plans, for who has any.
+/// The way to the page of the savings plans, for who has any.
 async fn savings_plans(conn: &mut Connection, view: &View<'_>) -> Result<Markup> {
     let (client, user, texts) = (view.client.id(), view.account.user, view.texts());
     let count = sqlx::query_scalar!(
@@ -327,9 +334,13 @@ async fn savings_plans(conn: &mut Connection, view: &View<'_>) -> Result<Markup>
     if count == 0 {
         return Ok(html! {});
     }
-    let link = secured_page(conn, view, "dca").await?;
     Ok(html! {
         h2 { (texts.get("plans-title")) }
-        p { a href=(link) { (texts.with("plans-link", &[("count", &count.to_string())])) } }
+        form method="post" {
+            (view.challenge_input())
+            button type="submit" name="action" value="plans" {
+                (texts.with("plans-link", &[("count", &count.to_string())]))
+            }
+        }
     })
 }

@@ -270,7 +270,7 @@ async fn the_overview_says_how_many_quotes_and_orders_are_completed() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let ada = Browser::of(&context, "ada", &["viewer"]).await;
-    let quiet = ada.get("/console").await.assert(200, "of the quotes (0) of 24 hours");
+    let quiet = ada.get("/console").await.assert(200, "of 0 quotes in 24 hours");
     assert!(!quiet.text.contains(" %</b>"), "{}", quiet.text);
     let asked =
         json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
@@ -285,6 +285,6 @@ async fn the_overview_says_how_many_quotes_and_orders_are_completed() {
         where order_id = (select min(order_id) from buy_order)";
     sqlx::query(one).execute(context.db()).await.unwrap();
     let shown = ada.get("/console").await.assert(200, "<b>50 %</b>");
-    let quotes = "<b>25 %</b><span>of the quotes (4) of 24 hours</span>";
+    let quotes = "<b>25 %</b><span>of 4 quotes in 24 hours</span>";
     assert!(shown.text.contains(quotes), "{}", shown.text);
 }

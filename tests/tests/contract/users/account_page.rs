@@ -19,7 +19,7 @@ impl Visit {
     }
 
     /// The answer to a form of this page.
-    async fn act(&self, page: &str, action: &str) -> Answer {
+    pub(super) async fn act(&self, page: &str, action: &str) -> Answer {
         self.submit(&format!("action={action}&challenge={}", challenge(page))).await
     }
 
@@ -137,15 +137,15 @@ async fn reading_is_free_and_a_change_uses_the_page_up() {
 #[tokio::test]
 async fn who_has_a_savings_plan_finds_its_page() {
     let visit = Visit::start().await;
-    assert!(!visit.sign_in().await.contains("/account/dca"));
+    assert!(!visit.sign_in().await.contains("value=\"plans\""));
     let path = format!("/admin/v1/users/{}/dca-codes", visit.id);
     let body = json!({"cryptoCurrency": "BTC", "walletAddress": WALLET});
     let plan = visit.context.admin(Method::POST, &path, body).await.assert_status(201).json();
     let page = visit.sign_in().await;
-    let (_, rest) = page.split_once("href=\"/nl-nl/account/dca").unwrap();
-    let query = rest.split('"').next().unwrap().replace("&amp;", "&");
-    let path = format!("/nl-nl/account/dca{query}");
-    let plans = visit.partner.anonymous(Method::GET, &path).send().await;
+    let led = visit.act(&page, "plans").await;
+    let path = led.assert_status(303).header("location").unwrap();
+    assert!(path.starts_with("/nl-nl/account/dca?token="), "{path}");
+    let plans = visit.partner.anonymous(Method::GET, path).send().await;
     let text = plans.assert_status(200).text();
     assert!(text.contains(plan["code"].as_str().unwrap()), "{text}");
     // The script shows the button that copies the address.

@@ -70,8 +70,7 @@ async fn begin(core: &Core, provider: &Provider) -> Result<Reply> {
     let PendingLogin { url, state } = begun.map_err(|refusal| refused(&refusal))?;
     let state = serde_json::to_vec(&state).map_err(|e| Error::internal("keep a login", e))?;
     let sealed = URL_SAFE_NO_PAD.encode(core.keys.seal(&core.clock, CONTEXT, &state)?);
-    let mut reply = Reply::empty(StatusCode::SEE_OTHER);
-    reply.set("location", url.as_str());
+    let mut reply = Reply::see_other(url.as_str());
     // The provider's page leads back here: a stricter cookie would not come along.
     let cookie = set_cookie(core, (PENDING, &sealed), FOLDER, ("Lax", PENDING_SECONDS))?;
     reply.headers.append(SET_COOKIE, cookie);

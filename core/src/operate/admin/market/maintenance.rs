@@ -78,7 +78,8 @@ impl Endpoint for ListMaintenanceWindows {
             select window_id as id, pair, payment_method, starts_at, ends_at, reason, created_by,
                 created_at,
                 case when has_ended or ends_at <= rampart_now() then 'past'
-                    when starts_at <= rampart_now() then 'running' else 'upcoming' end as "status!"
+                    when has_begun or starts_at <= rampart_now() then 'running'
+                    else 'upcoming' end as "status!"
             from maintenance_window
             where $1::uuid is null or (starts_at, window_id) <
                 (select starts_at, window_id from maintenance_window where window_id = $1)
@@ -118,10 +119,10 @@ impl Endpoint for CreateMaintenanceWindow {
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Create a maintenance window",
-        details: "While it runs, both sides of the pair are in maintenance (ER008, ER016), or the \
-                  payment method is not offered (ER055). Every edge follows its start and its end \
-                  within about a second; afterwards the own status counts again. 409 while 100 \
-                  windows have not ended.",
+        details: "While it runs, the enabled sides of the pair are in maintenance (ER008, ER016), \
+                  or the payment method is not offered (ER055). Every edge follows its start and \
+                  its end within about a second; afterwards the own status counts again. 409 \
+                  while 100 windows have not ended.",
         body: Shape::of::<NewWindow>(),
         request: r#"{"pair": "BTC-EUR", "startsAt": "2999-03-01T12:00:00Z",
             "endsAt": "2999-03-01T14:00:00Z", "reason": "upgrade of the node"}"#,

@@ -16,7 +16,7 @@ use crate::http::form::Form;
 use crate::http::html::components::{Field, Tone, field, note, select, time, toast};
 use crate::http::reply::Reply;
 use crate::operate::admin::BODY_BYTES_MAX;
-use crate::operate::portal::page::{DEVELOPERS, StaffPage, Visit, done, see_other};
+use crate::operate::portal::page::{DEVELOPERS, StaffPage, Visit, done};
 use crate::partners::staff::{self, StaffRole};
 use crate::platform::error::Result;
 use crate::policies::lifecycle::{
@@ -53,7 +53,9 @@ impl StaffPage for Submit {
             Box::pin(upload_by_staff(visit.core, target, visit.session.staff, asked.staging));
         let refusal = match uploaded.await? {
             StaffUpload::Stored(version) => return Ok(done(&path_of(kind, version), "staged")),
-            StaffUpload::Refused(id) => return Ok(see_other(&format!("{PATH}/uploads/{id}"))),
+            StaffUpload::Refused(id) => {
+                return Ok(Reply::see_other(&format!("{PATH}/uploads/{id}")));
+            }
             StaffUpload::NotAllowed => return Ok(visit.refusal(StatusCode::FORBIDDEN, NOT_ALLOWED)),
             StaffUpload::Busy => "Another upload is being examined: wait for its end.".to_owned(),
             StaffUpload::TooMany => {

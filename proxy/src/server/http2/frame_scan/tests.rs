@@ -51,9 +51,8 @@ fn check_choices(choices: &[u8]) {
     assert_eq!(accepted(&client.wire), seen.collect::<Vec<_>>());
     let is_web = |scheme: &str| scheme == "https" || scheme == "http";
     let heads = client.paths.iter().zip(&client.schemes);
-    let expected: Vec<Verdict> = heads
-        .map(|((_, path), scheme)| verdict(path.contains('#') || !is_web(scheme)))
-        .collect();
+    let expected: Vec<Verdict> =
+        heads.map(|((_, path), scheme)| verdict(path.contains('#') || !is_web(scheme))).collect();
     for piece in PIECES {
         let streams = client.paths.iter().map(|(stream, _)| *stream);
         assert_eq!(verdicts(&client.wire, piece, streams), expected, "in pieces of {piece}");
