@@ -88,7 +88,7 @@ impl Core {
                 order by p.recorded_at desc limit $1
                 ) union all
                 -- a payout that came back when its order was over
-                select 'suspense', since from returned_payouts()
+                (select 'suspense', since from returned_payouts() limit $1)
             ) waiting
             group by state
             "#,

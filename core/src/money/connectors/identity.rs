@@ -104,7 +104,10 @@ async fn command(
 ) -> Result<IdentityCheck> {
     let (client, user) = (tenant.id, account.user);
     let of_checkout = checkout::share_token::take(conn, core, (client, user)).await?;
-    let share_token = of_checkout.or(share_token::take(conn, core, account).await?);
+    let share_token = match of_checkout {
+        Some(token) => Some(token),
+        None => share_token::take(conn, core, account).await?,
+    };
     let mut body = json!({
         "partner": &*tenant.slug,
         "userId": user,

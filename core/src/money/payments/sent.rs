@@ -208,7 +208,8 @@ pub(super) async fn name_transaction(
 ) -> Result<(), sqlx::Error> {
     sqlx::query!(
         "update buy_order set transaction_id = ( \
-             select nullif(provider_reference, payment_id::text) from payment \
+             select nullif(regexp_replace(provider_reference, '^' || order_id || '/', ''), \
+                 payment_id::text) from payment \
              where client_id = $1 and order_id = $2 and currency = $3 \
                  and kind in ('payout-sent', 'payout-confirmed') \
              order by recorded_at desc, payment_id desc limit 1) \

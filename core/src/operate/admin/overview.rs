@@ -284,7 +284,7 @@ async fn waiting(core: &Core) -> Result<Waiting> {
         Waiting,
         r#"
         select
-            (select count(*) from (select from payment p
+            least($1, (select count(*) from (select from payment p
                 where p.suspense and not exists (select from payment_match m
                     where m.client_id = p.client_id and m.payment_id = p.payment_id)
                     and (p.amount > (select amount
@@ -293,7 +293,7 @@ async fn waiting(core: &Core) -> Result<Waiting> {
                             (select h.client_id, h.payment_id from refunds_by_hand() h))
                 limit $1) payments)
                 + (select count(*) from (select from returned_payouts()
-                    limit $1) returned) as "payments!",
+                    limit $1) returned)) as "payments!",
             (select count(*) from (select from approval where granted_by is null
                 and refused_by is null and used_at is null and expires_at > now()
                 limit $1) approvals) as "approvals!",

@@ -37,7 +37,7 @@ impl Tickets {
     /// Of a listener that checks clients' certificates against `authorities`, in any order; none where
     /// it asks for no certificate.
     pub(super) fn new(core: &Arc<Core>, mut authorities: Vec<CertificateDer<'static>>) -> Self {
-        authorities.sort_unstable_by(|one, other| (**one).cmp(&**other));
+        authorities.sort_by_cached_key(|one| one.to_vec());
         authorities.dedup();
         let context = match authorities.is_empty() {
             true => CONTEXT.to_owned(),

@@ -230,7 +230,7 @@ async fn a_client_refreshes_ten_times_a_minute_from_wherever_and_its_users_besid
     let mut token = log_in(&acme).await;
     let mut renewed = 0_u8;
     loop {
-        let edge = if renewed % 2 == 0 { &acme } else { &there };
+        let edge = if renewed.is_multiple_of(2) { &acme } else { &there };
         let answer = refresh_from(edge, renewed, &token).await;
         if answer.status() == 429 {
             answer.assert_codes(&["920"]);
