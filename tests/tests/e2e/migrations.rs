@@ -147,7 +147,7 @@ async fn an_edge_serves_without_optional_migrations_and_names_them() {
     let setup = Setup::over(&database);
     let edge = Edge::of(setup.clone()).await;
     edge.ops("/readyz").await.assert_status(200);
-    edge.partner("early").await.get("/api/v2/buy/orders").await.assert_status(200);
+    edge.partner("early").await.get("/api/v2/events").await.assert_status(200);
     edge.admin(Method::GET, "/admin/v1/orders", Value::Null).await.assert_status(200);
     until("the log names them", SOON, async || {
         edge.process.err().iter().any(|line| line.contains(&named)).then_some(())

