@@ -62,6 +62,7 @@ fn one_binary_is_always_packed_into_the_same_bytes() {
         "LICENSE-DejaVu",
         "CHANGELOG.md",
         "SECURITY.md",
+        "deploy/OPERATING.md",
         "systemd/rampart.service",
     ] {
         assert!(listed.lines().any(|line| line.ends_with(&format!("/{file}"))), "{file}: {listed}");

@@ -3,7 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot read the repository must fail")]
 
-use std::collections::BTreeSet;
+mod guides;
+
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -119,7 +120,7 @@ fn sources() -> Vec<Source> {
         Some(Source { path: path.strip_prefix(&root).ok()?.to_str()?.to_owned(), text })
     };
     let sources: Vec<_> = files().into_iter().filter_map(read).collect();
-    assert!(sources.iter().any(|source| source.path == "tests/tests/tidy.rs"), "looked elsewhere");
+    assert!(sources.iter().any(|source| source.path == "tests/tests/tidy/main.rs"), "looked elsewhere");
     sources
 }
 
@@ -322,49 +323,6 @@ fn takes_every_column(line: &str) -> bool {
     let own = ["unnest(", "jsonb_to_recordset(", "asked", "current"];
     let mut selects = line.split("select * from ").skip(1);
     line.contains("returning *") || selects.any(|from| !own.iter().any(|own| from.starts_with(own)))
-}
-
-/// A migration by its number, a file of the core by its path.
-fn place(path: &str) -> String {
-    match path.strip_prefix("core/src/") {
-        Some(path) => path.to_owned(),
-        None => path.trim_start_matches("migrations/").chars().take(4).collect(),
-    }
-}
-
-#[test]
-fn what_is_not_portable_is_where_the_list_says() {
-    let list = fs::read_to_string(root().join("migrations/PORTABILITY.md")).unwrap();
-    let has_statements = |source: &Source| {
-        source.is("sql") && source.below("migrations/")
-            || source.is("rs") && source.below("core/src/")
-    };
-    let statements: Vec<_> = sources().into_iter().filter(has_statements).collect();
-    let rows: Vec<_> = list.lines().filter_map(|line| line.strip_prefix("| `")).collect();
-    assert!(rows.len() > 20, "looked elsewhere");
-    let untrue = rows.into_iter().filter_map(|row| {
-        let mut cells = row.split(" | ");
-        let (text, places) = (cells.next()?.trim_end_matches('`'), cells.next()?);
-        let has = |source: &&Source| {
-            let mut lines = source.lines_where(|line| {
-                let words = line.split("--").next().unwrap_or_default().trim_start();
-                !words.starts_with("//") && words.to_lowercase().contains(text)
-            });
-            lines.pop().is_some()
-        };
-        let found: BTreeSet<_> = statements.iter().filter(has).map(|s| place(&s.path)).collect();
-        let listed: BTreeSet<_> = places.split('`').skip(1).step_by(2).map(str::to_owned).collect();
-        let holds = if places == "many" { found.len() > 3 } else { found == listed };
-        (!holds).then(|| format!("{text}: {found:?}"))
-    });
-    nothing_breaks("migrations/PORTABILITY.md says where each thing is", untrue);
-}
-
-#[test]
-fn the_readme_names_the_two_commands() {
-    let readme = fs::read_to_string(root().join("README.md")).unwrap_or_default();
-    let missing = ["make demo", "make test"].into_iter().filter(|name| !readme.contains(name));
-    nothing_breaks("README.md names the commands that do everything", missing.map(str::to_owned));
 }
 
 #[test]

@@ -1,0 +1,89 @@
+//! What the guides say of files: each is where they say.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::{Source, nothing_breaks, root, sources};
+
+/// A migration by its number, a file of the core by its path.
+fn place(path: &str) -> String {
+    match path.strip_prefix("core/src/") {
+        Some(path) => path.to_owned(),
+        None => path.trim_start_matches("migrations/").chars().take(4).collect(),
+    }
+}
+
+#[test]
+fn what_is_not_portable_is_where_the_list_says() {
+    let list = fs::read_to_string(root().join("migrations/PORTABILITY.md")).unwrap();
+    let has_statements = |source: &Source| {
+        source.is("sql") && source.below("migrations/")
+            || source.is("rs") && source.below("core/src/")
+    };
+    let statements: Vec<_> = sources().into_iter().filter(has_statements).collect();
+    let rows: Vec<_> = list.lines().filter_map(|line| line.strip_prefix("| `")).collect();
+    assert!(rows.len() > 20, "looked elsewhere");
+    let untrue = rows.into_iter().filter_map(|row| {
+        let mut cells = row.split(" | ");
+        let (text, places) = (cells.next()?.trim_end_matches('`'), cells.next()?);
+        let has = |source: &&Source| {
+            let mut lines = source.lines_where(|line| {
+                let words = line.split("--").next().unwrap_or_default().trim_start();
+                !words.starts_with("//") && words.to_lowercase().contains(text)
+            });
+            lines.pop().is_some()
+        };
+        let found: BTreeSet<_> = statements.iter().filter(has).map(|s| place(&s.path)).collect();
+        let listed: BTreeSet<_> = places.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        let holds = if places == "many" { found.len() > 3 } else { found == listed };
+        (!holds).then(|| format!("{text}: {found:?}"))
+    });
+    nothing_breaks("migrations/PORTABILITY.md says where each thing is", untrue);
+}
+
+#[test]
+fn the_readme_names_the_two_commands() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap_or_default();
+    let missing = ["make demo", "make test"].into_iter().filter(|name| !readme.contains(name));
+    nothing_breaks("README.md names the commands that do everything", missing.map(str::to_owned));
+}
+
+#[test]
+fn links_of_guides_lead_somewhere() {
+    let guides: Vec<_> = sources().into_iter().filter(|source| source.is("md")).collect();
+    let broken = guides.iter().flat_map(|guide| {
+        let folder = root().join(&guide.path).parent().unwrap().to_path_buf();
+        links(&guide.text).filter_map(move |link| {
+            let (path, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = if path.is_empty() { root().join(&guide.path) } else { folder.join(path) };
+            let leads = target.exists() && (heading.is_empty() || has_heading(&target, heading));
+            (!leads).then(|| format!("{}: {link}", guide.path))
+        })
+    });
+    nothing_breaks("links of guides lead to files and headings that there are", broken);
+}
+
+/// The relative links of a guide.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    targets.filter(|target| !target.contains(':') && !target.starts_with('/'))
+}
+
+/// True if the guide has a heading with this anchor.
+fn has_heading(guide: &Path, anchor: &str) -> bool {
+    let text = fs::read_to_string(guide).unwrap_or_default();
+    text.lines().filter(|line| line.starts_with('#')).any(|line| {
+        let heading = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).eq(anchor.chars())
+    })
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_found() {
+    let found: Vec<_> = links("[a](b.md#c), [d](https://example.com), [e](/docs)").collect();
+    assert_eq!(found, ["b.md#c"]);
+    let readme = root().join("README.md");
+    assert!(has_heading(&readme, "code-map") && !has_heading(&readme, "no-such-heading"));
+}
