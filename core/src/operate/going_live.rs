@@ -1,15 +1,18 @@
-//! What a live client needs before its first order.
+//! What a live client needs before its first order, and the end of what was simulated for it.
 
 use http::StatusCode;
 use serde_json::json;
 
 use crate::Core;
 use crate::http::reply::Reply;
+use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use crate::tenancy::tenants::Mode;
 use crate::trading::catalogue::{Catalogue, Pair, PairStatus};
+use crate::trading::dca::deposit;
 use crate::trading::quotes::Side;
 use crate::trading::routing;
+use crate::users::simulated_checks;
 
 impl Core {
     /// Needs of a live client of this slug that are not met, in words; of any, without one.
@@ -59,6 +62,16 @@ impl Core {
         let reason = format!("a live partner needs: {}", missing.join(", "));
         Reply::json(StatusCode::CONFLICT, &json!({"error": reason, "missing": missing})).map(Some)
     }
+}
+
+/// Lets nothing real follow what was simulated for a test client, in the transaction that makes it
+/// live; nothing for a partner that is live.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn end_simulation(conn: &mut Connection, slug: &str) -> Result<()> {
+    simulated_checks::reset(conn, slug).await?;
+    Ok(deposit::keep_simulated(conn, slug).await?)
 }
 
 /// True if a live partner can buy or sell the pair: enabled, with a route for money and coins.

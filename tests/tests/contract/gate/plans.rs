@@ -1,6 +1,11 @@
 //! Savings plans: the coins of a deposit wait for the checks of any order, and then leave.
 
-use rampart_core::platform::settings::Deposits;
+use chrono::TimeDelta;
+use rampart_core::platform::crypto::Secret;
+use rampart_core::platform::db::MIGRATIONS;
+use rampart_core::platform::schema;
+use rampart_core::platform::settings::{Database, Deposits};
+use rampart_tests::cluster;
 use rampart_tests::wallet::Wallet;
 
 use super::*;
@@ -73,4 +78,75 @@ async fn the_sweep_finds_a_deposit_that_nothing_holds_any_more() {
     assert_eq!(shop.payouts(order).await, 0);
     shop.context.core().command_payouts().await.unwrap();
     assert_eq!(shop.payouts(order).await, 1);
+}
+
+#[tokio::test]
+async fn a_deposit_of_before_stays_simulated_once_its_client_is_live() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let gate = json!({"complianceGate": "before-payout"});
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", gate).await.assert_status(200);
+    let session = acme.user("ada").await.log_in().await;
+    let path = format!("/admin/v1/users/{}/dca-codes", session["uuid"].as_str().unwrap());
+    let body = json!({"cryptoCurrency": "ETH", "walletAddress": Wallet::new(7).address()});
+    let plan = context.admin(Method::POST, &path, body).await.assert_status(201).json();
+    let path = format!("/admin/v1/dca-codes/{}/deposits", plan["code"].as_str().unwrap());
+    let body = json!({"amount": 100, "currencyCode": "EUR", "reference": "bank-1"});
+    context.admin(Method::POST, &path, body).await.assert_status(201);
+    context.clock().advance(TimeDelta::seconds(60));
+    context.core().settle_sandbox_orders().await.unwrap();
+    let payouts = async || -> Vec<Option<String>> {
+        let connectors = "select connector from command where kind = 'payout.send'";
+        sqlx::query_scalar(connectors).fetch_all(context.db()).await.unwrap()
+    };
+    assert!(payouts().await.is_empty(), "its user is to be verified");
+    // An earlier build wrote no command for it.
+    let earlier = "delete from command where kind = 'payment.create'";
+    let deleted = sqlx::query(earlier).execute(context.db()).await.unwrap();
+    assert_eq!(deleted.rows_affected(), 1);
+
+    Connector::of_live(&context).await;
+    let live = json!({"mode": "live"});
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", live).await.assert_status(200);
+    for cleared in [
+        "update end_user set identity_status = 'verified', amld5_status = 'verified', \
+             privacy_agreement_status = 'verified', residential_address_status = 'verified', \
+             dac8_status = 'present'",
+        "update screening set state = 'clear'",
+    ] {
+        sqlx::query(cleared).execute(context.db()).await.unwrap();
+    }
+    context.core().command_payouts().await.unwrap();
+    assert_eq!(payouts().await, [Some("sandbox".to_owned())]);
+}
+
+#[tokio::test]
+async fn a_migration_gives_open_deposits_of_test_clients_the_payment_of_the_sandbox() {
+    let url = cluster::empty_database().await;
+    let pool = cluster::pool(&url).await;
+    MIGRATIONS.run_to(219, &pool).await.unwrap();
+    for statement in [
+        "insert into client (client_id, slug, name, mode, username, revision, created_at) \
+         select gen_random_uuid(), mode, mode, mode, mode, 1, now() \
+         from (values ('test'), ('live')) known (mode)",
+        "insert into buy_order (client_id, order_id, quote_id, status, pair, payment_method, \
+             wallet_address, wallet_type, fiat_amount, fiat_currency, crypto_amount, \
+             crypto_currency, price, partner_fee, provider_fee, payment_method_fee, network_fee, \
+             spread_fee, affiliate_fee, is_estimated_quote, is_dca_order, terms_digest, \
+             created_at, updated_at) \
+         select client_id, number, gen_random_uuid(), status, 'BTC-EUR', 'bankTransfer', 'bc1q', \
+             'unhosted', 100, 'EUR', 1, 'BTC', 100, 0, 0, 0, 0, 0, 0, false, is_deposit, '', \
+             now(), now() \
+         from client cross join (values (7, 'in progress', true), (8, 'completed', true), \
+             (9, 'in progress', false)) known (number, status, is_deposit) \
+         where slug in ('test', 'live')",
+    ] {
+        sqlx::query(statement).execute(&pool).await.unwrap();
+    }
+    let settings = Database { url: Some(Secret::new(url)), ..Database::default() };
+    schema::migrate(&settings, |_| ()).await.unwrap();
+    let given = "select c.slug || ' ' || m.order_id || ' ' || m.connector || ' ' || m.state \
+        from command m join client c using (client_id) where m.kind = 'payment.create'";
+    let given: Vec<String> = sqlx::query_scalar(given).fetch_all(&pool).await.unwrap();
+    assert_eq!(given, ["test 7 sandbox done"]);
 }

@@ -20,6 +20,7 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
+use crate::operate::going_live;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
@@ -31,7 +32,6 @@ use crate::policies::statement::SignedChange;
 use crate::tenancy::tenants::branding::{self, BrandingChange, BrandingMembers};
 use crate::tenancy::tenants::{Mode, RATE_BUCKETS};
 use crate::trading::catalogue::PaymentMethodKind;
-use crate::users::simulated_checks;
 use rampart_types::{ClientId, Country, EmailAddress, JsonDecimal};
 
 /// Highest cap of a partner's fee, in percent.
@@ -310,7 +310,7 @@ impl Change {
         branding: &BrandingChange,
     ) -> Result<()> {
         if self.mode == Some(Mode::Live) {
-            simulated_checks::reset(conn, slug).await?;
+            going_live::end_simulation(conn, slug).await?;
         }
         let networks = self.networks();
         let revision = revision::next_client_revision(&mut *conn).await?;
