@@ -4,6 +4,7 @@ mod card_form;
 mod deadlocks;
 mod disputes;
 mod hostile;
+mod payouts;
 mod purchase;
 mod queue;
 mod refunds;

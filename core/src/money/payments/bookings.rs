@@ -118,6 +118,7 @@ impl Booking<'_> {
             connector,
             reference,
             original: None,
+            transaction: None,
             kind,
             amount,
             currency,

@@ -37,6 +37,7 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
         connector: &report.connector,
         reference: Some(&report.provider_reference),
         original: report.original_reference.as_deref(),
+        transaction: report.transaction_id.as_deref(),
         kind: report.kind,
         amount: report.amount,
         currency: &currency,

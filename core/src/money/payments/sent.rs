@@ -195,9 +195,10 @@ impl Sent {
     }
 }
 
-/// Names the transaction that has sent the coins of an order, the last one reported in their
-/// currency, where no event of the order could: they had left before they were owed or while it
-/// waited, or their end alone is told.
+/// Names the transaction that has sent the coins of an order, where no event of the order could:
+/// they had left before they were owed or while it waited, or their end alone is told. It is that of
+/// the last report in their currency: the transaction that its reporter has named last, else its
+/// reference.
 ///
 /// # Errors
 /// The database's.
@@ -207,13 +208,20 @@ pub(super) async fn name_transaction(
     currency: &str,
 ) -> Result<(), sqlx::Error> {
     sqlx::query!(
-        "update buy_order set transaction_id = ( \
-             select nullif(regexp_replace(provider_reference, '^' || order_id || '/', ''), \
-                 payment_id::text) from payment \
-             where client_id = $1 and order_id = $2 and currency = $3 \
-                 and kind in ('payout-sent', 'payout-confirmed') \
+        "with told as materialized ( \
+             select payment_id, connector, provider_reference, transaction_id, recorded_at \
+             from payment where client_id = $1 and order_id = $2 and currency = $3 \
+                 and kind in ('payout-sent', 'payout-confirmed')), \
+         last as (select payment_id, connector, provider_reference from told \
              order by recorded_at desc, payment_id desc limit 1) \
-         where client_id = $1 and order_id = $2 and transaction_id is null",
+         update buy_order o set transaction_id = coalesce( \
+             (select t.transaction_id from told t \
+                 where t.connector = l.connector and t.transaction_id is not null \
+                 order by t.recorded_at desc, t.payment_id desc limit 1), \
+             nullif(regexp_replace(l.provider_reference, '^' || o.order_id || '/', ''), \
+                 l.payment_id::text)) \
+         from last l \
+         where o.client_id = $1 and o.order_id = $2 and o.transaction_id is null",
         client.uuid(),
         order.number(),
         currency,

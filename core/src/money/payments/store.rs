@@ -21,6 +21,8 @@ pub(crate) struct NewPayment<'a> {
     pub(crate) reference: Option<&'a str>,
     /// The reference of the payment that it gives back or disputes, if that is another one.
     pub(crate) original: Option<&'a str>,
+    /// The transaction on chain that its reporter has named besides.
+    pub(crate) transaction: Option<&'a str>,
     pub(crate) kind: PaymentKind,
     pub(crate) amount: Decimal,
     pub(crate) currency: &'a str,
@@ -46,8 +48,9 @@ pub(crate) async fn store(
     sqlx::query_scalar!(
         r#"
         insert into payment (client_id, payment_id, connector, provider_reference, kind, amount,
-            currency, order_id, suspense, actor, reason, occurred_at, original_reference)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+            currency, order_id, suspense, actor, reason, occurred_at, original_reference,
+            transaction_id)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
         on conflict (connector, kind, provider_reference) do nothing
         returning payment_id
         "#,
@@ -64,6 +67,7 @@ pub(crate) async fn store(
         payment.reason,
         payment.occurred_at,
         payment.original,
+        payment.transaction,
     )
     .fetch_optional(conn)
     .await

@@ -1,0 +1,33 @@
+//! Payouts of orders that wait while a connector sends their coins.
+
+use super::purchase::{live, paid_order, status};
+use super::*;
+
+#[tokio::test]
+async fn an_order_that_waits_names_the_transaction_that_its_connector_told_of() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    for (reference, told) in [("p-1", Some("0xab")), ("p-2", None)] {
+        let order = paid_order(&acme, &connector).await;
+        let payout = connector.lease(1).await.remove(0);
+        order.event(&context, "hold").await.assert_status(200);
+        let sent = json!({ "transactionId": told.unwrap_or("0xcd") });
+        connector.report(&payout, "done", sent).await.assert_status(200);
+        let mut confirmed = json!({"id": reference, "kind": "payout.confirmed", "partner": "acme",
+            "occurredAt": "2026-03-01T12:10:00Z", "commandId": payout["id"],
+            "providerReference": reference, "confirmations": 2});
+        if let Some(transaction) = told {
+            confirmed["transactionId"] = json!(transaction);
+        }
+        connector.event(confirmed).await.assert_status(200);
+        order.event(&context, "release").await.assert_status(200);
+        assert_eq!(status(&context, &order).await, "completed");
+        let named: Option<String> =
+            sqlx::query_scalar("select transaction_id from buy_order where order_id = $1")
+                .bind(order.id)
+                .fetch_one(context.db())
+                .await
+                .unwrap();
+        assert_eq!(named.as_deref(), told.or(Some("0xcd")), "{reference}");
+    }
+}
