@@ -95,6 +95,24 @@ async fn while_a_connector_gives_money_back_nobody_does_so_by_hand() {
 }
 
 #[tokio::test]
+async fn a_refund_that_was_made_and_not_told_of_lets_no_other_one_wait() {
+    let context = TestContext::start().await;
+    let (connector, order) = blocked_and_paid_twice(&context).await;
+    let by_hand = async |kind: &str| {
+        let body = json!({"partner": "acme", "kind": kind, "amount": 30, "currency": "EUR",
+            "connector": "manual", "providerReference": "cash", "orderId": order.id,
+            "reason": "seen"});
+        context.admin(Method::POST, "/admin/v1/payments", body).await.assert_status(201);
+        let overview = context.admin(Method::GET, "/admin/v1/overview", Value::Null).await;
+        overview.assert_status(200).json()["waiting"]["payments"].clone()
+    };
+    assert_eq!(by_hand("received").await, 1);
+    let command = connector.lease(1).await.remove(0);
+    connector.report(&command, "done", Value::Null).await.assert_status(200);
+    assert_eq!(by_hand("refunded").await, 0);
+}
+
+#[tokio::test]
 async fn a_refund_that_an_operator_has_made_withdraws_the_command() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;

@@ -98,3 +98,26 @@ async fn a_refund_that_no_connector_makes_waits_until_it_is_made_by_hand() {
     assert_eq!(waiting().await, 0);
     assert_eq!(status(&context, &order).await, "in progress");
 }
+
+#[tokio::test]
+async fn what_is_left_to_be_made_by_hand_is_of_the_newest_refunds_of_the_order() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    let waiting = async || {
+        let overview = context.admin(Method::GET, "/admin/v1/overview", Value::Null).await;
+        overview.assert_status(200).json()["waiting"]["payments"].as_i64().unwrap()
+    };
+    let of = |kind: &str, amount: u32| json!({"orderId": order.id, "kind": kind, "amount": amount});
+    let own = pay(&context, "bank-1", of("received", 100)).await.assert_status(201).json();
+    pay(&context, "bank-2", of("received", 30)).await.assert_status(201);
+    let path = format!("{PAYMENTS}/{}/refund", own["id"].as_str().unwrap());
+    let asked = context.admin(Method::POST, &path, json!({"reason": "asked for"})).await;
+    asked.assert_status(200);
+    assert_eq!(waiting().await, 1);
+    pay(&context, "back-1", of("refunded", 30)).await.assert_status(201);
+    assert_eq!(waiting().await, 0, "the order's own payment is left");
+    pay(&context, "back-2", of("refunded", 100)).await.assert_status(201);
+    assert_eq!(status(&context, &order).await, "refunded");
+    assert_eq!(waiting().await, 0);
+}
