@@ -208,6 +208,8 @@ async fn find(
         let is_of_line = row.is_same(line) && line.at() == Some(row.occurred_at);
         !row.reference.is_empty() && (references.contains(&row.reference) || is_of_line)
     });
+    // The line's own payment first: one of an earlier name may be another line's.
+    rows.sort_by_key(|row| !references.contains(&row.reference));
     Ok(rows)
 }
 

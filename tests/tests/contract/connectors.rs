@@ -3,6 +3,7 @@
 mod card_form;
 mod deadlocks;
 mod disputes;
+mod earlier_names;
 mod hostile;
 mod payouts;
 mod purchase;

@@ -1,6 +1,7 @@
 //! `POST /connectors/v1/events`: what a provider says, taken at least once and applied once.
 
 mod apply;
+mod earlier_names;
 mod report;
 
 use http::{Method, StatusCode};
@@ -127,11 +128,12 @@ pub(super) async fn take_in(
         .await?;
         return Ok(Stored::Before { is_same: stored == digest.as_ref() });
     }
-    if apply::was_named_otherwise(conn, core, connector, report).await? {
-        return Ok(Stored::Now(Applied { is_duplicate: true, ..Applied::default() }));
-    }
-    // On the heap: unoptimised, the books' state does not fit beside this one's.
-    let applied = Box::pin(apply::apply(conn, core, (connector, actor), report)).await?;
+    let known = earlier_names::take(conn, core, connector, report).await?;
+    let applied = match known {
+        Some(_) => Applied { is_duplicate: true, payment: known, ..Applied::default() },
+        // On the heap: unoptimised, the books' state does not fit beside this one's.
+        None => Box::pin(apply::apply(conn, core, (connector, actor), report)).await?,
+    };
     if let Some((client, payment)) = applied.payment {
         sqlx::query!(
             "update connector_event set payment_client_id = $2, payment_id = $3 \

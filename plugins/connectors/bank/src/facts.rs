@@ -5,7 +5,7 @@
 //! read, a payment counts once. Names that earlier versions gave the line stand beside it.
 
 use chrono::SecondsFormat;
-use rampart_statement::{Line, NOT_PROVIDED};
+use rampart_statement::Line;
 use rust_decimal::Decimal;
 use serde_json::{Number, Value, json};
 
@@ -26,10 +26,8 @@ pub(crate) fn fact(line: &Line) -> Option<Value> {
         (true, ours) => {
             let mut event =
                 json!({ "kind": "payment.received", "providerReference": line.provider_reference });
-            let names = line.earlier_references.iter();
-            let names: Vec<_> = names.filter(|name| *name != NOT_PROVIDED).collect();
-            if !names.is_empty() {
-                event["earlierReferences"] = json!(names);
+            if !line.earlier_references.is_empty() {
+                event["earlierReferences"] = json!(line.earlier_references);
             }
             // A refund that came back is nobody's new payment: an operator looks at it.
             let is_refund = is_return && ours.is_some();
@@ -68,6 +66,8 @@ fn number(amount: Decimal) -> Option<Number> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use rampart_statement::NOT_PROVIDED;
+
     use super::*;
     use crate::transfer::end_to_end_id;
     use crate::transfer::tests::COMMAND;
@@ -98,10 +98,12 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_incoming_payment_has_its_earlier_names_unless_they_stand_for_none() {
-        let named = |name: &str| Line { earlier_references: vec![name.to_owned()], ..line(100) };
-        assert_eq!(fact(&named("t")).unwrap()["earlierReferences"], json!(["t"]));
-        assert_eq!(fact(&named(NOT_PROVIDED)).unwrap()["earlierReferences"], Value::Null);
+    fn an_incoming_payment_has_its_earlier_names() {
+        assert_eq!(fact(&line(100)).unwrap()["earlierReferences"], Value::Null);
+        for name in ["t", NOT_PROVIDED] {
+            let named = Line { earlier_references: vec![name.to_owned()], ..line(100) };
+            assert_eq!(fact(&named).unwrap()["earlierReferences"], json!([name]));
+        }
     }
 
     #[test]

@@ -187,6 +187,20 @@ async fn what_was_recorded_under_an_earlier_name_is_not_recorded_again() {
 }
 
 #[tokio::test]
+async fn a_line_is_its_own_payment_before_one_of_an_earlier_name() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let at = json!({"orderId": null, "occurredAt": "2026-03-01T00:00:00Z"});
+    pay(&context, "NOTPROVIDED", at).await.assert_status(201);
+    let none = "<InstrId>NOTPROVIDED</InstrId>";
+    let [one, other] = ["bank-1", "bank-2"].map(|own| credit(own, none));
+    let made = reconcile(&context, &camt(&[one.clone(), other.clone()])).await;
+    assert_eq!((&made["matched"], &made["recorded"]), (&json!(1), &json!(1)));
+    let made = reconcile(&context, &camt(&[other, one])).await;
+    assert_eq!((&made["matched"], &made["recorded"]), (&json!(2), &json!(0)));
+}
+
+#[tokio::test]
 async fn a_payment_is_one_line_of_a_statement() {
     let context = TestContext::start().await;
     context.partner("acme").await;

@@ -29,42 +29,6 @@ pub(in crate::money::connectors) struct Applied {
     pub(super) payment: Option<(ClientId, Uuid)>,
 }
 
-/// True if the payment that an event tells of was recorded under another name of its provider's.
-///
-/// # Errors
-/// The database's.
-pub(super) async fn was_named_otherwise(
-    conn: &mut Connection,
-    core: &Core,
-    connector: &str,
-    report: &Report,
-) -> Result<bool> {
-    let (EventKind::PaymentReceived, false, Some(amount), Some(currency)) = (
-        report.kind,
-        report.earlier_references.is_empty(),
-        report.amount,
-        report.currency.as_deref(),
-    ) else {
-        return Ok(false);
-    };
-    let (currency, _) = currency_of(core, currency);
-    let is_known = sqlx::query_scalar!(
-        r#"
-        select exists (select from payment
-            where connector = $1 and kind = 'received' and provider_reference = any ($2)
-                and amount = $3 and currency = $4 and occurred_at = $5) as "known!"
-        "#,
-        connector,
-        &report.earlier_references,
-        amount,
-        currency,
-        report.occurred_at,
-    )
-    .fetch_one(conn)
-    .await?;
-    Ok(is_known)
-}
-
 /// Applies an event of a connector, as the actor that an order's timeline names.
 ///
 /// # Errors

@@ -1,0 +1,76 @@
+//! Payments that a connector has reported before, when it named them otherwise.
+
+use rampart_types::{ClientId, OrderId};
+use uuid::Uuid;
+
+use super::report::{EventKind, Report};
+use crate::Core;
+use crate::money::payments::store::currency_of;
+use crate::platform::db::Connection;
+use crate::platform::error::Result;
+
+/// The payment that an event tells of, and whose book it is in, if it was recorded under an earlier
+/// name of its provider's. It is this event's from then on: another one that says the same is of
+/// another payment.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn take(
+    conn: &mut Connection,
+    core: &Core,
+    connector: &str,
+    report: &Report,
+) -> Result<Option<(ClientId, Uuid)>> {
+    let (EventKind::PaymentReceived, false, Some(reference), Some(amount), Some(currency)) = (
+        report.kind,
+        report.earlier_references.is_empty(),
+        report.provider_reference.as_deref(),
+        report.amount,
+        report.currency.as_deref(),
+    ) else {
+        return Ok(None);
+    };
+    let (currency, _) = currency_of(core, currency);
+    loop {
+        let found = sqlx::query!(
+            r#"
+            with free as (
+                select p.client_id, p.payment_id from payment p
+                where p.connector = $1 and p.kind = 'received' and p.provider_reference = any ($2)
+                    and p.amount = $3 and p.currency = $4 and p.occurred_at = $5
+                    -- that of another order is another payment
+                    and (p.order_id is null or p.order_id = $6)
+                    and not exists (select from payment_alias a
+                        where a.client_id = p.client_id and a.payment_id = p.payment_id)
+                    -- recorded under its own name, it needs no other one
+                    and not exists (select from payment own where own.connector = $1
+                        and own.kind = 'received' and own.provider_reference = $7)
+                order by p.order_id is null, p.recorded_at, p.payment_id limit 1
+            ), taken as (
+                insert into payment_alias (client_id, payment_id, provider_reference)
+                select client_id, payment_id, $7 from free
+                on conflict (client_id, payment_id) do nothing
+                returning payment_id
+            )
+            select f.client_id as "client_id!", f.payment_id as "payment_id!",
+                exists (select from taken) as "is_taken!"
+            from free f
+            "#,
+            connector,
+            &report.earlier_references,
+            amount,
+            &*currency,
+            report.occurred_at,
+            report.order.map(OrderId::number),
+            reference,
+        )
+        .fetch_optional(&mut *conn)
+        .await?;
+        match found {
+            Some(row) if row.is_taken => return Ok(Some((row.client_id.into(), row.payment_id))),
+            // An event at the same time has taken it: there may be another one.
+            Some(_) => {}
+            None => return Ok(None),
+        }
+    }
+}
