@@ -175,6 +175,11 @@ async fn a_payment_of_nobody_is_matched_to_its_order() {
     let to = json!({"orderId": order.id});
     let matched = context.admin(Method::POST, &path, to.clone()).await.assert_status(200).json();
     assert_eq!((&matched["state"], &matched["orderId"]), (&json!("matched"), &json!(order.id)));
+    context.partner("other").await;
+    for (partner, found) in [("acme", 1), ("house", 1), ("other", 0), ("nobody", 0)] {
+        let listed = list(&context, &format!("?partner={partner}")).await;
+        assert_eq!(listed.len(), found, "{partner}");
+    }
     context.admin(Method::POST, &path, to).await.assert_status(409);
     assert_eq!(status(&context, &order).await, "in progress");
     assert!(balances(&context).await.contains(&"provider EUR: 100".to_owned()));

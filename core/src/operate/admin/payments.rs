@@ -130,7 +130,12 @@ impl Wanted {
                 (select amount from refund_requested(f.client_id, f.payment_id))
                     as "refund_requested!"
             from found f
-            where ($1::text is null or f.slug = $1)
+            where ($1::text is null
+                    or f.client_id = (select client_id from client where slug = $1)
+                    or f.payment_id = any (array(
+                        select m.payment_id from payment_match m
+                        join client k on k.client_id = m.to_client_id
+                        where k.slug = $1 and m.to_client_id <> m.client_id)))
                 and ($2::bigint is null or f.payment_id = any (array(
                         select payment_id from payment where order_id = $2
                         union all

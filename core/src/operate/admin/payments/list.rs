@@ -31,7 +31,12 @@ impl Endpoint for ListPayments {
         summary: "List payments",
         details: "Payments that meet every criterion, newest first.",
         query: &[
-            optional("partner", Kind::Text, "The partner's slug; `house` for nobody's."),
+            optional(
+                "partner",
+                Kind::Text,
+                "The partner's slug, also of payments of others that are matched to its orders; \
+                 `house` for those that came as nobody's.",
+            ),
             optional("order", Kind::Text, "The order's number."),
             optional("state", Kind::OneOf(&STATES), "The payment's state."),
             AFTER,
