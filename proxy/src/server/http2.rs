@@ -49,7 +49,8 @@ const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// Time for the HTTP/2 preface and settings.
 const PREFACE_MAX: Duration = Duration::from_secs(10);
 /// Time in which a client that was told to leave may still begin a stream: it is told which one is
-/// the last as soon as it has said that it knows.
+/// the last as soon as it has said that it knows. One that comes while the process stops has it for
+/// its first stream too.
 const LEAVE_MAX: Duration = Duration::from_secs(2);
 /// Time for the last frame of a connection.
 const CLOSE_MAX: Duration = Duration::from_secs(2);
@@ -74,27 +75,32 @@ pub(super) async fn serve(
     };
     let (app, shutdown) = (Arc::clone(app), shutdown.clone());
     let streams = Streams { app, digest, bounds: limits.bounds, shutdown, running: Arc::default() };
-    let reason = accept_all(&mut h2, streams, info, limits).await;
+    // Keeps the process from going before the last frame has left.
+    let mut busy = None;
+    let reason = accept_all(&mut h2, streams, info, (limits, &mut busy)).await;
     let Some(reason) = reason else { return };
     h2.abrupt_shutdown(reason);
     // Whoever does not take the frame in time is gone, or as good as gone.
     let _ = timeout(CLOSE_MAX, poll_fn(|cx| h2.poll_closed(cx))).await;
 }
 
-/// Serves streams; why the connection is to be closed, or `None` when it has ended.
+/// Serves streams; why the connection is to be closed, or `None` when it has ended. Once its client
+/// is told to leave it is `busy`.
 async fn accept_all(
     h2: &mut Connection<Stream, Bytes>,
     streams: Streams,
     info: &ConnectionInfo,
-    limits: &ConnectionLimits,
+    (limits, busy): (&ConnectionLimits, &mut Option<Busy>),
 ) -> Option<Reason> {
     let lifecycle = &limits.lifecycle;
     let mut hostile = pin!(info.hostile());
     let mut phases = lifecycle.watch();
     let mut draining = pin!(phases.at_least(Phase::Draining));
-    // One that comes while the process stops is told to leave by its first stream.
+    // One that comes while the process stops is told to leave by its first stream, or without one.
     let late = lifecycle.phase() >= Phase::Draining;
-    let mut old = pin!(timeout(limits.connection_max_age, pending::<()>()));
+    *busy = late.then(|| lifecycle.begin());
+    let age = if late { LEAVE_MAX } else { limits.connection_max_age };
+    let mut old = pin!(timeout(age, pending::<()>()));
     let (mut idle, mut used, mut accepted) = (interval(limits.timeouts.idle), true, 0_u32);
     let mut leaving: Option<Leaving> = None;
     loop {
@@ -133,7 +139,8 @@ async fn accept_all(
         };
         if leave && staying {
             h2.graceful_shutdown();
-            leaving = Some(Leaving::new(lifecycle.begin()));
+            *busy = Some(lifecycle.begin());
+            leaving = Some(Leaving::new());
         }
     }
 }
@@ -143,16 +150,14 @@ struct Leaving {
     ticks: tokio::time::Interval,
     /// The client has had [`LEAVE_MAX`].
     is_over: bool,
-    /// Keeps the process from going before the last answer has left.
-    _busy: Busy,
 }
 
 impl Leaving {
-    fn new(busy: Busy) -> Self {
+    fn new() -> Self {
         let mut ticks = interval(LEAVE_MAX);
         // The first tick of an interval comes at once.
         ticks.reset();
-        Self { ticks, is_over: false, _busy: busy }
+        Self { ticks, is_over: false }
     }
 }
 

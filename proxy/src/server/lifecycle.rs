@@ -98,8 +98,10 @@ impl Lifecycle {
         Busy(Arc::clone(self))
     }
 
-    /// Waits until nothing is in flight and no request has begun for [`QUIET`], at most `bound`.
+    /// Waits until nothing is in flight and no request has begun for [`QUIET`] from now on, at most
+    /// `bound`: connections that the phase before ends have that time to tell their clients.
     pub(crate) async fn quiet(&self, bound: Duration) {
+        self.began_ns.store(self.clock.monotonic_ns(), Ordering::Relaxed);
         // When the bound is reached, what is still running is left to the next step.
         let _ = tokio::time::timeout(bound, self.settled()).await;
     }
@@ -167,6 +169,20 @@ mod tests {
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());
         drop(busy);
+        lifecycle.clock.advance(chrono::TimeDelta::seconds(1));
+        waiting.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn quiet_waits_for_what_begins_with_it() {
+        let lifecycle = Lifecycle::new(Clock::system());
+        lifecycle.clock.advance(chrono::TimeDelta::seconds(10));
+        let waiting = tokio::spawn({
+            let lifecycle = Arc::clone(&lifecycle);
+            async move { lifecycle.quiet(LONG).await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
         lifecycle.clock.advance(chrono::TimeDelta::seconds(1));
         waiting.await.unwrap();
     }

@@ -6,6 +6,8 @@
 mod bodies;
 #[path = "framing/fragments.rs"]
 mod fragments;
+#[path = "framing/frames.rs"]
+mod frames;
 #[path = "framing/heads.rs"]
 mod heads;
 #[path = "framing/http2.rs"]

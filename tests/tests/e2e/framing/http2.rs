@@ -1,18 +1,22 @@
-//! HTTP/2 by hand: streams that are reset, headers without end.
+//! HTTP/2 by hand: streams that are reset, headers without end, connections that end.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use h2::RecvStream;
 use h2::client::SendRequest;
+use h2::{Reason, RecvStream};
 use http::{HeaderValue, Method, Request, Response};
 use nix::sys::signal::Signal;
 use rampart_tests::caller::Protocol;
+use rampart_tests::cluster::{self, until_a_lock_is_awaited};
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
 use rampart_tests::wire::{Wire, connect};
+use sqlx::{Connection as _, PgConnection};
 
 use super::Target;
+use super::frames::{Frames, field, text};
 
 /// More resets than any honest client needs, fewer than one connection could send in a second.
 const STORM: usize = 1_000;
@@ -57,14 +61,14 @@ async fn a_storm_of_resets_ends_its_connection_and_nothing_else() {
         let Ok(ready) = sender.clone().ready().await else { break };
         sender = ready;
         let Ok((answer, mut stream)) = sender.send_request(request(), true) else { break };
-        stream.send_reset(h2::Reason::CANCEL);
+        stream.send_reset(Reason::CANCEL);
         drop(answer);
         tokio::task::yield_now().await;
     }
     until("the connection is closed", SOON, async || driving.is_finished().then_some(())).await;
     let reason = driving.await.unwrap().unwrap_err();
     assert!(reason.is_go_away(), "{reason:?}");
-    assert_eq!(reason.reason(), Some(h2::Reason::ENHANCE_YOUR_CALM));
+    assert_eq!(reason.reason(), Some(Reason::ENHANCE_YOUR_CALM));
     let partner = target.partner.over(Protocol::Http2);
     partner.get("/api/v2/buy/orders").await.assert_status(200);
 }
@@ -181,24 +185,68 @@ async fn a_connection_ends_at_its_age() {
     assert!(wire.is_closed().await);
 }
 
+/// Waits until the edge says with GOAWAY that nothing is wrong and the connection ends: without the
+/// frame a client sees only, later on, that its peer is gone.
+async fn told_to_leave(sender: &SendRequest<Bytes>) {
+    let told = async || sender.clone().ready().await.err();
+    let reason = until("the client is told to leave", SOON, told).await;
+    assert!(reason.is_go_away() && reason.is_remote(), "{reason:?}");
+    assert_eq!(reason.reason(), Some(Reason::NO_ERROR));
+}
+
 #[tokio::test]
-async fn an_idle_connection_and_one_of_a_stopping_process_are_told_why_they_end() {
-    let edge = Edge::with(|setup| {
-        setup.set("edge.keepalive_timeout_seconds", "1").set("edge.shutdown_delay_seconds", "3");
+async fn an_idle_connection_is_told_why_it_ends() {
+    let edge = Edge::with(|setup| _ = setup.set("edge.keepalive_timeout_seconds", "1")).await;
+    let (idle, driving) = open_at(edge.address).await;
+    told_to_leave(&idle).await;
+    driving.await.unwrap().expect("an end without an error");
+}
+
+/// An idle connection is kept for a minute here, and one of the two is not idle: what tells them to
+/// leave is the stop.
+#[tokio::test]
+async fn a_stop_is_told_at_once_and_a_stream_under_way_ends_with_its_answer() {
+    let edge = Arc::new(Edge::start().await);
+    let partner = edge.partner("under-way").await;
+    let database = edge.setup().database().to_owned();
+    let mut holder = PgConnection::connect(&database).await.unwrap();
+    let mut lock = holder.begin().await.unwrap();
+    let statement = "lock table webhook_endpoint in access exclusive mode";
+    sqlx::raw_sql(statement).execute(&mut *lock).await.unwrap();
+    let (idle, driving) = open_at(edge.address).await;
+    assert_eq!(ask(&edge, &idle).await.unwrap().status(), 404);
+    let mut frames = Frames::open(&Target { edge: Arc::clone(&edge), partner }).await;
+    frames.request(&field(b"\x04", &text(b"/api/v2/webhooks")), 1).await;
+    until_a_lock_is_awaited(&cluster::pool(&database).await).await;
+
+    edge.process.signal(Signal::SIGTERM);
+    let (last, reason) = frames.told_to_leave().await;
+    assert_eq!((last, reason), (0x7fff_ffff, 0), "no stream that is on its way is refused");
+    told_to_leave(&idle).await;
+    driving.await.unwrap().expect("an end without an error");
+    lock.rollback().await.unwrap();
+    assert_eq!(frames.answer().await.0, 200);
+    let told = frames.told_to_leave().await;
+    assert_eq!(told, (1, 0), "the last stream, and no error");
+    assert!(frames.is_closed().await);
+    assert_eq!(edge.process.ended().await.code(), Some(0));
+}
+
+#[tokio::test]
+async fn connections_that_come_while_the_process_stops_are_told_to_leave_too() {
+    let edge = Edge::with(|setup| _ = setup.set("edge.shutdown_delay_seconds", "3")).await;
+    edge.process.signal(Signal::SIGTERM);
+    until("it stops", SOON, async || {
+        (edge.ops("/readyz").await.json()["stopping"] == true).then_some(())
     })
     .await;
-    let (_idle, driving) = open_at(edge.address).await;
-    until("the idle one ends", SOON, async || driving.is_finished().then_some(())).await;
-    driving.await.unwrap().expect("GOAWAY without an error");
-
-    let (_told, driving) = open_at(edge.address).await;
-    edge.process.signal(Signal::SIGTERM);
-    until("the stopping process says so", SOON, async || driving.is_finished().then_some(())).await;
-    driving.await.unwrap().expect("GOAWAY without an error");
-    // It still accepts, and what comes late is answered before it is told to leave.
+    let (silent, silent_driving) = open_at(edge.address).await;
     let (late, driving) = open_at(edge.address).await;
+    // What comes late is answered before it is told to leave.
     assert_eq!(ask(&edge, &late).await.unwrap().status(), 404);
-    until("the late one ends", SOON, async || driving.is_finished().then_some(())).await;
-    driving.await.unwrap().expect("GOAWAY without an error");
+    told_to_leave(&late).await;
+    driving.await.unwrap().expect("an end without an error");
+    told_to_leave(&silent).await;
+    silent_driving.await.unwrap().expect("an end without an error");
     assert_eq!(edge.process.ended().await.code(), Some(0));
 }

@@ -1,0 +1,151 @@
+//! HTTP/2 frame by frame: what no client sends, and libraries hide.
+
+use rampart_tests::wire::connect;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
+
+use super::Target;
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// Types of frames.
+pub(super) const DATA: u8 = 0x0;
+pub(super) const HEADERS: u8 = 0x1;
+pub(super) const SETTINGS: u8 = 0x4;
+pub(super) const GO_AWAY: u8 = 0x7;
+pub(super) const CONTINUATION: u8 = 0x9;
+/// Flags of frames.
+pub(super) const END_STREAM: u8 = 0x1;
+pub(super) const END_HEADERS: u8 = 0x4;
+
+/// A connection whose client writes every byte itself.
+pub(super) struct Frames {
+    tls: TlsStream<TcpStream>,
+    /// `:method`, `:scheme`, `:authority` and the credential, none of which gets into the table.
+    pub(super) around: [Vec<u8>; 2],
+    /// The next request's.
+    pub(super) stream: u32,
+}
+
+impl Frames {
+    /// A connection that has sent its preface and its settings, which are those of the protocol.
+    pub(super) async fn open(target: &Target) -> Self {
+        let tls = connect(target.edge.address, "h2").await.unwrap();
+        let authority = text(target.edge.address.to_string().as_bytes());
+        let (name, value) = target.partner.credential();
+        let credential = [text(name.as_bytes()), text(value.as_bytes())].concat();
+        let around =
+            [[&b"\x82\x87\x01"[..], &authority].concat(), [&b"\0"[..], &credential].concat()];
+        let mut frames = Self { tls, around, stream: 1 };
+        frames.tls.write_all(PREFACE).await.unwrap();
+        frames.send(SETTINGS, 0, 0, &[]).await;
+        frames
+    }
+
+    /// Sends a frame.
+    pub(super) async fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+        let head = [&length[1..], &[kind, flags], &stream.to_be_bytes()].concat();
+        self.tls.write_all(&[&head, payload].concat()).await.unwrap();
+        self.tls.flush().await.unwrap();
+    }
+
+    /// Sends a request with this `:path`, whose field is cut into so many frames.
+    pub(super) async fn request(&mut self, path: &[u8], frames: usize) {
+        let [before, after] = self.around.clone();
+        let pieces: Vec<&[u8]> = path.chunks(path.len().div_ceil(frames)).collect();
+        let (last, first) = pieces.split_last().unwrap();
+        let last = [last, &after[..]].concat();
+        let mut kind = HEADERS;
+        let mut payload = before;
+        for piece in first {
+            payload.extend(*piece);
+            self.send(kind, END_STREAM & kind, self.stream, &payload).await;
+            (kind, payload) = (CONTINUATION, Vec::new());
+        }
+        payload.extend(last);
+        let flags = if kind == HEADERS { END_STREAM | END_HEADERS } else { END_HEADERS };
+        self.send(kind, flags, self.stream, &payload).await;
+    }
+
+    /// The next frame: type, flags, stream, payload.
+    pub(super) async fn frame(&mut self) -> (u8, u8, u32, Vec<u8>) {
+        let mut head = [0; 9];
+        self.tls.read_exact(&mut head).await.unwrap();
+        let [high, middle, low, kind, flags, s0, s1, s2, s3] = head;
+        let length = u32::from_be_bytes([0, high, middle, low]);
+        let mut payload = vec![0; usize::try_from(length).unwrap()];
+        self.tls.read_exact(&mut payload).await.unwrap();
+        (kind, flags, u32::from_be_bytes([s0, s1, s2, s3]), payload)
+    }
+
+    /// Last stream and reason of the next GOAWAY, and nothing of the stream under way before it.
+    pub(super) async fn told_to_leave(&mut self) -> (u32, u32) {
+        loop {
+            let (kind, _, stream, payload) = self.frame().await;
+            assert_ne!(stream, self.stream, "a frame of type {kind}");
+            if kind == GO_AWAY {
+                let word = |at: usize| u32::from_be_bytes(payload[at..at + 4].try_into().unwrap());
+                return (word(0), word(4));
+            }
+        }
+    }
+
+    /// True if the edge ends TLS properly without another frame.
+    pub(super) async fn is_closed(&mut self) -> bool {
+        matches!(self.tls.read(&mut [0]).await, Ok(0))
+    }
+
+    /// Status and body of the answer to a request.
+    pub(super) async fn ask(&mut self, path: &[u8], frames: usize) -> (u16, String) {
+        self.request(path, frames).await;
+        self.answer().await
+    }
+
+    /// Status and body of the answer to the request that was sent last.
+    pub(super) async fn answer(&mut self) -> (u16, String) {
+        let (mut status, mut body) = (0, Vec::new());
+        loop {
+            let (kind, flags, stream, payload) = self.frame().await;
+            match kind {
+                // Both statuses are in the static table.
+                HEADERS if stream == self.stream => {
+                    status = match payload[0] {
+                        0x88 => 200,
+                        0x8c => 400,
+                        other => panic!("a status that begins with {other:#x}"),
+                    };
+                }
+                DATA if stream == self.stream => body.extend(payload),
+                _ if stream == self.stream => panic!("a frame of type {kind}, {payload:02x?}"),
+                _ => assert_ne!(kind, GO_AWAY, "{payload:02x?}"),
+            }
+            if stream == self.stream && flags & END_STREAM != 0 {
+                self.stream += 2;
+                return (status, String::from_utf8(body).unwrap());
+            }
+        }
+    }
+}
+
+/// A string that is not coded.
+pub(super) fn text(text: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    match text.len().checked_sub(0x7f) {
+        None => bytes.push(u8::try_from(text.len()).unwrap()),
+        Some(mut more) => {
+            bytes.push(0x7f);
+            while more >= 0x80 {
+                bytes.push(0x80 | u8::try_from(more & 0x7f).unwrap());
+                more >>= 7;
+            }
+            bytes.push(u8::try_from(more).unwrap());
+        }
+    }
+    [&bytes, text].concat()
+}
+
+/// A field with this name and value.
+pub(super) fn field(name: &[u8], value: &[u8]) -> Vec<u8> {
+    [name, value].concat()
+}
