@@ -119,13 +119,10 @@ pub(super) struct ConnectionApp(pub(super) Arc<ConnectionLimits>);
 #[async_trait]
 impl ServerApp for ConnectionApp {
     /// Pingora's task has room for a handshake of its own until it ends: the connection gets another.
-    async fn process_new(
-        self: &Arc<Self>,
-        stream: Stream,
-        shutdown: &ShutdownWatch,
-    ) -> Option<Stream> {
-        let (limits, shutdown) = (Arc::clone(&self.0), shutdown.clone());
-        tokio::spawn(async move { limits.serve(stream, &shutdown).await });
+    /// Its watch says that the listener ends, which happens in an upgrade that then fails, too.
+    async fn process_new(self: &Arc<Self>, stream: Stream, _: &ShutdownWatch) -> Option<Stream> {
+        let limits = Arc::clone(&self.0);
+        tokio::spawn(async move { limits.serve(stream).await });
         None
     }
 
@@ -141,7 +138,7 @@ impl ServerApp for ConnectionApp {
 
 impl ConnectionLimits {
     /// Serves a connection until it ends.
-    async fn serve(&self, stream: Stream, shutdown: &ShutdownWatch) {
+    async fn serve(&self, stream: Stream) {
         let Ok(_permit) = self.permits.try_acquire() else { return self.refuse("total") };
         // What a handshake takes is given back before the connection waits for requests.
         let Some((stream, client, _connection)) = Box::pin(self.open(stream)).await else { return };
@@ -152,12 +149,12 @@ impl ConnectionLimits {
             let frames = Reading::Frames(FrameScan::new(Arc::clone(&info)));
             let io: Stream =
                 Box::new(BufferedIo::new(stream, frames, digest, self.bounds.endless()));
-            Box::pin(http2::serve(&self.proxy, io, &info, (self, shutdown))).await;
+            Box::pin(http2::serve(&self.proxy, io, &info, self)).await;
         } else {
             let requests = Reading::Requests(RequestReader::new(info, self.timeouts));
             let io = Box::new(BufferedIo::new(stream, requests, digest, self.bounds));
-            let end = (self.closing.subscribe(), shutdown);
-            http1::serve(&self.proxy, io, self.connection_requests_max, end).await;
+            let closing = self.closing.subscribe();
+            http1::serve(&self.proxy, io, self.connection_requests_max, closing).await;
         }
     }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use pingora_core::apps::{HttpPersistentSettings, HttpServerApp as _};
 use pingora_core::protocols::http::ServerSession;
-use pingora_core::server::ShutdownWatch;
 use pingora_proxy::HttpProxy;
 use tokio::sync::watch;
 
@@ -22,7 +21,7 @@ pub(super) async fn serve(
     app: &Arc<HttpProxy<Gateway>>,
     mut io: Box<BufferedIo>,
     requests_max: u32,
-    (mut closing, shutdown): (watch::Receiver<bool>, &ShutdownWatch),
+    mut closing: watch::Receiver<bool>,
 ) {
     let mut settings: Option<HttpPersistentSettings> = None;
     loop {
@@ -42,7 +41,7 @@ pub(super) async fn serve(
                     session.set_keepalive_reuses_remaining(Some(requests_max));
                 }
             }
-            app.process_new_http(session, shutdown)
+            app.process_new_http(session, &closing)
         };
         let Some(reused) = answering.await else { return };
         let (stream, kept) = reused.consume();

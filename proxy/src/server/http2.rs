@@ -62,7 +62,7 @@ pub(super) async fn serve(
     app: &Arc<HttpProxy<Gateway>>,
     stream: Stream,
     info: &ConnectionInfo,
-    (limits, shutdown): (&ConnectionLimits, &ShutdownWatch),
+    limits: &ConnectionLimits,
 ) {
     let digest = Arc::new(Digest {
         ssl_digest: stream.get_ssl_digest(),
@@ -73,7 +73,7 @@ pub(super) async fn serve(
     let Ok(Ok(mut h2)) = timeout(PREFACE_MAX, handshake(stream, Some(options()))).await else {
         return;
     };
-    let (app, shutdown) = (Arc::clone(app), shutdown.clone());
+    let (app, shutdown) = (Arc::clone(app), limits.closing.subscribe());
     let streams = Streams { app, digest, bounds: limits.bounds, shutdown, running: Arc::default() };
     // Keeps the process from going before the last frame has left.
     let mut busy = None;

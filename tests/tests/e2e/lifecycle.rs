@@ -117,8 +117,9 @@ async fn ready(edge: &Edge) -> UnixStream {
 async fn an_edge_accepts_again_when_its_successor_does_not() {
     let edge = Edge::start().await;
     let partner = edge.partner("stays").await;
-    let kept = partner.over(Protocol::Http1);
-    kept.get(PRICES).await.assert_status(200);
+    let request = b"GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n";
+    let mut kept = Wire::open(edge.address).await;
+    assert_eq!(kept.exchange(request).await.unwrap().status(), 404);
     for (why, waits) in [("it has ended", false), ("it is late", true)] {
         let mut successor = ready(&edge).await;
         let mut told = [0; 7];
@@ -136,7 +137,8 @@ async fn an_edge_accepts_again_when_its_successor_does_not() {
             err.iter().any(says).then_some(())
         })
         .await;
-        kept.get(PRICES).await.assert_status(200);
+        let answer = kept.exchange(request).await.expect("a connection of before goes on");
+        assert_ne!(answer.header("connection"), Some("close"));
         for protocol in [Protocol::Http1, Protocol::Http2] {
             partner.over(protocol).get(PRICES).await.assert_status(200);
         }
