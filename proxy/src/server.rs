@@ -47,6 +47,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 pub(crate) use self::client_address::ClientAddresses;
 pub(crate) use self::connection_info::ConnectionInfo;
 use self::connection_limits::{AddressLimits, ConnectionLimits, Tls};
+use self::descriptors::HeldDescriptors;
 pub(crate) use self::framing::{HeadError, METHOD_BYTES_MAX, TARGET_BYTES_MAX, check_parsed};
 pub(crate) use self::keyed_semaphore::{KeyedPermit, KeyedSemaphore};
 pub(crate) use self::lifecycle::{Busy, Lifecycle, Phase};
@@ -111,6 +112,7 @@ pub(crate) struct Serving {
 pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, StartupError> {
     config.settle().map_err(sentence)?;
     descriptors::reserve(&config)?;
+    let descriptors = HeldDescriptors::take();
     let certificates = Certificates::load(config.edge.certificates()).map_err(sentence)?;
     let (peer, mut fds) = inherit(&config, upgrade)?;
     let sockets = Sockets::open(&config, &mut fds)?;
@@ -148,6 +150,7 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
         clock,
         log: Arc::clone(&log),
         sockets: sockets.clone(),
+        descriptors,
         fds: Some(fds),
         peer,
         shutdown: Arc::clone(&shutdown),
@@ -247,6 +250,7 @@ struct EdgeService {
     clock: Clock,
     log: Arc<AccessLog>,
     sockets: Sockets,
+    descriptors: Arc<HeldDescriptors>,
     fds: Option<Fds>,
     /// The process that accepts on our sockets as yet.
     peer: Option<UpgradePeer>,
@@ -336,6 +340,7 @@ impl EdgeService {
             waiting.lease_waits.end();
         });
         tokio::spawn(Arc::clone(certificates).renew(Arc::clone(&core), edge.tls.ocsp));
+        tokio::spawn(Arc::clone(&self.descriptors).watch());
         Ok(core)
     }
 
@@ -359,6 +364,7 @@ impl EdgeService {
             clients: if public { ClientAddresses::new(edge) } else { ClientAddresses::direct() },
             public,
             permits: Semaphore::new(connections),
+            descriptors: Arc::clone(&self.descriptors),
             timeouts: Timeouts {
                 head: edge.request_header_timeout(),
                 idle: edge.keepalive_timeout(),

@@ -1,14 +1,11 @@
 //! An edge that runs out of descriptors: connections from before are served, nothing that was
 //! acknowledged is lost, and it goes on as soon as there are some again.
 
-use std::fs;
-use std::process::Command;
 use std::time::Duration;
 
 use futures::future::join_all;
 use rampart_tests::campaign::{Report, Scale};
 use rampart_tests::deadline::{SOON, until};
-use rampart_tests::edge::Edge;
 use rampart_tests::wire::Wire;
 use tokio::time::timeout;
 
@@ -33,8 +30,8 @@ pub(crate) async fn exhausted(scale: Scale) -> Report {
     for round in 0..scale.of(2, 20) {
         let edge = &fleet.edges[round % fleet.edges.len()];
         load.reach(load.acknowledged() + APART).await;
-        let before = limit(edge);
-        set_limit(edge, &(open(edge) + LEFT).to_string());
+        let before = edge.process.open_files_max();
+        edge.process.set_open_files_max(&(edge.process.open_files() + LEFT).to_string());
         let opening = (0..BEYOND).map(|_| timeout(OPEN_MAX, Wire::try_open(edge.address)));
         let kept: Vec<Wire> = join_all(opening).await.into_iter().flatten().flatten().collect();
         if kept.len() > 2 * LEFT {
@@ -44,7 +41,7 @@ pub(crate) async fn exhausted(scale: Scale) -> Report {
         fleet.postgres.link.cut();
         load.reach(load.acknowledged() + APART).await;
         drop(kept);
-        set_limit(edge, &before);
+        edge.process.set_open_files_max(&before);
         fault.injected += 1;
         fault.recovery = fault.recovery.max(fleet.recovery(&load).await);
         until("the edge accepts again", SOON, async || {
@@ -59,23 +56,4 @@ pub(crate) async fn exhausted(scale: Scale) -> Report {
     let mut report = load.finish().await.reconcile(&fleet.pool().await, &fault).await;
     report.wrong.extend(wrong);
     report
-}
-
-/// Descriptors that the edge has open.
-fn open(edge: &Edge) -> usize {
-    fs::read_dir(format!("/proc/{}/fd", edge.process.id())).unwrap().count()
-}
-
-/// Its limit of them.
-fn limit(edge: &Edge) -> String {
-    let limits = fs::read_to_string(format!("/proc/{}/limits", edge.process.id())).unwrap();
-    let files = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
-    files.split_whitespace().next().unwrap().to_owned()
-}
-
-/// Sets its limit from outside; the hard one stays.
-fn set_limit(edge: &Edge, limit: &str) {
-    let mut command = Command::new("prlimit");
-    command.args(["--pid", &edge.process.id().to_string(), &format!("--nofile={limit}:")]);
-    assert!(command.status().unwrap().success(), "prlimit of util-linux sets the limit");
 }

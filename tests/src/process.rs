@@ -1,5 +1,6 @@
 //! The binary in a process of its own, that ends with this one whatever happens.
 
+use std::fs;
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -77,6 +78,25 @@ impl Process {
     /// Its number.
     pub fn id(&self) -> u32 {
         self.child().id()
+    }
+
+    /// Files that it has open.
+    pub fn open_files(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.id())).unwrap().count()
+    }
+
+    /// Its limit of them.
+    pub fn open_files_max(&self) -> String {
+        let limits = fs::read_to_string(format!("/proc/{}/limits", self.id())).unwrap();
+        let files = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+        files.split_whitespace().next().unwrap().to_owned()
+    }
+
+    /// Sets that limit from outside; the hard one stays.
+    pub fn set_open_files_max(&self, limit: &str) {
+        let mut command = Command::new("prlimit");
+        command.args(["--pid", &self.id().to_string(), &format!("--nofile={limit}:")]);
+        assert!(command.status().unwrap().success(), "prlimit of util-linux sets the limit");
     }
 
     /// Sends a signal.

@@ -22,6 +22,7 @@ use tokio::time::timeout;
 use super::buffered_io::{BufferedIo, Reading};
 use super::client_address::ClientAddresses;
 use super::connection_info::ConnectionInfo;
+use super::descriptors::HeldDescriptors;
 use super::http1;
 use super::http2::{self, FrameScan};
 use super::keyed_semaphore::{KeyedPermit, KeyedSemaphore};
@@ -99,6 +100,7 @@ pub(super) struct ConnectionLimits {
     /// Its connections are counted.
     pub(super) public: bool,
     pub(super) permits: Semaphore,
+    pub(super) descriptors: Arc<HeldDescriptors>,
     pub(super) timeouts: Timeouts,
     pub(super) bounds: SendBounds,
     /// Age and number of requests after which a connection is closed.
@@ -139,6 +141,10 @@ impl ServerApp for ConnectionApp {
 impl ConnectionLimits {
     /// Serves a connection until it ends.
     async fn serve(&self, stream: Stream) {
+        // The few who watch or operate the process are served to the last descriptor.
+        if self.public && self.descriptors.are_given_up() {
+            return self.refuse("open_files");
+        }
         let Ok(_permit) = self.permits.try_acquire() else { return self.refuse("total") };
         // What a handshake takes is given back before the connection waits for requests.
         let Some((stream, client, _connection)) = Box::pin(self.open(stream)).await else { return };

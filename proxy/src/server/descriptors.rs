@@ -1,7 +1,16 @@
 //! Pingora's accept loop sleeps when the process may open no more files, and every newcomer waits
-//! with it: the limit is raised to what the settings need before anything listens.
+//! with it: the limit is raised to what the settings need before anything listens. Should it fall
+//! later on, descriptors that were held back let newcomers be accepted, and closed at once.
 
+use std::fs::{self, File};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::time::interval;
 
 use super::PRIVATE_CONNECTIONS_MAX;
 use crate::config::Config;
@@ -10,6 +19,12 @@ use crate::startup_error::StartupError;
 /// Open files besides connections of clients and of the database: listeners, certificates, calls to
 /// partners and providers, connections that are being refused.
 const OTHERS: usize = 1_024;
+/// Descriptors that are held back.
+const HELD: usize = 32;
+/// Descriptors that must be free before they are held back again.
+const FREE_MIN: usize = 2 * HELD;
+/// Interval of looking for a free descriptor.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Raises the limit of open files to what the settings may need.
 ///
@@ -41,4 +56,73 @@ fn needed(config: &Config) -> usize {
     [edge.connections_max, 2 * PRIVATE_CONNECTIONS_MAX, database, upstream, OTHERS]
         .into_iter()
         .fold(0, usize::saturating_add)
+}
+
+/// Descriptors held back for when there are no others.
+#[derive(Debug, Default)]
+pub(super) struct HeldDescriptors {
+    held: Mutex<Vec<File>>,
+    given_up: AtomicBool,
+}
+
+impl HeldDescriptors {
+    /// Takes them, the earlier the better: a limit that falls spares low numbers.
+    pub(super) fn take() -> Arc<Self> {
+        let held = take().inspect_err(|error| {
+            tracing::warn!(%error, "no descriptors are held back");
+        });
+        Arc::new(Self { held: Mutex::new(held.unwrap_or_default()), ..Self::default() })
+    }
+
+    /// True while there are no others: newcomers are to be refused.
+    pub(super) fn are_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Acquire)
+    }
+
+    /// Gives them up when there are no others, and holds them back again when there are.
+    pub(super) async fn watch(self: Arc<Self>) {
+        let mut ticks = interval(LOOK_INTERVAL);
+        loop {
+            ticks.tick().await;
+            self.look();
+        }
+    }
+
+    fn look(&self) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.are_given_up() {
+            if none_is_free() {
+                tracing::error!("no more files can be opened: newcomers are refused");
+                // Before the first of them can be accepted.
+                self.given_up.store(true, Ordering::Release);
+                held.clear();
+            }
+        } else if are_free(FREE_MIN)
+            && let Ok(taken) = take()
+        {
+            tracing::info!("files can be opened again: newcomers are served");
+            *held = taken;
+            self.given_up.store(false, Ordering::Release);
+        }
+    }
+}
+
+fn take() -> io::Result<Vec<File>> {
+    (0..HELD).map(|_| nothing()).collect()
+}
+
+fn nothing() -> io::Result<File> {
+    File::open("/dev/null")
+}
+
+fn none_is_free() -> bool {
+    nothing().is_err_and(|error| error.raw_os_error() == Some(Errno::MFILE.raw_os_error()))
+}
+
+/// True if this many more files can be opened. Those above a limit that has fallen count as well.
+fn are_free(count: usize) -> bool {
+    let open = fs::read_dir("/proc/self/fd").map_or(usize::MAX, Iterator::count);
+    let limit = getrlimit(Resource::Nofile).current;
+    let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    open.saturating_add(count) <= limit
 }

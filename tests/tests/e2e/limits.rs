@@ -1,8 +1,8 @@
 //! Limits of rate and number, and that they hold for who exceeds them alone.
 
+use std::io;
 use std::net::Ipv4Addr;
 use std::time::Duration;
-use std::{fs, io};
 
 use futures::future::join_all;
 use http::Method;
@@ -299,6 +299,36 @@ async fn slow_calls_of_one_address_cost_another_nothing() {
     assert_shed(&edge, "address", (&slow, &quick)).await;
 }
 
+#[tokio::test]
+async fn newcomers_are_refused_at_once_when_the_limit_of_open_files_falls() {
+    let edge = Edge::start().await;
+    let request = b"GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n";
+    let mut open = Wire::open(edge.address).await;
+    assert_eq!(open.exchange(request).await.unwrap().status(), 404);
+    let before = edge.process.open_files_max();
+    edge.process.set_open_files_max(&edge.process.open_files().to_string());
+    let address = edge.address;
+    let newcomers = || (0..20).map(move |_| timeout(AT_ONCE, Wire::try_open(address)));
+    let mut served = Vec::new();
+    until("newcomers are refused", SOON, async || {
+        let opened = join_all(newcomers()).await.into_iter();
+        let opened: Vec<_> = opened.map(|opened| opened.expect("nobody is left waiting")).collect();
+        let refused = opened.iter().all(Result::is_err);
+        served.extend(opened.into_iter().flatten());
+        refused.then_some(())
+    })
+    .await;
+    let text = edge.ops("/metrics").await.assert_status(200).text().to_owned();
+    let series = "rampart_connections_refused_total{cause=\"open_files\"} ";
+    let count = text.lines().find_map(|line| line.strip_prefix(series)).unwrap();
+    assert_ne!(count, "0");
+    assert_eq!(open.exchange(request).await.unwrap().status(), 404);
+    edge.process.set_open_files_max(&before);
+    let next =
+        until("newcomers are served", SOON, async || Wire::try_open(edge.address).await.ok());
+    assert_eq!(next.await.exchange(request).await.unwrap().status(), 404);
+}
+
 /// Sets the limit of open files, by this option of `ulimit`, and becomes the edge.
 fn limited(option: &str) -> [String; 3] {
     ["/bin/sh".into(), "-c".into(), format!(r#"ulimit {option}; exec "$0" "$@""#)]
@@ -312,10 +342,8 @@ async fn open_files_are_enough_for_every_connection_or_nothing_starts() {
         setup.under(&command.each_ref().map(String::as_str)).set("edge.connections_max", "40");
     })
     .await;
-    let limits = fs::read_to_string(format!("/proc/{}/limits", edge.process.id())).unwrap();
-    let files = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
-    let soft: u64 = files.split_whitespace().nth(3).unwrap().parse().unwrap();
-    assert!(soft > 1_000, "{files}");
+    let limit: u64 = edge.process.open_files_max().parse().unwrap();
+    assert!(limit > 1_000, "{limit}");
     let opening = (0..40).map(|_| timeout(SOON, Wire::try_open(edge.address)));
     let open: Vec<Wire> = join_all(opening).await.into_iter().flatten().flatten().collect();
     assert_eq!(open.len(), 40, "all are served");

@@ -143,13 +143,14 @@ async fn saturation_is_shown_while_it_lasts() {
 
 /// What tells that an edge is full, slow or behind, each with a series from the start: an alert on
 /// one that is not there never fires.
-const SATURATION: [&str; 31] = [
+const SATURATION: [&str; 32] = [
     "rampart_connections_open",
     "rampart_connections_idle",
     r#"rampart_connections_refused_total{cause="total"}"#,
     r#"rampart_connections_refused_total{cause="address"}"#,
     r#"rampart_connections_refused_total{cause="address_handshakes"}"#,
     r#"rampart_connections_refused_total{cause="proxy_protocol"}"#,
+    r#"rampart_connections_refused_total{cause="open_files"}"#,
     "rampart_requests_in_flight",
     r#"rampart_requests_shed_total{limit="total"}"#,
     r#"rampart_requests_shed_total{limit="address"}"#,

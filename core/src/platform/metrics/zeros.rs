@@ -15,7 +15,7 @@ impl Metrics {
         for counter in plain {
             counter.with_label_values::<&str>(&[]).inc_by(0);
         }
-        let refused = ["total", "address", "address_handshakes", "proxy_protocol"];
+        let refused = ["total", "address", "address_handshakes", "proxy_protocol", "open_files"];
         let fetched = [
             "ok",
             "unreachable",
