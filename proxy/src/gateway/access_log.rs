@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
+use rampart_core::platform::metrics::Metrics;
 use serde::Serialize;
 
 use crate::config::LogFormat;
@@ -113,20 +114,17 @@ impl AccessLog {
         self.queue.is_some()
     }
 
-    /// Queues a line. Never waits; false when the line was dropped instead.
-    pub(super) fn write(&self, line: &Line<'_>) -> bool {
-        let (Some(queue), Some(bytes)) = (&self.queue, line.write(self.format)) else {
-            return true;
-        };
+    /// Queues a line. Never waits: a line without room is dropped, and counted in `metrics`.
+    pub(super) fn write(&self, line: &Line<'_>, metrics: &Metrics) {
+        let (Some(queue), Some(bytes)) = (&self.queue, line.write(self.format)) else { return };
         if let Err(TrySendError::Full(_)) = queue.try_send(bytes) {
+            metrics.log_lines_dropped.with_label_values::<&str>(&[]).inc();
             // The first of each thousand is worth a word; the count says the rest.
             let dropped = self.dropped.fetch_add(1, Ordering::Relaxed);
             if dropped.is_multiple_of(1_000) {
                 tracing::warn!(dropped = dropped + 1, "the access log cannot keep up");
             }
-            return false;
         }
-        true
     }
 }
 
@@ -184,12 +182,21 @@ mod tests {
         let dropped = Arc::new(AtomicU64::new(0));
         let format = LogFormat::Json;
         let log = AccessLog { format, queue: Some(queue), writer: None, dropped };
-        let written = [(); 4].map(|()| log.write(&line()));
-        assert_eq!(written, [true, true, false, false]);
-        assert_eq!(log.dropped.load(Ordering::Relaxed), 2);
+        let metrics = Metrics::new(1).unwrap();
+        let dropped = || {
+            let text = metrics.render();
+            let count = |line: &str| {
+                line.strip_prefix("rampart_log_lines_dropped_total ")?.parse::<u64>().ok()
+            };
+            text.lines().find_map(count)
+        };
+        for counted in [0, 0, 1, 2] {
+            log.write(&line(), &metrics);
+            assert_eq!(dropped(), Some(counted));
+        }
         lines.recv().unwrap();
-        assert!(log.write(&line()), "there is room again");
-        assert_eq!(log.dropped.load(Ordering::Relaxed), 2);
+        log.write(&line(), &metrics);
+        assert_eq!(dropped(), Some(2), "there is room again");
     }
 
     #[test]

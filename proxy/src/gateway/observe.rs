@@ -34,7 +34,7 @@ impl Gateway {
             return;
         }
         let connection = ConnectionInfo::for_session(session);
-        let written = public.log.write(&Line {
+        let line = Line {
             time: core.clock.now().to_rfc3339_opts(SecondsFormat::Micros, true),
             request_id: &context.request_id,
             trace_id: context.span.as_ref().map(|span| span.context().trace_id()),
@@ -54,10 +54,8 @@ impl Gateway {
             peer: connection.is_some().then_some(context.client_address),
             protocol: protocol(session.req_header().version),
             tls: connection.map_or("", |connection| &connection.tls),
-        });
-        if !written {
-            core.metrics.log_lines_dropped.with_label_values::<&str>(&[]).inc();
-        }
+        };
+        public.log.write(&line, &core.metrics);
     }
 
     /// Ends the request's span, on every listener that has one.
