@@ -62,6 +62,8 @@ pub(crate) struct Gateway {
     listener: Listener,
     budget: Budget,
     lifecycle: Arc<Lifecycle>,
+    /// `Strict-Transport-Security` of pages, and of everything for operators.
+    hsts: Option<HeaderValue>,
     /// Of all listeners, the public one first, on the one that tells how they are.
     certificates: Vec<Arc<Certificates>>,
 }
@@ -80,7 +82,6 @@ struct PublicListener {
     uploads: Budget,
     answer_max: Duration,
     connection_age_max: Duration,
-    hsts: Option<HeaderValue>,
     log: Arc<AccessLog>,
 }
 
@@ -99,16 +100,22 @@ impl Gateway {
             uploads: Budget::new(edge.body_memory_bytes / 2),
             answer_max: edge.request_timeout(),
             connection_age_max: edge.connection_max_age(),
-            hsts: respond::hsts(edge.hsts_seconds),
             log,
         }));
         let budget = Budget::new(edge.body_memory_bytes / 2);
-        Self { core, listener, budget, lifecycle, certificates: Vec::new() }
+        let hsts = respond::hsts(edge.hsts_seconds);
+        Self { core, listener, budget, lifecycle, hsts, certificates: Vec::new() }
     }
 
-    /// The operators' side of `core`.
-    pub(crate) fn operators(core: Arc<Core>, lifecycle: Arc<Lifecycle>) -> Self {
-        Self::private(PrivateListener::Operators, core, lifecycle)
+    /// The operators' side of `core`. Over TLS it tells browsers to use HTTPS alone for
+    /// `hsts_seconds`.
+    pub(crate) fn operators(
+        core: Arc<Core>,
+        lifecycle: Arc<Lifecycle>,
+        hsts_seconds: Option<u64>,
+    ) -> Self {
+        let gateway = Self::private(PrivateListener::Operators, core, lifecycle);
+        Self { hsts: hsts_seconds.and_then(respond::hsts), ..gateway }
     }
 
     /// The connectors' side of `core`.
@@ -134,7 +141,7 @@ impl Gateway {
     fn private(listener: PrivateListener, core: Arc<Core>, lifecycle: Arc<Lifecycle>) -> Self {
         let listener = Listener::Private(listener);
         let budget = Budget::new(PRIVATE_BODY_MEMORY);
-        Self { core, listener, budget, lifecycle, certificates: Vec::new() }
+        Self { core, listener, budget, lifecycle, hsts: None, certificates: Vec::new() }
     }
 }
 

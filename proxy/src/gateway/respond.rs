@@ -46,16 +46,13 @@ impl Gateway {
         let Some(mut reply) = decided else { return Ok(false) };
         // The answer is made, however long the client takes to read it.
         context.permit = None;
-        match &self.listener {
-            Listener::Private(_) => {
-                reply.set("x-request-id", &context.request_id);
-                reply.set("cache-control", "no-store");
-            }
-            Listener::Public(public) if is_page(&reply) => {
-                let hsts = public.hsts.clone().map(|value| (STRICT_TRANSPORT_SECURITY, value));
-                reply.headers.extend(hsts);
-            }
-            Listener::Public(_) => {}
+        if !self.is_public() {
+            reply.set("x-request-id", &context.request_id);
+            reply.set("cache-control", "no-store");
+        }
+        if !self.is_public() || is_page(&reply) {
+            let hsts = self.hsts.clone().map(|value| (STRICT_TRANSPORT_SECURITY, value));
+            reply.headers.extend(hsts);
         }
         if !closing && can_skip_body(session) {
             session.set_close_on_response_before_downstream_finish(false);

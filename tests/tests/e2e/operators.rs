@@ -70,9 +70,13 @@ async fn operators_are_served_over_tls() {
     let port = edge.admin.port();
     let url = format!("https://127.0.0.1:{port}");
     assert_eq!(status(&edge, &url, &[]).await, 200);
-    let answer = Protocol::Http2.client().get(format!("{url}/admin/v1/pairs"));
-    let answer = answer.bearer_auth(ADMIN_TOKEN).send().await.unwrap();
-    assert_eq!(answer.status(), 200);
+    // Browsers are to stay with HTTPS, whether they see a page or not.
+    for (path, found) in [("/admin/v1/pairs", true), ("/console", true), ("/nowhere", false)] {
+        let answer = Protocol::Http2.client().get(format!("{url}{path}"));
+        let answer = answer.bearer_auth(ADMIN_TOKEN).send().await.unwrap();
+        assert_eq!(answer.status() != 404, found, "{path}");
+        assert_eq!(answer.headers()["strict-transport-security"], "max-age=31536000", "{path}");
+    }
     // What HTTP/1 would not have is refused here as on the public listener.
     for (method, value) in [("GET", " y"), ("GET", "y "), (&*"M".repeat(33), "y")] {
         let method = method.parse::<Method>().unwrap();
