@@ -53,7 +53,8 @@ pub async fn open(settings: &settings::Database, clock: &Clock) -> Result<Pool, 
     let mut replicas = Vec::with_capacity(settings.replica_urls.len());
     for url in &settings.replica_urls {
         let options = connect_options("database.replica_urls", Some(url))?;
-        // One that is away now is used once it is there, with what any server keeps.
+        // One that is away now is used once it is there, with what any server keeps; for keepalives
+        // it is asked then.
         let link = Link { options, keeps_settings: false, keeps_statements: false };
         replicas.push(link.session(PoolKind::Operators, settings));
     }

@@ -11,11 +11,13 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::future::join_all;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
-use sqlx::{Error, Row as _};
+use sqlx::{Connection as _, Error, Row as _};
+use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use super::availability::Availability;
 use super::connection::Connection;
+use super::open::connect_with_keepalives;
 use super::pool::CONNECTION_LIFETIME;
 use super::session::Session;
 use crate::platform::clock::Clock;
@@ -61,6 +63,8 @@ struct Replica {
     /// Host and port.
     at: String,
     pool: PgPool,
+    /// Set once its pool asks for keepalives, or has been refused them.
+    asked: OnceCell<()>,
     session: Session,
     deadline: Duration,
     /// Of its own: it answers while the primary is away.
@@ -88,6 +92,7 @@ impl Replicas {
             Replica {
                 at: format!("{}:{}", options.get_host(), options.get_port()),
                 pool: pool.connect_lazy_with(options),
+                asked: OnceCell::new(),
                 session,
                 deadline,
                 availability,
@@ -181,6 +186,7 @@ impl Replica {
     }
 
     async fn mark(&self) -> Result<DateTime<Utc>, Error> {
+        self.asked.get_or_try_init(|| self.ask_for_keepalives()).await?;
         let mut connection = self.pool.acquire().await?;
         // Not prepared: a pooler may not keep it.
         let row = sqlx::raw_sql("select marked_at from replication_mark")
@@ -189,10 +195,73 @@ impl Replica {
         row.try_get(0)
     }
 
+    /// Has the connections to come ask for keepalives, unless it is a pooler that refuses them:
+    /// nobody knows before it is there.
+    async fn ask_for_keepalives(&self) -> Result<(), Error> {
+        let options = (*self.pool.connect_options()).clone();
+        let (options, connection) = connect_with_keepalives(options).await?;
+        self.pool.set_connect_options(options);
+        connection.close().await
+    }
+
     /// Uses it no more until it answers again.
     fn leave(&self, error: &Error) {
         if self.marked_ms.swap(UNKNOWN, Ordering::Relaxed) != UNKNOWN {
             tracing::warn!(replica = self.at, %error, "a replica cannot be read");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::postgres::PgSslMode;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// A server's word that a connection may begin.
+    const READY: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
+    /// A pooler's that it does not know a setting.
+    const REFUSED: &[u8] = b"E\0\0\0\x1eSFATAL\0VFATAL\0C08P01\0Mno\0\0";
+
+    /// Lets the next connection begin, unless it asks for keepalives that this server refuses; true
+    /// if it asks.
+    async fn begin(server: &TcpListener, refuses: bool) -> (TcpStream, bool) {
+        let (mut stream, _) = server.accept().await.unwrap();
+        let length = stream.read_u32().await.unwrap();
+        let mut startup = vec![0; usize::try_from(length).unwrap() - 4];
+        stream.read_exact(&mut startup).await.unwrap();
+        let asks = String::from_utf8_lossy(&startup).contains("tcp_keepalives_idle=10");
+        stream.write_all(if asks && refuses { REFUSED } else { READY }).await.unwrap();
+        (stream, asks)
+    }
+
+    #[tokio::test]
+    async fn connections_to_a_replica_ask_for_keepalives_unless_a_pooler_refuses_them() {
+        for (refuses, expected) in [(false, &[true, true][..]), (true, &[true, false, false])] {
+            let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let options = PgConnectOptions::new_without_pgpass().host("127.0.0.1");
+            let options = options.port(server.local_addr().unwrap().port());
+            let options = options.username("edge").ssl_mode(PgSslMode::Disable);
+            let settings =
+                settings::Database { acquire_timeout_ms: 20_000, ..settings::Database::default() };
+            let servers = vec![(options, Session::default())];
+            let deadline = Duration::from_secs(10);
+            let replicas = Replicas::new(&settings, &Clock::system(), servers, deadline);
+            let beginning = async {
+                let mut begun = Vec::new();
+                while begun.len() < expected.len() {
+                    begun.push(begin(&server, refuses).await);
+                }
+                begun
+            };
+            let begun = tokio::select! {
+                begun = beginning => begun,
+                () = replicas.look() => panic!("the last connection is not answered"),
+            };
+            let asked: Vec<_> = begun.iter().map(|(_, asks)| *asks).collect();
+            assert_eq!(asked, expected);
         }
     }
 }
