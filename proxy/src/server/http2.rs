@@ -46,6 +46,9 @@ const RUNNING_MAX: usize = 2 * STREAMS_MAX as usize;
 /// Receive window of a stream and of a connection, in bytes.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
+/// Bytes of a stream that wait for the connection. With the 400 KiB of the h2 crate most answers have
+/// left, by their own pace and time, before a client with wide windows has begun to read.
+const SEND_BUFFER: usize = 32 * 1024;
 /// Time for the HTTP/2 preface and settings.
 const PREFACE_MAX: Duration = Duration::from_secs(10);
 /// Time in which a client that was told to leave may still begin a stream: it is told which one is
@@ -216,7 +219,8 @@ fn options() -> H2Options {
     options
         .max_concurrent_streams(STREAMS_MAX)
         .initial_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW);
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_send_buffer_size(SEND_BUFFER);
     options
 }
 

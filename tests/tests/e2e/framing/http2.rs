@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use h2::client::SendRequest;
@@ -10,16 +11,20 @@ use http::{HeaderValue, Method, Request, Response};
 use nix::sys::signal::Signal;
 use rampart_tests::caller::Protocol;
 use rampart_tests::cluster::{self, until_a_lock_is_awaited};
-use rampart_tests::deadline::{SOON, until};
+use rampart_tests::deadline::{SOON, after, until};
 use rampart_tests::edge::Edge;
 use rampart_tests::wire::{Wire, connect};
 use sqlx::{Connection as _, PgConnection};
 
 use super::Target;
-use super::frames::{Frames, field, text};
+use super::frames::{END_STREAM, Frames, RST_STREAM, SETTINGS, WINDOW_UPDATE, field, text};
 
 /// More resets than any honest client needs, fewer than one connection could send in a second.
 const STORM: usize = 1_000;
+/// Documents that a slow client asks for at once: more than the system's buffers hold.
+const DOCUMENTS: usize = 96;
+/// Pause of a slow client between two frames: it takes 3 MB a second.
+const FRAME_PAUSE: Duration = Duration::from_millis(5);
 
 async fn open(target: &Target) -> (SendRequest<Bytes>, Driving) {
     open_at(target.edge.address).await
@@ -183,6 +188,31 @@ async fn a_connection_ends_at_its_age() {
     })
     .await;
     assert!(wire.is_closed().await);
+}
+
+/// Its windows hold nothing back: what takes the answers slowly is the connection.
+#[tokio::test]
+async fn answers_have_their_time_in_a_connection_that_is_read_slowly() {
+    let edge = Edge::with(|setup| _ = setup.set("edge.write_timeout_seconds", "1")).await;
+    let partner = edge.partner("slow").await;
+    let target = Target { edge: Arc::new(edge), partner };
+    let mut frames = Frames::open(&target).await;
+    frames.send(SETTINGS, 0, 0, &[0, 4, 0x7f, 0xff, 0xff, 0xff]).await;
+    frames.send(WINDOW_UPDATE, 0, 0, &0x7fff_0000_u32.to_be_bytes()).await;
+    let path = field(b"\x04", &text(b"/openapi.json"));
+    for _ in 0..DOCUMENTS {
+        frames.request(&path, 1).await;
+        frames.stream += 2;
+    }
+    let (mut ended, mut reset) = (0, 0);
+    while ended < DOCUMENTS {
+        after(FRAME_PAUSE).await;
+        let (kind, flags, stream, _) = frames.frame().await;
+        let is_reset = kind == RST_STREAM;
+        reset += usize::from(is_reset);
+        ended += usize::from(stream > 0 && (is_reset || flags & END_STREAM != 0));
+    }
+    assert!(reset > 0, "all were sent, however long that took");
 }
 
 /// Waits until the edge says with GOAWAY that nothing is wrong and the connection ends: without the
