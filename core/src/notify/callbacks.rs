@@ -4,8 +4,9 @@
 //! edge claims due deliveries ([`queue`]) under a lease, so that a dying edge loses nothing: its
 //! lease expires and another edge sends again, with the same `webhook-id`. [`deliver`] is the worker,
 //! [`lane`] limits each endpoint, [`schedule`] is the retry schedule, [`target`] checks
-//! addresses.
+//! addresses, [`attempts`] reads what was attempted.
 
+pub(crate) mod attempts;
 pub mod deliver;
 mod lane;
 mod outbound;

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::page::{DEVELOPERS, StaffPage, Visit, done};
 use crate::http::html::components::{Column, Tone, badge, empty_state, table, time};
 use crate::http::reply::Reply;
+use crate::notify::callbacks::attempts::{DeliveryAttempt, attempts};
 use crate::notify::callbacks::body;
 use crate::notify::callbacks::resend::resend;
 use crate::partners::staff::StaffRole;
@@ -169,7 +170,8 @@ impl StaffPage for Show {
         .fetch_optional(&visit.core.db)
         .await?;
         let Some(delivery) = found else { return Ok(visit.not_found()) };
-        let attempts = Attempted::load(visit, id).await?;
+        let mut conn = visit.core.db.acquire().await?;
+        let attempts = attempts(&mut conn, client, id.into()).await?;
         let sent = body(&delivery.kind, delivery.happened_at, &delivery.payload)?;
         let body = html! {
             dl {
@@ -188,7 +190,7 @@ impl StaffPage for Show {
             @if attempts.is_empty() {
                 (empty_state("No attempt on record.", "Attempts are kept for seven days."))
             }
-            @for attempt in &attempts { (attempt.shown()) }
+            @for attempt in &attempts { (shown(attempt)) }
         };
         Ok(visit.page("/portal/webhooks", "Delivery", &body))
     }
@@ -211,48 +213,26 @@ fn request(url: &str, event: Uuid, body: &str) -> Markup {
     }
 }
 
-/// An attempt on record.
-struct Attempted {
-    sent_at: DateTime<Utc>,
-    took_ms: i32,
-    status: Option<i16>,
-    error: Option<String>,
-    answer: Option<String>,
-}
-
-impl Attempted {
-    async fn load(visit: &Visit<'_>, delivery: Uuid) -> Result<Vec<Self>> {
-        let attempts = sqlx::query_as!(
-            Self,
-            "select sent_at, took_ms, status, error, answer from delivery_attempt \
-             where client_id = $1 and delivery_id = $2 order by attempt_id desc limit 50",
-            visit.session.client.id().uuid(),
-            delivery,
-        )
-        .fetch_all(&visit.core.db)
-        .await?;
-        Ok(attempts)
-    }
-
-    fn shown(&self) -> Markup {
-        let tone = if self.error.is_none() { Tone::Good } else { Tone::Bad };
-        let status = self.status.map_or_else(String::new, |status| status.to_string());
-        let result = match self.error.as_deref() {
-            None => status,
-            Some("status") => status,
-            Some(error) => format!("{status} {error}"),
-        };
-        html! {
-            div.panel {
-                p {
-                    (badge(tone, result.trim())) " " (time(self.sent_at))
-                    span.hint { " · " (self.took_ms) " ms · webhook-timestamp " (self.sent_at.timestamp()) }
-                }
-                @match self.answer.as_deref() {
-                    None => p.hint { "No answer." },
-                    Some("") => p.hint { "An answer without a body." },
-                    Some(answer) => pre { (answer) },
-                }
+/// An attempt with its result and its answer.
+fn shown(attempt: &DeliveryAttempt) -> Markup {
+    let tone = if attempt.error.is_none() { Tone::Good } else { Tone::Bad };
+    let status = attempt.status.map_or_else(String::new, |status| status.to_string());
+    let result = match attempt.error.as_deref() {
+        None => status,
+        Some("status") => status,
+        Some(error) => format!("{status} {error}"),
+    };
+    let (sent_at, took_ms) = (attempt.sent_at, attempt.took_ms);
+    html! {
+        div.panel {
+            p {
+                (badge(tone, result.trim())) " " (time(sent_at))
+                span.hint { " · " (took_ms) " ms · webhook-timestamp " (sent_at.timestamp()) }
+            }
+            @match attempt.answer.as_deref() {
+                None => p.hint { "No answer." },
+                Some("") => p.hint { "An answer without a body." },
+                Some(answer) => pre { (answer) },
             }
         }
     }

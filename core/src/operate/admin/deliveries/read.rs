@@ -1,6 +1,5 @@
 //! `GET /admin/v1/deliveries/{id}`
 
-use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,14 +11,10 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, required};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
+use crate::notify::callbacks::attempts::{DeliveryAttempt, attempts};
 use crate::notify::callbacks::body;
 use crate::operate::admin::operator::Operator;
-use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
-use rampart_types::ClientId;
-
-/// Most attempts that are shown.
-const ATTEMPTS_MAX: i64 = 50;
 
 /// `GET /admin/v1/deliveries/{id}`
 pub struct ReadDelivery;
@@ -73,28 +68,9 @@ impl Endpoint for ReadDelivery {
         .await?
         .ok_or_else(unknown)?;
         let request_body = body(&event.kind, event.happened_at, &event.payload)?;
-        let attempt_log = attempts(&mut conn, event.client_id.into(), id).await?;
+        let attempt_log = attempts(&mut conn, event.client_id.into(), id.into()).await?;
         Ok(Json(WithAttempts { delivery, request_body, attempt_log }))
     }
-}
-
-/// Attempts on record, newest first.
-async fn attempts(
-    conn: &mut Connection,
-    client: ClientId,
-    delivery: Uuid,
-) -> Result<Vec<DeliveryAttempt>> {
-    let attempts = sqlx::query_as!(
-        DeliveryAttempt,
-        "select sent_at, took_ms, status, error, answer from delivery_attempt \
-         where client_id = $1 and delivery_id = $2 order by attempt_id desc limit $3",
-        client.uuid(),
-        delivery,
-        ATTEMPTS_MAX,
-    )
-    .fetch_all(conn)
-    .await?;
-    Ok(attempts)
 }
 
 /// A delivery with its request and its attempts.
@@ -108,20 +84,4 @@ pub struct WithAttempts {
     request_body: String,
     /// Attempts on record, newest first; at most 50.
     attempt_log: Vec<DeliveryAttempt>,
-}
-
-/// An attempt to deliver an event.
-#[derive(Debug, JsonSchema, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct DeliveryAttempt {
-    /// When it was sent; in seconds since 1970, its `webhook-timestamp`.
-    sent_at: DateTime<Utc>,
-    /// Time until its answer or its failure, in milliseconds.
-    took_ms: i32,
-    /// Status of the answer, if the partner's host answered.
-    status: Option<i16>,
-    /// Failure, as `lastError`; null if it was accepted.
-    error: Option<String>,
-    /// Beginning of the answer's body; null without an answer.
-    answer: Option<String>,
 }
