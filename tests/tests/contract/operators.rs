@@ -17,6 +17,7 @@ use rampart_core::api::OPERATOR_ENDPOINTS;
 use rampart_core::auth::roles::Role;
 use rampart_core::endpoint::Body;
 use rampart_tests::answer::Answer;
+use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
@@ -168,6 +169,8 @@ async fn reads_of_personal_data_stand_in_the_audit() {
     let sue = Operator::new(&context, "sue", &["support"]).await;
     sue.get(&format!("/admin/v1/users/{user}")).await.assert_status(200);
     sue.get(&format!("/admin/v1/users/{user}/accounts")).await.assert_status(200);
+    let order = OrderFixture::order(&context, &acme, None, None).await.id.to_string();
+    sue.get(&format!("/admin/v1/orders/{order}")).await.assert_status(200);
     sue.get("/admin/v1/mail").await.assert_status(200);
     sue.get("/admin/v1/approvals").await.assert_status(200);
     let nobody = "00000000-0000-7000-8000-000000000000";
@@ -175,6 +178,7 @@ async fn reads_of_personal_data_stand_in_the_audit() {
     let by_sue = |target: &str| vec![("sue".to_owned(), target.to_owned())];
     assert_eq!(audited(&context, "user.read").await, by_sue(user));
     assert_eq!(audited(&context, "account.list").await, by_sue(user));
+    assert_eq!(audited(&context, "order.read").await, by_sue(&order));
     for action in ["mail.list", "approval.list"] {
         assert_eq!(audited(&context, action).await, by_sue(""));
     }

@@ -44,7 +44,7 @@ async fn a_sale_is_moved_to_its_end_and_every_step_is_audited() {
     let causes: Vec<_> = steps.iter().map(|step| step["cause"].as_str().unwrap()).collect();
     assert_eq!(causes, ["confirmed", "payment-received", "held", "released", "paid-out"]);
     assert_eq!((&steps[2]["reason"], &steps[2]["actor"]), (&json!("who is it?"), &json!("admin")));
-    let audit = format!("/admin/v1/audit?target={}", sale["orderId"]);
+    let audit = format!("/admin/v1/audit?target={}&action=order.event", sale["orderId"]);
     let audit = context.admin(Method::GET, &audit, json!({})).await.json();
     let rows = audit.as_array().unwrap();
     assert_eq!(rows.len(), 4);

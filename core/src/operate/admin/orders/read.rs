@@ -34,6 +34,8 @@ impl Endpoint for ReadOrder {
     const PATH: &'static str = "/admin/v1/orders/{id}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const ROLES: &'static [Role] = Role::ALL;
+    // The wallet's address is a person's.
+    const READ_AUDIT: Option<&'static str> = Some("order.read");
     const DOC: Doc = Doc {
         summary: "Read an order",
         details: "In full, with its timeline and the decisions of its policies.",
