@@ -198,6 +198,7 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::policies::push::ConfigurePolicy>(),
     route::<admin::policies::rollback::RollBackPolicy>(),
     route::<admin::policies::dry_run::DryRunPolicy>(),
+    route::<admin::keys::verification::ListVerificationKeys>(),
     route::<admin::keys::verification::PutVerificationKey>(),
     route::<admin::keys::verification::DeleteVerificationKey>(),
     route::<admin::policies::versions::StageVersion>(),

@@ -240,6 +240,7 @@ PATHS = {
     "PUT /admin/v1/partners/{slug}/policies/{kind}/config": active,
     "POST /admin/v1/partners/{slug}/policies/{kind}/rollback": rolled,
     "POST /admin/v1/partners/{slug}/policies/{kind}/dry-run": active,
+    "GET /admin/v1/partners/{slug}/verification-keys": always(slug="ruled"),
     "PUT /admin/v1/partners/{slug}/verification-keys/{name}": always(slug="ruled", name="kept"),
     "DELETE /admin/v1/partners/{slug}/verification-keys/{name}": lambda: {
         "slug": "ruled",

@@ -2,6 +2,9 @@
 
 use chrono::{DateTime, Utc};
 use rampart_plugins::VerificationKey;
+use rampart_plugins::contract::Algorithm;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::key_name;
@@ -14,12 +17,13 @@ use crate::Core;
 use crate::platform::audit::{self, Entry};
 use crate::platform::crypto::Secret;
 use crate::platform::db::Connection;
+use crate::platform::error::Result;
 use crate::platform::revision;
 use crate::policies::runtime::{self, ALGORITHMS, seal_context};
 use rampart_types::ClientId;
 
 /// Most keys of one partner.
-const KEYS_MAX: i64 = 100;
+pub(crate) const KEYS_MAX: i64 = 100;
 
 /// A key to be stored.
 #[derive(Clone, Copy)]
@@ -31,6 +35,63 @@ pub(crate) struct NewKey<'a> {
     pub(crate) not_before: Option<DateTime<Utc>>,
     pub(crate) not_after: Option<DateTime<Utc>>,
     pub(crate) signed: Option<&'a SignedChange>,
+}
+
+/// A key as it is listed: without the key.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "ListedVerificationKey")]
+#[serde(rename_all = "camelCase")]
+pub struct ListedKey {
+    /// The key's name, which the policy gives.
+    pub(crate) name: String,
+    /// The algorithm that it verifies.
+    algorithm: String,
+    /// SHA-256 of the PEM, in hex; null for a secret of HMAC, and for a key that cannot be read.
+    fingerprint: Option<String>,
+    /// From when it is valid; null: always was.
+    not_before: Option<DateTime<Utc>>,
+    /// Until when it is valid; null: it has no end.
+    not_after: Option<DateTime<Utc>>,
+    /// When it was set.
+    created_at: DateTime<Utc>,
+}
+
+/// The partner's keys, by name.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn list(core: &Core, client: ClientId) -> Result<Vec<ListedKey>> {
+    let rows = sqlx::query!(
+        "select name, algorithm, sealed, not_before, not_after, created_at \
+         from verification_key where client_id = $1 order by name limit $2",
+        client.uuid(),
+        KEYS_MAX,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    let listed = rows.into_iter().map(|row| ListedKey {
+        fingerprint: public_fingerprint(core, client, (&row.name, &row.algorithm), &row.sealed),
+        name: row.name,
+        algorithm: row.algorithm,
+        not_before: row.not_before,
+        not_after: row.not_after,
+        created_at: row.created_at,
+    });
+    Ok(listed.collect())
+}
+
+/// The fingerprint of a public key. There is none of a secret, which could be guessed by it.
+fn public_fingerprint(
+    core: &Core,
+    client: ClientId,
+    (name, algorithm): (&str, &str),
+    sealed: &[u8],
+) -> Option<String> {
+    if let Algorithm::HmacSha256 | Algorithm::HmacSha512 = runtime::algorithm(algorithm)? {
+        return None;
+    }
+    let key = core.cipher(client).open(&seal_context(client.uuid(), name), sealed).ok()?;
+    String::from_utf8(key).ok().map(|pem| fingerprint(&pem))
 }
 
 /// Checks that the partner has every key that a policy names in its description of itself.

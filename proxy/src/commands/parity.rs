@@ -25,6 +25,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("DELETE partners/{slug}/webhooks/{id}", "webhook remove acme 1"),
     ("POST partners/{slug}/webhooks/{id}/test", "webhook test acme 1"),
     ("POST partners/{slug}/secrets/rotate", "secret rotate acme webhook --overlap-seconds 60"),
+    ("GET partners/{slug}/verification-keys", "verification-key list acme --limit 2"),
     ("PUT partners/{slug}/verification-keys/{name}", "verification-key set acme k key=a"),
     ("DELETE partners/{slug}/verification-keys/{name}", "verification-key remove acme k"),
     ("GET partners/{slug}/policies/{kind}", "policy show acme fee"),

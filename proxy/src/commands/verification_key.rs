@@ -1,17 +1,35 @@
-//! `rampart verification-key set|remove`.
+//! `rampart verification-key list|set|remove`.
 
 use clap::Subcommand;
 use http::Method;
 
 use super::Target;
 use super::members::Members;
+use super::page::Page;
 use super::query::segment;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
+/// Columns of a table of keys: their heads, and members.
+const COLUMNS: &[(&str, &str)] = &[
+    ("NAME", "name"),
+    ("ALGORITHM", "algorithm"),
+    ("FROM", "notBefore"),
+    ("UNTIL", "notAfter"),
+    ("SET", "createdAt"),
+    ("SHA-256", "fingerprint"),
+];
+
 /// Keys by which a partner's policy verifies signed requests.
 #[derive(Debug, Subcommand)]
 pub(crate) enum VerificationKey {
+    /// List a partner's keys by name, without the keys.
+    List {
+        /// The partner's short name.
+        slug: String,
+        #[command(flatten)]
+        page: Page,
+    },
     /// Set a key: `algorithm=hmac-sha256 key=…`, with `notAfter` and a signature where it needs them.
     Set {
         /// The partner's short name.
@@ -41,6 +59,10 @@ impl VerificationKey {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         let (method, slug, name, body, target) = match self {
+            Self::List { slug, page } => {
+                let list = format!("partners/{}/verification-keys", segment(&slug));
+                return page.print(&list, [], COLUMNS);
+            }
             Self::Set { slug, name, members, target } => {
                 (Method::PUT, slug, name, members.body()?, target)
             }

@@ -9,6 +9,7 @@ mod trials;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
+use rampart_core::policies::manifest::digest_hex;
 use rampart_tests::answer::Answer;
 use rampart_tests::guests::component;
 use rampart_tests::keys::ed25519;
@@ -272,6 +273,34 @@ async fn a_verification_key_serves_its_partner_until_it_is_taken_away() {
     context.admin(Method::DELETE, &keys("acme"), json!({})).await.assert_status(204);
     assert_eq!(judged().await["reason"], "unknown-key");
     context.admin(Method::DELETE, &keys("acme"), json!({})).await.assert_status(404);
+}
+
+#[tokio::test]
+async fn verification_keys_are_listed_without_the_keys() {
+    let context = context().await;
+    let (secret, pem) = (STANDARD.encode(b"a secret of the partner, 32 byte"), ed25519(7).1);
+    let keys = "/admin/v1/partners/acme/verification-keys";
+    for (name, algorithm, key) in [("shared", "hmac-sha256", &secret), ("main", "ed25519", &pem)] {
+        let body = json!({"algorithm": algorithm, "key": key, "notAfter": "2100-01-01T00:00:00Z"});
+        context.admin(Method::PUT, &format!("{keys}/{name}"), body).await.assert_status(200);
+    }
+    let answer = context.admin(Method::GET, keys, Value::Null).await;
+    let listed = answer.assert_status(200).json();
+    let facts = ["name", "algorithm", "fingerprint", "notBefore", "notAfter"];
+    let row = |row: &Value| facts.map(|member| row[member].clone());
+    let until = json!("2100-01-01T00:00:00Z");
+    let main = [
+        json!("main"),
+        json!("ed25519"),
+        json!(digest_hex(pem.trim().as_bytes())),
+        Value::Null,
+        until.clone(),
+    ];
+    let shared = [json!("shared"), json!("hmac-sha256"), Value::Null, Value::Null, until];
+    assert_eq!(listed.as_array().unwrap().iter().map(row).collect::<Vec<_>>(), [main, shared]);
+    assert!(listed[0]["createdAt"].is_string() && !answer.text().contains(&secret), "{listed}");
+    let unknown = "/admin/v1/partners/nobody/verification-keys";
+    context.admin(Method::GET, unknown, Value::Null).await.assert_status(404);
 }
 
 #[tokio::test]

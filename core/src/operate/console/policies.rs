@@ -10,7 +10,7 @@ use super::list::List;
 use super::orders::of;
 use super::signing::{MANIFEST, MANIFEST_SIGNATURE, MANIFEST_SIGNER, SIGNATURE, SIGNER, STATEMENT};
 use super::view::{Cell, facts, text};
-use super::visit::{Refused, Visit, segment};
+use super::visit::{Refused, Visit, fill, segment};
 use crate::http::html::components::{Tone, note, stat};
 
 const SECTION: &str = "/console/partners";
@@ -124,7 +124,7 @@ pub(super) const VERSION: Subject = Subject {
     ],
 };
 
-/// Keys by which the partner's signature policy verifies requests. No call lists them.
+/// Keys by which the partner's signature policy verifies requests.
 pub(super) const VERIFICATION_KEYS: Subject = Subject {
     name: "verification keys of",
     section: SECTION,
@@ -163,6 +163,24 @@ pub(super) const VERIFICATION_KEYS: Subject = Subject {
         .signed("verification-key.delete", &["partner", "key"])
         .destructive(),
     ],
+};
+
+/// Those keys as a list.
+pub(super) const VERIFICATION_KEY_LIST: List = List {
+    title: "Verification keys of",
+    section: SECTION,
+    page: "/console/partners/{slug}/~/verification-keys",
+    call: "/admin/v1/partners/{slug}/verification-keys",
+    criteria: &[],
+    columns: &[
+        ("Key", Cell::Text("/name")),
+        ("Algorithm", Cell::Text("/algorithm")),
+        ("SHA-256", Cell::Address("/fingerprint")),
+        ("Good from", Cell::Time("/notBefore")),
+        ("Good until", Cell::Time("/notAfter")),
+        ("Set", Cell::Time("/createdAt")),
+    ],
+    empty: "A signature policy can name no key of the partner yet.",
 };
 
 const VERSIONS: &[(&str, Cell)] = &[
@@ -251,4 +269,26 @@ pub(super) async fn show(
         (of("History", &rows("changes"), CHANGES))
     };
     Ok(Page::new(format!("Policy {kind} of {slug}"), SECTION, body))
+}
+
+/// The page of a partner's verification keys.
+///
+/// # Errors
+/// The refusal of a call.
+pub(super) async fn verification_keys(
+    visit: &Visit<'_>,
+    slug: &str,
+    query: &Typed,
+) -> Result<Page, Refused> {
+    let ids = [slug.to_owned()];
+    let partner = visit.get(&fill(VERIFICATION_KEYS.read, &ids)).await?;
+    let (keys, _) = visit.rows(&fill(VERIFICATION_KEY_LIST.call, &ids)).await?;
+    let body = html! {
+        (outcome(query, VERIFICATION_KEYS.actions))
+        (facts(&partner, VERIFICATION_KEYS.facts))
+        (VERIFICATION_KEYS.actions(visit, &ids, &partner))
+        (VERIFICATION_KEY_LIST.table(&keys))
+        @if !keys.is_empty() { (VERIFICATION_KEY_LIST.export(&ids, query)) }
+    };
+    Ok(Page::new(format!("{} {slug}", VERIFICATION_KEYS.name), SECTION, body))
 }

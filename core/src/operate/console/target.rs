@@ -70,6 +70,7 @@ const INNER: &[&List] = &[
     &credentials::WEBHOOK_LIST,
     &staff::LIST,
     &policies::VERSION_LIST,
+    &policies::VERIFICATION_KEY_LIST,
     &users::ACCOUNT_LIST,
     &operators::SESSIONS,
     &operators::TOKENS,
@@ -197,6 +198,9 @@ async fn subject_page(
         ("/console/partners/{slug}", [slug]) => partners::show(visit, slug, query).await,
         ("/console/partners/{slug}/policies/{kind}", [slug, kind]) => {
             policies::show(visit, (slug, kind), query).await
+        }
+        ("/console/partners/{slug}/verification-keys", [slug]) => {
+            policies::verification_keys(visit, slug, query).await
         }
         // Things that stand on the page of another one.
         ("/console/partners/{slug}/policies/{kind}/versions/{version}", [slug, kind, _]) => {

@@ -225,6 +225,9 @@ async fn verification_keys_are_set_and_deleted_by_name() {
     ada.get(done.header("location")).await.assert(200, "Done: Set a verification key.");
     let row = audited(&context, "verification-key.put").await;
     assert_eq!((&row["actor"], &row["detail"]["name"]), (&json!("ada"), &json!("main")));
+    ada.get(page).await.assert(200, "ed25519");
+    let file = ada.get("/console/partners/acme/~/verification-keys?format=csv&columns=Key").await;
+    file.assert(200, "Key\r\nmain\r\n");
     let gone = [("name", "main")];
     ada.submit(&format!("{page}/delete"), &gone).await.assert(303, "");
     ada.submit(&format!("{page}/delete"), &gone).await.assert(404, "");

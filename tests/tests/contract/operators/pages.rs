@@ -8,7 +8,7 @@ use rampart_tests::order_fixture::OrderFixture;
 use super::*;
 
 /// Lists, and the member that names a row.
-const LISTS: [(&str, &str); 23] = [
+const LISTS: [(&str, &str); 24] = [
     ("partners", "slug"),
     ("operators", "name"),
     ("approvals", "id"),
@@ -32,6 +32,7 @@ const LISTS: [(&str, &str); 23] = [
     ("ledger/balances", "accountId"),
     ("partners/acme/staff", "id"),
     ("partners/acme/webhooks", "id"),
+    ("partners/acme/verification-keys", "name"),
 ];
 /// Calls whose `after` is a place in a chain, not a page.
 const CHAINS: [&str; 2] = ["/admin/v1/audit/verification", "/admin/v1/ledger/check"];
@@ -69,6 +70,9 @@ async fn fill(context: &TestContext) {
         Connector::new(context, &format!("cards{number}"), &["payment.create"]).await;
         let key = json!({"publicKey": ed25519(number).1});
         let path = format!("/admin/v1/operator-keys/key{number}");
+        context.admin(Method::PUT, &path, key).await.assert_status(200);
+        let key = json!({"algorithm": "ed25519", "key": ed25519(number).1});
+        let path = format!("/admin/v1/partners/acme/verification-keys/key{number}");
         context.admin(Method::PUT, &path, key).await.assert_status(200);
         let rotate = "/admin/v1/receipt-keys/rotate";
         context.admin(Method::POST, rotate, Value::Null).await.assert_status(200);

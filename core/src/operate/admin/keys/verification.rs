@@ -1,4 +1,4 @@
-//! `PUT` and `DELETE /admin/v1/partners/{slug}/verification-keys/{name}`
+//! `GET /admin/v1/partners/{slug}/verification-keys`, `PUT` and `DELETE …/{name}`
 
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
@@ -9,16 +9,57 @@ use super::NAME;
 use super::signing::Removal;
 use crate::Core;
 use crate::auth::roles::Role;
-use crate::endpoint::openapi::doc::{Doc, Shape};
+use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional};
 use crate::endpoint::{Body, Endpoint, Json, NoContent};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::page::{Page, Part, limit};
 use crate::operate::admin::partners::{self, SLUG};
 use crate::platform::crypto::Secret;
 use crate::platform::error::Result;
-use crate::policies::keys::{self, NewKey};
+use crate::policies::keys::{self, KEYS_MAX, ListedKey, NewKey};
 use crate::policies::statement::SignedChange;
+
+/// `GET /admin/v1/partners/{slug}/verification-keys`
+pub struct ListVerificationKeys;
+
+impl Endpoint for ListVerificationKeys {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/admin/v1/partners/{slug}/verification-keys";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const ROLES: &'static [Role] = Role::ALL;
+    const DOC: Doc = Doc {
+        summary: "List the verification keys of a partner",
+        details: "By name, at most 100, without the keys.",
+        path: &[SLUG],
+        query: &[
+            optional("after", Kind::Text, "The last name of the page before."),
+            limit(KEYS_MAX),
+        ],
+        answer: r#"[{"name": "shop", "algorithm": "ed25519",
+            "fingerprint": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+            "notBefore": null, "notAfter": "2027-01-01T00:00:00Z",
+            "createdAt": "2026-03-01T12:00:00Z"}]"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = (String, Part);
+    type Response = Page<ListedKey>;
+
+    fn read(input: &Input, _: &Operator) -> Result<(String, Part)> {
+        Ok((input.param("slug").to_owned(), Part::read(input, KEYS_MAX)?))
+    }
+
+    async fn call(
+        core: &Core,
+        _: Operator,
+        (slug, part): (String, Part),
+    ) -> Result<Page<ListedKey>> {
+        let (client, _) = partners::find(core, &slug).await?;
+        part.of(keys::list(core, client).await?, |key| key.name.clone())
+    }
+}
 
 /// `PUT /admin/v1/partners/{slug}/verification-keys/{name}`
 pub struct PutVerificationKey;
