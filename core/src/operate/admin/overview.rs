@@ -18,6 +18,7 @@ use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::operate::readiness::{Check, Status};
 use crate::platform::error::Result;
+use crate::trading::orders::status::OrderStatus;
 use rampart_types::JsonDecimal;
 
 /// Most rows of a kind that are counted.
@@ -42,7 +43,8 @@ impl Endpoint for ReadOverview {
         answer: r#"{
             "open": [{"side": "buy", "status": "in progress", "count": 3,
                 "oldest": 1234567890123456, "since": "2026-03-01T11:00:00Z"}],
-            "hours": [{"hour": "2026-03-01T11:00:00Z", "orders": 12, "completed": 9,
+            "hours": [{"hour": "2026-03-01T11:00:00Z", "orders": 12, "pending": 1,
+                "inProgress": 0, "blocked": 0, "completed": 9, "cancelled": 2, "refunded": 0,
                 "quotes": 40}],
             "volume": [{"currency": "EUR", "ordered": 1250.5, "completed": 900}],
             "waiting": {"payments": 2, "approvals": 1, "deliveries": 0},
@@ -117,15 +119,42 @@ struct Open {
 /// Orders and quotes by the hour in which they were made.
 #[derive(Debug, Default, JsonSchema, Serialize)]
 #[schemars(rename = "OrdersOfHour")]
+#[serde(rename_all = "camelCase")]
 struct Hour {
     /// Its beginning.
     hour: DateTime<Utc>,
     /// Orders that were made in it, of both sides.
     orders: i64,
+    /// Those of them that are pending now.
+    pending: i64,
+    /// Those of them that are in progress now.
+    in_progress: i64,
+    /// Those of them that are blocked now.
+    blocked: i64,
     /// Those of them that are completed by now.
     completed: i64,
+    /// Those of them that were cancelled.
+    cancelled: i64,
+    /// Those of them that were refunded.
+    refunded: i64,
     /// Quotes that were made in it, of both sides; of the oldest hour all of them.
     quotes: i64,
+}
+
+impl Hour {
+    /// Counts orders of one status.
+    fn count(&mut self, status: OrderStatus, orders: i64) {
+        let of_status = match status {
+            OrderStatus::Pending => &mut self.pending,
+            OrderStatus::InProgress => &mut self.in_progress,
+            OrderStatus::Blocked => &mut self.blocked,
+            OrderStatus::Completed => &mut self.completed,
+            OrderStatus::Cancelled => &mut self.cancelled,
+            OrderStatus::Refunded => &mut self.refunded,
+        };
+        *of_status += orders;
+        self.orders += orders;
+    }
 }
 
 /// The volume of orders in one currency.
@@ -232,11 +261,9 @@ async fn last_orders(core: &Core) -> Result<(Vec<Hour>, Vec<Volume>)> {
             select created_at, fiat_currency, fiat_amount, status from sell_order
             where created_at > rampart_now() - make_interval(hours => $1::int))
         select date_trunc('hour', created_at, 'UTC') as "hour!", fiat_currency as "currency!",
-            count(*) as "orders!", count(*) filter (where status = 'completed') as "completed!",
-            sum(fiat_amount) as "ordered_amount!",
-            coalesce(sum(fiat_amount) filter (where status = 'completed'), 0)
-                as "completed_amount!"
-        from made group by 1, 2
+            status as "status!: OrderStatus", count(*) as "orders!",
+            sum(fiat_amount) as "amount!"
+        from made group by 1, 2, 3
         "#,
         HOURS,
     )
@@ -245,11 +272,12 @@ async fn last_orders(core: &Core) -> Result<(Vec<Hour>, Vec<Volume>)> {
     let (mut hours, mut volumes) = (last_quotes(core).await?, BTreeMap::new());
     for row in rows {
         let hour = hours.entry(row.hour).or_insert(Hour { hour: row.hour, ..Hour::default() });
-        hour.orders += row.orders;
-        hour.completed += row.completed;
+        hour.count(row.status, row.orders);
         let sums = volumes.entry(row.currency).or_insert((Decimal::ZERO, Decimal::ZERO));
-        sums.0 += row.ordered_amount;
-        sums.1 += row.completed_amount;
+        sums.0 += row.amount;
+        if row.status == OrderStatus::Completed {
+            sums.1 += row.amount;
+        }
     }
     let amount = |sum: Decimal| JsonDecimal(sum.normalize());
     let volumes = volumes.into_iter().map(|(currency, (ordered, completed))| Volume {

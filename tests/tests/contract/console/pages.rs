@@ -288,4 +288,12 @@ async fn the_overview_says_how_many_quotes_and_orders_are_completed() {
     let shown = ada.get("/console").await.assert(200, "<b>50 %</b>");
     let quotes = "<b>25 %</b><span>of 4 quotes in 24 hours</span>";
     assert!(shown.text.contains(quotes), "{}", shown.text);
+    for part in [" completed 1</span>", " pending 1</span>", " cancelled 0</span>", "As a table"] {
+        assert!(shown.text.contains(part), "{part}: {}", shown.text);
+    }
+    let overview = context.admin(Method::GET, "/admin/v1/overview", Value::Null).await.json();
+    let hours = overview["hours"].as_array().unwrap();
+    let sum = |state: &str| hours.iter().map(|hour| hour[state].as_i64().unwrap()).sum::<i64>();
+    let states = ["pending", "inProgress", "blocked", "completed", "cancelled", "refunded"];
+    assert_eq!(states.map(sum), [1, 0, 0, 1, 0, 0]);
 }
