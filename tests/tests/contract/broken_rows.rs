@@ -10,9 +10,10 @@ const PRICES: &str = "/api/v1/prices";
 
 /// Values that an edge cannot read: table and assignment, and whether the tenant is left out or one
 /// of its secrets alone.
-const BROKEN: [(&str, &str, bool); 10] = [
+const BROKEN: [(&str, &str, bool); 11] = [
     ("client", r#"rate_limits = '{"client": "plenty"}'"#, true),
     ("client", "rate_limits = '[7]'", true),
+    ("client", r#"compliance_gates = '{"card": "sometimes"}'"#, true),
     ("client", "allowed_addresses = '{10.0.0.0/33}'", true),
     ("client", "allowed_countries = '{NL, null}'", true),
     ("client", "fee_cap_percentage = 'NaN'", true),
@@ -81,7 +82,7 @@ async fn a_row_that_cannot_be_read_costs_its_tenant_alone() {
         }
     }
     let metrics = context.core().metrics_text();
-    for (table, rows) in [("client", 6), ("api_key", 2), ("client_secret", 1), ("price", 0)] {
+    for (table, rows) in [("client", 7), ("api_key", 2), ("client_secret", 1), ("price", 0)] {
         let line = format!("rampart_broken_rows{{table=\"{table}\"}} {rows}\n");
         assert!(metrics.contains(&line), "{line}");
     }

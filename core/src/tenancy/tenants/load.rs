@@ -145,8 +145,8 @@ fn tenant(core: &Core, row: Row, held: Held) -> Result<Tenant> {
     Ok(Tenant {
         id: row.client_id.into(),
         brand: brand.brand(&row.slug),
-        compliance_gate: row.compliance_gate.as_deref().and_then(Gate::from_name),
-        compliance_gates: gates(&row.compliance_gates.0),
+        compliance_gate: row.compliance_gate.as_deref().map(gate).transpose()?,
+        compliance_gates: gates(&row.compliance_gates.0)?,
         guest_orders,
         loopback_http,
         slug: row.slug.into(),
@@ -206,11 +206,19 @@ pub(crate) fn of_tenants<R>(
     read.rows
 }
 
-fn gates(names: &BTreeMap<String, String>) -> BTreeMap<PaymentMethodKind, Gate> {
-    let gate = |(method, gate): (&String, &String)| {
-        Some((PaymentMethodKind::from_name(method)?, Gate::from_name(gate)?))
-    };
-    names.iter().filter_map(gate).collect()
+/// The gate of this name. Without one that it does not know an edge would hold less than it should.
+fn gate(name: &str) -> Result<Gate> {
+    Gate::from_name(name).ok_or_else(|| Error::invariant("know a client's gate"))
+}
+
+/// Gates by kind of method. One of a kind that this edge does not know is left out: an edge of a
+/// later version has written it.
+fn gates(names: &BTreeMap<String, String>) -> Result<BTreeMap<PaymentMethodKind, Gate>> {
+    let known = names.iter().filter_map(|(method, name)| {
+        let method = PaymentMethodKind::from_name(method)?;
+        Some(gate(name).map(|gate| (method, gate)))
+    });
+    known.collect()
 }
 
 fn quotas(texts: &BTreeMap<String, String>) -> Result<BTreeMap<String, Quota>> {

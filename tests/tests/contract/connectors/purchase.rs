@@ -221,6 +221,7 @@ async fn a_paid_order_waits_for_its_users_checks() {
     bob.buy(100).await.assert_status(200);
     by_method(json!({"card": "none"})).await.assert_status(409);
     by_method(json!({"cards": "before-payout"})).await.assert_status(422);
+    by_method(json!({"card": "sometimes"})).await.assert_status(422);
     let set = by_method(json!({"card": null})).await.assert_status(200).json();
     assert_eq!(set["complianceGates"], json!({}));
     bob.buy(100).await.assert_codes(&["ER011"]);
