@@ -13,7 +13,7 @@ use super::personal_data::email_index;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
-use crate::endpoint::{Body, Done, Endpoint, Json, Respond, Success};
+use crate::endpoint::{Body, ClaimedKey, Done, Endpoint, Json, Respond, Success, save_answer};
 use crate::http::fields::Fields;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -87,6 +87,7 @@ impl Endpoint for ResetPasswordV1 {
     const ERRORS: &'static [Code] =
         &[Code::EmailInvalid, Code::EmailMissing, Code::PasswordResetFailed];
     const BODY: Body = Body::Json;
+    const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
         summary: "Mail the user a link to set a new password",
         details: "The answer is the same when nobody has the address.",
@@ -106,13 +107,22 @@ impl Endpoint for ResetPasswordV1 {
     }
 
     async fn call(core: &Core, client: Client, email: EmailAddress) -> Result<Json<Done>> {
-        mail_reset_link(core, &client, email).await?;
+        Self::call_with_key(core, client, email, None).await
+    }
+
+    async fn call_with_key(
+        core: &Core,
+        client: Client,
+        email: EmailAddress,
+        key: Option<&ClaimedKey>,
+    ) -> Result<Json<Done>> {
+        mail_reset_link(core, &client, email, key).await?;
         Ok(Json(Done {}))
     }
 }
 
-/// Mails a link to set a new password. The work is the same for an unknown address: a mail is
-/// written and withheld.
+/// Mails a link to set a new password, and saves the answer under the request's key. The work is the
+/// same for an unknown address: a mail is written and withheld.
 ///
 /// # Errors
 /// ER354 and code 920 when too many are asked for.
@@ -120,6 +130,7 @@ pub(crate) async fn mail_reset_link(
     core: &Core,
     client: &Client,
     email: EmailAddress,
+    key: Option<&ClaimedKey>,
 ) -> Result<()> {
     core.user_attempts.count(core, client, &email).await?;
     core.user_attempts.count_mail(core, client, &email).await?;
@@ -143,6 +154,7 @@ pub(crate) async fn mail_reset_link(
     }
     let message = Message { to: email, subject, text, secrets: Some(vec![token.text]) };
     message.enqueue(&mut tx, core, client.id(), (mail::Kind::ResetPassword, user)).await?;
+    save_answer(key, core, &mut tx, &Done {}).await?;
     tx.commit().await?;
     Ok(())
 }

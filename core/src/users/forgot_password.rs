@@ -71,7 +71,7 @@ impl Endpoint for Submit {
             let shown = (&*text, Some(Refused::Field(error)));
             return Ok(link.form(core, StatusCode::BAD_REQUEST, &client, shown));
         };
-        match mail_reset_link(core, &client, email).await {
+        match mail_reset_link(core, &client, email, None).await {
             Ok(()) => Ok(link.sent(core, &client)),
             Err(error @ Error::Failed(_)) => Err(error),
             Err(_) => {

@@ -51,6 +51,16 @@ async fn users_and_their_accounts() {
 }
 
 #[tokio::test]
+async fn mails_to_set_a_new_password() {
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let asked = json!({"emailAddress": "ada@mail.example.com"});
+    replay(&shop, "/api/v1/user/reset-password", &asked).await;
+    let mails = "select count(*) from mail_outbox where kind = 'reset-password'";
+    assert_eq!(count(&context, mails).await, 1);
+}
+
+#[tokio::test]
 async fn orders_sales_and_events() {
     let context = TestContext::start().await;
     let shop = Shop::of(&context, "acme").await;

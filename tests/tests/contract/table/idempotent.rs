@@ -6,7 +6,7 @@ use rampart_core::api::ENDPOINTS;
 
 /// Those that may be sent again without a key: they read, tell who somebody is, offer what binds nobody,
 /// or end in the same state.
-const REPEATABLE: [&str; 10] = [
+const REPEATABLE: [&str; 9] = [
     "/api/v1/authenticate",
     "/api/v1/refresh",
     "/api/v1/buy/quote",
@@ -14,7 +14,6 @@ const REPEATABLE: [&str; 10] = [
     "/api/v2/wallets/check",
     "/api/v1/user/login",
     "/api/v1/user/logout",
-    "/api/v1/user/reset-password",
     "/api/v2/sell/onboarding/verify",
     "/api/v2/sandbox/signature",
 ];
