@@ -64,13 +64,9 @@ pub(crate) async fn act(
         Some(AccountType::CreditCard) => {
             // The processor is waited for outside of any transaction.
             tx.commit().await?;
-            let verified = card::verify(core, (client, user), form.get("card")).await;
+            let verified = verify_card(core, (client, user), (texts, form)).await?;
             tx = core.db.begin().await?;
-            match verified {
-                Ok(_) => ok("card-verified"),
-                Err(Error::Refused(refusal)) => refusal_note(texts, &refusal),
-                Err(error) => return Err(error),
-            }
+            verified
         }
         _ => match read(client, (texts, form)) {
             Ok(account) => ok(add(&mut tx, core, (client.id(), user), account).await?),
@@ -85,6 +81,22 @@ pub(crate) async fn act(
     let section = section(&mut tx, core, (client.id(), user), (texts, kinds), typed).await?;
     tx.commit().await?;
     Ok((status, html! { (note) (section) }))
+}
+
+/// Verifies the card of a form at its processor; what to say of it.
+///
+/// # Errors
+/// When it cannot be asked for.
+pub(super) async fn verify_card(
+    core: &Core,
+    owner: (&Client, UserId),
+    (texts, form): (Texts, &Form),
+) -> Result<(StatusCode, Markup)> {
+    match card::verify(core, owner, form.get("card")).await {
+        Ok(_) => Ok((StatusCode::OK, toast(Tone::Info, &texts.get("card-verified")))),
+        Err(Error::Refused(refusal)) => Ok(refusal_note(texts, &refusal)),
+        Err(error) => Err(error),
+    }
 }
 
 /// Adds an account; the message for the user.
@@ -136,9 +148,10 @@ pub(crate) async fn section(
     let token = OneTimeToken::generate(&core.clock, client)?;
     let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token_seconds.into());
     token.store(conn, core, (Purpose::Login, user), lifetime).await?;
+    let proof = html! { input type="hidden" name="token" value=(token.text); };
     Ok(html! {
         h2 { (texts.get("bank-accounts")) }
-        (list(texts, &accounts, &token.text))
+        (list(texts, &accounts, &proof))
         @if kinds.iter().any(|kind| *kind != AccountType::BankTransfer) {
             p { (texts.get("accounts-of-providers")) }
         }
@@ -146,7 +159,9 @@ pub(crate) async fn section(
     })
 }
 
-fn list(texts: Texts, accounts: &[PaymentAccount], token: &str) -> Markup {
+/// Payment accounts, each card that is not verified with the form that verifies it. The user is proven
+/// by hidden inputs.
+pub(super) fn list(texts: Texts, accounts: &[PaymentAccount], proof: &Markup) -> Markup {
     html! {
         @if accounts.is_empty() { p { (texts.get("account-none")) } }
         ul {
@@ -155,7 +170,7 @@ fn list(texts: Texts, accounts: &[PaymentAccount], token: &str) -> Markup {
                     (described(texts, account))
                     @if !account.verified && account.kind == AccountType::CreditCard {
                         form method="post" {
-                            input type="hidden" name="token" value=(token);
+                            (proof)
                             input type="hidden" name="card" value=(account.details.identifier);
                             button type="submit" name="action" value="card" {
                                 (texts.get("check-account-verify"))
@@ -169,7 +184,7 @@ fn list(texts: Texts, accounts: &[PaymentAccount], token: &str) -> Markup {
 }
 
 /// A payment account and its state in words.
-pub(super) fn described(texts: Texts, account: &PaymentAccount) -> String {
+fn described(texts: Texts, account: &PaymentAccount) -> String {
     let kind = match account.kind {
         AccountType::BankTransfer => "account-bank",
         AccountType::CreditCard => "account-card",

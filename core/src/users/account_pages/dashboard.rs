@@ -37,13 +37,14 @@ const PATH: &str = "/{region}/dashboard/{session}";
 /// Actions of the account's page that only read, as often as the user likes.
 const READS: [&str; 5] = ["show", "download", "erase-ask", "bank-add", "plans"];
 /// Actions of the account's page that use its challenge up.
-const CHANGES: [&str; 9] = [
+const CHANGES: [&str; 10] = [
     "passkey-add",
     "passkey-remove",
     "app-begin",
     "app-confirm",
     "app-remove",
     "language",
+    "card",
     "session-end",
     "sessions-end",
     "erase",
@@ -233,6 +234,7 @@ async fn change(
             return authenticator_app::remove(core, client, user, (texts, form)).await;
         }
         "session-end" => sessions::end(core, of, (texts, form)).await?,
+        "card" => bank_account::verify_card(core, (client, user), (texts, form)).await?.1,
         "language" => {
             languages::keep(core, of, link.region()).await?;
             toast(Tone::Good, &texts.get("language-kept"))
@@ -297,8 +299,7 @@ async fn payment_accounts(conn: &mut Connection, view: &View<'_>) -> Result<Mark
     accounts.retain(|account| !account.disabled);
     Ok(html! {
         h2 { (texts.get("account-payment-accounts")) }
-        @if accounts.is_empty() { p { (texts.get("account-none")) } }
-        ul { @for account in &accounts { li { (bank_account::described(texts, account)) } } }
+        (bank_account::list(texts, &accounts, &view.challenge_input()))
         form method="post" {
             (view.challenge_input())
             button type="submit" name="action" value="bank-add" { (texts.get("bank-add-title")) }

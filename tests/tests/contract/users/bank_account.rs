@@ -1,4 +1,4 @@
-//! The secured page on which a user states a bank account.
+//! The secured page on which a user states a bank account, and the account page that leads there.
 
 use chrono::TimeDelta;
 use http::Method;
@@ -61,6 +61,28 @@ async fn the_page_of_an_account_leads_there() {
     let token = json!(link.split(['=', '&']).nth(1).unwrap());
     submit(&visit.user, link, &token, "NL91ABNA0417164300").await.assert_status(200);
     assert!(account().await.contains("4300, wacht op onze controle"));
+}
+
+#[tokio::test]
+async fn a_card_is_verified_on_the_page_of_the_account() {
+    let visit = Visit::start().await;
+    let card = json!({"sessionIdentifier": "session-1", "cardHolderName": "Ada Lovelace",
+        "currencyCode": "EUR"});
+    let added = visit.user.post("/api/v2/user/accounts/cards/processor", &card).await;
+    let card = added.assert_status(200).json()["accountIdentifier"].clone();
+    visit.later(60);
+    let form = "action=log-in&email=ada%40mail.example.com&password=password-of-ada";
+    let page = visit.submit(form).await.assert_status(200).text().to_owned();
+    assert!(page.contains("Kaart verifiëren"), "{page}");
+    let unknown = visit.act(&page, "card&card=411111******0000").await;
+    let page = unknown.assert_status(200).text().to_owned();
+    assert!(page.contains("Kaart verifiëren"), "{page}");
+    let verified = visit.act(&page, &format!("card&card={}", card.as_str().unwrap())).await;
+    let page = verified.assert_status(200).text();
+    assert!(!page.contains("Kaart verifiëren"), "{page}");
+    let cards = "select verified_at is not null from payment_account";
+    let is_verified: bool = sqlx::query_scalar(cards).fetch_one(visit.context.db()).await.unwrap();
+    assert!(is_verified);
 }
 
 #[tokio::test]
