@@ -11,6 +11,8 @@ use crate::platform::clock::Clock;
 use crate::policies::evaluate::context::context_at;
 use crate::policies::runtime::configuration::{entries, info_as_json};
 
+/// Longest examination, in times of what an edge allows.
+const ADMISSION_TIMES: u64 = 6;
 /// Instances started to measure the median.
 const STARTS: usize = 25;
 
@@ -38,7 +40,11 @@ pub fn check(
     let vectors = vectors.map(Vectors::read).transpose()?.unwrap_or_default();
     let defaults = PolicyLimits::default();
     // The author's machine may be busy, and no request waits: only fuel is limiting here.
-    let limits = PolicyLimits { deadline_ms: defaults.admission_deadline_ms, ..defaults };
+    let limits = PolicyLimits {
+        deadline_ms: defaults.admission_deadline_ms,
+        admission_ms_max: defaults.admission_ms_max.saturating_mul(ADMISSION_TIMES),
+        ..defaults
+    };
     let engine = PolicyEngine::new(limits)
         .map_err(|error| format!("no policy can run on this machine: {error:#}"))?;
     let config = vectors.config.clone();

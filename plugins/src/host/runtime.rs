@@ -101,7 +101,9 @@ pub(crate) fn compiler_config() -> Config {
         .relaxed_simd_deterministic(true)
         .wasm_relaxed_simd(false)
         .wasm_memory64(false)
-        .wasm_multi_memory(false)
+        // A component of JavaScript has components within, and the engine's own code between two of
+        // them has the memories of both. A policy's module has one at most: the pool refuses more.
+        .wasm_multi_memory(true)
         // A policy has a few KiB of data, and writing them costs less than a page fault. Mapping them
         // would cost a call five times as much where many partners share a slot, and an open file
         // per policy.

@@ -254,6 +254,13 @@ fn unbounded_memory_and_tables_are_refused() {
 }
 
 #[test]
+fn a_module_with_two_memories_is_refused() {
+    let two = Forged { items: "(memory (export \"memory\") 1) (memory 1)", ..BEHAVED };
+    let reason = two.refusal();
+    assert!(reason.contains("memories count of 2 exceeds"), "{reason}");
+}
+
+#[test]
 fn unbounded_recursion_is_a_trap() {
     let forged = Forged { price: "(call $price (local.get 0))", ..BEHAVED };
     let failure = bounded(&forged.load(&ENGINE)).outcome.expect_err("it never returns");
