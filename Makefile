@@ -18,7 +18,7 @@ demo: ## Build, start everything, make one purchase, keep serving (ARGS=--exit: 
 
 test: ## Every test: unit, contract, end to end, browser, policies (ARGS: a filter, or cargo's own)
 	@deploy/setup --test
-	plugins/build
+	plugins/build --javascript
 	plugins/connectors/build
 	cargo build --locked --bin rampart
 	cargo test --workspace --locked --no-fail-fast $(ARGS)

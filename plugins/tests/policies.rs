@@ -20,6 +20,8 @@ mod guest;
 mod hostile;
 #[path = "policies/isolation.rs"]
 mod isolation;
+#[path = "policies/javascript.rs"]
+mod javascript;
 #[path = "policies/mirror.rs"]
 mod mirror;
 #[path = "policies/native_code.rs"]

@@ -12,6 +12,7 @@ pub(crate) fn guest(name: &str) -> Vec<u8> {
         (None, None) => workspace.join("target/guests"),
     };
     let path = folder.join(name).with_extension("wasm");
-    std::fs::read(&path)
-        .unwrap_or_else(|_| panic!("{} is missing: run `plugins/build` first", path.display()))
+    std::fs::read(&path).unwrap_or_else(|_| {
+        panic!("{} is missing: run `plugins/build --javascript` first", path.display())
+    })
 }
