@@ -30,6 +30,8 @@ pub struct Template {
     pub rust: &'static str,
     /// Its source in C.
     pub c: &'static str,
+    /// Its source in JavaScript.
+    pub javascript: &'static str,
     /// Its test vectors.
     pub vectors: &'static str,
     /// Name and text of the guest crate's module of the kind.
@@ -42,6 +44,7 @@ macro_rules! template {
         Template {
             rust: include_str!(concat!("../templates/rust/", $kind, ".rs")),
             c: include_str!(concat!("../templates/c/", $kind, ".c")),
+            javascript: include_str!(concat!("../templates/javascript/", $kind, ".js")),
             vectors: include_str!(concat!("../templates/", $kind, ".json")),
             guest: (
                 concat!($module, ".rs"),

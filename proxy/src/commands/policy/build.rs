@@ -1,7 +1,8 @@
 //! `rampart policy build`: the component of a project, in one command.
 //!
 //! It runs the compiler of the language and makes a component of the module that comes out; the
-//! contract is in this binary, so the author needs nothing but the compiler.
+//! contract is in this binary, so the author needs nothing but the compiler. The one of JavaScript
+//! makes a component itself, by the contract in the project.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,7 +12,7 @@ use std::process::{Command, Stdio};
 use clap::Args;
 use serde_json::Value;
 
-use super::template::{CLANG_FLAGS, Language};
+use super::template::{CLANG_FLAGS, COMPONENTIZE_FLAGS, Language};
 use crate::output;
 use crate::startup_error::StartupError;
 
@@ -20,11 +21,18 @@ const WASM_TARGET: &str = "wasm32-unknown-unknown";
 const DEBIAN_CARGO: &str = "/usr/bin/cargo";
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 const DEBIAN_LIBRARY: &str = "/usr/lib/rustlib/src/rust/library";
+/// The compiler of JavaScript in a project; its command beside it does not run under Node.js 18.
+const COMPONENTIZE: &str = "node_modules/componentize-qjs/cli.mjs";
+/// Installs what the project's lock pins. None of it has a script to run.
+const NPM_INSTALL: [&str; 6] =
+    ["ci", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"];
+/// The task of a compiler, as the sentence about its failure names it.
+const COMPILE: &str = "compile the policy";
 
 /// Arguments of `rampart policy build`.
 #[derive(Debug, Args)]
 pub(crate) struct Build {
-    /// The project: a folder with Cargo.toml or policy.c.
+    /// The project: a folder with Cargo.toml, policy.c or policy.js.
     #[arg(default_value = ".")]
     folder: PathBuf,
     /// The output file; by default in the project, named after the folder.
@@ -42,18 +50,18 @@ impl Build {
     /// One sentence; what a compiler says goes to standard error by itself.
     pub(crate) fn run(&self) -> Result<(), StartupError> {
         let out = self.out()?;
-        let module = match (&self.module, self.language()) {
-            (Some(module), _) => read(module)?,
-            (None, Some(Language::Rust)) => self.compile_rust()?,
-            (None, Some(Language::C)) => self.compile_c(&out)?,
+        let component = match (&self.module, self.language()) {
+            (Some(module), _) => component_of(&read(module)?)?,
+            (None, Some(Language::Rust)) => component_of(&self.compile_rust()?)?,
+            (None, Some(Language::C)) => component_of(&self.compile_c(&out)?)?,
+            (None, Some(Language::JavaScript)) => self.compile_javascript(&out)?,
             (None, None) => {
                 let folder = self.folder.display();
                 return Err(StartupError::from(format!(
-                    "'{folder}' has no Cargo.toml and no policy.c"
+                    "'{folder}' has no Cargo.toml, no policy.c and no policy.js"
                 )));
             }
         };
-        let component = componentize::component(&module).map_err(StartupError::from)?;
         fs::write(&out, &component).map_err(|e| {
             StartupError::new(&format!("'{}' cannot be written", out.display()), &e)
         })?;
@@ -73,12 +81,13 @@ impl Build {
     }
 
     fn language(&self) -> Option<Language> {
-        let has = |file: &str| self.folder.join(file).is_file();
-        match (has("Cargo.toml"), has(Language::C.source())) {
-            (true, _) => Some(Language::Rust),
-            (false, true) => Some(Language::C),
-            (false, false) => None,
-        }
+        let languages = [
+            ("Cargo.toml", Language::Rust),
+            (Language::C.source(), Language::C),
+            (Language::JavaScript.source(), Language::JavaScript),
+        ];
+        let is_there = |(file, _): &(&str, Language)| self.folder.join(file).is_file();
+        languages.into_iter().find(is_there).map(|(_, language)| language)
     }
 
     fn compile_rust(&self) -> Result<Vec<u8>, StartupError> {
@@ -87,7 +96,7 @@ impl Build {
         cargo.arg("--message-format=json-render-diagnostics").current_dir(&self.folder);
         // Flags for this machine's programs would be taken for the module's.
         cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
-        let messages = run("cargo", &mut cargo)?;
+        let messages = run("cargo", COMPILE, &mut cargo)?;
         let artifact = module_of(&messages).ok_or_else(|| {
             StartupError::from("cargo made no module: is it a `cdylib`?".to_owned())
         })?;
@@ -99,11 +108,26 @@ impl Build {
         let mut clang = Command::new("clang");
         clang.args(CLANG_FLAGS.lines()).arg("-o").arg(&module);
         clang.arg(self.folder.join(Language::C.source()));
-        run("clang", &mut clang)?;
-        let bytes = read(&module);
-        // What stays is a file that the project's .gitignore names.
-        let _ = fs::remove_file(&module);
-        bytes
+        run("clang", COMPILE, &mut clang)?;
+        take(&module)
+    }
+
+    /// The component of a project in JavaScript, whose compiler is installed first if it is missing.
+    fn compile_javascript(&self, out: &Path) -> Result<Vec<u8>, StartupError> {
+        let program = self.folder.join(COMPONENTIZE);
+        if !program.is_file() {
+            let mut npm = Command::new("npm");
+            npm.args(NPM_INSTALL).current_dir(&self.folder);
+            run("npm", "install the compiler", &mut npm)?;
+        }
+        let component = out.with_extension("component.wasm");
+        let mut node = Command::new("node");
+        node.arg(program).args(COMPONENTIZE_FLAGS.lines());
+        node.arg("--wit").arg(self.folder.join("wit"));
+        node.arg("--js").arg(self.folder.join(Language::JavaScript.source()));
+        node.arg("--module-root").arg(&self.folder).arg("--output").arg(&component);
+        run("node", COMPILE, &mut node)?;
+        take(&component)
     }
 }
 
@@ -127,15 +151,15 @@ fn cargo() -> Command {
     cargo
 }
 
-/// Runs a compiler; what it wrote to standard output.
-fn run(name: &str, command: &mut Command) -> Result<Vec<u8>, StartupError> {
+/// Runs a program for a task; what it wrote to standard output.
+fn run(name: &str, task: &str, command: &mut Command) -> Result<Vec<u8>, StartupError> {
     let output =
         command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().map_err(|e| {
             StartupError::new(&format!("{name} cannot be run (is it installed?)"), &e)
         })?;
     match output.status.success() {
         true => Ok(output.stdout),
-        false => Err(StartupError::from(format!("{name} could not compile the policy"))),
+        false => Err(StartupError::from(format!("{name} could not {task}"))),
     }
 }
 
@@ -149,6 +173,18 @@ fn module_of(messages: &[u8]) -> Option<PathBuf> {
         Some(PathBuf::from(module))
     });
     artifacts.next_back()
+}
+
+fn component_of(module: &[u8]) -> Result<Vec<u8>, StartupError> {
+    componentize::component(module).map_err(StartupError::from)
+}
+
+/// Reads a file that a compiler wrote, and removes it.
+fn take(file: &Path) -> Result<Vec<u8>, StartupError> {
+    let bytes = read(file);
+    // What stays is a file that the project's .gitignore names.
+    let _ = fs::remove_file(file);
+    bytes
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, StartupError> {

@@ -1,7 +1,8 @@
 //! The project files that `rampart policy new` writes, by kind and language.
 //!
 //! A project stands alone: what a policy is written against (the guest crate for Rust, a header for
-//! C) is copied into it, so it needs neither this repository nor a crate that nobody published.
+//! C, a module for JavaScript) is copied into it, so it needs neither this repository nor a package that
+//! nobody published.
 
 use std::path::PathBuf;
 
@@ -16,6 +17,9 @@ pub(super) enum Language {
     Rust,
     /// C, with one header.
     C,
+    /// JavaScript, with one module.
+    #[value(name = "javascript", alias = "js")]
+    JavaScript,
 }
 
 /// A file of `plugins/`, as text.
@@ -44,12 +48,19 @@ const GUEST_CRATE: [(&str, &str); 8] = [
 /// The clang arguments that compile a policy in C to a core module, one per line.
 pub(super) const CLANG_FLAGS: &str = plugins!("guests/c/clang-flags");
 
+/// The arguments of componentize-qjs that make an admissible component, one per line.
+pub(super) const COMPONENTIZE_FLAGS: &str = plugins!("guests/javascript/componentize-flags");
+
+/// The name in the packages' files of the guests in JavaScript.
+const GUESTS_PACKAGE: &str = "rampart-guests";
+
 impl Language {
     /// The decision's source in a first policy of this kind.
     const fn decision(self, template: Template) -> &'static str {
         match self {
             Self::Rust => template.rust,
             Self::C => template.c,
+            Self::JavaScript => template.javascript,
         }
     }
 
@@ -58,6 +69,7 @@ impl Language {
         match self {
             Self::Rust => "src/lib.rs",
             Self::C => "policy.c",
+            Self::JavaScript => "policy.js",
         }
     }
 
@@ -71,6 +83,12 @@ impl Language {
             Self::C => {
                 "It needs clang and lld. `rampart_policy.h` is all there is beside the language; \
                  there is no libc."
+            }
+            Self::JavaScript => {
+                "It needs Node.js 18 or later with npm: the first build installs componentize-qjs in the \
+                 version of\n`package-lock.json`. `rampart-policy.js` has settings, exact decimals, UTF-8 \
+                 and base64, and may stay as it is.\nThere is no `console`: `logged` logs exceptions, and \
+                 `log.write` of `rampart:policy/log@0.1.0` what you like."
             }
         }
     }
@@ -92,11 +110,27 @@ pub(super) fn files(name: &str, kind: PolicyKind, language: Language) -> Vec<(Pa
         own("README.md", plugins!("templates/project.md")),
         own(language.source(), language.decision(template)),
         copied("vectors.json", template.vectors),
-        copied(".gitignore", "/target\n*.wasm\n"),
+        copied(".gitignore", "/target\n/node_modules\n*.wasm\n"),
     ];
     match language {
         Language::C => {
             files.push(copied("rampart_policy.h", plugins!("guests/c/rampart_policy.h")));
+        }
+        Language::JavaScript => {
+            let named =
+                |path: &str, text: &str| (PathBuf::from(path), text.replace(GUESTS_PACKAGE, name));
+            files.extend([
+                named("package.json", plugins!("guests/javascript/package.json")),
+                named("package-lock.json", plugins!("guests/javascript/package-lock.json")),
+                copied("rampart-policy.js", plugins!("guests/javascript/rampart-policy.js")),
+            ]);
+            // One kind alone, so that the compiler need not be told which.
+            let of_kind = format!("{}.wit", kind.as_str());
+            let contract =
+                WIT.into_iter().filter(|(file, _)| [of_kind.as_str(), "types.wit"].contains(file));
+            files.extend(
+                contract.map(|(file, text)| (PathBuf::from("wit").join(file), text.to_owned())),
+            );
         }
         Language::Rust => {
             files.extend([
