@@ -28,6 +28,10 @@ pub(super) fn gather(
     file: Option<&Path>,
     env: Option<Map<String, String>>,
 ) -> Result<HashMap<String, Value>, Invalid> {
+    let place = file.map_or_else(String::new, |path| format!(" in '{}'", path.display()));
+    let unreadable = |e: ConfigError| {
+        Invalid(format!("the configuration{place} cannot be read: {}", one_line(&e)))
+    };
     let mut builder = config::Config::builder();
     if let Some(path) = file {
         let text = std::fs::read_to_string(path).map_err(|e| {
@@ -35,22 +39,21 @@ pub(super) fn gather(
         })?;
         builder = builder.add_source(File::from_str(&text, FileFormat::Toml));
     }
+    let mut earlier = builder.build().map_err(&unreadable)?;
     let environment =
         Environment::with_prefix("RAMPART").prefix_separator("__").separator("__").source(env);
-    let merged = builder.add_source(environment).build().map_err(|e| {
-        let place = file.map_or_else(String::new, |path| format!(" in '{}'", path.display()));
-        Invalid(format!("the configuration{place} cannot be read: {}", one_line(&e)))
-    })?;
-    let mut tree = merged.cache.into_table().map_err(|e| Invalid(one_line(&e)))?;
+    let later = config::Config::builder().add_source(environment.clone());
+    let mut later = later.build().map_err(&unreadable)?;
+    drop_replaced_secrets(&mut earlier.cache, &mut later.cache)?;
+    let merged = config::Config::builder().add_source(earlier).add_source(environment);
+    let merged = merged.build().map_err(&unreadable)?;
+    let mut root = merged.cache;
     for (section, key) in SECRETS {
-        let mut names = section.split('.');
-        let outer = names.next().and_then(|name| tree.get_mut(name));
-        let inner = names.try_fold(outer, |value, name| Some(table(value)?.get_mut(name)));
-        if let Some(table) = inner.and_then(table) {
+        if let Some(table) = section_table(&mut root, section) {
             take_secret(table, section, key)?;
         }
     }
-    Ok(tree)
+    root.into_table().map_err(|e| Invalid(one_line(&e)))
 }
 
 /// True if file or environment say something about the key of a section.
@@ -62,11 +65,46 @@ pub(super) fn is_set(tree: &HashMap<String, Value>, section: &str, key: &str) ->
 }
 
 /// The table that a value is.
-fn table(value: Option<&mut Value>) -> Option<&mut Map<String, Value>> {
-    match value {
-        Some(Value { kind: ValueKind::Table(table), .. }) => Some(table),
+fn table(value: &mut Value) -> Option<&mut Map<String, Value>> {
+    match &mut value.kind {
+        ValueKind::Table(table) => Some(table),
         _ => None,
     }
+}
+
+/// The table of a section below `root`, if there is one.
+fn section_table<'a>(root: &'a mut Value, section: &str) -> Option<&'a mut Map<String, Value>> {
+    section.split('.').try_fold(table(root)?, |outer, name| table(outer.get_mut(name)?))
+}
+
+/// Drops secrets from the earlier source that the later one sets, in whichever form: merging
+/// would leave a file beside a value.
+fn drop_replaced_secrets(earlier: &mut Value, later: &mut Value) -> Result<(), Invalid> {
+    for (section, key) in SECRETS {
+        let is_replaced = sets_secret(later, section, key)?;
+        if !sets_secret(earlier, section, key)? || !is_replaced {
+            continue;
+        }
+        if let Some(table) = section_table(earlier, section) {
+            table.remove(*key);
+            table.remove(&format!("{key}_file"));
+        }
+    }
+    Ok(())
+}
+
+/// True if a source sets a secret, as value or as file; refuses both at once. Beside a value the
+/// empty name of a file is none: a command that is run in a container can add to the environment
+/// there, and take nothing from it.
+fn sets_secret(source: &mut Value, section: &str, key: &str) -> Result<bool, Invalid> {
+    let file_key = format!("{key}_file");
+    let Some(table) = section_table(source, section) else { return Ok(false) };
+    let file = table.get(&file_key).map(|value| &value.kind);
+    let is_empty = matches!(file, Some(ValueKind::String(path)) if path.is_empty());
+    if file.is_some() && !is_empty && table.contains_key(key) {
+        return Err(Invalid(format!("'{section}.{key}' and '{section}.{file_key}' are both set")));
+    }
+    Ok(file.is_some() || table.contains_key(key))
 }
 
 /// Replaces `<key>_file` by what the file holds, less one line end.
@@ -75,8 +113,9 @@ fn take_secret(table: &mut Map<String, Value>, section: &str, key: &str) -> Resu
     let Some(path) = table.remove(&file_key) else {
         return Ok(());
     };
+    // Beside a value it is empty, or `sets_secret` has refused it.
     if table.contains_key(key) {
-        return Err(Invalid(format!("'{section}.{key}' and '{section}.{file_key}' are both set")));
+        return Ok(());
     }
     let path = path.into_string().map_err(|e| Invalid(one_line(&e)))?;
     let refused = |why: &dyn std::fmt::Display| {

@@ -159,6 +159,39 @@ fn a_secret_may_stand_in_a_file_and_is_never_shown() {
 }
 
 #[test]
+fn the_environment_replaces_both_forms_of_a_secret() {
+    let (path, mut file) = tempfile();
+    file.write_all(b"of-the-file").unwrap();
+    let named = path.display().to_string();
+    let token = |text: &str, env: &[(&str, &str)]| {
+        let config = read(&format!("{text}{MINIMAL}"), env).unwrap();
+        config.admin.token.unwrap().expose().to_owned()
+    };
+    let value = ("RAMPART__ADMIN__TOKEN", "of-an-operator");
+    let at = ("RAMPART__ADMIN__TOKEN_FILE", named.as_str());
+    // What is replaced is not even read.
+    assert_eq!(token("[admin]\ntoken_file = '/nowhere'\n", &[value]), "of-an-operator");
+    assert_eq!(token("[admin]\ntoken = 'earlier'\n", &[at]), "of-the-file");
+    assert_eq!(token("[admin]\ntoken = 'earlier'\n", &[value]), "of-an-operator");
+    assert_eq!(token("[admin]\ntoken_file = '/nowhere'\n", &[at]), "of-the-file");
+    // A section within a section, beside a key that nobody replaces.
+    let nested =
+        "[operators.oidc]\nissuer = 'https://a.example'\nclient_secret_file = '/nowhere'\n";
+    let env = [("RAMPART__OPERATORS__OIDC__CLIENT_SECRET", "hidden")];
+    read(&format!("{nested}{MINIMAL}"), &env).unwrap();
+
+    let twice = refusal(MINIMAL, &[value, at]);
+    assert_eq!(twice, "'admin.token' and 'admin.token_file' are both set");
+    let in_the_file = format!("[admin]\ntoken = 'a'\ntoken_file = '{named}'\n{MINIMAL}");
+    assert_eq!(refusal(&in_the_file, &[value]), twice);
+    // In a container the file is named already, and can only be named anew.
+    let none = ("RAMPART__ADMIN__TOKEN_FILE", "");
+    assert_eq!(token("", &[value, none]), "of-an-operator");
+    assert!(refusal(MINIMAL, &[none]).contains("admin.token_file"));
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
 fn a_key_with_another_name_now_tells_it() {
     for (section, old, new) in RENAMED {
         let sentence = format!("'{section}.{old}' is called '{section}.{new}' now");
