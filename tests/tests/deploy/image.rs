@@ -82,7 +82,8 @@ fn the_image_runs_with_a_root_that_is_read_only() {
     succeed(build.arg(&context));
     let mut inspect = podman(folder.path());
     inspect.args(["image", "inspect", "--format={{.User}} {{.Config.Healthcheck.Test}}", "edge"]);
-    assert_eq!(succeed(&mut inspect).trim(), "65532:65532 [CMD /usr/bin/rampart doctor]");
+    let expected = "65532:65532 [CMD /usr/bin/rampart doctor --running]";
+    assert_eq!(succeed(&mut inspect).trim(), expected);
     let mut run = podman(folder.path());
     run.args([
         "run",

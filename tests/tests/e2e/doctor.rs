@@ -4,7 +4,7 @@ use std::process::Command;
 
 use rampart_tests::cluster;
 use rampart_tests::deadline::SOON;
-use rampart_tests::edge::Setup;
+use rampart_tests::edge::{Edge, Setup};
 use rampart_tests::mail_server::MailServer;
 use rampart_tests::process::{Process, binary};
 use sqlx::postgres::PgConnectOptions;
@@ -12,7 +12,8 @@ use sqlx::postgres::PgConnectOptions;
 /// Exit status and lines of `rampart <command>`, errors last.
 async fn run(command: &str, setup: &Setup) -> (Option<i32>, Vec<String>) {
     let mut process = Command::new(binary());
-    process.arg(command).env_clear().envs(setup.environment()).current_dir(setup.folder());
+    process.args(command.split(' ')).env_clear().envs(setup.environment());
+    process.current_dir(setup.folder());
     let process = Process::spawn(process);
     let status = process.ended_within(SOON).await.code();
     (status, [process.out(), process.err()].concat())
@@ -134,4 +135,26 @@ async fn what_the_last_checks_found_is_told() {
     let (_, seen) = run("doctor", &setup).await;
     assert!(has(&seen, "warning books: degraded: the books are off in 2 places"), "{seen:?}");
     assert!(has(&seen, "warning audit: degraded: the audit's chain is broken"), "{seen:?}");
+}
+
+#[tokio::test]
+async fn the_health_check_sees_a_dead_edge_and_sounds_no_alarm() {
+    let edge = Edge::start().await;
+    let mut setup = edge.setup();
+    setup.set("ops.listen", edge.ops.to_string()).set("admin.listen", edge.admin.to_string());
+    for command in ["doctor", "doctor --running"] {
+        let (status, seen) = run(command, &setup).await;
+        assert_eq!(status, Some(0), "{seen:?}");
+        assert!(has(&seen, "ok      running edge: answers at 127.0.0.1:"), "{seen:?}");
+    }
+    let metrics = edge.ops("/metrics").await;
+    let unused = "\nrampart_operator_break_glass_total 0\n";
+    assert!(metrics.text().contains(unused), "a token was used");
+    edge.process.kill();
+    let (status, seen) = run("doctor", &setup).await;
+    assert_eq!(status, Some(0), "an edge is checked before it runs: {seen:?}");
+    assert!(has(&seen, "warning running edge: no edge answers at ops.listen: "), "{seen:?}");
+    let (status, seen) = run("doctor --running", &setup).await;
+    assert_eq!(status, Some(2), "{seen:?}");
+    assert!(has(&seen, "rampart: no edge answers at ops.listen: "), "{seen:?}");
 }
