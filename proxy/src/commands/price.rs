@@ -1,10 +1,8 @@
 //! `rampart price set`.
 
-use chrono::TimeDelta;
 use clap::Subcommand;
 use http::Method;
-use rampart_core::platform::clock::Clock;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Target;
 use super::page::Page;
@@ -20,8 +18,9 @@ const COLUMNS: &[(&str, &str)] = &[
     ("OBSERVED", "observedAt"),
     ("SOURCES SAY", "deviating"),
 ];
-/// Most by which this machine's clock may be behind the database's.
-const CLOCK_DIFFERENCE_MAX: TimeDelta = TimeDelta::minutes(1);
+/// The end of the quotes sealed so far: the edge takes a time to come for its own now. A constant,
+/// because the call that a second person has agreed to is made again as it was.
+const SO_FAR: &str = "9999-12-31T23:59:59Z";
 
 /// Prices.
 #[derive(Debug, Subcommand)]
@@ -68,23 +67,17 @@ impl Price {
                     body["maxAgeSeconds"] = json!(seconds);
                 }
                 if void_quotes {
-                    body["quotesValidFrom"] = so_far();
+                    body["quotesValidFrom"] = json!(SO_FAR);
                 }
                 let path = format!("prices/{pair}");
                 target.run(async |o| o.call(Method::PUT, &path, Body::Json(body)).await)
             }
             Self::VoidQuotes { pair, target } => {
-                let body = Body::Json(json!({ "quotesValidFrom": so_far() }));
+                let body = Body::Json(json!({ "quotesValidFrom": SO_FAR }));
                 let path = format!("pairs/{pair}");
                 target.run(async |o| o.call(Method::PATCH, &path, body).await)
             }
             Self::List { page } => page.print("prices", [], COLUMNS),
         }
     }
-}
-
-/// The end of the quotes sealed so far. The edge takes a time to come for its own now, and this
-/// machine's clock may be behind that.
-fn so_far() -> Value {
-    json!(Clock::system().now() + CLOCK_DIFFERENCE_MAX)
 }

@@ -99,13 +99,16 @@ async fn two_operators_work_by_command_and_leave_an_audit_that_holds() {
         made["token"].as_str().unwrap().to_owned()
     };
     let (ada, bob) = (token("ada").await, token("bob").await);
-    let set = ["price", "set", "BTC-EUR", "41234.5"];
+    let set = ["price", "set", "BTC-EUR", "41234.5", "--void-quotes"];
     let held = printed(&run(&edge, &ada, &set).await);
     let approval = held["approval"].as_str().unwrap();
     let own = run(&edge, &ada, &["approval", "grant", approval]).await;
     assert_eq!(own.status.code(), Some(2));
     printed(&run(&edge, &bob, &["approval", "grant", approval]).await);
-    assert_eq!(printed(&run(&edge, &ada, &set).await)["price"].to_string(), "41234.5");
+    let price = printed(&run(&edge, &ada, &set).await);
+    assert_eq!(price["price"].to_string(), "41234.5");
+    let from = price["quotesValidFrom"].as_str().unwrap();
+    assert!(!from.starts_with("9999"), "a time to come counts as now: {from}");
     let verify = ["audit", "verify"];
     let verified = printed(&run(&edge, &bob, &verify).await);
     assert_eq!((&verified["intact"], &verified["complete"]), (&json!(true), &json!(true)));

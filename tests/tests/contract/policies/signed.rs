@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use chrono::TimeDelta;
 use http::Method;
 use rampart_core::policies::manifest::{self, ManifestContent};
 use rampart_tests::answer::Answer;
@@ -219,6 +220,34 @@ async fn a_signed_statement_changes_a_policy_once() {
         "signed": statement(&context, &pair, waive)});
     let refused = context.admin(Method::PATCH, PARTNER, waive).await;
     assert!(refused.assert_status(422).text().contains("not registered"), "its key was removed");
+}
+
+#[tokio::test]
+async fn a_call_that_waited_for_a_second_person_is_signed_anew() {
+    let (context, pair) = required().await;
+    let demand = json!({"policyApprovalRequired": true});
+    context.admin(Method::PATCH, PARTNER, demand).await.assert_status(200);
+    let token = async |name: &str| {
+        let body = json!({"name": name, "roles": ["platform"]});
+        let made = context.admin(Method::POST, "/admin/v1/operators", body).await;
+        made.assert_status(201).json()["token"].as_str().unwrap().to_owned()
+    };
+    let (ada, bob) = (token("ada").await, token("bob").await);
+    let activate = async |percentage: i16| {
+        context.clock().advance(TimeDelta::seconds(1));
+        let signed = statement(&context, &pair, activation(2, percentage));
+        let body = json!({"percentage": percentage, "signed": signed}).to_string();
+        let path = format!("{FEE}/versions/2/activate");
+        context.admin_as(Some(&ada), Method::POST, &path, body.into()).await
+    };
+    let held = activate(10).await.assert_status(202).json();
+    assert_eq!(activate(10).await.assert_status(202).json(), held, "the same call waits");
+    let grant = format!("/admin/v1/approvals/{}/grant", held["approval"].as_str().unwrap());
+    let granted = context.admin_as(Some(&bob), Method::POST, &grant, "".into()).await;
+    granted.assert_status(204);
+    assert_ne!(activate(20).await.assert_status(202).json(), held, "another change");
+    activate(10).await.assert_status(200);
+    activate(10).await.assert_status(202);
 }
 
 #[tokio::test]
