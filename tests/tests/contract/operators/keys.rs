@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rampart_core::platform::crypto::{MasterKey, Secret};
 use rampart_tests::outbox;
+use rampart_tests::user::User;
 
 use super::*;
 
@@ -91,6 +92,41 @@ async fn a_rotation_seals_everything_again_and_loses_nothing() {
     let audit = alone.admin(Method::GET, "/admin/v1/audit/verification", Value::Null).await.json();
     assert_eq!(audit["intact"], true, "{audit}");
     assert!(alone.core().readiness().await.ready);
+}
+
+#[tokio::test]
+async fn edges_that_know_both_keys_take_what_either_issues_while_the_new_one_is_brought_in() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let with = |keys: String| {
+        context.edge_with(move |settings| settings.keys.master = Some(Secret::new(keys)))
+    };
+    let waiting = with(format!("{OLD}\n{}", new())).await;
+    let restarted = with(format!("{}\n{OLD}", new())).await;
+    let edges = [(&waiting, &restarted, "before"), (&restarted, &waiting, "after")];
+    for (issuer, taker, slug) in edges {
+        let at = |edge| User { partner: ada.partner.at(edge), ..ada.clone() };
+        let (here, there) = (at(issuer), at(taker));
+        let token = format!("Bearer {}", here.log_in().await["token"].as_str().unwrap());
+        let info = there.partner.request(Method::GET, "/api/v1/user/info");
+        info.header("user-authorization", &token).send().await.assert_status(200);
+
+        let asked =
+            json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 50});
+        let quote = here.post("/api/v1/buy/quote", &asked).await.assert_status(200).json();
+        let confirm = json!({"quote": quote["quote"], "returnUrl": "https://shop.example/back",
+            "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"});
+        let order = there.post("/api/v1/buy/confirm", &confirm).await.assert_status(200).json();
+        let page = order["paymentUrl"].as_str().unwrap();
+        let page = page.strip_prefix("https://pay.example.com").unwrap();
+        here.partner.anonymous(Method::GET, page).send().await.assert_status(200);
+
+        // Values that one seals are opened by the other: a partner's secrets, below its wrapped key.
+        let made = issuer.partner(slug).await;
+        taker.core().refresh().await.unwrap();
+        made.at(taker).user("bob").await;
+        assert!(taker.core().readiness().await.ready);
+    }
 }
 
 #[tokio::test]
