@@ -72,12 +72,28 @@ def differences(which, left, right):
             yield f"{which}: {full} differs:\n  overlay {left[full]}\n  chart   {right[full]}"
 
 
+def unreachable(which, things):
+    """Listeners beyond loopback that lack a port of the pod, a Service, or a rule that lets callers in."""
+    container = things["Deployment/rampart"]["spec"]["template"]["spec"]["containers"][0]
+    names = {port["containerPort"]: port["name"] for port in container["ports"]}
+    services = [thing["spec"] for thing in things.values() if thing["kind"] == "Service"]
+    served = {port["targetPort"] for service in services for port in service["ports"]}
+    rules = things["NetworkPolicy/rampart-edge"]["spec"]["ingress"]
+    let_in = {port["port"] for rule in rules for port in rule["ports"]}
+    for setting, address in things["ConfigMap/rampart-settings"]["data"].items():
+        if setting.endswith("__LISTEN") and not address.startswith("127."):
+            port = names.get(int(address.rpartition(":")[2]))
+            if port not in served & let_in:
+                yield f"{which}: nobody reaches {setting}, port {port}"
+
+
 def main():
     problems = []
     for which, values in CHART_VALUES.items():
         of_overlay, of_chart = overlay(which), chart(values)
         problems += validity(which, of_overlay)
         problems += validity(f"{which}, chart", of_chart)
+        problems += unreachable(which, of_overlay)
         of_chart = {full: without_helm(thing) for full, thing in of_chart.items()}
         problems += differences(which, of_overlay, of_chart)
         print(which, *of_overlay)
