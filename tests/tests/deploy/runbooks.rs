@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use rampart_tests::deadline::SOON;
-use rampart_tests::edge::{ADMIN_TOKEN, Edge};
+use rampart_tests::edge::Edge;
 use rampart_tests::process::{Process, binary};
 
 use crate::prometheus::alerts;
@@ -47,9 +47,7 @@ fn shell(edge: &Edge, script: &str) -> Command {
     bash.env("PATH", format!("{own}:{}:/usr/local/bin:/usr/bin:/bin", postgres.trim()));
     bash.envs(setup.environment());
     bash.env("OPS", format!("http://{}", edge.ops));
-    bash.env("ADMIN", format!("http://{}", edge.admin));
     bash.env("RAMPART__ADMIN__URL", format!("http://{}", edge.admin));
-    bash.env("ADMIN_TOKEN", ADMIN_TOKEN);
     bash.env("BASE", edge.url("")).env("CA", setup.folder().join("cert.pem"));
     bash.env("DATABASE_URL", setup.database()).env("PARTNER", PARTNER);
     bash
