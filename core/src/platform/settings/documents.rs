@@ -12,6 +12,7 @@ use crate::platform::crypto::Secret;
 #[serde(default, deny_unknown_fields)]
 pub struct Documents {
     /// Folder of the local object store.
+    #[schemars(extend("x-default" = "documents in the working folder, for test clients"))]
     pub folder: Option<PathBuf>,
     /// Bucket of S3, or of a store with its API, and a prefix of the objects' names, in place of the
     /// folder: `s3://bucket/prefix`.
