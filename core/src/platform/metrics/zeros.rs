@@ -27,7 +27,8 @@ impl Metrics {
             "unknown",
             "expired",
         ];
-        let by_cause: [(_, &[&str]); 6] = [
+        let by_cause: [(_, &[&str]); 7] = [
+            (&self.acme_orders, &["ok", "failed"]),
             (&self.rate_exchanges, &["ok", "away", "slow", "full", "refused", "wrong"]),
             (&self.connections_refused, &refused),
             (&self.requests_shed, &["total", "address", "partner"]),
