@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use crate::{names, root};
+use crate::prometheus::alerts;
+use crate::{names, read, root};
 
 /// The sources of the package's files, as `proxy/Cargo.toml` lists them, from the root.
 fn assets() -> Vec<String> {
@@ -31,6 +32,18 @@ fn every_file_of_the_package_is_there() {
             }
             None => assert!(root().join(asset).is_file(), "{asset}"),
         }
+    }
+}
+
+#[test]
+fn what_a_runbook_leads_to_is_in_the_package() {
+    let assets = assets();
+    for page in alerts() {
+        let text = read(&format!("runbooks/{page}.md"));
+        for link in text.split("](../").skip(1).filter_map(|rest| rest.split(')').next()) {
+            assert!(assets.contains(&format!("deploy/{link}")), "{page}: {link}");
+        }
+        assert!(!text.contains("`deploy/"), "{page} names a path of the repository");
     }
 }
 
