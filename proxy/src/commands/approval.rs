@@ -5,6 +5,7 @@ use http::Method;
 
 use super::Target;
 use super::page::Page;
+use super::query::path;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -56,7 +57,7 @@ impl Approval {
             Self::Grant { id, target } => (id, "grant", target),
             Self::Refuse { id, target } => (id, "refuse", target),
         };
-        let path = format!("approvals/{id}/{word}");
+        let path = path(&["approvals", &id, word]);
         target.run(async |o| o.call(Method::POST, &path, Body::None).await)
     }
 }

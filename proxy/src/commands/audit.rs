@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::Target;
 use super::page::Page;
+use super::query::query;
 use crate::operator::Operator;
 use crate::startup_error::StartupError;
 
@@ -81,9 +82,9 @@ async fn verify(operator: &Operator, after: Option<String>) -> Result<Value, Sta
     };
     let mut rows = 0;
     loop {
-        let query =
-            start.map_or_else(String::new, |(after, mac)| format!("?after={after}&mac={mac}"));
-        let mut page = operator.get(&format!("audit/verification{query}")).await?;
+        let (after, mac) = start.unzip();
+        let path = format!("audit/verification{}", query([("after", after), ("mac", mac)]));
+        let mut page = operator.get(&path).await?;
         rows += page["rows"].as_u64().unwrap_or(0);
         if page["intact"] != true {
             let (position, reason) = (&page["broken"]["position"], &page["broken"]["reason"]);

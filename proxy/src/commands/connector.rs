@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::Target;
 use super::page::Page;
+use super::query::path;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -90,7 +91,7 @@ impl Connector {
         let (path, body, target) = match self {
             Self::List { page } => return page.print("connectors", [], COLUMNS),
             Self::Show { name, target } => {
-                return target.run(async |o| o.get(&format!("connectors/{name}")).await);
+                return target.run(async |o| o.get(&path(&["connectors", &name])).await);
             }
             Self::Add { name, capabilities, methods, assets, target } => {
                 let body = json!({"name": name, "capabilities": capabilities, "methods": methods,
@@ -101,12 +102,13 @@ impl Connector {
                 let element = script_url.map(
                     |url| json!({"scriptUrl": url, "publicKey": public_key, "origins": origins}),
                 );
-                let path = format!("connectors/{name}/card-element");
+                let path = path(&["connectors", &name, "card-element"]);
                 let body = Body::Json(json!({ "cardElement": element }));
                 return target.run(async |o| o.call(Method::PUT, &path, body).await);
             }
             Self::Rotate { name, overlap, target } => {
-                (format!("connectors/{name}/rotate"), json!({ "overlapSeconds": overlap }), target)
+                let path = path(&["connectors", &name, "rotate"]);
+                (path, json!({ "overlapSeconds": overlap }), target)
             }
         };
         target.run(async |o| o.call(Method::POST, &path, Body::Json(body)).await)

@@ -5,7 +5,7 @@ use http::Method;
 
 use super::Target;
 use super::page::Page;
-use super::query::segment;
+use super::query::path;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -69,10 +69,10 @@ impl Delivery {
                 page.print("deliveries", criteria, COLUMNS)
             }
             Self::Show { id, target } => {
-                target.run(async |o| o.get(&format!("deliveries/{}", segment(&id))).await)
+                target.run(async |o| o.get(&path(&["deliveries", &id])).await)
             }
             Self::Redeliver { id, target } => {
-                let path = format!("deliveries/{}/redeliver", segment(&id));
+                let path = path(&["deliveries", &id, "redeliver"]);
                 target.run(async |o| o.call(Method::POST, &path, Body::None).await)
             }
         }

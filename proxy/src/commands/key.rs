@@ -5,6 +5,7 @@ use http::Method;
 use serde_json::json;
 
 use super::Target;
+use super::query::path;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -55,11 +56,11 @@ impl Key {
                     "scopes": scopes,
                     "allowedAddresses": allowed_addresses,
                 }));
-                let path = format!("partners/{slug}/api-keys");
+                let path = path(&["partners", &slug, "api-keys"]);
                 target.run(async |o| o.call(Method::POST, &path, body).await)
             }
             Self::Revoke { slug, id, target } => {
-                let path = format!("partners/{slug}/api-keys/{id}");
+                let path = path(&["partners", &slug, "api-keys", &id]);
                 target.run(async |o| o.call(Method::DELETE, &path, Body::None).await)
             }
         }

@@ -17,9 +17,6 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// The call's path.
 const PATH: &str = "keys/rotation";
 
-/// The path of the keys of receipts.
-const RECEIPTS: &str = "receipt-keys";
-
 /// Columns of a table of those keys: their heads, and members.
 const RECEIPT_COLUMNS: &[(&str, &str)] =
     &[("ID", "keyId"), ("SIGNS", "signs"), ("SIGNS FROM", "signsFrom"), ("CREATED", "createdAt")];
@@ -60,10 +57,10 @@ impl Keys {
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
             Self::Status { target } => target.run(async |o| o.get(PATH).await),
-            Self::Receipts { page } => page.print(RECEIPTS, [], RECEIPT_COLUMNS),
+            Self::Receipts { page } => page.print("receipt-keys", [], RECEIPT_COLUMNS),
             Self::RotateReceipts { target } => {
-                let path = format!("{RECEIPTS}/rotate");
-                target.run(async |o| o.call(Method::POST, &path, Body::None).await)
+                let path = "receipt-keys/rotate";
+                target.run(async |o| o.call(Method::POST, path, Body::None).await)
             }
             Self::Rotate { wait: false, target } => {
                 target.run(async |o| o.call(Method::POST, PATH, Body::None).await)

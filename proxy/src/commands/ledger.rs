@@ -149,16 +149,16 @@ impl Ledger {
 
 /// Checks page after page, up to the end.
 async fn check(operator: &Operator) -> Result<Value, StartupError> {
-    let (mut checked, mut problems, mut query) = (0, Vec::new(), String::new());
+    let (mut checked, mut problems, mut after) = (0, Vec::new(), None);
     loop {
-        let page = operator.get(&format!("ledger/check{query}")).await?;
+        let page = operator.get(&format!("ledger/check{}", query([("after", after)]))).await?;
         checked += page["checked"].as_u64().unwrap_or(0);
         for found in page["problems"].as_array().into_iter().flatten() {
             let text = |name: &str| found[name].as_str().unwrap_or_default().to_owned();
             problems.push(format!("{}: {}", text("subject"), text("problem")));
         }
         match page["next"].as_str() {
-            Some(next) => query = format!("?after={next}"),
+            Some(next) => after = Some(next.to_owned()),
             None => break,
         }
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::Target;
 use super::page::Page;
-use super::query::segment;
+use super::query::path;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -83,7 +83,7 @@ impl MaintenanceWindow {
                 target.run(async |o| o.call(Method::POST, PATH, Body::Json(body)).await)
             }
             Self::End { id, target } => {
-                let path = format!("{PATH}/{}", segment(&id));
+                let path = path(&[PATH, &id]);
                 target.run(async |o| o.call(Method::DELETE, &path, Body::None).await)
             }
         }

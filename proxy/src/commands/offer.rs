@@ -4,7 +4,7 @@ use clap::Subcommand;
 use http::Method;
 
 use super::Target;
-use super::query::segment;
+use super::query::path;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -27,7 +27,7 @@ impl Offer {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         let Self::Expire { uuid, target } = self;
-        let path = format!("offers/{}/expire", segment(&uuid));
+        let path = path(&["offers", &uuid, "expire"]);
         target.run(async |o| o.call(Method::POST, &path, Body::None).await)
     }
 }

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::Target;
 use super::page::Page;
+use super::query::path;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -113,33 +114,32 @@ impl Operator {
         let (method, path, body, target) = match self {
             Self::List { page } => return page.print("operators", [], COLUMNS),
             Self::Sessions { name, page } => {
-                return page.print(&format!("{}/sessions", path(&name)), [], SESSIONS);
+                return page.print(&path(&["operators", &name, "sessions"]), [], SESSIONS);
             }
             Self::Add { name, roles, expires_in, target } => {
                 let body = json!({"name": name, "roles": roles, "expiresInSeconds": expires_in});
                 (Method::POST, "operators".to_owned(), Body::Json(body), target)
             }
             Self::Roles { name, roles, target } => {
-                (Method::PATCH, path(&name), Body::Json(json!({ "roles": roles })), target)
+                let path = path(&["operators", &name]);
+                (Method::PATCH, path, Body::Json(json!({ "roles": roles })), target)
             }
             Self::Disable { name, target } => {
-                (Method::PATCH, path(&name), Body::Json(json!({"disabled": true})), target)
+                let path = path(&["operators", &name]);
+                (Method::PATCH, path, Body::Json(json!({"disabled": true})), target)
             }
             Self::Enable { name, target } => {
-                (Method::PATCH, path(&name), Body::Json(json!({"disabled": false})), target)
+                let path = path(&["operators", &name]);
+                (Method::PATCH, path, Body::Json(json!({"disabled": false})), target)
             }
             Self::Token { name, expires_in, overlap, target } => {
                 let body = json!({"expiresInSeconds": expires_in, "overlapSeconds": overlap});
-                (Method::POST, format!("{}/tokens", path(&name)), Body::Json(body), target)
+                (Method::POST, path(&["operators", &name, "tokens"]), Body::Json(body), target)
             }
             Self::Revoke { name, id, target } => {
-                (Method::DELETE, format!("{}/tokens/{id}", path(&name)), Body::None, target)
+                (Method::DELETE, path(&["operators", &name, "tokens", &id]), Body::None, target)
             }
         };
         target.run(async |o| o.call(method, &path, body).await)
     }
-}
-
-fn path(name: &str) -> String {
-    format!("operators/{name}")
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::Target;
 use super::page::Page;
+use super::query::path;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -120,19 +121,19 @@ impl Order {
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List(search) => search.run(),
-            Self::Show { id, target } => target.run(async |o| o.get(&format!("orders/{id}")).await),
+            Self::Show { id, target } => target.run(async |o| o.get(&path(&["orders", &id])).await),
             Self::Replay { id, target } => {
-                let path = format!("orders/{id}/replay");
+                let path = path(&["orders", &id, "replay"]);
                 target.run(async |o| o.call(Method::POST, &path, Body::None).await)
             }
             Self::Event { id, event, members, target } => {
                 let body = Body::Json(body(event, &members)?);
-                let path = format!("orders/{id}/events");
+                let path = path(&["orders", &id, "events"]);
                 target.run(async |o| o.call(Method::POST, &path, body).await)
             }
             Self::ProveWallet { id, reason, target } => {
                 let body = Body::Json(json!({ "reason": reason }));
-                let path = format!("orders/{id}/wallet-proof");
+                let path = path(&["orders", &id, "wallet-proof"]);
                 target.run(async |o| o.call(Method::POST, &path, body).await)
             }
         }

@@ -6,7 +6,7 @@ use http::Method;
 use super::Target;
 use super::members::Members;
 use super::page::Page;
-use super::query::segment;
+use super::query::path;
 use crate::startup_error::StartupError;
 
 /// Columns of a table of pairs: their heads, and members.
@@ -41,7 +41,7 @@ impl Pair {
         match self {
             Self::List { page } => page.print("pairs", [], COLUMNS),
             Self::Set { pair, members, target } => {
-                let (path, body) = (format!("pairs/{}", segment(&pair)), members.body()?);
+                let (path, body) = (path(&["pairs", &pair]), members.body()?);
                 target.run(async |o| o.call(Method::PATCH, &path, body).await)
             }
         }

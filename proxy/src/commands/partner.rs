@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::Target;
 use super::members::Members;
 use super::page::Page;
+use super::query::path;
 use crate::operator::{Body, Operator};
 use crate::startup_error::StartupError;
 
@@ -122,15 +123,15 @@ impl Staff {
     fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List { slug, page } => {
-                page.print(&format!("partners/{slug}/staff"), [], STAFF_COLUMNS)
+                page.print(&path(&["partners", &slug, "staff"]), [], STAFF_COLUMNS)
             }
             Self::Invite { slug, email, role, target } => {
                 let body = Body::Json(json!({ "email": email, "role": role }));
-                let path = format!("partners/{slug}/staff");
+                let path = path(&["partners", &slug, "staff"]);
                 target.run(async |o| o.call(Method::POST, &path, body).await)
             }
             Self::Remove { slug, id, target } => {
-                let path = format!("partners/{slug}/staff/{id}");
+                let path = path(&["partners", &slug, "staff", &id]);
                 target.run(async |o| o.call(Method::DELETE, &path, Body::None).await)
             }
         }
@@ -151,10 +152,10 @@ impl Partner {
             }
             Self::List { page } => page.print("partners", [], COLUMNS),
             Self::Show { slug, target } => {
-                target.run(async |o| o.get(&format!("partners/{slug}")).await)
+                target.run(async |o| o.get(&path(&["partners", &slug])).await)
             }
             Self::Set { slug, members, target } => {
-                let (path, body) = (format!("partners/{slug}"), members.body()?);
+                let (path, body) = (path(&["partners", &slug]), members.body()?);
                 target.run(async |o| o.call(Method::PATCH, &path, body).await)
             }
             Self::Suspend { slug, target } => {
@@ -170,5 +171,5 @@ impl Partner {
 
 async fn set_status(operator: &Operator, slug: &str, status: &str) -> Result<Value, StartupError> {
     let body = Body::Json(json!({ "status": status }));
-    operator.call(Method::PATCH, &format!("partners/{slug}"), body).await
+    operator.call(Method::PATCH, &path(&["partners", slug]), body).await
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::Target;
 use super::page::Page;
+use super::query::path;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -157,20 +158,20 @@ impl Payment {
                 return page.print("payments", criteria, COLUMNS);
             }
             Self::Show { id, target } => {
-                return target.run(async |o| o.get(&format!("payments/{id}")).await);
+                return target.run(async |o| o.get(&path(&["payments", &id])).await);
             }
             Self::Suggestions { id, page } => {
-                return page.print(&format!("payments/{id}/suggestions"), [], SUGGESTIONS);
+                return page.print(&path(&["payments", &id, "suggestions"]), [], SUGGESTIONS);
             }
             Self::Match { id, order, target } => {
-                (format!("payments/{id}/match"), json!({ "orderId": order }), target)
+                (path(&["payments", &id, "match"]), json!({ "orderId": order }), target)
             }
             Self::Refund { id, reason, amount, target } => {
                 let mut body = json!({ "reason": reason });
                 if let Some(amount) = amount {
                     body["amount"] = amount.into();
                 }
-                (format!("payments/{id}/refund"), body, target)
+                (path(&["payments", &id, "refund"]), body, target)
             }
             Self::Create(seen) => ("payments".to_owned(), seen.body(), seen.target),
         };

@@ -6,7 +6,7 @@ use http::Method;
 use super::Target;
 use super::members::Members;
 use super::page::Page;
-use super::query::segment;
+use super::query::path;
 use crate::startup_error::StartupError;
 
 /// Columns of a table of payment methods: their heads, and members.
@@ -47,7 +47,7 @@ impl PaymentMethod {
         match self {
             Self::List { page } => page.print("payment-methods", [], COLUMNS),
             Self::Set { code, members, target } => {
-                let (path, body) = (format!("payment-methods/{}", segment(&code)), members.body()?);
+                let (path, body) = (path(&["payment-methods", &code]), members.body()?);
                 target.run(async |o| o.call(Method::PATCH, &path, body).await)
             }
         }

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::Target;
 use super::page::Page;
+use super::query::path;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -69,12 +70,12 @@ impl Price {
                 if void_quotes {
                     body["quotesValidFrom"] = json!(SO_FAR);
                 }
-                let path = format!("prices/{pair}");
+                let path = path(&["prices", &pair]);
                 target.run(async |o| o.call(Method::PUT, &path, Body::Json(body)).await)
             }
             Self::VoidQuotes { pair, target } => {
                 let body = Body::Json(json!({ "quotesValidFrom": SO_FAR }));
-                let path = format!("pairs/{pair}");
+                let path = path(&["pairs", &pair]);
                 target.run(async |o| o.call(Method::PATCH, &path, body).await)
             }
             Self::List { page } => page.print("prices", [], COLUMNS),

@@ -1,4 +1,4 @@
-//! Queries of calls.
+//! Paths and queries of calls.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -14,9 +14,10 @@ pub(super) fn query<'a>(criteria: impl IntoIterator<Item = (&'a str, Option<Stri
     if given.is_empty() { String::new() } else { format!("?{}", given.join("&")) }
 }
 
-/// A part of a path.
-pub(super) fn segment(text: &str) -> String {
-    utf8_percent_encode(text, RESERVED).to_string()
+/// The path of these parts.
+pub(super) fn path(parts: &[&str]) -> String {
+    let escaped = parts.iter().map(|part| utf8_percent_encode(part, RESERVED).to_string());
+    escaped.collect::<Vec<_>>().join("/")
 }
 
 #[cfg(test)]
@@ -28,5 +29,10 @@ mod tests {
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(query([("a", None), ("b", None)]), "");
         assert_eq!(query([("a", some("x&y")), ("b", None), ("c", some("1"))]), "?a=x%26y&c=1");
+    }
+
+    #[test]
+    fn no_part_of_a_path_leads_out_of_it() {
+        assert_eq!(path(&["partners", "a/b?c", "staff"]), "partners/a%2Fb%3Fc/staff");
     }
 }

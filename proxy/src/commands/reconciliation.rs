@@ -8,7 +8,7 @@ use http::Method;
 
 use super::Target;
 use super::page::Page;
-use super::query::{query, segment};
+use super::query::{path, query};
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -89,7 +89,7 @@ impl Reconciliation {
                 page.print("reconciliations", [("connector", connector)], COLUMNS)
             }
             Self::Show { id, target } => {
-                let path = format!("reconciliations/{}", segment(&id));
+                let path = path(&["reconciliations", &id]);
                 target.run(async |o| o.get(&path).await)
             }
         }

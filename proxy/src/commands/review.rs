@@ -5,7 +5,7 @@ use http::Method;
 
 use super::Target;
 use super::page::Page;
-use super::query::segment;
+use super::query::path;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -70,7 +70,7 @@ pub(crate) struct Of {
 
 impl Of {
     fn call(&self, method: Method) -> Result<(), StartupError> {
-        let path = format!("reviews/{}/{}/claim", self.subject.as_str(), segment(&self.id));
+        let path = path(&["reviews", self.subject.as_str(), &self.id, "claim"]);
         self.target.run(async |o| o.call(method, &path, Body::None).await)
     }
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::Target;
 use super::members::Members;
-use super::query::segment;
+use super::query::path;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -46,12 +46,12 @@ impl SavingsPlan {
     pub(crate) fn run(self) -> Result<(), StartupError> {
         let (path, body, target) = match self {
             Self::Open { uuid, members, target } => {
-                (format!("users/{}/dca-codes", segment(&uuid)), members.body()?, target)
+                (path(&["users", &uuid, "dca-codes"]), members.body()?, target)
             }
             Self::Deposit { code, amount, currency, reference, target } => {
                 let body =
                     json!({"amount": amount, "currencyCode": currency, "reference": reference});
-                (format!("dca-codes/{}/deposits", segment(&code)), Body::Json(body), target)
+                (path(&["dca-codes", &code, "deposits"]), Body::Json(body), target)
             }
         };
         target.run(async |o| o.call(Method::POST, &path, body).await)

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::Target;
 use super::page::Page;
+use super::query::path;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -110,7 +111,7 @@ impl Screening {
                 page.print("screenings", criteria, COLUMNS)
             }
             Self::Show { id, target } => {
-                target.run(async |o| o.get(&format!("screenings/{id}")).await)
+                target.run(async |o| o.get(&path(&["screenings", &id])).await)
             }
             Self::Decide { id, decision, reason, target } => {
                 let decision = match decision {
@@ -118,7 +119,7 @@ impl Screening {
                     Decision::Block => "block",
                 };
                 let body = Body::Json(json!({ "decision": decision, "reason": reason }));
-                let path = format!("screenings/{id}/decision");
+                let path = path(&["screenings", &id, "decision"]);
                 target.run(async |o| o.call(Method::POST, &path, body).await)
             }
         }

@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::json;
 
 use super::Target;
-use super::query::segment;
+use super::query::path;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -37,7 +37,7 @@ impl Secret {
         if let Some(seconds) = overlap_seconds {
             body["overlapSeconds"] = seconds.into();
         }
-        let path = format!("partners/{}/secrets/rotate", segment(&slug));
+        let path = path(&["partners", &slug, "secrets", "rotate"]);
         target.run(async |o| o.call(Method::POST, &path, Body::Json(body)).await)
     }
 }

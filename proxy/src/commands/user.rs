@@ -9,7 +9,7 @@ use serde_json::json;
 use super::Target;
 use super::members::Members;
 use super::page::Page;
-use super::query::segment;
+use super::query::path;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -164,8 +164,9 @@ pub(crate) struct Image {
 
 impl Image {
     /// Asks for the image and writes it.
-    fn save(&self, folder: &str, method: Method, body: Body) -> Result<(), StartupError> {
-        let path = format!("users/{}/{folder}/{}", segment(&self.uuid), segment(&self.id));
+    fn save(&self, folder: &[&str], method: Method, body: Body) -> Result<(), StartupError> {
+        let user = ["users", self.uuid.as_str()];
+        let path = path(&[&user[..], folder, &[self.id.as_str()][..]].concat());
         self.target.save(&self.out, async |o| o.download(method, &path, body).await)
     }
 }
@@ -178,35 +179,35 @@ impl User {
     pub(crate) fn run(self) -> Result<(), StartupError> {
         let (method, path, members, target) = match self {
             Self::List(search) => return search.run(),
-            Self::Show(of) => return of.target.run(async |o| o.get(&path(&of.uuid)).await),
-            Self::Accounts { uuid, page } => {
-                return page.print(&format!("{}/accounts", path(&uuid)), [], ACCOUNTS);
+            Self::Show(of) => {
+                return of.target.run(async |o| o.get(&path(&["users", &of.uuid])).await);
             }
-            Self::Proof(image) => return image.save("proofs", Method::GET, Body::None),
-            Self::Document(image) => return image.save("documents", Method::GET, Body::None),
+            Self::Accounts { uuid, page } => {
+                return page.print(&path(&["users", &uuid, "accounts"]), [], ACCOUNTS);
+            }
+            Self::Proof(image) => return image.save(&["proofs"], Method::GET, Body::None),
+            Self::Document(image) => return image.save(&["documents"], Method::GET, Body::None),
             Self::RetainedRecord { of, reason } => {
-                let path = format!("{}/retained-record", path(&of.uuid));
+                let path = path(&["users", &of.uuid, "retained-record"]);
                 let body = Body::Json(json!({ "reason": reason }));
                 return of.target.run(async |o| o.call(Method::POST, &path, body).await);
             }
             Self::RetainedDocument { image, reason } => {
                 let body = Body::Json(json!({ "reason": reason }));
-                return image.save("retained-record/documents", Method::POST, body);
+                return image.save(&["retained-record", "documents"], Method::POST, body);
             }
-            Self::Set { uuid, members, target } => (Method::PATCH, path(&uuid), members, target),
+            Self::Set { uuid, members, target } => {
+                (Method::PATCH, path(&["users", &uuid]), members, target)
+            }
             Self::OpenAccount { uuid, members, target } => {
-                (Method::POST, format!("{}/accounts", path(&uuid)), members, target)
+                (Method::POST, path(&["users", &uuid, "accounts"]), members, target)
             }
             Self::SetAccount { uuid, account, members, target } => {
-                let path = format!("{}/accounts/{}", path(&uuid), segment(&account));
+                let path = path(&["users", &uuid, "accounts", &account]);
                 (Method::PATCH, path, members, target)
             }
         };
         let body = members.body()?;
         target.run(async |o| o.call(method, &path, body).await)
     }
-}
-
-fn path(uuid: &str) -> String {
-    format!("users/{}", segment(uuid))
 }

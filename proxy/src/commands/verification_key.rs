@@ -6,7 +6,7 @@ use http::Method;
 use super::Target;
 use super::members::Members;
 use super::page::Page;
-use super::query::segment;
+use super::query::path;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -60,7 +60,7 @@ impl VerificationKey {
     pub(crate) fn run(self) -> Result<(), StartupError> {
         let (method, slug, name, body, target) = match self {
             Self::List { slug, page } => {
-                let list = format!("partners/{}/verification-keys", segment(&slug));
+                let list = path(&["partners", &slug, "verification-keys"]);
                 return page.print(&list, [], COLUMNS);
             }
             Self::Set { slug, name, members, target } => {
@@ -68,7 +68,7 @@ impl VerificationKey {
             }
             Self::Remove { slug, name, target } => (Method::DELETE, slug, name, Body::None, target),
         };
-        let path = format!("partners/{}/verification-keys/{}", segment(&slug), segment(&name));
+        let path = path(&["partners", &slug, "verification-keys", &name]);
         target.run(async |o| o.call(method, &path, body).await)
     }
 }

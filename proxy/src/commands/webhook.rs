@@ -5,7 +5,7 @@ use http::Method;
 
 use super::Target;
 use super::page::Page;
-use super::query::segment;
+use super::query::path;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -46,12 +46,6 @@ pub(crate) struct Named {
     target: Target,
 }
 
-impl Named {
-    fn path(&self) -> String {
-        format!("partners/{}/webhooks/{}", segment(&self.partner), segment(&self.id))
-    }
-}
-
 impl Webhook {
     /// Does it.
     ///
@@ -60,14 +54,14 @@ impl Webhook {
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List { partner, page } => {
-                page.print(&format!("partners/{}/webhooks", segment(&partner)), [], COLUMNS)
+                page.print(&path(&["partners", &partner, "webhooks"]), [], COLUMNS)
             }
             Self::Remove(named) => {
-                let path = named.path();
+                let path = path(&["partners", &named.partner, "webhooks", &named.id]);
                 named.target.run(async |o| o.call(Method::DELETE, &path, Body::None).await)
             }
             Self::Test(named) => {
-                let path = format!("{}/test", named.path());
+                let path = path(&["partners", &named.partner, "webhooks", &named.id, "test"]);
                 named.target.run(async |o| o.call(Method::POST, &path, Body::None).await)
             }
         }

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::read;
 use super::signing::{Signer, Signing};
 use crate::commands::Target;
-use crate::commands::query::query;
+use crate::commands::query::{path, query};
 use crate::operator::{Body, Operator};
 use crate::startup_error::StartupError;
 
@@ -31,8 +31,10 @@ pub(crate) struct Which {
 }
 
 impl Which {
-    fn path(&self) -> String {
-        format!("partners/{}/policies/{}", self.slug, self.kind)
+    /// The path of the policy, or of what is below it.
+    fn path(&self, below: &[&str]) -> String {
+        let policy = ["partners", self.slug.as_str(), "policies", self.kind.as_str()];
+        path(&[&policy[..], below].concat())
     }
 
     /// A statement about this policy.
@@ -193,21 +195,21 @@ impl Lifecycle {
         match self {
             Self::Push { which, file, beside } => push(&which, &beside, Some(read(&file)?)),
             Self::Configure { which, beside } => push(&which, &beside, None),
-            Self::Show { which } => which.target.run(async |o| o.get(&which.path()).await),
+            Self::Show { which } => which.target.run(async |o| o.get(&which.path(&[])).await),
             Self::DryRun { which, input, recorded, number } => {
                 let mut body = asked(input.as_deref(), recorded)?;
                 body["version"] = number.into();
-                let path = format!("{}/dry-run", which.path());
+                let path = which.path(&["dry-run"]);
                 post(&which.target, &path, Body::Json(body))
             }
             Self::Shadow { which, number, why, signing } => {
-                let path = format!("{}/versions/{number}/shadow", which.path());
+                let path = which.path(&["versions", &number.to_string(), "shadow"]);
                 let change =
                     ChangeStatement { version: Some(number), ..which.change("policy.shadow") };
                 post(&which.target, &path, why.body(signing.sign(json!({}), change)?))
             }
             Self::Activate { which, number, percentage, why, signing } => {
-                let path = format!("{}/versions/{number}/activate", which.path());
+                let path = which.path(&["versions", &number.to_string(), "activate"]);
                 let change = ChangeStatement {
                     version: Some(number),
                     percentage: Some(percentage.into()),
@@ -217,22 +219,22 @@ impl Lifecycle {
                 post(&which.target, &path, why.body(body))
             }
             Self::Trial { which } => {
-                let path = format!("{}/trial", which.path());
+                let path = which.path(&["trial"]);
                 which.target.run(async |o| o.get(&path).await)
             }
             Self::EndTrial { which, why, signing } => {
                 let body = signing.sign(json!({}), which.change("policy.end-trial"))?;
-                let (path, body) = (format!("{}/trial", which.path()), why.body(body));
+                let (path, body) = (which.path(&["trial"]), why.body(body));
                 which.target.run(async |o| o.call(Method::DELETE, &path, body).await)
             }
             Self::Rollback { which, why, signing } => {
-                let path = format!("{}/rollback", which.path());
+                let path = which.path(&["rollback"]);
                 let body = signing.sign(json!({}), which.change("policy.rollback"))?;
                 post(&which.target, &path, why.body(body))
             }
             Self::Delete { which, why, signing } => {
                 let body = signing.sign(json!({}), which.change("policy.remove"))?;
-                let (path, body) = (which.path(), why.body(body));
+                let (path, body) = (which.path(&[]), why.body(body));
                 which.target.run(async |o| o.call(Method::DELETE, &path, body).await)
             }
             Self::Signer(signer) => signer.run(),
@@ -261,9 +263,8 @@ fn push(which: &Which, beside: &Beside, component: Option<Vec<u8>>) -> Result<()
     };
     let key = beside.signing.key()?;
     which.target.run(async |operator| {
-        let path = which.path();
         if key.is_none() && !beside.stage {
-            return at_once(&operator, &path, beside, config, component).await;
+            return at_once(&operator, which, beside, config, component).await;
         }
         let mut body = json!({ "activate": !beside.stage });
         if let Some(component) = &component {
@@ -271,7 +272,7 @@ fn push(which: &Which, beside: &Beside, component: Option<Vec<u8>>) -> Result<()
         }
         match key {
             Some((pem, name)) => {
-                let history = operator.get(&path).await?;
+                let history = operator.get(&which.path(&[])).await?;
                 let (manifest, signature) =
                     signed(which, beside, (&pem, name, &history), config, component.as_deref())?;
                 if let Some(file) = &beside.manifest_out {
@@ -285,21 +286,21 @@ fn push(which: &Which, beside: &Beside, component: Option<Vec<u8>>) -> Result<()
                 body["failClosed"] = beside.fail_closed.into();
             }
         }
-        operator.call(Method::POST, &format!("{path}/versions"), beside.why.body(body)).await
+        operator.call(Method::POST, &which.path(&["versions"]), beside.why.body(body)).await
     })
 }
 
 /// The contract's own calls: what is pushed serves at once.
 async fn at_once(
     operator: &Operator,
-    path: &str,
+    which: &Which,
     beside: &Beside,
     config: Option<Map<String, Value>>,
     component: Option<Vec<u8>>,
 ) -> Result<Value, StartupError> {
     let Some(component) = component else {
         let body = json!({"config": config, "failClosed": beside.fail_closed});
-        let path = format!("{path}/config");
+        let path = which.path(&["config"]);
         return operator.call(Method::PUT, &path, beside.why.body(body)).await;
     };
     let parameters = query([
@@ -307,7 +308,7 @@ async fn at_once(
         ("failClosed", beside.fail_closed.map(|flag| flag.to_string())),
         ("reason", beside.why.reason.clone()),
     ]);
-    let path = format!("{path}{parameters}");
+    let path = which.path(&[]) + &parameters;
     operator.call(Method::PUT, &path, Body::Component(component)).await
 }
 

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::read;
 use crate::commands::Target;
 use crate::commands::page::Page;
+use crate::commands::query::path;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -122,7 +123,7 @@ impl Signer {
     /// # Errors
     /// One sentence for the operator.
     pub(super) fn run(self) -> Result<(), StartupError> {
-        let path = |name: &str| format!("operator-keys/{name}");
+        let key_path = |name: &str| path(&["operator-keys", name]);
         match self {
             Self::Add { name, file, signing, target } => {
                 let pem = text(&file)?;
@@ -133,7 +134,7 @@ impl Signer {
                     ..ChangeStatement::default()
                 };
                 let body = signing.sign(json!({ "publicKey": pem }), change)?;
-                target.run(async |o| o.call(Method::PUT, &path(&name), Body::Json(body)).await)
+                target.run(async |o| o.call(Method::PUT, &key_path(&name), Body::Json(body)).await)
             }
             Self::List { page } => page.print("operator-keys", [], COLUMNS),
             Self::Remove { name, signing, target } => {
@@ -143,7 +144,8 @@ impl Signer {
                     ..ChangeStatement::default()
                 };
                 let body = signing.sign(json!({}), change)?;
-                target.run(async |o| o.call(Method::DELETE, &path(&name), Body::Json(body)).await)
+                target
+                    .run(async |o| o.call(Method::DELETE, &key_path(&name), Body::Json(body)).await)
             }
             Self::Require { slug, target } => {
                 require(&target, &slug, json!({ "policySignatureRequired": true }))
@@ -162,7 +164,7 @@ impl Signer {
 }
 
 fn require(target: &Target, slug: &str, body: Value) -> Result<(), StartupError> {
-    let path = format!("partners/{slug}");
+    let path = path(&["partners", slug]);
     target.run(async |o| o.call(Method::PATCH, &path, Body::Json(body)).await)
 }
 
