@@ -51,11 +51,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use http::Method;
 use serde_json::Value;
 
 use self::table::Format;
 use crate::config::Config;
-use crate::operator::Operator;
+use crate::operator::{Body, Operator};
 use crate::server;
 use crate::startup_error::StartupError;
 
@@ -94,20 +95,34 @@ impl Target {
         server::runtime(1)?.block_on(work(operator))
     }
 
-    /// Runs `work` against the listener and writes what it answers to a file.
+    /// Makes one call and prints its answer.
     ///
     /// # Errors
     /// One sentence for the operator.
-    pub(crate) fn save<F>(
+    pub(crate) fn send(&self, method: Method, path: &str, body: Body) -> Result<(), StartupError> {
+        self.run(async |operator| operator.call(method, path, body).await)
+    }
+
+    /// Makes one call without a body and prints its answer.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn get(&self, path: &str) -> Result<(), StartupError> {
+        self.send(Method::GET, path, Body::None)
+    }
+
+    /// Makes one call and writes its answer to a file.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn save(
         &self,
         file: &Path,
-        work: impl FnOnce(Operator) -> F,
-    ) -> Result<(), StartupError>
-    where
-        F: Future<Output = Result<Vec<u8>, StartupError>>,
-    {
-        let operator = Operator::of(&self.load()?)?;
-        let bytes = server::runtime(1)?.block_on(work(operator))?;
+        method: Method,
+        path: &str,
+        body: Body,
+    ) -> Result<(), StartupError> {
+        let bytes = self.ask(async |operator| operator.download(method, path, body).await)?;
         let unwritable = format!("'{}' cannot be written", file.display());
         fs::write(file, bytes).map_err(|e| StartupError::new(&unwritable, &e))
     }

@@ -57,7 +57,6 @@ impl Approval {
             Self::Grant { id, target } => (id, "grant", target),
             Self::Refuse { id, target } => (id, "refuse", target),
         };
-        let path = path(&["approvals", &id, word]);
-        target.run(async |o| o.call(Method::POST, &path, Body::None).await)
+        target.send(Method::POST, &path(&["approvals", &id, word]), Body::None)
     }
 }

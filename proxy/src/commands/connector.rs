@@ -90,9 +90,7 @@ impl Connector {
     pub(crate) fn run(self) -> Result<(), StartupError> {
         let (path, body, target) = match self {
             Self::List { page } => return page.print("connectors", [], COLUMNS),
-            Self::Show { name, target } => {
-                return target.run(async |o| o.get(&path(&["connectors", &name])).await);
-            }
+            Self::Show { name, target } => return target.get(&path(&["connectors", &name])),
             Self::Add { name, capabilities, methods, assets, target } => {
                 let body = json!({"name": name, "capabilities": capabilities, "methods": methods,
                     "assets": assets});
@@ -104,13 +102,13 @@ impl Connector {
                 );
                 let path = path(&["connectors", &name, "card-element"]);
                 let body = Body::Json(json!({ "cardElement": element }));
-                return target.run(async |o| o.call(Method::PUT, &path, body).await);
+                return target.send(Method::PUT, &path, body);
             }
             Self::Rotate { name, overlap, target } => {
                 let path = path(&["connectors", &name, "rotate"]);
                 (path, json!({ "overlapSeconds": overlap }), target)
             }
         };
-        target.run(async |o| o.call(Method::POST, &path, Body::Json(body)).await)
+        target.send(Method::POST, &path, Body::Json(body))
     }
 }

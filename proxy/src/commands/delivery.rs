@@ -68,12 +68,9 @@ impl Delivery {
                 let criteria = [("partner", partner), ("state", state), ("order", order)];
                 page.print("deliveries", criteria, COLUMNS)
             }
-            Self::Show { id, target } => {
-                target.run(async |o| o.get(&path(&["deliveries", &id])).await)
-            }
+            Self::Show { id, target } => target.get(&path(&["deliveries", &id])),
             Self::Redeliver { id, target } => {
-                let path = path(&["deliveries", &id, "redeliver"]);
-                target.run(async |o| o.call(Method::POST, &path, Body::None).await)
+                target.send(Method::POST, &path(&["deliveries", &id, "redeliver"]), Body::None)
             }
         }
     }

@@ -31,6 +31,6 @@ impl Dependents {
             criteria.push((kind, Some(name.to_owned())));
         }
         let path = format!("dependents{}", query(criteria));
-        self.target.run(async |o| o.get(&path).await)
+        self.target.get(&path)
     }
 }

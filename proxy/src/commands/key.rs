@@ -56,12 +56,11 @@ impl Key {
                     "scopes": scopes,
                     "allowedAddresses": allowed_addresses,
                 }));
-                let path = path(&["partners", &slug, "api-keys"]);
-                target.run(async |o| o.call(Method::POST, &path, body).await)
+                target.send(Method::POST, &path(&["partners", &slug, "api-keys"]), body)
             }
             Self::Revoke { slug, id, target } => {
                 let path = path(&["partners", &slug, "api-keys", &id]);
-                target.run(async |o| o.call(Method::DELETE, &path, Body::None).await)
+                target.send(Method::DELETE, &path, Body::None)
             }
         }
     }

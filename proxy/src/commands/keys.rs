@@ -56,15 +56,13 @@ impl Keys {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::Status { target } => target.run(async |o| o.get(PATH).await),
+            Self::Status { target } => target.get(PATH),
             Self::Receipts { page } => page.print("receipt-keys", [], RECEIPT_COLUMNS),
             Self::RotateReceipts { target } => {
                 let path = "receipt-keys/rotate";
-                target.run(async |o| o.call(Method::POST, path, Body::None).await)
+                target.send(Method::POST, path, Body::None)
             }
-            Self::Rotate { wait: false, target } => {
-                target.run(async |o| o.call(Method::POST, PATH, Body::None).await)
-            }
+            Self::Rotate { wait: false, target } => target.send(Method::POST, PATH, Body::None),
             Self::Rotate { wait: true, target } => target.run(async |o| finished(&o).await),
         }
     }

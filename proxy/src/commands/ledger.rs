@@ -141,7 +141,7 @@ impl Ledger {
                 let criteria =
                     query([("format", Some(format.to_owned())), ("from", from), ("to", to)]);
                 let path = format!("ledger/export{criteria}");
-                target.save(&out, async |o| o.download(Method::GET, &path, Body::None).await)
+                target.save(&out, Method::GET, &path, Body::None)
             }
         }
     }

@@ -80,11 +80,10 @@ impl MaintenanceWindow {
                     "pair": pair, "paymentMethod": payment_method, "startsAt": starts_at,
                     "endsAt": ends_at, "reason": reason,
                 });
-                target.run(async |o| o.call(Method::POST, PATH, Body::Json(body)).await)
+                target.send(Method::POST, PATH, Body::Json(body))
             }
             Self::End { id, target } => {
-                let path = path(&[PATH, &id]);
-                target.run(async |o| o.call(Method::DELETE, &path, Body::None).await)
+                target.send(Method::DELETE, &path(&[PATH, &id]), Body::None)
             }
         }
     }

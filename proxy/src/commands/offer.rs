@@ -27,7 +27,6 @@ impl Offer {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         let Self::Expire { uuid, target } = self;
-        let path = path(&["offers", &uuid, "expire"]);
-        target.run(async |o| o.call(Method::POST, &path, Body::None).await)
+        target.send(Method::POST, &path(&["offers", &uuid, "expire"]), Body::None)
     }
 }

@@ -140,6 +140,6 @@ impl Operator {
                 (Method::DELETE, path(&["operators", &name, "tokens", &id]), Body::None, target)
             }
         };
-        target.run(async |o| o.call(method, &path, body).await)
+        target.send(method, &path, body)
     }
 }

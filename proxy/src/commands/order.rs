@@ -121,20 +121,17 @@ impl Order {
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List(search) => search.run(),
-            Self::Show { id, target } => target.run(async |o| o.get(&path(&["orders", &id])).await),
+            Self::Show { id, target } => target.get(&path(&["orders", &id])),
             Self::Replay { id, target } => {
-                let path = path(&["orders", &id, "replay"]);
-                target.run(async |o| o.call(Method::POST, &path, Body::None).await)
+                target.send(Method::POST, &path(&["orders", &id, "replay"]), Body::None)
             }
             Self::Event { id, event, members, target } => {
                 let body = Body::Json(body(event, &members)?);
-                let path = path(&["orders", &id, "events"]);
-                target.run(async |o| o.call(Method::POST, &path, body).await)
+                target.send(Method::POST, &path(&["orders", &id, "events"]), body)
             }
             Self::ProveWallet { id, reason, target } => {
                 let body = Body::Json(json!({ "reason": reason }));
-                let path = path(&["orders", &id, "wallet-proof"]);
-                target.run(async |o| o.call(Method::POST, &path, body).await)
+                target.send(Method::POST, &path(&["orders", &id, "wallet-proof"]), body)
             }
         }
     }

@@ -18,6 +18,6 @@ impl Overview {
     /// # Errors
     /// One sentence for the operator.
     pub(crate) fn run(&self) -> Result<(), StartupError> {
-        self.target.run(async |o| o.get("overview").await)
+        self.target.get("overview")
     }
 }

@@ -41,8 +41,7 @@ impl Pair {
         match self {
             Self::List { page } => page.print("pairs", [], COLUMNS),
             Self::Set { pair, members, target } => {
-                let (path, body) = (path(&["pairs", &pair]), members.body()?);
-                target.run(async |o| o.call(Method::PATCH, &path, body).await)
+                target.send(Method::PATCH, &path(&["pairs", &pair]), members.body()?)
             }
         }
     }

@@ -2,13 +2,13 @@
 
 use clap::Subcommand;
 use http::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Target;
 use super::members::Members;
 use super::page::Page;
 use super::query::path;
-use crate::operator::{Body, Operator};
+use crate::operator::Body;
 use crate::startup_error::StartupError;
 
 /// Columns of a table of partners: their heads, and members.
@@ -127,12 +127,10 @@ impl Staff {
             }
             Self::Invite { slug, email, role, target } => {
                 let body = Body::Json(json!({ "email": email, "role": role }));
-                let path = path(&["partners", &slug, "staff"]);
-                target.run(async |o| o.call(Method::POST, &path, body).await)
+                target.send(Method::POST, &path(&["partners", &slug, "staff"]), body)
             }
             Self::Remove { slug, id, target } => {
-                let path = path(&["partners", &slug, "staff", &id]);
-                target.run(async |o| o.call(Method::DELETE, &path, Body::None).await)
+                target.send(Method::DELETE, &path(&["partners", &slug, "staff", &id]), Body::None)
             }
         }
     }
@@ -148,28 +146,21 @@ impl Partner {
             Self::Add { slug, name, mode, target } => {
                 let name = name.unwrap_or_else(|| slug.clone());
                 let body = Body::Json(json!({"slug": slug, "name": name, "mode": mode}));
-                target.run(async |o| o.call(Method::POST, "partners", body).await)
+                target.send(Method::POST, "partners", body)
             }
             Self::List { page } => page.print("partners", [], COLUMNS),
-            Self::Show { slug, target } => {
-                target.run(async |o| o.get(&path(&["partners", &slug])).await)
-            }
+            Self::Show { slug, target } => target.get(&path(&["partners", &slug])),
             Self::Set { slug, members, target } => {
-                let (path, body) = (path(&["partners", &slug]), members.body()?);
-                target.run(async |o| o.call(Method::PATCH, &path, body).await)
+                target.send(Method::PATCH, &path(&["partners", &slug]), members.body()?)
             }
-            Self::Suspend { slug, target } => {
-                target.run(async |o| set_status(&o, &slug, "suspended").await)
-            }
-            Self::Resume { slug, target } => {
-                target.run(async |o| set_status(&o, &slug, "active").await)
-            }
+            Self::Suspend { slug, target } => set_status(&target, &slug, "suspended"),
+            Self::Resume { slug, target } => set_status(&target, &slug, "active"),
             Self::Staff(staff) => staff.run(),
         }
     }
 }
 
-async fn set_status(operator: &Operator, slug: &str, status: &str) -> Result<Value, StartupError> {
+fn set_status(target: &Target, slug: &str, status: &str) -> Result<(), StartupError> {
     let body = Body::Json(json!({ "status": status }));
-    operator.call(Method::PATCH, &path(&["partners", slug]), body).await
+    target.send(Method::PATCH, &path(&["partners", slug]), body)
 }

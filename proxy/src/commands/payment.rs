@@ -157,9 +157,7 @@ impl Payment {
                 let criteria = [("partner", partner), ("order", order), ("state", state)];
                 return page.print("payments", criteria, COLUMNS);
             }
-            Self::Show { id, target } => {
-                return target.run(async |o| o.get(&path(&["payments", &id])).await);
-            }
+            Self::Show { id, target } => return target.get(&path(&["payments", &id])),
             Self::Suggestions { id, page } => {
                 return page.print(&path(&["payments", &id, "suggestions"]), [], SUGGESTIONS);
             }
@@ -175,6 +173,6 @@ impl Payment {
             }
             Self::Create(seen) => ("payments".to_owned(), seen.body(), seen.target),
         };
-        target.run(async |o| o.call(Method::POST, &path, Body::Json(body)).await)
+        target.send(Method::POST, &path, Body::Json(body))
     }
 }

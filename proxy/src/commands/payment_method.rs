@@ -47,8 +47,7 @@ impl PaymentMethod {
         match self {
             Self::List { page } => page.print("payment-methods", [], COLUMNS),
             Self::Set { code, members, target } => {
-                let (path, body) = (path(&["payment-methods", &code]), members.body()?);
-                target.run(async |o| o.call(Method::PATCH, &path, body).await)
+                target.send(Method::PATCH, &path(&["payment-methods", &code]), members.body()?)
             }
         }
     }

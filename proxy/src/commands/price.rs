@@ -70,13 +70,11 @@ impl Price {
                 if void_quotes {
                     body["quotesValidFrom"] = json!(SO_FAR);
                 }
-                let path = path(&["prices", &pair]);
-                target.run(async |o| o.call(Method::PUT, &path, Body::Json(body)).await)
+                target.send(Method::PUT, &path(&["prices", &pair]), Body::Json(body))
             }
             Self::VoidQuotes { pair, target } => {
                 let body = Body::Json(json!({ "quotesValidFrom": SO_FAR }));
-                let path = path(&["pairs", &pair]);
-                target.run(async |o| o.call(Method::PATCH, &path, body).await)
+                target.send(Method::PATCH, &path(&["pairs", &pair]), body)
             }
             Self::List { page } => page.print("prices", [], COLUMNS),
         }

@@ -83,15 +83,12 @@ impl Reconciliation {
                 };
                 let path = format!("reconciliations{}", query([("connector", Some(connector))]));
                 let body = Body::File(content_type, text);
-                target.run(async |o| o.call(Method::POST, &path, body).await)
+                target.send(Method::POST, &path, body)
             }
             Self::List { connector, page } => {
                 page.print("reconciliations", [("connector", connector)], COLUMNS)
             }
-            Self::Show { id, target } => {
-                let path = path(&["reconciliations", &id]);
-                target.run(async |o| o.get(&path).await)
-            }
+            Self::Show { id, target } => target.get(&path(&["reconciliations", &id])),
         }
     }
 }

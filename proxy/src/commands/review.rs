@@ -71,7 +71,7 @@ pub(crate) struct Of {
 impl Of {
     fn call(&self, method: Method) -> Result<(), StartupError> {
         let path = path(&["reviews", self.subject.as_str(), &self.id, "claim"]);
-        self.target.run(async |o| o.call(method, &path, Body::None).await)
+        self.target.send(method, &path, Body::None)
     }
 }
 

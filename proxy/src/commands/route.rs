@@ -60,7 +60,7 @@ impl Route {
                     routes = json!({ "routes": routes });
                 }
                 let body = Body::Json(routes);
-                target.run(async |o| o.call(Method::PUT, "routes", body).await)
+                target.send(Method::PUT, "routes", body)
             }
         }
     }

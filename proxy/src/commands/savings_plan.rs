@@ -54,6 +54,6 @@ impl SavingsPlan {
                 (path(&["dca-codes", &code, "deposits"]), Body::Json(body), target)
             }
         };
-        target.run(async |o| o.call(Method::POST, &path, body).await)
+        target.send(Method::POST, &path, body)
     }
 }

@@ -110,17 +110,14 @@ impl Screening {
                     [("state", state), ("partner", partner), ("orderId", order), ("userId", user)];
                 page.print("screenings", criteria, COLUMNS)
             }
-            Self::Show { id, target } => {
-                target.run(async |o| o.get(&path(&["screenings", &id])).await)
-            }
+            Self::Show { id, target } => target.get(&path(&["screenings", &id])),
             Self::Decide { id, decision, reason, target } => {
                 let decision = match decision {
                     Decision::Clear => "clear",
                     Decision::Block => "block",
                 };
                 let body = Body::Json(json!({ "decision": decision, "reason": reason }));
-                let path = path(&["screenings", &id, "decision"]);
-                target.run(async |o| o.call(Method::POST, &path, body).await)
+                target.send(Method::POST, &path(&["screenings", &id, "decision"]), body)
             }
         }
     }

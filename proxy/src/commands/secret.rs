@@ -38,6 +38,6 @@ impl Secret {
             body["overlapSeconds"] = seconds.into();
         }
         let path = path(&["partners", &slug, "secrets", "rotate"]);
-        target.run(async |o| o.call(Method::POST, &path, Body::Json(body)).await)
+        target.send(Method::POST, &path, Body::Json(body))
     }
 }

@@ -167,7 +167,7 @@ impl Image {
     fn save(&self, folder: &[&str], method: Method, body: Body) -> Result<(), StartupError> {
         let user = ["users", self.uuid.as_str()];
         let path = path(&[&user[..], folder, &[self.id.as_str()][..]].concat());
-        self.target.save(&self.out, async |o| o.download(method, &path, body).await)
+        self.target.save(&self.out, method, &path, body)
     }
 }
 
@@ -179,9 +179,7 @@ impl User {
     pub(crate) fn run(self) -> Result<(), StartupError> {
         let (method, path, members, target) = match self {
             Self::List(search) => return search.run(),
-            Self::Show(of) => {
-                return of.target.run(async |o| o.get(&path(&["users", &of.uuid])).await);
-            }
+            Self::Show(of) => return of.target.get(&path(&["users", &of.uuid])),
             Self::Accounts { uuid, page } => {
                 return page.print(&path(&["users", &uuid, "accounts"]), [], ACCOUNTS);
             }
@@ -190,7 +188,7 @@ impl User {
             Self::RetainedRecord { of, reason } => {
                 let path = path(&["users", &of.uuid, "retained-record"]);
                 let body = Body::Json(json!({ "reason": reason }));
-                return of.target.run(async |o| o.call(Method::POST, &path, body).await);
+                return of.target.send(Method::POST, &path, body);
             }
             Self::RetainedDocument { image, reason } => {
                 let body = Body::Json(json!({ "reason": reason }));
@@ -208,6 +206,6 @@ impl User {
             }
         };
         let body = members.body()?;
-        target.run(async |o| o.call(method, &path, body).await)
+        target.send(method, &path, body)
     }
 }

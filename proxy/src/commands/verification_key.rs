@@ -68,7 +68,6 @@ impl VerificationKey {
             }
             Self::Remove { slug, name, target } => (Method::DELETE, slug, name, Body::None, target),
         };
-        let path = path(&["partners", &slug, "verification-keys", &name]);
-        target.run(async |o| o.call(method, &path, body).await)
+        target.send(method, &path(&["partners", &slug, "verification-keys", &name]), body)
     }
 }

@@ -58,11 +58,11 @@ impl Webhook {
             }
             Self::Remove(named) => {
                 let path = path(&["partners", &named.partner, "webhooks", &named.id]);
-                named.target.run(async |o| o.call(Method::DELETE, &path, Body::None).await)
+                named.target.send(Method::DELETE, &path, Body::None)
             }
             Self::Test(named) => {
                 let path = path(&["partners", &named.partner, "webhooks", &named.id, "test"]);
-                named.target.run(async |o| o.call(Method::POST, &path, Body::None).await)
+                named.target.send(Method::POST, &path, Body::None)
             }
         }
     }

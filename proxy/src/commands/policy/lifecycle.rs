@@ -195,18 +195,18 @@ impl Lifecycle {
         match self {
             Self::Push { which, file, beside } => push(&which, &beside, Some(read(&file)?)),
             Self::Configure { which, beside } => push(&which, &beside, None),
-            Self::Show { which } => which.target.run(async |o| o.get(&which.path(&[])).await),
+            Self::Show { which } => which.target.get(&which.path(&[])),
             Self::DryRun { which, input, recorded, number } => {
                 let mut body = asked(input.as_deref(), recorded)?;
                 body["version"] = number.into();
                 let path = which.path(&["dry-run"]);
-                post(&which.target, &path, Body::Json(body))
+                which.target.send(Method::POST, &path, Body::Json(body))
             }
             Self::Shadow { which, number, why, signing } => {
                 let path = which.path(&["versions", &number.to_string(), "shadow"]);
                 let change =
                     ChangeStatement { version: Some(number), ..which.change("policy.shadow") };
-                post(&which.target, &path, why.body(signing.sign(json!({}), change)?))
+                which.target.send(Method::POST, &path, why.body(signing.sign(json!({}), change)?))
             }
             Self::Activate { which, number, percentage, why, signing } => {
                 let path = which.path(&["versions", &number.to_string(), "activate"]);
@@ -216,34 +216,25 @@ impl Lifecycle {
                     ..which.change("policy.activate")
                 };
                 let body = signing.sign(json!({ "percentage": percentage }), change)?;
-                post(&which.target, &path, why.body(body))
+                which.target.send(Method::POST, &path, why.body(body))
             }
-            Self::Trial { which } => {
-                let path = which.path(&["trial"]);
-                which.target.run(async |o| o.get(&path).await)
-            }
+            Self::Trial { which } => which.target.get(&which.path(&["trial"])),
             Self::EndTrial { which, why, signing } => {
                 let body = signing.sign(json!({}), which.change("policy.end-trial"))?;
-                let (path, body) = (which.path(&["trial"]), why.body(body));
-                which.target.run(async |o| o.call(Method::DELETE, &path, body).await)
+                which.target.send(Method::DELETE, &which.path(&["trial"]), why.body(body))
             }
             Self::Rollback { which, why, signing } => {
                 let path = which.path(&["rollback"]);
                 let body = signing.sign(json!({}), which.change("policy.rollback"))?;
-                post(&which.target, &path, why.body(body))
+                which.target.send(Method::POST, &path, why.body(body))
             }
             Self::Delete { which, why, signing } => {
                 let body = signing.sign(json!({}), which.change("policy.remove"))?;
-                let (path, body) = (which.path(&[]), why.body(body));
-                which.target.run(async |o| o.call(Method::DELETE, &path, body).await)
+                which.target.send(Method::DELETE, &which.path(&[]), why.body(body))
             }
             Self::Signer(signer) => signer.run(),
         }
     }
-}
-
-fn post(target: &Target, path: &str, body: Body) -> Result<(), StartupError> {
-    target.run(async |o| o.call(Method::POST, path, body).await)
 }
 
 /// The body of a dry run.

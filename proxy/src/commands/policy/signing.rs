@@ -134,7 +134,7 @@ impl Signer {
                     ..ChangeStatement::default()
                 };
                 let body = signing.sign(json!({ "publicKey": pem }), change)?;
-                target.run(async |o| o.call(Method::PUT, &key_path(&name), Body::Json(body)).await)
+                target.send(Method::PUT, &key_path(&name), Body::Json(body))
             }
             Self::List { page } => page.print("operator-keys", [], COLUMNS),
             Self::Remove { name, signing, target } => {
@@ -144,8 +144,7 @@ impl Signer {
                     ..ChangeStatement::default()
                 };
                 let body = signing.sign(json!({}), change)?;
-                target
-                    .run(async |o| o.call(Method::DELETE, &key_path(&name), Body::Json(body)).await)
+                target.send(Method::DELETE, &key_path(&name), Body::Json(body))
             }
             Self::Require { slug, target } => {
                 require(&target, &slug, json!({ "policySignatureRequired": true }))
@@ -164,8 +163,7 @@ impl Signer {
 }
 
 fn require(target: &Target, slug: &str, body: Value) -> Result<(), StartupError> {
-    let path = path(&["partners", slug]);
-    target.run(async |o| o.call(Method::PATCH, &path, Body::Json(body)).await)
+    target.send(Method::PATCH, &path(&["partners", slug]), Body::Json(body))
 }
 
 /// The text of a file.
