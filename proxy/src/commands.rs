@@ -123,8 +123,7 @@ impl Target {
         body: Body,
     ) -> Result<(), StartupError> {
         let bytes = self.ask(async |operator| operator.download(method, path, body).await)?;
-        let unwritable = format!("'{}' cannot be written", file.display());
-        fs::write(file, bytes).map_err(|e| StartupError::new(&unwritable, &e))
+        write_file(file, &bytes)
     }
 
     /// The configuration, without what only an edge needs.
@@ -135,4 +134,16 @@ impl Target {
         Config::load_for_operator(self.config.as_deref())
             .map_err(|e| StartupError::from(e.to_string()))
     }
+}
+
+/// The bytes of a file.
+fn read_file(file: &Path) -> Result<Vec<u8>, StartupError> {
+    fs::read(file)
+        .map_err(|e| StartupError::new(&format!("'{}' cannot be read", file.display()), &e))
+}
+
+/// Writes a file, in the place of one that is there.
+fn write_file(file: &Path, bytes: &[u8]) -> Result<(), StartupError> {
+    fs::write(file, bytes)
+        .map_err(|e| StartupError::new(&format!("'{}' cannot be written", file.display()), &e))
 }

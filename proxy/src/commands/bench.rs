@@ -5,7 +5,6 @@
 //! rate before.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +15,7 @@ use rampart_core::platform::clock::Clock;
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 
+use super::read_file;
 use super::table::Format;
 use crate::demo::{RETURN_URL, WALLET};
 use crate::operator::http_client;
@@ -105,9 +105,8 @@ impl Bench {
 
     /// The client, with a token.
     async fn client(&self) -> Result<TestClient, StartupError> {
-        let unreadable = format!("'{}' cannot be read", self.password.display());
-        let password = fs::read_to_string(&self.password);
-        let password = password.map_err(|e| StartupError::new(&unreadable, &e))?;
+        let password = String::from_utf8(read_file(&self.password)?)
+            .map_err(|e| StartupError::new("the password is not text", &e))?;
         let http = Client::builder().timeout(ANSWER_MAX).http1_only();
         let http = http_client(http, self.ca.as_deref())?;
         let base = self.url.trim_end_matches('/').to_owned();

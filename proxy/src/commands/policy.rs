@@ -52,8 +52,3 @@ impl Policy {
         }
     }
 }
-
-fn read(file: &std::path::Path) -> Result<Vec<u8>, StartupError> {
-    std::fs::read(file)
-        .map_err(|e| StartupError::new(&format!("'{}' cannot be read", file.display()), &e))
-}

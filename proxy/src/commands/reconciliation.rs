@@ -1,14 +1,13 @@
 //! `rampart reconciliation create|list|show`.
 
-use std::fs;
 use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
 use http::Method;
 
-use super::Target;
 use super::page::Page;
 use super::query::{path, query};
+use super::{Target, read_file};
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -73,8 +72,7 @@ impl Reconciliation {
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
             Self::Create { file, connector, format, target } => {
-                let unreadable = format!("'{}' cannot be read", file.display());
-                let text = fs::read(&file).map_err(|e| StartupError::new(&unreadable, &e))?;
+                let text = read_file(&file)?;
                 let by_name = file.extension().is_some_and(|name| name.eq_ignore_ascii_case("csv"));
                 let content_type = match format {
                     Some(Format::Csv) => "text/csv",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use rampart_core::policies::CheckedComponent;
 
-use super::read;
+use crate::commands::read_file;
 use crate::commands::table::Format;
 use crate::startup_error::StartupError;
 
@@ -34,13 +34,13 @@ impl Check {
     /// Why an edge would refuse it, or how many vectors it answered otherwise than expected.
     pub(crate) fn run(&self) -> Result<(), StartupError> {
         let vectors = match &self.vectors {
-            Some(file) => Some(read(file)?),
+            Some(file) => Some(read_file(file)?),
             None => {
                 let beside = self.file.parent().unwrap_or(Path::new("")).join(VECTORS);
-                beside.is_file().then(|| read(&beside)).transpose()?
+                beside.is_file().then(|| read_file(&beside)).transpose()?
             }
         };
-        let component = read(&self.file)?;
+        let component = read_file(&self.file)?;
         let checked = rampart_core::policies::check(&self.kind, component, vectors.as_deref());
         let CheckedComponent { report, failed } = checked.map_err(StartupError::from)?;
         self.format.print_members(&report);

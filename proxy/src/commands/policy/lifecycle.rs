@@ -1,7 +1,6 @@
 //! Life cycle of a partner's policy: `rampart policy push|configure|show|dry-run|shadow|activate|
 //! trial|end-trial|rollback|delete|signer`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -12,10 +11,9 @@ use rampart_core::policies::manifest::{self, ManifestContent};
 use rampart_core::policies::statement::ChangeStatement;
 use serde_json::{Map, Value, json};
 
-use super::read;
 use super::signing::{Signer, Signing};
-use crate::commands::Target;
 use crate::commands::query::{path, query};
+use crate::commands::{Target, read_file, write_file};
 use crate::operator::{Body, Operator};
 use crate::startup_error::StartupError;
 
@@ -193,7 +191,7 @@ impl Lifecycle {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::Push { which, file, beside } => push(&which, &beside, Some(read(&file)?)),
+            Self::Push { which, file, beside } => push(&which, &beside, Some(read_file(&file)?)),
             Self::Configure { which, beside } => push(&which, &beside, None),
             Self::Show { which } => which.target.get(&which.path(&[])),
             Self::DryRun { which, input, recorded, number } => {
@@ -267,7 +265,9 @@ fn push(which: &Which, beside: &Beside, component: Option<Vec<u8>>) -> Result<()
                 let (manifest, signature) =
                     signed(which, beside, (&pem, name, &history), config, component.as_deref())?;
                 if let Some(file) = &beside.manifest_out {
-                    return handed_over(file, &manifest, signature);
+                    // Byte for byte as it was signed; the portal's form asks for the signature too.
+                    write_file(file, manifest.as_bytes())?;
+                    return Ok(signature);
                 }
                 body["manifest"] = manifest.into();
                 body["signature"] = signature;
@@ -338,15 +338,8 @@ fn signed(
     Ok((text, json!({"key": name, "value": STANDARD.encode(signature)})))
 }
 
-/// Writes the manifest byte for byte as it was signed; returns what else the portal's form asks for.
-fn handed_over(file: &Path, manifest: &str, signature: Value) -> Result<Value, StartupError> {
-    fs::write(file, manifest)
-        .map_err(|e| StartupError::new(&format!("'{}' cannot be written", file.display()), &e))?;
-    Ok(signature)
-}
-
 fn document(file: &Path) -> Result<Value, StartupError> {
-    serde_json::from_slice(&read(file)?)
+    serde_json::from_slice(&read_file(file)?)
         .map_err(|e| StartupError::new(&format!("'{}' is not JSON", file.display()), &e))
 }
 

@@ -12,10 +12,10 @@ use rampart_core::policies::manifest;
 use rampart_core::policies::statement::ChangeStatement;
 use serde_json::{Value, json};
 
-use super::read;
 use crate::commands::Target;
 use crate::commands::page::Page;
 use crate::commands::query::path;
+use crate::commands::read_file;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
 
@@ -171,6 +171,6 @@ fn require(target: &Target, slug: &str, body: Value) -> Result<(), StartupError>
 /// # Errors
 /// When it cannot be read, or is not text.
 pub(super) fn text(file: &Path) -> Result<String, StartupError> {
-    String::from_utf8(read(file)?)
+    String::from_utf8(read_file(file)?)
         .map_err(|e| StartupError::new(&format!("'{}' is not text", file.display()), &e))
 }
