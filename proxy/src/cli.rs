@@ -148,7 +148,7 @@ impl Command {
         if matches!(self, Self::Demo(_) | Self::Ledger(_)) { 1 } else { 2 }
     }
 
-    /// Does it.
+    /// Runs the command.
     ///
     /// # Errors
     /// One sentence for the operator.

@@ -1,5 +1,5 @@
-//! Commands that operate a running edge through its admin listener. Each prints the answer as
-//! JSON, so that a script can read it.
+//! Commands. Most call a running edge through its admin listener, and print its answer as a table
+//! for people or as JSON for programs.
 
 pub(crate) mod apply;
 pub(crate) mod approval;

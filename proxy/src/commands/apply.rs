@@ -32,7 +32,7 @@ pub(crate) struct Apply {
 }
 
 impl Apply {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator, with file and line where a file is wrong.
@@ -84,7 +84,7 @@ pub(crate) struct Export {
 }
 
 impl Export {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

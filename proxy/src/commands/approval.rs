@@ -47,7 +47,7 @@ pub(crate) enum Approval {
 }
 
 impl Approval {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

@@ -52,7 +52,7 @@ pub(crate) enum Audit {
 }
 
 impl Audit {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator; for a verification also when an entry is not as it was written.

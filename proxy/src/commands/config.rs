@@ -25,7 +25,7 @@ pub(crate) enum ConfigCommand {
 }
 
 impl ConfigCommand {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

@@ -83,7 +83,7 @@ pub(crate) enum Connector {
 }
 
 impl Connector {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

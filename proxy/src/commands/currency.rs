@@ -26,7 +26,7 @@ pub(crate) enum Currency {
 }
 
 impl Currency {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

@@ -58,7 +58,7 @@ pub(crate) enum Delivery {
 }
 
 impl Delivery {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

@@ -18,7 +18,7 @@ pub(crate) struct Dependents {
 }
 
 impl Dependents {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

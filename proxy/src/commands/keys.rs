@@ -50,7 +50,7 @@ pub(crate) enum Keys {
 }
 
 impl Keys {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

@@ -121,7 +121,7 @@ impl Entries {
 }
 
 impl Ledger {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator, or one line for everything that is off.

@@ -33,7 +33,7 @@ pub(crate) enum Mail {
 }
 
 impl Mail {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

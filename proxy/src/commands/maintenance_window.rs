@@ -67,7 +67,7 @@ pub(crate) struct NewWindow {
 }
 
 impl MaintenanceWindow {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

@@ -21,7 +21,7 @@ pub(crate) enum Offer {
 }
 
 impl Offer {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

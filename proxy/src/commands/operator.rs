@@ -106,7 +106,7 @@ pub(crate) enum Operator {
 }
 
 impl Operator {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

@@ -114,7 +114,7 @@ impl Search {
 }
 
 impl Order {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

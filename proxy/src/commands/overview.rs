@@ -13,7 +13,7 @@ pub(crate) struct Overview {
 }
 
 impl Overview {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

@@ -33,7 +33,7 @@ pub(crate) enum Pair {
 }
 
 impl Pair {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

@@ -137,7 +137,7 @@ impl Staff {
 }
 
 impl Partner {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

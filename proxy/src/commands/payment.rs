@@ -147,7 +147,7 @@ impl Seen {
 }
 
 impl Payment {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

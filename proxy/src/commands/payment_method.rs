@@ -39,7 +39,7 @@ pub(crate) enum PaymentMethod {
 }
 
 impl PaymentMethod {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

@@ -36,7 +36,7 @@ pub(crate) enum Policy {
 }
 
 impl Policy {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

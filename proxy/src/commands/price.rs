@@ -1,4 +1,4 @@
-//! `rampart price set`.
+//! `rampart price set|void-quotes|list`.
 
 use clap::Subcommand;
 use http::Method;
@@ -56,7 +56,7 @@ pub(crate) enum Price {
 }
 
 impl Price {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

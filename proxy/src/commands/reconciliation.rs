@@ -65,7 +65,7 @@ pub(crate) enum Format {
 }
 
 impl Reconciliation {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

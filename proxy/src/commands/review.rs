@@ -76,7 +76,7 @@ impl Of {
 }
 
 impl Review {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

@@ -43,7 +43,7 @@ pub(crate) enum Route {
 }
 
 impl Route {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

@@ -39,7 +39,7 @@ pub(crate) enum SavingsPlan {
 }
 
 impl SavingsPlan {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

@@ -98,7 +98,7 @@ pub(crate) enum Decision {
 }
 
 impl Screening {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

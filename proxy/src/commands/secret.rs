@@ -27,7 +27,7 @@ pub(crate) enum Secret {
 }
 
 impl Secret {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

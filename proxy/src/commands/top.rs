@@ -45,7 +45,7 @@ pub(crate) struct Top {
 }
 
 impl Top {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

@@ -172,7 +172,7 @@ impl Image {
 }
 
 impl User {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

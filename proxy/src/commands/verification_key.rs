@@ -53,7 +53,7 @@ pub(crate) enum VerificationKey {
 }
 
 impl VerificationKey {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

@@ -47,7 +47,7 @@ pub(crate) struct Named {
 }
 
 impl Webhook {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

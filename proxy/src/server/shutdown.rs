@@ -41,7 +41,7 @@ pub(super) enum Stage {
     Ended,
 }
 
-/// When and how the process ends.
+/// The process under signals: it reads certificates again, hands over to a new process, ends.
 pub(super) struct Shutdown {
     pub(super) lifecycle: Arc<Lifecycle>,
     pub(super) certificates: Arc<Certificates>,

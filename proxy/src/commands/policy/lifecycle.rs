@@ -185,7 +185,7 @@ pub(crate) enum Lifecycle {
 }
 
 impl Lifecycle {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.

@@ -118,7 +118,7 @@ pub(crate) enum Signer {
 }
 
 impl Signer {
-    /// Does it.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator.
