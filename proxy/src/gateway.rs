@@ -64,7 +64,7 @@ pub(crate) struct Gateway {
     lifecycle: Arc<Lifecycle>,
     /// `Strict-Transport-Security` of pages, and of everything for operators.
     hsts: Option<HeaderValue>,
-    /// Of all listeners, the public one first, on the one that tells how they are.
+    /// Certificates of all listeners, the public one's first; on the operations listener alone.
     certificates: Vec<Arc<Certificates>>,
 }
 

@@ -77,7 +77,7 @@ pub(crate) fn run(config: Config, upgrade: bool) -> Result<(), StartupError> {
     Ok(())
 }
 
-/// A runtime for what is no edge.
+/// A Tokio runtime for commands that run no edge.
 ///
 /// # Errors
 /// When the operating system gives no threads.
@@ -252,7 +252,7 @@ struct EdgeService {
     sockets: Sockets,
     descriptors: Arc<HeldDescriptors>,
     fds: Option<Fds>,
-    /// The process that accepts on our sockets as yet.
+    /// The old process, until it stops accepting.
     peer: Option<UpgradePeer>,
     shutdown: Arc<Shutdown>,
     started: SyncSender<Result<Arc<Core>, StartupError>>,

@@ -71,10 +71,10 @@ impl UpstreamExchange {
         &self.request.answer
     }
 
-    /// Whom to connect to.
+    /// The peer to connect to.
     ///
     /// # Errors
-    /// When the backend's name leads no_route.
+    /// When the backend's name resolves to no address.
     pub(super) async fn peer(&self) -> Result<Box<HttpPeer>> {
         let Upstream { host, port, protocol, .. } = &self.upstream;
         let looking = tokio::net::lookup_host((host.as_str(), *port));

@@ -1,6 +1,6 @@
 //! Pingora's loop for HTTP/1 keeps room for everything that a request needs while it waits for one;
 //! here a request has that room from its head to its answer. An idle connection takes as much
-//! memory as one of nginx, and took 3.4 times as much (row g of `make bench`).
+//! memory as one of nginx (row g of `make bench`).
 
 use std::sync::Arc;
 

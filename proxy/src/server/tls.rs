@@ -58,7 +58,7 @@ type Stamp = Option<(SystemTime, u64)>;
 #[derive(Debug)]
 pub(crate) struct Certificates {
     pairs: Vec<KeyPair>,
-    /// Of the files, from before they were read for the first time.
+    /// Change times and lengths of the files before the first read.
     stamps: Vec<Stamp>,
     provider: Arc<CryptoProvider>,
     live: ArcSwap<Vec<Arc<CertifiedKey>>>,
