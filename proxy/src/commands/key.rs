@@ -14,7 +14,7 @@ use crate::startup_error::StartupError;
 pub(crate) enum Key {
     /// Issue a key and print it, once.
     Issue {
-        /// The partner's short name.
+        /// The partner's slug.
         slug: String,
         /// A human-readable note of the key's purpose.
         #[arg(long, default_value = "")]
@@ -33,7 +33,7 @@ pub(crate) enum Key {
     },
     /// Revoke a key, on every edge within a second.
     Revoke {
-        /// The partner's short name.
+        /// The partner's slug.
         slug: String,
         /// The key's id, as issued or as `partner show` lists it.
         id: String,

@@ -35,9 +35,9 @@ const STAFF_COLUMNS: &[(&str, &str)] = &[
 pub(crate) enum Partner {
     /// Make a partner and print its credentials, once.
     Add {
-        /// Short name: a-z, 0-9 and -.
+        /// Slug: a-z, 0-9 and -.
         slug: String,
-        /// Name for people; the short one if not given.
+        /// Name for people; the slug if not given.
         #[arg(long)]
         name: Option<String>,
         /// `test` (everything is simulated) or `live`.
@@ -53,14 +53,14 @@ pub(crate) enum Partner {
     },
     /// Show a partner's settings.
     Show {
-        /// Its short name.
+        /// Its slug.
         slug: String,
         #[command(flatten)]
         target: Target,
     },
     /// Change a partner's settings: `mode=live`, `complianceGate=none`, `rateLimits.client="50/s"`.
     Set {
-        /// Its short name.
+        /// Its slug.
         slug: String,
         #[command(flatten)]
         members: Members,
@@ -69,14 +69,14 @@ pub(crate) enum Partner {
     },
     /// Refuse every credential of a partner, on every edge within a second.
     Suspend {
-        /// Its short name.
+        /// Its slug.
         slug: String,
         #[command(flatten)]
         target: Target,
     },
     /// Let a suspended partner in again.
     Resume {
-        /// Its short name.
+        /// Its slug.
         slug: String,
         #[command(flatten)]
         target: Target,
@@ -91,14 +91,14 @@ pub(crate) enum Partner {
 pub(crate) enum Staff {
     /// List people and invitations.
     List {
-        /// The partner's short name.
+        /// The partner's slug.
         slug: String,
         #[command(flatten)]
         page: Page,
     },
     /// Mail somebody a link to join.
     Invite {
-        /// The partner's short name.
+        /// The partner's slug.
         slug: String,
         /// E-mail address.
         email: String,
@@ -110,7 +110,7 @@ pub(crate) enum Staff {
     },
     /// Remove somebody, whose sessions end at once.
     Remove {
-        /// The partner's short name.
+        /// The partner's slug.
         slug: String,
         /// The person's id, as `partner staff list` shows it.
         id: String,

@@ -91,12 +91,12 @@ pub(crate) enum Payment {
     },
     /// Record a payment that you have seen.
     #[command(visible_alias = "record")]
-    Create(Box<Seen>),
+    Create(Box<NewPayment>),
 }
 
 /// A payment that an operator has seen.
 #[derive(Debug, Args)]
-pub(crate) struct Seen {
+pub(crate) struct NewPayment {
     /// received, refunded, payout-sent and so on.
     kind: String,
     /// Above zero.
@@ -122,7 +122,7 @@ pub(crate) struct Seen {
     target: Target,
 }
 
-impl Seen {
+impl NewPayment {
     /// The call's body.
     fn body(&self) -> Value {
         let mut body = Map::new();
@@ -171,7 +171,7 @@ impl Payment {
                 }
                 (path(&["payments", &id, "refund"]), body, target)
             }
-            Self::Create(seen) => ("payments".to_owned(), seen.body(), seen.target),
+            Self::Create(new) => ("payments".to_owned(), new.body(), new.target),
         };
         target.send(Method::POST, &path, Body::Json(body))
     }

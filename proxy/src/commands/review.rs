@@ -35,9 +35,9 @@ pub(crate) enum Review {
         page: Page,
     },
     /// Claim one for half an hour, or for another one.
-    Claim(Of),
+    Claim(ReviewArgs),
     /// Give a claim back.
-    Release(Of),
+    Release(ReviewArgs),
 }
 
 /// A user or an order.
@@ -60,7 +60,7 @@ impl Subject {
 
 /// One subject of the queue.
 #[derive(Debug, Args)]
-pub(crate) struct Of {
+pub(crate) struct ReviewArgs {
     subject: Subject,
     /// The user's uuid or the order's number.
     id: String,
@@ -68,7 +68,7 @@ pub(crate) struct Of {
     target: Target,
 }
 
-impl Of {
+impl ReviewArgs {
     fn call(&self, method: Method) -> Result<(), StartupError> {
         let path = path(&["reviews", self.subject.as_str(), &self.id, "claim"]);
         self.target.send(method, &path, Body::None)
@@ -86,8 +86,8 @@ impl Review {
                 let subject = subject.map(|subject| subject.as_str().to_owned());
                 page.print("reviews", [("subject", subject), ("partner", partner)], COLUMNS)
             }
-            Self::Claim(of) => of.call(Method::POST),
-            Self::Release(of) => of.call(Method::DELETE),
+            Self::Claim(review) => review.call(Method::POST),
+            Self::Release(review) => review.call(Method::DELETE),
         }
     }
 }

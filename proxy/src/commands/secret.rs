@@ -14,7 +14,7 @@ use crate::startup_error::StartupError;
 pub(crate) enum Secret {
     /// Rotate a secret and print the new one, once; the earlier one ends with the overlap.
     Rotate {
-        /// The partner's short name.
+        /// The partner's slug.
         slug: String,
         /// password, signing or webhook.
         kind: String,

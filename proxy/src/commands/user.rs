@@ -45,7 +45,7 @@ pub(crate) enum User {
     #[command(visible_alias = "search")]
     List(Box<Search>),
     /// Show a user.
-    Show(Of),
+    Show(UserArgs),
     /// Change a user's checks, level, limits or documents, disable or erase the user.
     Set {
         /// The user's uuid.
@@ -89,7 +89,7 @@ pub(crate) enum User {
     /// Open what is kept of an erased user.
     RetainedRecord {
         #[command(flatten)]
-        of: Of,
+        user: UserArgs,
         /// For the audit.
         #[arg(long)]
         reason: String,
@@ -141,7 +141,7 @@ impl Search {
 
 /// One user.
 #[derive(Debug, Args)]
-pub(crate) struct Of {
+pub(crate) struct UserArgs {
     /// The user's uuid.
     uuid: String,
     #[command(flatten)]
@@ -179,16 +179,16 @@ impl User {
     pub(crate) fn run(self) -> Result<(), StartupError> {
         let (method, path, members, target) = match self {
             Self::List(search) => return search.run(),
-            Self::Show(of) => return of.target.get(&path(&["users", &of.uuid])),
+            Self::Show(user) => return user.target.get(&path(&["users", &user.uuid])),
             Self::Accounts { uuid, page } => {
                 return page.print(&path(&["users", &uuid, "accounts"]), [], ACCOUNTS);
             }
             Self::Proof(image) => return image.save(&["proofs"], Method::GET, Body::None),
             Self::Document(image) => return image.save(&["documents"], Method::GET, Body::None),
-            Self::RetainedRecord { of, reason } => {
-                let path = path(&["users", &of.uuid, "retained-record"]);
+            Self::RetainedRecord { user, reason } => {
+                let path = path(&["users", &user.uuid, "retained-record"]);
                 let body = Body::Json(json!({ "reason": reason }));
-                return of.target.send(Method::POST, &path, body);
+                return user.target.send(Method::POST, &path, body);
             }
             Self::RetainedDocument { image, reason } => {
                 let body = Body::Json(json!({ "reason": reason }));

@@ -32,7 +32,7 @@ pub(crate) enum VerificationKey {
     },
     /// Set a key: `algorithm=hmac-sha256 key=…`, with `notAfter` and a signature where it needs them.
     Set {
-        /// The partner's short name.
+        /// The partner's slug.
         slug: String,
         /// The key's name.
         name: String,
@@ -43,7 +43,7 @@ pub(crate) enum VerificationKey {
     },
     /// Remove a key.
     Remove {
-        /// The partner's short name.
+        /// The partner's slug.
         slug: String,
         /// The key's name.
         name: String,

@@ -30,14 +30,14 @@ pub(crate) enum Webhook {
         page: Page,
     },
     /// Remove an endpoint: what waited for it is not sent any more.
-    Remove(Named),
+    Remove(EndpointArgs),
     /// Send a test event to one endpoint.
-    Test(Named),
+    Test(EndpointArgs),
 }
 
 /// An endpoint of a partner.
 #[derive(Args, Debug)]
-pub(crate) struct Named {
+pub(crate) struct EndpointArgs {
     /// The partner's slug.
     partner: String,
     /// The endpoint's id, as `webhook list` shows it.
@@ -56,13 +56,13 @@ impl Webhook {
             Self::List { partner, page } => {
                 page.print(&path(&["partners", &partner, "webhooks"]), [], COLUMNS)
             }
-            Self::Remove(named) => {
-                let path = path(&["partners", &named.partner, "webhooks", &named.id]);
-                named.target.send(Method::DELETE, &path, Body::None)
+            Self::Remove(endpoint) => {
+                let path = path(&["partners", &endpoint.partner, "webhooks", &endpoint.id]);
+                endpoint.target.send(Method::DELETE, &path, Body::None)
             }
-            Self::Test(named) => {
-                let path = path(&["partners", &named.partner, "webhooks", &named.id, "test"]);
-                named.target.send(Method::POST, &path, Body::None)
+            Self::Test(endpoint) => {
+                let path = path(&["partners", &endpoint.partner, "webhooks", &endpoint.id, "test"]);
+                endpoint.target.send(Method::POST, &path, Body::None)
             }
         }
     }

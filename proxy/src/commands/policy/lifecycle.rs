@@ -19,8 +19,8 @@ use crate::startup_error::StartupError;
 
 /// One kind of policy of one partner.
 #[derive(Debug, Args)]
-pub(crate) struct Which {
-    /// The partner's short name.
+pub(crate) struct PolicyArgs {
+    /// The partner's slug.
     slug: String,
     /// signature, fee or method-order.
     kind: String,
@@ -28,7 +28,7 @@ pub(crate) struct Which {
     target: Target,
 }
 
-impl Which {
+impl PolicyArgs {
     /// The path of the policy, or of what is below it.
     fn path(&self, below: &[&str]) -> String {
         let policy = ["partners", self.slug.as_str(), "policies", self.kind.as_str()];
@@ -46,15 +46,15 @@ impl Which {
     }
 }
 
-/// Why, for the history.
+/// The reason of a change.
 #[derive(Debug, Args)]
-pub(crate) struct Why {
-    /// Why: kept in the history.
+pub(crate) struct ReasonArg {
+    /// Reason of the change, kept in the history.
     #[arg(long)]
     reason: Option<String>,
 }
 
-impl Why {
+impl ReasonArg {
     fn body(&self, mut members: Value) -> Body {
         if let (Value::Object(members), Some(reason)) = (&mut members, &self.reason) {
             members.insert("reason".to_owned(), reason.as_str().into());
@@ -65,7 +65,7 @@ impl Why {
 
 /// Options that accompany a component.
 #[derive(Debug, Args)]
-pub(crate) struct Beside {
+pub(crate) struct VersionOptions {
     /// The configuration, a JSON object in a file; the active one's where it is left out.
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
@@ -81,7 +81,7 @@ pub(crate) struct Beside {
     #[command(flatten)]
     signing: Signing,
     #[command(flatten)]
-    why: Why,
+    reason: ReasonArg,
 }
 
 /// Commands that act on a running edge.
@@ -90,28 +90,28 @@ pub(crate) enum Lifecycle {
     /// Admit a component and make it the partner's policy, at once unless it is staged.
     Push {
         #[command(flatten)]
-        which: Which,
+        policy: PolicyArgs,
         /// The component.
         file: PathBuf,
         #[command(flatten)]
-        beside: Beside,
+        options: VersionOptions,
     },
     /// Give the active component other settings, as a new version.
     Configure {
         #[command(flatten)]
-        which: Which,
+        policy: PolicyArgs,
         #[command(flatten)]
-        beside: Beside,
+        options: VersionOptions,
     },
     /// List a policy's versions, what is on trial, and who changed what and why.
     Show {
         #[command(flatten)]
-        which: Which,
+        policy: PolicyArgs,
     },
     /// Ask a version, storing nothing.
     DryRun {
         #[command(flatten)]
-        which: Which,
+        policy: PolicyArgs,
         /// The input, as JSON in a file: an object, or an array of several.
         #[arg(required_unless_present = "recorded")]
         input: Option<PathBuf>,
@@ -125,57 +125,57 @@ pub(crate) enum Lifecycle {
     /// Run a version beside the active one, comparing and using none of its answers.
     Shadow {
         #[command(flatten)]
-        which: Which,
+        policy: PolicyArgs,
         /// The version's number.
         number: i64,
         #[command(flatten)]
-        why: Why,
+        reason: ReasonArg,
         #[command(flatten)]
         signing: Signing,
     },
     /// Let a version serve everybody, or a share of the users.
     Activate {
         #[command(flatten)]
-        which: Which,
+        policy: PolicyArgs,
         /// The version's number.
         number: i64,
         /// Percent of the users.
         #[arg(long, default_value_t = 100)]
         percentage: u8,
         #[command(flatten)]
-        why: Why,
+        reason: ReasonArg,
         #[command(flatten)]
         signing: Signing,
     },
     /// Show what is on trial: its share, or how its shadow runs compare.
     Trial {
         #[command(flatten)]
-        which: Which,
+        policy: PolicyArgs,
     },
     /// End a shadow run or a share.
     EndTrial {
         #[command(flatten)]
-        which: Which,
+        policy: PolicyArgs,
         #[command(flatten)]
-        why: Why,
+        reason: ReasonArg,
         #[command(flatten)]
         signing: Signing,
     },
     /// Go one step back.
     Rollback {
         #[command(flatten)]
-        which: Which,
+        policy: PolicyArgs,
         #[command(flatten)]
-        why: Why,
+        reason: ReasonArg,
         #[command(flatten)]
         signing: Signing,
     },
     /// Go back to the built-in policy.
     Delete {
         #[command(flatten)]
-        which: Which,
+        policy: PolicyArgs,
         #[command(flatten)]
-        why: Why,
+        reason: ReasonArg,
         #[command(flatten)]
         signing: Signing,
     },
@@ -191,44 +191,47 @@ impl Lifecycle {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::Push { which, file, beside } => push(&which, &beside, Some(read_file(&file)?)),
-            Self::Configure { which, beside } => push(&which, &beside, None),
-            Self::Show { which } => which.target.get(&which.path(&[])),
-            Self::DryRun { which, input, recorded, number } => {
+            Self::Push { policy, file, options } => {
+                push(&policy, &options, Some(read_file(&file)?))
+            }
+            Self::Configure { policy, options } => push(&policy, &options, None),
+            Self::Show { policy } => policy.target.get(&policy.path(&[])),
+            Self::DryRun { policy, input, recorded, number } => {
                 let mut body = asked(input.as_deref(), recorded)?;
                 body["version"] = number.into();
-                let path = which.path(&["dry-run"]);
-                which.target.send(Method::POST, &path, Body::Json(body))
+                let path = policy.path(&["dry-run"]);
+                policy.target.send(Method::POST, &path, Body::Json(body))
             }
-            Self::Shadow { which, number, why, signing } => {
-                let path = which.path(&["versions", &number.to_string(), "shadow"]);
+            Self::Shadow { policy, number, reason, signing } => {
+                let path = policy.path(&["versions", &number.to_string(), "shadow"]);
                 let change =
-                    ChangeStatement { version: Some(number), ..which.change("policy.shadow") };
-                which.target.send(Method::POST, &path, why.body(signing.sign(json!({}), change)?))
+                    ChangeStatement { version: Some(number), ..policy.change("policy.shadow") };
+                let body = signing.sign(json!({}), change)?;
+                policy.target.send(Method::POST, &path, reason.body(body))
             }
-            Self::Activate { which, number, percentage, why, signing } => {
-                let path = which.path(&["versions", &number.to_string(), "activate"]);
+            Self::Activate { policy, number, percentage, reason, signing } => {
+                let path = policy.path(&["versions", &number.to_string(), "activate"]);
                 let change = ChangeStatement {
                     version: Some(number),
                     percentage: Some(percentage.into()),
-                    ..which.change("policy.activate")
+                    ..policy.change("policy.activate")
                 };
                 let body = signing.sign(json!({ "percentage": percentage }), change)?;
-                which.target.send(Method::POST, &path, why.body(body))
+                policy.target.send(Method::POST, &path, reason.body(body))
             }
-            Self::Trial { which } => which.target.get(&which.path(&["trial"])),
-            Self::EndTrial { which, why, signing } => {
-                let body = signing.sign(json!({}), which.change("policy.end-trial"))?;
-                which.target.send(Method::DELETE, &which.path(&["trial"]), why.body(body))
+            Self::Trial { policy } => policy.target.get(&policy.path(&["trial"])),
+            Self::EndTrial { policy, reason, signing } => {
+                let body = signing.sign(json!({}), policy.change("policy.end-trial"))?;
+                policy.target.send(Method::DELETE, &policy.path(&["trial"]), reason.body(body))
             }
-            Self::Rollback { which, why, signing } => {
-                let path = which.path(&["rollback"]);
-                let body = signing.sign(json!({}), which.change("policy.rollback"))?;
-                which.target.send(Method::POST, &path, why.body(body))
+            Self::Rollback { policy, reason, signing } => {
+                let path = policy.path(&["rollback"]);
+                let body = signing.sign(json!({}), policy.change("policy.rollback"))?;
+                policy.target.send(Method::POST, &path, reason.body(body))
             }
-            Self::Delete { which, why, signing } => {
-                let body = signing.sign(json!({}), which.change("policy.remove"))?;
-                which.target.send(Method::DELETE, &which.path(&[]), why.body(body))
+            Self::Delete { policy, reason, signing } => {
+                let body = signing.sign(json!({}), policy.change("policy.remove"))?;
+                policy.target.send(Method::DELETE, &policy.path(&[]), reason.body(body))
             }
             Self::Signer(signer) => signer.run(),
         }
@@ -245,26 +248,30 @@ fn asked(input: Option<&Path>, recorded: bool) -> Result<Value, StartupError> {
 }
 
 /// Uploads a component, or the active one again, with what stands beside it.
-fn push(which: &Which, beside: &Beside, component: Option<Vec<u8>>) -> Result<(), StartupError> {
-    let config = match &beside.settings {
+fn push(
+    policy: &PolicyArgs,
+    options: &VersionOptions,
+    component: Option<Vec<u8>>,
+) -> Result<(), StartupError> {
+    let config = match &options.settings {
         Some(file) => Some(object(document(file)?)?),
         None => None,
     };
-    let key = beside.signing.key()?;
-    which.target.run(async |operator| {
-        if key.is_none() && !beside.stage {
-            return at_once(&operator, which, beside, config, component).await;
+    let key = options.signing.key()?;
+    policy.target.run(async |operator| {
+        if key.is_none() && !options.stage {
+            return at_once(&operator, policy, options, config, component).await;
         }
-        let mut body = json!({ "activate": !beside.stage });
+        let mut body = json!({ "activate": !options.stage });
         if let Some(component) = &component {
             body["component"] = STANDARD.encode(component).into();
         }
         match key {
             Some((pem, name)) => {
-                let history = operator.get(&which.path(&[])).await?;
+                let history = operator.get(&policy.path(&[])).await?;
                 let (manifest, signature) =
-                    signed(which, beside, (&pem, name, &history), config, component.as_deref())?;
-                if let Some(file) = &beside.manifest_out {
+                    signed(policy, options, (&pem, name, &history), config, component.as_deref())?;
+                if let Some(file) = &options.manifest_out {
                     // Byte for byte as it was signed; the portal's form asks for the signature too.
                     write_file(file, manifest.as_bytes())?;
                     return Ok(signature);
@@ -274,39 +281,39 @@ fn push(which: &Which, beside: &Beside, component: Option<Vec<u8>>) -> Result<()
             }
             None => {
                 body["config"] = config.into();
-                body["failClosed"] = beside.fail_closed.into();
+                body["failClosed"] = options.fail_closed.into();
             }
         }
-        operator.call(Method::POST, &which.path(&["versions"]), beside.why.body(body)).await
+        operator.call(Method::POST, &policy.path(&["versions"]), options.reason.body(body)).await
     })
 }
 
 /// The contract's own calls: what is pushed serves at once.
 async fn at_once(
     operator: &Operator,
-    which: &Which,
-    beside: &Beside,
+    policy: &PolicyArgs,
+    options: &VersionOptions,
     config: Option<Map<String, Value>>,
     component: Option<Vec<u8>>,
 ) -> Result<Value, StartupError> {
     let Some(component) = component else {
-        let body = json!({"config": config, "failClosed": beside.fail_closed});
-        let path = which.path(&["config"]);
-        return operator.call(Method::PUT, &path, beside.why.body(body)).await;
+        let body = json!({"config": config, "failClosed": options.fail_closed});
+        let path = policy.path(&["config"]);
+        return operator.call(Method::PUT, &path, options.reason.body(body)).await;
     };
     let parameters = query([
         ("config", config.map(|config| Value::Object(config).to_string())),
-        ("failClosed", beside.fail_closed.map(|flag| flag.to_string())),
-        ("reason", beside.why.reason.clone()),
+        ("failClosed", options.fail_closed.map(|flag| flag.to_string())),
+        ("reason", options.reason.reason.clone()),
     ]);
-    let path = which.path(&[]) + &parameters;
+    let path = policy.path(&[]) + &parameters;
     operator.call(Method::PUT, &path, Body::Component(component)).await
 }
 
 /// The manifest of the next version, and its signature, as members of a body.
 fn signed(
-    which: &Which,
-    beside: &Beside,
+    policy: &PolicyArgs,
+    options: &VersionOptions,
     (pem, name, history): (&str, &str, &Value),
     config: Option<Map<String, Value>>,
     component: Option<&[u8]>,
@@ -326,12 +333,12 @@ fn signed(
     };
     let kept = || active["config"].as_object().cloned().unwrap_or_default();
     let unsigned = ManifestContent {
-        partner: &which.slug,
-        kind: &which.kind,
+        partner: &policy.slug,
+        kind: &policy.kind,
         version: newest + 1,
         digest: &digest,
         config: config.unwrap_or_else(kept),
-        fail_closed: beside.fail_closed.unwrap_or(active["failClosed"] == true),
+        fail_closed: options.fail_closed.unwrap_or(active["failClosed"] == true),
     };
     let (text, signature) =
         manifest::sign(pem, &unsigned).map_err(|reason| StartupError::from(reason.to_owned()))?;

@@ -101,14 +101,14 @@ pub(crate) enum Signer {
     },
     /// Let a partner's policies change by signatures alone.
     Require {
-        /// The partner's short name.
+        /// The partner's slug.
         slug: String,
         #[command(flatten)]
         target: Target,
     },
     /// Let a partner's policies change without signatures again.
     Waive {
-        /// The partner's short name.
+        /// The partner's slug.
         slug: String,
         #[command(flatten)]
         signing: Signing,
