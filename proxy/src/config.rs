@@ -51,19 +51,12 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Reads `file`, if there is one, and this process's environment.
+    /// Reads `file`, if there is one, and this process's environment; [`Config::settle`] fills in and
+    /// checks what an edge needs besides.
     ///
     /// # Errors
     /// One sentence that names what is unknown, malformed or out of bounds.
     pub(crate) fn load(file: Option<&Path>) -> Result<Self, Invalid> {
-        Self::read(source::gather(file, None)?).and_then(Self::settled)
-    }
-
-    /// The same for a command that only calls a running edge: it needs no certificate.
-    ///
-    /// # Errors
-    /// One sentence that names what is unknown, malformed or out of bounds.
-    pub(crate) fn load_for_operator(file: Option<&Path>) -> Result<Self, Invalid> {
         Self::read(source::gather(file, None)?)
     }
 
@@ -83,11 +76,6 @@ impl Config {
             config.core.policy.set_live_max_for(config.edge.threads);
         }
         Ok(config)
-    }
-
-    fn settled(mut self) -> Result<Self, Invalid> {
-        self.settle()?;
-        Ok(self)
     }
 
     /// Fills in what follows from other settings, and checks what an edge needs.

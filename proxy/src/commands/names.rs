@@ -83,7 +83,7 @@ fn names((list, member): List) -> Vec<CompletionCandidate> {
 
 /// The first page of a list.
 fn ask(list: &str) -> Option<Value> {
-    let config = Config::load_for_operator(config_file(env::args_os()).as_deref()).ok()?;
+    let config = Config::load(config_file(env::args_os()).as_deref()).ok()?;
     let operator = Operator::of(&config).ok()?;
     let runtime = server::runtime(1).ok()?;
     let asked = async { tokio::time::timeout(WAIT_MAX, operator.page(list)).await };

@@ -53,7 +53,7 @@ impl Top {
         let url = match &self.metrics {
             Some(url) => url.clone(),
             None => {
-                let config = Config::load_for_operator(self.config.as_deref());
+                let config = Config::load(self.config.as_deref());
                 let config = config.map_err(|error| StartupError::from(error.to_string()))?;
                 format!("http://{}/metrics", config.ops.listen)
             }

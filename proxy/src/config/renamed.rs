@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use ::config::{Value, ValueKind};
+use ::config::Value;
 
-use super::Invalid;
+use super::{Invalid, source};
 
 /// Section, key that was, key that is.
 pub(super) const RENAMED: [(&str, &str, &str); 10] = [
@@ -26,11 +26,7 @@ pub(super) const RENAMED: [(&str, &str, &str); 10] = [
 /// # Errors
 /// One sentence with both names.
 pub(super) fn check(tree: &HashMap<String, Value>) -> Result<(), Invalid> {
-    let set = |section: &str, key: &str| match tree.get(section).map(|value| &value.kind) {
-        Some(ValueKind::Table(table)) => table.contains_key(key),
-        _ => false,
-    };
-    match RENAMED.iter().find(|(section, old, _)| set(section, old)) {
+    match RENAMED.iter().find(|(section, old, _)| source::is_set(tree, section, old)) {
         Some((section, old, new)) => {
             Err(Invalid(format!("'{section}.{old}' is called '{section}.{new}' now")))
         }

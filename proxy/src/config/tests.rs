@@ -12,10 +12,10 @@ fn read(text: &str, env: &[(&str, &str)]) -> Result<Config, Invalid> {
     let mut file = tempfile();
     file.1.write_all(text.as_bytes()).unwrap();
     let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let read =
-        source::gather(Some(&file.0), Some(env)).and_then(Config::read).and_then(Config::settled);
+    let read = source::gather(Some(&file.0), Some(env)).and_then(Config::read);
     std::fs::remove_file(&file.0).unwrap();
-    read
+    let mut config = read?;
+    config.settle().map(|()| config)
 }
 
 fn tempfile() -> (std::path::PathBuf, std::fs::File) {
