@@ -217,8 +217,7 @@ pub(crate) struct Serve {
 
 impl Serve {
     fn run(self) -> Result<(), StartupError> {
-        let config =
-            Config::load(self.config.as_deref()).map_err(|e| StartupError::from(e.to_string()))?;
+        let config = Config::load(self.config.as_deref())?;
         logging::start(&config.log)?;
         server::run(config, self.upgrade)
     }

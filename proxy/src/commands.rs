@@ -131,7 +131,7 @@ impl Target {
     /// # Errors
     /// One sentence that names what is wrong.
     pub(crate) fn load(&self) -> Result<Config, StartupError> {
-        Config::load(self.config.as_deref()).map_err(|e| StartupError::from(e.to_string()))
+        Ok(Config::load(self.config.as_deref())?)
     }
 }
 

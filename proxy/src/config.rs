@@ -19,6 +19,7 @@ use serde::Serialize;
 
 pub(crate) use self::sections::{Admin, Connectors, Edge, Log, LogFormat, Ops, ProxyProtocol};
 pub(crate) use self::tls::{KeyPair, Tls, TlsVersion};
+use crate::startup_error::StartupError;
 
 /// A configuration error: one sentence that names key and place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +32,12 @@ impl fmt::Display for Invalid {
 }
 
 impl std::error::Error for Invalid {}
+
+impl From<Invalid> for StartupError {
+    fn from(error: Invalid) -> Self {
+        Self::from(error.0)
+    }
+}
 
 /// Every setting of `rampart serve`. Neither `Debug` nor `Serialize` shows a secret.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]

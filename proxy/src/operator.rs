@@ -41,11 +41,8 @@ impl Operator {
     /// # Errors
     /// Without a token.
     pub(crate) fn of(config: &Config) -> Result<Self, StartupError> {
-        let token = config.admin.token.as_ref().ok_or_else(|| {
-            StartupError::from(
-                "'admin.token' is not set (RAMPART__ADMIN__TOKEN or the file)".to_owned(),
-            )
-        })?;
+        let token = config.admin.token.as_ref();
+        let token = token.ok_or("'admin.token' is not set (RAMPART__ADMIN__TOKEN or the file)")?;
         let authority = config.admin.tls.cert.as_deref();
         Self::build(config.admin.base_url(), token.expose().to_owned(), authority)
     }

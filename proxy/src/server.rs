@@ -26,7 +26,6 @@ mod sockets;
 mod tls;
 mod upgrade;
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
@@ -110,10 +109,10 @@ pub(crate) struct Serving {
 /// # Errors
 /// One sentence: a certificate, an address, the database or the old process.
 pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, StartupError> {
-    config.settle().map_err(sentence)?;
+    config.settle()?;
     descriptors::reserve(&config)?;
     let descriptors = HeldDescriptors::take();
-    let certificates = Certificates::load(config.edge.certificates()).map_err(sentence)?;
+    let certificates = Certificates::load(config.edge.certificates())?;
     let (peer, mut fds) = inherit(&config, upgrade)?;
     let sockets = Sockets::open(&config, &mut fds)?;
     if config.edge.public_url.is_none() {
@@ -131,9 +130,8 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
     let shutdown = Arc::new(Shutdown {
         lifecycle: Lifecycle::new(clock.clone()),
         certificates,
-        admin_certificate: Certificates::of_pair(config.admin.certificate()).map_err(sentence)?,
-        connectors_certificate: Certificates::of_pair(config.connectors.certificate())
-            .map_err(sentence)?,
+        admin_certificate: Certificates::of_pair(config.admin.certificate())?,
+        connectors_certificate: Certificates::of_pair(config.connectors.certificate())?,
         fds: OnceLock::new(),
         upgrade_socket: edge.upgrade_socket.clone(),
         drain: edge.drain(),
@@ -164,7 +162,7 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
         shutdown,
         _log: log,
     };
-    let ended = |_| StartupError::from("the edge ended while it started; see above".to_owned());
+    let ended = |_| StartupError::from("the edge ended while it started; see above");
     Ok(Serving {
         core: core.recv().map_err(ended)??,
         edge: sockets.edge.iter().map(|bound| bound.address).collect(),
@@ -175,17 +173,13 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
     })
 }
 
-fn sentence(error: impl fmt::Display) -> StartupError {
-    StartupError::from(error.to_string())
-}
-
 /// The listeners of the process that runs, if we are to take them over.
 fn inherit(config: &Config, upgrade: bool) -> Result<(Option<UpgradePeer>, Fds), StartupError> {
     if !upgrade {
         return Ok((None, Fds::new()));
     }
     let Some(path) = &config.edge.upgrade_socket else {
-        return Err(StartupError::from("--upgrade needs 'edge.upgrade_socket'".to_owned()));
+        return Err(StartupError::from("--upgrade needs 'edge.upgrade_socket'"));
     };
     tracing::info!(socket = %path.display(), "waiting for the listeners of the running process");
     let (peer, fds) = upgrade::inherit(path).map_err(|e| {
@@ -295,7 +289,7 @@ impl EdgeService {
         let mut settings = self.config.core.clone();
         // This very binary, even when a newer one has taken its name.
         settings.policy.compiler = Some("/proc/self/exe".into());
-        let core = Core::start(settings, self.clock.clone()).await.map_err(sentence)?;
+        let core = Core::start(settings, self.clock.clone()).await?;
         if let Some((table, fds)) = fds.as_ref().zip(self.fds.take()) {
             *table.lock() = fds;
             // Empty until now: a service is started once.
@@ -303,13 +297,12 @@ impl EdgeService {
         }
         let (edge, lifecycle) = (&self.config.edge, &self.shutdown.lifecycle);
         let certificates = &self.shutdown.certificates;
-        let acceptor =
-            tls::acceptor(Arc::clone(certificates), &edge.tls, &core).map_err(sentence)?;
+        let acceptor = tls::acceptor(Arc::clone(certificates), &edge.tls, &core)?;
         let of_private =
             |certificate| Tls::of_private(certificate, PRIVATE_CONNECTIONS_MAX, (&edge.tls, &core));
-        let admin_tls = of_private(self.shutdown.admin_certificate.as_ref()).map_err(sentence)?;
+        let admin_tls = of_private(self.shutdown.admin_certificate.as_ref())?;
         let connectors_tls = self.shutdown.connectors_certificate.as_ref();
-        let connectors_tls = of_private(connectors_tls).map_err(sentence)?;
+        let connectors_tls = of_private(connectors_tls)?;
         let tls = Tls { acceptor, addresses: AddressLimits::new(edge.connections_per_address_max) };
         let public =
             Gateway::public(Arc::clone(&core), edge, Arc::clone(lifecycle), Arc::clone(&self.log));

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use rampart_core::StartError;
+use rampart_core::platform::db::DatabaseError;
+
 /// One sentence for the operator.
 #[derive(Debug)]
 pub(crate) struct StartupError(String);
@@ -17,6 +20,24 @@ impl std::error::Error for StartupError {}
 impl From<String> for StartupError {
     fn from(sentence: String) -> Self {
         Self(sentence)
+    }
+}
+
+impl From<&str> for StartupError {
+    fn from(sentence: &str) -> Self {
+        Self(sentence.to_owned())
+    }
+}
+
+impl From<StartError> for StartupError {
+    fn from(error: StartError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<DatabaseError> for StartupError {
+    fn from(error: DatabaseError) -> Self {
+        Self(error.to_string())
     }
 }
 

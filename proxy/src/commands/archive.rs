@@ -25,16 +25,10 @@ impl Archive {
     pub(crate) fn run(self) -> Result<(), StartupError> {
         let config = self.target.load()?;
         let maintained = schema::maintain_partitions(&config.core.database, &config.core.retention);
-        let maintained = server::runtime(1)?
-            .block_on(maintained)
-            .map_err(|e| StartupError::from(e.to_string()))?;
-        let archived = maintained.ok_or_else(|| {
-            StartupError::from(
-                "nothing was done: the role does not own the tables, or another process migrates \
-                 or archives"
-                    .to_owned(),
-            )
-        })?;
+        let archived = server::runtime(1)?.block_on(maintained)?.ok_or(
+            "nothing was done: the role does not own the tables, or another process migrates or \
+             archives",
+        )?;
         for partition in &archived {
             output::line(format_args!("archived {partition}"));
         }

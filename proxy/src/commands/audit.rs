@@ -78,7 +78,7 @@ async fn verify(operator: &Operator, after: Option<String>) -> Result<Value, Sta
     let mut start = match after.as_deref().map(|place| place.split_once(':')) {
         None => None,
         Some(Some((position, mac))) => Some((position.to_owned(), mac.to_owned())),
-        Some(None) => return Err(StartupError::from("--after is not POSITION:MAC".to_owned())),
+        Some(None) => return Err(StartupError::from("--after is not POSITION:MAC")),
     };
     let mut rows = 0;
     loop {

@@ -226,7 +226,7 @@ impl TestClient {
         match status.as_u16() {
             200 => Ok(body),
             429 => Err(StartupError::from(
-                "the edge limits the rate (429): raise `rateLimits` of this partner".to_owned(),
+                "the edge limits the rate (429): raise `rateLimits` of this partner",
             )),
             status => Err(StartupError::from(format!("the edge answers {status}: {body}"))),
         }

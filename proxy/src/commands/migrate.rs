@@ -28,9 +28,7 @@ impl Migrate {
             output::line(format_args!("applied {} in {took} ms", applied.name));
         };
         let migrated = schema::migrate(&config.core.database, report);
-        let schema = server::runtime(1)?
-            .block_on(migrated)
-            .map_err(|e| StartupError::from(e.to_string()))?;
+        let schema = server::runtime(1)?.block_on(migrated)?;
         output::line(format_args!("the schema is at {}", schema.version()));
         Ok(())
     }

@@ -53,8 +53,7 @@ impl Top {
         let url = match &self.metrics {
             Some(url) => url.clone(),
             None => {
-                let config = Config::load(self.config.as_deref());
-                let config = config.map_err(|error| StartupError::from(error.to_string()))?;
+                let config = Config::load(self.config.as_deref())?;
                 format!("http://{}/metrics", config.ops.listen)
             }
         };

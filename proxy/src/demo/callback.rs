@@ -137,8 +137,7 @@ impl Received {
             let value = self.headers.get(name).and_then(|value| value.to_str().ok());
             value.ok_or_else(|| StartupError::from(format!("the callback has no {name}")))
         };
-        let broken =
-            || StartupError::from("the webhook secret is not whsec_ and base64".to_owned());
+        let broken = || StartupError::from("the webhook secret is not whsec_ and base64");
         let secret = secret.strip_prefix("whsec_").ok_or_else(broken)?;
         let secret = STANDARD.decode(secret).map_err(|_| broken())?;
         let key = hmac::Key::new(hmac::HMAC_SHA256, &secret);
@@ -154,10 +153,6 @@ impl Received {
             let tag = one.strip_prefix("v1,").and_then(|tag| STANDARD.decode(tag).ok());
             tag.is_some_and(|tag| hmac::verify(&key, &signed, &tag).is_ok())
         });
-        if genuine {
-            Ok(())
-        } else {
-            Err(StartupError::from("the callback's signature is wrong".to_owned()))
-        }
+        if genuine { Ok(()) } else { Err(StartupError::from("the callback's signature is wrong")) }
     }
 }

@@ -74,9 +74,7 @@ impl Environment {
     /// # Errors
     /// One sentence.
     pub(super) async fn create_database(&self) -> Result<(), StartupError> {
-        db::recreate(&self.postgres.url("postgres"), DATABASE)
-            .await
-            .map_err(|e| StartupError::from(e.to_string()))
+        Ok(db::recreate(&self.postgres.url("postgres"), DATABASE).await?)
     }
 }
 

@@ -157,7 +157,7 @@ async fn set_prices(operator: &Operator) -> Result<(), StartupError> {
 }
 
 fn signing_key() -> Result<Ed25519KeyPair, StartupError> {
-    let broken = |_| StartupError::from("no Ed25519 key can be made".to_owned());
+    let broken = |_| StartupError::from("no Ed25519 key can be made");
     let pkcs8 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(broken)?;
     Ed25519KeyPair::from_pkcs8(pkcs8.as_ref())
         .map_err(|e| StartupError::new("no Ed25519 key can be made", &e))

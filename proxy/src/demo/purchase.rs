@@ -55,7 +55,7 @@ async fn receive(
 ) -> Result<(), StartupError> {
     let received = tokio::time::timeout(SETTLED_MAX, receiver.first())
         .await
-        .map_err(|_| StartupError::from("no callback came".to_owned()))?;
+        .map_err(|_| StartupError::from("no callback came"))?;
     received.verify(partner.credential("webhookSecret"))?;
     let body: Value = serde_json::from_slice(&received.body)
         .map_err(|e| StartupError::new("the callback is not JSON", &e))?;
@@ -154,7 +154,7 @@ impl<'a> Buyer<'a> {
         });
         let confirmed = self.post("/api/v2/buy/confirm", &body).await?;
         if !confirmed["orderId"].is_number() {
-            return Err(StartupError::from("the confirmation has no orderId".to_owned()));
+            return Err(StartupError::from("the confirmation has no orderId"));
         }
         Ok((confirmed["orderId"].clone(), text(&confirmed, "paymentUrl")?))
     }
@@ -200,7 +200,7 @@ impl<'a> Buyer<'a> {
                 }
             }
         };
-        let late = |_| StartupError::from("the order was not completed in time".to_owned());
+        let late = |_| StartupError::from("the order was not completed in time");
         let order: Value = tokio::time::timeout(SETTLED_MAX, polling).await.map_err(late)??;
         expect("partnerOrderIdentifier", &order["partnerOrderIdentifier"], &json!(REFERENCE))?;
         expect("fiatAmount", &order["fiatAmount"]["currencyCode"], &json!("EUR"))?;

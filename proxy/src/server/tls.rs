@@ -29,6 +29,7 @@ pub(crate) use self::stapling::StapleStatus;
 use self::stapling::StapleStatuses;
 use self::tickets::Tickets;
 use crate::config::{KeyPair, Tls};
+use crate::startup_error::StartupError;
 
 /// Pause between two looks at the files.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(1);
@@ -44,6 +45,12 @@ impl fmt::Display for BadCertificate {
 }
 
 impl std::error::Error for BadCertificate {}
+
+impl From<BadCertificate> for StartupError {
+    fn from(error: BadCertificate) -> Self {
+        Self::from(error.0)
+    }
+}
 
 impl BadCertificate {
     fn log(&self) {

@@ -42,13 +42,11 @@ impl Check {
         };
         let component = read_file(&self.file)?;
         let checked = rampart_core::policies::check(&self.kind, component, vectors.as_deref());
-        let CheckedComponent { report, failed } = checked.map_err(StartupError::from)?;
+        let CheckedComponent { report, failed } = checked?;
         self.format.print_members(&report);
         match failed {
             0 => Ok(()),
-            1 => Err(StartupError::from(
-                "one vector was answered otherwise than expected".to_owned(),
-            )),
+            1 => Err(StartupError::from("one vector was answered otherwise than expected")),
             _ => Err(StartupError::from(format!(
                 "{failed} vectors were answered otherwise than expected"
             ))),

@@ -324,12 +324,9 @@ fn signed(
     let newest = versions.first().and_then(|version| version["version"].as_i64()).unwrap_or(0);
     let digest = match component {
         Some(component) => manifest::digest_hex(component),
-        None => active["digest"]
-            .as_str()
-            .ok_or_else(|| {
-                StartupError::from("there is no active version to configure".to_owned())
-            })?
-            .to_owned(),
+        None => {
+            active["digest"].as_str().ok_or("there is no active version to configure")?.to_owned()
+        }
     };
     let kept = || active["config"].as_object().cloned().unwrap_or_default();
     let unsigned = ManifestContent {
@@ -340,8 +337,7 @@ fn signed(
         config: config.unwrap_or_else(kept),
         fail_closed: options.fail_closed.unwrap_or(active["failClosed"] == true),
     };
-    let (text, signature) =
-        manifest::sign(pem, &unsigned).map_err(|reason| StartupError::from(reason.to_owned()))?;
+    let (text, signature) = manifest::sign(pem, &unsigned)?;
     Ok((text, json!({"key": name, "value": STANDARD.encode(signature)})))
 }
 
@@ -353,6 +349,6 @@ fn document(file: &Path) -> Result<Value, StartupError> {
 fn object(value: Value) -> Result<Map<String, Value>, StartupError> {
     match value {
         Value::Object(members) => Ok(members),
-        _ => Err(StartupError::from("the settings are not a JSON object".to_owned())),
+        _ => Err(StartupError::from("the settings are not a JSON object")),
     }
 }

@@ -53,9 +53,7 @@ impl Signing {
     ) -> Result<Value, StartupError> {
         if let Some((pem, name)) = self.key()? {
             let change = ChangeStatement { at: Clock::system().unix_seconds(), ..change };
-            let signed =
-                change.sign(&pem).map_err(|reason| StartupError::from(reason.to_owned()))?;
-            let (statement, signature) = signed;
+            let (statement, signature) = change.sign(&pem)?;
             let value = STANDARD.encode(signature);
             members["signed"] = json!({"statement": statement, "key": name, "value": value});
         }
