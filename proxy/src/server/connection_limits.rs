@@ -29,7 +29,7 @@ use super::keyed_semaphore::{KeyedPermit, KeyedSemaphore};
 use super::lifecycle::{Lifecycle, Phase};
 use super::request_reader::{RequestReader, Timeouts};
 use super::send_rate::SendBounds;
-use super::tls::{self, BadCertificate, Certificates};
+use super::tls::{self, Certificates, TlsError};
 use crate::config;
 use crate::gateway::Gateway;
 
@@ -55,7 +55,7 @@ impl Tls {
         certificate: Option<&Arc<Certificates>>,
         connections_max: usize,
         (settings, core): (&config::Tls, &Arc<Core>),
-    ) -> Result<Option<Self>, BadCertificate> {
+    ) -> Result<Option<Self>, TlsError> {
         let Some(certificate) = certificate else { return Ok(None) };
         // Their callers have tokens; certificates are for partners.
         let settings = config::Tls { client_ca: None, ..settings.clone() };

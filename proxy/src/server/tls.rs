@@ -34,25 +34,25 @@ use crate::startup_error::StartupError;
 /// Pause between two looks at the files.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Why a certificate cannot be used; one sentence with the file's name.
+/// A certificate or setting of TLS that cannot be used; one sentence that names it.
 #[derive(Debug)]
-pub(crate) struct BadCertificate(String);
+pub(crate) struct TlsError(String);
 
-impl fmt::Display for BadCertificate {
+impl fmt::Display for TlsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for BadCertificate {}
+impl std::error::Error for TlsError {}
 
-impl From<BadCertificate> for StartupError {
-    fn from(error: BadCertificate) -> Self {
+impl From<TlsError> for StartupError {
+    fn from(error: TlsError) -> Self {
         Self::from(error.0)
     }
 }
 
-impl BadCertificate {
+impl TlsError {
     fn log(&self) {
         tracing::error!("certificates not changed, the old ones stay: {self}");
     }
@@ -78,7 +78,7 @@ impl Certificates {
     ///
     /// # Errors
     /// One sentence: which file is missing, is not PEM, or holds a key of another certificate.
-    pub(crate) fn load(pairs: Vec<KeyPair>) -> Result<Arc<Self>, BadCertificate> {
+    pub(crate) fn load(pairs: Vec<KeyPair>) -> Result<Arc<Self>, TlsError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let stamps = stamps(&pairs);
         let read = read_all(&pairs, &provider)?;
@@ -91,7 +91,7 @@ impl Certificates {
     ///
     /// # Errors
     /// As [`Certificates::load`].
-    pub(crate) fn of_pair(pair: Option<KeyPair>) -> Result<Option<Arc<Self>>, BadCertificate> {
+    pub(crate) fn of_pair(pair: Option<KeyPair>) -> Result<Option<Arc<Self>>, TlsError> {
         pair.map(|pair| Self::load(vec![pair])).transpose()
     }
 
@@ -170,7 +170,7 @@ impl Certificates {
         self.acme.attach(stapled);
     }
 
-    fn take(&self) -> Result<(), BadCertificate> {
+    fn take(&self) -> Result<(), TlsError> {
         let mut read = read_all(&self.pairs, &self.provider)?;
         for (earlier, next) in self.live.load().iter().zip(&mut read) {
             stapling::keep(Some(earlier), next);
@@ -221,14 +221,11 @@ fn serves(certified: &CertifiedKey, name: &ServerName<'_>) -> bool {
         .is_ok_and(|parsed| verify_server_name(&parsed, name).is_ok())
 }
 
-fn read_all(
-    pairs: &[KeyPair],
-    provider: &CryptoProvider,
-) -> Result<Vec<CertifiedKey>, BadCertificate> {
+fn read_all(pairs: &[KeyPair], provider: &CryptoProvider) -> Result<Vec<CertifiedKey>, TlsError> {
     pairs.iter().map(|pair| read(pair, provider)).collect()
 }
 
-fn read(pair: &KeyPair, provider: &CryptoProvider) -> Result<CertifiedKey, BadCertificate> {
+fn read(pair: &KeyPair, provider: &CryptoProvider) -> Result<CertifiedKey, TlsError> {
     let chain: Vec<_> = CertificateDer::pem_file_iter(&pair.cert)
         .and_then(Iterator::collect)
         .map_err(|e| bad("certificate", &pair.cert, &e))?;
@@ -241,8 +238,8 @@ fn read(pair: &KeyPair, provider: &CryptoProvider) -> Result<CertifiedKey, BadCe
         .map_err(|e| bad("certificate with its key", &pair.cert, &e))
 }
 
-fn bad(what: &str, path: &Path, why: &dyn fmt::Display) -> BadCertificate {
-    BadCertificate(format!("the {what} in '{}' cannot be used: {why}", path.display()))
+fn bad(what: &str, path: &Path, why: &dyn fmt::Display) -> TlsError {
+    TlsError(format!("the {what} in '{}' cannot be used: {why}", path.display()))
 }
 
 /// The parameters of TLS handshakes: versions and cipher suites as configured, in our order, HTTP/2
@@ -255,8 +252,8 @@ pub(crate) fn acceptor(
     certificates: Arc<Certificates>,
     tls: &Tls,
     core: &Arc<Core>,
-) -> Result<Acceptor, BadCertificate> {
-    let broken = |e: &dyn fmt::Display| BadCertificate(format!("TLS cannot be set up: {e}"));
+) -> Result<Acceptor, TlsError> {
+    let broken = |e: &dyn fmt::Display| TlsError(format!("TLS cannot be set up: {e}"));
     let provider = parameters::provider(tls)?;
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&parameters::versions(tls))

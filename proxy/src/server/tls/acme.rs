@@ -13,7 +13,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use tokio::sync::watch;
 
-use super::{BadCertificate, stapling};
+use super::{TlsError, stapling};
 
 /// The protocol of a handshake in which an authority looks for a challenge.
 pub(super) const PROTOCOL: &[u8] = b"acme-tls/1";
@@ -60,12 +60,12 @@ impl AcmeCertificates {
         }
     }
 
-    fn take(&self, state: &AcmeState, provider: &CryptoProvider) -> Result<(), BadCertificate> {
+    fn take(&self, state: &AcmeState, provider: &CryptoProvider) -> Result<(), TlsError> {
         let answer = |challenge: &Challenge| {
             let certified = answering(challenge, provider)?;
             Ok((challenge.domain.clone(), Arc::new(certified)))
         };
-        let challenges: Result<_, BadCertificate> = state.challenges.iter().map(answer).collect();
+        let challenges: Result<_, TlsError> = state.challenges.iter().map(answer).collect();
         self.challenges.store(Arc::new(challenges?));
         if let Some(certificate) = &state.certificate {
             let mut next = certified(certificate, provider)?;
@@ -79,7 +79,7 @@ impl AcmeCertificates {
 fn certified(
     certificate: &Certificate,
     provider: &CryptoProvider,
-) -> Result<CertifiedKey, BadCertificate> {
+) -> Result<CertifiedKey, TlsError> {
     let chain: Result<Vec<_>, _> =
         CertificateDer::pem_slice_iter(certificate.chain.as_bytes()).collect();
     let key = PrivateKeyDer::from_pem_slice(certificate.key.expose().as_bytes());
@@ -88,10 +88,7 @@ fn certified(
 }
 
 /// A certificate of our own for the name, with the digest in the extension that the authority reads.
-fn answering(
-    challenge: &Challenge,
-    provider: &CryptoProvider,
-) -> Result<CertifiedKey, BadCertificate> {
+fn answering(challenge: &Challenge, provider: &CryptoProvider) -> Result<CertifiedKey, TlsError> {
     let made = || {
         let mut parameters = CertificateParams::new([challenge.domain.clone()])?;
         let extension = CustomExtension::new_acme_identifier(&challenge.digest);
@@ -106,6 +103,6 @@ fn answering(
     Ok(CertifiedKey::new(vec![certificate.der().clone()], key))
 }
 
-fn unusable(why: &dyn std::fmt::Display) -> BadCertificate {
-    BadCertificate(format!("the certificate obtained by ACME cannot be used: {why}"))
+fn unusable(why: &dyn std::fmt::Display) -> TlsError {
+    TlsError(format!("the certificate obtained by ACME cannot be used: {why}"))
 }

@@ -12,7 +12,7 @@ use rustls::server::danger::ClientCertVerifier;
 use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, SupportedCipherSuite, SupportedProtocolVersion};
 
-use super::BadCertificate;
+use super::TlsError;
 use super::key_exchange::X25519MlKem768;
 use crate::config::{Tls, TlsVersion};
 
@@ -20,7 +20,7 @@ use crate::config::{Tls, TlsVersion};
 ///
 /// # Errors
 /// One sentence: which name is unknown, and which there are.
-pub(super) fn provider(tls: &Tls) -> Result<Arc<CryptoProvider>, BadCertificate> {
+pub(super) fn provider(tls: &Tls) -> Result<Arc<CryptoProvider>, TlsError> {
     let mut provider = rustls::crypto::ring::default_provider();
     provider.kx_groups.insert(0, &X25519MlKem768);
     if !tls.ciphers.is_empty() {
@@ -38,10 +38,10 @@ fn iana_name(suite: &SupportedCipherSuite) -> String {
     format!("{:?}", suite.suite()).replace("TLS13_", "TLS_")
 }
 
-fn unknown(name: &str, suites: &[SupportedCipherSuite]) -> BadCertificate {
+fn unknown(name: &str, suites: &[SupportedCipherSuite]) -> TlsError {
     let known: Vec<_> = suites.iter().map(iana_name).collect();
     let known = known.join(", ");
-    BadCertificate(format!("'edge.tls.ciphers' names '{name}', which is none of {known}"))
+    TlsError(format!("'edge.tls.ciphers' names '{name}', which is none of {known}"))
 }
 
 /// The versions from `edge.tls.min_version` on.
@@ -60,10 +60,10 @@ pub(super) fn versions(tls: &Tls) -> Vec<&'static SupportedProtocolVersion> {
 pub(super) fn client_verifier(
     path: &Path,
     provider: Arc<CryptoProvider>,
-) -> Result<(Arc<dyn ClientCertVerifier>, Vec<CertificateDer<'static>>), BadCertificate> {
+) -> Result<(Arc<dyn ClientCertVerifier>, Vec<CertificateDer<'static>>), TlsError> {
     let bad = |why: &dyn fmt::Display| {
         let shown = path.display();
-        BadCertificate(format!("'edge.tls.client_ca' is not usable: '{shown}': {why}"))
+        TlsError(format!("'edge.tls.client_ca' is not usable: '{shown}': {why}"))
     };
     let authorities: Vec<_> =
         CertificateDer::pem_file_iter(path).and_then(Iterator::collect).map_err(|e| bad(&e))?;
