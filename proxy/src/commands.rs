@@ -55,8 +55,8 @@ use http::Method;
 use serde_json::Value;
 
 use self::table::Format;
+use crate::admin_client::{AdminClient, Body};
 use crate::config::Config;
-use crate::operator::{Body, Operator};
 use crate::server;
 use crate::startup_error::StartupError;
 
@@ -75,7 +75,7 @@ impl Target {
     ///
     /// # Errors
     /// One sentence for the operator.
-    pub(crate) fn run<F>(&self, work: impl FnOnce(Operator) -> F) -> Result<(), StartupError>
+    pub(crate) fn run<F>(&self, work: impl FnOnce(AdminClient) -> F) -> Result<(), StartupError>
     where
         F: Future<Output = Result<Value, StartupError>>,
     {
@@ -87,12 +87,12 @@ impl Target {
     ///
     /// # Errors
     /// One sentence for the operator.
-    pub(crate) fn ask<T, F>(&self, work: impl FnOnce(Operator) -> F) -> Result<T, StartupError>
+    pub(crate) fn ask<T, F>(&self, work: impl FnOnce(AdminClient) -> F) -> Result<T, StartupError>
     where
         F: Future<Output = Result<T, StartupError>>,
     {
-        let operator = Operator::of(&self.load()?)?;
-        server::runtime(1)?.block_on(work(operator))
+        let admin = AdminClient::from_config(&self.load()?)?;
+        server::runtime(1)?.block_on(work(admin))
     }
 
     /// Makes one call and prints its answer.
@@ -100,7 +100,7 @@ impl Target {
     /// # Errors
     /// One sentence for the operator.
     pub(crate) fn send(&self, method: Method, path: &str, body: Body) -> Result<(), StartupError> {
-        self.run(async |operator| operator.call(method, path, body).await)
+        self.run(async |admin| admin.call(method, path, body).await)
     }
 
     /// Makes one call without a body and prints its answer.
@@ -122,7 +122,7 @@ impl Target {
         path: &str,
         body: Body,
     ) -> Result<(), StartupError> {
-        let bytes = self.ask(async |operator| operator.download(method, path, body).await)?;
+        let bytes = self.ask(async |admin| admin.download(method, path, body).await)?;
         write_file(file, &bytes)
     }
 

@@ -4,6 +4,7 @@
 //! connections, `config.rs` what can be set. Everything a request meets before and after the core
 //! is here; the API itself is in `rampart-core`.
 
+mod admin_client;
 mod cli;
 mod commands;
 mod config;
@@ -11,7 +12,6 @@ mod demo;
 mod gateway;
 mod logging;
 mod mock;
-mod operator;
 mod output;
 mod server;
 mod startup_error;

@@ -12,7 +12,7 @@ use self::document::Document;
 use super::Target;
 use super::query::query;
 use super::table::cell;
-use crate::operator::Body;
+use crate::admin_client::Body;
 use crate::output;
 use crate::startup_error::StartupError;
 

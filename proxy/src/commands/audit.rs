@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Target;
 use super::page::Page;
 use super::query::query;
-use crate::operator::Operator;
+use crate::admin_client::AdminClient;
 use crate::startup_error::StartupError;
 
 /// Columns of a table of the audit: their heads, and members.
@@ -74,7 +74,7 @@ impl Audit {
 }
 
 /// Verifies page after page, up to the end.
-async fn verify(operator: &Operator, after: Option<String>) -> Result<Value, StartupError> {
+async fn verify(admin: &AdminClient, after: Option<String>) -> Result<Value, StartupError> {
     let mut start = match after.as_deref().map(|place| place.split_once(':')) {
         None => None,
         Some(Some((position, mac))) => Some((position.to_owned(), mac.to_owned())),
@@ -84,7 +84,7 @@ async fn verify(operator: &Operator, after: Option<String>) -> Result<Value, Sta
     loop {
         let (after, mac) = start.unzip();
         let path = format!("audit/verification{}", query([("after", after), ("mac", mac)]));
-        let mut page = operator.get(&path).await?;
+        let mut page = admin.get(&path).await?;
         rows += page["rows"].as_u64().unwrap_or(0);
         if page["intact"] != true {
             let (position, reason) = (&page["broken"]["position"], &page["broken"]["reason"]);

@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 
 use super::read_file;
 use super::table::Format;
+use crate::admin_client::http_client;
 use crate::demo::{RETURN_URL, WALLET};
-use crate::operator::http_client;
 use crate::server;
 use crate::startup_error::StartupError;
 

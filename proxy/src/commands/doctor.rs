@@ -11,8 +11,8 @@ use rampart_core::{Core, StartError};
 use reqwest::{Client, Response};
 
 use super::Target;
+use crate::admin_client::http_client;
 use crate::config::{Config, Invalid, KeyPair};
-use crate::operator::http_client;
 use crate::output;
 use crate::server;
 use crate::server::Certificates;

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::Target;
 use super::query::path;
-use crate::operator::Body;
+use crate::admin_client::Body;
 use crate::startup_error::StartupError;
 
 /// API keys of a partner.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Target;
 use super::page::Page;
-use crate::operator::{Body, Operator};
+use crate::admin_client::{AdminClient, Body};
 use crate::output;
 use crate::startup_error::StartupError;
 
@@ -68,8 +68,8 @@ impl Keys {
     }
 }
 
-async fn finished(operator: &Operator) -> Result<Value, StartupError> {
-    let mut status = operator.call(Method::POST, PATH, Body::None).await?;
+async fn finished(admin: &AdminClient) -> Result<Value, StartupError> {
+    let mut status = admin.call(Method::POST, PATH, Body::None).await?;
     let mut looks = tokio::time::interval(LOOK_INTERVAL);
     while status["rotation"]["finishedAt"].is_null() {
         let rotation = &status["rotation"];
@@ -80,7 +80,7 @@ async fn finished(operator: &Operator) -> Result<Value, StartupError> {
             rotation["resealed"], keys["current"], keys["total"]
         ));
         looks.tick().await;
-        status = operator.get(PATH).await?;
+        status = admin.get(PATH).await?;
     }
     Ok(status)
 }

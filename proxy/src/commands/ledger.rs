@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::Target;
 use super::page::Page;
 use super::query::query;
-use crate::operator::{Body, Operator};
+use crate::admin_client::{AdminClient, Body};
 use crate::startup_error::StartupError;
 
 /// Columns of a table of balances: their heads, and members.
@@ -127,7 +127,7 @@ impl Ledger {
     /// One sentence for the operator, or one line for everything that is off.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::Check { target } => target.run(async |operator| check(&operator).await),
+            Self::Check { target } => target.run(async |admin| check(&admin).await),
             Self::Balances { partner, currency, at, page } => {
                 let criteria = [("partner", partner), ("currency", currency), ("at", at)];
                 page.print("ledger/balances", criteria, BALANCES)
@@ -148,10 +148,10 @@ impl Ledger {
 }
 
 /// Checks page after page, up to the end.
-async fn check(operator: &Operator) -> Result<Value, StartupError> {
+async fn check(admin: &AdminClient) -> Result<Value, StartupError> {
     let (mut checked, mut problems, mut after) = (0, Vec::new(), None);
     loop {
-        let page = operator.get(&format!("ledger/check{}", query([("after", after)]))).await?;
+        let page = admin.get(&format!("ledger/check{}", query([("after", after)]))).await?;
         checked += page["checked"].as_u64().unwrap_or(0);
         for found in page["problems"].as_array().into_iter().flatten() {
             let text = |name: &str| found[name].as_str().unwrap_or_default().to_owned();

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::Target;
 use super::page::Page;
 use super::query::path;
-use crate::operator::Body;
+use crate::admin_client::Body;
 use crate::startup_error::StartupError;
 
 /// The path of the windows.

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Map, Value};
 
-use crate::operator::Body;
+use crate::admin_client::Body;
 use crate::startup_error::StartupError;
 
 /// What a call changes or makes.

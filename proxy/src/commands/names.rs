@@ -11,9 +11,9 @@ use clap_complete::env::Shells;
 use clap_complete::{ArgValueCandidates, CompleteEnv, CompletionCandidate, Shell};
 use serde_json::Value;
 
+use crate::admin_client::AdminClient;
 use crate::cli::Cli;
 use crate::config::Config;
-use crate::operator::Operator;
 use crate::server;
 
 /// Environment variable by which a shell asks; it names the shell.
@@ -84,9 +84,9 @@ fn names((list, member): List) -> Vec<CompletionCandidate> {
 /// The first page of a list.
 fn ask(list: &str) -> Option<Value> {
     let config = Config::load(config_file(env::args_os()).as_deref()).ok()?;
-    let operator = Operator::of(&config).ok()?;
+    let admin = AdminClient::from_config(&config).ok()?;
     let runtime = server::runtime(1).ok()?;
-    let asked = async { tokio::time::timeout(WAIT_MAX, operator.page(list)).await };
+    let asked = async { tokio::time::timeout(WAIT_MAX, admin.page(list)).await };
     let page = runtime.block_on(asked);
     // The lookup of a host may take longer than the wait.
     runtime.shutdown_background();

@@ -5,7 +5,7 @@ use http::Method;
 
 use super::Target;
 use super::query::path;
-use crate::operator::Body;
+use crate::admin_client::Body;
 use crate::startup_error::StartupError;
 
 /// Offers.

@@ -8,7 +8,7 @@ use super::Target;
 use super::members::Members;
 use super::page::Page;
 use super::query::path;
-use crate::operator::Body;
+use crate::admin_client::Body;
 use crate::startup_error::StartupError;
 
 /// Columns of a table of partners: their heads, and members.

@@ -8,7 +8,7 @@ use http::Method;
 use super::page::Page;
 use super::query::{path, query};
 use super::{Target, read_file};
-use crate::operator::Body;
+use crate::admin_client::Body;
 use crate::startup_error::StartupError;
 
 /// Columns of a table of reconciliations: their heads, and members.

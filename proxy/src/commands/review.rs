@@ -6,7 +6,7 @@ use http::Method;
 use super::Target;
 use super::page::Page;
 use super::query::path;
-use crate::operator::Body;
+use crate::admin_client::Body;
 use crate::startup_error::StartupError;
 
 /// Columns of a table of reviews: their heads, and members.

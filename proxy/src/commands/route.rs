@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::Target;
-use crate::operator::Body;
+use crate::admin_client::Body;
 use crate::startup_error::StartupError;
 
 /// Columns of a table of routes: their heads, and members.

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::Target;
 use super::members::Members;
 use super::query::path;
-use crate::operator::Body;
+use crate::admin_client::Body;
 use crate::startup_error::StartupError;
 
 /// Savings plans: codes to which users deposit.

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::environment::Environment;
 use super::steps::Steps;
-use crate::operator::{Body, Operator};
+use crate::admin_client::{AdminClient, Body};
 use crate::server::Serving;
 use crate::startup_error::StartupError;
 
@@ -64,13 +64,13 @@ impl Partner {
         steps: &mut Steps,
     ) -> Result<Self, StartupError> {
         let token = environment.config.admin.token.as_ref().map_or("", |token| token.expose());
-        let operator = Operator::at(format!("http://{}", serving.admin), token.to_owned())?;
-        steps.run("set a price for every pair", set_prices(&operator)).await?;
+        let admin = AdminClient::new(format!("http://{}", serving.admin), token.to_owned())?;
+        steps.run("set a price for every pair", set_prices(&admin)).await?;
         let body = Body::Json(json!({"slug": SLUG, "name": "Demo partner", "mode": "test"}));
-        let made = operator.call(Method::POST, "partners", body);
+        let made = admin.call(Method::POST, "partners", body);
         let credentials = steps.run("make a test partner", made).await?;
         let signing_key = signing_key()?;
-        steps.run("store its Ed25519 key", bind_key(&operator, &signing_key)).await?;
+        steps.run("store its Ed25519 key", bind_key(&admin, &signing_key)).await?;
         for (kind, guest) in [
             ("fee", "tiered-fee"),
             ("method-order", "country-order"),
@@ -78,7 +78,7 @@ impl Partner {
         ] {
             let file = guests.join(format!("{guest}.wasm"));
             let step = format!("push its {kind} policy, a Wasm component");
-            steps.run(&step, push(&operator, kind, &file)).await?;
+            steps.run(&step, push(&admin, kind, &file)).await?;
         }
         let edge = serving.edge.first().copied().unwrap_or(environment.config.admin.listen);
         Ok(Self {
@@ -146,12 +146,12 @@ impl Partner {
 }
 
 /// Prices as on a day like any other. Nobody observes them: they are for test clients.
-async fn set_prices(operator: &Operator) -> Result<(), StartupError> {
+async fn set_prices(admin: &AdminClient) -> Result<(), StartupError> {
     for (pair, price) in PRICES {
         let number = serde_json::Number::from_str(price)
             .map_err(|e| StartupError::new("a price of the demo is no number", &e))?;
         let body = Body::Json(json!({ "price": number }));
-        operator.call(Method::PUT, &format!("prices/{pair}"), body).await?;
+        admin.call(Method::PUT, &format!("prices/{pair}"), body).await?;
     }
     Ok(())
 }
@@ -163,20 +163,20 @@ fn signing_key() -> Result<Ed25519KeyPair, StartupError> {
         .map_err(|e| StartupError::new("no Ed25519 key can be made", &e))
 }
 
-async fn bind_key(operator: &Operator, key: &Ed25519KeyPair) -> Result<(), StartupError> {
+async fn bind_key(admin: &AdminClient, key: &Ed25519KeyPair) -> Result<(), StartupError> {
     let der = [&SPKI_PREFIX[..], key.public_key().as_ref()].concat();
     let pem =
         format!("-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n", STANDARD.encode(der));
     let path = format!("partners/{SLUG}/verification-keys/{KEY_NAME}");
     let body = Body::Json(json!({"algorithm": "ed25519", "key": pem}));
-    operator.call(Method::PUT, &path, body).await.map(|_| ())
+    admin.call(Method::PUT, &path, body).await.map(|_| ())
 }
 
-async fn push(operator: &Operator, kind: &str, file: &Path) -> Result<(), StartupError> {
+async fn push(admin: &AdminClient, kind: &str, file: &Path) -> Result<(), StartupError> {
     let place = format!("'{}' cannot be read (run plugins/build)", file.display());
     let wasm = std::fs::read(file).map_err(|e| StartupError::new(&place, &e))?;
     let path = format!("partners/{SLUG}/policies/{kind}");
-    operator.call(Method::PUT, &path, Body::Component(wasm)).await.map(|_| ())
+    admin.call(Method::PUT, &path, Body::File("application/wasm", wasm)).await.map(|_| ())
 }
 
 fn client(certificate: &Path) -> Result<reqwest::Client, StartupError> {

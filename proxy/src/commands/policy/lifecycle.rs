@@ -12,9 +12,9 @@ use rampart_core::policies::statement::ChangeStatement;
 use serde_json::{Map, Value, json};
 
 use super::signing::{Signer, Signing};
+use crate::admin_client::{AdminClient, Body};
 use crate::commands::query::{path, query};
 use crate::commands::{Target, read_file, write_file};
-use crate::operator::{Body, Operator};
 use crate::startup_error::StartupError;
 
 /// One kind of policy of one partner.
@@ -258,9 +258,9 @@ fn push(
         None => None,
     };
     let key = options.signing.key()?;
-    policy.target.run(async |operator| {
+    policy.target.run(async |admin| {
         if key.is_none() && !options.stage {
-            return at_once(&operator, policy, options, config, component).await;
+            return at_once(&admin, policy, options, config, component).await;
         }
         let mut body = json!({ "activate": !options.stage });
         if let Some(component) = &component {
@@ -268,7 +268,7 @@ fn push(
         }
         match key {
             Some((pem, name)) => {
-                let history = operator.get(&policy.path(&[])).await?;
+                let history = admin.get(&policy.path(&[])).await?;
                 let (manifest, signature) =
                     signed(policy, options, (&pem, name, &history), config, component.as_deref())?;
                 if let Some(file) = &options.manifest_out {
@@ -284,13 +284,13 @@ fn push(
                 body["failClosed"] = options.fail_closed.into();
             }
         }
-        operator.call(Method::POST, &policy.path(&["versions"]), options.reason.body(body)).await
+        admin.call(Method::POST, &policy.path(&["versions"]), options.reason.body(body)).await
     })
 }
 
 /// The contract's own calls: what is pushed serves at once.
 async fn at_once(
-    operator: &Operator,
+    admin: &AdminClient,
     policy: &PolicyArgs,
     options: &VersionOptions,
     config: Option<Map<String, Value>>,
@@ -299,7 +299,7 @@ async fn at_once(
     let Some(component) = component else {
         let body = json!({"config": config, "failClosed": options.fail_closed});
         let path = policy.path(&["config"]);
-        return operator.call(Method::PUT, &path, options.reason.body(body)).await;
+        return admin.call(Method::PUT, &path, options.reason.body(body)).await;
     };
     let parameters = query([
         ("config", config.map(|config| Value::Object(config).to_string())),
@@ -307,7 +307,7 @@ async fn at_once(
         ("reason", options.reason.reason.clone()),
     ]);
     let path = policy.path(&[]) + &parameters;
-    operator.call(Method::PUT, &path, Body::Component(component)).await
+    admin.call(Method::PUT, &path, Body::File("application/wasm", component)).await
 }
 
 /// The manifest of the next version, and its signature, as members of a body.

@@ -12,11 +12,11 @@ use rampart_core::policies::manifest;
 use rampart_core::policies::statement::ChangeStatement;
 use serde_json::{Value, json};
 
+use crate::admin_client::Body;
 use crate::commands::Target;
 use crate::commands::page::Page;
 use crate::commands::query::path;
 use crate::commands::read_file;
-use crate::operator::Body;
 use crate::startup_error::StartupError;
 
 /// The key that signs a change.

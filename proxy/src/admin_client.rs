@@ -1,4 +1,4 @@
-//! An operator's side of the admin listener: what every command but `serve` talks through.
+//! The client of the admin API that commands call a running edge by.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use crate::startup_error::StartupError;
 /// Longest wait for an answer: a policy's component is compiled within it.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 
-/// A caller of the admin API.
+/// A client of the admin API, as one operator.
 #[derive(Debug)]
-pub(crate) struct Operator {
+pub(crate) struct AdminClient {
     http: Client,
     base: String,
     token: String,
@@ -29,18 +29,16 @@ pub(crate) enum Body {
     None,
     /// JSON.
     Json(Value),
-    /// A policy's component.
-    Component(Vec<u8>),
     /// A file with its content type.
     File(&'static str, Vec<u8>),
 }
 
-impl Operator {
+impl AdminClient {
     /// Calls the listener that `config` names, with its token.
     ///
     /// # Errors
     /// Without a token.
-    pub(crate) fn of(config: &Config) -> Result<Self, StartupError> {
+    pub(crate) fn from_config(config: &Config) -> Result<Self, StartupError> {
         let token = config.admin.token.as_ref();
         let token = token.ok_or("'admin.token' is not set (RAMPART__ADMIN__TOKEN or the file)")?;
         let authority = config.admin.tls.cert.as_deref();
@@ -51,7 +49,7 @@ impl Operator {
     ///
     /// # Errors
     /// When no HTTP client can be made.
-    pub(crate) fn at(base: String, token: String) -> Result<Self, StartupError> {
+    pub(crate) fn new(base: String, token: String) -> Result<Self, StartupError> {
         Self::build(base, token, None)
     }
 
@@ -78,7 +76,7 @@ impl Operator {
     /// One call whose answer is no JSON: an image, an export.
     ///
     /// # Errors
-    /// As [`Operator::call`].
+    /// As [`AdminClient::call`].
     pub(crate) async fn download(
         &self,
         method: Method,
@@ -91,7 +89,7 @@ impl Operator {
     /// A page of a list, and the row that the next one begins behind, if there is one.
     ///
     /// # Errors
-    /// As [`Operator::call`].
+    /// As [`AdminClient::call`].
     pub(crate) async fn page(&self, path: &str) -> Result<(Value, Option<String>), StartupError> {
         let (headers, bytes) = self.answer(Method::GET, path, Body::None).await?;
         let next = headers.get(LINK).and_then(|link| link.to_str().ok()?.split(['<', '>']).nth(1));
@@ -112,7 +110,6 @@ impl Operator {
         request = match body {
             Body::None => request,
             Body::Json(value) => request.json(&value),
-            Body::Component(wasm) => request.header("content-type", "application/wasm").body(wasm),
             Body::File(content_type, file) => {
                 request.header("content-type", content_type).body(file)
             }
@@ -132,7 +129,7 @@ impl Operator {
     /// A call without a body.
     ///
     /// # Errors
-    /// As [`Operator::call`].
+    /// As [`AdminClient::call`].
     pub(crate) async fn get(&self, path: &str) -> Result<Value, StartupError> {
         self.call(Method::GET, path, Body::None).await
     }
