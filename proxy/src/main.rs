@@ -13,6 +13,7 @@ mod gateway;
 mod logging;
 mod mock;
 mod output;
+mod partner_client;
 mod server;
 mod startup_error;
 

@@ -12,13 +12,14 @@ use std::time::Duration;
 use clap::Args;
 use futures::future::join_all;
 use rampart_core::platform::clock::Clock;
-use reqwest::{Client, RequestBuilder};
+use reqwest::Client;
 use serde_json::{Value, json};
 
 use super::read_file;
 use super::table::Format;
 use crate::admin_client::http_client;
 use crate::demo::{RETURN_URL, WALLET};
+use crate::partner_client::PartnerClient;
 use crate::server;
 use crate::startup_error::StartupError;
 
@@ -104,20 +105,15 @@ impl Bench {
     }
 
     /// The client, with a token.
-    async fn client(&self) -> Result<TestClient, StartupError> {
+    async fn client(&self) -> Result<PartnerClient, StartupError> {
         let password = String::from_utf8(read_file(&self.password)?)
             .map_err(|e| StartupError::new("the password is not text", &e))?;
         let http = Client::builder().timeout(ANSWER_MAX).http1_only();
         let http = http_client(http, self.ca.as_deref())?;
         let base = self.url.trim_end_matches('/').to_owned();
-        let client = TestClient { http, base, token: String::new() };
-        let body = json!({"username": self.username, "password": password.trim()});
-        let request = client.http.post(client.url("/api/v1/authenticate")).json(&body);
-        let tokens = client.send(request).await?;
-        let token = tokens["token"].as_str().unwrap_or_default().to_owned();
-        let client = TestClient { token, ..client };
-        let request = client.http.get(client.url("/api/v2/client/info"));
-        match client.send(request).await?["mode"].as_str() {
+        let client =
+            PartnerClient::authenticate(http, base, &self.username, password.trim()).await?;
+        match client.get("/api/v2/client/info").await?["mode"].as_str() {
             Some("test") => Ok(client),
             _ => Err(StartupError::from(format!(
                 "{} is no test client: a purchase of a live one is real",
@@ -129,7 +125,7 @@ impl Bench {
     /// Asks over so many connections until the time is over.
     async fn load(
         &self,
-        client: &Arc<TestClient>,
+        client: &Arc<PartnerClient>,
         call: Call,
         connections: u64,
     ) -> Result<Load, StartupError> {
@@ -180,57 +176,24 @@ impl Call {
         }
     }
 
-    async fn ask(self, client: &TestClient) -> Result<(), StartupError> {
-        let http = &client.http;
+    async fn ask(self, client: &PartnerClient) -> Result<(), StartupError> {
         match self {
-            Self::Prices => drop(client.send(http.get(client.url("/api/v1/prices"))).await?),
-            Self::Quote => drop(client.quote().await?),
+            Self::Prices => drop(client.get("/api/v1/prices").await?),
+            Self::Quote => drop(quote(client).await?),
             Self::Purchase => {
-                let quote = client.quote().await?;
+                let quote = quote(client).await?;
                 let body = json!({"quote": quote["quote"], "walletAddress": WALLET,
                     "returnUrl": RETURN_URL});
-                client.send(http.post(client.url("/api/v1/buy/confirm")).json(&body)).await?;
+                client.post("/api/v1/buy/confirm", &body).await?;
             }
         }
         Ok(())
     }
 }
 
-/// A test client.
-struct TestClient {
-    http: Client,
-    base: String,
-    /// Empty before there is one.
-    token: String,
-}
-
-impl TestClient {
-    fn url(&self, path: &str) -> String {
-        format!("{}{path}", self.base)
-    }
-
-    async fn quote(&self) -> Result<Value, StartupError> {
-        let body =
-            json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
-        self.send(self.http.post(self.url("/api/v1/buy/quote")).json(&body)).await
-    }
-
-    /// The answer, which must be granted.
-    async fn send(&self, request: RequestBuilder) -> Result<Value, StartupError> {
-        let request =
-            if self.token.is_empty() { request } else { request.bearer_auth(&self.token) };
-        let unreachable = |e| StartupError::new("the edge cannot be reached", &e);
-        let answer = request.send().await.map_err(unreachable)?;
-        let (status, body) = (answer.status(), answer.bytes().await.map_err(unreachable)?);
-        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-        match status.as_u16() {
-            200 => Ok(body),
-            429 => Err(StartupError::from(
-                "the edge limits the rate (429): raise `rateLimits` of this partner",
-            )),
-            status => Err(StartupError::from(format!("the edge answers {status}: {body}"))),
-        }
-    }
+async fn quote(client: &PartnerClient) -> Result<Value, StartupError> {
+    let body = json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
+    client.post("/api/v1/buy/quote", &body).await
 }
 
 /// The times of a load's answers.

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::callback::Receiver;
 use super::partner::Partner;
 use super::steps::Steps;
+use crate::partner_client::PartnerClient;
 use crate::startup_error::StartupError;
 
 /// A main-network address, as the sandbox wants it too (the genesis block's).
@@ -68,39 +69,23 @@ async fn receive(
     Ok(())
 }
 
-/// The partner with a token.
+/// The partner, signed in.
 struct Buyer<'a> {
     partner: &'a Partner,
-    token: String,
+    client: PartnerClient,
 }
 
 impl<'a> Buyer<'a> {
     async fn authenticate(partner: &'a Partner) -> Result<Self, StartupError> {
-        let buyer = Self { partner, token: String::new() };
-        let body = json!({
-            "username": partner.credential("username"),
-            "password": partner.credential("password"),
-        });
-        let request = partner.http.post(buyer.url("/api/v1/authenticate")).json(&body);
-        let pair = answer(request).await?;
-        Ok(Self { token: text(&pair, "token")?, ..buyer })
-    }
-
-    fn url(&self, path: &str) -> String {
-        format!("{}{path}", self.partner.base)
-    }
-
-    async fn get(&self, path: &str) -> Result<Value, StartupError> {
-        answer(self.partner.http.get(self.url(path)).bearer_auth(&self.token)).await
-    }
-
-    async fn post(&self, path: &str, body: &Value) -> Result<Value, StartupError> {
-        answer(self.partner.http.post(self.url(path)).bearer_auth(&self.token).json(body)).await
+        let (username, password) = (partner.credential("username"), partner.credential("password"));
+        let (http, base) = (partner.http.clone(), partner.base.clone());
+        let client = PartnerClient::authenticate(http, base, username, password).await?;
+        Ok(Self { partner, client })
     }
 
     /// The method that the partner's policy puts first for the Netherlands.
     async fn methods(&self) -> Result<String, StartupError> {
-        let answer = self.get("/api/v2/buy/payment-methods?countryCode=nl").await?;
+        let answer = self.client.get("/api/v2/buy/payment-methods?countryCode=nl").await?;
         text(&answer["paymentMethods"][0], "code")
     }
 
@@ -109,7 +94,7 @@ impl<'a> Buyer<'a> {
             "currencyPair": "BTC-EUR", "paymentMethod": method, "fiatAmount": 250,
             "walletAddress": WALLET, "countryCode": "NL",
         });
-        let quote = self.post("/api/v1/buy/quote", &body).await?;
+        let quote = self.client.post("/api/v1/buy/quote", &body).await?;
         let fees =
             ["partnerFee", "providerFee", "paymentMethodCost", "networkFeeCost", "spreadFee"];
         let mut sum = decimal(&quote["cryptoAmount"])? * decimal(&quote["price"])?;
@@ -145,14 +130,14 @@ impl<'a> Buyer<'a> {
             "returnUrl": RETURN_URL, "callbackUrl": callback_url, "walletAddress": WALLET,
             "partnerOrderIdentifier": REFERENCE, "signature": format!("t={time},n={nonce},s={tag}"),
         });
-        text(&self.post("/api/v2/buy/offer", &body).await?, "offerUuid")
+        text(&self.client.post("/api/v2/buy/offer", &body).await?, "offerUuid")
     }
 
     async fn confirm(&self, quote: &Value, offer: &str) -> Result<(Value, String), StartupError> {
         let body = json!({
             "quote": quote["quote"], "offerId": offer, "walletAddress": WALLET,
         });
-        let confirmed = self.post("/api/v2/buy/confirm", &body).await?;
+        let confirmed = self.client.post("/api/v2/buy/confirm", &body).await?;
         if !confirmed["orderId"].is_number() {
             return Err(StartupError::from("the confirmation has no orderId"));
         }
@@ -194,7 +179,7 @@ impl<'a> Buyer<'a> {
             let mut ticks = tokio::time::interval(POLL_INTERVAL);
             loop {
                 ticks.tick().await;
-                let order = self.get(&path).await?;
+                let order = self.client.get(&path).await?;
                 if order["status"] == "completed" {
                     return Ok::<_, StartupError>(order);
                 }
@@ -206,18 +191,6 @@ impl<'a> Buyer<'a> {
         expect("fiatAmount", &order["fiatAmount"]["currencyCode"], &json!("EUR"))?;
         text(&order["blockchainInfo"], "transactionId").map(|_| ())
     }
-}
-
-/// The JSON of a success.
-async fn answer(request: reqwest::RequestBuilder) -> Result<Value, StartupError> {
-    let failed = |e| StartupError::new("the edge does not answer", &e);
-    let answer = request.send().await.map_err(failed)?;
-    let status = answer.status();
-    let body = answer.bytes().await.map_err(failed)?;
-    if !status.is_success() {
-        return Err(StartupError::from(format!("{status}: {}", String::from_utf8_lossy(&body))));
-    }
-    serde_json::from_slice(&body).map_err(|e| StartupError::new("the answer is not JSON", &e))
 }
 
 fn text(value: &Value, member: &str) -> Result<String, StartupError> {
