@@ -1,11 +1,8 @@
 //! Pingora's configuration, and the file of authorities that it would only panic about.
 
-use std::fmt;
-
 use pingora_core::server::configuration::ServerConf;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
 
+use super::tls::read_chain;
 use crate::config::Config;
 use crate::startup_error::StartupError;
 
@@ -34,13 +31,7 @@ pub(super) fn of(config: &Config) -> Result<ServerConf, StartupError> {
 fn upstream_ca(config: &Config) -> Result<Option<String>, StartupError> {
     let Some(path) = &config.core.limits.upstream_ca else { return Ok(None) };
     let shown = path.display();
-    let wrong = |why: &dyn fmt::Display| {
-        StartupError::new(&format!("'limits.upstream_ca' is not usable: '{shown}'"), why)
-    };
-    let certificates = CertificateDer::pem_file_iter(path).map_err(|e| wrong(&e))?;
-    let certificates: Result<Vec<_>, _> = certificates.collect();
-    if certificates.map_err(|e| wrong(&e))?.is_empty() {
-        return Err(wrong(&"it holds no certificate"));
-    }
+    let wrong = format!("'limits.upstream_ca' is not usable: '{shown}'");
+    read_chain(path).map_err(|why| StartupError::new(&wrong, &why))?;
     Ok(Some(shown.to_string()))
 }

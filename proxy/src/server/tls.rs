@@ -226,16 +226,21 @@ fn read_all(pairs: &[KeyPair], provider: &CryptoProvider) -> Result<Vec<Certifie
 }
 
 fn read(pair: &KeyPair, provider: &CryptoProvider) -> Result<CertifiedKey, TlsError> {
-    let chain: Vec<_> = CertificateDer::pem_file_iter(&pair.cert)
-        .and_then(Iterator::collect)
-        .map_err(|e| bad("certificate", &pair.cert, &e))?;
-    if chain.is_empty() {
-        return Err(bad("certificate", &pair.cert, &"it holds no certificate in PEM"));
-    }
+    let chain = read_chain(&pair.cert).map_err(|why| bad("certificate", &pair.cert, &why))?;
     let key =
         PrivateKeyDer::from_pem_file(&pair.key).map_err(|e| bad("private key", &pair.key, &e))?;
     CertifiedKey::from_der(chain, key, provider)
         .map_err(|e| bad("certificate with its key", &pair.cert, &e))
+}
+
+/// The certificates in a PEM file.
+///
+/// # Errors
+/// The reason for which there are none.
+pub(super) fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    let chain = chain.map_err(|e| e.to_string())?;
+    if chain.is_empty() { Err("it holds no certificate in PEM".to_owned()) } else { Ok(chain) }
 }
 
 fn bad(what: &str, path: &Path, why: &dyn fmt::Display) -> TlsError {

@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, SupportedCipherSuite, SupportedProtocolVersion};
 
-use super::TlsError;
 use super::key_exchange::X25519MlKem768;
+use super::{TlsError, read_chain};
 use crate::config::{Tls, TlsVersion};
 
 /// The provider with X25519MLKEM768 before its own key exchanges, and the cipher suites of `edge.tls.ciphers`, in their order.
@@ -65,14 +64,10 @@ pub(super) fn client_verifier(
         let shown = path.display();
         TlsError(format!("'edge.tls.client_ca' is not usable: '{shown}': {why}"))
     };
-    let authorities: Vec<_> =
-        CertificateDer::pem_file_iter(path).and_then(Iterator::collect).map_err(|e| bad(&e))?;
+    let authorities = read_chain(path).map_err(|why| bad(&why))?;
     let mut roots = RootCertStore::empty();
     for certificate in &authorities {
         roots.add(certificate.clone()).map_err(|e| bad(&e))?;
-    }
-    if roots.is_empty() {
-        return Err(bad(&"it holds no certificate"));
     }
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
         .allow_unauthenticated()
