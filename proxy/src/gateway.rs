@@ -59,7 +59,7 @@ const PRIVATE_BODY_MEMORY: usize = 64 * 1024 * 1024;
 /// A listener's side of the core: what stands between the wire and the endpoints.
 pub(crate) struct Gateway {
     core: Arc<Core>,
-    listener: Listener,
+    listener: ListenerKind,
     budget: Budget,
     lifecycle: Arc<Lifecycle>,
     /// `Strict-Transport-Security` of pages, and of everything for operators.
@@ -68,8 +68,8 @@ pub(crate) struct Gateway {
     certificates: Vec<Arc<Certificates>>,
 }
 
-/// For whom a listener is.
-enum Listener {
+/// The kind of a listener, with what it alone needs.
+enum ListenerKind {
     Public(Box<PublicListener>),
     Private(PrivateListener),
 }
@@ -93,7 +93,7 @@ impl Gateway {
         lifecycle: Arc<Lifecycle>,
         log: Arc<AccessLog>,
     ) -> Self {
-        let listener = Listener::Public(Box::new(PublicListener {
+        let listener = ListenerKind::Public(Box::new(PublicListener {
             clients: ClientAddresses::new(edge),
             addresses: KeyedGcra::new(ADDRESSES_MAX, ADDRESS_IDLE),
             in_flight: InFlight::new(edge),
@@ -135,11 +135,11 @@ impl Gateway {
 
     /// Its listener is for partners and their users.
     pub(crate) fn is_public(&self) -> bool {
-        matches!(self.listener, Listener::Public(_))
+        matches!(self.listener, ListenerKind::Public(_))
     }
 
     fn private(listener: PrivateListener, core: Arc<Core>, lifecycle: Arc<Lifecycle>) -> Self {
-        let listener = Listener::Private(listener);
+        let listener = ListenerKind::Private(listener);
         let budget = Budget::new(PRIVATE_BODY_MEMORY);
         Self { core, listener, budget, lifecycle, hsts: None, certificates: Vec::new() }
     }

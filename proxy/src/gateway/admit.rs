@@ -41,7 +41,7 @@ impl Gateway {
         let head = head(request, context);
         let admission = self.core.admit(&head, Some(address))?;
         context.route = admission.route.path;
-        context.client = admission.slug();
+        context.partner = admission.slug();
         context.partner_class = admission.partner_class();
         Ok((head, admission))
     }

@@ -129,7 +129,7 @@ impl Gateway {
         public: &PublicListener,
         context: &mut Context,
     ) -> Result<(), Box<Reply>> {
-        match public.in_flight.try_acquire(context.client_address, &context.client) {
+        match public.in_flight.try_acquire(context.client_address, &context.partner) {
             Ok(permit) => {
                 context.permit = Some(permit);
                 Ok(())

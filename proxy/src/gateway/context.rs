@@ -31,9 +31,9 @@ pub(crate) struct Context {
     pub(super) client_certificate: Option<Arc<str>>,
     /// Path of the route as declared, never the one that was asked for.
     pub(super) route: &'static str,
-    /// The client's slug; empty as long as nobody has proven to be one.
-    pub(super) client: Arc<str>,
-    /// The client's class in metrics: `test`, `live` or `none`.
+    /// The partner's slug; empty as long as nobody has proven to be one.
+    pub(super) partner: Arc<str>,
+    /// The partner's class in metrics: `test`, `live` or `none`.
     pub(super) partner_class: &'static str,
     /// Codes of the error envelope.
     pub(super) codes: Vec<Code>,
@@ -62,7 +62,7 @@ impl Context {
             client_address: Ipv4Addr::UNSPECIFIED.into(),
             client_certificate: None,
             route: NO_ROUTE,
-            client: Arc::default(),
+            partner: Arc::default(),
             partner_class: "none",
             codes: Vec::new(),
             began_ns,

@@ -11,20 +11,20 @@ use rampart_core::platform::telemetry::Span;
 use super::access_log::Line;
 use super::context::Context;
 use super::private_listener::PrivateListener;
-use super::{Gateway, Listener};
+use super::{Gateway, ListenerKind};
 use crate::server::{ConnectionInfo, METHOD_BYTES_MAX};
 
 impl Gateway {
     /// Counts and logs a request that is over, however it ended. Private listeners have neither.
     pub(super) fn observe(&self, session: &ServerSession, context: &Context) {
-        let Listener::Public(public) = &self.listener else { return };
+        let ListenerKind::Public(public) = &self.listener else { return };
         let core = &self.core;
         let status = session.response_written().map_or(0, |head| head.status.as_u16());
         let ended = context.ended_ns.unwrap_or_else(|| core.clock.monotonic_ns());
         let took = ended.saturating_sub(context.began_ns);
         core.metrics.request(&FinishedRequest {
             route: context.route,
-            partner: &context.client,
+            partner: &context.partner,
             partner_class: context.partner_class,
             status,
             took: Duration::from_nanos(took),
@@ -50,7 +50,7 @@ impl Gateway {
             duration_us: took / 1_000,
             bytes_in: session.body_bytes_read(),
             bytes_out: session.body_bytes_sent(),
-            client: &context.client,
+            client: &context.partner,
             peer: connection.is_some().then_some(context.client_address),
             protocol: protocol(session.req_header().version),
             tls: connection.map_or("", |connection| &connection.tls),
@@ -63,17 +63,17 @@ impl Gateway {
         let Some(mut span) = context.span.take().filter(Span::is_recorded) else { return };
         let method = known_method(&context.method);
         let route = match self.listener {
-            Listener::Public(_) => context.route,
-            Listener::Private(PrivateListener::Connectors) => "connectors",
-            Listener::Private(_) => "operators",
+            ListenerKind::Public(_) => context.route,
+            ListenerKind::Private(PrivateListener::Connectors) => "connectors",
+            ListenerKind::Private(_) => "operators",
         };
         span.rename(|| format!("{method} {route}"));
         span.set("rampart.request_id", &context.request_id);
         span.set("http.request.method", method);
         span.set("http.route", route);
         span.set("network.protocol.name", "http");
-        if !context.client.is_empty() {
-            span.set("rampart.partner", &context.client);
+        if !context.partner.is_empty() {
+            span.set("rampart.partner", &context.partner);
         }
         if !context.codes.is_empty() {
             let codes: Vec<_> = context.codes.iter().map(|code| code.as_str()).collect();

@@ -19,7 +19,7 @@ use super::concurrency::{WorkFailure, contain, unless_reset};
 use super::context::{Context, request_id};
 use super::private_listener::{PrivateListener, error};
 use super::upstream::UpstreamExchange;
-use super::{Gateway, Listener, PublicListener};
+use super::{Gateway, ListenerKind, PublicListener};
 use crate::server::{ConnectionInfo, HeadError, Phase, check_parsed};
 
 /// Largest body that is read and thrown away to keep the connection after a refusal.
@@ -74,7 +74,7 @@ impl Gateway {
 
     /// The connection is to be replaced by a new one; in HTTP/2 it is told so on its own.
     fn is_old(&self, session: &ServerSession, context: &Context) -> bool {
-        let Listener::Public(public) = &self.listener else { return false };
+        let ListenerKind::Public(public) = &self.listener else { return false };
         let (age, at) = (public.connection_age_max, context.began_ns);
         ConnectionInfo::for_session(session).is_some_and(|connection| connection.is_older(age, at))
     }
@@ -83,8 +83,8 @@ impl Gateway {
     /// may do so to the end.
     fn closes_from(&self) -> Phase {
         match self.listener {
-            Listener::Public(_) => Phase::Draining,
-            Listener::Private(_) => Phase::Stopping,
+            ListenerKind::Public(_) => Phase::Draining,
+            ListenerKind::Private(_) => Phase::Stopping,
         }
     }
 
@@ -103,7 +103,7 @@ impl Gateway {
         let sent = request.headers.get("x-request-id").map(|value| value.as_bytes());
         let sent = sent.or_else(|| connection.refused_request_id.get().map(|id| &**id));
         context.request_id = request_id(sent, &self.core.clock);
-        if !matches!(self.listener, Listener::Private(PrivateListener::Operations)) {
+        if !matches!(self.listener, ListenerKind::Private(PrivateListener::Operations)) {
             context.span = self.core.telemetry.begin_request(&request.headers);
         }
         // In HTTP/2 a head stands for itself, and not for its connection.
@@ -112,10 +112,10 @@ impl Gateway {
             return Ok(Some(self.refuse_head(context, refused)));
         }
         match &self.listener {
-            Listener::Public(public) => {
+            ListenerKind::Public(public) => {
                 self.decide_public(public, session, &connection, context).await
             }
-            Listener::Private(listener) => {
+            ListenerKind::Private(listener) => {
                 // Boxed: partners' requests do not carry the room of operators' calls around.
                 Box::pin(self.decide_private(*listener, session, context)).await.map(Some)
             }
@@ -218,10 +218,10 @@ impl Gateway {
     pub(super) fn refuse_head(&self, context: &Context, refused: HeadError) -> Reply {
         let (status, detail) = (refused.status(), refused.detail());
         match self.listener {
-            Listener::Public(_) => {
+            ListenerKind::Public(_) => {
                 self.core.refuse(&context.request_id, status, Code::RequestMalformed, detail)
             }
-            Listener::Private(_) => error(status, detail),
+            ListenerKind::Private(_) => error(status, detail),
         }
     }
 
