@@ -120,7 +120,10 @@ fn sources() -> Vec<Source> {
         Some(Source { path: path.strip_prefix(&root).ok()?.to_str()?.to_owned(), text })
     };
     let sources: Vec<_> = files().into_iter().filter_map(read).collect();
-    assert!(sources.iter().any(|source| source.path == "tests/tests/tidy/main.rs"), "looked elsewhere");
+    assert!(
+        sources.iter().any(|source| source.path == "tests/tests/tidy/main.rs"),
+        "looked elsewhere"
+    );
     sources
 }
 
