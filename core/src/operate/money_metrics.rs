@@ -105,8 +105,9 @@ impl Core {
         Ok(())
     }
 
-    /// The oldest order of each side and state, without those that wait for their user. A sale whose user
-    /// or account is disabled waits for an operator.
+    /// The oldest order of each side and state, without those that wait for their user. One whose user is
+    /// disabled or whose screening is not clear waits for an operator, and so does a sale whose account is
+    /// disabled.
     async fn measure_orders(&self) -> Result<()> {
         let found = sqlx::query!(
             r#"
@@ -116,13 +117,14 @@ impl Core {
                 select 'buy' as side, b.client_id, b.status, b.updated_at from buy_order b
                 cross join payout_gate(b.client_id, b.order_id, $1) g
                 where b.status = any ($2) and b.status not in ('pending', 'completed', 'cancelled')
-                    and (b.status = 'blocked' or not g.is_held)
+                    and (b.status = 'blocked' or not g.is_held
+                        or g.holds && array['user', 'screening-review'])
                 union all
                 select 'sell', l.client_id, l.status, l.updated_at from sell_order l
                 cross join transfer_gate(l.client_id, l.order_id, $1) g
                 where l.status = any ($2) and l.status not in ('completed', 'cancelled')
                     and (l.status = 'blocked' or not g.is_held
-                        or g.holds && array['user', 'account'])
+                        or g.holds && array['user', 'account', 'screening-review'])
             ) o
             join client c on c.client_id = o.client_id
             group by c.mode, o.side, o.status

@@ -38,7 +38,7 @@ pub struct Review {
     id: String,
     /// The partner's slug.
     partner: String,
-    /// `document`, `account` or `screening` of a user; `blocked`, `disputed`, `returned` or
+    /// `document`, `account` or `screening` of a user; `blocked`, `disputed`, `held`, `returned` or
     /// `screening` of an order.
     reasons: Vec<String>,
     /// Since when it waits.
@@ -83,7 +83,32 @@ impl Wanted {
                 select client_id, case when user_id is null then 'order' else 'user' end,
                     user_id, coalesce(user_id::text, order_id::text), 'screening',
                     coalesce(decided_at, created_at)
-                from screening where state = 'review'
+                from screening s
+                -- what a provider has blocked is nobody's decision yet
+                where state in ('review', 'block') and (state = 'review' or decided_by is null
+                    and (user_id is not null or exists (select from buy_order o
+                        where o.client_id = s.client_id and o.order_id = s.order_id
+                            and o.status in ('pending', 'in progress', 'blocked'))))
+                union all
+                -- paid, and held by a user who is disabled or by what an operator has blocked
+                select o.client_id, 'order', null, o.order_id::text, 'held', o.updated_at
+                from buy_order o cross join payout_gate(o.client_id, o.order_id, $7) g
+                where o.status = 'in progress' and o.transaction_id is null
+                    and o.status not in ('pending', 'completed', 'cancelled')
+                    and g.is_held and ('user' = any (g.holds) or exists (select from screening s
+                        where s.client_id = o.client_id and s.order_id = o.order_id
+                            and s.state = 'block' and s.decided_by is not null)
+                        or exists (select from screening s
+                        where s.client_id = o.client_id and s.user_id = o.user_id
+                            and s.state = 'block' and s.decided_by is not null))
+                union all
+                select o.client_id, 'order', null, o.order_id::text, 'held', o.updated_at
+                from sell_order o cross join transfer_gate(o.client_id, o.order_id, $7) g
+                where o.status = 'in progress' and o.status not in ('completed', 'cancelled')
+                    and g.is_held and (g.holds && array['user', 'account']
+                        or exists (select from screening s
+                        where s.client_id = o.client_id and s.user_id = o.user_id
+                            and s.state = 'block' and s.decided_by is not null))
                 union all
                 select client_id, 'order', null, order_id::text, 'blocked', updated_at
                 from buy_order where status = 'blocked'
@@ -132,6 +157,7 @@ impl Wanted {
             since,
             after,
             self.limit,
+            core.settings.compliance.gate_of_live().as_str(),
         )
         .fetch_all(&core.db)
         .await?;

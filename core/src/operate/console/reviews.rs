@@ -135,12 +135,10 @@ pub(super) async fn show(
     Ok(Page { has_images, ..Page::new(format!("Review of {subject} {id}"), SECTION, body) })
 }
 
-/// The call that lists the screenings of a user or an order that wait for an operator.
+/// The call that lists the screening of a user or an order.
 fn screenings_of(subject: &str, id: &str) -> String {
     let criterion = if subject == "user" { "userId" } else { "orderId" };
-    let query = form_urlencoded::Serializer::new(String::new())
-        .extend_pairs([("state", "review"), (criterion, id)])
-        .finish();
+    let query = form_urlencoded::Serializer::new(String::new()).append_pair(criterion, id).finish();
     format!("/admin/v1/screenings?{query}")
 }
 

@@ -18,6 +18,22 @@ impl Shop {
     }
 }
 
+/// The orders of the review queue with their reasons.
+async fn queue(shop: &Shop) -> Vec<Value> {
+    let path = "/admin/v1/reviews?subject=order";
+    let queue = shop.context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
+    queue.as_array().unwrap().iter().map(|row| json!([row["id"], row["reasons"]])).collect()
+}
+
+/// Seconds that the oldest purchase in progress has been so, as measured two hours later.
+async fn age(shop: &Shop) -> i64 {
+    let late = "update buy_order set updated_at = now() - interval '2 hours'";
+    sqlx::query(late).execute(shop.context.db()).await.unwrap();
+    shop.context.core().measure_money().await.unwrap();
+    let ages = &shop.context.core().metrics.order_age;
+    ages.with_label_values(&["live", "buy", "in progress"]).get()
+}
+
 fn decision(decision: &str) -> Value {
     json!({"decision": decision, "reasons": ["exposure to a mixer"]})
 }
@@ -84,6 +100,55 @@ async fn what_is_not_clear_waits_for_an_operator() {
     let path = format!("/admin/v1/screenings/{}", first[0]["id"].as_str().unwrap());
     let shown = shop.context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
     assert_eq!(shown["reasons"], json!(["exposure to a mixer"]));
+}
+
+#[tokio::test]
+async fn a_paid_order_whose_wallet_is_blocked_waits_until_it_is_cleared() {
+    let shop = Shop::open().await;
+    let screener = shop.screener().await;
+    let order = shop.paid(100, &Wallet::new(7).address()).await;
+    assert_eq!((queue(&shop).await, age(&shop).await), (vec![], 0));
+    let check = screener.lease(10).await.remove(0);
+    screener.report(&check, "done", decision("block")).await.assert_status(200);
+    assert_eq!(queue(&shop).await, [json!([order.to_string(), ["screening"]])]);
+    assert!(age(&shop).await >= 7_200);
+    let path = "/admin/v1/screenings?state=block&partner=acme";
+    let blocked = shop.context.admin(Method::GET, path, json!({})).await.assert_status(200).json();
+    let path = format!("/admin/v1/screenings/{}/decision", blocked[0]["id"].as_str().unwrap());
+    let block = json!({"decision": "block", "reason": "a mixer"});
+    shop.decide(&path, block).await.assert_status(200);
+    // Somebody has to give its payment back.
+    assert_eq!(queue(&shop).await, [json!([order.to_string(), ["held"]])]);
+    assert!(age(&shop).await >= 7_200);
+    let clear = json!({"decision": "clear", "reason": "another wallet"});
+    shop.decide(&path, clear).await.assert_status(200);
+    assert_eq!(queue(&shop).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_blocked_wallet_of_an_order_that_is_over_waits_for_nobody() {
+    let shop = Shop::open().await;
+    let screener = shop.screener().await;
+    let order = shop.order(100, &Wallet::new(7).address()).await;
+    let check = screener.lease(10).await.remove(0);
+    screener.report(&check, "done", decision("block")).await.assert_status(200);
+    assert_eq!(queue(&shop).await, [json!([order.to_string(), ["screening"]])]);
+    let path = format!("/admin/v1/orders/{order}/events");
+    shop.decide(&path, json!({"event": "cancel"})).await.assert_status(200);
+    assert_eq!(queue(&shop).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_paid_order_of_a_disabled_user_waits_for_a_person() {
+    let shop = Shop::open().await;
+    let order = shop.order(100, &Wallet::new(7).address()).await;
+    shop.change(json!({"disabled": true})).await;
+    assert_eq!(queue(&shop).await, [Value::Null; 0], "it is not paid");
+    shop.pay(order, 100).await;
+    assert_eq!(queue(&shop).await, [json!([order.to_string(), ["held"]])]);
+    assert!(age(&shop).await >= 7_200);
+    shop.change(json!({"disabled": false})).await;
+    assert_eq!(queue(&shop).await, [Value::Null; 0]);
 }
 
 #[tokio::test]

@@ -30,8 +30,11 @@ impl Endpoint for ListReviews {
         details: "Oldest first: users with a document, a proof of an account or a \
                   screening to decide about, orders that are blocked, in a dispute that is \
                   not over, whose payout came back when they were over, or whose screening is \
-                  to decide. What came back waits until a payment by hand tells that it was \
-                  sent again (`payout-sent`, `transfer-sent`) or given back (`refunded`).",
+                  to decide: one that its provider has blocked, too. A paid order that is held \
+                  by a user or an account that is disabled, or by a screening that an operator \
+                  has blocked, waits until that is undone or it is given back. What came back \
+                  waits until a payment by hand tells that it was sent again (`payout-sent`, \
+                  `transfer-sent`) or given back (`refunded`).",
         query: &[
             optional("subject", Kind::OneOf(&SUBJECTS), "Users or orders alone."),
             optional("partner", Kind::Text, "The partner's slug."),
