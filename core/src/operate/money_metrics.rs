@@ -67,30 +67,11 @@ impl Core {
     async fn measure_payments(&self) -> Result<()> {
         let found = sqlx::query!(
             r#"
-            select state as "state!", count(*) as "waiting!",
-                greatest(extract(epoch from now() - min(recorded_at)), 0)::bigint as "age!"
-            from ((
-                -- As the list of payments has it: an order that does not exist is none.
-                select case when not exists (select from buy_order o
-                            where o.client_id = p.client_id and o.order_id = p.order_id)
-                        and not exists (select from sell_order o
-                            where o.client_id = p.client_id and o.order_id = p.order_id)
-                        then 'unmatched' else 'suspense' end as state,
-                    p.recorded_at
-                from payment p
-                where p.suspense
-                    and not exists (select from payment_match m
-                        where m.client_id = p.client_id and m.payment_id = p.payment_id)
-                    and (p.amount > (select amount
-                            from refund_requested(p.client_id, p.payment_id))
-                        or (p.client_id, p.payment_id) in
-                            (select h.client_id, h.payment_id from refunds_by_hand() h))
-                order by p.recorded_at desc limit $1
-                ) union all
-                -- a payout that came back when its order was over
-                (select 'suspense', since from returned_payouts() limit $1)
-            ) waiting
-            group by state
+            select case when order_id is null then 'unmatched' else 'suspense' end as "state!",
+                count(*) as "waiting!",
+                greatest(extract(epoch from now() - min(since)), 0)::bigint as "age!"
+            from (select order_id, since from money_waiting() order by since limit $1) waiting
+            group by 1
             "#,
             COUNTED_MAX,
         )

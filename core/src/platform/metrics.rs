@@ -131,7 +131,7 @@ families! {
     /// Members of the configuration that differ from what was applied last.
     configuration_drift: IntGaugeVec "rampart_configuration_drift" [];
     /// Payments that wait for an operator, counted to 10000: unmatched, or suspense, with payouts
-    /// that came back of orders that are over.
+    /// that came back of orders that are over and orders that owe what nobody gives back.
     payments_waiting: IntGaugeVec "rampart_payments_waiting" ["state"];
     /// Age of the oldest of them.
     payment_age: IntGaugeVec "rampart_payment_age_seconds" ["state"];

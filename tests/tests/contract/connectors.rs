@@ -6,6 +6,7 @@ mod disputes;
 mod earlier_names;
 mod hostile;
 mod payouts;
+mod owed;
 mod purchase;
 mod queue;
 mod refunds;

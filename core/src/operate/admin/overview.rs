@@ -173,7 +173,8 @@ struct Volume {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "WaitingForOperators")]
 struct Waiting {
-    /// Payments without an order or in suspense, and payouts that came back of orders that are over.
+    /// Payments without an order or in suspense, payouts that came back of orders that are over, and
+    /// orders of which money is owed that nobody gives back.
     payments: i64,
     /// Calls that wait for a second person.
     approvals: i64,
@@ -312,16 +313,7 @@ async fn waiting(core: &Core) -> Result<Waiting> {
         Waiting,
         r#"
         select
-            least($1, (select count(*) from (select from payment p
-                where p.suspense and not exists (select from payment_match m
-                    where m.client_id = p.client_id and m.payment_id = p.payment_id)
-                    and (p.amount > (select amount
-                            from refund_requested(p.client_id, p.payment_id))
-                        or (p.client_id, p.payment_id) in
-                            (select h.client_id, h.payment_id from refunds_by_hand() h))
-                limit $1) payments)
-                + (select count(*) from (select from returned_payouts()
-                    limit $1) returned)) as "payments!",
+            (select count(*) from (select from money_waiting() limit $1) money) as "payments!",
             (select count(*) from (select from approval where granted_by is null
                 and refused_by is null and used_at is null and expires_at > now()
                 limit $1) approvals) as "approvals!",

@@ -38,8 +38,8 @@ pub struct Review {
     id: String,
     /// The partner's slug.
     partner: String,
-    /// `document`, `account` or `screening` of a user; `blocked`, `disputed`, `held`, `returned` or
-    /// `screening` of an order.
+    /// `document`, `account` or `screening` of a user; `blocked`, `disputed`, `held`, `owed`,
+    /// `returned` or `screening` of an order.
     reasons: Vec<String>,
     /// Since when it waits.
     waiting_since: DateTime<Utc>,
@@ -128,9 +128,9 @@ impl Wanted {
                 having count(*) filter (where p.kind = 'disputed')
                     > count(*) filter (where p.kind <> 'disputed')
                 union all
-                -- its payout came back when it was over, and is with us
-                select client_id, 'order', null, order_id::text, 'returned', since
-                from returned_payouts()
+                -- its payout came back when it was over, or it owes what nobody gives back
+                select client_id, 'order', null, order_id::text, reason, since
+                from money_waiting() where payment_id is null and order_id is not null
             ), queue as (
                 select client_id, subject, id, min(since) as since,
                     array_agg(distinct reason) as reasons

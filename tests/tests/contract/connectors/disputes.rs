@@ -7,7 +7,7 @@ use super::*;
 use crate::payments::problems;
 
 /// An event that names the payment of `order` and no order.
-fn of_payment(order: &OrderFixture, kind: &str, outcome: Option<&str>) -> Value {
+pub(super) fn of_payment(order: &OrderFixture, kind: &str, outcome: Option<&str>) -> Value {
     json!({"id": format!("{kind}-{}", order.id), "kind": kind, "outcome": outcome,
         "occurredAt": "2026-03-02T12:00:00Z", "providerReference": format!("pay-{}", order.id),
         "amount": 100, "currency": "EUR"})
@@ -84,7 +84,7 @@ async fn a_refund_that_names_its_payment_is_its_orders() {
 }
 
 /// An event about a payment without an order, under this reference.
-fn stray(kind: &str, reference: &str) -> Value {
+pub(super) fn stray(kind: &str, reference: &str) -> Value {
     json!({"id": format!("{kind}/{reference}"), "kind": kind, "partner": "acme",
         "occurredAt": "2026-03-01T12:00:00Z", "providerReference": reference, "amount": 100,
         "currency": "EUR"})

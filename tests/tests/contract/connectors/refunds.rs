@@ -23,21 +23,21 @@ async fn owed(context: &TestContext, partner: &str) -> Vec<String> {
 }
 
 /// The payments of an order that came in, newest first.
-async fn arrivals(context: &TestContext, order: &OrderFixture) -> Vec<Value> {
+pub(super) async fn arrivals(context: &TestContext, order: &OrderFixture) -> Vec<Value> {
     let path = format!("/admin/v1/payments?order={}", order.id);
     let payments = context.admin(Method::GET, &path, Value::Null).await.assert_status(200).json();
     let payments = payments.as_array().unwrap().iter();
     payments.filter(|payment| payment["kind"] == "received").cloned().collect()
 }
 
-async fn refund(context: &TestContext, payment: &Value, amount: Value) -> u16 {
+pub(super) async fn refund(context: &TestContext, payment: &Value, amount: Value) -> u16 {
     let path = format!("/admin/v1/payments/{}/refund", payment["id"].as_str().unwrap());
     let body = json!({"amount": amount, "reason": "asked for"});
     context.admin(Method::POST, &path, body).await.status()
 }
 
 /// A second payment of the order.
-fn again(order: &OrderFixture) -> Value {
+pub(super) fn again(order: &OrderFixture) -> Value {
     let mut event = paid(order, 100);
     (event["id"], event["providerReference"]) = (json!("again"), json!("pay-again"));
     event
@@ -54,7 +54,7 @@ async fn blocked_and_paid_twice(context: &TestContext) -> (Connector, OrderFixtu
 }
 
 /// An operator's report that 100 of the order's money were given back.
-async fn refund_by_hand(context: &TestContext, order: &OrderFixture, currency: &str) {
+pub(super) async fn refund_by_hand(context: &TestContext, order: &OrderFixture, currency: &str) {
     let by_hand = json!({"partner": "acme", "kind": "refunded", "amount": 100, "currency": currency,
         "connector": "manual", "providerReference": "cash", "orderId": order.id,
         "reason": "paid out at the counter"});
@@ -63,7 +63,7 @@ async fn refund_by_hand(context: &TestContext, order: &OrderFixture, currency: &
 }
 
 /// A report of the refund that a command asked for, under a reference of its own.
-fn refunded(command: &Value, amount: u32) -> Value {
+pub(super) fn refunded(command: &Value, amount: u32) -> Value {
     json!({"id": format!("back-{}", command["id"]), "kind": "payment.refunded",
         "occurredAt": "2026-03-01T12:20:00Z", "commandId": command["id"],
         "providerReference": format!("re-{}", command["id"]), "amount": amount, "currency": "EUR"})

@@ -86,6 +86,22 @@ async fn a_payment_reads_the_entries_of_its_order() {
 }
 
 #[tokio::test]
+async fn what_waits_reads_the_entries_of_what_was_refunded() {
+    let (context, acme, mut connection) = books(ENTRIES_MADE).await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    for reference in ["first", "second"] {
+        pay(&context, reference, json!({"orderId": order.id})).await.assert_status(201);
+    }
+    for _ in 0..SEARCHES {
+        context.core().measure_money().await.unwrap();
+    }
+    let waiting = context.core().metrics.payments_waiting.with_label_values(&["suspense"]).get();
+    assert_eq!(waiting, 1);
+    let rows = rows_read(&mut connection, "ledger_entry").await;
+    assert!(rows <= PAYMENT_ROWS_MAX, "{rows} entries");
+}
+
+#[tokio::test]
 async fn a_check_reads_each_entry_once() {
     let (context, _acme, mut connection) = books(ENTRIES_MADE).await;
     let wrong = problems(&context).await;

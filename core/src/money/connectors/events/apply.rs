@@ -204,8 +204,9 @@ async fn without_money(
         return Ok(Applied::default());
     }
     if report.kind == EventKind::Health {
-        let outcome = report.outcome.as_deref();
-        tracing::info!(connector, outcome, "a connector told of its health");
+        let (outcome, reason) = (report.outcome.as_deref(), report.reason.as_deref());
+        let reference = report.provider_reference.as_deref();
+        tracing::info!(connector, outcome, reason, reference, "a connector told of its health");
         if let Some((amount, asset)) = report.amount.zip(report.currency.as_deref()) {
             let (asset, _) = currency_of(core, asset);
             keep_balance(conn, (connector, &asset), (amount, report.occurred_at)).await?;

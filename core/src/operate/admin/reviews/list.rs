@@ -32,9 +32,12 @@ impl Endpoint for ListReviews {
                   not over, whose payout came back when they were over, or whose screening is \
                   to decide: one that its provider has blocked, too. A paid order that is held \
                   by a user or an account that is disabled, or by a screening that an operator \
-                  has blocked, waits until that is undone or it is given back. What came back \
-                  waits until a payment by hand tells that it was sent again (`payout-sent`, \
-                  `transfer-sent`) or given back (`refunded`).",
+                  has blocked, waits until that is undone or it is given back. An order is \
+                  `owed` while money of it is with us that nobody gives back: a refund that was \
+                  rejected after the release or was not told of for a week after its command was \
+                  done, or a dispute that is won after the order was given back. That and what \
+                  came back wait until a payment by hand tells that it was sent again \
+                  (`payout-sent`, `transfer-sent`) or given back (`refunded`).",
         query: &[
             optional("subject", Kind::OneOf(&SUBJECTS), "Users or orders alone."),
             optional("partner", Kind::Text, "The partner's slug."),

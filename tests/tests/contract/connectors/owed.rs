@@ -1,0 +1,128 @@
+//! Money that is with us and is somebody else's: it waits for an operator until it is given back.
+
+use chrono::TimeDelta;
+use rampart_tests::order_fixture::OrderFixture;
+
+use super::disputes::{of_payment, stray};
+use super::purchase::{live, order, paid, paid_order, status};
+use super::refunds::{again, arrivals, refund, refund_by_hand, refunded};
+use super::*;
+use crate::payments::problems;
+
+/// The review queue with its reasons, and the payments that wait, by overview and metrics.
+async fn waiting(context: &TestContext) -> (Vec<Value>, i64) {
+    let queue = context.admin(Method::GET, "/admin/v1/reviews", Value::Null).await;
+    let queue = queue.assert_status(200).json();
+    let rows = queue.as_array().unwrap().iter();
+    let rows = rows.map(|row| json!([row["id"], row["reasons"]])).collect();
+    let overview = context.admin(Method::GET, "/admin/v1/overview", Value::Null).await;
+    let counted = overview.assert_status(200).json()["waiting"]["payments"].as_i64().unwrap();
+    context.core().measure_money().await.unwrap();
+    let measured = &context.core().metrics.payments_waiting;
+    let of = |state: &str| measured.with_label_values(&[state]).get();
+    assert_eq!(of("unmatched") + of("suspense"), counted);
+    (rows, counted)
+}
+
+/// An order that waits for this alone, as [`waiting`] has it.
+fn only(order: &OrderFixture, reasons: &[&str], counted: i64) -> (Vec<Value>, i64) {
+    (vec![json!([order.id.to_string(), reasons])], counted)
+}
+
+#[tokio::test]
+async fn a_part_whose_refund_is_rejected_after_the_release_is_owed_until_it_is_given_back() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = order(&acme, 100).await;
+    let create = connector.lease(1).await.remove(0);
+    connector.report(&create, "done", json!({})).await.assert_status(200);
+    connector.event(paid(&order, 130)).await.assert_status(200);
+    let payment = arrivals(&context, &order).await.remove(0);
+    assert_eq!(refund(&context, &payment, json!(30)).await, 200);
+    let command = connector.lease(1).await.remove(0);
+    order.event(&context, "release").await.assert_status(200);
+    assert_eq!(waiting(&context).await, (vec![], 0), "its connector gives it back");
+    connector.report(&command, "rejected", Value::Null).await.assert_status(200);
+    assert_eq!(waiting(&context).await, only(&order, &["owed"], 1));
+    let payout = connector.lease(1).await.remove(0);
+    connector.report(&payout, "done", json!({"transactionId": "tx"})).await.assert_status(200);
+    let confirmed = json!({"id": "c", "kind": "payout.confirmed", "commandId": payout["id"],
+        "occurredAt": "2026-03-01T12:10:00Z", "transactionId": "tx", "confirmations": 2});
+    connector.event(confirmed).await.assert_status(200);
+    assert_eq!(status(&context, &order).await, "completed");
+    assert_eq!(waiting(&context).await, only(&order, &["owed"], 1));
+    assert_eq!(refund(&context, &payment, json!(30)).await, 200);
+    assert_eq!(waiting(&context).await, (vec![], 0));
+    let command = connector.lease(1).await.remove(0);
+    connector.report(&command, "done", Value::Null).await.assert_status(200);
+    connector.event(refunded(&command, 30)).await.assert_status(200);
+    assert_eq!(waiting(&context).await, (vec![], 0));
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_refund_that_was_done_and_is_not_told_of_is_owed_after_a_week() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    connector.event(again(&order)).await.assert_status(200);
+    let payout = connector.lease(1).await.remove(0);
+    connector.report(&payout, "done", json!({"transactionId": "tx"})).await.assert_status(200);
+    let command = connector.lease(1).await.remove(0);
+    assert_eq!(command["kind"], "payment.refund");
+    connector.report(&command, "done", Value::Null).await.assert_status(200);
+    let failed = json!({"id": "h", "kind": "health", "occurredAt": "2026-03-01T12:10:00Z",
+        "outcome": "refund failed", "reason": "expired card", "providerReference": "re-1"});
+    connector.event(failed).await.assert_status(200);
+    context.clock().advance(TimeDelta::days(6));
+    assert_eq!(waiting(&context).await, (vec![], 0));
+    context.clock().advance(TimeDelta::days(2));
+    assert_eq!(waiting(&context).await, only(&order, &["owed"], 1));
+    refund_by_hand(&context, &order, "EUR").await;
+    assert_eq!(waiting(&context).await, (vec![], 0));
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_dispute_that_is_won_after_the_order_was_given_back_is_owed() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    let payout = connector.lease(1).await.remove(0);
+    connector.report(&payout, "rejected", Value::Null).await.assert_status(200);
+    connector.event(of_payment(&order, "payment.disputed", None)).await.assert_status(200);
+    order.event(&context, "refund").await.assert_status(200);
+    assert_eq!(status(&context, &order).await, "refunded");
+    assert_eq!(waiting(&context).await, only(&order, &["disputed"], 0));
+    let won = of_payment(&order, "dispute.closed", Some("won"));
+    connector.event(won).await.assert_status(200);
+    assert_eq!(waiting(&context).await, only(&order, &["owed"], 1));
+    refund_by_hand(&context, &order, "EUR").await;
+    assert_eq!(waiting(&context).await, (vec![], 0));
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_payment_of_nobody_waits_while_it_is_with_us_and_not_disputed() {
+    let context = TestContext::start().await;
+    let (_acme, connector) = live(&context).await;
+    let tell = async |kind: &str, reference: &str| {
+        let mut event = stray(kind, reference);
+        event["outcome"] = json!("won");
+        connector.event(event).await.assert_status(200);
+        let (rows, counted) = waiting(&context).await;
+        assert!(rows.is_empty(), "{rows:?}");
+        counted
+    };
+    assert_eq!(tell("payment.received", "a").await, 1);
+    assert_eq!(tell("payment.received", "b").await, 2);
+    assert_eq!(tell("payment.refunded", "a").await, 1, "its provider has given it back");
+    assert_eq!(tell("payment.disputed", "b").await, 0, "its provider has taken it back");
+    assert_eq!(tell("payment.received", "c").await, 1);
+    let by_hand = json!({"partner": "acme", "kind": "refunded", "amount": 100, "currency": "EUR",
+        "connector": "manual", "providerReference": "cash", "reason": "nobody's"});
+    let recorded = context.admin(Method::POST, "/admin/v1/payments", by_hand).await;
+    recorded.assert_status(201);
+    assert_eq!(waiting(&context).await.1, 0, "it was given back by hand");
+    assert_eq!(tell("dispute.closed", "b").await, 1);
+}
