@@ -11,6 +11,7 @@ mod purchase;
 mod queue;
 mod refunds;
 mod sale;
+mod unmatched;
 
 use http::Method;
 use rampart_core::money::connectors::commands::{Command, CommandKind, Direction, Target, enqueue};

@@ -310,8 +310,9 @@ impl Booking<'_> {
         }
         let (_, currency) = terms.amounts.paid();
         // What is given back by hand is not given back by command as well.
-        let commanded = CommandedRefunds { client: self.client, order: self.order, currency };
-        commanded.withdraw_beyond(conn, self.core, Decimal::ZERO).await?;
+        let order = Some(self.order);
+        let commanded = CommandedRefunds { client: self.client, order, currency };
+        commanded.withdraw_beyond(conn, self.core, Decimal::ZERO, None).await?;
         if commanded.are_under_way(conn).await? {
             return Ok(Booked::RefundUnderWay);
         }

@@ -173,7 +173,6 @@ impl Recording<'_> {
     async fn refund(&mut self, conn: &mut Connection) -> Result<()> {
         let amount = self.report.amount;
         let is_paid_in = |order: &OrderTerms| order.amounts.paid().1 == self.currency;
-        let at = self.order.as_ref().map(|order| (order.client, order.order));
         let order = self.order.clone().filter(is_paid_in);
         if let Some(order) = &order {
             let before = self.position(conn).await?;
@@ -197,12 +196,13 @@ impl Recording<'_> {
         let excess = if self.order.is_some() { Dispute } else { Suspense };
         postings.push(self.line(excess, rest));
         self.post(conn, &postings).await?;
-        if let (MANUAL, Some((client, order))) = (&*self.report.connector, at) {
+        if self.report.connector == MANUAL {
             // What was given back by hand is not given back by command as well.
             let set_aside = position.owed(RefundPayable, &self.currency);
             let left = (set_aside - amount).max(Decimal::ZERO);
+            let (client, order) = (self.client, self.order.as_ref().map(|order| order.order));
             let commanded = CommandedRefunds { client, order, currency: &self.currency };
-            commanded.withdraw_beyond(conn, self.core, left).await?;
+            commanded.withdraw_beyond(conn, self.core, left, Some(self.report)).await?;
         }
         let Some(order) = order else { return Ok(()) };
         let after = self.position(conn).await?;

@@ -14,11 +14,12 @@ use crate::platform::db::Connection;
 use crate::trading::orders::state::OrderStatus;
 use rampart_types::{ClientId, OrderId};
 
-/// The refunds of an order that connectors have been commanded to make.
+/// The refunds of an order that connectors have been commanded to make; without one, those of what
+/// has none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CommandedRefunds<'a> {
     pub(super) client: ClientId,
-    pub(super) order: OrderId,
+    pub(super) order: Option<OrderId>,
     pub(super) currency: &'a str,
 }
 
@@ -32,8 +33,9 @@ struct UnderWay {
 }
 
 impl CommandedRefunds<'_> {
-    /// Withdraws those that no connector has begun, the newest first, as far as what is under way
-    /// exceeds `covered`. The order's row is locked.
+    /// Withdraws those that no connector has begun as far as what is under way exceeds `covered`:
+    /// first those of the payment that a report by hand names, then those of its amount, then the
+    /// newest. The order's row is locked, or the book of what has none.
     ///
     /// # Errors
     /// The database's.
@@ -42,30 +44,47 @@ impl CommandedRefunds<'_> {
         conn: &mut Connection,
         core: &Core,
         covered: Decimal,
+        by_hand: Option<&Report>,
     ) -> Result<(), sqlx::Error> {
         let covered = covered - self.under_way(conn).await?.untold;
         let withdrawn = sqlx::query_scalar!(
             r#"
-            with commanded as (
-                select c.client_id, c.command_id, r.refund_id,
-                    sum(r.amount) over
-                        (order by c.attempt = c.retries, c.created_at, c.command_id) as up_to
+            with asked as (
+                select c.client_id, c.command_id, r.refund_id, r.amount, c.created_at,
+                    c.attempt = c.retries as is_new, p.provider_reference
                 from command c
                 join payment_refund r on 'refund/' || r.refund_id::text = c.idempotency_key
                 join payment p on p.client_id = r.client_id and p.payment_id = r.payment_id
                 where c.client_id = $1 and c.order_id = $2 and c.kind = 'payment.refund'
                     and c.state = 'open' and p.currency = $3
+                union all
+                -- no index has the commands of no order
+                select c.client_id, c.command_id, r.refund_id, r.amount, c.created_at,
+                    c.attempt = c.retries, p.provider_reference
+                from payment p
+                join payment_refund r on r.client_id = p.client_id and r.payment_id = p.payment_id
+                join command c on c.client_id = p.client_id
+                    and c.idempotency_key = 'refund/' || r.refund_id::text
+                where $2::bigint is null and p.client_id = $1 and p.suspense and p.currency = $3
+                    and c.order_id is null and c.state = 'open'
+            ), commanded as (
+                select client_id, command_id, refund_id,
+                    sum(amount) over (order by is_new, provider_reference = $5, amount = $6,
+                        created_at, command_id) as up_to
+                from asked
             )
             update command c set state = 'rejected', finished_at = now()
             from commanded
             where c.client_id = commanded.client_id and c.command_id = commanded.command_id
                 and commanded.up_to > $4 and c.state = 'open' and c.attempt = c.retries
-            returning commanded.refund_id
+            returning commanded.refund_id as "refund_id!"
             "#,
             self.client.uuid(),
-            self.order.number(),
+            self.order.map(OrderId::number),
             self.currency,
             covered,
+            by_hand.map(Report::payment_reference),
+            by_hand.map(|report| report.amount),
         )
         .fetch_all(&mut *conn)
         .await?;
@@ -87,19 +106,39 @@ impl CommandedRefunds<'_> {
         sqlx::query_as!(
             UnderWay,
             r#"
-            select coalesce(sum(r.amount) filter (where c.state = 'open'), 0) as "open!",
-                greatest(coalesce(sum(r.amount) filter (where c.state = 'done'), 0) - coalesce((
-                    select sum(amount) from payment
-                    where client_id = $1 and order_id = $2 and kind = 'refunded'
-                        and connector <> 'manual' and currency = $3), 0), 0) as "untold!"
-            from command c
-            join payment_refund r on 'refund/' || r.refund_id::text = c.idempotency_key
-            join payment p on p.client_id = r.client_id and p.payment_id = r.payment_id
-            where c.client_id = $1 and c.order_id = $2 and c.kind = 'payment.refund'
-                and p.currency = $3
+            with made as (
+                select r.amount, c.state
+                from command c
+                join payment_refund r on 'refund/' || r.refund_id::text = c.idempotency_key
+                join payment p on p.client_id = r.client_id and p.payment_id = r.payment_id
+                where c.client_id = $1 and c.order_id = $2 and c.kind = 'payment.refund'
+                    and p.currency = $3
+                union all
+                select r.amount, c.state
+                from payment p
+                join payment_refund r on r.client_id = p.client_id and r.payment_id = p.payment_id
+                join command c on c.client_id = p.client_id
+                    and c.idempotency_key = 'refund/' || r.refund_id::text
+                where $2::bigint is null and p.client_id = $1 and p.suspense and p.currency = $3
+                    and c.order_id is null
+            ), told as (
+                select amount from payment
+                where client_id = $1 and order_id = $2 and kind = 'refunded'
+                    and connector <> 'manual' and currency = $3
+                union all
+                select p.amount
+                from ledger_entry e
+                join payment p on p.client_id = e.client_id and p.payment_id = e.payment_id
+                where $2::bigint is null and e.client_id = $1 and e.order_id is null
+                    and e.kind = 'refunded' and p.connector <> 'manual' and p.currency = $3
+            )
+            select coalesce(sum(amount) filter (where state = 'open'), 0) as "open!",
+                greatest(coalesce(sum(amount) filter (where state = 'done'), 0)
+                    - (select coalesce(sum(amount), 0) from told), 0) as "untold!"
+            from made
             "#,
             self.client.uuid(),
-            self.order.number(),
+            self.order.map(OrderId::number),
             self.currency,
         )
         .fetch_one(conn)
@@ -214,13 +253,12 @@ async fn withdraw(conn: &mut Connection, core: &Core, refund: Uuid) -> Result<()
         hold_book(conn, book).await?;
     }
     let position = Position::of(conn, book, number).await?;
-    let others = match order.as_ref().map(|order| order.order) {
-        Some(order) => {
-            let others = CommandedRefunds { client: book, order, currency: &row.currency };
-            others.under_way(conn).await?.sum()
-        }
-        None => Decimal::ZERO,
+    let others = CommandedRefunds {
+        client: book,
+        order: order.as_ref().map(|order| order.order),
+        currency: &row.currency,
     };
+    let others = others.under_way(conn).await?.sum();
     let is_open = order.is_some_and(|order| {
         matches!(order.status, OrderStatus::InProgress | OrderStatus::Blocked)
             && !position.is_executed(&order.amounts.crypto_currency)

@@ -7,7 +7,7 @@ use super::*;
 use crate::payments::problems;
 
 /// The balances of a partner's book in euros, but those of fees and conversion, in order.
-async fn owed(context: &TestContext, partner: &str) -> Vec<String> {
+pub(super) async fn owed(context: &TestContext, partner: &str) -> Vec<String> {
     let path = format!("/admin/v1/ledger/balances?partner={partner}&currency=EUR");
     let balances = context.admin(Method::GET, &path, Value::Null).await.assert_status(200).json();
     let owed = ["customer", "suspense", "refund_payable", "dispute", "provider"];

@@ -1,0 +1,87 @@
+//! Payments without an order: each is given back once, by whoever gives it back.
+
+use super::purchase::live;
+use super::refunds::{owed, refund};
+use super::*;
+use crate::payments::problems;
+
+/// An event about a payment without an order, under this reference.
+fn stray(kind: &str, reference: &str, amount: u32) -> Value {
+    json!({"id": format!("{kind}/{reference}"), "kind": kind, "partner": "acme",
+        "occurredAt": "2026-03-01T12:00:00Z", "providerReference": reference, "amount": amount,
+        "currency": "EUR"})
+}
+
+/// The payment without an order that came in under this reference.
+async fn arrived(context: &TestContext, reference: &str) -> Value {
+    let path = "/admin/v1/payments?partner=acme&state=unmatched";
+    let payments = context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
+    let mut payments = payments.as_array().unwrap().iter();
+    let is_it = |one: &&Value| one["kind"] == "received" && one["providerReference"] == reference;
+    payments.find(is_it).unwrap().clone()
+}
+
+/// Payments that came in under these references, in this order, and are to be given back.
+async fn to_be_given_back(context: &TestContext, connector: &Connector, all: &[(&str, u32)]) {
+    for (reference, amount) in all {
+        let event = stray("payment.received", reference, *amount);
+        connector.event(event).await.assert_status(200);
+        let payment = arrived(context, reference).await;
+        assert_eq!(refund(context, &payment, Value::Null).await, 200, "{reference}");
+    }
+}
+
+/// An operator's report that so much was given back by hand.
+async fn given_back_by_hand(context: &TestContext, reference: &str, amount: u32) {
+    let by_hand = json!({"partner": "acme", "kind": "refunded", "amount": amount,
+        "currency": "EUR", "connector": "manual", "providerReference": reference,
+        "reason": "wired"});
+    let recorded = context.admin(Method::POST, "/admin/v1/payments", by_hand).await;
+    recorded.assert_status(201);
+}
+
+#[tokio::test]
+async fn what_was_given_back_by_hand_is_not_given_back_by_command_too() {
+    let context = TestContext::start().await;
+    let (_, connector) = live(&context).await;
+    let other = stray("payment.received", "of-somebody-else", 100);
+    connector.event(other).await.assert_status(200);
+    to_be_given_back(&context, &connector, &[("stray", 100)]).await;
+    given_back_by_hand(&context, "wire", 100).await;
+    assert!(connector.lease(10).await.is_empty(), "it was given back by hand");
+    let books = ["provider: -100", "provider: 200", "suspense: -100"];
+    assert_eq!(owed(&context, "acme").await, books);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_refund_by_hand_withdraws_that_of_its_name_or_its_amount() {
+    for (by_hand, amount, left) in
+        [("wire", 100, "second"), ("wire", 30, "first"), ("first", 100, "second")]
+    {
+        let context = TestContext::start().await;
+        let (_, connector) = live(&context).await;
+        let second = if by_hand == "first" { 100 } else { 30 };
+        to_be_given_back(&context, &connector, &[("first", 100), ("second", second)]).await;
+        given_back_by_hand(&context, by_hand, amount).await;
+        let leased = connector.lease(10).await;
+        let leased: Vec<_> = leased.iter().map(|one| &one["body"]["providerReference"]).collect();
+        assert_eq!(leased, [left], "{by_hand} {amount}");
+        assert_eq!(problems(&context).await, [Value::Null; 0]);
+    }
+}
+
+#[tokio::test]
+async fn a_part_that_was_given_back_by_hand_leaves_the_rest_to_be_decided() {
+    let context = TestContext::start().await;
+    let (_, connector) = live(&context).await;
+    to_be_given_back(&context, &connector, &[("stray", 100)]).await;
+    given_back_by_hand(&context, "wire", 40).await;
+    assert!(connector.lease(10).await.is_empty());
+    let books = ["provider: -40", "provider: 100", "suspense: -60"];
+    assert_eq!(owed(&context, "acme").await, books);
+    assert_eq!(arrived(&context, "stray").await["refundRequested"], 40);
+    let payment = arrived(&context, "stray").await;
+    assert_eq!(refund(&context, &payment, Value::Null).await, 200);
+    assert_eq!(connector.lease(10).await[0]["body"]["amount"], 60);
+}
