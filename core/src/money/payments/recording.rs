@@ -125,12 +125,14 @@ impl Recording<'_> {
         let Some(order) = &self.order else { return Ok(()) };
         let book = (self.client, Some(order.order.number()));
         self.tell(conn, EventType::OrderPaymentReceived).await?;
-        if self.core.settings.payments.unexpected == Unexpected::Refund {
+        let left = self.set_off_earlier(conn).await?;
+        let gives_back = self.core.settings.payments.unexpected == Unexpected::Refund;
+        if gives_back && left > Decimal::ZERO {
             let refund = Refund {
                 of: self.client,
                 book,
                 payment: self.payment,
-                amount,
+                amount: left,
                 currency: &self.currency,
                 from: Suspense,
                 actor: "edge",
@@ -152,7 +154,7 @@ impl Recording<'_> {
             Side::Buy => {
                 let reference = Some(self.report.provider_reference.clone());
                 self.apply(conn, OrderEvent::PaymentReceived { amount, reference }).await?;
-                self.hold_if_disputed(conn).await?;
+                self.hold_if_taken_back(conn).await?;
             }
             Side::Sell => {
                 let transaction_id = self.report.transaction_id.clone();

@@ -3,6 +3,7 @@
 use rampart_tests::order_fixture::OrderFixture;
 
 use super::purchase::{live, order, paid, paid_order, status};
+use super::refunds::owed;
 use super::*;
 use crate::payments::problems;
 
@@ -143,6 +144,60 @@ async fn a_dispute_that_is_told_before_its_payment_holds_the_order() {
         assert_eq!(problems(&context).await, [Value::Null; 0]);
         order.event(&context, "release").await.assert_status(200);
         assert_eq!(connector.lease(10).await.len(), 1, "an operator knows better");
+    }
+}
+
+/// A report that so much of the order's payment was given back, under a reference of its own.
+fn refunded(order: &OrderFixture, amount: u32) -> Value {
+    json!({"id": format!("back-{}", order.id), "kind": "payment.refunded", "orderId": order.id,
+        "occurredAt": "2026-03-02T12:00:00Z", "providerReference": format!("re-{}", order.id),
+        "originalReference": format!("pay-{}", order.id), "amount": amount, "currency": "EUR"})
+}
+
+#[tokio::test]
+async fn a_refund_that_is_told_before_its_payment_holds_the_order() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    for names_payment in [true, false] {
+        let order = order(&acme, 100).await;
+        let create = connector.lease(1).await.remove(0);
+        connector.report(&create, "done", json!({})).await.assert_status(200);
+        let mut refunded = refunded(&order, 100);
+        if !names_payment {
+            refunded["originalReference"] = Value::Null;
+        }
+        connector.event(refunded).await.assert_status(200);
+        assert_eq!(status(&context, &order).await, "pending");
+        connector.event(paid(&order, 100)).await.assert_status(200);
+        assert_eq!(status(&context, &order).await, "blocked");
+        assert!(connector.lease(10).await.is_empty(), "no coins are sent for it");
+        order.event(&context, "refund").await.assert_status(200);
+        assert_eq!(owed(&context, "acme").await, [""; 0]);
+        assert_eq!(problems(&context).await, [Value::Null; 0]);
+    }
+}
+
+#[tokio::test]
+async fn what_was_told_as_given_back_of_a_late_payment_is_not_given_back_again() {
+    for (given_back, left) in [(100, None), (40, Some(60))] {
+        let context = TestContext::start().await;
+        let (acme, connector) = live(&context).await;
+        let order = order(&acme, 100).await;
+        let create = connector.lease(1).await.remove(0);
+        connector.report(&create, "done", json!({})).await.assert_status(200);
+        order.event(&context, "cancel").await.assert_status(200);
+        for cancel in connector.lease(10).await {
+            connector.report(&cancel, "done", json!({})).await.assert_status(200);
+        }
+        connector.event(refunded(&order, given_back)).await.assert_status(200);
+        connector.event(paid(&order, 100)).await.assert_status(200);
+        let commands = connector.lease(10).await;
+        let amount = commands.first().map(|command| command["body"]["amount"].clone());
+        assert_eq!(amount, left.map(|left: u32| json!(left)));
+        let books =
+            left.map(|left| [format!("provider: {left}"), format!("refund_payable: -{left}")]);
+        assert_eq!(owed(&context, "acme").await, books.map(Vec::from).unwrap_or_default());
+        assert_eq!(problems(&context).await, [Value::Null; 0]);
     }
 }
 

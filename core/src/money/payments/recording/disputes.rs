@@ -1,7 +1,10 @@
-//! Disputes: the provider takes a payment back, before or after it has told of the payment itself.
+//! Disputes and refunds by the provider, which may be told of before the payment itself.
+
+use rust_decimal::Decimal;
 
 use super::Recording;
-use crate::money::ledger::AccountKind::Dispute;
+use crate::money::ledger::AccountKind::{Dispute, Suspense};
+use crate::money::ledger::post;
 use crate::money::payments::refund_withdrawals::withdraw_disputed;
 use crate::notify::events::EventType;
 use crate::platform::db::Connection;
@@ -9,8 +12,9 @@ use crate::platform::error::Result;
 use crate::trading::orders::status::OrderEvent;
 use crate::trading::quotes::Side;
 
-/// The reason that partners are told of an order whose payment is disputed.
+/// Reasons that partners are told of an order whose payment is gone.
 const DISPUTED: &str = "the payment is disputed";
+const GIVEN_BACK: &str = "the payment was given back";
 
 impl Recording<'_> {
     /// The provider took the payment back. Coins that have left are lost; others stay.
@@ -27,39 +31,93 @@ impl Recording<'_> {
         }
         self.tell(conn, EventType::OrderDisputed).await?;
         match self.order.as_ref().map(|order| order.amounts.side) {
-            Some(Side::Buy) => self.hold(conn).await,
+            Some(Side::Buy) => self.hold(conn, DISPUTED).await,
             _ => Ok(()),
         }
     }
 
-    /// Lets the purchase that this payment has paid wait if a dispute of either was told before it, and
-    /// is not won: the payout that it was to have is taken back.
+    /// Lets the purchase that this payment has paid wait if a refund of either, or a dispute that
+    /// is not won, was told before it: the payout that it was to have is taken back.
     ///
     /// # Errors
     /// The database's.
-    pub(super) async fn hold_if_disputed(&mut self, conn: &mut Connection) -> Result<()> {
+    pub(super) async fn hold_if_taken_back(&mut self, conn: &mut Connection) -> Result<()> {
         let Some(order) = &self.order else { return Ok(()) };
-        let is_disputed = sqlx::query_scalar!(
+        // Of an order that waits for its payment, nothing else can have been given back.
+        let taken_back = sqlx::query!(
             r#"
             select exists (select 1 from disputes_of($1, $2, $3, $4) d
-                where d.is_of_payment or d.is_of_order
-                group by d.currency having sum(d.taken) > 0) as "disputed!"
+                    where d.is_of_payment or d.is_of_order
+                    group by d.currency having sum(d.taken) > 0) as "disputed!",
+                exists (select from payment
+                    where connector = $1 and kind = 'refunded'
+                        and coalesce(original_reference, provider_reference) = $2)
+                or exists (select from payment
+                    where client_id = $3 and order_id = $4 and kind = 'refunded'
+                        and currency = $5) as "given_back!"
             "#,
             self.report.connector,
             self.report.provider_reference,
             order.client.uuid(),
             order.order.number(),
+            self.currency,
         )
         .fetch_one(&mut *conn)
         .await?;
-        match is_disputed {
-            true => self.hold(conn).await,
-            false => Ok(()),
+        if taken_back.disputed {
+            self.hold(conn, DISPUTED).await
+        } else if taken_back.given_back {
+            self.hold(conn, GIVEN_BACK).await
+        } else {
+            Ok(())
         }
     }
 
-    async fn hold(&mut self, conn: &mut Connection) -> Result<()> {
-        let reason = Some(DISPUTED.to_owned());
+    /// Sets off what had been given back or lost of this payment, which is in suspense, before it
+    /// was told itself. What is left of it is the answer.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(super) async fn set_off_earlier(&self, conn: &mut Connection) -> Result<Decimal> {
+        let gone = sqlx::query_scalar!(
+            r#"
+            select coalesce((
+                    select sum(amount) from payment
+                    where connector = $1 and kind = 'refunded' and currency = $3
+                        and coalesce(original_reference, provider_reference) = $2), 0)
+                + coalesce((
+                    select sum(d.taken - d.still_open) from disputes_of($1, $2, null, null) d
+                    where d.is_of_payment and d.currency = $3), 0) as "gone!"
+            "#,
+            self.report.connector,
+            self.report.provider_reference,
+            self.currency,
+        )
+        .fetch_one(&mut *conn)
+        .await?;
+        self.write_off(conn, "settled", gone).await?;
+        Ok((self.report.amount - gone).max(Decimal::ZERO))
+    }
+
+    /// Takes from suspense what is gone, as far as it stands in the account of disputes.
+    async fn write_off(
+        &self,
+        conn: &mut Connection,
+        kind: &'static str,
+        gone: Decimal,
+    ) -> Result<()> {
+        if gone <= Decimal::ZERO {
+            return Ok(());
+        }
+        let position = self.position(conn).await?;
+        let disputed = position.sum(Dispute, &self.currency).max(Decimal::ZERO);
+        let part = gone.min(position.owed(Suspense, &self.currency)).min(disputed);
+        let postings = [self.line(Suspense, part), self.line(Dispute, -part)];
+        Ok(post(conn, self.core, kind, &self.subject(), &postings).await?)
+    }
+
+    async fn hold(&mut self, conn: &mut Connection, reason: &str) -> Result<()> {
+        let reason = Some(reason.to_owned());
         self.apply(conn, OrderEvent::Hold { reason }).await
     }
 }
