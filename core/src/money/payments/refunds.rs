@@ -127,7 +127,7 @@ pub(crate) struct Requested {
 ///
 /// # Errors
 /// 404 without such a payment; 409 when nothing came in by it, less is left of it, its provider has
-/// taken it back, or its coins have left.
+/// taken it back or given it back, or its coins have left.
 pub(crate) async fn decide(
     conn: &mut Connection,
     core: &Core,
@@ -139,15 +139,19 @@ pub(crate) async fn decide(
     if !stored.kind.is_arrival() {
         return Err(Denial::conflict("nothing came in by this payment").into());
     }
-    let disputed = stored.disputed(conn).await?;
-    let left = stored.amount - stored.refund_requested - disputed;
+    let is_unexpected = stored.matched.is_none() && (stored.suspense || stored.order.is_none());
+    let mut gone = stored.disputed(conn).await?;
+    if is_unexpected {
+        // What is in suspense beside it is somebody else's.
+        gone += stored.given_back_unasked(conn).await?;
+    }
+    let left = stored.amount - stored.refund_requested - gone;
     let amount = decision.amount.unwrap_or(left);
     if amount > left || amount <= Decimal::ZERO {
-        let reason = "less is left of the payment, or it is disputed";
+        let reason = "less is left of the payment, or its provider has taken or given it back";
         return Err(Denial::conflict(reason).into());
     }
     let mut causes = Vec::new();
-    let is_unexpected = stored.matched.is_none() && (stored.suspense || stored.order.is_none());
     let (book, from) = if is_unexpected {
         ((stored.client, stored.order), Suspense)
     } else {

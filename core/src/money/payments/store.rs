@@ -258,6 +258,39 @@ impl StoredPayment {
         Ok(taken.max(Decimal::ZERO))
     }
 
+    /// The part that its connector has told of as given back, by the payment's reference, beyond
+    /// the refunds that were asked for and may be what it tells of.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(crate) async fn given_back_unasked(
+        &self,
+        conn: &mut Connection,
+    ) -> Result<Decimal, sqlx::Error> {
+        sqlx::query_scalar!(
+            r#"
+            select greatest(coalesce((
+                    select sum(b.amount) from payment b
+                    where b.connector = $1 and b.kind = 'refunded' and b.currency = $3
+                        and coalesce(b.original_reference, b.provider_reference) = $2), 0)
+                - coalesce((
+                    select sum(r.amount) from payment p
+                    join payment_refund r
+                        on r.client_id = p.client_id and r.payment_id = p.payment_id
+                    left join command c on c.client_id = r.client_id
+                        and c.idempotency_key = 'refund/' || r.refund_id::text
+                    where p.connector = $1 and p.kind = $4 and p.provider_reference = $2
+                        and (c.state is null or c.state = 'done')), 0), 0) as "given_back!"
+            "#,
+            self.connector,
+            self.reference,
+            self.currency,
+            self.kind.as_str(),
+        )
+        .fetch_one(conn)
+        .await
+    }
+
     /// True if its connector has told that a part of it was given back, by the payment's reference.
     ///
     /// # Errors

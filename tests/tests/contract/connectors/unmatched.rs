@@ -85,3 +85,37 @@ async fn a_part_that_was_given_back_by_hand_leaves_the_rest_to_be_decided() {
     assert_eq!(refund(&context, &payment, Value::Null).await, 200);
     assert_eq!(connector.lease(10).await[0]["body"]["amount"], 60);
 }
+
+#[tokio::test]
+async fn what_its_provider_has_given_back_is_not_given_back_again() {
+    let context = TestContext::start().await;
+    let (_, connector) = live(&context).await;
+    // There is money of others in suspense.
+    for reference in ["whole", "part", "other"] {
+        let event = stray("payment.received", reference, 100);
+        connector.event(event).await.assert_status(200);
+    }
+    for (reference, amount) in [("whole", 100), ("part", 40)] {
+        let event = stray("payment.refunded", reference, amount);
+        connector.event(event).await.assert_status(200);
+    }
+    let whole = arrived(&context, "whole").await;
+    assert_eq!(refund(&context, &whole, Value::Null).await, 409);
+    assert_eq!(refund(&context, &whole, json!(1)).await, 409);
+    let part = arrived(&context, "part").await;
+    assert_eq!(refund(&context, &part, json!(61)).await, 409);
+    assert_eq!(refund(&context, &part, json!(20)).await, 200);
+    let command = connector.lease(10).await.remove(0);
+    connector.report(&command, "done", Value::Null).await.assert_status(200);
+    let mut told = stray("payment.refunded", "re-1", 20);
+    told["originalReference"] = json!("part");
+    connector.event(told).await.assert_status(200);
+    // What was asked for is not counted twice.
+    assert_eq!(refund(&context, &part, Value::Null).await, 200);
+    assert_eq!(connector.lease(10).await[0]["body"]["amount"], 40);
+    assert_eq!(
+        owed(&context, "acme").await,
+        ["provider: 140", "refund_payable: -40", "suspense: -100"]
+    );
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}

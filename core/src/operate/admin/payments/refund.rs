@@ -41,7 +41,7 @@ impl Endpoint for RefundPayment {
         details: "All that is left of it without an amount. Its order waits from then on, and is \
                   refunded when the payment's connector reports so; a payment by hand is given \
                   back by hand, and reported by another one of kind `refunded`. 409 when less is \
-                  left of it, or its coins have left.",
+                  left of it, its provider has given it back, or its coins have left.",
         path: &[ID],
         body: Shape::of::<NewRefund>(),
         request: r#"{"amount": 50, "reason": "paid too much"}"#,
