@@ -27,7 +27,11 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
     let of_order = order.as_ref().map(|order| order.client);
     let client = of_order.or(report.client).unwrap_or_else(house);
     let wanted = order.as_ref().is_some_and(|order| order.wants(report.kind, &currency));
-    if order.is_none() && matches!(report.kind, PaymentKind::Refunded | PaymentKind::Disputed) {
+    let takes_back = matches!(
+        report.kind,
+        PaymentKind::Refunded | PaymentKind::Disputed | PaymentKind::DisputeLost
+    );
+    if order.is_none() && takes_back {
         // Of two that are given back at once, each takes what the other has left, and a dispute sees
         // the refund that is decided on at the same time.
         hold_book(conn, client).await?;

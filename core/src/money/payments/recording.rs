@@ -81,8 +81,7 @@ impl Recording<'_> {
                 let amount = self.report.amount;
                 self.post(conn, &[self.held(amount), self.line(Dispute, -amount)]).await
             }
-            // The loss stands in the account of disputes already.
-            PaymentKind::DisputeLost => Ok(()),
+            PaymentKind::DisputeLost => self.lose(conn).await,
         }
     }
 

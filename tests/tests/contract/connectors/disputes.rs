@@ -177,18 +177,24 @@ async fn a_refund_that_is_told_before_its_payment_holds_the_order() {
     }
 }
 
+/// An order that was cancelled, as its connector knows.
+async fn cancelled(context: &TestContext, acme: &Partner, connector: &Connector) -> OrderFixture {
+    let order = order(acme, 100).await;
+    let create = connector.lease(1).await.remove(0);
+    connector.report(&create, "done", json!({})).await.assert_status(200);
+    order.event(context, "cancel").await.assert_status(200);
+    for cancel in connector.lease(10).await {
+        connector.report(&cancel, "done", json!({})).await.assert_status(200);
+    }
+    order
+}
+
 #[tokio::test]
 async fn what_was_told_as_given_back_of_a_late_payment_is_not_given_back_again() {
     for (given_back, left) in [(100, None), (40, Some(60))] {
         let context = TestContext::start().await;
         let (acme, connector) = live(&context).await;
-        let order = order(&acme, 100).await;
-        let create = connector.lease(1).await.remove(0);
-        connector.report(&create, "done", json!({})).await.assert_status(200);
-        order.event(&context, "cancel").await.assert_status(200);
-        for cancel in connector.lease(10).await {
-            connector.report(&cancel, "done", json!({})).await.assert_status(200);
-        }
+        let order = cancelled(&context, &acme, &connector).await;
         connector.event(refunded(&order, given_back)).await.assert_status(200);
         connector.event(paid(&order, 100)).await.assert_status(200);
         let commands = connector.lease(10).await;
@@ -282,4 +288,44 @@ async fn a_dispute_that_is_closed_without_an_amount_is_closed_for_its_own() {
         let closed = payments.find(|payment| payment["kind"] == kind.as_str()).unwrap();
         assert_eq!((&closed["amount"], &closed["currency"]), (&json!(40), &json!("EUR")));
     }
+}
+
+#[tokio::test]
+async fn a_lost_dispute_of_what_nobody_wanted_leaves_nothing_in_the_books() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = cancelled(&context, &acme, &connector).await;
+    connector.event(paid(&order, 100)).await.assert_status(200);
+    let mut disputed = of_payment(&order, "payment.disputed", None);
+    disputed["originalReference"] = disputed["providerReference"].take();
+    disputed["providerReference"] = json!("dp-1");
+    connector.event(disputed).await.assert_status(200);
+    assert_eq!(owed(&context, "acme").await, ["dispute: 100", "suspense: -100"]);
+    let mut lost = of_payment(&order, "dispute.closed", Some("lost"));
+    lost["providerReference"] = json!("dp-1");
+    connector.event(lost).await.assert_status(200);
+    assert_eq!(owed(&context, "acme").await, [""; 0]);
+
+    // Its end may be told before the payment.
+    let order = cancelled(&context, &acme, &connector).await;
+    for (kind, outcome) in [("payment.disputed", None), ("dispute.closed", Some("lost"))] {
+        let mut event = of_payment(&order, kind, outcome);
+        event["orderId"] = json!(order.id);
+        connector.event(event).await.assert_status(200);
+    }
+    connector.event(paid(&order, 100)).await.assert_status(200);
+    assert_eq!(owed(&context, "acme").await, [""; 0]);
+    assert!(connector.lease(10).await.is_empty(), "nothing of it is given back");
+
+    // What is in suspense beside it stays.
+    for reference in ["lost", "other"] {
+        connector.event(stray("payment.received", reference)).await.assert_status(200);
+    }
+    connector.event(stray("payment.disputed", "lost")).await.assert_status(200);
+    let mut lost = stray("dispute.closed", "lost");
+    (lost["outcome"], lost["amount"]) = (json!("lost"), json!(60));
+    connector.event(lost).await.assert_status(200);
+    let books = ["dispute: 40", "provider: 100", "suspense: -140"];
+    assert_eq!(owed(&context, "acme").await, books);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
 }

@@ -11,6 +11,7 @@ use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::orders::status::OrderEvent;
 use crate::trading::quotes::Side;
+use rampart_types::OrderId;
 
 /// Reasons that partners are told of an order whose payment is gone.
 const DISPUTED: &str = "the payment is disputed";
@@ -97,6 +98,44 @@ impl Recording<'_> {
         .await?;
         self.write_off(conn, "settled", gone).await?;
         Ok((self.report.amount - gone).max(Decimal::ZERO))
+    }
+
+    /// The payer keeps what was disputed. The loss stands in the account of disputes already; what
+    /// nobody wanted is no loss, but owed to nobody any more.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(super) async fn lose(&self, conn: &mut Connection) -> Result<()> {
+        let unwanted = sqlx::query_scalar!(
+            r#"
+            select p.amount - requested.amount as "unwanted!"
+            from payment p
+            cross join lateral refund_requested(p.client_id, p.payment_id) requested
+            where p.connector = $1 and p.kind = 'received' and p.suspense
+                and p.client_id = $4 and p.order_id is not distinct from $5
+                -- the end of a dispute may name the dispute alone
+                and p.provider_reference in ($2, (
+                    select d.original_reference from payment d
+                    where d.connector = $1 and d.kind = 'disputed' and d.provider_reference = $3))
+                and not exists (select from payment_match m
+                    where m.client_id = p.client_id and m.payment_id = p.payment_id)
+            limit 1
+            "#,
+            self.report.connector,
+            self.report.payment_reference(),
+            self.report.provider_reference,
+            self.client.uuid(),
+            self.report.order.map(OrderId::number),
+        )
+        .fetch_optional(&mut *conn)
+        .await?;
+        match unwanted {
+            Some(unwanted) => {
+                let lost = unwanted.min(self.report.amount);
+                self.write_off(conn, self.report.kind.as_str(), lost).await
+            }
+            None => Ok(()),
+        }
     }
 
     /// Takes from suspense what is gone, as far as it stands in the account of disputes.
