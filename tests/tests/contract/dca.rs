@@ -288,6 +288,28 @@ async fn a_deposit_reported_twice_buys_once() {
 }
 
 #[tokio::test]
+async fn a_reference_of_another_payment_is_409_and_makes_no_order() {
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
+    let mut codes = Vec::new();
+    for (partner, name) in [(&acme, "ann"), (&rival, "eve")] {
+        codes.push(Saver::of(&context, partner, name).await.code(&context).await);
+    }
+    let paid = json!({"partner": "rival", "kind": "received", "amount": 100, "currency": "EUR",
+        "providerReference": "bank-1", "reason": "seen"});
+    context.admin(Method::POST, "/admin/v1/payments", paid).await.assert_status(201);
+    let amount = json!(100);
+    for code in &codes {
+        deposit(&context, code, &amount, "bank-1").await.assert_status(409);
+    }
+    deposit(&context, &codes[0], &amount, "bank-2").await.assert_status(201);
+    deposit(&context, &codes[1], &amount, "bank-2").await.assert_status(409);
+    deposit(&context, &codes[1], &amount, "bank-3").await.assert_status(201);
+    assert_eq!(count(&context, "select count(*) from buy_order").await, 2);
+    assert_eq!(count(&context, "select count(*) from dca_deposit").await, 2);
+}
+
+#[tokio::test]
 async fn what_cannot_be_bought_makes_no_order() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -9,7 +9,7 @@ use crate::money::connectors::commands::{Command, CommandKind, SealedCommand, Ta
 use crate::money::connectors::sandbox::timing;
 use crate::money::connectors::screening::SealedScreening;
 use crate::platform::db::Connection;
-use crate::platform::error::{Code, Error, Refusal, Result};
+use crate::platform::error::{Code, Denial, Error, Refusal, Result};
 use crate::tenancy::tenants::Tenant;
 use crate::trading::limits;
 use crate::trading::orders::confirm::checks;
@@ -81,7 +81,7 @@ pub(crate) async fn quote(
 /// and the transaction must then be given up.
 ///
 /// # Errors
-/// When the database refuses or cannot be reached.
+/// 409 when another payment has its reference; when the database refuses or cannot be reached.
 pub(crate) async fn make_order(
     conn: &mut Connection,
     core: &Core,
@@ -118,6 +118,8 @@ pub(crate) async fn make_order(
     match apply_in(conn, core, plan.client, order, &paid, "edge").await {
         Ok(_) => Ok(Some(order)),
         Err(NotApplied::Failed(error)) => Err(error),
+        // The bank's name for it is another payment's, whoever's that is: it is booked once.
+        Err(NotApplied::Refused(reason)) => Err(Denial::conflict(reason).into()),
         Err(_) => Err(Error::invariant("let a deposit pay its own order")),
     }
 }

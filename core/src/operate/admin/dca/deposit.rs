@@ -40,7 +40,8 @@ impl Endpoint for ReportDeposit {
     const DOC: Doc = Doc {
         summary: "Report a deposit to a savings plan",
         details: "Makes an order of it. The same deposit again is answered by its order, another \
-                  one with the same reference is 409.",
+                  one with the same reference is 409, and so is a reference of a payment that was \
+                  recorded by hand: the bank has one name for each, whichever partner it is for.",
         path: &[required("code", Kind::Text, "The plan's code.")],
         body: Shape::of::<NewDeposit>(),
         request: r#"{"amount": 50, "currencyCode": "EUR", "reference": "2026-03-01-17"}"#,
