@@ -125,7 +125,7 @@ impl SealedScreening {
     }
 
     /// Writes the screening, and its command if a connector takes it. A person's takes the place of
-    /// an earlier one.
+    /// an earlier one, unless an operator has blocked that.
     ///
     /// # Errors
     /// The database's.
@@ -138,7 +138,8 @@ impl SealedScreening {
              where $7 or connector_takes('screening.check') \
              on conflict (client_id, user_id) do update set command_id = excluded.command_id, \
                  state = excluded.state, decided_by = null, \
-                 decision_reason = null, decided_at = null, created_at = excluded.created_at",
+                 decision_reason = null, decided_at = null, created_at = excluded.created_at \
+             where not (screening.state = 'block' and screening.decided_by is not null)",
             self.client,
             self.id,
             self.order,

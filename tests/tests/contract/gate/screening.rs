@@ -173,6 +173,24 @@ async fn a_person_is_screened_at_registration_and_under_another_name_again() {
 }
 
 #[tokio::test]
+async fn a_block_of_an_operator_holds_a_user_of_another_name_too() {
+    let shop = Shop::open().await;
+    let screener = shop.screener().await;
+    let bob = shop.partner.user("bob").await;
+    let check = screener.lease(10).await.remove(0);
+    screener.report(&check, "done", decision("review")).await.assert_status(200);
+    let path = format!("/admin/v1/screenings/{}", shop.review().await);
+    let block = json!({"decision": "block", "reason": "the person on the list"});
+    shop.decide(&format!("{path}/decision"), block).await.assert_status(200);
+    bob.patch("/api/v2/user", &json!({"lastName": "King"})).await.assert_status(200);
+    assert!(screener.lease(10).await.is_empty(), "no provider decides about it");
+    let read = shop.context.admin(Method::GET, &path, json!({})).await;
+    let read = read.assert_status(200).json();
+    assert_eq!(read["state"], "block");
+    assert_eq!(read["decisionReason"], "the person on the list");
+}
+
+#[tokio::test]
 async fn without_a_connector_that_screens_nothing_waits_for_it() {
     let shop = Shop::open().await;
     let order = shop.paid(100, &Wallet::new(7).address()).await;

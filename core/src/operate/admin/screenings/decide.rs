@@ -32,8 +32,8 @@ impl Endpoint for DecideScreening {
     const DOC: Doc = Doc {
         summary: "Decide about a screening",
         details: "`clear` lets the coins leave that wait for it alone, at once; `block` holds them \
-                  until another decision. What the provider says afterwards changes nothing. 409 \
-                  if it is decided so already.",
+                  until another decision, whatever the user is called by then. What the provider \
+                  says afterwards changes nothing. 409 if it is decided so already.",
         path: &[ID],
         body: Shape::of::<NewDecision>(),
         request: r#"{"decision": "clear", "reason": "another person of this name"}"#,
