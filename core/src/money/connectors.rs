@@ -9,6 +9,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod answers;
+pub(crate) mod bank_transfer;
 pub mod caller;
 pub(crate) mod cancellations;
 pub mod card_element;

@@ -2,14 +2,16 @@
 //!
 //! The token is the permission: anybody with the link may read and pay, and a forged form (CSRF)
 //! gains nothing without it. A test tenant's order is paid by a button, one that connectors settle at
-//! the payment provider: in its form for cards on this page, or on the page that its command's result
-//! names. The page follows its order by `events`; `watches` reads those of all pages at once.
+//! the payment provider: in its form for cards on this page, on the page that its command's result
+//! names, or by a transfer to the account that it names. The page follows its order by `events`;
+//! `watches` reads those of all pages at once.
 
 pub mod events;
 mod page;
 mod provider;
 pub mod receipt;
 mod steps;
+mod transfer;
 mod watches;
 
 use std::borrow::Cow;

@@ -1,5 +1,6 @@
 //! Connectors: their tokens, the queue of commands, and events.
 
+mod bank_transfer;
 mod card_form;
 mod deadlocks;
 mod disputes;

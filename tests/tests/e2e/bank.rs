@@ -5,7 +5,7 @@ mod kills;
 use std::time::Duration;
 
 use http::Method;
-use rampart_tests::bank::{BankAccount, element, entry, is_valid, paid_by_ada, transfer};
+use rampart_tests::bank::{ACCOUNT, BankAccount, element, entry, is_valid, paid_by_ada, transfer};
 use rampart_tests::buyer::RETURN_URL;
 use rampart_tests::caller::Caller;
 use rampart_tests::deadline::until;
@@ -166,7 +166,17 @@ async fn a_bank_transfer_is_announced_received_once_and_given_back() {
     let quote = buyer.post("/api/v1/buy/quote", quote).await.assert_status(200).json();
     let confirm = json!({"quote": quote["quote"], "walletAddress": WALLET,
         "returnUrl": RETURN_URL});
-    let order = order_of(&buyer.post("/api/v1/buy/confirm", confirm).await);
+    let confirmed = buyer.post("/api/v1/buy/confirm", confirm).await;
+    let order = order_of(&confirmed);
+    let url = confirmed.json()["paymentUrl"].as_str().unwrap().to_owned();
+    let pay_path = &url[url.find("/pay/").unwrap()..];
+    until("the page says where to pay", WITHIN, async || {
+        let page = buyer.anonymous(Method::GET, pay_path).send().await;
+        let told = [ACCOUNT.to_owned(), order.to_string()];
+        let told = told.map(|one| page.text().contains(&format!("data-copy=\"{one}\"")));
+        (told == [true; 2]).then_some(())
+    })
+    .await;
     let paid = |reference: &str, amount: &str, text: &str| {
         entry(("CRDT", amount), reference, &paid_by_ada(text))
     };

@@ -282,11 +282,15 @@ pub(crate) fn money(formatted: &str) -> Markup {
 /// Characters of an address that are shown at either end.
 const ADDRESS_END_CHARS: usize = 8;
 
-/// An address on a chain, with a button that copies it, which our script shows and names.
+/// An address on a chain, with a button that copies it.
 pub(crate) fn address(address: &str) -> Markup {
+    html! { (short_address(address)) " " (copy_button(address)) }
+}
+
+/// A button that copies a text, which our script shows and names.
+pub(crate) fn copy_button(text: &str) -> Markup {
     html! {
-        (short_address(address)) " "
-        button.small type="button" hidden data-copy=(address) data-done="✓" {
+        button.small type="button" hidden data-copy=(text) data-done="✓" {
             // Drawn, because some fonts lack the sign.
             svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true" {
                 path fill="none" stroke="currentColor" stroke-width="1.5"

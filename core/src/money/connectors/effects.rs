@@ -4,6 +4,7 @@ use rampart_types::{ClientId, OrderId, UserId};
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::bank_transfer::BankTransfer;
 use super::commands::{self, CommandKind, body_context};
 use super::network_fee::NetworkFee;
 use super::settlement::{self, Fact, OrderAmounts};
@@ -66,6 +67,10 @@ pub(super) async fn apply(
         (Some(CommandKind::PaymentCreate), false) => {
             let event = OrderEvent::PaymentDenied { reason: finished.reason.clone() };
             settlement::apply(conn, core, at, &event, connector).await
+        }
+        (Some(CommandKind::PaymentCreate), true) if BankTransfer::is_wrong(&finished.result) => {
+            tracing::warn!(connector, %order, "a bank account is not valid, and no payer is told it");
+            Ok(Vec::new())
         }
         (Some(kind @ (CommandKind::PayoutSend | CommandKind::TransferSend)), true) => {
             sent(conn, core, finished, (at.1, kind)).await

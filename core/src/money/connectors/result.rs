@@ -260,7 +260,9 @@ pub struct NewResult {
     lease_token: String,
     outcome: Outcome,
     /// The result as the command's kind has it, at most 64 KiB; of a rejected `payout.send` what a
-    /// failed transaction has cost, as `networkFee` and `networkFeeAsset`.
+    /// failed transaction has cost, as `networkFee` and `networkFeeAsset`. A `payment.create` by bank
+    /// transfer tells the payer where to pay in `bankTransfer`: `name`, `iban`, `reference`, and
+    /// `bic` if payers are asked for it.
     #[serde(default)]
     #[schemars(schema_with = "super::checkpoint::any_json")]
     result: Value,

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 
 use super::provider::{CardForm, ProviderForm};
 use super::steps::steps;
+use super::transfer::bank_transfer;
 use super::{Action, Payment, PaymentState};
 use crate::http::html::components::{address, countdown, dialog, linked_address, money, time_in};
 use crate::http::html::{PAGE_SCRIPT, Page, PageScripts, back_link};
@@ -41,6 +42,9 @@ pub(super) fn show(
         p data-state=[followed.then_some(&payment.shown_state)] { (texts.get(text)) }
         (steps(texts, payment))
         @if let PaymentState::Held(links) = &payment.state { (still_to_do(texts, links)) }
+        @if let PaymentState::AtProvider(ProviderForm::Transfer(account)) = &payment.state {
+            (bank_transfer(texts, account, &payment.fiat))
+        }
         (terms(texts, payment))
         (price(texts, payment))
         @if let PaymentState::Moved(OrderStatus::Completed, _) = &payment.state {
@@ -98,7 +102,7 @@ impl Payment {
             PaymentState::Held(_) | PaymentState::Moved(OrderStatus::InProgress, _) => {
                 Some(REFRESH_PAID_SECONDS)
             }
-            PaymentState::AtProvider(ProviderForm::Elsewhere)
+            PaymentState::AtProvider(ProviderForm::Transfer(_) | ProviderForm::Elsewhere)
             | PaymentState::Moved(OrderStatus::Blocked, _) => Some(REFRESH_SLOW_SECONDS),
             _ => None,
         }
@@ -149,6 +153,7 @@ fn heading_and_text(payment: &Payment) -> (&'static str, &'static str) {
         PaymentState::Preparing => ("pay-preparing-title", "pay-goes-on"),
         PaymentState::AtProvider(ProviderForm::Card(_)) => ("pay-title", "pay-card"),
         PaymentState::AtProvider(ProviderForm::Page(_)) => ("pay-title", "pay-at-provider"),
+        PaymentState::AtProvider(ProviderForm::Transfer(_)) => ("pay-title", "pay-transfer"),
         PaymentState::AtProvider(ProviderForm::Elsewhere) => ("pay-title", "pay-elsewhere"),
         PaymentState::Confirming => ("pay-confirming-title", "pay-goes-on"),
         PaymentState::NoProvider => ("pay-no-provider-title", "pay-no-provider"),

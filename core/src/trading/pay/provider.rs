@@ -6,6 +6,7 @@ use sqlx::types::Json;
 
 use super::PaymentState;
 use crate::Core;
+use crate::money::connectors::bank_transfer::BankTransfer;
 use crate::money::connectors::card_element::CardElement;
 use crate::money::connectors::commands::{self, result_context};
 use crate::platform::error::Result;
@@ -29,7 +30,9 @@ pub(super) enum ProviderForm {
     Card(CardForm),
     /// The provider's page of this URL.
     Page(String),
-    /// Elsewhere, such as a bank.
+    /// A bank, by a transfer to this account.
+    Transfer(BankTransfer),
+    /// Elsewhere, as nobody has told us.
     Elsewhere,
 }
 
@@ -113,6 +116,9 @@ impl ProviderForm {
                 public_key: element.public_key,
             });
         }
+        if let Some(account) = BankTransfer::of(result) {
+            return Self::Transfer(account);
+        }
         let url = result["redirectUrl"].as_str();
         // A connector is trusted with money, not with the page's scheme.
         let safe = |url: &&str| url.starts_with("https://") || url.starts_with("http://127.0.0.1");
@@ -146,5 +152,13 @@ mod tests {
             ProviderForm::Page("https://psp.example/1".into())
         );
         assert_eq!(page("javascript:alert(1)"), ProviderForm::Elsewhere);
+        let account = json!({"name": "Acme", "iban": "NL02ABNA0123456789", "reference": "7"});
+        let account = |iban: &str| {
+            let mut told = account.clone();
+            told["iban"] = json!(iban);
+            ProviderForm::of(&json!({ "bankTransfer": told }), None)
+        };
+        assert!(matches!(account("NL02ABNA0123456789"), ProviderForm::Transfer(_)));
+        assert_eq!(account("NL03ABNA0123456789"), ProviderForm::Elsewhere);
     }
 }

@@ -48,8 +48,13 @@ impl Account {
     /// # Errors
     /// One sentence with the setting's key.
     pub(crate) fn check(&self) -> Result<(), String> {
-        if latin(&self.name, NAME_CHARS_MAX).is_none() {
-            return Err("account.name: 1 to 70 characters, a letter among them".to_owned());
+        let name = &self.name;
+        let is_line = name.trim() == name && !name.chars().any(char::is_control);
+        if !is_line
+            || name.chars().nth(NAME_CHARS_MAX).is_some()
+            || latin(name, NAME_CHARS_MAX).is_none()
+        {
+            return Err("account.name: one line of 1 to 70 characters, one a letter".to_owned());
         }
         if !self.bic.as_deref().is_none_or(is_bic) {
             return Err("account.bic: 8 or 11 capitals and digits".to_owned());
@@ -136,6 +141,8 @@ mod tests {
         assert_eq!(account("Rampart", "ABNANL2A", "EUR"), Ok(()));
         for (name, bic, currency, key) in [
             ("", "ABNANL2A", "EUR", "account.name"),
+            (" Rampart", "ABNANL2A", "EUR", "account.name"),
+            ("a".repeat(71).as_str(), "ABNANL2A", "EUR", "account.name"),
             ("Rampart", "abnanl2a", "EUR", "account.bic"),
             ("Rampart", "ABNÄNL2A", "EUR", "account.bic"),
             ("Rampart", "ABNANL2A", "euro", "account.currency"),
