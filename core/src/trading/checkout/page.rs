@@ -9,7 +9,7 @@ use super::resume;
 use super::shopper::Shopper;
 use super::stored::Checkout;
 use crate::http::form::Form;
-use crate::http::html::components::{Field, Step, address, dialog, field, money, stepper, time_in};
+use crate::http::html::components::{Field, Step, address, field, money, stepper, time_in};
 use crate::http::html::form_errors::FormErrors;
 use crate::http::html::{Page, PageScripts, back_link};
 use crate::http::language::Texts;
@@ -18,7 +18,7 @@ use crate::platform::error::{Code, Refusal};
 use crate::platform::settings::Pages;
 use crate::trading::catalogue::Crypto;
 use crate::trading::quotes::create::View;
-use crate::users::account_pages::sign_in::{forms, login_form, refusal_text};
+use crate::users::account_pages::sign_in::{forms, refusal_text};
 use rampart_types::TagKind;
 
 /// Our script: a sign-in may need a passkey, and a price that ends is renewed.
@@ -54,7 +54,9 @@ pub(super) fn account(
     let body = html! {
         (steps(texts, At::Account))
         (terms(texts, checkout, true))
-        p { (texts.get("checkout-account-intro")) }
+        @if Shopper::initial(checkout) == Shopper::Unknown {
+            p { (texts.get("checkout-account-intro")) }
+        }
         (note)
         @if let Some(form) = form { (form) } @else { (forms(texts, None)) }
     };
@@ -102,9 +104,11 @@ pub(super) fn details(
             }
             button.main type="submit" name="action" value="quote" { (texts.get(button)) }
             (link_button(texts, shopper, resume::Step::Details))
-        }
-        @if shopper == Shopper::Guest {
-            (dialog(&texts.get("checkout-have-account"), &login_form(texts, None)))
+            @if shopper == Shopper::Guest {
+                button type="submit" name="action" value="account" formnovalidate {
+                    (texts.get("checkout-have-account"))
+                }
+            }
         }
     };
     render(look, status, checkout, "checkout-title", &body)

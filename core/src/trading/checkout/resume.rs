@@ -1,5 +1,5 @@
-//! The mailed link by which a shopper goes on with a checkout on another device: the checkout's own
-//! link with the step, and what was typed, sealed in its query. It signs nobody in.
+//! The link by which a shopper goes on with a checkout, mailed to another device or after a sign-in:
+//! the checkout's own link with the step, and what was typed, sealed in its query. It signs nobody in.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -18,7 +18,7 @@ use crate::platform::mail::{Kind, Message};
 use crate::users::account::Account;
 use rampart_types::UserId;
 
-/// Time for which a mailed link works.
+/// Time for which a link works.
 const LIFETIME: TimeDelta = TimeDelta::hours(1);
 /// Inputs that are carried over.
 const INPUTS: [&str; 3] = ["amount", "wallet", "tag"];
@@ -78,11 +78,19 @@ impl Resumption {
         (core.clock.now() < claims.expires_at).then_some(Self { step: claims.step, form })
     }
 
-    fn seal(core: &Core, checkout: &Checkout, form: &Form) -> Result<String> {
+    /// Seals the inputs of a form for a link to this step.
+    ///
+    /// # Errors
+    /// Without entropy.
+    pub(super) fn seal(
+        core: &Core,
+        checkout: &Checkout,
+        (step, form): (Step, &Form),
+    ) -> Result<String> {
         let typed = INPUTS.map(|name| (name, form.get(name)));
         let typed = typed.iter().filter(|(_, value)| value.len() <= INPUT_BYTES_MAX);
         let claims = Claims {
-            step: Step::of(form),
+            step,
             inputs: form_urlencoded::Serializer::new(String::new()).extend_pairs(typed).finish(),
             expires_at: core.clock.now() + LIFETIME,
         };
@@ -127,7 +135,7 @@ pub(super) async fn mail_link(
         Err(_) => return Ok(Mailed::TooMany),
     }
     let url = session::url(core, client, checkout.offer, identifier)?;
-    let sealed = Resumption::seal(core, checkout, form)?;
+    let sealed = Resumption::seal(core, checkout, (Step::of(form), form))?;
     let link = format!("{url}{}resume={sealed}", if identifier.is_some() { '&' } else { '?' });
     let shop = [("shop", &*checkout.client.tenant.name)];
     let message = Message {

@@ -48,10 +48,14 @@ impl Shopper {
         }
     }
 
-    /// The shopper that a form carries: a signed-in one, else the initial one.
+    /// The shopper that a form carries: a signed-in one, or the initial one if it carries none.
     pub(super) fn open(core: &Core, checkout: &Checkout, text: &str) -> Self {
-        let user = read(core, checkout, text).map(Self::User);
-        user.unwrap_or_else(|| Self::initial(checkout))
+        match (read(core, checkout, text), Self::initial(checkout)) {
+            (Some(user), _) => Self::User(user),
+            // Whose sign-in is over is no guest: an order would not be in the account.
+            (None, Self::Guest) if !text.is_empty() => Self::Unknown,
+            (None, initial) => initial,
+        }
     }
 
     /// The user, if it is one.

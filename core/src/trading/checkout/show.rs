@@ -3,10 +3,12 @@
 //!
 //! The steps are account (if the partner wants one), details, confirmation; the payment page
 //! follows. A step is the answer to a form, so that each can be reloaded, and the link begins anew;
-//! one that was mailed goes on at its step. Once the order stands, each leads to its payment.
+//! one that was mailed goes on at its step, and so does a step that first needs a sign-in. Once the
+//! order stands, each leads to its payment.
 
 use http::{Method, StatusCode};
 use maud::{Markup, html};
+use url::form_urlencoded;
 
 use super::page::{self, Look};
 use super::purchase::{self, Outcome, Why};
@@ -32,6 +34,8 @@ use crate::users::account_pages::sign_in::{
 };
 
 const PATH: &str = "/checkout/{session}";
+/// Actions of the steps that follow the account's.
+const STEPS: [&str; 4] = ["quote", "confirm", "mail-link", "change"];
 
 /// Shows the first step.
 pub struct Show;
@@ -88,13 +92,19 @@ impl Endpoint for Act {
         let shopper = Shopper::open(core, &checkout, form.get("shopper"));
         let link = link.read_by(core, &checkout, shopper).await?;
         let action = form.get("action");
-        let signs_in = !["quote", "confirm", "mail-link", "change", "register"].contains(&action);
+        let is_step = STEPS.contains(&action);
+        let signs_in = !is_step && !["account", "register"].contains(&action);
         if !checkout.is_open && (checkout.bought.is_none() || !signs_in) {
             return link.ended(core, &checkout, shopper, StatusCode::CONFLICT);
         }
+        if action == "account" || (is_step && shopper == Shopper::Unknown) {
+            return link.lead_to_sign_in(core, &checkout, &form);
+        }
         match action {
-            "quote" | "confirm" => link.buy(core, &checkout, &form).await,
-            "mail-link" => link.mail(core, &checkout, &form).await,
+            "quote" | "confirm" => {
+                link.quote_or_buy(core, &checkout, shopper, &form, &html! {}).await
+            }
+            "mail-link" => link.mail(core, &checkout, shopper, &form).await,
             "change" => {
                 let ok = (StatusCode::OK, &html! {});
                 link.first_step(core, &checkout, shopper, &form, ok).await
@@ -109,7 +119,7 @@ impl Endpoint for Act {
 pub struct Link {
     session: String,
     identifier: Option<String>,
-    /// Sealed step of a mailed link.
+    /// Sealed step to go on with.
     resume: Option<String>,
     request_id: String,
     texts: Texts,
@@ -140,7 +150,7 @@ impl Link {
         Checkout::find(core, link, &self.request_id).await
     }
 
-    /// The step of a mailed link; an inner `None` if that cannot be used.
+    /// The step that the link names; an inner `None` if that cannot be used.
     fn resumption(&self, core: &Core, checkout: &Checkout) -> Option<Option<Resumption>> {
         self.resume.as_deref().map(|text| Resumption::open(core, checkout, text))
     }
@@ -218,7 +228,7 @@ impl Link {
         }
     }
 
-    /// The step of a mailed link, once it is known who buys.
+    /// The step that the link names, once it is known who buys.
     async fn go_on(
         &self,
         core: &Core,
@@ -244,9 +254,14 @@ impl Link {
     }
 
     /// Mails the link to this step, and shows the step again.
-    async fn mail(&self, core: &Core, checkout: &Checkout, form: &Form) -> Result<Reply> {
-        let shopper = Shopper::open(core, checkout, form.get("shopper"));
-        let Some(user) = shopper.user() else { return Ok(self.signed_out(core, checkout)) };
+    async fn mail(
+        &self,
+        core: &Core,
+        checkout: &Checkout,
+        shopper: Shopper,
+        form: &Form,
+    ) -> Result<Reply> {
+        let Some(user) = shopper.user() else { return self.lead_to_sign_in(core, checkout, form) };
         let to = (user, self.identifier.as_deref());
         let mailed = resume::mail_link(core, checkout, to, form, self.texts).await?;
         let (status, tone, text) = match mailed {
@@ -267,19 +282,24 @@ impl Link {
         Ok(reply)
     }
 
-    /// The account's step again: the sign-in on the page is over, or there was none.
-    fn signed_out(&self, core: &Core, checkout: &Checkout) -> Reply {
-        let look = Look { texts: self.texts, settings: &core.settings.pages };
-        let note = toast(Tone::Bad, &self.texts.get("checkout-signed-out"));
-        page::account(look, StatusCode::BAD_REQUEST, checkout, (&note, None))
-    }
-
-    async fn buy(&self, core: &Core, checkout: &Checkout, form: &Form) -> Result<Reply> {
-        let shopper = Shopper::open(core, checkout, form.get("shopper"));
-        if shopper == Shopper::Unknown {
-            return Ok(self.signed_out(core, checkout));
+    /// Leads to the account's step, because the sign-in on the page is over or there was none. The
+    /// link has what was typed, so that each way to sign in goes on with it.
+    fn lead_to_sign_in(&self, core: &Core, checkout: &Checkout, form: &Form) -> Result<Reply> {
+        let step = match form.get("action") {
+            "quote" | "confirm" => Step::Confirm,
+            "mail-link" => Step::of(form),
+            _ => Step::Details,
+        };
+        let sealed = Resumption::seal(core, checkout, (step, form))?;
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        if let Some(identifier) = &self.identifier {
+            query.append_pair("identifier", identifier);
         }
-        self.quote_or_buy(core, checkout, shopper, form, &html! {}).await
+        query.append_pair("resume", &sealed);
+        // As a query alone, it leads to this page.
+        let mut reply = Reply::see_other(&format!("?{}", query.finish()));
+        reply.set("referrer-policy", "no-referrer");
+        Ok(reply)
     }
 
     /// The next step of a shopper who is known, with `said` above it.

@@ -1,4 +1,4 @@
-//! The mailed link by which a shopper goes on with a checkout on another device.
+//! The link by which a shopper goes on with a checkout, mailed to another device or after a sign-in.
 
 use chrono::TimeDelta;
 use http::Method;
@@ -8,7 +8,7 @@ use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
-use super::purchase::{buy, hidden, post};
+use super::purchase::{buy, hidden, post, sign_in_link};
 use super::{ADDRESS, BASE, IDENTIFIER, checkout, link, page};
 
 const EMAIL: &str = "shopper@mail.example.com";
@@ -182,7 +182,7 @@ async fn links_are_mailed_to_who_is_signed_in_and_not_without_end() {
     let made = made(&acme).await;
     for shopper in ["", "AAAA"] {
         let refused = ask(&acme, link(&made), shopper, "details").await;
-        assert!(refused.assert_status(400).text().contains("sign in again"), "{}", refused.text());
+        sign_in_link(link(&made), &refused);
     }
     let shopper = register(&acme, link(&made)).await;
     for _ in 0..5 {
@@ -207,5 +207,85 @@ async fn a_guest_is_offered_no_link() {
     let made = made(&acme).await;
     let shown = page(&acme, link(&made)).await;
     assert!(!shown.assert_status(200).text().contains("mail-link"), "{}", shown.text());
-    ask(&acme, link(&made), "", "details").await.assert_status(400);
+    sign_in_link(link(&made), &ask(&acme, link(&made), "", "details").await);
+}
+
+#[tokio::test]
+async fn a_step_whose_sign_in_is_over_goes_on_after_the_next_one() {
+    let context = TestContext::start().await;
+    let acme = shop(&context).await;
+    let made = made(&acme).await;
+    let shopper = register(&acme, link(&made)).await;
+    context.clock().advance(TimeDelta::minutes(31));
+    let filled = format!("value=\"{ADDRESS}\"");
+    for (action, shown) in
+        [("quote", "Check and confirm"), ("confirm", "Check and confirm"), ("change", &*filled)]
+    {
+        let members = [
+            ("action", action),
+            ("shopper", shopper.as_str()),
+            ("amount", "80"),
+            ("wallet", ADDRESS),
+            ("consent", "yes"),
+        ];
+        let sent = post(&acme, link(&made), &members).await;
+        let resumed = sign_in_link(link(&made), &sent);
+        let asked = page(&acme, &resumed).await;
+        let text = asked.assert_status(200).text();
+        assert!(text.contains("you go on where you were") && !text.contains(ADDRESS), "{text}");
+        // Attempts are counted by the minute.
+        context.clock().advance(TimeDelta::minutes(1));
+        let known = log_in(&acme, &resumed, PASSWORD).await;
+        let text = known.assert_status(200).text();
+        assert!(text.contains(shown) && text.contains("value=\"80\""), "{action}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn who_was_signed_in_is_no_guest_afterwards() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = acme.user("ada").await;
+    let made = super::made(&acme, json!({"expireTime": 7200})).await;
+    let log_in = [("action", "log-in"), ("email", &*ada.email), ("password", &*ada.password)];
+    let known = post(&acme, link(&made), &log_in).await;
+    let shopper = hidden(known.assert_status(200), "shopper");
+    context.clock().advance(TimeDelta::minutes(31));
+    let typed = [("amount", "80"), ("wallet", ADDRESS), ("shopper", &*shopper)];
+    for action in ["change", "quote", "confirm"] {
+        let form = [&typed[..], &[("action", action), ("consent", "yes")]].concat();
+        sign_in_link(link(&made), &post(&acme, link(&made), &form).await);
+    }
+    let form = [&typed[..], &[("action", "quote")]].concat();
+    let resumed = sign_in_link(link(&made), &post(&acme, link(&made), &form).await);
+    let known = post(&acme, &resumed, &log_in).await;
+    let shopper = hidden(known.assert_status(200), "shopper");
+    let inputs = [("amount", "80"), ("wallet", ADDRESS), ("shopper", &*shopper)];
+    buy(&acme, &resumed, &inputs).await.assert_status(303);
+    let guests: i64 = sqlx::query_scalar("select count(*) from buy_order where user_id is null")
+        .fetch_one(context.db())
+        .await
+        .unwrap();
+    assert_eq!(guests, 0);
+}
+
+#[tokio::test]
+async fn a_guest_who_signs_in_keeps_what_was_typed() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = acme.user("ada").await;
+    let made = super::made(&acme, json!({})).await;
+    let shown = page(&acme, link(&made)).await;
+    assert!(shown.assert_status(200).text().contains("value=\"account\""), "{}", shown.text());
+    let typed = [("action", "account"), ("amount", "120.50"), ("wallet", ADDRESS)];
+    let resumed = sign_in_link(link(&made), &post(&acme, link(&made), &typed).await);
+    let asked = page(&acme, &resumed).await;
+    let text = asked.assert_status(200).text();
+    assert!(text.contains("value=\"log-in\"") && !text.contains("The shop asks you"), "{text}");
+    let log_in = [("action", "log-in"), ("email", &*ada.email), ("password", &*ada.password)];
+    let known = post(&acme, &resumed, &log_in).await;
+    let text = known.assert_status(200).text();
+    for kept in ["value=\"120.50\"", &format!("value=\"{ADDRESS}\""), "name=\"shopper\""] {
+        assert!(text.contains(kept), "{kept}: {text}");
+    }
 }
