@@ -285,6 +285,7 @@ bank-holder-wrong = Bitte geben Sie den Namen an, wie Ihre Bank ihn schreibt.
 bank-added = Das Konto wurde hinzugefügt.
 bank-existing = Sie haben dieses Konto bereits hinzugefügt.
 bank-limit = Sie haben die Höchstzahl an Konten erreicht.
+bank-form-ended = Dieses Formular wurde schon gesendet oder war zu lange offen. Wenn Sie zweimal auf den Knopf gedrückt haben, zählt das erste Mal.
 card-verified = Die Karte ist bestätigt.
 accounts-of-providers = Fügen Sie Karten und Wallet-Konten im Shop oder in der App hinzu, aus der Sie kommen: Danach stehen sie hier.
 plans-title = Ihre Sparpläne

@@ -285,6 +285,7 @@ bank-holder-wrong = Please enter the name as your bank writes it.
 bank-added = The account is added.
 bank-existing = You have added this account before.
 bank-limit = You have as many accounts as one may have.
+bank-form-ended = This form was sent before, or was open too long. If you pressed the button twice, the first time counted.
 card-verified = The card is verified.
 accounts-of-providers = Add cards and wallet accounts in the shop or app that you came from: they are then shown here.
 plans-title = Your savings plans

@@ -285,6 +285,7 @@ bank-holder-wrong = Escriba el nombre como lo escribe su banco.
 bank-added = La cuenta se ha añadido.
 bank-existing = Ya habías añadido esta cuenta.
 bank-limit = Has alcanzado el número máximo de cuentas.
+bank-form-ended = Este formulario ya se envió o estuvo abierto demasiado tiempo. Si pulsaste el botón dos veces, la primera contó.
 card-verified = La tarjeta está verificada.
 accounts-of-providers = Añada tarjetas y cuentas de monedero en la tienda o aplicación de la que viene: después aparecen aquí.
 plans-title = Tus planes de ahorro

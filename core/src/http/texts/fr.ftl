@@ -285,6 +285,7 @@ bank-holder-wrong = Veuillez saisir le nom comme l’écrit votre banque.
 bank-added = Le compte a été ajouté.
 bank-existing = Vous avez déjà ajouté ce compte.
 bank-limit = Vous avez atteint le nombre maximal de comptes.
+bank-form-ended = Ce formulaire a déjà été envoyé, ou est resté ouvert trop longtemps. Si vous avez appuyé deux fois sur le bouton, la première fois a compté.
 card-verified = La carte est vérifiée.
 accounts-of-providers = Ajoutez les cartes et les comptes de portefeuille dans la boutique ou l’application d’où vous venez : ils figurent ensuite ici.
 plans-title = Vos plans d'épargne

@@ -285,6 +285,7 @@ bank-holder-wrong = Inserisca il nome come lo scrive la sua banca.
 bank-added = Il conto è stato aggiunto.
 bank-existing = Hai già aggiunto questo conto.
 bank-limit = Hai raggiunto il numero massimo di conti.
+bank-form-ended = Questo modulo è già stato inviato o è rimasto aperto troppo a lungo. Se hai premuto il pulsante due volte, la prima è valsa.
 card-verified = La carta è verificata.
 accounts-of-providers = Aggiunga carte e conti wallet nel negozio o nell’app da cui proviene: poi compaiono qui.
 plans-title = I tuoi piani di accumulo

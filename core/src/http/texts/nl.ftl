@@ -285,6 +285,7 @@ bank-holder-wrong = Vul de naam in zoals uw bank die schrijft.
 bank-added = De rekening is toegevoegd.
 bank-existing = Je hebt deze rekening al eerder toegevoegd.
 bank-limit = Je hebt het maximale aantal rekeningen bereikt.
+bank-form-ended = Dit formulier is al verstuurd, of stond te lang open. Heb je twee keer op de knop gedrukt, dan telde de eerste keer.
 card-verified = De kaart is geverifieerd.
 accounts-of-providers = Voeg kaarten en walletaccounts toe in de winkel of app waar u vandaan komt: ze staan daarna hier.
 plans-title = Je spaarplannen

@@ -285,6 +285,7 @@ bank-holder-wrong = Proszę wpisać imię i nazwisko tak, jak zapisuje je bank.
 bank-added = Rachunek został dodany.
 bank-existing = Ten rachunek jest już dodany.
 bank-limit = Masz już maksymalną liczbę rachunków.
+bank-form-ended = Ten formularz został już wysłany albo był otwarty zbyt długo. Jeśli przycisk został naciśnięty dwa razy, liczy się pierwszy raz.
 card-verified = Karta jest zweryfikowana.
 accounts-of-providers = Karty i konta portfeli dodaje się w sklepie lub aplikacji, z której Pan/Pani przychodzi: potem są widoczne tutaj.
 plans-title = Twoje plany oszczędnościowe

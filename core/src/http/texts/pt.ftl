@@ -285,6 +285,7 @@ bank-holder-wrong = Escreva o nome como o seu banco o escreve.
 bank-added = A conta foi adicionada.
 bank-existing = Já tinha adicionado esta conta.
 bank-limit = Atingiu o número máximo de contas.
+bank-form-ended = Este formulário já foi enviado ou esteve aberto demasiado tempo. Se premiu o botão duas vezes, a primeira contou.
 card-verified = O cartão está verificado.
 accounts-of-providers = Adicione cartões e contas de carteira na loja ou aplicação de onde veio: depois aparecem aqui.
 plans-title = Os seus planos de poupança

@@ -19,6 +19,7 @@ use crate::platform::settings::Pages;
 use crate::trading::catalogue::Crypto;
 use crate::trading::quotes::create::View;
 use crate::users::account_pages::sign_in::{forms, refusal_text};
+use crate::users::account_pages::sign_in_page::SignInPage;
 use rampart_types::TagKind;
 
 /// Our script: a sign-in may need a passkey, and a price that ends is renewed.
@@ -51,6 +52,7 @@ pub(super) fn account(
     (note, form): (&Markup, Option<&Markup>),
 ) -> Reply {
     let texts = look.texts;
+    let page = SignInPage::new(&checkout.client, texts);
     let body = html! {
         (steps(texts, At::Account))
         (terms(texts, checkout, true))
@@ -58,7 +60,7 @@ pub(super) fn account(
             p { (texts.get("checkout-account-intro")) }
         }
         (note)
-        @if let Some(form) = form { (form) } @else { (forms(texts, None)) }
+        @if let Some(form) = form { (form) } @else { (forms(page, None)) }
     };
     render(look, status, checkout, "checkout-title", &body)
 }

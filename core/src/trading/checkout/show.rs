@@ -32,6 +32,7 @@ use crate::users::account::page_texts;
 use crate::users::account_pages::sign_in::{
     Asked, SignIn, error_page, forms, login_form, sign_in_or_register,
 };
+use crate::users::account_pages::sign_in_page::SignInPage;
 
 const PATH: &str = "/checkout/{session}";
 /// Actions of the steps that follow the account's.
@@ -197,7 +198,8 @@ impl Link {
             }
             Some(_) if shopper.user().is_none() => {
                 let note = toast(Tone::Info, &self.texts.get("checkout-resume-sign-in"));
-                page::account(look, status, checkout, (&note, Some(&login_form(self.texts, None))))
+                let form = login_form(SignInPage::new(&checkout.client, self.texts), None);
+                page::account(look, status, checkout, (&note, Some(&form)))
             }
             _ => page::ended(look, status, checkout),
         })
@@ -221,10 +223,13 @@ impl Link {
                     }
                 }
             }
-            Err(error) => error_page((self.texts, error), (forms, form), |status, shown| {
-                let look = Look { texts: self.texts, settings: &core.settings.pages };
-                page::account(look, status, checkout, shown)
-            }),
+            Err(error) => {
+                let page = SignInPage::new(&checkout.client, self.texts);
+                error_page((page, error), (forms, form), |status, shown| {
+                    let look = Look { texts: self.texts, settings: &core.settings.pages };
+                    page::account(look, status, checkout, shown)
+                })
+            }
         }
     }
 

@@ -54,6 +54,7 @@ impl Endpoint for Show {
         let body = html! {
             @if plans.is_empty() { p { (texts.get("plans-none")) } }
             @for plan in &plans { (section(texts, plan)) }
+            @if let Some(back) = link.account_link(core) { (back) }
         };
         let title = texts.get("plans-title");
         let tenant = &client.tenant;

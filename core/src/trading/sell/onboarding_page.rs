@@ -28,6 +28,7 @@ use crate::users::account::page_texts_in;
 use crate::users::account_pages::bank_account::{act, kind_of, redeem, section};
 use crate::users::account_pages::passkey::SCRIPT;
 use crate::users::account_pages::sign_in::{Asked, SignIn, error_page, forms, sign_in_or_register};
+use crate::users::account_pages::sign_in_page::SignInPage;
 use crate::users::accounts::AccountType;
 use crate::users::{identifiers, share_token};
 use rampart_types::{ReturnUrl, UserId, UserIdentifier};
@@ -49,7 +50,7 @@ impl Endpoint for Show {
 
     async fn call(core: &Core, _: Anyone, signed_url: SignedUrl) -> Result<Reply> {
         Ok(match VerifiedUrl::open(core, &signed_url) {
-            Some(url) => url.sign_in_page(core, StatusCode::OK, (&html! {}, None)),
+            Some(url) => url.sign_in_page(core, StatusCode::OK, (&html! {}, None), None),
             None => signed_url.not_genuine(core),
         })
     }
@@ -80,8 +81,8 @@ impl Endpoint for Act {
         }
         let to = (url.identifier.as_ref(), None);
         match sign_in_or_register(core, &url.client, (url.texts, &form), to).await {
-            Ok(SignIn::Asked(Asked { status, note, form })) => {
-                Ok(url.sign_in_page(core, status, (&note, form.as_ref())))
+            Ok(SignIn::Asked(Asked { status, note, form: step })) => {
+                Ok(url.sign_in_page(core, status, (&note, step.as_ref()), Some(&form)))
             }
             Ok(SignIn::Done(user)) => {
                 if let Some(token) = &url.share_token {
@@ -90,11 +91,14 @@ impl Endpoint for Act {
                 }
                 let mut conn = core.db.acquire().await?;
                 url.speak_to(&mut conn, user).await?;
-                url.accounts_page(&mut conn, core, user).await
+                url.accounts_page(&mut conn, core, user, &form).await
             }
-            Err(error) => error_page((url.texts, error), (forms, &form), |status, shown| {
-                url.sign_in_page(core, status, shown)
-            }),
+            Err(error) => {
+                let page = SignInPage::new(&url.client, url.texts);
+                error_page((page, error), (forms, &form), |status, shown| {
+                    url.sign_in_page(core, status, shown, None)
+                })
+            }
         }
     }
 }
@@ -193,31 +197,34 @@ impl VerifiedUrl {
         .render(status, &body)
     }
 
-    /// The page with the forms to sign in or register.
+    /// The page with the forms to sign in or register, after the form that was `sent`.
     fn sign_in_page(
         &self,
         core: &Core,
         status: StatusCode,
         (note, form): (&Markup, Option<&Markup>),
+        sent: Option<&Form>,
     ) -> Reply {
+        let page = SignInPage::new(&self.client, self.texts).after(sent);
         let body = html! {
             p { (self.texts.with("sell-intro", &[("shop", &self.client.tenant.name)])) }
             (note)
-            @if let Some(form) = form { (form) } @else { (forms(self.texts, None)) }
+            @if let Some(form) = form { (form) } @else { (forms(page, None)) }
         };
         self.page(core, status, &body)
     }
 
-    /// The page with the user's accounts.
+    /// The page with the user's accounts, and what was typed before the sign-in.
     async fn accounts_page(
         &self,
         conn: &mut Connection,
         core: &Core,
         user: UserId,
+        typed: &Form,
     ) -> Result<Reply> {
         let (owner, shown) = ((self.client.id(), user), (self.texts, &*self.methods));
-        let empty = (&Form::default(), &FormErrors::default());
-        let section = section(conn, core, owner, shown, empty).await?;
+        let typed = (typed, &FormErrors::default());
+        let section = section(conn, core, owner, shown, typed).await?;
         Ok(self.page(core, StatusCode::OK, &section))
     }
 
@@ -233,8 +240,13 @@ impl VerifiedUrl {
         let user = user.filter(|(client, _)| *client == self.client.id()).map(|(_, user)| user);
         let offered = self.methods.contains(&kind);
         let Some(user) = user.filter(|_| offered) else {
-            let note = toast(Tone::Bad, &self.texts.get("checkout-signed-out"));
-            return Ok(self.sign_in_page(core, StatusCode::BAD_REQUEST, (&note, None)));
+            let texts = self.texts;
+            let note = html! {
+                (toast(Tone::Bad, &texts.get("bank-form-ended")))
+                p { (texts.get("checkout-signed-out")) }
+            };
+            let (status, first) = (StatusCode::BAD_REQUEST, (&note, None));
+            return Ok(self.sign_in_page(core, status, first, Some(form)));
         };
         self.speak_to(&mut tx, user).await?;
         let shown = (self.texts, &*self.methods);

@@ -4,6 +4,7 @@
 use http::StatusCode;
 use maud::{Markup, html};
 
+use super::sign_in_page::SignInPage;
 use super::view::View;
 use crate::Core;
 use crate::auth::caller::Client;
@@ -29,14 +30,15 @@ const CODE: &str = "code";
 /// When the database cannot be written.
 pub(super) async fn sign_in_form(
     core: &Core,
-    client: &Client,
-    texts: Texts,
+    page: SignInPage<'_>,
     user: UserId,
 ) -> Result<Markup> {
-    let challenge = sign_in::challenge(core, client.id(), Some(user)).await?;
+    let texts = page.texts();
+    let challenge = sign_in::challenge(core, page.client().id(), Some(user)).await?;
     Ok(html! {
         h2 { (texts.get("app-step-title")) }
         form method="post" {
+            (page.kept())
             input type="hidden" name="challenge" value=(challenge);
             (code_field(texts, &FormErrors::default()))
             button.main type="submit" name="action" value="app-code" { (texts.get("sign-in")) }

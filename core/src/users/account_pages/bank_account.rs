@@ -204,16 +204,23 @@ pub(crate) fn form(texts: Texts, token: &str, (form, errors): (&Form, &FormError
         h2 { (texts.get("bank-add-title")) }
         form method="post" {
             input type="hidden" name="token" value=(token);
-            (field(&Field {
-                value: form.get("iban"), error: errors.of("iban"), ..Field::text("iban", "IBAN")
-            }))
-            (field(&Field {
-                value: form.get("holder"),
-                error: errors.of("holder"),
-                autocomplete: "name",
-                ..Field::text("holder", &texts.get("bank-holder"))
-            }))
+            (fields(texts, (form, errors)))
             button.main type="submit" name="action" value="account" { (texts.get("bank-add")) }
         }
+    }
+}
+
+/// The inputs of the form.
+pub(super) fn fields(texts: Texts, (form, errors): (&Form, &FormErrors)) -> Markup {
+    html! {
+        (field(&Field {
+            value: form.get("iban"), error: errors.of("iban"), ..Field::text("iban", "IBAN")
+        }))
+        (field(&Field {
+            value: form.get("holder"),
+            error: errors.of("holder"),
+            autocomplete: "name",
+            ..Field::text("holder", &texts.get("bank-holder"))
+        }))
     }
 }

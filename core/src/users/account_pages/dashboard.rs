@@ -10,6 +10,7 @@ use super::authenticator_app::Confirmed;
 use super::invitation::{Invitation, Link};
 use super::orders::Filter;
 use super::sign_in::{Asked, SignIn, error_page, login_form, sign_in};
+use super::sign_in_page::SignInPage;
 use super::view::{View, page};
 use super::{
     authenticator_app, bank_account, erasure, languages, orders, passkey, personal, requirements,
@@ -94,9 +95,12 @@ impl Endpoint for Submit {
         let (texts, of) = (link.texts, (&client, &invitation));
         match answer(core, &link, of, &form).await {
             Ok(reply) => Ok(reply),
-            Err(error) => error_page((texts, error), (login_form, &form), |status, shown| {
-                login_page(core, (status, texts), of, shown)
-            }),
+            Err(error) => {
+                let page = SignInPage::new(&client, texts);
+                error_page((page, error), (login_form, &form), |status, shown| {
+                    login_page(core, (status, texts), of, shown)
+                })
+            }
         }
     }
 }
@@ -253,7 +257,7 @@ fn login_page(
     let body = html! {
         p { (texts.with("account-intro", &[("shop", &client.tenant.name)])) }
         (note)
-        @if let Some(form) = form { (form) } @else { (login_form(texts, None)) }
+        @if let Some(form) = form { (form) } @else { (login_form(SignInPage::new(client, texts), None)) }
     };
     page(core, (status, texts), (client, invitation), &body)
 }
@@ -315,7 +319,8 @@ async fn lead_to_secured_page(view: &View<'_>, page: &str) -> Result<Reply> {
     let mut conn = core.db.acquire().await?;
     token.store(&mut conn, core, (Purpose::Login, user), lifetime).await?;
     let region = view.link.region();
-    let path = format!("/{region}/account/{page}?token={}&uuid={user}", token.text);
+    let (token, back) = (token.text, view.link.session());
+    let path = format!("/{region}/account/{page}?token={token}&uuid={user}&back={back}");
     Ok(Reply::see_other(&path))
 }
 

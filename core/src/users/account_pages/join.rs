@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use super::invitation::{Invitation, Link};
 use super::passkey::SCRIPT;
 use super::sign_in::{Asked, SignIn, error_page, forms, sign_in_or_register};
+use super::sign_in_page::SignInPage;
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
@@ -67,9 +68,12 @@ impl Endpoint for Submit {
                 let shown = (&note, form.as_ref());
                 Ok(show(core, (status, link.texts), (&client, &invitation), shown))
             }
-            Err(error) => error_page((link.texts, error), (forms, &form), |status, shown| {
-                show(core, (status, link.texts), (&client, &invitation), shown)
-            }),
+            Err(error) => {
+                let page = SignInPage::new(&client, link.texts);
+                error_page((page, error), (forms, &form), |status, shown| {
+                    show(core, (status, link.texts), (&client, &invitation), shown)
+                })
+            }
         }
     }
 }
@@ -85,7 +89,7 @@ fn show(
     let body = html! {
         p { (texts.with("join-intro", &[("shop", partner)])) }
         (note)
-        @if let Some(form) = form { (form) } @else { (forms(texts, None)) }
+        @if let Some(form) = form { (form) } @else { (forms(SignInPage::new(client, texts), None)) }
         (back_link(texts, &invitation.return_url, partner))
     };
     let page = Page::new(texts, &core.settings.pages, &title).branded(partner, brand);

@@ -6,6 +6,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
+use super::sign_in_page::SignInPage;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::auth::webauthn::{
@@ -35,12 +36,13 @@ pub(super) fn relying_party(core: &Core) -> Option<RelyingParty> {
 }
 
 /// The button that begins a sign-in with a passkey alone. A script shows it where a browser can.
-pub(super) fn offer(texts: Texts) -> Markup {
+pub(super) fn offer(page: SignInPage<'_>) -> Markup {
     html! {
         div hidden data-passkey {
             form method="post" {
+                (page.kept())
                 button type="submit" name="action" value="passkey" {
-                    (texts.get("passkey-sign-in"))
+                    (page.texts().get("passkey-sign-in"))
                 }
             }
         }
@@ -53,18 +55,21 @@ pub(super) fn offer(texts: Texts) -> Markup {
 /// When the database cannot be written.
 pub(super) async fn sign_in_form(
     core: &Core,
-    client: &Client,
-    texts: Texts,
+    page: SignInPage<'_>,
     (party, user, known): (&RelyingParty, Option<UserId>, &[Vec<u8>]),
 ) -> Result<Markup> {
-    let challenge = sign_in::challenge(core, client.id(), user).await?;
+    let texts = page.texts();
+    let challenge = sign_in::challenge(core, page.client().id(), user).await?;
     let options = json!({"challenge": challenge, "rp": {"id": party.id}, "known": names(known)});
-    let button = html! { button.main type="submit" { (texts.get("passkey-use")) } };
+    let body = html! {
+        (page.kept())
+        button.main type="submit" { (texts.get("passkey-use")) }
+    };
     let form = ("passkey-answer", "get", &options);
     Ok(html! {
         h2 { (texts.get("passkey-step-title")) }
         p { (texts.get("passkey-step")) }
-        (ceremony(texts, form, &ANSWER, &button))
+        (ceremony(texts, form, &ANSWER, &body))
     })
 }
 

@@ -4,6 +4,7 @@ use http::StatusCode;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
+use super::sign_in_page::SignInPage;
 use super::{authenticator_app, passkey};
 use crate::Core;
 use crate::auth::caller::Client;
@@ -89,7 +90,8 @@ pub(crate) async fn sign_in(
     match form.get("action") {
         "passkey" => match passkey::relying_party(core) {
             Some(party) => {
-                let form = passkey::sign_in_form(core, client, texts, (&party, None, &[])).await?;
+                let page = SignInPage::new(client, texts).after(Some(form));
+                let form = passkey::sign_in_form(core, page, (&party, None, &[])).await?;
                 Ok(asked(StatusCode::OK, html! {}, Some(form)))
             }
             None => Ok(refused(texts, "passkey-wrong")),
@@ -104,13 +106,14 @@ pub(crate) async fn sign_in(
         }),
         _ => {
             let user = log_in(core, client, form).await?;
-            second_factor(core, client, texts, user).await
+            second_factor(core, SignInPage::new(client, texts).after(Some(form)), user).await
         }
     }
 }
 
 /// Asks a user who has a second factor for it: a passkey, or a code of an app.
-async fn second_factor(core: &Core, client: &Client, texts: Texts, user: UserId) -> Result<SignIn> {
+async fn second_factor(core: &Core, page: SignInPage<'_>, user: UserId) -> Result<SignIn> {
+    let (client, texts) = (page.client(), page.texts());
     let known = passkeys::sign_in::credentials(core, client.id(), user).await?;
     let mut conn = core.db.acquire().await?;
     let has_app = in_use_since(&mut conn, client.id(), user).await?.is_some();
@@ -122,10 +125,10 @@ async fn second_factor(core: &Core, client: &Client, texts: Texts, user: UserId)
     // Passkeys of an edge that had a name before it was at an address let nobody in, nor pass.
     if let Some(party) = passkey::relying_party(core).filter(|_| !known.is_empty()) {
         let of = (&party, Some(user), &known[..]);
-        forms.push(passkey::sign_in_form(core, client, texts, of).await?);
+        forms.push(passkey::sign_in_form(core, page, of).await?);
     }
     if has_app {
-        forms.push(authenticator_app::sign_in_form(core, client, texts, user).await?);
+        forms.push(authenticator_app::sign_in_form(core, page, user).await?);
     }
     if forms.is_empty() {
         return Ok(refused(texts, "passkey-wrong"));
@@ -151,7 +154,7 @@ async fn log_in(core: &Core, client: &Client, form: &Form) -> Result<UserId> {
 }
 
 /// The first forms of a page; those that were refused, with what was typed and why.
-pub(crate) type FirstForms = fn(Texts, Option<&Refused<'_>>) -> Markup;
+pub(crate) type FirstForms = fn(SignInPage<'_>, Option<&Refused<'_>>) -> Markup;
 
 /// A form that was refused.
 pub(crate) struct Refused<'a> {
@@ -189,18 +192,19 @@ const fn field_name(code: Code) -> Option<&'static str> {
 /// # Errors
 /// The internal error, if it is one.
 pub(crate) fn error_page(
-    (texts, error): (Texts, Error),
+    (page, error): (SignInPage<'_>, Error),
     (forms, form): (FirstForms, &Form),
-    page: impl FnOnce(StatusCode, (&Markup, Option<&Markup>)) -> Reply,
+    show: impl FnOnce(StatusCode, (&Markup, Option<&Markup>)) -> Reply,
 ) -> Result<Reply> {
     let Error::Refused(refusal) = error else { return Err(error) };
+    let (page, texts) = (page.after(Some(form)), page.texts());
     let refused = Refused { form, refusal: &refusal };
     let prefix = if refused.is_of("register") { REGISTER } else { "" };
     let (status, note) = match refusal.codes().any(|code| field_name(code).is_none()) {
         true => refusal_note(texts, &refusal),
         false => (StatusCode::BAD_REQUEST, summary(texts, (prefix, &refusal))),
     };
-    let mut reply = page(status, (&note, Some(&forms(texts, Some(&refused)))));
+    let mut reply = show(status, (&note, Some(&forms(page, Some(&refused)))));
     refusal.set_headers(&mut reply);
     Ok(reply)
 }
@@ -261,20 +265,21 @@ pub(crate) fn refusal_text(texts: Texts, code: Code) -> String {
 }
 
 /// The login form.
-pub(crate) fn login_form(texts: Texts, refused: Option<&Refused<'_>>) -> Markup {
-    let refused = refused.filter(|refused| refused.is_of("log-in"));
+pub(crate) fn login_form(page: SignInPage<'_>, refused: Option<&Refused<'_>>) -> Markup {
+    let (refused, texts) = (refused.filter(|refused| refused.is_of("log-in")), page.texts());
     html! {
         form method="post" {
+            (page.kept())
             (email_and_password(texts, ("", "current-password"), refused))
             button.main type="submit" name="action" value="log-in" { (texts.get("sign-in")) }
         }
-        (passkey::offer(texts))
+        (passkey::offer(page))
     }
 }
 
 /// The login form and the registration form.
-pub(crate) fn forms(texts: Texts, refused: Option<&Refused<'_>>) -> Markup {
-    let again = refused.filter(|refused| refused.is_of("register"));
+pub(crate) fn forms(page: SignInPage<'_>, refused: Option<&Refused<'_>>) -> Markup {
+    let (again, texts) = (refused.filter(|refused| refused.is_of("register")), page.texts());
     let label = texts.get("country-code");
     let error = again.and_then(|refused| refused.error(texts, "country"));
     let country = Field {
@@ -286,9 +291,10 @@ pub(crate) fn forms(texts: Texts, refused: Option<&Refused<'_>>) -> Markup {
     };
     let agreed = again.is_some_and(|refused| refused.form.get("privacy") == "yes");
     html! {
-        (login_form(texts, refused))
+        (login_form(page, refused))
         h2 { (texts.get("new-here")) }
         form method="post" {
+            (page.kept())
             (email_and_password(texts, (REGISTER, "new-password"), again))
             (field(&country))
             label.tick {

@@ -4,12 +4,14 @@
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 
-use super::bank_account::{act, form, kind_of, redeem};
+use super::bank_account::{act, fields, form, kind_of, redeem};
+use super::invitation::Invitation;
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
 use crate::http::fields::Fields;
 use crate::http::form::Form;
+use crate::http::html::components::{Tone, toast};
 use crate::http::html::form_errors::FormErrors;
 use crate::http::html::{Page, dead_link};
 use crate::http::language::Texts;
@@ -76,12 +78,13 @@ impl Endpoint for Submit {
             return Ok(link.not_found(core));
         }
         let mut tx = core.db.begin().await?;
-        let redeemed = redeem(&mut tx, &form).await?;
-        let is_offered = kind_of(&form) != Some(AccountType::CreditCard);
-        let redeemed = redeemed.filter(|(_, user)| link.user == Some(*user) && is_offered);
-        let Some((client, user)) = redeemed else {
-            return Ok(link.not_found(core));
+        let Some((client, user)) = redeem(&mut tx, &form).await? else {
+            return Ok(link.form_ended(core, &form));
         };
+        let is_offered = kind_of(&form) != Some(AccountType::CreditCard);
+        if link.user != Some(user) || !is_offered {
+            return Ok(link.not_found(core));
+        }
         let Some(client) = Client::for_page(core, client, &link.request_id) else {
             return Ok(link.not_found(core));
         };
@@ -97,6 +100,8 @@ pub struct Link {
     region: String,
     token: String,
     user: Option<UserId>,
+    /// The sealed invitation of the account's page that has led here; empty without one.
+    back: String,
     request_id: String,
     pub(crate) texts: Texts,
 }
@@ -109,6 +114,7 @@ impl Link {
             region: input.param("region").to_owned(),
             token: text("token").to_owned(),
             user: text("uuid").parse().ok(),
+            back: text("back").to_owned(),
             request_id: input.head.request_id.clone(),
             texts: Texts::of(input),
         }
@@ -131,7 +137,14 @@ impl Link {
 
     /// The page of a link that opens nothing.
     pub(crate) fn not_found(&self, core: &Core) -> Reply {
-        dead_link(self.texts, &core.settings.pages, "dead-link-shop")
+        match self.account_link(core) {
+            Some(back) => {
+                let title = self.texts.get("dead-link-title");
+                let page = Page::new(self.texts, &core.settings.pages, &title);
+                page.render(StatusCode::NOT_FOUND, &back)
+            }
+            None => dead_link(self.texts, &core.settings.pages, "dead-link-shop"),
+        }
     }
 
     /// The page of a link that opens nothing; of the address alone, as `privateUrls` names it, the page
@@ -146,11 +159,41 @@ impl Link {
         Page::new(self.texts, &core.settings.pages, &title).render(StatusCode::OK, &body)
     }
 
+    /// The page after a form whose token is used or expired, with what was typed and the way to another
+    /// form. It is the same for who never had a token.
+    fn form_ended(&self, core: &Core, form: &Form) -> Reply {
+        let (texts, back) = (self.texts, self.account_link(core));
+        let body = html! {
+            (toast(Tone::Bad, &texts.get("bank-form-ended")))
+            @if back.is_none() { p { (texts.get("dead-link-shop")) } }
+            (fields(texts, (form, &FormErrors::default())))
+            @if let Some(back) = back { (back) }
+        };
+        let title = texts.get("bank-title");
+        Page::new(texts, &core.settings.pages, &title).render(StatusCode::NOT_FOUND, &body)
+    }
+
+    /// The way back to the account's page, if that has led here.
+    pub(crate) fn account_link(&self, core: &Core) -> Option<Markup> {
+        Invitation::open(core, &self.back, &self.request_id).filter(|_| self.is_served(core))?;
+        Some(html! {
+            p {
+                a href={ "/" (self.region) "/dashboard/" (self.back) } {
+                    (self.texts.get("check-account-page"))
+                }
+            }
+        })
+    }
+
     fn page(&self, core: &Core, client: &Client, status: StatusCode, body: &Markup) -> Reply {
         let (title, tenant) = (self.texts.get("bank-title"), &client.tenant);
+        let body = html! {
+            (body)
+            @if let Some(back) = self.account_link(core) { (back) }
+        };
         Page::new(self.texts, &core.settings.pages, &title)
             .branded(&tenant.name, &tenant.brand)
-            .render(status, body)
+            .render(status, &body)
     }
 
     fn is_served(&self, core: &Core) -> bool {

@@ -1,5 +1,6 @@
 //! The page that an onboarding URL opens.
 
+use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
@@ -66,6 +67,32 @@ async fn a_user_registers_adds_a_bank_account_and_goes_back() {
     // A token works once.
     let again = submit(&acme, &link, &add(&token(&wrong), "NL20INGB0001234567")).await;
     again.assert_status(400);
+}
+
+#[tokio::test]
+async fn a_form_that_was_open_too_long_is_kept_through_the_sign_in() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    acme.user("ada").await;
+    let link = link(&acme, json!({"locale": "en-GB"})).await;
+    let entered = submit(&acme, &link, LOGIN).await;
+    let typed = "iban=NL91ABNA0417164300&holder=Ada+Lovelace";
+    let form = format!("action=account&token={}&{typed}", token(entered.assert_status(200)));
+    context.clock().advance(TimeDelta::seconds(301));
+    let late = submit(&acme, &link, &form).await;
+    let text = late.assert_status(400).text();
+    assert!(text.contains("was open too long") && text.contains("sign in again"), "{text}");
+    let kept = "name=\"iban\" value=\"NL91ABNA0417164300\"";
+    assert_eq!(text.matches(kept).count(), 3, "each way to sign in carries it: {text}");
+    let wrong = format!("action=log-in&email=ada%40mail.example.com&password=wrong&{typed}");
+    let wrong = submit(&acme, &link, &wrong).await;
+    assert_eq!(wrong.assert_status(400).text().matches(kept).count(), 3, "{}", wrong.text());
+    let again = submit(&acme, &link, &format!("{LOGIN}&{typed}")).await;
+    let text = again.assert_status(200).text();
+    assert!(text.contains(kept) && text.contains("value=\"Ada Lovelace\""), "{text}");
+    let form = format!("action=account&token={}&{typed}", token(&again));
+    let added = submit(&acme, &link, &form).await;
+    assert!(added.assert_status(200).text().contains("4300, "), "{}", added.text());
 }
 
 #[tokio::test]

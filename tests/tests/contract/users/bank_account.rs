@@ -86,6 +86,36 @@ async fn a_card_is_verified_on_the_page_of_the_account() {
 }
 
 #[tokio::test]
+async fn a_form_that_is_sent_twice_keeps_what_was_typed_and_leads_back() {
+    let visit = Visit::start().await;
+    let form = "action=log-in&email=ada%40mail.example.com&password=password-of-ada";
+    let page = visit.submit(form).await.assert_status(200).text().to_owned();
+    let led = visit.act(&page, "bank-add").await;
+    let link = led.assert_status(303).header("location").unwrap();
+    let token = json!(link.split(['=', '&']).nth(1).unwrap());
+    let back = format!("href=\"{}\"", visit.path.replace("/register/", "/dashboard/"));
+    let plans = link.replace("/verify-bank-account?", "/dca?");
+    for path in [link, plans.as_str()] {
+        let shown = visit.partner.anonymous(Method::GET, path).send().await;
+        assert!(shown.assert_status(200).text().contains(&back), "{back}: {}", shown.text());
+    }
+    let added = submit(&visit.user, link, &token, "NL91ABNA0417164300").await;
+    assert!(added.assert_status(200).text().contains(&back), "{back}: {}", added.text());
+    let again = submit(&visit.user, link, &token, "NL91ABNA0417164300").await;
+    let text = again.assert_status(404).text();
+    for part in
+        ["twee keer op de knop", "value=\"NL91ABNA0417164300\"", "value=\"Ada Lovelace\"", &back]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let dead = visit.partner.anonymous(Method::GET, link).send().await;
+    assert!(dead.assert_status(404).text().contains(&back), "{back}: {}", dead.text());
+    let forged = link.replace("&back=", "&back=A");
+    let forged = visit.partner.anonymous(Method::GET, &forged).send().await;
+    assert!(!forged.assert_status(404).text().contains("/dashboard/"), "{}", forged.text());
+}
+
+#[tokio::test]
 async fn what_is_no_live_token_of_that_user_opens_nothing() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
@@ -108,6 +138,9 @@ async fn what_is_no_live_token_of_that_user_opens_nothing() {
     assert_eq!(show(&ada, &hers).await, 200);
     context.clock().advance(TimeDelta::seconds(301));
     assert_eq!(show(&ada, &hers).await, 404);
-    submit(&ada, &hers, &token, "NL91ABNA0417164300").await.assert_status(404);
+    let late = submit(&ada, &hers, &token, "NL91ABNA0417164300").await;
+    let text = late.assert_status(404).text();
+    assert!(text.contains("stond te lang open") && text.contains("vanuit de winkel"), "{text}");
+    assert!(text.contains("value=\"NL91ABNA0417164300\""), "it is kept: {text}");
     assert_eq!(ada.get("/api/v1/user/info").await.json()["enabledIbanAccounts"], json!([]));
 }

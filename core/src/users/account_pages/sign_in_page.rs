@@ -1,0 +1,51 @@
+//! A page whose forms sign in, as those forms see it.
+
+use maud::{Markup, html};
+
+use crate::auth::caller::Client;
+use crate::http::form::Form;
+use crate::http::language::Texts;
+
+/// Members that the forms carry along: what was typed into a form for a bank account.
+const KEPT: [&str; 2] = ["iban", "holder"];
+
+/// A page whose forms sign in.
+#[derive(Clone, Copy)]
+pub(crate) struct SignInPage<'a> {
+    client: &'a Client,
+    texts: Texts,
+    /// The form that was sent to the page.
+    sent: Option<&'a Form>,
+}
+
+impl<'a> SignInPage<'a> {
+    /// The page of a client in this language.
+    pub(crate) const fn new(client: &'a Client, texts: Texts) -> Self {
+        Self { client, texts, sent: None }
+    }
+
+    /// The same after this form: what was typed into it for another step is not lost.
+    pub(crate) const fn after(self, sent: Option<&'a Form>) -> Self {
+        Self { sent, ..self }
+    }
+
+    /// The client.
+    pub(super) const fn client(self) -> &'a Client {
+        self.client
+    }
+
+    /// The texts in the page's language.
+    pub(super) const fn texts(self) -> Texts {
+        self.texts
+    }
+
+    /// The inputs that every form of the page has besides its own.
+    pub(super) fn kept(self) -> Markup {
+        let kept = KEPT.map(|name| (name, self.sent.map_or("", |form| form.get(name))));
+        html! {
+            @for (name, value) in kept {
+                @if !value.is_empty() { input type="hidden" name=(name) value=(value); }
+            }
+        }
+    }
+}
