@@ -191,6 +191,12 @@ impl Texts {
         self.language
     }
 
+    /// The website locale in this language, of those there are; else the first.
+    pub(crate) fn region(self, regions: &[String]) -> Option<&str> {
+        let spoken = |region: &&String| Language::from_tag(region) == Some(self.language);
+        regions.iter().find(spoken).or(regions.first()).map(String::as_str)
+    }
+
     /// The message of this id; the id itself if there is none.
     pub(crate) fn get(self, id: &'static str) -> String {
         self.with(id, &[])
@@ -322,6 +328,17 @@ mod tests {
         for unknown in [None, Some(""), Some("sv-se")] {
             assert_eq!(browser.of_account(unknown).language(), Language::French);
         }
+    }
+
+    #[test]
+    fn a_region_speaks_the_language_if_one_does() {
+        let regions = ["nl-nl", "fr-be", "fr-fr"].map(str::to_owned);
+        for (language, region) in
+            [(Language::French, Some("fr-be")), (Language::Polish, Some("nl-nl"))]
+        {
+            assert_eq!(language.texts().region(&regions), region);
+        }
+        assert_eq!(Language::French.texts().region(&[]), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use maud::{Markup, html};
 use url::form_urlencoded;
 
 use super::account::page_texts;
+use super::account_pages::sign_in_page::forgot_password_path;
 use super::details::PASSWORD_CHARS;
 use super::one_time_token::{self, Purpose};
 use super::security_notice::{self, Changed};
@@ -15,9 +16,9 @@ use super::session;
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
+use crate::http::html::Page;
 use crate::http::html::components::{Field, field};
 use crate::http::html::form_errors::FormErrors;
-use crate::http::html::{Page, dead_link};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -49,7 +50,7 @@ impl Endpoint for Show {
                 let texts = page_texts(core, texts, holder).await?;
                 form(core, holder.0, (StatusCode::OK, texts), &FormErrors::default())
             }
-            None => dead_link_page(core, texts),
+            None => dead_link_page(core, texts, &token),
         })
     }
 }
@@ -91,7 +92,7 @@ impl Endpoint for Submit {
     ) -> Result<Reply> {
         // A password is hashed only for a valid token.
         let holder = one_time_token::holder(core, Purpose::ResetPassword, &token).await?;
-        let Some(holder) = holder else { return Ok(dead_link_page(core, texts)) };
+        let Some(holder) = holder else { return Ok(dead_link_page(core, texts, &token)) };
         let texts = page_texts(core, texts, holder).await?;
         let Some(password) = password else {
             let errors = FormErrors::one("password", texts.get("reset-hint"));
@@ -101,7 +102,7 @@ impl Endpoint for Submit {
         let mut tx = core.db.begin().await?;
         let redeemed = one_time_token::redeem(&mut tx, Purpose::ResetPassword, &token).await?;
         let Some((client, user)) = redeemed else {
-            return Ok(dead_link_page(core, texts));
+            return Ok(dead_link_page(core, texts, &token));
         };
         sqlx::query!(
             "update end_user set password_hash = $3 \
@@ -166,6 +167,19 @@ fn render(
     }
 }
 
-fn dead_link_page(core: &Core, texts: Texts) -> Reply {
-    dead_link(texts, &core.settings.pages, "dead-link-reset")
+/// The page of a link that is used, expired or invalid, with the way to a new one of the partner that
+/// its token names.
+fn dead_link_page(core: &Core, texts: Texts, token: &str) -> Reply {
+    let snapshot = core.snapshots.current();
+    let client = one_time_token::parse_client(token);
+    let tenant = client.and_then(|client| snapshot.tenants.get(&client));
+    let path = tenant.filter(|tenant| !tenant.suspended).and_then(|tenant| {
+        forgot_password_path(texts, (&*snapshot.catalogue.regions, &*tenant.slug))
+    });
+    let title = texts.get("dead-link-title");
+    let body = html! {
+        p { (texts.get("dead-link-reset")) }
+        @if let Some(path) = path { p { a href=(path) { (texts.get("forgot-title")) } } }
+    };
+    Page::new(texts, &core.settings.pages, &title).render(StatusCode::NOT_FOUND, &body)
 }

@@ -7,6 +7,7 @@ mod bank_account;
 mod change;
 mod documents;
 mod erasure;
+mod forgotten_password;
 mod identifiers;
 mod operators;
 mod ownership;

@@ -32,7 +32,6 @@ use crate::endpoint::{Body, Endpoint};
 use crate::http::form::{Form, SentForm};
 use crate::http::html::form_errors::FormErrors;
 use crate::http::html::{PAGE_SCRIPT, Page, PageScripts, back_link};
-use crate::http::language::Language;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::db::Connection;
@@ -189,13 +188,10 @@ impl Visit {
         }
     }
 
-    /// The link to the help page in the reader's language; none where no region speaks it.
+    /// The link to the help page in the reader's language; none where no region is served.
     fn support_link(&self, label: &'static str) -> Markup {
-        let language = self.texts.language();
-        let regions = &self.client.catalogue.regions;
-        let region = regions.iter().find(|region| Language::from_tag(region) == Some(language));
         html! {
-            @if let Some(region) = region.or(regions.first()) {
+            @if let Some(region) = self.texts.region(&self.client.catalogue.regions) {
                 a href={ "/" (region) "/support" } { (self.texts.get(label)) }
             }
         }

@@ -264,7 +264,7 @@ pub(crate) fn refusal_text(texts: Texts, code: Code) -> String {
     texts.get(id)
 }
 
-/// The login form.
+/// The login form, with the way to a new password.
 pub(crate) fn login_form(page: SignInPage<'_>, refused: Option<&Refused<'_>>) -> Markup {
     let (refused, texts) = (refused.filter(|refused| refused.is_of("log-in")), page.texts());
     html! {
@@ -273,6 +273,7 @@ pub(crate) fn login_form(page: SignInPage<'_>, refused: Option<&Refused<'_>>) ->
             (email_and_password(texts, ("", "current-password"), refused))
             button.main type="submit" name="action" value="log-in" { (texts.get("sign-in")) }
         }
+        (page.forgot_password_link())
         (passkey::offer(page))
     }
 }

@@ -18,6 +18,16 @@ pub(crate) struct SignInPage<'a> {
     sent: Option<&'a Form>,
 }
 
+/// Path of the page for forgotten passwords of the partner with this slug, in the reader's language;
+/// `None` where no region is served.
+pub(crate) fn forgot_password_path(
+    texts: Texts,
+    (regions, slug): (&[String], &str),
+) -> Option<String> {
+    let region = texts.region(regions)?;
+    Some(format!("/{region}/forgot-password?client={slug}"))
+}
+
 impl<'a> SignInPage<'a> {
     /// The page of a client in this language.
     pub(crate) const fn new(client: &'a Client, texts: Texts) -> Self {
@@ -37,6 +47,16 @@ impl<'a> SignInPage<'a> {
     /// The texts in the page's language.
     pub(super) const fn texts(self) -> Texts {
         self.texts
+    }
+
+    /// The link to the page for forgotten passwords.
+    pub(super) fn forgot_password_link(self) -> Markup {
+        let of = (&*self.client.catalogue.regions, &*self.client.tenant.slug);
+        html! {
+            @if let Some(path) = forgot_password_path(self.texts, of) {
+                p { a href=(path) { (self.texts.get("forgot-title")) } }
+            }
+        }
     }
 
     /// The inputs that every form of the page has besides its own.
