@@ -50,6 +50,19 @@ impl Form {
         (self.members, self.files)
     }
 
+    /// Names and values of the members, in the order of their names.
+    pub(crate) fn members(&self) -> Vec<(&str, &str)> {
+        let members = self.members.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let mut members: Vec<_> = members.collect();
+        members.sort_unstable();
+        members
+    }
+
+    /// True if a file was chosen.
+    pub(crate) fn has_file(&self) -> bool {
+        self.files.values().any(|content| !content.is_empty())
+    }
+
     /// A member; empty if not sent.
     pub(crate) fn get(&self, name: &str) -> &str {
         self.members.get(name).map_or("", String::as_str)
@@ -124,6 +137,7 @@ mod tests {
     fn the_first_of_a_name_counts() {
         let form = Form::read(b"a=1+2&b=%26&a=3");
         assert_eq!((form.get("a"), form.get("b"), form.get("c")), ("1 2", "&", ""));
+        assert_eq!((form.members(), form.has_file()), (vec![("a", "1 2"), ("b", "&")], false));
         assert_eq!(format!("{form:?}"), "Form(…)");
     }
 
@@ -136,6 +150,7 @@ mod tests {
             assert_eq!(form.get("colour"), "#0b57d0");
             assert_eq!(form.file("logo"), b"\x89PNG\r\n\x1a\n\xff");
             assert_eq!((form.get("logo"), form.file("colour")), ("", &b""[..]));
+            assert_eq!((form.members(), form.has_file()), (vec![("colour", "#0b57d0")], true));
         }
         let more =
             b"\r\n--b1\r\nContent-Disposition: form-data; name=\"colour\"\r\n\r\nred\r\n--b1--";

@@ -9,6 +9,7 @@ mod shoppers;
 mod sign_in;
 mod webhooks;
 
+use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::staff::{PASSWORD, Staff};
 use rampart_tests::test_context::TestContext;
@@ -105,13 +106,52 @@ async fn a_form_counts_with_the_token_of_its_session_alone() {
         }
     }
     assert_eq!(audited(&context).await, []);
-    // A stranger is led to the form that signs in, and no action is carried out.
+    // A stranger gets the form that signs in, and no action is carried out.
     let mut stranger = Staff::stranger(&acme, "nobody@acme.example");
-    for (path, _) in ACTIONS {
+    for (path, _) in ACTIONS.iter().filter(|(path, _)| *path != "/portal/sign-out") {
         let answer = stranger.submit_with(path, staff.form_token(), &[]).await;
-        assert_eq!((answer.status(), answer.header("location")), (303, Some("/portal/sign-in")));
+        let text = answer.assert_status(401).text();
+        assert!(text.contains("nothing was done") && text.contains("name=\"password\""), "{text}");
     }
+    let left = stranger.submit_with("/portal/sign-out", staff.form_token(), &[]).await;
+    assert_eq!((left.status(), left.header("location")), (303, Some("/portal/sign-in")));
     staff.get("/portal").await.assert_status(200);
+}
+
+#[tokio::test]
+async fn what_was_typed_before_another_sign_in_is_sent_again() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let before = Staff::signed_in(&context, &acme, "owner").await;
+    let mut staff = before.clone();
+    context.clock().advance(TimeDelta::hours(13));
+    let typed = [("name", "Till <1>"), ("networks", "192.0.2.0/24")];
+    let ended = staff.submit("/portal/keys", &typed).await;
+    assert!(ended.assert_status(401).text().contains("nothing was done"), "{}", ended.text());
+    staff.signs_in(PASSWORD).await.assert_status(303);
+    let file = staff.submit_file("/portal/branding", ("logo", b"x"), &[("name", "Shop")]).await;
+    let text = file.assert_status(403).text();
+    for part in ["choose the file once more", "href=\"/portal/branding\"", "<dd>Shop</dd>"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("Send it again"), "{text}");
+    staff.get("/portal").await.assert_status(200);
+    let kept = staff.submit_with("/portal/keys", before.form_token(), &typed).await;
+    let text = kept.assert_status(403).text();
+    for part in [
+        "action=\"/portal/keys\"",
+        "name=\"name\" value=\"Till &lt;1&gt;\"",
+        "name=\"networks\" value=\"192.0.2.0/24\"",
+        &format!("value=\"{}\"", staff.form_token()),
+        "Send it again",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains(before.form_token()), "{text}");
+    assert_eq!(audited(&context).await, []);
+    staff.submit("/portal/keys", &typed).await.assert_status(200);
+    let issued = ("api-key.issue".to_owned(), "acme".to_owned());
+    assert_eq!(audited(&context).await, [issued]);
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 use url::form_urlencoded;
 
+use super::sign_in;
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
@@ -25,6 +26,8 @@ use crate::platform::error::{Code, Error, Result};
 
 /// The page that a request without a session is led to.
 pub(super) const SIGN_IN: &str = "/portal/sign-in";
+/// The action that ends a session.
+pub(super) const SIGN_OUT: &str = "/portal/sign-out";
 /// Name of the portal, in titles and headers.
 const PORTAL: &str = "Partner portal";
 
@@ -104,7 +107,10 @@ impl<P: StaffPage> Endpoint for Page<P> {
             Some(cookie) => Session::find(core, cookie, &request.head.request_id).await?,
             None => None,
         };
-        let Some(session) = session else { return Ok(Reply::see_other(SIGN_IN)) };
+        let Some(session) = session else {
+            let is_lost = P::METHOD != Method::GET && P::PATH != SIGN_OUT;
+            return if is_lost { sign_in::ended(core) } else { Ok(Reply::see_other(SIGN_IN)) };
+        };
         let visit = Visit { core, session, request };
         if !P::ROLES.contains(&visit.session.role) {
             return Ok(
@@ -113,8 +119,7 @@ impl<P: StaffPage> Endpoint for Page<P> {
         }
         let token = visit.form().get(FORM_TOKEN);
         if P::METHOD != Method::GET && !visit.session.is_own_form(token) {
-            let reason = "This form is not one of your session. Open the page again and repeat it.";
-            return Ok(visit.refusal(StatusCode::FORBIDDEN, reason));
+            return Ok(visit.not_of_session());
         }
         match Box::pin(P::answer(&visit)).await {
             Ok(reply) => Ok(reply),
@@ -203,7 +208,7 @@ impl Visit<'_> {
         let account = html! {
             div.row {
                 span.hint { (self.session.client.tenant.name) " · " (self.session.email.as_str()) }
-                (self.form_to("/portal/sign-out", &leave))
+                (self.form_to(SIGN_OUT, &leave))
             }
         };
         let shell = Shell { name: PORTAL, navigation: &navigation, current, account };
@@ -222,6 +227,29 @@ impl Visit<'_> {
             p { a href="/portal" { "To the overview" } }
         };
         self.page_with_status(status, "", "This was refused", &body)
+    }
+
+    /// The page after a form that no page of this session has sent: with what was typed, which can be
+    /// sent again. A file would have to be chosen once more.
+    fn not_of_session(&self) -> Reply {
+        let (sent, path) = (self.form().members(), &self.request.head.path);
+        let sent = || sent.iter().filter(|(name, _)| *name != FORM_TOKEN);
+        let again = html! {
+            @for (name, value) in sent() { input type="hidden" name=(name) value=(value); }
+            button.main type="submit" { "Send it again" }
+        };
+        let reason = "This form is of an earlier sign-in, or not of this page: nothing was done.";
+        let body = html! {
+            (toast(Tone::Bad, reason))
+            dl { @for (name, value) in sent() { dt { (name) } dd { (value) } } }
+            @if self.form().has_file() {
+                p { "Open " a href=(path) { "the page" } " again, and choose the file once more." }
+            } @else {
+                p { "What you typed is still here: check it and send it again." }
+                (self.form_to(path, &again))
+            }
+        };
+        self.page_with_status(StatusCode::FORBIDDEN, "", "This was not done", &body)
     }
 
     /// The page of something that does not exist, or is another partner's.

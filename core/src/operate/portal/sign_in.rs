@@ -8,7 +8,8 @@ use maud::html;
 use url::form_urlencoded;
 
 use super::page::{
-    FORM_TOKEN, SIGN_IN, StaffPage, Visit, open_page, session_cookie, set_cookie, visitor_cookie,
+    FORM_TOKEN, SIGN_IN, SIGN_OUT, StaffPage, Visit, open_page, session_cookie, set_cookie,
+    visitor_cookie,
 };
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
@@ -147,6 +148,15 @@ pub(super) fn bound_page(
     Ok(reply)
 }
 
+/// The page in place of an action whose session has ended.
+///
+/// # Errors
+/// Without entropy.
+pub(super) fn ended(core: &Core) -> Result<Reply> {
+    let reason = "Your session has ended: nothing was done. Sign in, go back and send it again.";
+    form(core, StatusCode::UNAUTHORIZED, &Typed::default(), Some(reason))
+}
+
 /// The fields of a form as they are shown again.
 #[derive(Default)]
 struct Typed<'a> {
@@ -203,7 +213,7 @@ pub struct SignOut;
 
 impl StaffPage for SignOut {
     const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/portal/sign-out";
+    const PATH: &'static str = SIGN_OUT;
 
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         visit.session.end(visit.core).await?;
