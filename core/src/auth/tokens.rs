@@ -4,6 +4,7 @@
 //! [`refresh`] has the opaque refresh tokens, `users/one_time_token.rs` those of a login link or a
 //! password reset.
 
+mod expiry;
 mod hmac_sha256;
 mod jwt;
 pub mod refresh;
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use moka::sync::Cache;
+use uuid::Uuid;
 
 use self::jwt::{Authority, Kind, VerifiedToken};
 use crate::Core;
@@ -125,7 +127,7 @@ impl Tokens {
 /// # Errors
 /// Without entropy for its id.
 pub fn issue_client(core: &Core, client: ClientId) -> Result<String> {
-    issue(core, Holder::Client(client))
+    issue(core, core.clock.uuid()?, Holder::Client(client))
 }
 
 /// Issues a token for a user who has logged in through the client.
@@ -133,9 +135,10 @@ pub fn issue_client(core: &Core, client: ClientId) -> Result<String> {
 /// # Errors
 /// Without entropy for its id.
 pub fn issue_user(core: &Core, client: ClientId, user: UserId) -> Result<String> {
-    issue(core, Holder::User(client, user))
+    issue(core, core.clock.uuid()?, Holder::User(client, user))
 }
 
-fn issue(core: &Core, holder: Holder) -> Result<String> {
-    jwt::issue(&Authority::new(core), core.clock.uuid()?, holder)
+/// Issues a token of the time in `id`.
+fn issue(core: &Core, id: Uuid, holder: Holder) -> Result<String> {
+    jwt::issue(&Authority::new(core), id, holder)
 }

@@ -13,8 +13,7 @@ use super::passkeys;
 use super::personal_data::email_index;
 use crate::Core;
 use crate::auth::caller::{Client, ClientAndUser, LoggedIn};
-use crate::auth::tokens::Holder;
-use crate::auth::tokens::refresh::TokenPair;
+use crate::auth::tokens::refresh::{PasswordLogin, TokenPair};
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
 use crate::endpoint::{Body, Done, Endpoint, Json};
 use crate::http::device;
@@ -90,10 +89,10 @@ impl Endpoint for LoginV1 {
 
     async fn call(core: &Core, client: Client, login: Login) -> Result<Json<Session>> {
         let device = login.device.clone();
-        let uuid = verify_login(core, &client, login).await?;
-        let holder = Holder::User(client.id(), uuid);
-        let tokens = TokenPair::issue(core, holder, device.as_deref()).await?;
-        Ok(Json(Session { uuid, tokens }))
+        let login = verify_password(core, &client, login).await?;
+        let of = (&login, device.as_deref());
+        let tokens = TokenPair::issue_to_user(core, client.id(), of).await?;
+        Ok(Json(Session { uuid: login.user, tokens }))
     }
 }
 
@@ -103,21 +102,29 @@ impl Endpoint for LoginV1 {
 /// # Errors
 /// ER005, or code 920 when the rate limit is exceeded.
 pub(crate) async fn verify_login(core: &Core, client: &Client, login: Login) -> Result<UserId> {
+    Ok(verify_password(core, client, login).await?.user)
+}
+
+/// Verifies a login as [`verify_login`] does, and says against what.
+async fn verify_password(core: &Core, client: &Client, login: Login) -> Result<PasswordLogin> {
     core.user_attempts.count(core, client, &login.email).await?;
+    let index = email_index(core, client.id(), &login.email)?;
     let row = sqlx::query!(
         r#"
         select user_id, password_hash, disabled_at is not null as "disabled!" from end_user
         where client_id = $1 and email_index = $2 and deleted_at is null
         "#,
         client.id().uuid(),
-        email_index(core, client.id(), &login.email)?,
+        index,
     )
     .fetch_optional(&core.db)
     .await?;
     let hash = row.as_ref().and_then(|row| row.password_hash.clone());
-    let verified = core.passwords.verify(login.password, hash).await?;
-    match row {
-        Some(row) if verified && !row.disabled => Ok(row.user_id.into()),
+    let verified = core.passwords.verify(login.password, hash.clone()).await?;
+    match (row, hash) {
+        (Some(row), Some(password_hash)) if verified && !row.disabled => {
+            Ok(PasswordLogin { user: row.user_id.into(), email_index: index, password_hash })
+        }
         _ => Err(Code::LoginInvalid.into()),
     }
 }

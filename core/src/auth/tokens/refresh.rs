@@ -17,7 +17,7 @@ use crate::Core;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::sha256;
 use crate::platform::db::{self, tenant};
-use crate::platform::error::{Code, Result};
+use crate::platform::error::{Code, Error, Result};
 use rampart_types::{ClientId, TokenFamilyId, UserId};
 
 const PREFIX: &str = "rr_";
@@ -29,10 +29,6 @@ const SECRET_BYTES: usize = 32;
 const SECRET_CHARS: usize = 43;
 /// Time for which a used token is accepted again, because the response may have been lost.
 const GRACE: TimeDelta = TimeDelta::seconds(30);
-/// Most expired tokens of one client that one run of the worker deletes.
-const DELETED_MAX: i64 = 5_000;
-/// The sweep in metrics and logs.
-const SWEEP: &str = "expired tokens";
 
 /// An access token and its refresh token.
 #[derive(Debug, JsonSchema, Serialize)]
@@ -44,6 +40,15 @@ pub struct TokenPair {
     refresh_token: String,
 }
 
+/// A user's login as its password was verified.
+pub(crate) struct PasswordLogin {
+    pub(crate) user: UserId,
+    /// Index of the address.
+    pub(crate) email_index: Vec<u8>,
+    /// The hash that the password has matched.
+    pub(crate) password_hash: String,
+}
+
 impl TokenPair {
     /// Issues the first pair after a login, which starts a family. `device` is the user's, in the few
     /// words of `http::device`.
@@ -51,23 +56,57 @@ impl TokenPair {
     /// # Errors
     /// When the database cannot be written.
     pub async fn issue(core: &Core, holder: Holder, device: Option<&str>) -> Result<Self> {
+        let begun = Self::begin(core, holder, (None, device)).await?;
+        begun.ok_or_else(|| Error::invariant("begin a login"))
+    }
+
+    /// The same after a login by password, if that and the address are still the user's: their
+    /// change ends every session, of logins under way too.
+    ///
+    /// # Errors
+    /// ER005 when either was changed since, or the user is disabled or deleted.
+    pub(crate) async fn issue_to_user(
+        core: &Core,
+        client: ClientId,
+        (login, device): (&PasswordLogin, Option<&str>),
+    ) -> Result<Self> {
+        let holder = Holder::User(client, login.user);
+        let begun = Self::begin(core, holder, (Some(login), device)).await?;
+        begun.ok_or_else(|| Code::LoginInvalid.into())
+    }
+
+    /// `None` when what `login` has verified has changed. A change that is being made is waited for;
+    /// one that waits for this ends it, because its time is later than that of either token.
+    async fn begin(
+        core: &Core,
+        holder: Holder,
+        (login, device): (Option<&PasswordLogin>, Option<&str>),
+    ) -> Result<Option<Self>> {
         let (client, user) = match holder {
             Holder::Client(client) => (client, None),
             Holder::User(client, user) => (client, Some(user.uuid())),
         };
         let (text, new) = RefreshToken::generate(&core.clock, client)?;
         let family = TokenFamilyId::from(core.clock.uuid()?);
+        let token = issue(core, core.clock.uuid()?, holder)?;
         let now = core.clock.now();
-        db::retrying(async || {
+        let begun = db::retrying(async || {
             sqlx::query!(
-                "with family as ( \
+                "with verified as ( \
+                     select 1 from end_user \
+                     where client_id = $1 and user_id = $3 and password_hash = $8 \
+                         and email_index = $9 and disabled_at is null and deleted_at is null \
+                     for share \
+                 ), family as ( \
                      insert into refresh_family \
                          (client_id, family_id, user_id, expires_at, created_at, device) \
-                     values ($1, $2, $3, $4, $5, $7)) \
+                     select $1, $2, $3, $4, $5, $7 \
+                     where $8 is null or exists (select from verified) \
+                     returning family_id) \
                  insert into refresh_token \
                      (client_id, token_digest, family_id, user_id, expires_at, created_at, \
                       generation) \
-                 values ($1, $6, $2, $3, $4, $5, 0)",
+                 select $1, $6, family_id, $3, $4, $5, 0 from family",
                 client.uuid(),
                 family.uuid(),
                 user,
@@ -75,12 +114,14 @@ impl TokenPair {
                 now,
                 &new.digest[..],
                 device,
+                login.map(|login| login.password_hash.as_str()),
+                login.map(|login| login.email_index.as_slice()),
             )
             .execute(&core.db)
             .await
         })
         .await?;
-        Ok(Self { token: issue(core, holder)?, refresh_token: text })
+        Ok((begun.rows_affected() > 0).then_some(Self { token, refresh_token: text }))
     }
 
     /// Issues the next pair for a presented refresh token.
@@ -91,10 +132,12 @@ impl TokenPair {
     pub async fn renew(core: &Core, presented: &RefreshToken) -> Result<Self> {
         tenant::enter(presented.client);
         let (text, next) = RefreshToken::generate(&core.clock, presented.client)?;
+        // Before its login is looked at: who ends that meanwhile ends this token too.
+        let id = core.clock.uuid()?;
         let now = core.clock.now();
         match rotate(core, presented, &next, now).await? {
             Rotation::Renewed(holder) => {
-                Ok(Self { token: issue(core, holder)?, refresh_token: text })
+                Ok(Self { token: issue(core, id, holder)?, refresh_token: text })
             }
             Rotation::Revoked => Err(Code::RefreshTokenInvalid.into()),
             Rotation::Refused => {
@@ -259,64 +302,6 @@ async fn revoke_if_reused(core: &Core, presented: &RefreshToken, now: DateTime<U
         tracing::warn!(%client, %family, "a used refresh token came again: its login has ended");
     }
     Ok(())
-}
-
-impl Core {
-    /// Deletes expired refresh tokens, and families without any left: one run of a worker. True if
-    /// there may be more.
-    ///
-    /// # Errors
-    /// When the database cannot be written; the next run continues.
-    pub async fn delete_expired_refresh_tokens(&self) -> Result<bool> {
-        let clients = sqlx::query_scalar!(
-            "select c.client_id from client c cross join lateral ( \
-                 (select 1 from refresh_token t \
-                 where t.client_id = c.client_id and t.expires_at <= rampart_now() limit 1) \
-                 union all \
-                 (select 1 from refresh_family f \
-                 where f.client_id = c.client_id and f.expires_at <= rampart_now() limit 1) \
-                 limit 1) due",
-        )
-        .fetch_all(&self.db)
-        .await?;
-        let mut has_more = false;
-        for client in clients {
-            match self.delete_expired_refresh_tokens_of(client.into()).await {
-                Ok(more) => has_more |= more,
-                Err(error) => {
-                    self.metrics.row_failed(SWEEP, (client, &"refresh tokens"), error)?;
-                }
-            }
-        }
-        Ok(has_more)
-    }
-
-    async fn delete_expired_refresh_tokens_of(&self, client: ClientId) -> Result<bool> {
-        let tokens = sqlx::query!(
-            "delete from refresh_token where client_id = $1 and token_digest in ( \
-                 select token_digest from refresh_token \
-                 where client_id = $1 and expires_at <= rampart_now() \
-                 limit $2 for update skip locked)",
-            client.uuid(),
-            DELETED_MAX,
-        )
-        .execute(&self.db)
-        .await?;
-        let families = sqlx::query!(
-            "delete from refresh_family f where f.client_id = $1 and f.family_id in ( \
-                 select family_id from refresh_family \
-                 where client_id = $1 and expires_at <= rampart_now() \
-                 limit $2 for update skip locked) \
-             and not exists (select from refresh_token t \
-                 where t.client_id = $1 and t.family_id = f.family_id)",
-            client.uuid(),
-            DELETED_MAX,
-        )
-        .execute(&self.db)
-        .await?;
-        let most = tokens.rows_affected().max(families.rows_affected());
-        Ok(most >= DELETED_MAX.unsigned_abs())
-    }
 }
 
 #[cfg(test)]

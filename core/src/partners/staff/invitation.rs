@@ -231,9 +231,6 @@ pub(crate) async fn set_password(
              where client_id = $1 and token_digest = $2 and used_at is null \
                  and expires_at > rampart_now() \
              returning staff_id \
-         ), ended as ( \
-             delete from staff_session \
-             where client_id = $1 and staff_id in (select staff_id from redeemed) \
          ) \
          update staff_member set password_hash = $3 \
          where client_id = $1 and staff_id in (select staff_id from redeemed) \
@@ -244,8 +241,17 @@ pub(crate) async fn set_password(
     )
     .fetch_optional(&mut *tx)
     .await?;
+    let Some(staff) = staff else { return Ok(None) };
+    // Under the lock of the member's row: it sees the session of a sign-in that held it before.
+    sqlx::query!(
+        "delete from staff_session where client_id = $1 and staff_id = $2",
+        client.uuid(),
+        staff,
+    )
+    .execute(&mut *tx)
+    .await?;
     tx.commit().await?;
-    Ok(staff.map(|staff| (client, staff.into())))
+    Ok(Some((client, staff.into())))
 }
 
 #[cfg(test)]

@@ -40,7 +40,9 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Begins a session; the value of its cookie.
+    /// Begins a session; the value of its cookie. `None` when the member is gone, or has another
+    /// password than the one whose hash was verified, whose change ends every session: a change that
+    /// is being made is waited for.
     ///
     /// # Errors
     /// When the database cannot be written.
@@ -48,32 +50,39 @@ impl Session {
         conn: &mut Connection,
         core: &Core,
         client: ClientId,
-        staff: StaffId,
-    ) -> Result<String> {
+        (staff, password_hash): (StaffId, &str),
+    ) -> Result<Option<String>> {
         let secret = URL_SAFE_NO_PAD.encode(core.clock.random_bytes::<SECRET_BYTES>()?);
         let cookie = format!("{}{secret}", client.uuid().simple());
+        // First, because it locks the member: whoever sets a password goes on to the sessions.
+        let begun = sqlx::query!(
+            "insert into staff_session \
+                 (client_id, session_digest, staff_id, expires_at, created_at) \
+             select $1, $2, staff_id, rampart_now() + make_interval(secs => $4::int), rampart_now() \
+             from staff_member where client_id = $1 and staff_id = $3 and password_hash = $5 \
+             for share",
+            client.uuid(),
+            &sha256(&cookie)[..],
+            staff.uuid(),
+            SESSION_SECONDS,
+            password_hash,
+        )
+        .execute(&mut *conn)
+        .await?;
+        if begun.rows_affected() == 0 {
+            return Ok(None);
+        }
         sqlx::query!(
             "delete from staff_session where client_id = $1 and session_digest in ( \
                  select session_digest from staff_session \
                  where client_id = $1 and staff_id = $2 order by created_at desc offset $3)",
             client.uuid(),
             staff.uuid(),
-            SESSIONS_MAX - 1,
-        )
-        .execute(&mut *conn)
-        .await?;
-        sqlx::query!(
-            "insert into staff_session \
-                 (client_id, session_digest, staff_id, expires_at, created_at) \
-             values ($1, $2, $3, rampart_now() + make_interval(secs => $4::int), rampart_now())",
-            client.uuid(),
-            &sha256(&cookie)[..],
-            staff.uuid(),
-            SESSION_SECONDS,
+            SESSIONS_MAX,
         )
         .execute(conn)
         .await?;
-        Ok(cookie)
+        Ok(Some(cookie))
     }
 
     /// The session of a cookie; `None` when it is unknown or has ended, or its partner is suspended.

@@ -50,8 +50,8 @@ pub(crate) async fn sign_in(
     .fetch_optional(&core.db)
     .await?;
     let hash = row.as_ref().and_then(|row| row.password_hash.clone());
-    let verified = core.passwords.verify(password, hash).await?;
-    let Some(row) = row.filter(|_| verified) else { return Ok(SignIn::Wrong) };
+    let verified = core.passwords.verify(password, hash.clone()).await?;
+    let (Some(row), Some(hash), true) = (row, hash, verified) else { return Ok(SignIn::Wrong) };
     let staff = StaffId::from(row.staff_id);
     if row.has_second_factor {
         if code.trim().is_empty() {
@@ -64,9 +64,9 @@ pub(crate) async fn sign_in(
         }
     }
     let mut tx = core.db.begin().await?;
-    let cookie = Session::begin(&mut tx, core, client.id(), staff).await?;
+    let cookie = Session::begin(&mut tx, core, client.id(), (staff, &hash)).await?;
     tx.commit().await?;
-    Ok(SignIn::Done(cookie))
+    Ok(cookie.map_or(SignIn::Wrong, SignIn::Done))
 }
 
 /// Counts a mail that somebody without a session asks for.

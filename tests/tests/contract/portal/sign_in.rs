@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use http::Method;
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::outbox;
 use rampart_tests::staff::{PASSWORD, Staff};
 use rampart_tests::test_context::TestContext;
@@ -65,6 +66,35 @@ async fn of_two_passwords_at_once_one_is_set() {
     let set: Vec<_> = futures::future::join_all(attempts).await.into_iter().flatten().collect();
     assert_eq!(set.len(), 1, "{set:?}");
     ada.clone().signs_in(&set[0]).await.assert_status(303);
+}
+
+#[tokio::test]
+async fn a_sign_in_that_began_before_a_change_of_password_begins_no_session() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut ada = Staff::stranger(&acme, "ada@acme.example");
+    ada.invited(&context, "owner").await;
+    ada.joins(&context).await.assert_status(200);
+    let mut somebody = context.db().begin().await.unwrap();
+    let change = "update staff_member set password_hash = 'that of another password'";
+    sqlx::query(change).execute(&mut *somebody).await.unwrap();
+    let verified = "select exists (select from staff_session) \
+        or exists (select from pg_stat_activity \
+            where datname = current_database() and wait_event_type = 'Lock')";
+    let commit = async {
+        until("the sign-in is verified", SOON, async || {
+            let is_there: bool =
+                sqlx::query_scalar(verified).fetch_one(context.db()).await.unwrap();
+            is_there.then_some(())
+        })
+        .await;
+        somebody.commit().await.unwrap();
+    };
+    let (answer, ()) = futures::join!(ada.signs_in(PASSWORD), commit);
+    answer.assert_status(401);
+    let begun = "select count(*) from staff_session";
+    let begun: i64 = sqlx::query_scalar(begun).fetch_one(context.db()).await.unwrap();
+    assert_eq!(begun, 0);
 }
 
 #[tokio::test]

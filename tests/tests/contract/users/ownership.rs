@@ -3,11 +3,13 @@
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::outbox;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
 use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
 
 use super::mailed_code;
 
@@ -111,6 +113,44 @@ async fn a_new_address_ends_every_session() {
     let renew = json!({"refreshToken": session["refreshToken"]});
     let renewed = ada.partner.anonymous(Method::POST, "/api/v1/refresh").json(&renew).send().await;
     renewed.assert_status(200);
+}
+
+/// Returns once a login has begun a session, or waits for the user's row.
+async fn until_login_is_verified(context: &TestContext) {
+    let query = "select exists (select from refresh_family) \
+        or exists (select from pg_stat_activity \
+            where datname = current_database() and wait_event_type = 'Lock')";
+    until("the login is verified", SOON, async || {
+        let is_there: bool = sqlx::query_scalar(query).fetch_one(context.db()).await.unwrap();
+        is_there.then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_login_that_began_before_a_change_of_password_or_address_begins_no_session() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    for (name, change) in [
+        ("ada", "password_hash = 'that of another password'"),
+        ("bob", "email_index = 'that of another address'"),
+    ] {
+        let user = acme.user(name).await;
+        let mut somebody = context.db().begin().await.unwrap();
+        let newest = "user_id = (select user_id from end_user order by user_id desc limit 1)";
+        let change = format!("update end_user set {change} where {newest}");
+        sqlx::query(AssertSqlSafe(change)).execute(&mut *somebody).await.unwrap();
+        let commit = async {
+            until_login_is_verified(&context).await;
+            somebody.commit().await.unwrap();
+        };
+        let (answer, ()) =
+            futures::join!(log_in(&user.partner, &user.email, &user.password), commit);
+        answer.assert_status(400).assert_codes(&["ER005"]);
+    }
+    let begun = "select count(*) from refresh_family";
+    let begun: i64 = sqlx::query_scalar(begun).fetch_one(context.db()).await.unwrap();
+    assert_eq!(begun, 0);
 }
 
 #[tokio::test]
