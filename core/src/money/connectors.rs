@@ -27,6 +27,7 @@ pub mod result;
 pub(crate) mod sandbox;
 pub(crate) mod screening;
 mod settlement;
+mod sweep;
 pub(crate) mod transfers;
 pub mod waits;
 

@@ -17,6 +17,8 @@ use crate::platform::error::Result;
 const BATCH_ROWS: i64 = 200;
 /// Most transactions of one turn of the worker.
 const BATCHES_MAX: usize = 100;
+/// The rotation in metrics and logs.
+const SWEEP: &str = "key rotation";
 
 /// The name of the table that a stage of a rotation is about.
 pub(super) fn table(stage: i32) -> &'static str {
@@ -48,14 +50,20 @@ pub(super) async fn begin(conn: &mut Connection, core: &Core, by: &str) -> Resul
 }
 
 impl Core {
-    /// Goes on with the rotation to the key in use, if one is under way.
+    /// Goes on with the rotation to the key in use, if one is under way. A row that somebody holds is
+    /// waited for in the next turn and not passed over: a finished rotation has left none behind.
     ///
     /// # Errors
     /// When the database cannot be used.
     pub async fn rotate_keys(&self) -> Result<()> {
         for _ in 0..BATCHES_MAX {
-            if !reseal_batch(self).await? {
-                break;
+            match reseal_batch(self).await {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) if error.is_lock_timeout() => {
+                    return self.metrics.row_failed(SWEEP, (Uuid::nil(), &"locked"), error);
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(())

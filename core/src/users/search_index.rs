@@ -119,14 +119,20 @@ pub(super) async fn delete(conn: &mut Connection, client: ClientId, user: UserId
 }
 
 impl Core {
-    /// Indexes users of before there was an index: one run of a worker.
+    /// Indexes users of before there was an index: one run of a worker. One whose row somebody holds
+    /// is waited for in the next run and not passed over: it would be found by nothing.
     ///
     /// # Errors
     /// When the database cannot be used; the next run continues.
     pub async fn index_users(&self) -> Result<()> {
         for _ in 0..BATCHES_MAX {
-            if !index_batch(self).await? {
-                break;
+            match index_batch(self).await {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) if error.is_lock_timeout() => {
+                    return self.metrics.row_failed(SWEEP, (Uuid::nil(), &"locked"), error);
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(())

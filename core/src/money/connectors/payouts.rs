@@ -2,8 +2,8 @@
 //!
 //! Whoever clears a check calls [`command_payout`] or [`command_payouts_and_transfers`] in the
 //! transaction that clears it. Of two that clear the last two checks at once, the one that gets the
-//! order's row second sees what the other has cleared, and commands; the sweep is for what else may
-//! free an order, such as a changed gate.
+//! order's row second sees what the other has cleared, and commands; the sweep (`sweep`) is for what
+//! else may free an order, such as a changed gate.
 
 use rampart_types::{ClientId, OrderId, UserId};
 use rust_decimal::Decimal;
@@ -15,53 +15,10 @@ use super::transfers::command_transfers_of;
 use crate::Core;
 use crate::money::ledger::AccountKind::PayoutPayable;
 use crate::money::ledger::Position;
-use crate::platform::db::{Connection, retrying_statement};
+use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::Direction;
 use rampart_types::JsonDecimal;
-
-/// Orders of one run.
-const BATCH_ORDERS: i64 = 100;
-
-impl Core {
-    /// Commands the payouts of paid orders that nothing holds back any more. Several edges may run it
-    /// at once: a payout is commanded once.
-    ///
-    /// # Errors
-    /// When the database cannot be used; the next run continues.
-    pub async fn command_payouts(&self) -> Result<()> {
-        let due = sqlx::query!(
-            r#"
-            select o.client_id, o.order_id from buy_order o
-            cross join payout_gate(o.client_id, o.order_id, $1) g
-            where o.status = 'in progress' and o.transaction_id is null
-                and (o.is_dca_order
-                    or exists (select from command c where c.client_id = o.client_id
-                        and c.order_id = o.order_id and c.kind = 'payment.create')
-                    or exists (select from client k
-                        where k.client_id = o.client_id and k.mode = 'test'))
-                and not exists (select from command c where c.client_id = o.client_id
-                    and c.order_id = o.order_id and c.kind = 'payout.send' and c.state <> 'rejected')
-                and not g.is_held
-            order by o.updated_at limit $2
-            "#,
-            self.settings.compliance.gate_of_live().as_str(),
-            BATCH_ORDERS,
-        )
-        .fetch_all(&self.db)
-        .await?;
-        for row in due {
-            let order = order_id(row.order_id)?;
-            let command = async || {
-                let mut tx = self.db.begin().await?;
-                command_payout(&mut tx, self, row.client_id.into(), order).await?;
-                Ok::<_, Error>(tx.commit().await?)
-            };
-            retrying_statement(command).await?;
-        }
-        Ok(())
-    }
-}
 
 /// Commands the payouts of a user's paid orders, and the transfers of the user's sales, that nothing
 /// holds back any more, in the transaction that has cleared a check of the user. Their rows stay

@@ -8,59 +8,10 @@ use super::sandbox::timing as sandbox;
 use crate::Core;
 use crate::money::ledger::AccountKind::PayoutPayable;
 use crate::money::ledger::Position;
-use crate::platform::db::{Connection, retrying_statement};
+use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::Direction;
 use crate::users::accounts;
-
-/// Sales of one run.
-const BATCH_SALES: i64 = 100;
-
-impl Core {
-    /// Commands the transfers of sales whose coins have arrived at an address of the pool, where their
-    /// arrival did not, once nothing holds them back any more. Several edges may run it at once: a
-    /// transfer is commanded once.
-    ///
-    /// # Errors
-    /// When the database cannot be used; the next run continues.
-    pub async fn command_transfers(&self) -> Result<()> {
-        let due = sqlx::query!(
-            r#"
-            select o.client_id as "client_id!", o.order_id as "order_id!" from sell_order o
-            join client k on k.client_id = o.client_id
-            cross join transfer_gate(o.client_id, o.order_id, $2) g
-            where o.status = 'in progress' and not g.is_held
-                and (k.mode = 'test' or exists (select from deposit_address d
-                    where d.taken_by = o.client_id and d.taken_for = o.order_id))
-                and not exists (select from command c where c.client_id = o.client_id
-                    and c.order_id = o.order_id and c.kind = 'transfer.send'
-                    and c.state <> 'rejected')
-                and o.fiat_amount <= (select coalesce(-sum(l.amount), 0) from ledger_entry e
-                    join ledger_posting l on l.client_id = e.client_id and l.entry_id = e.entry_id
-                    join ledger_account a
-                        on a.client_id = l.client_id and a.account_id = l.account_id
-                    where e.client_id = o.client_id and e.order_id = o.order_id
-                        and a.kind = 'payout_payable' and a.currency = o.fiat_currency)
-            order by o.updated_at limit $1
-            "#,
-            BATCH_SALES,
-            self.settings.compliance.gate_of_live().as_str(),
-        )
-        .fetch_all(&self.db)
-        .await?;
-        for row in due {
-            let sale = OrderId::try_from(row.order_id)
-                .map_err(|e| Error::internal("read a sale's id", e))?;
-            let command = async || {
-                let mut tx = self.db.begin().await?;
-                command_transfer(&mut tx, self, row.client_id.into(), sale).await?;
-                Ok::<_, Error>(tx.commit().await?)
-            };
-            retrying_statement(command).await?;
-        }
-        Ok(())
-    }
-}
 
 /// Commands the transfers of a user's sales that nothing holds back any more, in the transaction that
 /// has cleared a check of the user or of an account. Their rows stay locked until it ends.

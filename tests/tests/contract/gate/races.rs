@@ -1,9 +1,10 @@
-//! Two who clear the last two checks at the same time, and a transfer beside its user's erasure.
+//! Two who clear the last two checks at the same time, a transfer beside its user's erasure, and
+//! sweeps beside orders that somebody holds.
 
 use futures::future::join_all;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::wallet::Wallet;
-use sqlx::{Postgres, Transaction};
+use sqlx::{AssertSqlSafe, Postgres, Transaction};
 
 use super::sales::{deposit, sale, states, transfers};
 use super::*;
@@ -101,4 +102,55 @@ async fn a_transfer_that_is_commanded_beside_an_erasure_keeps_no_recipient() {
     futures::join!(sweep, erase_beside(&shop, locked)).0.unwrap();
     let open = states(&shop).await.into_iter().filter(|(_, has_recipient)| *has_recipient);
     assert_eq!(open.count(), 0);
+}
+
+/// Two paid orders that nothing holds back any more, of which only the sweep learns.
+async fn freed(shop: &Shop) -> [i64; 2] {
+    shop.change(json!({"verification": {"identity": "pending"}})).await;
+    let first = shop.paid(100, &Wallet::new(7).address()).await;
+    let second = shop.paid(100, &Wallet::new(8).address()).await;
+    let free = sqlx::query("update end_user set identity_status = 'verified'");
+    free.execute(shop.context.db()).await.unwrap();
+    [first, second]
+}
+
+#[tokio::test]
+async fn a_payout_whose_order_somebody_holds_delays_no_other() {
+    let shop = Shop::open().await;
+    let [first, second] = freed(&shop).await;
+    let counts = async || [shop.payouts(first).await, shop.payouts(second).await];
+    assert_eq!(counts().await, [0, 0]);
+    let oldest = "select from buy_order where order_id = (select min(order_id) from buy_order) \
+        for update";
+    let somebody = locked(&shop, oldest).await;
+    shop.context.core().command_payouts().await.unwrap();
+    assert_eq!(counts().await, [0, 1]);
+    somebody.rollback().await.unwrap();
+    shop.context.core().command_payouts().await.unwrap();
+    assert_eq!(counts().await, [1, 1]);
+}
+
+#[tokio::test]
+async fn a_payout_that_cannot_be_commanded_delays_no_other() {
+    let shop = Shop::open().await;
+    let [first, second] = freed(&shop).await;
+    let check = format!("kind <> 'payout.send' or order_id <> {first}");
+    let frozen = format!("alter table command add constraint frozen check ({check})");
+    sqlx::query(AssertSqlSafe(frozen)).execute(shop.context.db()).await.unwrap();
+    shop.context.core().command_payouts().await.unwrap();
+    assert_eq!([shop.payouts(first).await, shop.payouts(second).await], [0, 1]);
+}
+
+#[tokio::test]
+async fn a_transfer_whose_sale_somebody_holds_is_commanded_later() {
+    let shop = Shop::open().await;
+    sale(&shop).await;
+    deposit(&shop).await;
+    let forget = sqlx::query("delete from command where kind = 'transfer.send'");
+    forget.execute(shop.context.db()).await.unwrap();
+    let somebody = locked(&shop, "select from sell_order for update").await;
+    shop.context.core().command_transfers().await.unwrap();
+    assert!(states(&shop).await.is_empty());
+    somebody.rollback().await.unwrap();
+    assert_eq!(transfers(&shop).await.len(), 1);
 }

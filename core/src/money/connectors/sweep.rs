@@ -1,0 +1,185 @@
+//! Sweeps of orders that nothing holds back any more where no request has commanded what follows:
+//! payouts of purchases and transfers of sales.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::payouts::command_payout;
+use super::transfers::command_transfer;
+use crate::Core;
+use crate::platform::db::retrying_statement;
+use crate::platform::error::{Error, Result};
+use rampart_types::{ClientId, OrderId};
+
+/// Orders of one batch, the one that has waited longest first.
+const BATCH_ORDERS: i64 = 100;
+/// Most batches of one run; the rest waits for the next one.
+const BATCHES_MAX: u32 = 20;
+
+impl Core {
+    /// Commands the payouts of paid orders that nothing holds back any more. Several edges may run it
+    /// at once: a payout is commanded once. One that cannot be commanded, or whose order somebody
+    /// holds, is passed over.
+    ///
+    /// # Errors
+    /// When the database cannot be used; the next run continues.
+    pub async fn command_payouts(&self) -> Result<()> {
+        Sweep::Payouts.run(self).await
+    }
+
+    /// Commands the transfers of sales whose coins have arrived at an address of the pool, where their
+    /// arrival did not, once nothing holds them back any more. Several edges may run it at once, and
+    /// it passes over, as [`Core::command_payouts`].
+    ///
+    /// # Errors
+    /// When the database cannot be used; the next run continues.
+    pub async fn command_transfers(&self) -> Result<()> {
+        Sweep::Transfers.run(self).await
+    }
+}
+
+/// The kind of command that is due.
+#[derive(Clone, Copy)]
+enum Sweep {
+    Payouts,
+    Transfers,
+}
+
+/// An order whose command is due; by these, in this order, orders are swept.
+struct Due {
+    updated_at: DateTime<Utc>,
+    client_id: Uuid,
+    order_id: i64,
+}
+
+impl Due {
+    /// A place before every order.
+    const FIRST: Self =
+        Self { updated_at: DateTime::UNIX_EPOCH, client_id: Uuid::nil(), order_id: i64::MIN };
+}
+
+impl Sweep {
+    /// The name in metrics and logs.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Payouts => "payouts",
+            Self::Transfers => "transfers",
+        }
+    }
+
+    async fn run(self, core: &Core) -> Result<()> {
+        // Clients whose rows somebody holds: one wait for each is enough.
+        let mut held = HashSet::new();
+        let mut last = Due::FIRST;
+        for _ in 0..BATCHES_MAX {
+            let mut due = match self {
+                Self::Payouts => payouts_due(core, &last).await?,
+                Self::Transfers => transfers_due(core, &last).await?,
+            };
+            let full = due.len() >= usize::try_from(BATCH_ORDERS).unwrap_or(usize::MAX);
+            for &Due { client_id, order_id, .. } in &due {
+                if held.contains(&client_id) {
+                    continue;
+                }
+                if let Err(error) = self.command(core, (client_id.into(), order_id)).await {
+                    if error.is_lock_timeout() {
+                        held.insert(client_id);
+                    }
+                    core.metrics.row_failed(self.name(), (client_id, &order_id), error)?;
+                }
+            }
+            match due.pop() {
+                Some(end) if full => last = end,
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Commands what is due for one order, unless something holds it back since it was read.
+    async fn command(self, core: &Core, (client, number): (ClientId, i64)) -> Result<()> {
+        let order = OrderId::try_from(number)
+            .map_err(|error| Error::internal("read an order's id", error))?;
+        let command = async || {
+            let mut tx = core.db.begin().await?;
+            match self {
+                Self::Payouts => command_payout(&mut tx, core, client, order).await?,
+                Self::Transfers => command_transfer(&mut tx, core, client, order).await?,
+            }
+            Ok::<_, Error>(tx.commit().await?)
+        };
+        retrying_statement(command).await
+    }
+}
+
+/// Orders behind `last` whose payouts are due, and that nobody holds.
+async fn payouts_due(core: &Core, last: &Due) -> Result<Vec<Due>> {
+    let due = sqlx::query_as!(
+        Due,
+        r#"
+        select o.updated_at as "updated_at!", o.client_id as "client_id!",
+            o.order_id as "order_id!"
+        from buy_order o
+        cross join payout_gate(o.client_id, o.order_id, $1) g
+        where o.status = 'in progress' and o.transaction_id is null
+            and (o.updated_at, o.client_id, o.order_id) > ($3, $4, $5)
+            and (o.is_dca_order
+                or exists (select from command c where c.client_id = o.client_id
+                    and c.order_id = o.order_id and c.kind = 'payment.create')
+                or exists (select from client k
+                    where k.client_id = o.client_id and k.mode = 'test'))
+            and not exists (select from command c where c.client_id = o.client_id
+                and c.order_id = o.order_id and c.kind = 'payout.send' and c.state <> 'rejected')
+            and not g.is_held
+        order by o.updated_at, o.client_id, o.order_id limit $2
+        for no key update of o skip locked
+        "#,
+        core.settings.compliance.gate_of_live().as_str(),
+        BATCH_ORDERS,
+        last.updated_at,
+        last.client_id,
+        last.order_id,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    Ok(due)
+}
+
+/// Sales behind `last` whose transfers are due, and that nobody holds.
+async fn transfers_due(core: &Core, last: &Due) -> Result<Vec<Due>> {
+    let due = sqlx::query_as!(
+        Due,
+        r#"
+        select o.updated_at as "updated_at!", o.client_id as "client_id!",
+            o.order_id as "order_id!"
+        from sell_order o
+        join client k on k.client_id = o.client_id
+        cross join transfer_gate(o.client_id, o.order_id, $1) g
+        where o.status = 'in progress' and not g.is_held
+            and (o.updated_at, o.client_id, o.order_id) > ($3, $4, $5)
+            and (k.mode = 'test' or exists (select from deposit_address d
+                where d.taken_by = o.client_id and d.taken_for = o.order_id))
+            and not exists (select from command c where c.client_id = o.client_id
+                and c.order_id = o.order_id and c.kind = 'transfer.send'
+                and c.state <> 'rejected')
+            and o.fiat_amount <= (select coalesce(-sum(l.amount), 0) from ledger_entry e
+                join ledger_posting l on l.client_id = e.client_id and l.entry_id = e.entry_id
+                join ledger_account a
+                    on a.client_id = l.client_id and a.account_id = l.account_id
+                where e.client_id = o.client_id and e.order_id = o.order_id
+                    and a.kind = 'payout_payable' and a.currency = o.fiat_currency)
+        order by o.updated_at, o.client_id, o.order_id limit $2
+        for no key update of o skip locked
+        "#,
+        core.settings.compliance.gate_of_live().as_str(),
+        BATCH_ORDERS,
+        last.updated_at,
+        last.client_id,
+        last.order_id,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    Ok(due)
+}
