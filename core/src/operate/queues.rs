@@ -31,10 +31,11 @@ impl Core {
                 (select 'deliveries' as queue, next_attempt_at from delivery
                  where state = 'pending' limit $1)
                 union all
-                (select 'mail', next_attempt_at from mail_outbox
+                -- that of a new mail is long ago
+                (select 'mail', greatest(next_attempt_at, created_at) from mail_outbox
                  where state = 'pending' limit $1))
             select queue as "queue!", count(*) as "waiting!",
-                greatest(extract(epoch from now() - min(next_attempt_at)), 0)::bigint
+                greatest(extract(epoch from rampart_now() - min(next_attempt_at)), 0)::bigint
                     as "overdue_seconds!"
             from due group by queue
             "#,
