@@ -102,13 +102,32 @@ async fn what_an_edge_died_with_is_sent_by_another() {
 }
 
 #[tokio::test]
-async fn mail_to_nobody_and_mail_that_is_too_old_stays() {
+async fn mail_to_nobody_stays_and_mail_that_is_too_old_has_failed() {
     let (context, server) = ground().await;
     let acme = context.partner("acme").await;
     let nobody = json!({"emailAddress": "nobody@mail.example.com"});
     acme.post("/api/v1/user/reset-password", nobody).await.assert_status(200);
     acme.user("ada").await;
     context.clock().advance(TimeDelta::hours(25));
+    let without_server = context.edge_with(|settings| settings.mail.smtp_url = None).await;
+    for edge in [&context, &without_server] {
+        assert_eq!(edge.core().send_mail().await.unwrap(), 0);
+        assert_eq!(states(&context).await, ["failed", "withheld"]);
+    }
+    assert!(server.mails().is_empty());
+}
+
+#[tokio::test]
+async fn a_mail_that_is_being_sent_does_not_become_too_old() {
+    let (context, server) = ground().await;
+    context.partner("acme").await.user("ada").await;
+    context.clock().advance(TimeDelta::hours(24));
+    let claim = "update mail_outbox set next_attempt_at = rampart_now() + interval '25 hours'";
+    sqlx::query(claim).execute(context.db()).await.unwrap();
     assert_eq!(context.core().send_mail().await.unwrap(), 0);
+    assert_eq!(states(&context).await, ["pending"]);
+    context.clock().advance(TimeDelta::hours(2));
+    assert_eq!(context.core().send_mail().await.unwrap(), 0);
+    assert_eq!(states(&context).await, ["failed"]);
     assert!(server.mails().is_empty());
 }

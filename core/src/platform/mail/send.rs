@@ -46,6 +46,8 @@ const SWEEP: &str = "mail";
 const ATTEMPTS_MAX: i32 = 10;
 /// Age above which a mail is not sent any more, because its code or link has expired.
 const AGE_MAX: TimeDelta = TimeDelta::hours(24);
+/// Most mails of that age that one run ends.
+const ENDED_MAX: i64 = 1_000;
 /// Backoff after the first failed attempt, which doubles with each one up to the maximum.
 const BACKOFF: TimeDelta = TimeDelta::seconds(5);
 const BACKOFF_MAX: TimeDelta = TimeDelta::hours(1);
@@ -195,11 +197,13 @@ struct ClaimedMail {
 }
 
 impl Core {
-    /// Sends due mails and returns how many it attempted. Does nothing without a mail server.
+    /// Sends due mails and returns how many it attempted. Mails that are too old have failed; without
+    /// a mail server that is all it does.
     ///
     /// # Errors
     /// When the database cannot be used.
     pub async fn send_mail(&self) -> Result<usize> {
+        self.end_old_mail().await?;
         let Some(mailer) = &self.mailer else { return Ok(0) };
         let now = self.clock.now();
         let claimed = self.claim_mail().await?;
@@ -224,6 +228,28 @@ impl Core {
             }
         }
         Ok(count)
+    }
+
+    /// Ends mails that nobody sends any more, so that they neither count as waiting nor are read by
+    /// every claim. One that an edge is sending is left to it.
+    async fn end_old_mail(&self) -> Result<()> {
+        let ended = sqlx::query!(
+            "with overdue as materialized ( \
+                 select client_id, mail_id from mail_outbox \
+                 where state = 'pending' and next_attempt_at <= rampart_now() \
+                     and created_at <= rampart_now() - $1::bigint * interval '1 second' \
+                 order by created_at limit $2 for update skip locked) \
+             update mail_outbox m set state = 'failed' from overdue o \
+             where m.client_id = o.client_id and m.mail_id = o.mail_id",
+            AGE_MAX.num_seconds(),
+            ENDED_MAX,
+        )
+        .execute(&self.db)
+        .await?;
+        if ended.rows_affected() > 0 {
+            tracing::warn!(mails = ended.rows_affected(), "mails became too old to be sent");
+        }
+        Ok(())
     }
 
     /// Claims due mails, partner by partner in turns: a hundred thousand of one delay nobody else's. Of a
