@@ -30,6 +30,8 @@ const WAIT_SECONDS_MAX: u16 = 30;
 pub(super) const LEASE_SECONDS: std::ops::RangeInclusive<u16> = 10..=600;
 /// Pause between two looks at the queue of a lease that waits.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+/// The queue in metrics and logs.
+const SWEEP: &str = "commands";
 
 /// `POST /connectors/v1/commands/lease`
 pub struct LeaseCommands;
@@ -154,9 +156,11 @@ impl LeaseRequest {
 /// waits for; nothing waits for a command that its connector is not capable of. What no connector is
 /// named for goes to those outside alone.
 /// Both queues are locked up to `max`, so that another lease may pass over commands that neither takes.
+/// One that cannot be opened, which is our fault, is counted and left out, and stays leased; if it is
+/// `only`, that fails.
 ///
 /// # Errors
-/// When the database cannot be used, or a body cannot be opened, which is our fault.
+/// When the database cannot be used, or `only` cannot be opened.
 #[expect(clippy::too_many_lines, reason = "one statement: each queue is read in its own order")]
 pub(super) async fn lease(
     conn: &mut Connection,
@@ -166,7 +170,8 @@ pub(super) async fn lease(
     only: Option<Uuid>,
 ) -> Result<Vec<Leased>> {
     let token = core.clock.uuid()?;
-    let rows = sqlx::query!(
+    let rows = sqlx::query_as!(
+        LeasedRow,
         r#"
         with routed as (
             select c.client_id, c.command_id, c.created_at from command c
@@ -236,35 +241,68 @@ pub(super) async fn lease(
     )
     .fetch_all(&mut *conn)
     .await?;
-    core.refresh_for(rows.iter().map(|row| row.client_id.into())).await?;
+    // They are leased whatever fails from here on.
+    if let Err(error) = core.refresh_for(rows.iter().map(|row| row.client_id.into())).await {
+        tracing::warn!(%error, "keys of new tenants cannot be read");
+    }
     let mut leased = Vec::with_capacity(rows.len());
     for row in rows {
-        let checkpoint = row.checkpoint.as_deref().map(serde_json::from_str).transpose();
-        let context = body_context(row.client_id, row.command_id);
-        let mut body =
-            commands::open(&core.cipher(row.client_id.into()), &context, &row.sealed_body)?;
-        if row.kind == CommandKind::PaymentCancel.as_str() {
-            cancellations::name_payment(conn, core, row.client_id, &mut body).await?;
+        let (client, id) = (row.client_id, row.command_id);
+        match row.open(conn, core, token).await {
+            Ok(command) => leased.push(command),
+            // The caller's transaction undoes its lease.
+            Err(error) if only.is_some() => return Err(error),
+            Err(error) => core.metrics.row_failed(SWEEP, (client, &id), error)?,
         }
-        leased.push(Leased {
-            client: row.client_id,
-            order: row.order_id,
-            user: row.user_id,
-            id: row.command_id,
-            kind: row.kind,
-            attempt: row.attempt,
-            created_at: row.created_at,
-            lease_token: token,
-            leased_until: row.leased_until,
+    }
+    leased.sort_by_key(|command| (command.created_at, command.id));
+    Ok(leased)
+}
+
+/// A leased command as stored.
+struct LeasedRow {
+    client_id: Uuid,
+    order_id: Option<i64>,
+    user_id: Option<Uuid>,
+    command_id: Uuid,
+    kind: String,
+    attempt: i32,
+    created_at: DateTime<Utc>,
+    leased_until: DateTime<Utc>,
+    checkpoint: Option<String>,
+    sealed_body: Vec<u8>,
+    traceparent: Option<String>,
+    tracestate: Option<String>,
+}
+
+impl LeasedRow {
+    /// # Errors
+    /// When it cannot be opened, or the database cannot be read.
+    async fn open(self, conn: &mut Connection, core: &Core, lease_token: Uuid) -> Result<Leased> {
+        let checkpoint = self.checkpoint.as_deref().map(serde_json::from_str).transpose();
+        let context = body_context(self.client_id, self.command_id);
+        let mut body =
+            commands::open(&core.cipher(self.client_id.into()), &context, &self.sealed_body)?;
+        if self.kind == CommandKind::PaymentCancel.as_str() {
+            cancellations::name_payment(conn, core, self.client_id, &mut body).await?;
+        }
+        Ok(Leased {
+            client: self.client_id,
+            order: self.order_id,
+            user: self.user_id,
+            id: self.command_id,
+            kind: self.kind,
+            attempt: self.attempt,
+            created_at: self.created_at,
+            lease_token,
+            leased_until: self.leased_until,
             checkpoint: checkpoint
                 .map_err(|e| Error::internal("read a checkpoint", e))?
                 .unwrap_or_default(),
             body,
-            trace: StoredTrace { traceparent: row.traceparent, tracestate: row.tracestate },
-        });
+            trace: StoredTrace { traceparent: self.traceparent, tracestate: self.tracestate },
+        })
     }
-    leased.sort_by_key(|command| (command.created_at, command.id));
-    Ok(leased)
 }
 
 /// A leased command.

@@ -49,6 +49,27 @@ async fn commands_come_oldest_first_with_their_body_and_once() {
 }
 
 #[tokio::test]
+async fn a_command_that_cannot_be_opened_costs_no_other() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let chain = Connector::new(&context, "chain", &["payout.send"]).await;
+    for key in ["broken", "a", "b"] {
+        assert!(command(&context, &acme, (PAYOUT, key), (None, to("chain"))).await);
+    }
+    let spoil = "update command set sealed_body = '\\x00' where command_id = \
+        (select command_id from command order by created_at, command_id limit 1)";
+    sqlx::query(spoil).execute(context.db()).await.unwrap();
+    for _ in 0..2 {
+        let leased = chain.lease(100).await;
+        let keys: Vec<_> = leased.iter().map(|command| command["body"]["key"].clone()).collect();
+        assert_eq!(keys, ["a", "b"]);
+        end_leases(&context).await;
+    }
+    let counted = "rampart_worker_rows_failed_total{worker=\"commands\"} 2";
+    assert!(context.core().metrics_text().lines().any(|line| line == counted));
+}
+
+#[tokio::test]
 async fn what_is_routed_and_what_is_anybodys_come_in_one_order() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
