@@ -257,7 +257,8 @@ pub(super) async fn sale_of(
 
 impl Core {
     /// Commands new deposit addresses where a pool runs low: of each connector and asset that coins
-    /// are routed to. Several edges may run it at once: one of them commands within a minute.
+    /// are routed to. Several edges may run it at once: one of them commands. A pool whose last
+    /// command was refused gets another one in the next minute.
     ///
     /// # Errors
     /// When the database cannot be used; the next run continues.
@@ -312,13 +313,26 @@ impl Core {
 
     async fn command_addresses(&self, (connector, asset): (&str, &str), count: i64) -> Result<()> {
         let count = usize::try_from(count).unwrap_or(ADDRESSES_MAX).min(ADDRESSES_MAX);
-        let minute = self.clock.unix_seconds() / 60;
+        let last = sqlx::query!(
+            "select command_id, state from command \
+             where connector = $1 and asset = $2 and kind = 'deposit.address' \
+             order by created_at desc, command_id desc limit 1",
+            connector,
+            asset,
+        )
+        .fetch_optional(&self.db)
+        .await?;
+        // Named after what has filled the pool: once that is used up, the next one is another.
+        let after = match last.filter(|last| last.state == "done") {
+            Some(last) => last.command_id.to_string(),
+            None => (self.clock.unix_seconds() / 60).to_string(),
+        };
         let command = Command {
             client: house(),
             order: None,
             user: None,
             kind: CommandKind::DepositAddress,
-            idempotency_key: format!("deposit/{connector}/{asset}/{minute}"),
+            idempotency_key: format!("deposit/{connector}/{asset}/{after}"),
             body: json!({ "asset": asset, "count": count }),
             target: Target::Pool { connector: connector.to_owned(), asset: asset.to_owned() },
         };

@@ -110,6 +110,32 @@ async fn as_many_sales_are_made_at_once_as_addresses_are_free() {
 }
 
 #[tokio::test]
+async fn a_pool_that_runs_low_again_is_filled_at_once() {
+    let context = TestContext::with(|all| all.connectors.deposit_addresses_min = 1).await;
+    let connector = Connector::of_live(&context).await;
+    let live = json!({"slug": "acme", "name": "Acme", "mode": "live"});
+    let acme = context.partner_of(live).await;
+    let wanted = async || {
+        context.core().fill_deposit_pools().await.unwrap();
+        let mut wanted = connector.lease(100).await;
+        wanted.retain(|command| command["body"]["asset"] == "ETH");
+        wanted
+    };
+    for address in ADDRESSES {
+        let command = wanted().await.remove(0);
+        assert!(wanted().await.is_empty(), "one at a time");
+        let made = json!([{ "address": address }]);
+        connector.report(&command, "done", made).await.assert_status(200);
+        assert!(wanted().await.is_empty(), "it is full");
+        sell(&acme).await.assert_status(200);
+    }
+    let command = wanted().await.remove(0);
+    connector.report(&command, "rejected", Value::Null).await.assert_status(200);
+    context.clock().advance(chrono::TimeDelta::minutes(1));
+    assert_eq!(wanted().await.len(), 1, "asked for again in the next minute");
+}
+
+#[tokio::test]
 async fn two_confirms_of_one_quote_share_the_last_address() {
     let context = TestContext::with(|all| all.connectors.deposit_addresses_min = 1).await;
     let connector = Connector::of_live(&context).await;
