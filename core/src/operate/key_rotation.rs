@@ -7,7 +7,7 @@ mod columns;
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
-use self::columns::{COLUMNS, SealedColumn};
+use self::columns::{COLUMNS, NO_CLIENT, SealedColumn};
 use crate::Core;
 use crate::platform::crypto::lasting_context;
 use crate::platform::db::Connection;
@@ -140,16 +140,24 @@ impl SealedColumn {
         after: (Uuid, &str),
     ) -> Result<Batch> {
         let Self { table, client, id: (id, id_type), column, .. } = self;
+        // No index begins with a constant.
+        let (behind, order) = match *client {
+            NO_CLIENT => (format!("{id} > $1::text::{id_type}"), (*id).to_owned()),
+            _ => {
+                let behind = format!("({client}, {id}) > ($3, $1::text::{id_type})");
+                (behind, format!("{client}, {id}"))
+            }
+        };
         let select = format!(
-            "select {client}, {id}::text, {column} from {table} \
-             where ({client}, {id}) > ($1, $2::text::{id_type}) order by 1, {id} limit $3"
+            // named: it would be what the page is ordered by, and no index has the text
+            "select {client}, {id}::text as row_id, {column} from {table} \
+             where {behind} order by {order} limit $2"
         );
-        let rows: Vec<(Uuid, String, Option<Vec<u8>>)> = sqlx::query_as(AssertSqlSafe(select))
-            .bind(after.0)
-            .bind(after.1)
-            .bind(BATCH_ROWS)
-            .fetch_all(&mut *conn)
-            .await?;
+        let mut page = sqlx::query_as(AssertSqlSafe(select)).bind(after.1).bind(BATCH_ROWS);
+        if *client != NO_CLIENT {
+            page = page.bind(after.0);
+        }
+        let rows: Vec<(Uuid, String, Option<Vec<u8>>)> = page.fetch_all(&mut *conn).await?;
         let is_last = i64::try_from(rows.len()).is_ok_and(|count| count < BATCH_ROWS);
         let last = rows.last().filter(|_| !is_last);
         let last = last.map(|(client, id, _)| (*client, id.clone()));

@@ -35,7 +35,7 @@ pub(super) struct SealedColumn {
 /// The column of a tenant's table that names the tenant.
 const CLIENT: &str = "client_id";
 /// What stands for it where the master key seals.
-const NO_CLIENT: &str = "'00000000-0000-0000-0000-000000000000'::uuid";
+pub(super) const NO_CLIENT: &str = "'00000000-0000-0000-0000-000000000000'::uuid";
 const NIL: &str = "00000000-0000-0000-0000-000000000000";
 
 /// Every such column, but for values that live for a day or less. Its order is stored with a rotation
