@@ -1,6 +1,7 @@
 //! Tables that grow with every order: partitions by month, their archive, and reads that cost what
 //! they find.
 
+mod indexes;
 pub(crate) mod plans;
 
 use std::path::PathBuf;

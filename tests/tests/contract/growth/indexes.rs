@@ -1,0 +1,116 @@
+//! Statements about one user, one offer or a few days among many rows of others.
+
+use chrono::TimeDelta;
+use http::Method;
+use rampart_tests::connector::Connector;
+use rampart_tests::test_context::TestContext;
+use serde_json::json;
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+
+use super::plans::end_others;
+
+/// Rows of each table, all of one partner.
+const ROWS: i64 = 50_000;
+/// Reports of connectors, and commands: 50 pages of a rotation each.
+const REPORTS: i64 = 10_000;
+/// Most rows of a table that may be read: each report once, with room.
+const READ_MAX: i64 = 3 * REPORTS;
+
+const GENERATED: [&str; 5] = [
+    "insert into offer (client_id, offer_id, base_currency, quote_currency, fixed_amount, \
+         fixed_currency, fixed_payment_method, show_wallet_address, expires_at, created_at) \
+     select client_id, gen_random_uuid(), 'BTC', 'EUR', false, false, false, false, \
+         now() + interval '1 hour', now() \
+     from client, generate_series(1, $1) where slug = 'acme'",
+    "insert into refresh_family (client_id, family_id, user_id, device, revoked_at, expires_at, \
+         created_at) \
+     select client_id, gen_random_uuid(), gen_random_uuid(), 'Firefox on Linux', now(), \
+         now() + interval '1 hour', now() \
+     from client, generate_series(1, $1) where slug = 'acme'",
+    "insert into payment (client_id, payment_id, connector, provider_reference, kind, amount, \
+         currency, suspense, actor, occurred_at) \
+     select client_id, gen_random_uuid(), 'manual', 'bank-' || n, 'received', 100, 'EUR', true, \
+         'operator', timestamptz '2020-01-01' + n * interval '1 minute' \
+     from client, generate_series(1, $1) n where slug = 'acme'",
+    "insert into connector_event (connector, event_id, report_id, kind, digest, occurred_at, \
+         recorded_at) \
+     select 'bank', 'event-' || n, gen_random_uuid(), 'payment.received', '', now(), now() \
+     from generate_series(1, $2) n",
+    "insert into command (client_id, command_id, kind, idempotency_key, state, due_at, created_at) \
+     select client_id, gen_random_uuid(), 'payment.create', 'command-' || n, 'done', now(), now() \
+     from client, generate_series(1, $2) n where slug = 'acme'",
+];
+
+async fn execute(connection: &mut PgConnection, statement: &str) {
+    let statement = statement.replace("$1", &ROWS.to_string()).replace("$2", &REPORTS.to_string());
+    sqlx::raw_sql(AssertSqlSafe(statement)).execute(connection).await.unwrap();
+}
+
+/// Rotates the key from the results of commands on, which are before the connectors' reports.
+async fn rotate(context: &TestContext) {
+    // Tenants' keys are in use by then.
+    context.clock().advance(TimeDelta::hours(1));
+    let nil = uuid::Uuid::nil();
+    sqlx::query(
+        "insert into key_rotation (key_id, requested_by, requested_at, stage, after_client, \
+             after_row, resealed) \
+         values ($1, 'operator', now(), 7, $2, $3, 0)",
+    )
+    .bind(context.core().keys.id().to_string())
+    .bind(nil)
+    .bind(nil.to_string())
+    .execute(context.db())
+    .await
+    .unwrap();
+    for _ in 0..2 {
+        context.core().rotate_keys().await.unwrap();
+    }
+    let stage: i32 =
+        sqlx::query_scalar("select stage from key_rotation").fetch_one(context.db()).await.unwrap();
+    assert!(stage > 8, "{stage}");
+}
+
+#[tokio::test]
+async fn statements_read_little_more_than_they_are_about() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = acme.user("ada").await.log_in().await;
+    Connector::new(&context, "bank", &["payment.create"]).await;
+    let mut connection = PgConnection::connect(context.database()).await.unwrap();
+    for statement in GENERATED {
+        execute(&mut connection, statement).await;
+    }
+    let offer: uuid::Uuid = sqlx::query_scalar("select offer_id from offer limit 1")
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    // What it took to make them does not count.
+    for statement in
+        ["analyze", "select pg_stat_force_next_flush()", "select", "select pg_stat_reset()"]
+    {
+        execute(&mut connection, statement).await;
+    }
+
+    let path = format!("/admin/v1/offers/{offer}/expire");
+    context.admin(Method::POST, &path, json!({})).await.assert_status(204);
+    let statement = "date,amount,currency,reference,providerReference\n\
+                     2026-03-02,-20.00,EUR,rent,rent-6\n";
+    let path = "/admin/v1/reconciliations?connector=manual";
+    context.admin_bytes(Method::POST, path, statement.into()).await.assert_status(201);
+    let path = format!("/admin/v1/users/{}", ada["uuid"].as_str().unwrap());
+    context.admin(Method::PATCH, &path, json!({"deleted": true})).await.assert_status(200);
+    rotate(&context).await;
+
+    end_others(&mut connection).await;
+    let read: Vec<(String, i64)> = sqlx::query_as(
+        "select relname::text, seq_tup_read + coalesce(idx_tup_fetch, 0) \
+         from pg_stat_user_tables \
+         where relname in ('offer', 'refresh_family', 'payment', 'connector_event', 'command') \
+             and seq_tup_read + coalesce(idx_tup_fetch, 0) > $1",
+    )
+    .bind(READ_MAX)
+    .fetch_all(&mut connection)
+    .await
+    .unwrap();
+    assert_eq!(read, [], "these rows were read");
+}
