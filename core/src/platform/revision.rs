@@ -2,7 +2,8 @@
 //! edges that see a higher revision reload the changed rows (`snapshot.rs`).
 //!
 //! The counter's row is locked until the writer commits, so that revisions become visible in the
-//! order of their changes: an edge that has revision N has everything up to N.
+//! order of their changes: an edge that has revision N has everything up to N. A writer locks the rows
+//! of the tenants that it changes before, so that no two of them wait for each other.
 
 use crate::platform::db::Connection;
 use rampart_types::ClientId;
@@ -15,6 +16,12 @@ pub(crate) async fn client_changed(
     conn: &mut Connection,
     client: ClientId,
 ) -> Result<(), sqlx::Error> {
+    sqlx::query_scalar!(
+        "select client_id from client where client_id = $1 for no key update",
+        client.uuid(),
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
     let revision = next_client_revision(conn).await?;
     sqlx::query!("update client set revision = $2 where client_id = $1", client.uuid(), revision,)
         .execute(conn)
@@ -22,7 +29,22 @@ pub(crate) async fn client_changed(
     Ok(())
 }
 
-/// Raises the revision of all tenants and returns it, for a tenant's row.
+/// Locks the row of the tenant of this slug, raises the revision of all tenants and returns it, for that
+/// row.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn next_revision_of(
+    conn: &mut Connection,
+    slug: &str,
+) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar!("select client_id from client where slug = $1 for no key update", slug)
+        .fetch_optional(&mut *conn)
+        .await?;
+    next_client_revision(conn).await
+}
+
+/// Raises the revision of all tenants and returns it, for rows that the caller has locked or inserts.
 ///
 /// # Errors
 /// When the database cannot be written.

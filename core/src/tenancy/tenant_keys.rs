@@ -200,6 +200,13 @@ impl Core {
 
     async fn store_tenant_keys(&self, clients: &[Uuid], wrapped: &[Vec<u8>]) -> Result<()> {
         let mut tx = self.db.begin().await?;
+        sqlx::query_scalar!(
+            "select client_id from client where client_id = any($1) order by client_id \
+             for no key update",
+            clients,
+        )
+        .fetch_all(&mut *tx)
+        .await?;
         let revision = revision::next_client_revision(&mut tx).await?;
         let stored = sqlx::query!(
             "with stored as ( \

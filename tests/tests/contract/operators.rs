@@ -5,6 +5,7 @@ mod audit_chain;
 mod configuration;
 mod dependents;
 mod keys;
+mod lock_order;
 mod logins;
 mod pages;
 mod reviews;

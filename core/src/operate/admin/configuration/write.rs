@@ -42,6 +42,7 @@ impl Document {
         sqlx::query!("lock table applied_configuration in share row exclusive mode")
             .execute(&mut *conn)
             .await?;
+        self.lock(conn).await?;
         let (mut changes, mut catalogue) = (Vec::new(), Vec::new());
         for partner in &self.partners {
             let subject = format!("partners.{}", partner.slug);
@@ -75,6 +76,29 @@ impl Document {
             record(core, conn, actor, &changes).await?;
         }
         Ok(changes)
+    }
+
+    /// Locks its partners, and then the pairs of its prices too: before any revision is raised and any
+    /// price is locked, and in the order in which others lock them.
+    async fn lock(&self, conn: &mut Connection) -> Result<()> {
+        let slugs: Vec<_> = self.partners.iter().map(|partner| partner.slug.clone()).collect();
+        sqlx::query_scalar!(
+            "select client_id from client where slug = any($1) order by client_id \
+             for no key update",
+            &slugs,
+        )
+        .fetch_all(&mut *conn)
+        .await?;
+        let pairs = self.pairs.iter().map(|(code, _)| code.to_string());
+        let pairs: Vec<_> =
+            pairs.chain(self.prices.iter().map(|(code, _)| code.to_string())).collect();
+        sqlx::query_scalar!(
+            "select pair from currency_pair where pair = any($1) order by pair for no key update",
+            &pairs,
+        )
+        .fetch_all(conn)
+        .await?;
+        Ok(())
     }
 }
 

@@ -313,7 +313,7 @@ impl Change {
             going_live::end_simulation(conn, slug).await?;
         }
         let networks = self.networks();
-        let revision = revision::next_client_revision(&mut *conn).await?;
+        let revision = revision::next_revision_of(&mut *conn, slug).await?;
         let changed = sqlx::query_scalar!(
             r#"
             update client set

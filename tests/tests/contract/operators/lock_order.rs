@@ -1,0 +1,61 @@
+//! Changes of operators that meet: neither waits for one that waits for it.
+
+use rampart_tests::deadline::{SOON, until};
+
+use super::*;
+
+/// Returns once this many transactions wait for a lock.
+async fn until_waiting(context: &TestContext, count: i64) {
+    let query = "select count(*) from pg_stat_activity \
+        where datname = current_database() and wait_event_type = 'Lock'";
+    until("they wait for a lock", SOON, async || {
+        let waiting: i64 = sqlx::query_scalar(query).fetch_one(context.db()).await.unwrap();
+        (waiting >= count).then_some(())
+    })
+    .await;
+}
+
+/// Makes two calls, the second once the first waits for a row that somebody holds, until both wait.
+async fn meet(
+    context: &TestContext,
+    row: &'static str,
+    (first, second): (impl Future<Output = Answer>, impl Future<Output = Answer>),
+) {
+    let mut somebody = context.db().begin().await.unwrap();
+    sqlx::query(row).execute(&mut *somebody).await.unwrap();
+    let second = async {
+        until_waiting(context, 1).await;
+        second.await
+    };
+    let free = async {
+        until_waiting(context, 2).await;
+        somebody.rollback().await.unwrap();
+    };
+    let (first, second, ()) = futures::join!(first, second, free);
+    for answer in [first, second] {
+        assert!((200..300).contains(&answer.status()), "{}", answer.text());
+    }
+}
+
+#[tokio::test]
+async fn a_configuration_and_a_new_key_of_its_partner_are_both_written() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let applied = json!({"partners": {"acme": {"defaultFeePercentage": 1.5}}});
+    let applied = context.admin(Method::PUT, "/admin/v1/configuration", applied);
+    let issued = context.admin(Method::POST, "/admin/v1/partners/acme/api-keys", json!({}));
+    let row = "select from client where slug = 'acme' for update";
+    meet(&context, row, (applied, issued)).await;
+}
+
+#[tokio::test]
+async fn a_configuration_and_a_price_are_both_written() {
+    let context = TestContext::start().await;
+    let path = "/admin/v1/prices/BTC-EUR";
+    let price = |price: u32| context.admin(Method::PUT, path, json!({ "price": price }));
+    price(50_000).await.assert_status(200);
+    let applied = json!({"prices": {"BTC-EUR": {"price": 51_000}}});
+    let applied = context.admin(Method::PUT, "/admin/v1/configuration", applied);
+    let row = "select from price where pair = 'BTC-EUR' for update";
+    meet(&context, row, (applied, price(52_000))).await;
+}
