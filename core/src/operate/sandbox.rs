@@ -15,5 +15,26 @@ pub mod sell_order_event;
 pub mod signature;
 pub mod user_event;
 
+use http::StatusCode;
+
+use crate::platform::error::{Code, Error};
+use crate::trading::orders::status::NotApplied;
+
 /// The actor in the order's timeline.
 const ACTOR: &str = "sandbox";
+
+/// The error of an event that was not simulated: 409 where the order's state, or its connector, forbids
+/// it.
+fn refusal(refused: NotApplied) -> Error {
+    match refused {
+        NotApplied::NoSuchOrder => Code::OrderNotFound.into(),
+        NotApplied::Forbidden { status } => {
+            let detail = format!("an order that is {} forbids it", status.as_str());
+            Error::with_status(Code::GeneralError, StatusCode::CONFLICT, detail)
+        }
+        NotApplied::Refused(reason) => {
+            Error::with_status(Code::GeneralError, StatusCode::CONFLICT, reason)
+        }
+        NotApplied::Failed(error) => error,
+    }
+}

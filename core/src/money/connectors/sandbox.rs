@@ -47,7 +47,7 @@ fn transaction_id(clock: &Clock) -> Result<String, NoEntropy> {
 }
 
 /// Counts changes of orders, after the commit.
-fn count(core: &Core, causes: Vec<Cause>) {
+pub(crate) fn count(core: &Core, causes: Vec<Cause>) {
     for cause in causes {
         core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
     }

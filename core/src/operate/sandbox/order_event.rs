@@ -1,18 +1,20 @@
 //! `POST /api/v2/sandbox/orders/{id}/{event}`: simulates an event of a test tenant's order that a
 //! payment provider, a chain or an operator would report of a live one.
 
-use http::{Method, StatusCode};
+use http::Method;
 
-use super::ACTOR;
+use super::{ACTOR, refusal};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Doc, Kind, required};
-use crate::endpoint::{Endpoint, Json};
+use crate::endpoint::{ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::request::Input;
-use crate::money::connectors::sandbox::purchases::simulate;
-use crate::platform::error::{Code, Error, Result};
+use crate::money::connectors::sandbox::count;
+use crate::money::connectors::sandbox::purchases::simulate_in;
+use crate::platform::db::retrying_statement;
+use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
-use crate::trading::orders::lookup::{ID, OrderName, find};
+use crate::trading::orders::lookup::{ID, OrderName, find, find_in};
 use crate::trading::orders::read::{OrderV2, order_example};
 use crate::trading::orders::status::NotApplied;
 use crate::trading::sandbox::SimulatedEvent;
@@ -47,24 +49,45 @@ impl Endpoint for V2 {
         Ok((OrderName::read(input)?, event))
     }
 
-    /// Returns the order after the event; 409 if its state forbids the event.
     async fn call(
         core: &Core,
         client: Client,
-        (name, event): (OrderName, SimulatedEvent),
+        request: (OrderName, SimulatedEvent),
     ) -> Result<Json<OrderV2>> {
-        let order = find(core, &client, None, &name).await?;
-        match simulate(core, (client.id(), order.id), (event, ACTOR)).await {
-            Ok(()) => Ok(Json(find(core, &client, None, &name).await?.into())),
-            Err(NotApplied::NoSuchOrder) => Err(Code::OrderNotFound.into()),
-            Err(NotApplied::Forbidden { status }) => {
-                let detail = format!("an order that is {} forbids it", status.as_str());
-                Err(Error::with_status(Code::GeneralError, StatusCode::CONFLICT, detail))
+        Self::call_with_key(core, client, request, None).await
+    }
+
+    /// Returns the order after the event; 409 if its state forbids the event.
+    async fn call_with_key(
+        core: &Core,
+        client: Client,
+        (name, event): (OrderName, SimulatedEvent),
+        key: Option<&ClaimedKey>,
+    ) -> Result<Json<OrderV2>> {
+        let order = find(core, &client, None, &name).await?.id;
+        let attempt = async || {
+            let mut tx = core.db.begin().await?;
+            let at = (client.id(), order);
+            match Box::pin(simulate_in(&mut tx, core, at, (event, ACTOR))).await {
+                Ok(causes) => {
+                    let answer = OrderV2::from(find_in(&mut tx, &client, order).await?);
+                    save_answer(key, core, &mut tx, &answer).await?;
+                    tx.commit().await?;
+                    Ok(Ok((answer, causes)))
+                }
+                Err(NotApplied::Failed(error)) => Err(error),
+                Err(refused) => {
+                    tx.rollback().await?;
+                    Ok(Err(refused))
+                }
             }
-            Err(NotApplied::Refused(reason)) => {
-                Err(Error::with_status(Code::GeneralError, StatusCode::CONFLICT, reason))
+        };
+        match retrying_statement(attempt).await? {
+            Ok((answer, causes)) => {
+                count(core, causes);
+                Ok(Json(answer))
             }
-            Err(NotApplied::Failed(error)) => Err(error),
+            Err(refused) => Err(refusal(refused)),
         }
     }
 }

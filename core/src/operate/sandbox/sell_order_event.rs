@@ -1,21 +1,23 @@
 //! `POST /api/v2/sandbox/sell/orders/{id}/{event}`: simulates an event of a test tenant's sale that
 //! a chain, a bank or an operator would report of a live one.
 
-use http::{Method, StatusCode};
+use http::Method;
 
-use super::ACTOR;
+use super::{ACTOR, refusal};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Doc, Kind, required};
-use crate::endpoint::{Endpoint, Json};
+use crate::endpoint::{ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::request::Input;
-use crate::money::connectors::sandbox::sales::simulate;
-use crate::platform::error::{Code, Error, Result};
+use crate::money::connectors::sandbox::count;
+use crate::money::connectors::sandbox::sales::simulate_in;
+use crate::platform::db::retrying_statement;
+use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
 use crate::trading::orders::lookup::OrderName;
 use crate::trading::orders::status::NotApplied;
 use crate::trading::sandbox::SimulatedSaleEvent;
-use crate::trading::sell::orders::{EXAMPLE, SaleV1, find, view};
+use crate::trading::sell::orders::{EXAMPLE, SaleV1, find, view_in};
 
 /// Version 2, the only one.
 pub struct V2;
@@ -54,27 +56,45 @@ impl Endpoint for V2 {
         Ok((name, event.ok_or(Code::RouteNotFound)?))
     }
 
-    /// Returns the sale after the event.
     async fn call(
         core: &Core,
         client: Client,
-        (name, simulated): (OrderName, SimulatedSaleEvent),
+        request: (OrderName, SimulatedSaleEvent),
     ) -> Result<Json<SaleV1>> {
-        let sale = find(core, &client, None, &name).await?;
-        match simulate(core, (client.id(), sale.id), (simulated, ACTOR)).await {
-            Ok(()) => {
-                let sale = find(core, &client, None, &name).await?;
-                Ok(Json(view(core, &client, sale).await?))
+        Self::call_with_key(core, client, request, None).await
+    }
+
+    /// Returns the sale after the event; 409 if its state forbids the event.
+    async fn call_with_key(
+        core: &Core,
+        client: Client,
+        (name, event): (OrderName, SimulatedSaleEvent),
+        key: Option<&ClaimedKey>,
+    ) -> Result<Json<SaleV1>> {
+        let sale = find(core, &client, None, &name).await?.id;
+        let attempt = async || {
+            let mut tx = core.db.begin().await?;
+            let at = (client.id(), sale);
+            match Box::pin(simulate_in(&mut tx, core, at, (event, ACTOR))).await {
+                Ok(causes) => {
+                    let answer = view_in(&mut tx, core, &client, sale).await?;
+                    save_answer(key, core, &mut tx, &answer).await?;
+                    tx.commit().await?;
+                    Ok(Ok((answer, causes)))
+                }
+                Err(NotApplied::Failed(error)) => Err(error),
+                Err(refused) => {
+                    tx.rollback().await?;
+                    Ok(Err(refused))
+                }
             }
-            Err(NotApplied::NoSuchOrder) => Err(Code::OrderNotFound.into()),
-            Err(NotApplied::Forbidden { status }) => {
-                let detail = format!("an order that is {} forbids it", status.as_str());
-                Err(Error::with_status(Code::GeneralError, StatusCode::CONFLICT, detail))
+        };
+        match retrying_statement(attempt).await? {
+            Ok((answer, causes)) => {
+                count(core, causes);
+                Ok(Json(answer))
             }
-            Err(NotApplied::Refused(reason)) => {
-                Err(Error::with_status(Code::GeneralError, StatusCode::CONFLICT, reason))
-            }
-            Err(NotApplied::Failed(error)) => Err(error),
+            Err(refused) => Err(refusal(refused)),
         }
     }
 }

@@ -82,6 +82,21 @@ pub(crate) async fn find_by_number(
     row.map(|row| row.order(&client.catalogue)).transpose()
 }
 
+/// The order of this client with our number, as the caller's transaction has left it.
+///
+/// # Errors
+/// ER035 when there is none.
+pub(crate) async fn find_in(
+    conn: &mut Connection,
+    client: &Client,
+    number: OrderId,
+) -> Result<Order> {
+    let (client_id, number) = (client.id().uuid(), Some(number.number()));
+    let asked = OrderQuery { client: client_id, user: None, number, reference: String::new() };
+    let row = one(conn, &asked).await?;
+    row.ok_or(Code::OrderNotFound)?.order(&client.catalogue)
+}
+
 /// The queue of single orders that are about to be read.
 #[derive(Debug)]
 pub struct OrderReads(Batcher<OrderRead>);

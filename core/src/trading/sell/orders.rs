@@ -16,6 +16,7 @@ use crate::auth::caller::{Client, ClientAndUser};
 use crate::endpoint::openapi::doc::{Doc, Kind, Member, optional, required};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
 use crate::trading::checks::Hold;
@@ -117,7 +118,9 @@ impl Endpoint for ListV1 {
         .await?;
         let sales = rows.into_iter().map(|row| row.sale(&client.catalogue));
         let sales: Vec<Sale> = sales.collect::<Result<_>>()?;
-        let seller = Seller::read(core, &client, &sales).await?;
+        let mut conn = core.db.acquire().await?;
+        let seller = Seller::read(&mut conn, core, &client, &sales).await?;
+        drop(conn);
         let cursor = |sale: &SaleV1| Cursor::after(sale.date, sale.id);
         let sales = sales.into_iter().map(|sale| seller.view(core, sale));
         let sales: Vec<SaleV1> = sales.collect::<Result<_>>()?;
@@ -151,8 +154,13 @@ impl Endpoint for ReadV1 {
     }
 
     async fn call(core: &Core, caller: ClientAndUser, name: OrderName) -> Result<Json<SaleV1>> {
-        let sale = find(core, &caller.client, Some(caller.user), &name).await?;
-        Ok(Json(view(core, &caller.client, sale).await?))
+        let client = &caller.client;
+        let sale = find(core, client, Some(caller.user), &name).await?;
+        let mut conn = core.db.acquire().await?;
+        let sales = std::slice::from_ref(&sale);
+        let seller = Seller::read(&mut conn, core, client, sales).await?;
+        drop(conn);
+        Ok(Json(seller.view(core, sale)?))
     }
 }
 
@@ -181,12 +189,25 @@ pub(crate) async fn find(
     row.ok_or(Code::OrderNotFound)?.sale(&client.catalogue)
 }
 
-/// The sale's JSON.
+/// The JSON of the sale of this client with our number, as the caller's transaction has left it.
 ///
 /// # Errors
-/// When the database cannot be read.
-pub(crate) async fn view(core: &Core, client: &Client, sale: Sale) -> Result<SaleV1> {
-    let seller = Seller::read(core, client, std::slice::from_ref(&sale)).await?;
+/// ER035 when there is none.
+pub(crate) async fn view_in(
+    conn: &mut Connection,
+    core: &Core,
+    client: &Client,
+    number: OrderId,
+) -> Result<SaleV1> {
+    let row = select_sales!(
+        "where client_id = $1 and order_id = $2",
+        client.id().uuid(),
+        number.number(),
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
+    let sale = row.ok_or(Code::OrderNotFound)?.sale(&client.catalogue)?;
+    let seller = Seller::read(conn, core, client, std::slice::from_ref(&sale)).await?;
     seller.view(core, sale)
 }
 
@@ -200,16 +221,20 @@ struct Seller {
 
 impl Seller {
     /// Reads the user of these sales, which is the same for all.
-    async fn read(core: &Core, client: &Client, sales: &[Sale]) -> Result<Self> {
+    async fn read(
+        conn: &mut Connection,
+        core: &Core,
+        client: &Client,
+        sales: &[Sale],
+    ) -> Result<Self> {
         let Some(user) = sales.iter().find_map(|sale| sale.user) else {
             return Ok(Self { client: client.id(), accounts: Vec::new(), open: BTreeMap::new() });
         };
-        let mut conn = core.db.acquire().await?;
         let waiting = sales.iter().filter(|sale| !sale.status.is_final());
         let numbers: Vec<i64> = waiting.map(|sale| sale.id.number()).collect();
-        let open = Hold::of_sales(&mut conn, client.id(), &numbers).await?;
+        let open = Hold::of_sales(&mut *conn, client.id(), &numbers).await?;
         let accounts = match sales.iter().any(|sale| sale.account.is_some()) {
-            true => accounts::list(&mut conn, core, client.id(), user).await?,
+            true => accounts::list(conn, core, client.id(), user).await?,
             false => Vec::new(),
         };
         Ok(Self { client: client.id(), accounts, open })

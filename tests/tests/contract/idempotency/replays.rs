@@ -4,6 +4,7 @@ use http::Method;
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
 
 use crate::orders::{BTC, Shop, count};
 
@@ -50,6 +51,17 @@ async fn users_and_their_accounts() {
     assert_eq!(count(&context, told).await, 1);
 }
 
+/// Asserts that one row of the table was written by a transaction that has saved an answer.
+async fn assert_saved_with(context: &TestContext, table: &str) {
+    let together = format!(
+        "select count(*) from {table} e join idempotency_key k on k.client_id = e.client_id \
+         where k.status = 200 and k.xmin = e.xmin"
+    );
+    let together: i64 =
+        sqlx::query_scalar(AssertSqlSafe(together)).fetch_one(context.db()).await.unwrap();
+    assert_eq!(together, 1, "{table}: in a transaction of its own");
+}
+
 #[tokio::test]
 async fn mails_to_set_a_new_password() {
     let context = TestContext::start().await;
@@ -70,8 +82,10 @@ async fn orders_sales_and_events() {
     let sale = shop.request(Method::POST, "/api/v1/sell/confirm").json(&quoted).send().await;
     let sale = sale.assert_status(200).json()["orderId"].clone();
     replay(&shop, &format!("/api/v2/sandbox/sell/orders/{sale}/expire"), &json!({})).await;
+    assert_saved_with(&context, "sell_order").await;
     let order = OrderFixture::order(&context, shop.partner(), None, None).await.id;
     replay(&shop, &format!("/api/v2/sandbox/orders/{order}/cancel"), &json!({})).await;
+    assert_saved_with(&context, "buy_order").await;
     let ended = "select count(*) from event where type = 'order.cancelled'";
     assert_eq!(count(&context, ended).await, 2, "one each");
     let mine = shop.v1(&crate::orders::confirm_of(&shop.quote(&context, |_| ()))).await;

@@ -105,7 +105,7 @@ pub(crate) async fn simulate(
 ///
 /// # Errors
 /// As [`apply_in`].
-pub(super) async fn simulate_in(
+pub(crate) async fn simulate_in(
     conn: &mut Connection,
     core: &Core,
     at: (ClientId, OrderId),

@@ -11,7 +11,7 @@ use crate::money::connectors::commands::CommandKind;
 use crate::money::connectors::lease::Leased;
 use crate::money::connectors::result::Outcome;
 use crate::money::connectors::transfers::command_transfer;
-use crate::platform::db::{Connection, retrying_statement};
+use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::orders::state::{Cause, OrderStatus};
 use crate::trading::orders::status::{NotApplied, apply_in, permit};
@@ -73,36 +73,12 @@ impl SimulatedSale {
     }
 }
 
-/// Simulates an event of a sale of a test client, as this actor; refuses one whose coins another
-/// connector takes.
+/// Simulates an event of a sale of a test client, as this actor, in the caller's transaction, which
+/// gives up what was refused; refuses one whose coins another connector takes.
 ///
 /// # Errors
 /// As [`apply_in`].
-pub(crate) async fn simulate(
-    core: &Core,
-    at: (ClientId, OrderId),
-    (simulated, actor): (SimulatedSaleEvent, &str),
-) -> Result<(), NotApplied> {
-    let attempt = async || {
-        let mut tx = core.db.begin().await?;
-        match Box::pin(simulate_in(&mut tx, core, at, (simulated, actor))).await {
-            Ok(causes) => {
-                tx.commit().await?;
-                Ok(Ok(causes))
-            }
-            Err(NotApplied::Failed(error)) => Err(error),
-            Err(refused) => {
-                tx.rollback().await?;
-                Ok(Err(refused))
-            }
-        }
-    };
-    let causes: Vec<Cause> = retrying_statement(attempt).await.map_err(NotApplied::Failed)??;
-    super::count(core, causes);
-    Ok(())
-}
-
-async fn simulate_in(
+pub(crate) async fn simulate_in(
     conn: &mut Connection,
     core: &Core,
     at: (ClientId, OrderId),
