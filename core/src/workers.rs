@@ -54,7 +54,7 @@ const METHOD_PERFORMANCE: Duration = Duration::from_secs(1);
 const PRICE_METRICS: Duration = Duration::from_secs(5);
 /// Interval of deleting expired tokens and codes, and old numbers of quotes.
 const EXPIRED_TOKENS: Duration = Duration::from_secs(10 * 60);
-/// Interval of deleting old deliveries and attempts.
+/// Interval of deleting old deliveries and attempts, offers, and reports of connectors.
 const OLD_DELIVERIES: Duration = Duration::from_secs(10);
 /// Interval of deleting expired idempotency keys.
 const IDEMPOTENCY_KEYS: Duration = Duration::from_secs(60);
@@ -136,14 +136,15 @@ impl Core {
     }
 
     async fn delete_expired_tokens(&self) -> Result<bool> {
-        let (refresh_tokens, codes, sessions, quote_counts) = tokio::join!(
+        let (refresh_tokens, codes, sessions, challenges, quote_counts) = tokio::join!(
             self.delete_expired_refresh_tokens(),
             self.delete_expired_codes(),
             self.delete_expired_sessions_of_staff(),
+            self.delete_expired_wallet_challenges(),
             self.delete_old_quote_counts(),
         );
         quote_counts?;
-        Ok([refresh_tokens?, codes?, sessions?].contains(&true))
+        Ok([refresh_tokens?, codes?, sessions?, challenges?].contains(&true))
     }
 
     async fn refresh_prices(&self) -> Result<()> {
@@ -210,6 +211,8 @@ impl Workers {
         self.every_batch("old deliveries", OLD_DELIVERIES, run!(delete_old_deliveries), |more| {
             more
         });
+        self.every_batch("old offers", OLD_DELIVERIES, run!(delete_old_offers), |more| more);
+        self.every_batch("old reports", OLD_DELIVERIES, run!(delete_old_reports), |more| more);
         let forget = run!(forget_idempotency_keys);
         self.every_batch("idempotency keys", IDEMPOTENCY_KEYS, forget, |more| more);
         self.every("tenant keys", TENANT_KEYS, run!(make_tenant_keys));

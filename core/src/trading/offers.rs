@@ -5,6 +5,7 @@
 //! - [`signature`]: the built-in signature scheme
 //! - `proof`: the request's signature; `login`: the user it is bound to; `stored`: the row
 //! - [`create`]: the endpoint
+//! - `retention`: the end of those that nobody has confirmed
 //!
 //! A confirm compares its order with the offer's fixed terms (`orders/confirm/terms.rs`); this
 //! module only writes offers.
@@ -13,6 +14,7 @@ pub mod create;
 pub(crate) mod errors;
 pub(crate) mod login;
 pub(crate) mod proof;
+mod retention;
 pub mod signature;
 pub(crate) mod stored;
 pub(crate) mod terms;

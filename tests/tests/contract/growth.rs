@@ -12,8 +12,10 @@ use rampart_core::platform::db::MIGRATIONS;
 use rampart_core::platform::schema;
 use rampart_core::platform::settings::{Database, Retention, Settings};
 use rampart_tests::cluster;
+use rampart_tests::connector::Connector;
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::test_context::TestContext;
+use serde_json::json;
 use sqlx::{AssertSqlSafe, PgPool};
 
 const TABLES: [&str; 2] = ["event", "order_transition"];
@@ -232,4 +234,47 @@ async fn a_retention_from_before_the_first_delivery_deletes_none() {
     execute(context.db(), "update delivery set state = 'delivered'").await;
     context.core().delete_old_deliveries().await.unwrap();
     assert_eq!(count(context.db(), "delivery").await, 1);
+}
+
+#[tokio::test]
+async fn offers_that_nobody_has_confirmed_are_deleted_when_their_retention_is_over() {
+    let kept = |settings: &mut Settings| settings.retention.offer_days = Some(30);
+    let context = TestContext::with(kept).await;
+    let acme = context.partner("acme").await;
+    let mut terms =
+        json!({"baseCurrency": "BTC", "quoteCurrency": "EUR", "paymentMethod": "creditCard"});
+    acme.post("/api/v2/buy/offer", terms.clone()).await.assert_status(200);
+    let db = context.db();
+    execute(db, "update offer set confirmed_at = now()").await;
+    terms["returnUrl"] = json!("https://shop.example/back");
+    acme.post("/api/v2/buy/checkout", terms).await.assert_status(200);
+    let left = async |advance: TimeDelta| {
+        context.clock().advance(advance);
+        assert!(!context.core().delete_old_offers().await.unwrap());
+        (count(db, "offer").await, count(db, "checkout").await)
+    };
+    assert_eq!(left(TimeDelta::days(29)).await, (2, 1));
+    assert_eq!(left(TimeDelta::days(60)).await, (1, 0));
+}
+
+#[tokio::test]
+async fn a_report_whose_words_are_deleted_is_taken_once_all_the_same() {
+    let kept = |settings: &mut Settings| settings.retention.report_days = Some(30);
+    let context = TestContext::with(kept).await;
+    let connector = Connector::of_live(&context).await;
+    context.partner_of(json!({"slug": "acme", "name": "Acme", "mode": "live"})).await;
+    let report = json!({"id": "event-1", "kind": "payment.received", "partner": "acme",
+        "occurredAt": "2026-03-01T12:00:00Z", "providerReference": "pay-1", "amount": 100,
+        "currency": "EUR"});
+    connector.event(report.clone()).await.assert_status(200);
+    let db = context.db();
+    let left = async |advance: TimeDelta| {
+        context.clock().advance(advance);
+        assert!(!context.core().delete_old_reports().await.unwrap());
+        count(db, "connector_event where sealed_report is not null").await
+    };
+    assert_eq!(left(TimeDelta::days(29)).await, 1);
+    assert_eq!(left(TimeDelta::days(2)).await, 0);
+    let again = connector.event(report).await;
+    assert_eq!(again.assert_status(200).json()["duplicate"], true);
 }

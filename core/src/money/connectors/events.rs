@@ -3,6 +3,7 @@
 mod apply;
 mod earlier_names;
 mod report;
+mod retention;
 
 use http::{Method, StatusCode};
 use ring::digest;

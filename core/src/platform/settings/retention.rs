@@ -34,6 +34,14 @@ pub struct Retention {
     /// Age above which deliveries that have ended are deleted; those that are still tried stay.
     #[schemars(range(min = 30, max = 36_500), extend("x-default" = "none: they stay"))]
     pub delivery_days: Option<u32>,
+    /// Time after their end for which offers and checkouts that nobody has confirmed are kept; a confirm
+    /// of a deleted one is ER132.
+    #[schemars(range(min = 30, max = 36_500), extend("x-default" = "none: they stay"))]
+    pub offer_days: Option<u32>,
+    /// Age above which the words of connectors' reports are deleted; their digests stay, so that each is
+    /// taken once.
+    #[schemars(range(min = 30, max = 36_500), extend("x-default" = "none: they stay"))]
+    pub report_days: Option<u32>,
     /// Folder that months are written to as CSV files before they are dropped; without one they stay.
     #[schemars(extend("x-default" = "none"))]
     pub archive_folder: Option<PathBuf>,

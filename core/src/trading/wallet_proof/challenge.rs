@@ -13,6 +13,8 @@ use rampart_types::{ClientId, OrderId, UserId};
 const LIFETIME_SECONDS: i64 = 900;
 /// Time for which a message that is shown is good at least, in seconds; after that another one is made.
 const LEFT_SECONDS_MIN: i64 = 300;
+/// Most expired messages that one run of the worker deletes.
+const DELETED_MAX: i64 = 5_000;
 
 /// A message to sign.
 #[derive(Debug)]
@@ -97,6 +99,26 @@ impl Challenge {
         .fetch_optional(conn)
         .await?;
         Ok(message)
+    }
+}
+
+impl Core {
+    /// Deletes messages that have expired, whether one was signed or not: its proof has it. One run of a
+    /// worker; `true` if there may be more.
+    ///
+    /// # Errors
+    /// When the database cannot be written; the next run continues.
+    pub async fn delete_expired_wallet_challenges(&self) -> Result<bool> {
+        let deleted = sqlx::query!(
+            "delete from wallet_challenge where (client_id, order_id) in ( \
+                 select client_id, order_id from wallet_challenge \
+                 where expires_at <= rampart_now() \
+                 order by expires_at limit $1 for update skip locked)",
+            DELETED_MAX,
+        )
+        .execute(&self.db)
+        .await?;
+        Ok(deleted.rows_affected() >= DELETED_MAX.unsigned_abs())
     }
 }
 

@@ -56,6 +56,22 @@ async fn a_signed_message_frees_the_coins_in_its_transaction() {
 }
 
 #[tokio::test]
+async fn a_message_that_has_expired_is_deleted_and_another_one_is_shown() {
+    let (shop, wallet) = (Shop::open().await, Wallet::new(7));
+    let order = shop.paid(1500, &wallet.address()).await;
+    let (_, nonce, _) = challenge(&shop, order).await;
+    let left = async |advance: TimeDelta| {
+        shop.context.clock().advance(advance);
+        shop.context.core().delete_expired_wallet_challenges().await.unwrap();
+        let count = sqlx::query_scalar::<_, i64>("select count(*) from wallet_challenge");
+        count.fetch_one(shop.context.db()).await.unwrap()
+    };
+    assert_eq!(left(TimeDelta::minutes(14)).await, 1);
+    assert_eq!(left(TimeDelta::minutes(2)).await, 0);
+    assert_ne!(challenge(&shop, order).await.1, nonce);
+}
+
+#[tokio::test]
 async fn a_message_is_good_for_its_order_and_time_alone() {
     let (shop, wallet) = (Shop::open().await, Wallet::new(7));
     let order = shop.paid(1500, &wallet.address()).await;
