@@ -134,7 +134,7 @@ async fn a_migration_gives_open_deposits_of_test_clients_the_payment_of_the_sand
              crypto_currency, price, partner_fee, provider_fee, payment_method_fee, network_fee, \
              spread_fee, affiliate_fee, is_estimated_quote, is_dca_order, terms_digest, \
              created_at, updated_at) \
-         select client_id, number, gen_random_uuid(), status, 'BTC-EUR', 'bankTransfer', 'bc1q', \
+         select client_id, number, gen_random_uuid(), known.status, 'BTC-EUR', 'bankTransfer', 'bc1q', \
              'unhosted', 100, 'EUR', 1, 'BTC', 100, 0, 0, 0, 0, 0, 0, false, is_deposit, '', \
              now(), now() \
          from client cross join (values (7, 'in progress', true), (8, 'completed', true), \
