@@ -162,13 +162,6 @@ pub fn fits_decimals(value: Decimal, decimals: u32) -> bool {
     parts(value).1 <= decimals
 }
 
-/// The exact product; `None` when it does not fit.
-#[must_use]
-pub fn multiply(left: Decimal, right: Decimal) -> Option<Decimal> {
-    let (mantissa, scale) = product(left, right)?;
-    assemble(mantissa, scale)
-}
-
 /// The product rounded once, half away from zero, to this many decimals; `None` when it does not
 /// fit. The product itself is held exactly up to 38 digits before rounding.
 #[must_use]

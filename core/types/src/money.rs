@@ -40,13 +40,6 @@ pub fn round_fiat(value: Decimal, exponent: u32) -> Decimal {
     value.round_dp_with_strategy(exponent, RoundingStrategy::MidpointAwayFromZero)
 }
 
-/// Rounds crypto down, so that nobody is promised more than was paid for; `decimals` is the
-/// currency's [`crypto_scale`](super::crypto_scale).
-#[must_use]
-pub fn floor_crypto(value: Decimal, decimals: u32) -> Decimal {
-    value.round_dp_with_strategy(decimals, RoundingStrategy::ToNegativeInfinity)
-}
-
 /// The fiat value of crypto at a price, rounded once, half up, to the fiat exponent; `None` when the
 /// exact product has more than 38 digits or the result does not fit.
 #[must_use]
@@ -153,12 +146,10 @@ mod tests {
     }
 
     #[test]
-    fn fiat_rounds_half_up_and_crypto_down() {
+    fn fiat_rounds_half_up() {
         assert_eq!(round_fiat(decimal("1.005"), 2), decimal("1.01"));
         assert_eq!(round_fiat(decimal("1.0049"), 2), decimal("1"));
         assert_eq!(round_fiat(decimal("1.5"), 0), decimal("2"));
-        assert_eq!(floor_crypto(decimal("0.123456789"), 8), decimal("0.12345678"));
-        assert_eq!(floor_crypto(decimal("0.999999999"), 8), decimal("0.99999999"));
     }
 
     #[test]
@@ -213,11 +204,9 @@ mod tests {
         fn rounding_moves_less_than_one_unit(mantissa: i64, scale in 0_u32..=18, decimals in 0_u32..=8) {
             let value = Decimal::new(mantissa, scale);
             let unit = Decimal::new(1, decimals);
-            let floored = floor_crypto(value, decimals);
-            prop_assert!(floored <= value && value - floored < unit);
             let rounded = round_fiat(value, decimals);
             prop_assert!((rounded - value).abs() * Decimal::TWO <= unit);
-            prop_assert!(fits_decimals(floored, decimals) && fits_decimals(rounded, decimals));
+            prop_assert!(fits_decimals(rounded, decimals));
         }
     }
 }
