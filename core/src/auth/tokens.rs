@@ -122,22 +122,6 @@ impl Tokens {
     }
 }
 
-/// Issues a token for an authenticated client.
-///
-/// # Errors
-/// Without entropy for its id.
-pub fn issue_client(core: &Core, client: ClientId) -> Result<String> {
-    issue(core, core.clock.uuid()?, Holder::Client(client))
-}
-
-/// Issues a token for a user who has logged in through the client.
-///
-/// # Errors
-/// Without entropy for its id.
-pub fn issue_user(core: &Core, client: ClientId, user: UserId) -> Result<String> {
-    issue(core, core.clock.uuid()?, Holder::User(client, user))
-}
-
 /// Issues a token of the time in `id`.
 fn issue(core: &Core, id: Uuid, holder: Holder) -> Result<String> {
     jwt::issue(&Authority::new(core), id, holder)
