@@ -88,7 +88,7 @@ pub struct ClaimedKey {
     client: ClientId,
     route: &'static str,
     key: String,
-    /// Of the request.
+    /// Digest of the request.
     digest: Vec<u8>,
     /// Tells this request from others with the key.
     claim: Uuid,

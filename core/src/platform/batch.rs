@@ -150,7 +150,7 @@ struct Worker<J: BatchJob> {
     alone: Arc<Semaphore>,
     /// Partners whose items do.
     apart: Arc<Partners>,
-    /// Those of all workers.
+    /// Batches under way, of all workers.
     running: Arc<Running>,
 }
 

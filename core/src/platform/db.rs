@@ -39,7 +39,7 @@ const BATCH_LOCK_WAIT_MAX: Duration = Duration::from_millis(25);
 pub(crate) struct HeldConnection {
     db: Pool,
     connection: Option<PooledConnection>,
-    /// Of no partner's share, and impatient.
+    /// True if it counts towards no partner's share and waits for no lock for long.
     is_of_batches: bool,
 }
 

@@ -156,19 +156,19 @@ struct Status {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ProfileDetails")]
 struct Details {
-    /// Of the AMLD5 questions.
+    /// Status of the AMLD5 questions.
     amld5_verification_status: String,
-    /// Of the e-mail address.
+    /// Status of the check of the e-mail address.
     email_address_verification_status: String,
-    /// Of the identity.
+    /// Status of the identity check.
     identity_verification_status: String,
-    /// Of the agreement to the privacy statement.
+    /// Status of the agreement to the privacy statement.
     privacy_agreement_verification_status: String,
     /// Sides of documents that were sent or announced.
     documents: Vec<Side>,
-    /// Of the residential address.
+    /// Status of the check of the residential address.
     residential_address_status: String,
-    /// Of the declaration of tax residency; only `missing` asks the user for it.
+    /// Status of the declaration of tax residency; only `missing` asks the user for it.
     dac8_status: String,
 }
 

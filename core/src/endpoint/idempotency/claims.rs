@@ -52,7 +52,7 @@ pub(super) struct KeyRow {
     pub(super) route: &'static str,
     pub(super) key: String,
     pub(super) digest: Vec<u8>,
-    /// Of the request that claims it.
+    /// Id of the claim that the request makes.
     pub(super) claim_id: Uuid,
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Finished {
     pub(super) user: Option<UserId>,
     pub(super) kind: String,
     pub(super) connector: String,
-    /// Of its leg, or of its pool.
+    /// Asset of its leg or of its pool.
     pub(super) asset: Option<String>,
     pub(super) command: Uuid,
     /// As the connector got it.

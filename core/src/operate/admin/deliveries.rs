@@ -124,7 +124,7 @@ pub struct Delivery {
     state: String,
     /// Attempts so far.
     attempts: i16,
-    /// Of the last attempt, if the partner's host answered.
+    /// Status of the last attempt's answer; null without one.
     last_status: Option<i16>,
     /// Failure of the last attempt: status, redirect, gone, unwanted, timeout, unreachable,
     /// forbidden, unsigned.

@@ -91,7 +91,7 @@ pub struct Overview {
     open: Vec<Open>,
     /// The last 24 hours, oldest first; those with neither an order nor a quote are left out.
     hours: Vec<Hour>,
-    /// Of the orders of the last 24 hours, by their fiat currency.
+    /// Fiat volume of the last 24 hours, by currency.
     volume: Vec<Volume>,
     waiting: Waiting,
     /// Checks that this edge does not pass.
@@ -123,21 +123,21 @@ struct Open {
 struct Hour {
     /// Its beginning.
     hour: DateTime<Utc>,
-    /// Orders that were made in it, of both sides.
+    /// Orders that were made in the hour, of both sides.
     orders: i64,
-    /// Those of them that are pending now.
+    /// Orders of the hour that are pending now.
     pending: i64,
-    /// Those of them that are in progress now.
+    /// Orders of the hour that are in progress now.
     in_progress: i64,
-    /// Those of them that are blocked now.
+    /// Orders of the hour that are blocked now.
     blocked: i64,
-    /// Those of them that are completed by now.
+    /// Orders of the hour that are completed by now.
     completed: i64,
-    /// Those of them that were cancelled.
+    /// Orders of the hour that were cancelled.
     cancelled: i64,
-    /// Those of them that were refunded.
+    /// Orders of the hour that were refunded.
     refunded: i64,
-    /// Quotes that were made in it, of both sides; of the oldest hour all of them.
+    /// Quotes that were made in the hour, of both sides; of the oldest hour all of them.
     quotes: i64,
 }
 
@@ -165,7 +165,7 @@ struct Volume {
     currency: String,
     /// Sum of the fiat amounts of the orders that were made, of both sides.
     ordered: JsonDecimal,
-    /// That of those that are completed by now.
+    /// Fiat amount of the completed ones.
     completed: JsonDecimal,
 }
 

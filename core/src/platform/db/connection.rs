@@ -37,7 +37,7 @@ pub struct Connection {
     meters: Option<PoolMeters>,
     /// Longest wait for a lock, where it is not that of a statement.
     lock_wait_max: Option<Duration>,
-    /// Of its partner.
+    /// Its permit of the partner's share.
     share: Option<Share>,
 }
 

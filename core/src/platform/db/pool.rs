@@ -66,7 +66,7 @@ struct KindPool {
     session: Session,
     /// Time after which a statement's connection is closed.
     deadline: Duration,
-    /// Of partners, where their statements run.
+    /// Shares of the partners, where their statements run.
     shares: Option<Arc<PartnerShares>>,
 }
 

@@ -22,7 +22,7 @@ pub struct VersionSummary {
     pub(super) digest: String,
     /// `signature`, `fee` or `method-order`.
     pub(super) kind: &'static str,
-    /// Of the component, in bytes.
+    /// Size of the component, in bytes.
     pub(super) size: i64,
 }
 

@@ -39,7 +39,7 @@ pub(crate) enum RequirementState {
 pub(crate) type OpenRequirements = Vec<(Requirement, RequirementState)>;
 
 impl Requirement {
-    /// Those that are no checks.
+    /// Requirements that are no checks.
     const ITEMS: [Self; 4] = [Self::EmailCode, Self::Person, Self::Nationality, Self::AddressProof];
 
     /// The name of its page.

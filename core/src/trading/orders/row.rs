@@ -57,7 +57,7 @@ impl Order {
 /// The columns that make an [`Order`].
 #[derive(Debug)]
 pub(super) struct OrderRow {
-    /// Which of the orders it is that were asked for together, from 1; 0 where one was.
+    /// Position among the orders that were read together, from 1; 0 where one was.
     pub(super) place: i64,
     pub(super) order_id: i64,
     pub(super) created_at: DateTime<Utc>,

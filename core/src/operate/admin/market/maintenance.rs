@@ -256,7 +256,7 @@ impl NewWindow {
 pub struct Window {
     /// The window's id.
     id: Uuid,
-    /// Its status by now.
+    /// Status when it was read.
     #[schemars(extend("enum" = ["upcoming", "running", "past"]))]
     status: String,
     /// The pair that is closed; null for one of a payment method.

@@ -175,7 +175,7 @@ pub(in crate::operate) struct Version {
     pub(in crate::operate) version: i64,
     /// SHA-256 of the component, in hex.
     pub(in crate::operate) digest: String,
-    /// Of the component, in bytes.
+    /// Size of the component, in bytes.
     pub(in crate::operate) size: i64,
     /// `true` for the version that serves.
     pub(in crate::operate) active: bool,

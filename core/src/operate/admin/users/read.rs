@@ -125,11 +125,11 @@ struct DocumentSide {
     side: String,
     /// `missing`, `pending`, `verified`, `failed` or `blocked`.
     status: String,
-    /// Of the image, once there is one.
+    /// Id of the image, once there is one.
     id: Option<Uuid>,
     /// Media type of the image; null without one.
     media_type: Option<String>,
-    /// In bytes.
+    /// Size of the image, in bytes.
     size: Option<i64>,
     /// When it was sent or announced.
     created_at: DateTime<Utc>,
