@@ -9,7 +9,6 @@ pub(crate) mod configuration;
 mod fuel_budget;
 mod load;
 mod log_throttle;
-mod partner_turns;
 mod rollout;
 mod root_keys;
 mod sample_throttle;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use rampart_core::http::reply::Reply;
+use rampart_core::platform::keyed_semaphore::{KeyedPermit, KeyedSemaphore};
 use rampart_core::platform::network::network;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -14,7 +15,6 @@ use tokio::time::timeout;
 use super::context::Context;
 use super::{Gateway, PublicListener};
 use crate::config;
-use crate::server::{KeyedPermit, KeyedSemaphore};
 
 /// Why the core gave no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -57,9 +57,9 @@ pub(crate) async fn compare(
     target: Target<'_>,
     version: i64,
 ) -> Result<Comparison, LifecycleError> {
-    let turn = core.policies.partner_turns.take(target.client).ok_or(LifecycleError::Conflict(
-        "another dry run of yours is under way: wait for its end",
-    ))?;
+    let busy = "another dry run of yours is under way: wait for its end";
+    let staff_permit = core.policies.staff_dry_runs.try_acquire(target.client);
+    let staff_permit = staff_permit.ok_or(LifecycleError::Conflict(busy))?;
     // The connections of a partner's request see the rows of that partner alone.
     PoolKind::Workers.run(Box::pin(core.refresh())).await?;
     let candidate = LoadedVersion::find(core, target, Some(version)).await?;
@@ -76,7 +76,7 @@ pub(crate) async fn compare(
     let permit = core.policies.dry_run_permit().await?;
     let run = move || {
         // The run goes on when nobody waits for it any more.
-        let _held = (permit, turn);
+        let _held = (permit, staff_permit);
         let compared = requests.iter().enumerate().map(|(index, request)| {
             let context = context_at(&partner, now, &format!("{kind} {index}"));
             compare_request(request, &context, active.as_ref(), &candidate)

@@ -12,7 +12,6 @@ use rampart_plugins::contract::PolicyKind;
 use rampart_plugins::{CompilerProgram, NativeCodeCache, Policy, PolicyEngine, PolicyLimits};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, oneshot};
 
-use super::partner_turns::PartnerTurns;
 use super::root_keys::{RootKey, RootKeys};
 use super::slot::Slot;
 use crate::Core;
@@ -20,7 +19,9 @@ use crate::platform::clock::Clock;
 use crate::platform::crypto::{MasterKey, Purpose};
 use crate::platform::db::Pool;
 use crate::platform::error::{Error, Result};
+use crate::platform::keyed_semaphore::KeyedSemaphore;
 use crate::platform::settings::{self, COMPILER_ARGUMENTS};
+use rampart_types::ClientId;
 
 /// Components compiled at once, each on one thread.
 const COMPILES_MAX: usize = 2;
@@ -52,8 +53,8 @@ pub struct Policies {
     admissions: Semaphore,
     /// The same for dry runs.
     dry_runs: Arc<Semaphore>,
-    /// Dry runs that staff ask for.
-    pub(crate) partner_turns: PartnerTurns,
+    /// Dry runs that staff ask for: one of each partner.
+    pub(crate) staff_dry_runs: KeyedSemaphore<ClientId>,
     root_keys: RootKeys,
 }
 
@@ -96,7 +97,7 @@ impl Policies {
             compiles,
             admissions,
             dry_runs,
-            partner_turns: PartnerTurns::default(),
+            staff_dry_runs: KeyedSemaphore::new(1),
             root_keys,
         })
     }

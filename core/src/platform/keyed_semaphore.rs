@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Permits by key, of which nothing is kept for a key that holds none.
 #[derive(Debug)]
-pub(crate) struct KeyedSemaphore<K: Eq + Hash> {
+pub struct KeyedSemaphore<K: Eq + Hash> {
     held: Arc<Held<K>>,
     max: usize,
 }
@@ -22,12 +22,12 @@ impl<K> Held<K> {
 
 impl<K: Clone + Eq + Hash> KeyedSemaphore<K> {
     /// At most `max` permits for each key.
-    pub(crate) fn new(max: usize) -> Self {
+    pub fn new(max: usize) -> Self {
         Self { held: Arc::new(Held(Mutex::default())), max }
     }
 
     /// A permit for `key`, given back when it is dropped; `None` when all of them are held.
-    pub(crate) fn try_acquire(&self, key: K) -> Option<KeyedPermit<K>> {
+    pub fn try_acquire(&self, key: K) -> Option<KeyedPermit<K>> {
         let mut held = self.held.lock();
         let count = held.entry(key.clone()).or_default();
         if *count >= self.max {
@@ -40,7 +40,7 @@ impl<K: Clone + Eq + Hash> KeyedSemaphore<K> {
 
 /// One of a key's permits.
 #[derive(Debug)]
-pub(crate) struct KeyedPermit<K: Eq + Hash> {
+pub struct KeyedPermit<K: Eq + Hash> {
     held: Arc<Held<K>>,
     key: K,
 }
