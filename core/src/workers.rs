@@ -69,7 +69,7 @@ const DOCUMENT_REMOVAL: Duration = Duration::from_secs(60);
 const RETENTION: Duration = Duration::from_secs(10 * 60);
 /// Interval of looking for users' keys that older edges stored beside the personal data.
 const PERSONAL_KEYS: Duration = Duration::from_secs(60);
-/// Interval of indexing users of before there was a search for them.
+/// Interval of indexing users from before there was a search for them.
 const USER_SEARCH: Duration = Duration::from_secs(60);
 /// Interval of making partitions of the months to come, and of archiving those that are old.
 const PARTITIONS: Duration = Duration::from_secs(60 * 60);

@@ -168,8 +168,8 @@ families! {
     rate_limited: IntCounterVec "rampart_rate_limited_total" ["bucket", "partner"];
     /// 1 while this edge shares its rates through ratelimit.redis_url, else 0; there only with it.
     rates_shared: IntGaugeVec "rampart_rates_shared" [];
-    /// Edges that share their rates, this one among them; without the server, those of before. There only
-    /// with ratelimit.redis_url.
+    /// Edges that share their rates, this one among them; without the server, those that lived
+    /// last. There only with ratelimit.redis_url.
     rates_edges: IntGaugeVec "rampart_rates_edges" [];
     /// Exchanges of rates with its server by outcome: ok, away, slow, full, refused, wrong.
     rate_exchanges: IntCounterVec "rampart_rate_exchanges_total" ["outcome"];

@@ -1,5 +1,5 @@
-//! Tenants' keys in the database: loaded before anything that they have sealed, and made for tenants
-//! of before.
+//! Tenants' keys in the database: loaded before anything that they have sealed, and made for
+//! earlier tenants.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
@@ -118,7 +118,7 @@ pub(crate) async fn load(
     Ok(unreadable)
 }
 
-/// True if tenants get keys of their own although no setting says so: edges of before, which cannot
+/// True if tenants get keys of their own although no setting says so: earlier edges, which cannot
 /// open what these seal, have left no tenant behind, or keys were made already.
 ///
 /// # Errors

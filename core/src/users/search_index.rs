@@ -1,6 +1,6 @@
 //! The index of users by phone number and full name: keyed digests, scoped to the client, so that the
-//! database knows neither. It follows every write of a user's personal data; a worker indexes the
-//! users of before.
+//! database knows neither. It follows every write of a user's personal data; a worker indexes
+//! earlier users.
 
 use uuid::Uuid;
 

@@ -137,7 +137,7 @@ async fn an_edge_accepts_again_when_its_successor_does_not() {
             err.iter().any(says).then_some(())
         })
         .await;
-        let answer = kept.exchange(request).await.expect("a connection of before goes on");
+        let answer = kept.exchange(request).await.expect("an earlier connection goes on");
         assert_ne!(answer.header("connection"), Some("close"));
         for protocol in [Protocol::Http1, Protocol::Http2] {
             partner.over(protocol).get(PRICES).await.assert_status(200);

@@ -49,7 +49,7 @@ pub(crate) async fn check(core: &Core, after: Option<&str>) -> Result<Page> {
                 let [client, entry] = [client, entry].map(|id| id.parse().map_err(|_| unknown()));
                 entries(core, (client?, entry?)).await
             }
-            // An edge of before has kept an id alone, which says nothing in this order.
+            // An earlier edge has kept an id alone, which says nothing in this order.
             None => {
                 last.parse::<Uuid>().map_err(|_| unknown())?;
                 entries(core, (Uuid::nil(), Uuid::nil())).await

@@ -325,7 +325,7 @@ impl Core {
     }
 
     /// Number of versions that could not be compiled here at the last try, for reasons of this machine:
-    /// those of before serve.
+    /// the earlier ones serve.
     pub fn policies_failed(&self) -> usize {
         self.pending_slots().iter().filter(|slot| slot.has_failed()).count()
     }

@@ -116,7 +116,7 @@ impl Deposits {
         let addresses = derive(&self.keys, range.first..end)?;
         let mut known = self.lock();
         known.addresses.extend(&addresses);
-        // A command of before the state was lost.
+        // A command from before the state was lost.
         known.state.next_index = known.state.next_index.max(end);
         Ok(addresses)
     }

@@ -82,7 +82,7 @@ async fn a_new_password_and_address_are_told_to_the_address_of_before() {
     let change = json!({"oldPassword": "password-of-eve", "password": "password-of-ada"});
     visit.user.patch("/api/v2/user", &change).await.assert_status(200);
     assert_eq!(visit.notices().await, 2);
-    // Both changed at once are told to the address of before.
+    // Both changed at once are told to the previous address.
     visit.change_by_operator(r#"{"verification": {"email": "verified"}}"#).await;
     let change = json!({"oldPassword": "password-of-ada", "password": "password-of-eve",
         "email": "bob@mail.example.com"});

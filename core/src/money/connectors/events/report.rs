@@ -236,7 +236,7 @@ fn name(document: &Value, member: &str) -> Result<Option<String>, String> {
     text.map(|text| Some(text.to_owned())).ok_or_else(wrong)
 }
 
-/// The references of before; what is none is no reason to refuse a fact.
+/// The earlier references; what is none is no reason to refuse a fact.
 fn earlier_references(document: &Value) -> Vec<String> {
     let listed = document["earlierReferences"].as_array().into_iter().flatten();
     listed.take(EARLIER_MAX).filter_map(Value::as_str).map(str::to_owned).collect()

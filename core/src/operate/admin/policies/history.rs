@@ -193,7 +193,7 @@ pub(in crate::operate) struct Version {
     pub(in crate::operate) reason: Option<String>,
     /// Name of the operator's key that signed its manifest.
     pub(in crate::operate) signed_by: Option<String>,
-    /// Most fuel that a sample burnt at its examination; null for versions of before.
+    /// Most fuel that a sample burnt at its examination; null for earlier versions.
     pub(in crate::operate) sample_fuel: Option<i64>,
     /// The author of the upload.
     pub(in crate::operate) created_by: String,

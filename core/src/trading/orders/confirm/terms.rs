@@ -196,7 +196,7 @@ pub(super) fn digest(
         partner_reference.map(ToString::to_string),
         user.map(|user| user.to_string()),
     ];
-    // Orders of before that could be named have digests without it.
+    // Orders from before an account could be named have digests without it.
     parts.extend(account.term().map(Some));
     digest_of_parts(&parts)
 }
