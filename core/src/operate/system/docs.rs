@@ -1,7 +1,6 @@
 //! The documentation at `/docs`: guides, a page for each operation, errors, models, and files for
 //! tools. Everything is made once, from the OpenAPI document and the guides beside this file.
 
-mod curl;
 mod guides;
 mod layout;
 mod postman;

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::reference::{Operation, operations};
+use super::samples;
 
 /// The collection.
 pub(super) fn collection(document: &Value) -> Value {
@@ -79,19 +80,13 @@ fn item(operation: &Operation<'_>) -> Value {
 }
 
 fn credentials(operation: &Value) -> Vec<Value> {
-    let ways = operation["security"].as_array().into_iter().flatten();
-    let last = ways.filter_map(Value::as_object).rfind(|way| way.contains_key("ApiKey"));
-    let names = last.into_iter().flat_map(|way| way.keys());
-    names
-        .filter_map(|name| match name.as_str() {
-            "ApiKey" => Some(json!({ "key": "X-Api-Key", "value": "{{apiKey}}" })),
-            "UserIdentifier" => {
-                Some(json!({ "key": "User-Identifier", "value": "{{userIdentifier}}" }))
-            }
-            "UserToken" => {
-                Some(json!({ "key": "User-Authorization", "value": "{{userAuthorization}}" }))
-            }
-            _ => None,
-        })
-        .collect()
+    let header = |(name, _): (&str, &str)| {
+        let value = match name {
+            "X-Api-Key" => "{{apiKey}}",
+            "User-Identifier" => "{{userIdentifier}}",
+            _ => "{{userAuthorization}}",
+        };
+        json!({ "key": name, "value": value })
+    };
+    samples::credentials(operation).into_iter().map(header).collect()
 }

@@ -2,8 +2,6 @@
 
 use serde_json::Value;
 
-use super::curl;
-
 /// A request as every language needs it.
 struct Call<'a> {
     method: String,
@@ -26,7 +24,7 @@ pub(super) fn all(method: &str, path: &str, operation: &Value) -> Vec<(&'static 
         has_answer: operation["responses"]["204"].is_null(),
     };
     vec![
-        ("curl", curl::command(method, path, operation)),
+        ("curl", curl(&call)),
         ("Python", python(&call)),
         ("TypeScript", typescript(&call)),
         ("Go", go(&call)),
@@ -71,6 +69,14 @@ fn placeholders(target: &str) -> Vec<&str> {
     target.split('{').skip(1).filter_map(|rest| rest.split('}').next()).collect()
 }
 
+/// The call's target with something else for each name in braces.
+fn target(call: &Call<'_>, value: impl Fn(&str) -> String) -> String {
+    let names = placeholders(&call.target).into_iter();
+    names.fold(call.target.clone(), |target, name| {
+        target.replace(&format!("{{{name}}}"), &value(name))
+    })
+}
+
 fn snake(name: &str) -> String {
     let mut text = String::new();
     for letter in name.chars() {
@@ -82,11 +88,23 @@ fn snake(name: &str) -> String {
     text
 }
 
-fn python(call: &Call<'_>) -> String {
-    let mut target = call.target.clone();
-    for name in placeholders(&call.target) {
-        target = target.replace(&format!("{{{name}}}"), &format!("{{{}}}", snake(name)));
+fn curl(call: &Call<'_>) -> String {
+    let target = target(call, |name| format!("${}", snake(name).to_uppercase()));
+    let method = match (call.method.as_str(), call.body) {
+        ("GET", _) | ("POST", Some(_)) => String::new(),
+        (method, _) => format!("-X {method} "),
+    };
+    let mut lines = vec![format!("curl {method}\"$BASE{target}\"")];
+    lines.extend(call.headers.iter().map(|(name, variable)| format!("-H \"{name}: ${variable}\"")));
+    if let Some(body) = call.body {
+        lines.push("-H \"Content-Type: application/json\"".to_owned());
+        lines.push(format!("-d '{}'", body.to_string().replace('\'', r"'\''")));
     }
+    lines.join(" \\\n  ")
+}
+
+fn python(call: &Call<'_>) -> String {
+    let target = target(call, |name| format!("{{{}}}", snake(name)));
     let headers: Vec<_> = call
         .headers
         .iter()
@@ -126,10 +144,7 @@ fn typescript(call: &Call<'_>) -> String {
 }
 
 fn go(call: &Call<'_>) -> String {
-    let mut target = format!("\"{}\"", call.target);
-    for name in placeholders(&call.target) {
-        target = target.replace(&format!("{{{name}}}"), &format!("\" + {name} + \""));
-    }
+    let target = format!("\"{}\"", target(call, |name| format!("\" + {name} + \"")));
     let target = target.replace(" + \"\"", "");
     let body = call.body.map_or("nil".to_owned(), |body| {
         format!("strings.NewReader(`{}`)", pretty(body).replace('`', "\\u0060"))
@@ -150,10 +165,7 @@ fn go(call: &Call<'_>) -> String {
 }
 
 fn rust(call: &Call<'_>) -> String {
-    let mut target = call.target.clone();
-    for name in placeholders(&call.target) {
-        target = target.replace(&format!("{{{name}}}"), &format!("{{{}}}", snake(name)));
-    }
+    let target = target(call, |name| format!("{{{}}}", snake(name)));
     let mut code = format!(
         "let base = std::env::var(\"BASE\")?;\nlet answer = reqwest::Client::new()\n    \
          .request(reqwest::Method::{}, format!(\"{{base}}{target}\"))\n",
@@ -216,6 +228,36 @@ mod tests {
                 assert!(code.contains(part), "{language} lacks {part}: {code}");
             }
         }
+    }
+
+    /// The operation's curl command.
+    fn command(method: &str, path: &str, operation: &Value) -> String {
+        all(method, path, operation).swap_remove(0).1
+    }
+
+    #[test]
+    fn a_read_names_what_the_reader_has() {
+        let operation = json!({
+            "security": [{ "ApiKey": [], "UserToken": [] }],
+            "parameters": [
+                { "in": "query", "name": "emailAddress", "required": true },
+                { "in": "query", "name": "limit", "required": false },
+            ],
+        });
+        assert_eq!(
+            command("get", "/orders/{id}", &operation),
+            "curl \"$BASE/orders/$ID?emailAddress=$EMAIL_ADDRESS\" \\\n  \
+             -H \"X-Api-Key: $API_KEY\" \\\n  -H \"User-Authorization: $USER_AUTHORIZATION\""
+        );
+    }
+
+    #[test]
+    fn a_body_survives_the_shell() {
+        let body = json!({ "application/json": { "example": { "name": "O'Hara" } } });
+        let operation = json!({ "requestBody": { "content": body } });
+        let command = command("patch", "/user", &operation);
+        assert!(command.starts_with("curl -X PATCH \"$BASE/user\""));
+        assert!(command.ends_with(r#"-d '{"name":"O'\''Hara"}'"#));
     }
 
     #[test]
