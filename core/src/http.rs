@@ -16,6 +16,7 @@ pub mod reply;
 pub mod request;
 pub(crate) mod signed_link;
 pub mod upload;
+pub mod uri;
 
 /// One of the APIs, each on a listener of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

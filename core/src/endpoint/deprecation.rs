@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use chrono::{DateTime, Utc};
 use http::header::{HeaderName, HeaderValue, LINK};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::http::reply::Reply;
+use crate::http::uri;
 
 /// Time since when the replaced calls of version 1 are deprecated, in seconds since 1970: 2026-11-01.
 const SINCE_SECONDS: i64 = 1_793_491_200;
@@ -16,8 +16,6 @@ const SUNSET_SECONDS: i64 = 1_825_027_200;
 
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 const SUNSET: HeaderName = HeaderName::from_static("sunset");
-/// Characters of a path's segment that are escaped (RFC 3986, 3.3).
-const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Values of `Deprecation` and `Sunset`, which all deprecated operations have in common.
 static DATES: LazyLock<[(HeaderName, HeaderValue); 2]> = LazyLock::new(|| {
@@ -43,8 +41,7 @@ impl Deprecation {
     pub(super) fn link(self, params: &[(&'static str, String)]) -> String {
         let mut path = self.successor.to_owned();
         for (name, value) in params {
-            let value = utf8_percent_encode(value, ESCAPED).to_string();
-            path = path.replace(&format!("{{{name}}}"), &value);
+            path = path.replace(&format!("{{{name}}}"), &uri::escape(value));
         }
         format!("<{path}>; rel=\"successor-version\"")
     }

@@ -1,23 +1,19 @@
 //! Paths and queries of calls.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-
-/// All but the unreserved characters (RFC 3986, section 2.3).
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+use rampart_core::http::uri;
 
 /// The query of what is given, with its question mark; empty when nothing is.
 pub(super) fn query<'a>(criteria: impl IntoIterator<Item = (&'a str, Option<String>)>) -> String {
-    let given = criteria.into_iter().filter_map(|(name, value)| {
-        Some(format!("{name}={}", utf8_percent_encode(&value?, RESERVED)))
-    });
+    let given = criteria
+        .into_iter()
+        .filter_map(|(name, value)| Some(format!("{name}={}", uri::escape(&value?))));
     let given: Vec<String> = given.collect();
     if given.is_empty() { String::new() } else { format!("?{}", given.join("&")) }
 }
 
 /// The path of these parts.
 pub(super) fn path(parts: &[&str]) -> String {
-    let escaped = parts.iter().map(|part| utf8_percent_encode(part, RESERVED).to_string());
-    escaped.collect::<Vec<_>>().join("/")
+    parts.iter().map(|part| uri::escape(part)).collect::<Vec<_>>().join("/")
 }
 
 #[cfg(test)]

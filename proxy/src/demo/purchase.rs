@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use rampart_core::http::uri;
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::{Value, json};
 
@@ -23,8 +23,6 @@ const REFERENCE: &str = "demo-order-1";
 const SETTLED_MAX: Duration = Duration::from_secs(20);
 /// Time between two reads of the order.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// Everything but the unreserved characters of RFC 3986.
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Makes the purchase. The receiver of its callback takes more of them as long as it is kept.
 ///
@@ -109,7 +107,6 @@ impl<'a> Buyer<'a> {
     /// The signature covers what is set, percent-encoded and in alphabetical order, then the time
     /// and a nonce: the scheme of the partner's own policy.
     async fn offer(&self, method: &str, callback_url: &str) -> Result<String, StartupError> {
-        let encode = |value: &str| utf8_percent_encode(value, RESERVED).to_string();
         let nonce: [u8; 12] = self
             .partner
             .clock
@@ -119,9 +116,9 @@ impl<'a> Buyer<'a> {
         let time = self.partner.clock.unix_seconds();
         let signed = format!(
             "callbackUrl={}&returnUrl={}&walletAddress={}&t={time}&n={nonce}",
-            encode(callback_url),
-            encode(RETURN_URL),
-            encode(WALLET),
+            uri::escape(callback_url),
+            uri::escape(RETURN_URL),
+            uri::escape(WALLET),
         );
         let tag = STANDARD.encode(self.partner.signing_key.sign(signed.as_bytes()));
         let body = json!({

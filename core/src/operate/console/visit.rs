@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, LINK};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use crate::Core;
@@ -13,11 +12,9 @@ use crate::endpoint::Route;
 use crate::http::plain_error;
 use crate::http::reply::Reply;
 use crate::http::request::Head;
+use crate::http::uri;
 use crate::operate::admin::login::session::Session;
 use crate::operate::admin::serve;
-
-/// All but the unreserved characters (RFC 3986, section 2.3).
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A request of a page by a signed-in operator.
 #[derive(Clone, Copy, Debug)]
@@ -151,7 +148,7 @@ impl Visit<'_> {
 
 /// A segment of a path.
 pub(super) fn segment(text: &str) -> String {
-    utf8_percent_encode(text, RESERVED).to_string()
+    uri::escape(text)
 }
 
 /// A path with the values of its `{names}`, in their order.

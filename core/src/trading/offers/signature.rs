@@ -9,13 +9,13 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use chrono::{DateTime, Utc};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ring::{digest, hmac};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::http::request::Input;
+use crate::http::uri;
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::TimedSecret;
 
@@ -28,9 +28,6 @@ const MEMBER: &str = "signature";
 
 /// The covered field that requires no signature by itself (section 13 of the contract).
 const UNSIGNED_ALONE: &str = "walletAddressTag";
-
-/// Everything but the unreserved characters of RFC 3986, section 2.3.
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Standard base64, padded or not.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -85,7 +82,7 @@ pub(crate) fn canonical<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>
 
 /// A value as it is encoded in the canonical text.
 pub(crate) fn encode(value: &str) -> String {
-    utf8_percent_encode(value, RESERVED).to_string()
+    uri::escape(value)
 }
 
 /// True if the text has the form of a signature: lower-case hex or base64 of 32 bytes.
