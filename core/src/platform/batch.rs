@@ -33,11 +33,11 @@ const CONNECTION_BATCHES_MAX: usize = 4_096;
 
 /// Items that run alone at once; further ones are refused.
 const ALONE_MAX: usize = 1_024;
-/// Time for which the items of a partner run alone after one of its batches met a lock.
-const APART_NS: u64 = 10_000_000_000;
+/// Time for which the items of a tenant run alone after one of its batches met a lock.
+const CONTAINED_NS: u64 = 10_000_000_000;
 
 /// Nothing of a batch happened, and each of its items must run alone.
-pub(crate) struct Apart;
+pub(crate) struct RunSingly;
 
 /// Items of one kind, and the statement that takes many of them.
 pub(crate) trait BatchJob: Send + Sync + 'static {
@@ -73,14 +73,14 @@ pub(crate) trait BatchJob: Send + Sync + 'static {
         &self,
         connection: &mut HeldConnection,
         items: &[Self::Item],
-    ) -> impl Future<Output = Result<Vec<Self::Output>, Apart>> + Send;
+    ) -> impl Future<Output = Result<Vec<Self::Output>, RunSingly>> + Send;
 }
 
 /// A bounded queue of items, and the workers that empty it. They end when it is dropped.
 pub(crate) struct Batcher<J: BatchJob> {
     queue: mpsc::Sender<Pending<J>>,
-    /// Places for items that wait.
-    places: Arc<Semaphore>,
+    /// Permits for items that wait.
+    permits: Arc<Semaphore>,
 }
 
 /// An item in the queue, the span it belongs to, and the sender of its reply.
@@ -100,29 +100,29 @@ impl<J: BatchJob> Batcher<J> {
     /// Starts the workers on the runtime that calls this.
     pub(crate) fn start(db: &Pool, job: J) -> Self {
         let (queue, receiver) = mpsc::channel(QUEUE_MAX);
-        let intake = Arc::new(Mutex::new(Intake { receiver, pending: Vec::new() }));
-        let (job, places) = (Arc::new(job), Arc::new(Semaphore::new(QUEUE_MAX)));
+        let receiver = Arc::new(Mutex::new(SharedReceiver { receiver, pending: Vec::new() }));
+        let (job, permits) = (Arc::new(job), Arc::new(Semaphore::new(QUEUE_MAX)));
         let alone = Arc::new(Semaphore::new(ALONE_MAX));
-        let (apart, running) = (Arc::<Partners>::default(), Arc::<Running>::default());
+        let (contained, running) = (Arc::<ContainedTenants>::default(), Arc::<Running>::default());
         for _ in 0..J::WORKERS {
             let worker = Worker {
                 job: Arc::clone(&job),
-                intake: Arc::clone(&intake),
-                places: Arc::clone(&places),
+                receiver: Arc::clone(&receiver),
+                permits: Arc::clone(&permits),
                 connection: HeldConnection::of_batches(db.clone()),
                 alone: Arc::clone(&alone),
-                apart: Arc::clone(&apart),
+                contained: Arc::clone(&contained),
                 running: Arc::clone(&running),
             };
             // Tasks of their own: a request may be given up before others of its batch.
             tokio::spawn(worker.serve());
         }
-        Self { queue, places }
+        Self { queue, permits }
     }
 
     /// Items that wait.
     pub(crate) fn waiting(&self) -> usize {
-        QUEUE_MAX.saturating_sub(self.places.available_permits())
+        QUEUE_MAX.saturating_sub(self.permits.available_permits())
     }
 
     /// The output of one item. It is run even if the caller is gone by then.
@@ -132,8 +132,8 @@ impl<J: BatchJob> Batcher<J> {
     pub(crate) async fn submit(&self, item: J::Item) -> Result<J::Output> {
         let (reply, output) = oneshot::channel();
         let scope = TraceScope::current();
-        // The worker that takes the item returns the place.
-        self.places.try_acquire().map_err(|_| Error::unavailable(J::NAME))?.forget();
+        // The worker that takes the item returns the permit.
+        self.permits.try_acquire().map_err(|_| Error::unavailable(J::NAME))?.forget();
         let queued = self.queue.try_send(Pending { item, scope, reply });
         queued.map_err(|_| Error::unavailable(J::NAME))?;
         output.await.map_err(|error| Error::internal(J::NAME, error))?
@@ -143,19 +143,19 @@ impl<J: BatchJob> Batcher<J> {
 /// A task that runs one batch at a time.
 struct Worker<J: BatchJob> {
     job: Arc<J>,
-    intake: Arc<Mutex<Intake<J>>>,
-    places: Arc<Semaphore>,
+    receiver: Arc<Mutex<SharedReceiver<J>>>,
+    permits: Arc<Semaphore>,
     connection: HeldConnection,
-    /// Places for items that run alone.
+    /// Permits for items that run alone.
     alone: Arc<Semaphore>,
-    /// Partners whose items do.
-    apart: Arc<Partners>,
+    /// Tenants whose items do.
+    contained: Arc<ContainedTenants>,
     /// Batches under way, of all workers.
     running: Arc<Running>,
 }
 
 /// The queue's end that the workers share. One of them waits at it, the others for that one.
-struct Intake<J: BatchJob> {
+struct SharedReceiver<J: BatchJob> {
     receiver: mpsc::Receiver<Pending<J>>,
     /// Received and in no batch yet, oldest first.
     pending: Vec<Pending<J>>,
@@ -196,19 +196,19 @@ impl Drop for RunningBatch {
     }
 }
 
-/// Partners, each with the monotonic nanoseconds until which its items run alone.
+/// Tenants, each with the monotonic nanoseconds until which its items run alone.
 #[derive(Default)]
-struct Partners(std::sync::Mutex<HashMap<ClientId, u64>>);
+struct ContainedTenants(std::sync::Mutex<HashMap<ClientId, u64>>);
 
-impl Partners {
-    fn note(&self, partner: ClientId, now_ns: u64) {
-        let mut partners = self.all();
-        partners.retain(|_, until| now_ns < *until);
-        partners.insert(partner, now_ns + APART_NS);
+impl ContainedTenants {
+    fn add(&self, tenant: ClientId, now_ns: u64) {
+        let mut tenants = self.all();
+        tenants.retain(|_, until| now_ns < *until);
+        tenants.insert(tenant, now_ns + CONTAINED_NS);
     }
 
-    fn contain(&self, partner: ClientId, now_ns: u64) -> bool {
-        self.all().get(&partner).is_some_and(|until| now_ns < *until)
+    fn contain(&self, tenant: ClientId, now_ns: u64) -> bool {
+        self.all().get(&tenant).is_some_and(|until| now_ns < *until)
     }
 
     fn all(&self) -> std::sync::MutexGuard<'_, HashMap<ClientId, u64>> {
@@ -220,10 +220,10 @@ impl<J: BatchJob> Worker<J> {
     async fn serve(mut self) {
         let mut batches = 0;
         while let Some((running, batch)) = self.receive().await {
-            self.places.add_permits(batch.len());
+            self.permits.add_permits(batch.len());
             let tenant = running.tenant;
-            if self.apart.contain(tenant, self.connection.pool().now_ns()) {
-                self.run_each_alone(tenant, batch);
+            if self.contained.contain(tenant, self.connection.pool().now_ns()) {
+                self.run_singly(tenant, batch);
                 continue;
             }
             self.run(tenant, batch).await;
@@ -249,29 +249,29 @@ impl<J: BatchJob> Worker<J> {
                     let _ = reply.send(Ok(output));
                 }
             }
-            Ok(Err(Apart)) => {
-                self.apart.note(tenant, self.connection.pool().now_ns());
+            Ok(Err(RunSingly)) => {
+                self.contained.add(tenant, self.connection.pool().now_ns());
                 let batch = items.into_iter().zip(callers);
                 let batch = batch.map(|(item, (scope, reply))| Pending { item, scope, reply });
                 let batch = batch.collect();
-                self.run_each_alone(tenant, batch);
+                self.run_singly(tenant, batch);
             }
             // Dropping the replies fails the callers. The panic hook has logged the cause.
             Err(_) => self.connection.release(),
         }
     }
 
-    /// Runs each item in a task and on a connection of its own, as far as there are places.
-    fn run_each_alone(&self, tenant: ClientId, batch: Vec<Pending<J>>) {
+    /// Runs each item in a task and on a connection of its own, as far as there are permits.
+    fn run_singly(&self, tenant: ClientId, batch: Vec<Pending<J>>) {
         for Pending { item, scope, reply } in batch {
-            let Ok(place) = Arc::clone(&self.alone).try_acquire_owned() else {
+            let Ok(permit) = Arc::clone(&self.alone).try_acquire_owned() else {
                 let _ = reply.send(Err(Error::unavailable(J::NAME)));
                 continue;
             };
             let job = Arc::clone(&self.job);
             let mut connection = HeldConnection::of_partner(self.connection.pool().clone());
             tokio::spawn(scope.run(tenant::run(Some(tenant), async move {
-                let _place = place;
+                let _permit = permit;
                 // Where it panics, dropping the reply fails the caller.
                 let run = Box::pin(job.run(&mut connection, std::slice::from_ref(&item))).await;
                 let output = run.ok().and_then(|outputs| outputs.into_iter().next());
@@ -283,12 +283,12 @@ impl<J: BatchJob> Worker<J> {
     /// The next batch; `None` when there will be none. An idle worker's connection goes back to the
     /// pool.
     async fn receive(&mut self) -> Option<(RunningBatch, Vec<Pending<J>>)> {
-        let next = next_batch(&self.intake, &self.running);
+        let next = next_batch(&self.receiver, &self.running);
         match timeout(CONNECTION_IDLE_MAX, next).await {
             Ok(next) => next,
             Err(_) => {
                 self.connection.release();
-                next_batch(&self.intake, &self.running).await
+                next_batch(&self.receiver, &self.running).await
             }
         }
     }
@@ -297,11 +297,11 @@ impl<J: BatchJob> Worker<J> {
 /// Waits for the next batch, and begins it; `None` when there will be none. Nothing is lost where
 /// this is given up.
 async fn next_batch<J: BatchJob>(
-    intake: &Mutex<Intake<J>>,
+    receiver: &Mutex<SharedReceiver<J>>,
     running: &Arc<Running>,
 ) -> Option<(RunningBatch, Vec<Pending<J>>)> {
-    let mut intake = intake.lock().await;
-    let Intake { receiver, pending } = &mut *intake;
+    let mut shared = receiver.lock().await;
+    let SharedReceiver { receiver, pending } = &mut *shared;
     if pending.is_empty() {
         receiver.recv_many(pending, QUEUE_MAX).await;
         // Requests that this thread has ready come as far as the queue: a statement costs as much as

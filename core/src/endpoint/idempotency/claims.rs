@@ -6,7 +6,7 @@ use std::time::Duration;
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
-use crate::platform::batch::{Apart, BatchJob, Batcher};
+use crate::platform::batch::{BatchJob, Batcher, RunSingly};
 use crate::platform::db::{HeldConnection, Pool, retrying_statement};
 use crate::platform::error::sqlstate::{Retryable as _, is_unavailable};
 use crate::platform::error::{Error, Result};
@@ -83,7 +83,7 @@ impl BatchJob for KeyClaim {
         &self,
         connection: &mut HeldConnection,
         keys: &[KeyRow],
-    ) -> Result<Vec<Result<bool>>, Apart> {
+    ) -> Result<Vec<Result<bool>>, RunSingly> {
         // Of several requests with one key the first one has it.
         let mut names = HashSet::new();
         let first: Vec<bool> = keys.iter().map(|key| names.insert(key.name())).collect();
@@ -96,7 +96,7 @@ impl BatchJob for KeyClaim {
         if let Err(error) = &claimed {
             connection.release();
             if connection.has_waited(error) {
-                return Err(Apart);
+                return Err(RunSingly);
             }
             if error.is_retryable() {
                 let db = connection.pool();

@@ -30,11 +30,15 @@ impl BatchJob for Doubling {
         (*number > 1_000 && *number < 10_000).then(Uuid::nil)
     }
 
-    async fn run(&self, _: &mut HeldConnection, numbers: &[usize]) -> Result<Vec<usize>, Apart> {
+    async fn run(
+        &self,
+        _: &mut HeldConnection,
+        numbers: &[usize],
+    ) -> Result<Vec<usize>, RunSingly> {
         self.batches.lock().unwrap().push(numbers.to_vec());
         assert!(!numbers.contains(&99), "unlucky");
         if numbers.len() > 1 && numbers.contains(&10_013) {
-            return Err(Apart);
+            return Err(RunSingly);
         }
         self.gate.acquire().await.unwrap().forget();
         Ok(numbers.iter().map(|number| 2 * number).collect())
@@ -60,7 +64,7 @@ impl BatchJob for InTurns {
         &self,
         connection: &mut HeldConnection,
         numbers: &[usize],
-    ) -> Result<Vec<usize>, Apart> {
+    ) -> Result<Vec<usize>, RunSingly> {
         self.0.run(connection, numbers).await
     }
 }

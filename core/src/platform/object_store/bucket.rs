@@ -38,8 +38,8 @@ const PUTS_MIB: usize = 96;
 const PUT_MIB_MIN: usize = 6;
 /// Most objects that operators read at once.
 const GETS_MAX: usize = 2;
-/// Longest wait for a place among them.
-const PLACE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Longest wait for a permit to do either.
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time between two probes of a bucket that can be used.
 const PROBE_PAUSE: Duration = Duration::from_secs(15);
 /// Time between two probes of one that cannot, and between two looks at what is to be deleted.
@@ -210,11 +210,11 @@ impl Bucket {
         *known = problem;
     }
 
-    /// A place of this weight among the calls.
+    /// A permit of this weight among the calls.
     async fn admit(&self, calls: &Arc<Semaphore>, weight: usize) -> Result<OwnedSemaphorePermit> {
         self.check_usable()?;
         let weight = u32::try_from(weight).unwrap_or(u32::MAX);
-        let permit = timeout(PLACE_TIMEOUT, Arc::clone(calls).acquire_many_owned(weight)).await;
+        let permit = timeout(PERMIT_TIMEOUT, Arc::clone(calls).acquire_many_owned(weight)).await;
         match permit {
             Ok(Ok(permit)) => Ok(permit),
             _ => Err(Error::unavailable("use the store of documents: too many others do")),

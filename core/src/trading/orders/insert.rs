@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use self::statement::insert;
 pub(crate) use self::statement::{Bounded, InsertOutcome, NewOrderRow, created_payload};
-use crate::platform::batch::{Apart, BatchJob, Batcher};
+use crate::platform::batch::{BatchJob, Batcher, RunSingly};
 use crate::platform::db::{Connection, HeldConnection, Pool, retrying_statement};
 use crate::platform::error::Result;
 use crate::platform::error::sqlstate::{
@@ -91,7 +91,7 @@ impl BatchJob for OrderInsert {
         &self,
         connection: &mut HeldConnection,
         orders: &[NewOrderRow],
-    ) -> Result<Vec<InsertOutcome>, Apart> {
+    ) -> Result<Vec<InsertOutcome>, RunSingly> {
         let mut inserted = match connection.get().await {
             Ok(connection) => insert_batch(connection, orders).await,
             Err(error) => Err(InsertError::NotCommitted(error)),
@@ -105,9 +105,9 @@ impl BatchJob for OrderInsert {
         Ok(match inserted {
             Ok(outcomes) => outcomes,
             Err(InsertError::NotCommitted(error)) if connection.has_waited(&error) => {
-                return Err(Apart);
+                return Err(RunSingly);
             }
-            Err(error) if error.is_of_one_order() && orders.len() > 1 => return Err(Apart),
+            Err(error) if error.is_of_one_order() && orders.len() > 1 => return Err(RunSingly),
             Err(error) if orders.len() == 1 => vec![error.outcome()],
             Err(error) => {
                 tracing::error!(%error, orders = orders.len(), "orders could not be placed");

@@ -9,7 +9,7 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::http::request::Input;
-use crate::platform::batch::{Apart, BatchJob, Batcher};
+use crate::platform::batch::{BatchJob, Batcher, RunSingly};
 use crate::platform::db::{Connection, HeldConnection, Pool};
 use crate::platform::error::sqlstate::{is_lost_connection, is_unavailable};
 use crate::platform::error::{Code, Error, Result};
@@ -140,7 +140,7 @@ impl BatchJob for OrderRead {
         &self,
         connection: &mut HeldConnection,
         asked: &[OrderQuery],
-    ) -> Result<Vec<Self::Output>, Apart> {
+    ) -> Result<Vec<Self::Output>, RunSingly> {
         let error = match read(connection, asked).await {
             Ok(rows) => return Ok(rows.into_iter().map(Ok).collect()),
             Err(error) => error,
@@ -152,7 +152,7 @@ impl BatchJob for OrderRead {
         }
         // An error of one of them is none of the others.
         if asked.len() > 1 || connection.has_waited(&error) {
-            return Err(Apart);
+            return Err(RunSingly);
         }
         Ok(vec![Err(error.into())])
     }

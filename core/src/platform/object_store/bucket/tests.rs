@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_call_ends_before_postgres_ends_the_transaction_that_waits() {
     // Ten seconds, of which a place among the calls may take one.
-    assert!(time_for(SEALED_BYTES_MAX) + PLACE_TIMEOUT <= Duration::from_secs(10));
+    assert!(time_for(SEALED_BYTES_MAX) + PERMIT_TIMEOUT <= Duration::from_secs(10));
     assert!(time_for(0) == CALL_TIMEOUT && time_for(1) > CALL_TIMEOUT);
 }
 
