@@ -89,33 +89,35 @@ impl DepositSource {
     }
 }
 
+/// A statement that takes the oldest address of a pool. Its lock passes over those that others are
+/// taking, or waits for them.
+macro_rules! take_oldest {
+    ($lock:literal, $($argument:expr),+) => {
+        sqlx::query_as!(
+            DepositAddress,
+            "with free as materialized ( \
+                 select connector, asset, address, tag from deposit_address \
+                 where connector = $1 and asset = $2 and taken_by is null \
+                 order by added_at limit 1 " + $lock + ") \
+             update deposit_address d set taken_by = $3, taken_for = $4 \
+             from free f \
+             where d.connector = f.connector and d.asset = f.asset and d.address = f.address \
+                 and d.tag = f.tag \
+             returning d.asset as \"asset!\", d.address as \"address!\", d.tag as \"tag!\"",
+            $($argument),+
+        )
+    };
+}
+
 /// Takes the oldest address of a pool that nobody else is taking.
 async fn take_free(
     conn: &mut Connection,
     (connector, asset): (&str, &str),
     (client, sale): (Uuid, i64),
 ) -> Result<Option<DepositAddress>, sqlx::Error> {
-    sqlx::query_as!(
-        DepositAddress,
-        r#"
-        with free as materialized (
-            select connector, asset, address, tag from deposit_address
-            where connector = $1 and asset = $2 and taken_by is null
-            order by added_at limit 1 for update skip locked
-        )
-        update deposit_address d set taken_by = $3, taken_for = $4
-        from free f
-        where d.connector = f.connector and d.asset = f.asset and d.address = f.address
-            and d.tag = f.tag
-        returning d.asset as "asset!", d.address as "address!", d.tag as "tag!"
-        "#,
-        connector,
-        asset,
-        client,
-        sale,
-    )
-    .fetch_optional(conn)
-    .await
+    take_oldest!("for update skip locked", connector, asset, client, sale)
+        .fetch_optional(conn)
+        .await
 }
 
 /// Waits for the sales that are taking the last addresses of a pool, and takes one that is given
@@ -125,27 +127,7 @@ async fn take_released(
     (connector, asset): (&str, &str),
     (client, sale): (Uuid, i64),
 ) -> Result<Option<DepositAddress>, sqlx::Error> {
-    sqlx::query_as!(
-        DepositAddress,
-        r#"
-        with free as materialized (
-            select connector, asset, address, tag from deposit_address
-            where connector = $1 and asset = $2 and taken_by is null
-            order by added_at limit 1 for update
-        )
-        update deposit_address d set taken_by = $3, taken_for = $4
-        from free f
-        where d.connector = f.connector and d.asset = f.asset and d.address = f.address
-            and d.tag = f.tag
-        returning d.asset as "asset!", d.address as "address!", d.tag as "tag!"
-        "#,
-        connector,
-        asset,
-        client,
-        sale,
-    )
-    .fetch_optional(conn)
-    .await
+    take_oldest!("for update", connector, asset, client, sale).fetch_optional(conn).await
 }
 
 /// An address that a sale takes.

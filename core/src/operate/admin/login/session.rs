@@ -88,6 +88,27 @@ impl NewSession<'_> {
     }
 }
 
+/// A statement that reads live sessions by the first argument. One that began with a token ends with
+/// it, and has the roles that the token's operator has now. The second argument is [`BREAK_GLASS`],
+/// of whose sessions [`is_of_configured_token`] says if they live.
+macro_rules! select_live_sessions {
+    ($filter:literal, $order:literal, $($argument:expr),+ $(,)?) => {
+        sqlx::query!(
+            "select s.session_id, s.name, s.token_digest, s.created_at, s.expires_at, \
+                 case when t.token_id is null then s.roles else o.roles end as \"roles!\" \
+             from operator_session s \
+             left join operator o on o.name = s.name \
+             left join operator_token t on t.operator_id = o.operator_id \
+                 and t.digest = s.token_digest and t.revoked_at is null and t.expires_at > now() \
+             where " + $filter + " and s.expires_at > now() and o.disabled_at is null \
+                 and (s.token_digest is null or t.token_id is not null or s.name = $2) " + $order,
+            $($argument),+
+        )
+    };
+}
+
+pub(in crate::operate::admin) use select_live_sessions;
+
 /// True if a break-glass session that began with the token of this digest lives: the configuration still
 /// has it.
 pub(in crate::operate) fn is_of_configured_token(core: &Core, digest: &[u8]) -> bool {
@@ -103,24 +124,9 @@ impl Session {
     /// When the database cannot be read.
     pub(in crate::operate) async fn find(core: &Core, head: &Head) -> Result<Option<Self>> {
         let Some(cookie) = cookie(head, name(core)) else { return Ok(None) };
-        // One that began with a token has the roles that the token's operator has now.
-        let found = sqlx::query!(
-            r#"
-            select s.session_id, s.name, s.token_digest,
-                case when t.token_id is null then s.roles else o.roles end as "roles!"
-            from operator_session s
-            left join operator o on o.name = s.name
-            left join operator_token t on t.operator_id = o.operator_id
-                and t.digest = s.token_digest and t.revoked_at is null and t.expires_at > now()
-            where s.digest = $1 and s.expires_at > now() and o.disabled_at is null
-                and (s.token_digest is null or t.token_id is not null or s.name = $2)
-            "#,
-            &sha256(cookie)[..],
-            BREAK_GLASS,
-        )
-        .fetch_optional(&core.db)
-        .await?;
-        let Some(row) = found else { return Ok(None) };
+        let digest = sha256(cookie);
+        let found = select_live_sessions!("s.digest = $1", "", &digest[..], BREAK_GLASS);
+        let Some(row) = found.fetch_optional(&core.db).await? else { return Ok(None) };
         let operator = match &row.token_digest {
             Some(digest) if row.name == BREAK_GLASS => {
                 if !is_of_configured_token(core, digest) {

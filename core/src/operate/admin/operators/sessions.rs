@@ -12,7 +12,9 @@ use crate::auth::roles::{BREAK_GLASS, Role};
 use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::Doc;
 use crate::http::request::Input;
-use crate::operate::admin::login::session::{SESSIONS_MAX, is_of_configured_token};
+use crate::operate::admin::login::session::{
+    SESSIONS_MAX, is_of_configured_token, select_live_sessions,
+};
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{AFTER, Page, Part, limit};
 use crate::platform::error::{Denial, Result};
@@ -49,18 +51,9 @@ impl Endpoint for ListSessions {
         _: Operator,
         (name, part): (String, Part),
     ) -> Result<Page<ListedSession>> {
-        let sessions = sqlx::query!(
-            r#"
-            select s.session_id, s.token_digest, s.created_at, s.expires_at,
-                case when t.token_id is null then s.roles else o.roles end as "roles!"
-            from operator_session s
-            left join operator o on o.name = s.name
-            left join operator_token t on t.operator_id = o.operator_id
-                and t.digest = s.token_digest and t.revoked_at is null and t.expires_at > now()
-            where s.name = $1 and s.expires_at > now() and o.disabled_at is null
-                and (s.token_digest is null or t.token_id is not null or s.name = $2)
-            order by s.created_at desc, s.session_id desc limit $3
-            "#,
+        let sessions = select_live_sessions!(
+            "s.name = $1",
+            "order by s.created_at desc, s.session_id desc limit $3",
             name,
             BREAK_GLASS,
             SESSIONS_MAX,

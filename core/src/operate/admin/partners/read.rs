@@ -241,13 +241,11 @@ struct GuestOrders {
     max_fiat: Option<JsonDecimal>,
 }
 
-impl Partner {
-    /// The partner with this slug.
-    ///
-    /// # Errors
-    /// 404 when there is none.
-    pub(in crate::operate::admin) async fn find(conn: &mut Connection, slug: &str) -> Result<Self> {
-        let row = sqlx::query_as!(
+/// A statement that reads partners: the columns are written here, what follows `from client` and its
+/// argument are the caller's.
+macro_rules! select_partners {
+    ($rest:literal, $argument:expr) => {
+        sqlx::query_as!(
             PartnerRow,
             "select client_id, slug, name, mode, status, username, default_fee_percentage, \
              fee_cap_percentage, wallet_address_required, allowed_countries, rate_limits, \
@@ -257,12 +255,21 @@ impl Partner {
              guest_orders_allowed, \
              guest_orders_max, created_at, accent_color, support_url, privacy_url, terms_url, \
              logo_digest, logo_is_svg \
-             from client where slug = $1",
-            slug,
+             from client "
+                + $rest,
+            $argument,
         )
-        .fetch_optional(&mut *conn)
-        .await?
-        .ok_or_else(|| Denial::not_found("partner"))?;
+    };
+}
+
+impl Partner {
+    /// The partner with this slug.
+    ///
+    /// # Errors
+    /// 404 when there is none.
+    pub(in crate::operate::admin) async fn find(conn: &mut Connection, slug: &str) -> Result<Self> {
+        let row = select_partners!("where slug = $1", slug).fetch_optional(&mut *conn).await?;
+        let row = row.ok_or_else(|| Denial::not_found("partner"))?;
         let api_keys = api_keys::live(conn, row.client_id.into()).await?;
         Ok(Self::of(row, api_keys))
     }
@@ -276,21 +283,8 @@ impl Partner {
         conn: &mut Connection,
         max: i64,
     ) -> Result<Vec<Self>> {
-        let rows = sqlx::query_as!(
-            PartnerRow,
-            "select client_id, slug, name, mode, status, username, default_fee_percentage, \
-             fee_cap_percentage, wallet_address_required, allowed_countries, rate_limits, \
-             policy_signature_required, policy_approval_required, policy_upload_allowed, \
-             allowed_addresses, \
-             certificate_subject, contact_email, compliance_gate, compliance_gates, \
-             guest_orders_allowed, \
-             guest_orders_max, created_at, accent_color, support_url, privacy_url, terms_url, \
-             logo_digest, logo_is_svg \
-             from client where slug <> 'house' order by slug limit $1",
-            max,
-        )
-        .fetch_all(conn)
-        .await?;
+        let rows = select_partners!("where slug <> 'house' order by slug limit $1", max);
+        let rows = rows.fetch_all(conn).await?;
         Ok(rows.into_iter().map(|row| Self::of(row, Vec::new())).collect())
     }
 
