@@ -12,7 +12,6 @@ use std::sync::LazyLock;
 pub use self::connectors_api::{CONNECTOR_ENDPOINTS, CONNECTORS};
 pub use self::operators_api::OPERATORS;
 pub use self::partners_api::PARTNERS;
-use crate::endpoint::openapi::Domain;
 use crate::endpoint::router::ServedApi;
 use crate::endpoint::{Route, route};
 use crate::operate::{admin, portal};
@@ -304,11 +303,6 @@ pub static OPERATORS_API: LazyLock<ServedApi> = LazyLock::new(|| ServedApi::new(
 
 /// The connectors' API, served.
 pub static CONNECTORS_API: LazyLock<ServedApi> = LazyLock::new(|| ServedApi::new(&CONNECTORS, &[]));
-
-/// A row of an API's domains.
-const fn domain(module: &'static str, name: &'static str, description: &'static str) -> Domain {
-    Domain { module, name, description }
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,6 @@
 //! The connectors' API as its OpenAPI document introduces it.
 
-use serde_json::{Value, json};
-
-use crate::endpoint::openapi::{Api, Domain};
+use crate::endpoint::openapi::{Api, Domain, domain};
 use crate::endpoint::{Route, route};
 use crate::http::Surface;
 use crate::money::connectors;
@@ -19,7 +17,9 @@ pub const CONNECTOR_ENDPOINTS: &[Route] = &[
 /// The connectors' API.
 pub const CONNECTORS: Api = Api {
     surface: Surface::Connectors,
-    info,
+    title: "Rampart connectors",
+    summary: "Commands to providers, and their reports",
+    introduction: INTRODUCTION,
     endpoints: CONNECTOR_ENDPOINTS,
     operation_ids: &[],
     domains: DOMAINS,
@@ -35,11 +35,6 @@ const DOMAINS: &[Domain] = &[
     domain("openapi", "The service", "The API itself."),
 ];
 
-/// A row of the domains.
-const fn domain(module: &'static str, name: &'static str, description: &'static str) -> Domain {
-    Domain { module, name, description }
-}
-
 /// The introduction, in CommonMark.
 const INTRODUCTION: &str = "\
 A connector is a program that talks to one provider. It leases commands, carries them out, and \
@@ -54,14 +49,3 @@ until it is answered; the same `id` and body again is `{\"duplicate\": true}`.\n
 Amounts are JSON numbers to be read as exact decimals, never through a binary float. Times are \
 RFC 3339 in UTC. Errors are `{\"error\":\"…\"}`. Every answer carries `X-Request-Id`, which stands \
 in the log.";
-
-fn info() -> Value {
-    json!({
-        "title": "Rampart connectors",
-        "version": "1",
-        "summary": "Commands to providers, and their reports",
-        "description": INTRODUCTION,
-        "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
-        "contact": { "name": "The operator of this service" },
-    })
-}

@@ -1,15 +1,15 @@
 //! The operators' API as its OpenAPI document introduces it.
 
-use serde_json::{Value, json};
-
-use super::{OPERATOR_ENDPOINTS, domain};
-use crate::endpoint::openapi::{Api, Domain};
+use super::OPERATOR_ENDPOINTS;
+use crate::endpoint::openapi::{Api, Domain, domain};
 use crate::http::Surface;
 
 /// The operators' API.
 pub const OPERATORS: Api = Api {
     surface: Surface::Operators,
-    info,
+    title: "Rampart operators",
+    summary: "Administration of a trading API",
+    introduction: INTRODUCTION,
     endpoints: OPERATOR_ENDPOINTS,
     operation_ids: &[],
     domains: DOMAINS,
@@ -67,14 +67,3 @@ member or parameter is 422, so that a typing error is seen. An empty body is an 
 Errors are `{\"error\":\"…\"}`; whatever is refused has changed nothing.\n\n\
 Amounts are JSON numbers to be read as exact decimals, never through a binary float. Times are \
 RFC 3339 in UTC. Every answer carries `X-Request-Id`, which stands in the log.";
-
-fn info() -> Value {
-    json!({
-        "title": "Rampart operators",
-        "version": "1",
-        "summary": "Administration of a trading API",
-        "description": INTRODUCTION,
-        "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
-        "contact": { "name": "The operator of this service" },
-    })
-}

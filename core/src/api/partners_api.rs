@@ -1,17 +1,17 @@
 //! The partners' API as its OpenAPI document introduces it.
 
-use serde_json::{Value, json};
-
+use super::ENDPOINTS;
 use super::operation_ids::OPERATION_IDS;
-use super::{ENDPOINTS, domain};
-use crate::endpoint::openapi::{Api, Domain};
+use crate::endpoint::openapi::{Api, Domain, domain};
 use crate::http::Surface;
 use crate::notify::webhooks;
 
 /// The partners' API.
 pub const PARTNERS: Api = Api {
     surface: Surface::Partners,
-    info,
+    title: "Rampart",
+    summary: "Crypto trading for partners, versions 1 and 2",
+    introduction: INTRODUCTION,
     endpoints: ENDPOINTS,
     operation_ids: OPERATION_IDS,
     domains: DOMAINS,
@@ -68,14 +68,3 @@ The host is the same for test and live clients; what a client is, its operator h
 clients no money moves: payments, coins and checks are simulated, and magic values reach every \
 outcome. `GET /api/v2/sandbox/scenarios` lists one scenario or more for every error code and every \
 state, as requests that a program can run.";
-
-fn info() -> Value {
-    json!({
-        "title": "Rampart",
-        "version": "1",
-        "summary": "Crypto trading for partners, versions 1 and 2",
-        "description": INTRODUCTION,
-        "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
-        "contact": { "name": "The operator of this service" },
-    })
-}

@@ -26,8 +26,12 @@ use crate::http::Surface;
 pub struct Api {
     /// Which API it is: its errors and its credentials.
     pub surface: Surface,
-    /// The document's `info`.
-    pub info: fn() -> Value,
+    /// The document's title.
+    pub title: &'static str,
+    /// The API in a line.
+    pub summary: &'static str,
+    /// The introduction, in CommonMark.
+    pub introduction: &'static str,
     /// The endpoints.
     pub endpoints: &'static [Route],
     /// Names of operations by method and path; any other is named after its endpoint's type.
@@ -49,7 +53,27 @@ pub struct Domain {
     pub description: &'static str,
 }
 
+/// A row of an API's domains.
+pub(crate) const fn domain(
+    module: &'static str,
+    name: &'static str,
+    description: &'static str,
+) -> Domain {
+    Domain { module, name, description }
+}
+
 impl Api {
+    fn info(&self) -> Value {
+        json!({
+            "title": self.title,
+            "version": "1",
+            "summary": self.summary,
+            "description": self.introduction,
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+            "contact": { "name": "The operator of this service" },
+        })
+    }
+
     /// The domain of an endpoint: the innermost module on the path of its type that is one.
     fn domain(&self, route: &Route) -> Option<&'static Domain> {
         let mut modules = (route.type_name)().rsplit("::");
@@ -131,7 +155,7 @@ pub fn document(api: &Api) -> Value {
         .collect();
     let mut document = json!({
         "openapi": "3.1.0",
-        "info": (api.info)(),
+        "info": api.info(),
         "servers": [{ "url": "/" }],
         "tags": tags,
         "paths": paths,

@@ -21,6 +21,7 @@ pub mod openapi;
 pub mod operator;
 pub mod operators;
 pub mod orders;
+mod overlap;
 pub mod overview;
 pub mod page;
 pub mod partners;

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
-
 use super::account::{self, Account, RowLock};
+use super::changed;
 use super::personal_data::{self, PersonalData};
 use super::user_update::UserUpdate;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::money::connectors::payouts::command_payouts_and_transfers;
-use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::users::verification::questions;
@@ -68,11 +66,8 @@ pub(super) async fn complete_questionnaire(
     )
     .execute(&mut *conn)
     .await?;
+    let before = account.clone();
     account.statuses.amld5 = "verified".to_owned();
-    if account.statuses.is_verified() {
-        let payload = json!({ "uuid": account.user });
-        let event = NewEvent { kind: EventType::UserVerified, order_id: None, payload };
-        events::record(conn, core, account.client, event, None).await?;
-    }
+    changed::record_events(conn, core, &before, &account).await?;
     Ok(account)
 }

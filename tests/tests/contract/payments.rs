@@ -304,3 +304,13 @@ async fn a_payment_by_hand_was_made_since_2000_and_not_in_the_future() {
     let occurred_at: DateTime<Utc> = paid["occurredAt"].as_str().unwrap().parse().unwrap();
     assert!(occurred_at < now + TimeDelta::seconds(30), "{paid}");
 }
+
+#[tokio::test]
+async fn the_reason_of_a_payment_by_hand_says_something() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    for reason in [" ", "se\nen"] {
+        let refused = pay(&context, "bank-1", json!({"reason": reason})).await;
+        assert_eq!(refused.assert_status(422).json()["error"], "reason: 1 to 255 characters");
+    }
+}

@@ -4,6 +4,7 @@
 mod objects;
 
 use serde::de::DeserializeOwned;
+use serde::{Deserialize as _, Deserializer};
 use serde_json::{Map, Value};
 
 use self::objects::Objects;
@@ -19,6 +20,16 @@ pub(crate) fn parse(body: &[u8]) -> Result<Value> {
         return Ok(Value::Object(Map::new()));
     }
     super::parse(body).map_err(|_| Denial::malformed("the body is not valid JSON").into())
+}
+
+/// Reads a member that is there, `null` or not, where one that is left out is `None`.
+///
+/// # Errors
+/// The deserializer's.
+pub(crate) fn present<'de, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(value).map(Some)
 }
 
 /// Reads the members of the body.

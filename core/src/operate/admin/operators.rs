@@ -23,10 +23,6 @@ use crate::platform::error::{Denial, Result};
 const TOKEN_SECONDS: i32 = 90 * 86_400;
 /// Longest lifetime of a token, in seconds: a year.
 const TOKEN_SECONDS_MAX: i32 = 365 * 86_400;
-/// Time in seconds that earlier tokens live on beside a new one, unless the call says otherwise.
-const OVERLAP_SECONDS: i32 = 86_400;
-/// Longest time that earlier tokens live on beside a new one, in seconds: 30 days.
-const OVERLAP_SECONDS_MAX: i32 = 30 * 86_400;
 
 /// The path's `{name}`.
 const NAME: Member = required("name", Kind::Text, "The operator's name.");

@@ -3,7 +3,7 @@
 use crate::platform::error::{Denial, Result};
 
 /// Longest reason, in characters.
-const REASON_CHARS_MAX: usize = 255;
+pub(super) const REASON_CHARS_MAX: usize = 255;
 
 /// Checks a reason.
 ///

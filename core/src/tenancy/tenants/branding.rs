@@ -4,9 +4,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ring::digest;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use url::Url;
 
+use crate::http::fields::strict::present;
 use crate::http::html::brand::{Accent, Brand, InvalidAccent};
 use crate::http::images::logo::{self, LOGO_BYTES_MAX};
 use crate::http::images::svg;
@@ -41,11 +42,6 @@ pub(crate) struct BrandingMembers {
     /// The partner's terms: `https:`.
     #[serde(deserialize_with = "present")]
     terms_url: Option<Option<String>>,
-}
-
-/// A member that is there, `null` or not.
-fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(value).map(Some)
 }
 
 /// A valid change: what is `None` stays, what is `Some(None)` is taken away.

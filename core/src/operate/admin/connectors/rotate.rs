@@ -15,13 +15,9 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::money::connectors::caller::issue_token;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::overlap;
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
-
-/// Time in seconds that earlier tokens live on beside a new one, unless the call says otherwise.
-const OVERLAP_SECONDS: i32 = 86_400;
-/// Longest time that earlier tokens live on beside a new one, in seconds: 30 days.
-const OVERLAP_SECONDS_MAX: i32 = 30 * 86_400;
 
 /// `POST /admin/v1/connectors/{name}/rotate`
 pub struct RotateConnectorToken;
@@ -48,12 +44,7 @@ impl Endpoint for RotateConnectorToken {
 
     fn read(input: &Input, _: &Operator) -> Result<(String, i32)> {
         let Rotation { overlap_seconds } = strict::body(input)?;
-        let overlap = overlap_seconds.unwrap_or(OVERLAP_SECONDS);
-        if !(0..=OVERLAP_SECONDS_MAX).contains(&overlap) {
-            let reason = format!("overlapSeconds: 0 to {OVERLAP_SECONDS_MAX}");
-            return Err(Denial::unprocessable(reason).into());
-        }
-        Ok((input.param("name").to_owned(), overlap))
+        Ok((input.param("name").to_owned(), overlap::seconds(overlap_seconds)?))
     }
 
     async fn hold(

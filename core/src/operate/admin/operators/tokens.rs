@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{IssuedToken, NAME, OVERLAP_SECONDS, OVERLAP_SECONDS_MAX, find, lifetime};
+use super::{IssuedToken, NAME, find, lifetime};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
@@ -16,6 +16,7 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::overlap;
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 
@@ -52,11 +53,7 @@ impl Endpoint for IssueOperatorToken {
     fn read(input: &Input, operator: &Operator) -> Result<(String, NewToken)> {
         let new: NewToken = strict::body(input)?;
         lifetime(new.expires_in_seconds)?;
-        if new.overlap_seconds.is_some_and(|seconds| !(0..=OVERLAP_SECONDS_MAX).contains(&seconds))
-        {
-            let reason = format!("overlapSeconds: 0 to {OVERLAP_SECONDS_MAX}");
-            return Err(Denial::unprocessable(reason).into());
-        }
+        overlap::seconds(new.overlap_seconds)?;
         let name = input.param("name").to_owned();
         check_owner(operator, &name)?;
         Ok((name, new))
@@ -79,7 +76,7 @@ impl Endpoint for IssueOperatorToken {
         operator: Operator,
         (name, new): (String, NewToken),
     ) -> Result<Created<IssuedToken>> {
-        let overlap = new.overlap_seconds.unwrap_or(OVERLAP_SECONDS);
+        let overlap = overlap::seconds(new.overlap_seconds)?;
         let (seconds, by) = (lifetime(new.expires_in_seconds)?, operator.actor());
         let mut tx = core.db.begin().await?;
         let id = find(&mut tx, &name).await?;

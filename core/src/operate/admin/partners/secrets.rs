@@ -14,15 +14,11 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::overlap;
 use crate::platform::audit::{self, Entry};
-use crate::platform::error::{Denial, Result};
+use crate::platform::error::Result;
 use crate::platform::revision;
 use crate::tenancy::tenants::create::{SecretKind, StoredSecret};
-
-/// Default overlap, in seconds.
-const OVERLAP_SECONDS: i64 = 86_400;
-/// Longest overlap, in seconds: 30 days.
-const OVERLAP_SECONDS_MAX: i64 = 2_592_000;
 
 /// `POST /admin/v1/partners/{slug}/secrets/rotate`
 pub struct RotateSecret;
@@ -50,10 +46,7 @@ impl Endpoint for RotateSecret {
 
     fn read(input: &Input, _: &Operator) -> Result<Rotation> {
         let Members { kind, overlap_seconds } = strict::body(input)?;
-        let overlap = overlap_seconds.unwrap_or(OVERLAP_SECONDS);
-        if !(0..=OVERLAP_SECONDS_MAX).contains(&overlap) {
-            return Err(Denial::unprocessable("overlapSeconds: 0 to 2592000").into());
-        }
+        let overlap = overlap::seconds(overlap_seconds)?;
         Ok(Rotation { slug: input.param("slug").to_owned(), kind, overlap })
     }
 
@@ -63,7 +56,7 @@ impl Endpoint for RotateSecret {
         let secret = kind.generate(&core.clock)?;
         let stored = StoredSecret::new(core, (client, &core.cipher(client)), kind, &secret).await?;
         let now = core.clock.now();
-        let valid_until = now + TimeDelta::seconds(overlap);
+        let valid_until = now + TimeDelta::seconds(overlap.into());
         let mut tx = core.db.begin().await?;
         // First the counter: its row lock makes two rotations at once follow each other.
         revision::client_changed(&mut tx, client).await?;
@@ -94,7 +87,7 @@ pub struct Rotation {
     slug: String,
     kind: SecretKind,
     /// In seconds.
-    overlap: i64,
+    overlap: i32,
 }
 
 /// A secret of a partner to be replaced.
@@ -105,7 +98,7 @@ struct Members {
     /// The secret.
     kind: SecretKind,
     /// 0 to 2592000, which is 30 days; 86400 if left out.
-    overlap_seconds: Option<i64>,
+    overlap_seconds: Option<i32>,
 }
 
 /// A new secret, in clear.

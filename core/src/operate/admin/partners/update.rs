@@ -6,7 +6,7 @@ use http::{Method, StatusCode};
 use ipnet::IpNet;
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::read::{EXAMPLE, Shown};
@@ -15,7 +15,7 @@ use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
-use crate::http::fields::strict;
+use crate::http::fields::strict::{self, present};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::operate::admin::approvals;
@@ -213,11 +213,6 @@ struct GuestOrders {
     allowed: bool,
     /// Largest one, in fiat, above zero; none if left out.
     max_fiat: Option<JsonDecimal>,
-}
-
-/// A member that is there, `null` or not.
-fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(value).map(Some)
 }
 
 /// A partner's status.

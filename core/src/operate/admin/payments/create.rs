@@ -20,6 +20,7 @@ use crate::money::payments::{PaymentKind, Report, record};
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::partners;
+use crate::operate::admin::reason;
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 use rampart_types::money::AMOUNT_MAX;
@@ -27,8 +28,6 @@ use rampart_types::{ClientId, JsonDecimal, OrderId};
 
 /// The connector of what operators report.
 const CONNECTOR: &str = "manual";
-/// Longest reason, in characters.
-const REASON_CHARS_MAX: usize = 255;
 /// The begin of the year 2000, before which no payment was made, in seconds since 1970.
 const OCCURRED_SECONDS_MIN: i64 = 946_684_800;
 /// Seconds by which an operator's clock may be ahead.
@@ -53,7 +52,7 @@ const BODY: &[Member] = &[
         Kind::Format("date-time"),
         "When it happened, since 2000; now if left out.",
     ),
-    required("reason", Kind::Sized(1, REASON_CHARS_MAX), "For the payment and the audit."),
+    required("reason", Kind::Sized(1, reason::REASON_CHARS_MAX), "For the payment and the audit."),
 ];
 
 /// `POST /admin/v1/payments`
@@ -94,6 +93,7 @@ impl Endpoint for RecordPayment {
     fn read(input: &Input, _: &Operator) -> Result<NewPayment> {
         let new: NewPayment = strict::body(input)?;
         new.check(input.now)?;
+        reason::check(&new.reason)?;
         Ok(new)
     }
 
@@ -196,8 +196,6 @@ impl NewPayment {
             || !plain(&self.provider_reference)
         {
             "providerReference: 1 to 255 characters, none of control"
-        } else if !sized(&self.reason, REASON_CHARS_MAX) {
-            "reason: 1 to 255 characters"
         } else if self.occurred_at.is_some_and(cannot_be) {
             "occurredAt: a time since 2000 that is not in the future"
         } else {

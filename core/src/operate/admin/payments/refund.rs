@@ -18,12 +18,10 @@ use crate::http::request::Input;
 use crate::money::payments::refunds::{Decision, decide};
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::reason;
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 use rampart_types::JsonDecimal;
-
-/// Longest reason, in characters.
-const REASON_CHARS_MAX: usize = 255;
 
 /// `POST /admin/v1/payments/{id}/refund`
 pub struct RefundPayment;
@@ -59,9 +57,7 @@ impl Endpoint for RefundPayment {
         if refund.amount.is_some_and(|JsonDecimal(amount)| amount <= Decimal::ZERO) {
             return Err(Denial::unprocessable("amount: above zero").into());
         }
-        if !(1..=REASON_CHARS_MAX).contains(&refund.reason.chars().count()) {
-            return Err(Denial::unprocessable("reason: 1 to 255 characters").into());
-        }
+        reason::check(&refund.reason)?;
         Ok((input.param("id").to_owned(), refund))
     }
 
