@@ -108,50 +108,54 @@ pub(super) struct Listed {
     created_at: DateTime<Utc>,
 }
 
+/// A statement that reads the newest orders of both sides: of the partner, the first argument, as many
+/// as the second one says. The condition is the caller's, since each has an index of its own.
+macro_rules! select_newest {
+    ($with:literal, $condition:literal, $($argument:expr),+ $(,)?) => {
+        sqlx::query_as!(
+            Listed,
+            $with
+                + "select order_id as \"order_id!\", side as \"side!\", status as \"status!\", \
+             pair as \"pair!\", fiat_amount as \"fiat_amount!\", \
+             fiat_currency as \"fiat_currency!\", partner_reference, \
+             created_at as \"created_at!\" from ( \
+                 (select order_id, 'buy' as side, status, pair, fiat_amount, fiat_currency, \
+                     partner_reference, created_at \
+                 from buy_order where client_id = $1 and "
+                + $condition
+                + " order by created_at desc, order_id desc limit $2) \
+                 union all \
+                 (select order_id, 'sell' as side, status, pair, fiat_amount, fiat_currency, \
+                     partner_reference, created_at \
+                 from sell_order where client_id = $1 and "
+                + $condition
+                + " order by created_at desc, order_id desc limit $2) \
+             ) as orders order by created_at desc, order_id desc limit $2",
+            $($argument),+
+        )
+    };
+}
+
 impl Listed {
     /// The partner's orders, newest first.
     async fn load(visit: &Visit<'_>, filter: &Filter) -> Result<Vec<Self>> {
         if !filter.name.is_empty() {
             return Self::named(visit, filter).await;
         }
-        let orders = sqlx::query_as!(
-            Self,
-            r#"
-            with last as (
-                select created_at from buy_order where client_id = $1 and order_id = $3
-                union all
-                select created_at from sell_order where client_id = $1 and order_id = $3 limit 1
-            )
-            select order_id as "order_id!", side as "side!", status as "status!", pair as "pair!",
-                fiat_amount as "fiat_amount!", fiat_currency as "fiat_currency!", partner_reference,
-                created_at as "created_at!"
-            from (
-                (select order_id, 'buy' as side, status, pair, fiat_amount, fiat_currency,
-                    partner_reference, created_at
-                from buy_order where client_id = $1
-                    and ($2::text is null or status = $2)
-                    and ($3::bigint is null
-                        or (created_at, order_id) < ((select created_at from last), $3))
-                order by created_at desc, order_id desc limit $4)
-                union all
-                (select order_id, 'sell' as side, status, pair, fiat_amount, fiat_currency,
-                    partner_reference, created_at
-                from sell_order where client_id = $1
-                    and ($2::text is null or status = $2)
-                    and ($3::bigint is null
-                        or (created_at, order_id) < ((select created_at from last), $3))
-                order by created_at desc, order_id desc limit $4)
-            ) as orders
-            order by created_at desc, order_id desc limit $4
-            "#,
+        let orders = select_newest!(
+            "with last as ( \
+                 select created_at from buy_order where client_id = $1 and order_id = $4 \
+                 union all \
+                 select created_at from sell_order where client_id = $1 and order_id = $4 limit 1) ",
+            "($3::text is null or status = $3) \
+             and ($4::bigint is null \
+                 or (created_at, order_id) < ((select created_at from last), $4))",
             visit.session.client.id().uuid(),
+            i64::try_from(PAGE_ORDERS).unwrap_or(i64::MAX),
             filter.status.map(OrderStatus::as_str),
             filter.before.map(OrderId::number),
-            i64::try_from(PAGE_ORDERS).unwrap_or(i64::MAX),
-        )
-        .fetch_all(&visit.core.db)
-        .await?;
-        Ok(orders)
+        );
+        Ok(orders.fetch_all(&visit.core.db).await?)
     }
 
     /// The orders of the filter's name, of the newest [`NAMED_MAX`] on either side.
@@ -205,32 +209,14 @@ impl Listed {
     /// # Errors
     /// When the database cannot be read.
     pub(super) async fn of_user(visit: &Visit<'_>, user: Uuid) -> Result<Vec<Self>> {
-        let orders = sqlx::query_as!(
-            Self,
-            r#"
-            select order_id as "order_id!", side as "side!", status as "status!", pair as "pair!",
-                fiat_amount as "fiat_amount!", fiat_currency as "fiat_currency!", partner_reference,
-                created_at as "created_at!"
-            from (
-                (select order_id, 'buy' as side, status, pair, fiat_amount, fiat_currency,
-                    partner_reference, created_at
-                from buy_order where client_id = $1 and user_id = $2
-                order by created_at desc, order_id desc limit $3)
-                union all
-                (select order_id, 'sell' as side, status, pair, fiat_amount, fiat_currency,
-                    partner_reference, created_at
-                from sell_order where client_id = $1 and user_id = $2
-                order by created_at desc, order_id desc limit $3)
-            ) as orders
-            order by created_at desc, order_id desc limit $3
-            "#,
+        let orders = select_newest!(
+            "",
+            "user_id = $3",
             visit.session.client.id().uuid(),
-            user,
             i64::try_from(PAGE_ORDERS).unwrap_or(i64::MAX),
-        )
-        .fetch_all(&visit.core.db)
-        .await?;
-        Ok(orders)
+            user,
+        );
+        Ok(orders.fetch_all(&visit.core.db).await?)
     }
 }
 
