@@ -6,7 +6,7 @@
 mod guest;
 
 use rampart_plugins::contract::{CallContext, FeeRequest, Money, PolicyKind, Side, Stage};
-use rampart_plugins::{Policy, PolicyEngine, PolicyLimits};
+use rampart_plugins::{CallClass, Policy, PolicyEngine, PolicyLimits};
 
 use self::guest::guest;
 
@@ -66,7 +66,8 @@ fn a_partner_with_a_policy_of_its_own_costs_little_memory() {
         let policy = loaded.expect("a custom section changes nothing");
         assert!(digests.insert(policy.digest().to_owned()));
         let Policy::Fee(fees) = &policy else { panic!("a fee policy") };
-        let schedule = fees.price(&context, &[], &request).outcome.expect("an answer");
+        let schedule =
+            fees.price(CallClass::Live, &context, &[], &request).outcome.expect("an answer");
         assert_eq!(schedule.rule, "tier-1");
         policy
     };

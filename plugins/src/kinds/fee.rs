@@ -32,16 +32,6 @@ impl FeePolicy {
     /// The fees of one quote or order, checked but neither clamped nor summed.
     pub fn price(
         &self,
-        context: &CallContext,
-        config: &[ConfigEntry],
-        request: &FeeRequest,
-    ) -> CallReport<FeeSchedule> {
-        self.price_in(CallClass::Live, context, config, request)
-    }
-
-    /// [`FeePolicy::price`] in another class of calls.
-    pub fn price_in(
-        &self,
         class: CallClass,
         context: &CallContext,
         config: &[ConfigEntry],
@@ -71,7 +61,7 @@ impl FeePolicy {
         config: &[ConfigEntry],
     ) -> Result<u64, String> {
         burnt_fuel(&probe_requests(), |request| {
-            self.price_in(CallClass::Admission, context, config, request)
+            self.price(CallClass::Admission, context, config, request)
         })
     }
 }

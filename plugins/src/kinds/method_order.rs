@@ -33,16 +33,6 @@ impl MethodOrderPolicy {
     /// The methods to show to one user, in order. At most 64 methods, with unique ids.
     pub fn rank(
         &self,
-        context: &CallContext,
-        config: &[ConfigEntry],
-        request: &RankRequest,
-    ) -> CallReport<Ranking> {
-        self.rank_in(CallClass::Live, context, config, request)
-    }
-
-    /// [`MethodOrderPolicy::rank`] in another class of calls.
-    pub fn rank_in(
-        &self,
         class: CallClass,
         context: &CallContext,
         config: &[ConfigEntry],
@@ -78,7 +68,7 @@ impl MethodOrderPolicy {
         config: &[ConfigEntry],
     ) -> Result<u64, String> {
         burnt_fuel(&probe_requests(), |request| {
-            self.rank_in(CallClass::Admission, context, config, request)
+            self.rank(CallClass::Admission, context, config, request)
         })
     }
 }

@@ -40,17 +40,6 @@ impl SignaturePolicy {
     /// call. The window of `signed-at` and the reuse of `replay-token` are still for the caller.
     pub fn verify(
         &self,
-        context: &CallContext,
-        config: &[ConfigEntry],
-        payload: &SignedPayload,
-        keys: &KeyRing,
-    ) -> CallReport<Verdict> {
-        self.verify_in(CallClass::Live, context, config, payload, keys)
-    }
-
-    /// [`SignaturePolicy::verify`] in another class of calls.
-    pub fn verify_in(
-        &self,
         class: CallClass,
         context: &CallContext,
         config: &[ConfigEntry],
@@ -81,7 +70,7 @@ impl SignaturePolicy {
         config: &[ConfigEntry],
     ) -> Result<u64, String> {
         burnt_fuel(&probe_payloads(), |payload| {
-            self.verify_in(CallClass::Admission, context, config, payload, &KeyRing::default())
+            self.verify(CallClass::Admission, context, config, payload, &KeyRing::default())
         })
     }
 }

@@ -5,7 +5,7 @@ use rampart_plugins::contract::{
     Algorithm, Field, Method, MethodKind, PolicyKind, Purpose, RankRequest, Side, SignedPayload,
     UserFacts, Verdict,
 };
-use rampart_plugins::{Admitted, BoundKey, Charge, KeyRing, Policy, VerificationKey};
+use rampart_plugins::{Admitted, BoundKey, CallClass, Charge, KeyRing, Policy, VerificationKey};
 
 use crate::{ENGINE, context, purchase};
 
@@ -24,7 +24,7 @@ fn admitted(kind: PolicyKind, text: &str) -> Admitted {
 fn a_fee_policy_of_the_first_contract_still_prices() {
     let text = include_str!("../fixtures/contract-0.1.0/fee.wat");
     let Policy::Fee(policy) = admitted(PolicyKind::Fee, text).policy else { panic!("a kind") };
-    let report = policy.price(&context(), &[], &purchase("100"));
+    let report = policy.price(CallClass::Live, &context(), &[], &purchase("100"));
     let schedule = report.outcome.expect("it has a price");
     let rate = Charge::Rate { ppm: 12_500, at_least: None, at_most: None };
     assert_eq!((schedule.lines[0].charge, schedule.rule.as_str()), (rate, "everyone"));
@@ -60,7 +60,8 @@ fn a_method_order_policy_of_the_first_contract_still_ranks() {
             method("bankTransfer", MethodKind::BankTransfer),
         ],
     };
-    let ranking = policy.rank(&context(), &[], &request).outcome.expect("it has an order");
+    let ranking =
+        policy.rank(CallClass::Live, &context(), &[], &request).outcome.expect("it has an order");
     let shown: Vec<_> = ranking.shown.iter().map(|p| (&*p.id, p.badge.as_deref())).collect();
     assert_eq!(shown, [("bankTransfer", Some("recommended")), ("creditCard", None)]);
 }
@@ -87,7 +88,7 @@ fn a_signature_policy_of_the_first_contract_still_verifies() {
         headers: Vec::new(),
         body: Vec::new(),
     };
-    let verdict = policy.verify(&context(), &[], &payload, &keys).outcome;
+    let verdict = policy.verify(CallClass::Live, &context(), &[], &payload, &keys).outcome;
     match verdict.expect("it has a verdict") {
         Verdict::Authentic(signer) => assert_eq!(signer.key, "partner-hmac"),
         Verdict::Rejected(rejection) => panic!("{rejection:?}"),

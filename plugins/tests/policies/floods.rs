@@ -1,7 +1,7 @@
 //! A signature policy, hand-written in WebAssembly text, that makes too many host calls.
 
 use rampart_plugins::contract::{PolicyKind, Purpose, Rejection, SignedPayload, Verdict};
-use rampart_plugins::{CallReport, FailureKind, KeyRing, Policy};
+use rampart_plugins::{CallClass, CallReport, FailureKind, KeyRing, Policy};
 
 use crate::forged::words;
 use crate::{ENGINE, context};
@@ -49,7 +49,7 @@ fn verdict(calls: &str) -> CallReport<Verdict> {
         headers: Vec::new(),
         body: Vec::new(),
     };
-    policy.verify(&context(), &[], &payload, &KeyRing::default())
+    policy.verify(CallClass::Live, &context(), &[], &payload, &KeyRing::default())
 }
 
 const VERIFY: &str = "(call $verify (i32.const 1200) (i32.const 6) (i32.const 0) (i32.const 1200)

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rampart_plugins::contract::PolicyKind;
 use rampart_plugins::{
-    CallReport, FailureKind, FeePolicy, FeeSchedule, Policy, PolicyEngine, PolicyLimits,
+    CallClass, CallReport, FailureKind, FeePolicy, FeeSchedule, Policy, PolicyEngine, PolicyLimits,
 };
 
 use crate::{ENGINE, context, engine, generous_limits, purchase};
@@ -108,7 +108,7 @@ pub(crate) fn words(words: &[u32]) -> String {
 #[expect(clippy::disallowed_methods, reason = "the bound is of real time")]
 fn bounded(policy: &FeePolicy) -> CallReport<FeeSchedule> {
     let start = Instant::now();
-    let report = policy.price(&context(), &[], &purchase("100"));
+    let report = policy.price(CallClass::Live, &context(), &[], &purchase("100"));
     let took = start.elapsed();
     assert!(took < BOUND, "{took:?}: {report:?}");
     report

@@ -6,7 +6,7 @@ use std::thread;
 
 use arbitrary::Unstructured;
 use rampart_plugins::contract::PolicyKind;
-use rampart_plugins::{FailureKind, Policy, PolicyEngine, PolicyLimits};
+use rampart_plugins::{CallClass, FailureKind, Policy, PolicyEngine, PolicyLimits};
 use wasm_smith::{Config, Module};
 
 use crate::forged::BEHAVED;
@@ -77,7 +77,7 @@ fn generated(seed: u64, exports: &[u8]) -> Option<Vec<u8>> {
 fn call_unadmitted(engine: &PolicyEngine, component: &[u8]) -> String {
     match engine.load(PolicyKind::Fee, component) {
         Ok(Policy::Fee(policy)) => {
-            let report = policy.price(&context(), &[], &purchase("100"));
+            let report = policy.price(CallClass::Live, &context(), &[], &purchase("100"));
             report.outcome.map_or_else(|f| f.kind.as_str().to_owned(), |_| "answered".to_owned())
         }
         Ok(_) => panic!("another kind"),

@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use rampart_plugins::contract::Level;
-use rampart_plugins::{CallReport, FailureKind, FeePolicy, FeeSchedule, PolicyLimits};
+use rampart_plugins::{CallClass, CallReport, FailureKind, FeePolicy, FeeSchedule, PolicyLimits};
 
 use crate::{ENGINE, context, engine, fee_policy, generous_limits, purchase, text};
 
 fn misbehave(policy: &FeePolicy, mode: &str) -> CallReport<FeeSchedule> {
-    policy.price(&context(), &[text("mode", mode)], &purchase("100"))
+    policy.price(CallClass::Live, &context(), &[text("mode", mode)], &purchase("100"))
 }
 
 fn failure_of(mode: &str) -> (FailureKind, String) {
@@ -126,7 +126,7 @@ fn a_failure_leaves_nothing_behind() {
 fn a_request_too_large_is_not_the_policys_fault() {
     let mut request = purchase("100");
     request.promo_code = Some("x".repeat(ENGINE.limits().request_bytes_max));
-    let report = fee_policy(&ENGINE, "hostile").price(&context(), &[], &request);
+    let report = fee_policy(&ENGINE, "hostile").price(CallClass::Live, &context(), &[], &request);
     assert_eq!(report.outcome.expect_err("it is too large").kind, FailureKind::Capacity);
 }
 

@@ -4,7 +4,7 @@
 use std::thread;
 
 use rampart_plugins::contract::{FeeRequest, Money};
-use rampart_plugins::{FeePolicy, PolicyLimits};
+use rampart_plugins::{CallClass, FeePolicy, PolicyLimits};
 
 use crate::forged::{BEHAVED, Forged};
 use crate::{context, engine, generous_limits, purchase};
@@ -62,7 +62,7 @@ fn call_in_turn(policies: [&FeePolicy; 2], calls: usize) {
     for call in 0..calls {
         let tenant = call % 2;
         let request = secret_request(["tenant-one-", "second!!"][tenant]);
-        let report = policies[tenant].price(&context(), &[], &request);
+        let report = policies[tenant].price(CallClass::Live, &context(), &[], &request);
         let schedule = report.outcome.expect("it answers");
         assert_eq!(schedule.rule, "w", "call {call} found data of an earlier one");
     }
@@ -90,7 +90,7 @@ fn the_search_finds_planted_data() {
     let price = format!("(global.set $seen (i32.const 1)) {}", SPY.price).leak();
     let in_a_global = Forged { price, ..SPY }.load(&engine);
     for policy in [in_memory, in_a_global] {
-        let report = policy.price(&context(), &[], &secret_request("tenant-one-"));
+        let report = policy.price(CallClass::Live, &context(), &[], &secret_request("tenant-one-"));
         // The rule is then `wat/i`, which is invalid.
         assert!(report.outcome.is_err(), "{report:?}");
     }

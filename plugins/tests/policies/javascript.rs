@@ -7,7 +7,8 @@ use rampart_plugins::contract::{
     Side, UserFacts,
 };
 use rampart_plugins::{
-    Charge, FailureKind, FeeLine, FeePolicy, METHODS_MAX, MethodOrderPolicy, Policy, Ranking,
+    CallClass, Charge, FailureKind, FeeLine, FeePolicy, METHODS_MAX, MethodOrderPolicy, Policy,
+    Ranking,
 };
 
 use crate::{ENGINE, admitted, context, guest, purchase, texts};
@@ -42,7 +43,7 @@ fn costs() -> [ConfigEntry; 2] {
 }
 
 fn price(request: &FeeRequest) -> (Vec<FeeLine>, String) {
-    let report = METHOD_FEE.price(&context(), &costs(), request);
+    let report = METHOD_FEE.price(CallClass::Live, &context(), &costs(), request);
     let schedule = report.outcome.expect("it has a price");
     assert_eq!(schedule.spread_ppm, 0);
     (schedule.lines, schedule.rule)
@@ -96,7 +97,7 @@ fn a_configuration_is_refused_with_the_message_of_the_policy() {
 fn an_exception_is_a_trap_with_a_line_in_the_log() {
     // No configuration that the policy would have accepted.
     let config = [texts("methods", &["creditCard/EUR=free"])];
-    let report = METHOD_FEE.price(&context(), &config, &purchase("100"));
+    let report = METHOD_FEE.price(CallClass::Live, &context(), &config, &purchase("100"));
     assert_eq!(report.outcome.expect_err("it throws").kind, FailureKind::Trap);
     let [line] = &report.log[..] else { panic!("{:?}", report.log) };
     assert!(line.text.starts_with("TypeError") && line.text.contains("method-fee.js:"), "{line:?}");
@@ -121,7 +122,10 @@ fn rank(config: &[ConfigEntry], methods: Vec<Method>) -> Ranking {
         },
         methods,
     };
-    SUCCESS_ORDER.rank(&context(), config, &request).outcome.expect("it has an order")
+    SUCCESS_ORDER
+        .rank(CallClass::Live, &context(), config, &request)
+        .outcome
+        .expect("it has an order")
 }
 
 fn ids(ranking: &Ranking) -> Vec<&str> {

@@ -7,7 +7,9 @@ use rampart_plugins::contract::{
     MethodKind, Money, PolicyKind, Purpose, RankRequest, Rejection, Side, SignedPayload, Stage,
     UserFacts, Verdict,
 };
-use rampart_plugins::{BoundKey, Charge, FailureKind, KeyRing, LogLine, Policy, VerificationKey};
+use rampart_plugins::{
+    BoundKey, CallClass, Charge, FailureKind, KeyRing, LogLine, Policy, VerificationKey,
+};
 use ring::hmac;
 
 use crate::{NOW, admitted, context, purchase, text, texts};
@@ -49,7 +51,7 @@ fn every_field_of_a_fee_request_arrives_in_c_and_every_charge_comes_back() {
     request.side = Side::Sell;
     request.volume_30d = Some("1000.5".into());
     request.promo_code = Some("SPRING".into());
-    let report = policy.price(&context, &config, &request);
+    let report = policy.price(CallClass::Live, &context, &config, &request);
     assert_eq!(
         line(&report.log, Level::Warn),
         "acme|r-1|1767225600|0|a|b|a text|-0.5|-42|1|é||1|1|99.90|EUR|BTC|0.00001|creditCard|DE|\
@@ -70,7 +72,10 @@ fn every_field_of_a_fee_request_arrives_in_c_and_every_charge_comes_back() {
     assert_eq!((schedule.spread_ppm, schedule.rule.as_str()), (-11, "mirrored"));
 
     request.country = "XX".into();
-    let failure = policy.price(&context, &config, &request).outcome.expect_err("no such country");
+    let failure = policy
+        .price(CallClass::Live, &context, &config, &request)
+        .outcome
+        .expect_err("no such country");
     assert_eq!(
         (failure.kind, &*failure.message),
         (FailureKind::Error, "unsupported: no such country")
@@ -110,7 +115,7 @@ fn every_field_of_a_rank_request_arrives_in_c_and_the_placements_come_back() {
             },
         ],
     };
-    let report = policy.rank(&context(), &[], &request);
+    let report = policy.rank(CallClass::Live, &context(), &[], &request);
     assert_eq!(
         line(&report.log, Level::Info),
         "1|1|12.5|CHF|CH|pro|1|1|second|ios|first|5|EUR|CHF|1|-1|1|-2147483648|1|4294967295|\
@@ -121,7 +126,8 @@ fn every_field_of_a_rank_request_arrives_in_c_and_the_placements_come_back() {
     assert_eq!((shown, &*ranking.rule), (vec![("second", Some("last-used"))], "mirrored"));
 
     request.methods.truncate(1);
-    let failure = policy.rank(&context(), &[], &request).outcome.expect_err("too few");
+    let failure =
+        policy.rank(CallClass::Live, &context(), &[], &request).outcome.expect_err("too few");
     assert_eq!(&*failure.message, "invalid-input: fewer than two methods");
 }
 
@@ -145,7 +151,7 @@ fn every_field_of_a_payload_arrives_in_c_and_the_signer_comes_back() {
         headers: vec![Header { name: "x-time".into(), value: b"now".to_vec() }],
         body,
     };
-    let report = policy.verify(&context(), &[], &payload, &keys);
+    let report = policy.verify(CallClass::Live, &context(), &[], &payload, &keys);
     let expected =
         format!("1|fee|1.5|1|{mac}|GET|/sell/onboarding|fee=1.5|x-time|now|a body|32|64|2|3|4|0|");
     assert_eq!(line(&report.log, Level::Debug), expected);
@@ -154,9 +160,12 @@ fn every_field_of_a_payload_arrives_in_c_and_the_signer_comes_back() {
     assert_eq!((signer.signed_at, signer.replay_token.as_deref()), (Some(NOW - 5), Some("a body")));
 
     payload.body = b"another".to_vec();
-    let verdict = policy.verify(&context(), &[], &payload, &keys).outcome;
+    let verdict = policy.verify(CallClass::Live, &context(), &[], &payload, &keys).outcome;
     assert_eq!(verdict, Ok(Verdict::Rejected(Rejection::NotCovered)));
     payload.claimed = Some("Zg".into());
-    let failure = policy.verify(&context(), &[], &payload, &keys).outcome.expect_err("no base64");
+    let failure = policy
+        .verify(CallClass::Live, &context(), &[], &payload, &keys)
+        .outcome
+        .expect_err("no base64");
     assert_eq!(&*failure.message, "internal: not base64");
 }

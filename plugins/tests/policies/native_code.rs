@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use rampart_plugins::NativeCodeCache;
+use rampart_plugins::{CallClass, NativeCodeCache};
 
 use super::*;
 
@@ -35,7 +35,7 @@ impl Drop for Folder {
 }
 
 fn priced(engine: &PolicyEngine) -> rampart_plugins::CallReport<rampart_plugins::FeeSchedule> {
-    fee_policy(engine, "tiered-fee").price(&context(), &[], &purchase("100.00"))
+    fee_policy(engine, "tiered-fee").price(CallClass::Live, &context(), &[], &purchase("100.00"))
 }
 
 #[test]

@@ -8,15 +8,16 @@ use rampart_plugins::contract::{
     Rejection, Side, SignedPayload, UserFacts, Verdict,
 };
 use rampart_plugins::{
-    BoundKey, Charge, FeeSchedule, KeyRing, MethodOrderPolicy, Policy, Ranking, SignaturePolicy,
-    VerificationKey,
+    BoundKey, CallClass, Charge, FeeSchedule, KeyRing, MethodOrderPolicy, Policy, Ranking,
+    SignaturePolicy, VerificationKey,
 };
 use ring::signature::{Ed25519KeyPair, KeyPair};
 
 use crate::{ENGINE, NOW, admitted, context, fee_policy, guest, purchase, text, texts};
 
 fn price(config: &[ConfigEntry], request: &rampart_plugins::contract::FeeRequest) -> FeeSchedule {
-    let report = fee_policy(&ENGINE, "tiered-fee").price(&context(), config, request);
+    let report =
+        fee_policy(&ENGINE, "tiered-fee").price(CallClass::Live, &context(), config, request);
     report.outcome.expect("it has a price")
 }
 
@@ -93,7 +94,10 @@ fn a_fee_in_c_falls_with_the_volume() {
         let mut request = purchase("100");
         request.volume_30d = volume.map(Into::into);
         let config: Vec<_> = from.map(|from| decimal("from", from)).into_iter().collect();
-        let schedule = policy.price(&context(), &config, &request).outcome.expect("it has a price");
+        let schedule = policy
+            .price(CallClass::Live, &context(), &config, &request)
+            .outcome
+            .expect("it has a price");
         let expected = Charge::Rate { ppm, at_least: None, at_most: None };
         assert_eq!(schedule.lines[0].charge, expected, "{volume:?} from {from:?}");
         assert_eq!(schedule.rule, rule);
@@ -142,7 +146,10 @@ fn rank(config: &[ConfigEntry], country: &str, last_used: Option<&str>) -> Ranki
             method("instant1", MethodKind::InstantTransfer),
         ],
     };
-    country_order().rank(&context(), config, &request).outcome.expect("it has an order")
+    country_order()
+        .rank(CallClass::Live, &context(), config, &request)
+        .outcome
+        .expect("it has an order")
 }
 
 fn ids(ranking: &Ranking) -> Vec<&str> {
@@ -225,7 +232,7 @@ fn offer(covered: &str, at: u32) -> SignedPayload {
 const COVERED: &str = "fee=1.5&returnUrl=https%3A%2F%2Fpartner.example%2F%C3%BC&";
 
 fn verdict(config: &[ConfigEntry], payload: &SignedPayload, keys: &KeyRing) -> Verdict {
-    let report = ed25519_offer().verify(&context(), config, payload, keys);
+    let report = ed25519_offer().verify(CallClass::Live, &context(), config, payload, keys);
     report.outcome.expect("it has a verdict")
 }
 

@@ -76,7 +76,7 @@ impl PolicyRequest for FeeRequest {
         inputs: CallInputs<'_>,
     ) -> Option<CallReport<FeeSchedule>> {
         let Policy::Fee(policy) = policy else { return None };
-        Some(policy.price_in(class, inputs.context, inputs.config, self))
+        Some(policy.price(class, inputs.context, inputs.config, self))
     }
 
     fn read(input: Value, _: &Catalogue) -> Result<Self, String> {

@@ -87,7 +87,7 @@ impl PolicyRequest for Arc<RankRequest> {
         inputs: CallInputs<'_>,
     ) -> Option<CallReport<Ranking>> {
         let Policy::MethodOrder(policy) = policy else { return None };
-        Some(policy.rank_in(class, inputs.context, inputs.config, self))
+        Some(policy.rank(class, inputs.context, inputs.config, self))
     }
 
     fn read(input: Value, catalogue: &Catalogue) -> Result<Self, String> {

@@ -31,7 +31,7 @@ impl PolicyRequest for SignedPayload {
         inputs: CallInputs<'_>,
     ) -> Option<CallReport<Verdict>> {
         let Policy::Signature(policy) = policy else { return None };
-        Some(policy.verify_in(class, inputs.context, inputs.config, self, inputs.keys))
+        Some(policy.verify(class, inputs.context, inputs.config, self, inputs.keys))
     }
 
     fn read(input: Value, _: &Catalogue) -> Result<Self, String> {
