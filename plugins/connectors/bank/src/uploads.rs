@@ -1,21 +1,17 @@
 //! The listener that statements are uploaded to: a second way into the inbox. Off unless it is
 //! configured.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use rampart_connector::listener::{self, Bounds};
 use ring::rand::SystemRandom;
 use ring::{digest, hmac};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 use crate::Bank;
@@ -24,16 +20,11 @@ use crate::statements::{FILE_BYTES_MAX, of_account, parse};
 
 /// Path of the only resource.
 const PATH: &str = "/statements";
-/// Connections that are served at the same time; later ones wait. Each may hold a whole statement.
-const CONNECTIONS_MAX: usize = 4;
-/// Longest time for a request's head.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// Bounds of connections, each of which may hold a whole statement.
+const BOUNDS: Bounds =
+    Bounds { connections: 4, head: Duration::from_secs(10), connection: Duration::from_secs(90) };
 /// Longest time for a request's body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
-/// Longest time of one connection.
-const CONNECTION_TIMEOUT: Duration = Duration::from_secs(90);
-/// Longest pause after connections could not be accepted.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 /// A refusal: its status, and one sentence.
 type Refused = (StatusCode, String);
@@ -72,47 +63,18 @@ impl TokenProof {
 /// One sentence when the token cannot be read or the address cannot be listened on.
 pub(crate) async fn listen(bank: Arc<Bank>, settings: &UploadSettings) -> Result<(), String> {
     let token = TokenProof::new(settings.token()?.expose())?;
-    let cannot = |error| format!("uploads.listen: {}: {error}", settings.listen);
-    let socket = TcpListener::bind(settings.listen).await.map_err(cannot)?;
-    let address = socket.local_addr().map_err(cannot)?;
-    println!("listening uploads={address}");
+    let socket = listener::bind("uploads", settings.listen).await?;
     Arc::new(Listener { bank, token }).accept(socket).await;
     Ok(())
 }
 
 impl Listener {
     async fn accept(self: Arc<Self>, socket: TcpListener) {
-        let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        loop {
-            let permit = Arc::clone(&permits).acquire_owned().await;
-            match socket.accept().await {
-                Ok((stream, _)) => {
-                    let listener = Arc::clone(&self);
-                    tokio::spawn(async move {
-                        // A connection that never ends would keep its permit.
-                        let _ = timeout(CONNECTION_TIMEOUT, listener.serve(stream)).await;
-                        drop(permit);
-                    });
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "an upload's connection cannot be accepted");
-                    rampart_connector::pace::pause(ACCEPT_PAUSE).await;
-                }
-            }
-        }
-    }
-
-    async fn serve(&self, stream: TcpStream) {
-        let service = service_fn(async |request| Ok::<_, Infallible>(self.answer(request).await));
-        let served = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_TIMEOUT)
-            .keep_alive(false)
-            .serve_connection(TokioIo::new(stream), service)
-            .await;
-        if let Err(error) = served {
-            tracing::debug!(%error, "an upload's connection has ended");
-        }
+        listener::serve(socket, BOUNDS, move |request| {
+            let listener = Arc::clone(&self);
+            async move { listener.answer(request).await }
+        })
+        .await;
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {

@@ -7,6 +7,7 @@
 
 mod client;
 mod command;
+pub mod listener;
 pub mod pace;
 pub mod program;
 mod secret;

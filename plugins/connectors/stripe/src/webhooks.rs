@@ -1,18 +1,13 @@
 //! The listener for webhooks: the first to tell of a fact. Off unless it is configured.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use rampart_connector::Secret;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use rampart_connector::listener::{self, Bounds};
 use tokio::time::timeout;
 
 use crate::Connector;
@@ -23,14 +18,11 @@ use crate::signature::verify;
 
 /// Largest webhook in bytes.
 const BODY_BYTES_MAX: usize = 256 * 1024;
-/// Connections that are served at the same time; later ones wait.
-const CONNECTIONS_MAX: usize = 64;
 /// Longest time for a request's head, and for its body.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest time of one connection.
-const CONNECTION_TIMEOUT: Duration = Duration::from_secs(60);
-/// Longest pause after connections could not be accepted.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+/// Bounds of connections.
+const BOUNDS: Bounds =
+    Bounds { connections: 64, head: REQUEST_TIMEOUT, connection: Duration::from_secs(60) };
 
 struct Listener {
     connector: Arc<Connector>,
@@ -46,45 +38,17 @@ pub(crate) async fn listen(
     settings: &WebhookSettings,
 ) -> Result<(), String> {
     let secret = settings.secret.read().map_err(|error| format!("webhooks.secret: {error}"))?;
-    let cannot = |error| format!("webhooks.listen: {}: {error}", settings.listen);
-    let socket = TcpListener::bind(settings.listen).await.map_err(cannot)?;
-    let address = socket.local_addr().map_err(cannot)?;
-    println!("listening webhooks={address}");
+    let socket = listener::bind("webhooks", settings.listen).await?;
     let listener = Arc::new(Listener { connector, secret });
-    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    loop {
-        let permit = Arc::clone(&permits).acquire_owned().await;
-        match socket.accept().await {
-            Ok((stream, _)) => {
-                let listener = Arc::clone(&listener);
-                tokio::spawn(async move {
-                    // A connection that never ends would keep its permit.
-                    let _ = timeout(CONNECTION_TIMEOUT, listener.serve(stream)).await;
-                    drop(permit);
-                });
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a webhook's connection cannot be accepted");
-                rampart_connector::pace::pause(ACCEPT_PAUSE).await;
-            }
-        }
-    }
+    listener::serve(socket, BOUNDS, move |request| {
+        let listener = Arc::clone(&listener);
+        async move { listener.answer(request).await }
+    })
+    .await;
+    Ok(())
 }
 
 impl Listener {
-    async fn serve(&self, stream: TcpStream) {
-        let service = service_fn(async |request| Ok::<_, Infallible>(self.answer(request).await));
-        let served = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(REQUEST_TIMEOUT)
-            .keep_alive(false)
-            .serve_connection(TokioIo::new(stream), service)
-            .await;
-        if let Err(error) = served {
-            tracing::debug!(%error, "a webhook's connection has ended");
-        }
-    }
-
     async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let (status, text) = match self.take(request).await {
             Ok(()) => (StatusCode::OK, "taken"),
