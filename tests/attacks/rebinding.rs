@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::Method;
-use rampart_tests::buyer::{confirm, order_of, quotes};
+use rampart_tests::buyer::{order, order_of};
 use rampart_tests::caller::Caller;
 use rampart_tests::campaign::{Report, Scale};
 use rampart_tests::deadline::{SOON, until};
@@ -56,8 +56,7 @@ async fn delivery(edge: &Edge, partner: &Caller, url: &str) -> Option<Value> {
     let body = json!({"url": url, "events": ["order.created"]});
     let hook = partner.post(WEBHOOKS, body).await;
     let hook = if hook.status() == 200 { hook.json() } else { return None };
-    let quote = quotes(partner, 1).await.remove(0);
-    let order = order_of(&confirm(partner, &quote).send().await);
+    let order = order_of(&order(partner).await);
     let path = format!("/admin/v1/deliveries?order={order}");
     let delivery = until("it was tried", SOON, async || {
         let deliveries = edge.admin(Method::GET, &path, json!({})).await.assert_status(200).json();

@@ -1,7 +1,7 @@
 //! Callbacks to places that only the edge can reach: its own machine, its neighbours, its cloud.
 
 use http::Method;
-use rampart_tests::buyer::{confirm, order_of, quotes};
+use rampart_tests::buyer::{order, order_of};
 use rampart_tests::caller::Caller;
 use rampart_tests::campaign::{Report, Scale};
 use rampart_tests::deadline::{SOON, until};
@@ -150,8 +150,7 @@ async fn attack(edge: &Edge, partner: &Caller, urls: &[String], verdict: &mut Ve
     if hooks.is_empty() {
         return;
     }
-    let quote = quotes(partner, 1).await.remove(0);
-    let order = order_of(&confirm(partner, &quote).send().await);
+    let order = order_of(&order(partner).await);
     let path = format!("/admin/v1/deliveries?order={order}");
     let deliveries = until("everything was tried", SOON * 2, async || {
         let deliveries = edge.admin(Method::GET, &path, json!({})).await.assert_status(200).json();

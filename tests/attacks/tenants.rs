@@ -6,7 +6,7 @@ use rampart_core::api::ENDPOINTS;
 use rampart_core::endpoint::{Body, Route};
 use rampart_core::platform::clock::Clock;
 use rampart_tests::answer::Answer;
-use rampart_tests::buyer::{confirm, offer, order_of, quotes};
+use rampart_tests::buyer::{offer, order, order_of};
 use rampart_tests::caller::Caller;
 use rampart_tests::campaign::{Report, Scale};
 use rampart_tests::deadline::{SOON, until};
@@ -87,8 +87,7 @@ impl Victim {
         key.post("/api/v2/user", user.clone()).await.assert_status(200);
         let login = json!({"emailAddress": user["email"], "password": user["password"]});
         let session = key.post("/api/v1/user/login", login).await.assert_status(200).json();
-        let quote = quotes(&partner, 1).await.remove(0);
-        let order = order_of(&confirm(&partner, &quote).send().await).to_string();
+        let order = order_of(&order(&partner).await).to_string();
         let event = until("there is an event", SOON, async || {
             let events = partner.get("/api/v2/events").await.assert_status(200).json();
             events.as_array()?.iter().find_map(|event| Some(event["id"].as_str()?.to_owned()))

@@ -36,6 +36,14 @@ pub fn confirm(partner: &Caller, quote: &str) -> Request {
     partner.request(Method::POST, "/api/v1/buy/confirm").json(&body)
 }
 
+/// The confirm of a new quote: an order of 100 EUR that waits for its payment.
+pub async fn order(partner: &Caller) -> Answer {
+    let quoted = quote(partner).await;
+    let confirmed = confirm(partner, quoted["quote"].as_str().unwrap()).send().await;
+    confirmed.assert_status(200);
+    confirmed
+}
+
 /// A confirm of a quote under an offer.
 pub fn confirm_offer(partner: &Caller, quote: &str, offer: &str) -> Request {
     let body = json!({"quote": quote, "walletAddress": WALLET, "offerId": offer});

@@ -14,7 +14,7 @@ use rampart_tests::process::binary;
 use rampart_tests::user::registration;
 use serde_json::{Value, json};
 
-use crate::buyer::{confirm, order_of, quote};
+use crate::buyer::{order, order_of, quote};
 
 async fn run(edge: &Edge, arguments: &[&str]) -> Output {
     let mut command = Command::new(binary());
@@ -85,9 +85,7 @@ async fn a_user_is_looked_after_by_command() {
 async fn orders_settings_and_books_are_worked_on_by_command() {
     let edge = Edge::start().await;
     let partner = edge.partner("shop").await.authenticated().await;
-    let quoted = quote(&partner).await;
-    let confirmed = confirm(&partner, quoted["quote"].as_str().unwrap()).send().await;
-    let order = order_of(&confirmed);
+    let order = order_of(&order(&partner).await);
 
     let listed = command(&edge, "order list --partner shop --side buy").await;
     assert_eq!(listed[0]["id"], order);

@@ -6,11 +6,10 @@ mod work;
 
 use http::Method;
 use rampart_tests::browser::Browser;
-use rampart_tests::caller::Caller;
 use rampart_tests::edge::Edge;
 use serde_json::{Value, json};
 
-use crate::buyer::{WALLET, order_of, quote};
+use crate::buyer::{order, order_of};
 
 /// The pages of the navigation.
 const PAGES: [&str; 13] = [
@@ -43,18 +42,10 @@ async fn sign_in(browser: &Browser, edge: &Edge, token: &str) {
     browser.shows("Overview").await;
 }
 
-/// An order of 100 EUR that waits for its payment.
-async fn open_order(partner: &Caller) -> u64 {
-    let quote = quote(partner).await["quote"].take();
-    let body =
-        json!({"quote": quote, "walletAddress": WALLET, "returnUrl": "https://shop.example"});
-    order_of(&partner.post("/api/v1/buy/confirm", body).await)
-}
-
 #[tokio::test]
 async fn an_operator_works_with_the_console_in_a_browser() {
     let edge = Edge::start().await;
-    let order = open_order(&edge.partner("shop").await.authenticated().await).await;
+    let order = order_of(&order(&edge.partner("shop").await.authenticated().await).await);
     let browser = Browser::start().await;
     sign_in(&browser, &edge, &owner(&edge, "ada").await).await;
     let own = format!("http://{}/console", edge.admin);

@@ -4,7 +4,7 @@ use rampart_tests::browser::Browser;
 use rampart_tests::edge::Edge;
 use serde_json::{Value, json};
 
-use crate::buyer::{RETURN_URL, WALLET, order_of, quote};
+use crate::buyer::{order, order_of};
 
 const KEY: &str = "#try [name=X-Api-Key]";
 
@@ -46,10 +46,7 @@ async fn a_reader_tries_a_request_with_a_key_for_tests_alone() {
 async fn what_is_filled_in_goes_into_path_and_query() {
     let edge = Edge::start().await;
     let partner = edge.partner("reader").await;
-    let buyer = partner.authenticated().await;
-    let quote = quote(&buyer).await["quote"].take();
-    let body = json!({"quote": quote, "walletAddress": WALLET, "returnUrl": RETURN_URL});
-    let order = order_of(&buyer.post("/api/v1/buy/confirm", body).await).to_string();
+    let order = order_of(&order(&partner.authenticated().await).await).to_string();
     let browser = Browser::start().await;
 
     browser.open(&edge.url("/docs/simulateOrderEvent")).await;

@@ -8,10 +8,10 @@ use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
 use reqwest::Response;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::buyer::{RETURN_URL, WALLET, order_of, quote};
+use crate::buyer::{self, order_of};
 
 /// Longest time from a change to its event.
 const TOLD_MAX: Duration = Duration::from_secs(2);
@@ -20,10 +20,7 @@ const PER_ORDER_MAX: usize = 8;
 
 /// An order of the sandbox: its number and the URL of its page.
 async fn order(partner: &Caller) -> (String, String) {
-    let quote = quote(partner).await["quote"].take();
-    let body = json!({"quote": quote, "walletAddress": WALLET, "returnUrl": RETURN_URL});
-    let confirmed = partner.post("/api/v1/buy/confirm", body).await;
-    confirmed.assert_status(200);
+    let confirmed = buyer::order(partner).await;
     let page = confirmed.json()["paymentUrl"].as_str().unwrap().to_owned();
     (order_of(&confirmed).to_string(), page)
 }

@@ -1,13 +1,12 @@
 //! Operators' reads on a replica of Postgres.
 
 use http::Method;
-use rampart_tests::caller::Caller;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::{Edge, Setup};
 use rampart_tests::postgres_server::PostgresServer;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::buyer::{WALLET, order_of, quote};
+use crate::buyer::{order, order_of};
 
 /// An edge that reads on the replica while that is at most this far behind.
 async fn edge((primary, replica): (&str, &str), lag_max_ms: u32) -> Edge {
@@ -15,14 +14,6 @@ async fn edge((primary, replica): (&str, &str), lag_max_ms: u32) -> Edge {
     setup.set("database.replica_urls", replica);
     setup.set("database.replica_lag_max_ms", lag_max_ms.to_string());
     Edge::of(setup).await
-}
-
-/// The number of a new order.
-async fn order(partner: &Caller) -> u64 {
-    let quote = quote(partner).await["quote"].take();
-    let body =
-        json!({"quote": quote, "walletAddress": WALLET, "returnUrl": "https://shop.example"});
-    order_of(&partner.post("/api/v1/buy/confirm", body).await)
 }
 
 /// True if operators find the order.
@@ -51,7 +42,7 @@ async fn a_replica_reads_while_it_is_near_and_otherwise_the_primary() {
     knows_its_replica(&patient).await;
     knows_its_replica(&strict).await;
     let partner = patient.partner("shop").await.authenticated().await;
-    let first = order(&partner).await;
+    let first = order_of(&order(&partner).await);
     until("the replica has the order", SOON, async || finds(&patient, first).await.then_some(()))
         .await;
 
@@ -63,7 +54,7 @@ async fn a_replica_reads_while_it_is_near_and_otherwise_the_primary() {
         (state == "paused").then_some(())
     })
     .await;
-    let second = order(&partner).await;
+    let second = order_of(&order(&partner).await);
     assert!(!finds(&patient, second).await, "the primary has read");
     until("the primary reads", SOON, async || finds(&strict, second).await.then_some(())).await;
     assert!(!finds(&patient, second).await, "that is within its bound");
@@ -72,7 +63,7 @@ async fn a_replica_reads_while_it_is_near_and_otherwise_the_primary() {
     until("the replica goes on", SOON, async || finds(&patient, second).await.then_some(())).await;
     look.close().await;
     replica.kill();
-    let third = order(&partner).await;
+    let third = order_of(&order(&partner).await);
     assert!(finds(&patient, third).await, "the primary has not read");
     assert_eq!(partner.get("/api/v2/buy/orders").await.status(), 200);
     until("readiness names the replica", SOON, async || {

@@ -4,7 +4,7 @@ use rampart_tests::browser::Browser;
 use rampart_tests::edge::Edge;
 use serde_json::json;
 
-use crate::buyer::{RETURN_URL, confirm, quote};
+use crate::buyer::{RETURN_URL, order};
 
 /// Time of a round trip, as Lighthouse has it for a slow mobile network, in milliseconds.
 const ROUND_TRIP_MS: u32 = 150;
@@ -44,8 +44,7 @@ async fn the_first_content_of_a_page_is_there_within_a_second() {
     let body = json!({"baseCurrency": "BTC", "quoteCurrency": "EUR", "paymentMethod": "creditCard",
         "quoteCurrencyAmount": 100, "returnUrl": RETURN_URL});
     let made = partner.post("/api/v2/buy/checkout", body).await.assert_status(200).json();
-    let sealed = quote(&partner).await["quote"].as_str().unwrap().to_owned();
-    let confirmed = confirm(&partner, &sealed).send().await.assert_status(200).json();
+    let confirmed = order(&partner).await.json();
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     let own = ["/docs", "/docs/errors", "/nl-nl/faq", "/nl-nl/support", "/portal"];
     let mut pages: Vec<_> = own.iter().map(|path| edge.url(path)).collect();

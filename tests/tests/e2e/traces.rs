@@ -16,7 +16,7 @@ use rampart_tests::guests::component;
 use rampart_tests::receiver::{Reaction, Receiver};
 use serde_json::{Value, json};
 
-use crate::buyer::{WALLET, ask_quote, confirm, quote};
+use crate::buyer::{WALLET, ask_quote, confirm, order, quote};
 use crate::connectors::printed;
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -156,8 +156,7 @@ async fn a_trace_goes_on_through_what_the_sandbox_does_for_the_order() {
     let edge = traced(&collector, "0").await;
     let partner = edge.partner("followed").await.authenticated().await;
     let receiver = hook(&partner, "order.completed").await;
-    let quoted = quote(&partner).await["quote"].as_str().unwrap().to_owned();
-    let confirmed = confirm(&partner, &quoted).send().await.assert_status(200).json();
+    let confirmed = order(&partner).await.json();
     let page = confirmed["paymentUrl"].as_str().unwrap().strip_prefix(&edge.url("")).unwrap();
     let pay = partner.anonymous(Method::POST, page).form("action=pay");
     let pay = pay.header("traceparent", &format!("00-{TRACE}-{CALLER}-01"));
@@ -221,8 +220,7 @@ async fn what_begins_here_is_a_trace_of_its_own_and_nothing_asked_for_is_in_it()
     let collector = Receiver::start().await;
     let edge = traced(&collector, "1").await;
     let partner = edge.partner("rooted").await.authenticated().await;
-    let order = confirm(&partner, quote(&partner).await["quote"].as_str().unwrap()).send().await;
-    let order = order.assert_status(200).json()["orderId"].clone();
+    let order = order(&partner).await.json()["orderId"].clone();
     for parent in ["00-what", &format!("00-{}-{CALLER}-01", "0".repeat(32))] {
         let read =
             partner.request(Method::GET, &format!("/api/v2/buy/orders/{order}?who=canary-1"));
@@ -284,8 +282,7 @@ async fn without_a_collector_a_callers_trace_still_goes_on() {
     let quoted = quote(&partner).await["quote"].as_str().unwrap().to_owned();
     let parent = format!("00-{TRACE}-{CALLER}-01");
     confirm(&partner, &quoted).header("traceparent", &parent).send().await.assert_status(200);
-    let quoted = quote(&partner).await["quote"].as_str().unwrap().to_owned();
-    confirm(&partner, &quoted).send().await.assert_status(200);
+    order(&partner).await;
     let heard = receiver.heard_at_least(2).await;
     let sent: Vec<_> = heard.iter().filter_map(|heard| heard.headers.get("traceparent")).collect();
     assert_eq!(sent.len(), 1, "there is one trace");

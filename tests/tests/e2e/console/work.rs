@@ -74,7 +74,7 @@ async fn an_operator_clears_the_review_queue() {
     let edge = Edge::start().await;
     let partner = edge.partner("shop").await.authenticated().await;
     for _ in 0..QUEUE {
-        let order = open_order(&partner).await;
+        let order = order_of(&order(&partner).await);
         for event in
             [json!({"event": "payment-received"}), json!({"event": "hold", "reason": "look"})]
         {
@@ -99,7 +99,7 @@ async fn an_operator_clears_the_review_queue() {
 async fn operators_match_a_payment_and_refund_another_together() {
     let edge = Edge::start().await;
     let partner = edge.partner("shop").await.authenticated().await;
-    let open = open_order(&partner).await;
+    let open = order_of(&order(&partner).await);
     let nameless = received(&edge, 100, "no number").await;
     let large = received(&edge, 5000, "a stranger").await;
     let (ada, bob) = (Desk::open(&edge, "ada").await, Desk::open(&edge, "bob").await);

@@ -5,7 +5,7 @@ use rampart_tests::edge::Edge;
 use serde_json::json;
 
 use super::{Visitor, edge};
-use crate::buyer::{WALLET, order_of, quote};
+use crate::buyer::{order, order_of};
 
 /// Pages of the console, by the name of their picture. `{order}` is an order's number,
 /// `{reconciliation}` the id of one with differences.
@@ -46,10 +46,7 @@ const PAGES: [(&str, &str); 31] = [
 /// The number of an order that is paid.
 async fn paid_order(edge: &Edge) -> u64 {
     let partner = edge.partner("shop").await.authenticated().await;
-    let quote = quote(&partner).await["quote"].take();
-    let body =
-        json!({"quote": quote, "walletAddress": WALLET, "returnUrl": "https://shop.example"});
-    let order = order_of(&partner.post("/api/v1/buy/confirm", body).await);
+    let order = order_of(&order(&partner).await);
     let paid = json!({"event": "payment-received"});
     let path = format!("/admin/v1/orders/{order}/events");
     edge.admin(Method::POST, &path, paid).await.assert_status(200);

@@ -8,7 +8,7 @@ use rampart_tests::user::registration;
 use serde_json::{Value, json};
 
 use super::{Visitor, edge};
-use crate::buyer::{RETURN_URL, WALLET, confirm, quote};
+use crate::buyer::{RETURN_URL, WALLET, order};
 
 /// A user who buys at a partner's.
 struct Buyer<'a> {
@@ -74,8 +74,7 @@ async fn checkout(visitor: &mut Visitor, edge: &Edge, partner: &Caller) {
 
 /// The payment page of an order that has gone its way.
 async fn pay(visitor: &mut Visitor, partner: &Caller, events: &[&str], name: &str) {
-    let sealed = quote(partner).await["quote"].as_str().unwrap().to_owned();
-    let confirmed = confirm(partner, &sealed).send().await.assert_status(200).json();
+    let confirmed = order(partner).await.json();
     for event in events {
         let path = format!("/api/v2/sandbox/orders/{}/{event}", confirmed["orderId"]);
         partner.post(&path, Value::Null).await.assert_status(200);
