@@ -299,21 +299,11 @@ impl Edge {
 
     /// A client made of this body, with the default rates.
     pub async fn partner_of(&self, body: Value) -> Caller {
-        if body["mode"] == "live" {
-            going_live::prepare(&mut async |method, path, body| {
-                let answer = self.admin(method, &path, body).await;
-                (answer.status(), answer.json())
-            })
-            .await;
-        }
-        let made = self.admin(Method::POST, "/admin/v1/partners", body.clone()).await;
-        made.assert_status(201);
-        if body["mode"] == "live" {
-            let path = format!("/admin/v1/partners/{}", body["slug"].as_str().unwrap());
-            let guests = json!({"guestOrders": {"allowed": true}});
-            self.admin(Method::PATCH, &path, guests).await.assert_status(200);
-        }
-        Caller::new(self.address, Protocol::Http1, made.json())
+        let made = going_live::partner(body, &mut async |method, path, body| {
+            self.admin(method, &path, body).await
+        })
+        .await;
+        Caller::new(self.address, Protocol::Http1, made)
     }
 
     /// A call of the admin listener with its token.

@@ -3,6 +3,8 @@
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::answer::Answer;
+
 /// Payment methods that are routed.
 const METHODS: [&str; 3] = ["creditCard", "bankTransfer", "walletpay"];
 /// Assets that are routed.
@@ -26,30 +28,47 @@ pub const CONNECTOR: &str = "everything";
 /// `/admin/v1`. Gives the connector's token, if it was made now.
 pub async fn prepare<C>(call: &mut C) -> Option<String>
 where
-    C: AsyncFnMut(Method, String, Value) -> (u16, Value),
+    C: AsyncFnMut(Method, String, Value) -> Answer,
 {
     let path = |path: &str| format!("/admin/v1/{path}");
-    let (_, routes) = call(Method::GET, path("routes"), json!({})).await;
+    let routes = call(Method::GET, path("routes"), json!({})).await.json();
     if routes["routes"].as_array().is_some_and(|routes| !routes.is_empty()) {
         return None;
     }
     let connector = json!({ "name": CONNECTOR, "capabilities": KINDS });
-    let (status, made) = call(Method::POST, path("connectors"), connector).await;
-    assert_eq!(status, 201, "{made}");
+    let made = call(Method::POST, path("connectors"), connector).await.assert_status(201).json();
     let mut routes = Vec::new();
     for direction in ["in", "out"] {
         let route = |leg: &str, of: &str| json!({"partner": null, leg: of, "direction": direction, "connector": CONNECTOR});
         routes.extend(METHODS.map(|method| route("method", method)));
         routes.extend(ASSETS.map(|asset| route("asset", asset)));
     }
-    let (status, put) = call(Method::PUT, path("routes"), json!({ "routes": routes })).await;
-    assert_eq!(status, 200, "{put}");
+    call(Method::PUT, path("routes"), json!({ "routes": routes })).await.assert_status(200);
     // Longer than any test moves its clock.
     let age = json!({"priceMaxAgeSeconds": 315_360_000});
     for asset in ASSETS {
         let pair = path(&format!("pairs/{asset}-EUR"));
-        let (status, set) = call(Method::PATCH, pair, age.clone()).await;
-        assert_eq!(status, 200, "{set}");
+        call(Method::PATCH, pair, age.clone()).await.assert_status(200);
     }
     made["token"].as_str().map(str::to_owned)
+}
+
+/// Makes a client of this body, as the API answers. A live one has everything that it needs, and may
+/// take orders of guests.
+pub async fn partner<C>(body: Value, call: &mut C) -> Value
+where
+    C: AsyncFnMut(Method, String, Value) -> Answer,
+{
+    let path = "/admin/v1/partners".to_owned();
+    let own = format!("{path}/{}", body["slug"].as_str().unwrap());
+    let is_live = body["mode"] == "live";
+    if is_live {
+        prepare(call).await;
+    }
+    let made = call(Method::POST, path, body).await.assert_status(201).json();
+    if is_live {
+        let guests = json!({"guestOrders": {"allowed": true}});
+        call(Method::PATCH, own, guests).await.assert_status(200);
+    }
+    made
 }

@@ -121,21 +121,11 @@ impl TestContext {
 
     /// A client made of this body. For a live one, everything that it needs is there.
     pub async fn partner_of(&self, body: Value) -> Partner {
-        if body["mode"] == "live" {
-            going_live::prepare(&mut async |method, path, body| {
-                let answer = self.admin(method, &path, body).await;
-                (answer.status(), answer.json())
-            })
-            .await;
-        }
-        let made = self.admin(Method::POST, "/admin/v1/partners", body.clone()).await;
-        made.assert_status(201);
-        if body["mode"] == "live" {
-            let path = format!("/admin/v1/partners/{}", body["slug"].as_str().unwrap());
-            let guests = json!({"guestOrders": {"allowed": true}});
-            self.admin(Method::PATCH, &path, guests).await.assert_status(200);
-        }
-        Partner::new(Arc::clone(&self.core), &made.json())
+        let made = going_live::partner(body, &mut async |method, path, body| {
+            self.admin(method, &path, body).await
+        })
+        .await;
+        Partner::new(Arc::clone(&self.core), &made)
     }
 
     /// A partner of another core over this database.
