@@ -6,7 +6,7 @@ use std::fs::{self, DirBuilder};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -323,6 +323,22 @@ impl Edge {
             document::OPERATORS.check(&method, (path, query), &body, &answer);
         }
         answer
+    }
+
+    /// Runs the binary with these arguments, as a command of its operators.
+    pub async fn command(&self, arguments: &[&str]) -> Output {
+        self.command_as(ADMIN_TOKEN, arguments).await
+    }
+
+    /// The same with this token.
+    pub async fn command_as(&self, token: &str, arguments: &[&str]) -> Output {
+        let mut command = Command::new(binary());
+        command.env_clear().args(arguments).stdin(Stdio::null());
+        command.env("RAMPART__ADMIN__LISTEN", self.admin.to_string());
+        command.env("RAMPART__ADMIN__TOKEN", token);
+        let certificate = self.setup.settings.get("admin.tls.cert");
+        command.envs(certificate.map(|file| ("RAMPART__ADMIN__TLS__CERT", file)));
+        tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
     }
 
     /// GET of the ops listener.

@@ -16,14 +16,6 @@ use serde_json::{Value, json};
 
 use crate::buyer::{order, order_of, quote};
 
-async fn run(edge: &Edge, arguments: &[&str]) -> Output {
-    let mut command = Command::new(binary());
-    command.env_clear().args(arguments);
-    command.env("RAMPART__ADMIN__LISTEN", edge.admin.to_string());
-    command.env("RAMPART__ADMIN__TOKEN", ADMIN_TOKEN);
-    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
-}
-
 /// Text that a command printed; it must have succeeded.
 fn text(output: &Output) -> &str {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -31,7 +23,7 @@ fn text(output: &Output) -> &str {
 }
 
 /// JSON that a command printed; null when it printed nothing.
-fn printed(output: &Output) -> Value {
+pub(crate) fn printed(output: &Output) -> Value {
     match text(output) {
         "" => Value::Null,
         text => serde_json::from_str(text).unwrap(),
@@ -41,13 +33,13 @@ fn printed(output: &Output) -> Value {
 /// Runs a command and reads what it prints.
 async fn command(edge: &Edge, line: &str) -> Value {
     let arguments: Vec<&str> = line.split(' ').collect();
-    printed(&run(edge, &arguments).await)
+    printed(&edge.command(&arguments).await)
 }
 
 /// Runs a command that must fail, and reads its sentence.
 async fn refusal(edge: &Edge, line: &str) -> String {
     let arguments: Vec<&str> = line.split(' ').collect();
-    let output = run(edge, &arguments).await;
+    let output = edge.command(&arguments).await;
     assert_eq!(output.status.code(), Some(2), "{line}");
     String::from_utf8(output.stderr).unwrap()
 }
@@ -89,7 +81,7 @@ async fn orders_settings_and_books_are_worked_on_by_command() {
 
     let listed = command(&edge, "order list --partner shop --side buy").await;
     assert_eq!(listed[0]["id"], order);
-    let table = run(&edge, &["order", "list", "--table"]).await;
+    let table = edge.command(&["order", "list", "--table"]).await;
     let table = text(&table);
     assert!(table.starts_with("DATE") && table.contains(&order.to_string()), "{table}");
     assert_eq!(command(&edge, "delivery list --partner shop").await, json!([]));
@@ -141,7 +133,7 @@ async fn completed(admin: &str, shell: &str, line: &str) -> String {
 async fn shells_and_man_know_the_commands() {
     let edge = Edge::start().await;
     for shell in ["bash", "zsh", "fish"] {
-        let script = run(&edge, &["completions", shell]).await;
+        let script = edge.command(&["completions", shell]).await;
         let script = text(&script);
         assert!(script.contains("savings-plan") && script.contains("redeliver"), "{shell}");
         // Its part that asks the program for names.
@@ -164,7 +156,7 @@ async fn shells_and_man_know_the_commands() {
     assert_eq!(completed("127.0.0.1:1", "bash", "rampart partner show sh").await, "");
     let folder = edge.setup().folder().join("man");
     let pages = folder.display().to_string();
-    assert_eq!(printed(&run(&edge, &["man", &pages]).await), Value::Null);
+    assert_eq!(printed(&edge.command(&["man", &pages]).await), Value::Null);
     let page = fs::read_to_string(folder.join("rampart-order-list.1")).unwrap();
     assert!(page.contains("List orders that meet every criterion"), "{page}");
 }
@@ -178,18 +170,18 @@ async fn the_configuration_is_kept_in_files() {
     fs::write(&file, "[partners.shop]\nname = \"Shop\"\nfeeCapPercentage = 30\n").unwrap();
     let refused = refusal(&edge, &format!("apply -f {path}")).await;
     assert!(refused.contains(&format!("{path}:3: ")), "{refused}");
-    let exported = run(&edge, &["export"]).await;
+    let exported = edge.command(&["export"]).await;
     fs::write(
         &file,
         text(&exported).replace("defaultFeePercentage = 0", "defaultFeePercentage = 1"),
     )
     .unwrap();
-    let shown = run(&edge, &["apply", "--dry-run", "-f", &path]).await;
+    let shown = edge.command(&["apply", "--dry-run", "-f", &path]).await;
     let change = "partners.shop  defaultFeePercentage: 0 -> 1";
     assert_eq!(text(&shown), format!("{change}\n1 change, not applied: a dry run\n"));
-    let applied = run(&edge, &["apply", "-f", &path]).await;
+    let applied = edge.command(&["apply", "-f", &path]).await;
     assert_eq!(text(&applied), format!("{change}\n1 change, applied\n"));
-    let again = run(&edge, &["apply", "--json", "-f", &path]).await;
+    let again = edge.command(&["apply", "--json", "-f", &path]).await;
     assert_eq!(printed(&again), json!({"isApplied": true, "changes": []}));
     assert_eq!(command(&edge, "partner show shop").await["defaultFeePercentage"], 1);
 }
@@ -205,7 +197,7 @@ async fn an_edge_is_watched_by_command() {
             quote(&partner).await;
         }
     };
-    let (shown, ()) = futures::join!(run(&edge, &arguments), ask);
+    let (shown, ()) = futures::join!(edge.command(&arguments), ask);
     let shown = text(&shown);
     for line in ["requests", "latency", "pools", "queues", "PARTNER", "ROUTE"] {
         assert!(shown.contains(line), "no {line} in {shown}");
@@ -276,7 +268,7 @@ async fn what_an_edge_holds_is_measured_as_a_test_client() {
     let rates = json!({"rateLimits": {"client": "1/s burst 3"}});
     edge.admin(Method::PATCH, "/admin/v1/partners/shop", rates).await.assert_status(200);
     until("the edge knows its new rates", SOON, async || {
-        let output = run(&edge, &line.split(' ').collect::<Vec<_>>()).await;
+        let output = edge.command(&line.split(' ').collect::<Vec<_>>()).await;
         let refused = String::from_utf8(output.stderr).unwrap();
         refused.contains("limits the rate (429)").then_some(())
     })

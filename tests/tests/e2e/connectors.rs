@@ -1,7 +1,7 @@
 //! The connectors' listener, and the commands about connectors and routes.
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
@@ -9,22 +9,15 @@ use rampart_tests::buyer;
 use rampart_tests::caller::Protocol;
 use rampart_tests::deadline::until;
 use rampart_tests::edge::{ADMIN_TOKEN, Edge};
-use rampart_tests::process::{Process, binary};
+use rampart_tests::process::Process;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-pub(crate) async fn run(edge: &Edge, arguments: &[&str]) -> Output {
-    let mut command = Command::new(binary());
-    command.env_clear().args(arguments).stdin(Stdio::null());
-    command.env("RAMPART__ADMIN__LISTEN", edge.admin.to_string());
-    command.env("RAMPART__ADMIN__TOKEN", ADMIN_TOKEN);
-    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
-}
+use crate::commands;
 
+/// JSON that a command prints.
 pub(crate) async fn printed(edge: &Edge, arguments: &[&str]) -> Value {
-    let output = run(edge, arguments).await;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    commands::printed(&edge.command(arguments).await)
 }
 
 /// The status of a call with this token, and the answer.
@@ -61,10 +54,10 @@ async fn a_connector_is_made_by_a_command_and_served_on_its_listener() {
     assert_eq!(set, json!({ "routes": routes }));
     assert_eq!(printed(&edge, &["route", "list"]).await, set);
     assert_eq!(printed(&edge, &["route", "get", "--json"]).await, set);
-    let table = run(&edge, &["connector", "list", "--table"]).await.stdout;
+    let table = edge.command(&["connector", "list", "--table"]).await.stdout;
     let table = String::from_utf8(table).unwrap();
     assert!(table.starts_with("NAME ") && table.lines().count() == 2, "{table}");
-    assert!(!run(&edge, &["connector", "show", "nobody"]).await.status.success());
+    assert!(!edge.command(&["connector", "show", "nobody"]).await.status.success());
 }
 
 #[tokio::test]
@@ -80,11 +73,11 @@ async fn payments_are_operated_by_commands() {
     assert_eq!(unmatched[0]["id"], stray["id"]);
     let id = stray["id"].as_str().unwrap();
     assert_eq!(printed(&edge, &["payment", "show", id]).await["providerReference"], "bank-1");
-    let wrong = run(&edge, &["payment", "match", id, "1234567890123456"]).await;
+    let wrong = edge.command(&["payment", "match", id, "1234567890123456"]).await;
     assert_eq!(wrong.status.code(), Some(2), "no such order");
     let refund = ["payment", "refund", id, "--amount", "50", "--reason", "nobody's"];
     assert_eq!(printed(&edge, &refund).await["amount"], 50);
-    let table = run(&edge, &["payment", "list", "--table"]).await.stdout;
+    let table = edge.command(&["payment", "list", "--table"]).await.stdout;
     assert!(String::from_utf8(table).unwrap().contains("bank-1"));
 }
 

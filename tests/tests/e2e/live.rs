@@ -205,7 +205,7 @@ async fn pay_out(market: &Market, sale: u64) {
 }
 
 async fn check_books(market: &Market) {
-    let checked = crate::connectors::run(&market.edge, &["ledger", "check"]).await;
+    let checked = market.edge.command(&["ledger", "check"]).await;
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
 }
 

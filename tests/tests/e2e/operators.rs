@@ -1,12 +1,11 @@
 //! The operators' listener: its names, its certificate, and the commands that call it.
 
-use std::process::{Command, Output};
-
 use http::{HeaderValue, Method};
 use rampart_tests::caller::Protocol;
 use rampart_tests::edge::{ADMIN_TOKEN, Edge};
-use rampart_tests::process::binary;
-use serde_json::{Value, json};
+use serde_json::json;
+
+use crate::commands::printed;
 
 /// The status of a read with these headers.
 async fn status(edge: &Edge, url: &str, headers: &[(&'static str, &str)]) -> u16 {
@@ -46,24 +45,6 @@ async fn over_tls(listen: &str) -> Edge {
     .await
 }
 
-/// Runs a command over TLS with this token.
-async fn run(edge: &Edge, token: &str, arguments: &[&str]) -> Output {
-    let mut command = Command::new(binary());
-    command.env_clear().args(arguments);
-    command.env("RAMPART__ADMIN__LISTEN", edge.admin.to_string());
-    command.env("RAMPART__ADMIN__TOKEN", token);
-    command.env("RAMPART__ADMIN__TLS__CERT", edge.setup().folder().join("cert.pem"));
-    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
-}
-
-fn printed(output: &Output) -> Value {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    if output.stdout.is_empty() {
-        return Value::Null;
-    }
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
 #[tokio::test]
 async fn operators_are_served_over_tls() {
     let edge = over_tls("0.0.0.0:0").await;
@@ -95,32 +76,32 @@ async fn two_operators_work_by_command_and_leave_an_audit_that_holds() {
     let edge = over_tls("127.0.0.1:0").await;
     let token = async |name: &str| {
         let arguments = ["operator", "add", name, "--role", "treasury", "--role", "platform"];
-        let made = printed(&run(&edge, ADMIN_TOKEN, &arguments).await);
+        let made = printed(&edge.command(&arguments).await);
         made["token"].as_str().unwrap().to_owned()
     };
     let (ada, bob) = (token("ada").await, token("bob").await);
     let set = ["price", "set", "BTC-EUR", "41234.5", "--void-quotes"];
-    let held = printed(&run(&edge, &ada, &set).await);
+    let held = printed(&edge.command_as(&ada, &set).await);
     let approval = held["approval"].as_str().unwrap();
-    let own = run(&edge, &ada, &["approval", "grant", approval]).await;
+    let own = edge.command_as(&ada, &["approval", "grant", approval]).await;
     assert_eq!(own.status.code(), Some(2));
-    printed(&run(&edge, &bob, &["approval", "grant", approval]).await);
-    let price = printed(&run(&edge, &ada, &set).await);
+    printed(&edge.command_as(&bob, &["approval", "grant", approval]).await);
+    let price = printed(&edge.command_as(&ada, &set).await);
     assert_eq!(price["price"].to_string(), "41234.5");
     let from = price["quotesValidFrom"].as_str().unwrap();
     assert!(!from.starts_with("9999"), "a time to come counts as now: {from}");
     let verify = ["audit", "verify"];
-    let verified = printed(&run(&edge, &bob, &verify).await);
+    let verified = printed(&edge.command_as(&bob, &verify).await);
     assert_eq!((&verified["intact"], &verified["complete"]), (&json!(true), &json!(true)));
 
     let pool = rampart_tests::cluster::pool(edge.setup().database()).await;
     let tamper = "update audit set actor = 'bob' where action = 'price.set'";
     sqlx::query(tamper).execute(&pool).await.unwrap();
-    let broken = run(&edge, &bob, &verify).await;
+    let broken = edge.command_as(&bob, &verify).await;
     assert_eq!(broken.status.code(), Some(2));
     let sentence = String::from_utf8(broken.stderr).unwrap();
     assert!(sentence.contains("the row was changed"), "{sentence}");
-    let wrong = run(&edge, "rop_wrong", &verify).await;
+    let wrong = edge.command_as("rop_wrong", &verify).await;
     assert!(String::from_utf8(wrong.stderr).unwrap().contains("(401)"));
     let answer = edge.ops("/metrics").await.text().to_owned();
     assert!(answer.contains(r#"rampart_operator_login_failures_total{cause="wrong"} 1"#));
@@ -130,7 +111,7 @@ async fn two_operators_work_by_command_and_leave_an_audit_that_holds() {
 async fn the_books_are_checked_by_command() {
     let edge = over_tls("127.0.0.1:0").await;
     let check = ["ledger", "check"];
-    let clean = printed(&run(&edge, ADMIN_TOKEN, &check).await);
+    let clean = printed(&edge.command(&check).await);
     assert_eq!(clean["problems"], 0);
     let pool = rampart_tests::cluster::pool(edge.setup().database()).await;
     let never_paid = "insert into buy_order (client_id, order_id, quote_id, status, pair, \
@@ -141,7 +122,7 @@ async fn the_books_are_checked_by_command() {
         'creditCard', 'x', 'unhosted', 1, 'EUR', 1, 'BTC', 1, 0, 0, 0, 0, 0, 0, false, '', now(), \
         now() from client where slug = 'house'";
     sqlx::query(never_paid).execute(&pool).await.unwrap();
-    let off = run(&edge, ADMIN_TOKEN, &check).await;
+    let off = edge.command(&check).await;
     assert_eq!(off.status.code(), Some(1));
     let lines = String::from_utf8(off.stderr).unwrap();
     assert!(lines.contains("order 1234567890123456: it is completed"), "{lines}");

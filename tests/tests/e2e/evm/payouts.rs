@@ -159,6 +159,6 @@ fn pays((sent, receipt): &(Value, Value), shop: &ChainShop, wallet: &str) -> boo
 
 /// The books balance and fit the orders.
 pub(super) async fn check_books(shop: &ChainShop) {
-    let output = crate::connectors::run(&shop.edge, &["ledger", "check"]).await;
+    let output = shop.edge.command(&["ledger", "check"]).await;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
