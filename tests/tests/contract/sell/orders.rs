@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{ORDERS, Seller};
 use crate::orders::count;
+use crate::payments::problems;
 
 async fn texts(context: &TestContext, statement: &'static str) -> Vec<String> {
     sqlx::query_scalar(statement).fetch_all(context.db()).await.unwrap()
@@ -221,12 +222,6 @@ async fn the_list_goes_page_by_page_and_can_be_narrowed() {
     wrong.assert_status(400).assert_codes(&["ER048"]);
 }
 
-/// What a check of the books finds.
-async fn check_books(context: &TestContext) -> Value {
-    let answer = context.admin(Method::GET, "/admin/v1/ledger/check", Value::Null).await;
-    answer.assert_status(200).json()["problems"].clone()
-}
-
 #[tokio::test]
 async fn a_sale_is_deposited_at_an_address_of_its_own_and_transferred_by_command() {
     let context = TestContext::start().await;
@@ -240,9 +235,9 @@ async fn a_sale_is_deposited_at_an_address_of_its_own_and_transferred_by_command
     let open = "select count(*) from command where kind = 'transfer.send' and state = 'open' \
         and connector = 'sandbox'";
     assert_eq!(count(&context, open).await, 1);
-    assert_eq!(check_books(&context).await, json!([]));
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
     context.clock().advance(TimeDelta::seconds(1));
     assert_eq!(context.core().settle_sales().await.unwrap(), 1);
     assert_eq!(ann.read(&sale).await["status"], "completed");
-    assert_eq!(check_books(&context).await, json!([]));
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
