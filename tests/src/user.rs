@@ -42,6 +42,13 @@ pub fn registration(name: &str) -> Value {
     })
 }
 
+/// An image of this many bytes, by its first ones.
+pub fn image(size: usize) -> Vec<u8> {
+    let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
+    bytes.resize(size, 7);
+    bytes
+}
+
 impl Partner {
     /// Registers a user with [`registration`]; `name` is letters and digits.
     pub async fn user(&self, name: &str) -> User {

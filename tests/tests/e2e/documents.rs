@@ -15,7 +15,7 @@ use rampart_tests::deadline::{SOON, after, until};
 use rampart_tests::edge::{Edge, Setup};
 use rampart_tests::process::{Process, binary};
 use rampart_tests::s3_server::S3Server;
-use rampart_tests::user::registration;
+use rampart_tests::user::{image, registration};
 use serde_json::{Value, json};
 
 /// The longest that a call of the store may take, and a place among the calls.
@@ -27,13 +27,6 @@ const CLEAN: Duration = Duration::from_secs(120);
 
 async fn edge_over(server: &S3Server) -> Edge {
     Edge::with(|setup| server.configure(setup)).await
-}
-
-/// An image of this many bytes.
-fn image(size: usize) -> Vec<u8> {
-    let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
-    bytes.resize(size, 7);
-    bytes
 }
 
 /// A registration with the front of a passport.

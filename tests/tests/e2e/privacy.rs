@@ -6,6 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use rampart_tests::caller::{Caller, Request};
 use rampart_tests::edge::{Edge, Setup, UNLIMITED};
+use rampart_tests::user::image;
 use rampart_tests::{cluster, dump};
 use serde_json::{Value, json};
 
@@ -87,12 +88,6 @@ fn iban(account: usize) -> String {
     format!("NL{:02}ABNA{account}", 98 - rest)
 }
 
-fn image(size: usize) -> String {
-    let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
-    bytes.resize(size, 7);
-    STANDARD.encode(bytes)
-}
-
 struct Ground<'a> {
     edge: &'a Edge,
     partner: Caller,
@@ -117,11 +112,12 @@ impl Ground<'_> {
         let reset = json!({"emailAddress": person.email});
         self.partner.post("/api/v1/user/reset-password", reset).await.assert_status(200);
         let change = json!({"lastName": person.married, "identityDocument": [
-            {"documentType": "passport", "documentSide": "front", "data": image(300)}]});
+            {"documentType": "passport", "documentSide": "front",
+                "data": STANDARD.encode(image(300))}]});
         let request = self.as_user(Method::PATCH, "/api/v2/user", person);
         request.json(&change).send().await.assert_status(200);
         let proof = json!({"name": person.first, "iban": person.iban,
-            "proof": image(if person.number == 0 { 500_000 } else { 500 })});
+            "proof": STANDARD.encode(image(if person.number == 0 { 500_000 } else { 500 }))});
         let request = self.as_user(Method::POST, "/api/v1/user/verify/iban/photo", person);
         request.json(&proof).send().await.assert_status(200);
         let card = json!({"sessionIdentifier": format!("session-{}", person.number),

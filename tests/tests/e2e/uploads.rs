@@ -10,7 +10,7 @@ use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::edge::Edge;
-use rampart_tests::user::registration;
+use rampart_tests::user::{image, registration};
 use rampart_tests::wire::Wire;
 use serde_json::json;
 use tokio::time::timeout;
@@ -27,9 +27,7 @@ const NO_DELAY: Duration = Duration::from_secs(8);
 
 /// A proof of so many characters.
 fn proof(chars: usize) -> String {
-    let mut image = b"\x89PNG\r\n\x1a\n".to_vec();
-    image.resize(chars / 4 * 3, 7);
-    STANDARD.encode(image)
+    STANDARD.encode(image(chars / 4 * 3))
 }
 
 fn body(proof: &str) -> Bytes {

@@ -6,15 +6,8 @@ use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
-use rampart_tests::user::registration;
+use rampart_tests::user::{image, registration};
 use serde_json::{Value, json};
-
-/// An image of this many bytes.
-fn image(size: usize) -> Vec<u8> {
-    let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
-    bytes.resize(size, 7);
-    bytes
-}
 
 fn side(side: &str, image: &[u8]) -> Value {
     json!({"documentType": "passport", "documentSide": side, "data": STANDARD.encode(image)})

@@ -9,18 +9,12 @@ use rampart_tests::connector::Connector;
 use rampart_tests::dump;
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::test_context::TestContext;
-use rampart_tests::user::registration;
+use rampart_tests::user::{image, registration};
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
 const IBAN: &str = "NL58ABNA0000000001";
 const UNUSED_IBAN: &str = "NL31ABNA0000000002";
-
-fn image() -> Vec<u8> {
-    let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
-    bytes.resize(700, 9);
-    bytes
-}
 
 async fn execute(context: &TestContext, statement: &str) -> u64 {
     let statement = AssertSqlSafe(statement.to_owned());
@@ -34,7 +28,7 @@ async fn customer(context: &TestContext) -> String {
     body["firstName"] = json!("Erasedfirst");
     body["lastName"] = json!("Erasedlast");
     body["identityDocument"] = json!([{"documentType": "passport", "documentSide": "front",
-        "data": STANDARD.encode(image())}]);
+        "data": STANDARD.encode(image(700))}]);
     acme.post("/api/v2/user", body.clone()).await.assert_status(200);
     let login = json!({"emailAddress": body["email"], "password": body["password"]});
     let session = acme.post("/api/v1/user/login", login).await.assert_status(200).json();
@@ -117,7 +111,7 @@ async fn what_law_wants_kept_opens_for_compliance_alone() {
     let id = format!("/documents/{}", document["id"].as_str().unwrap());
     let seen = open(&context, &compliance, &user, &id).await;
     assert_eq!(seen.assert_status(200).header("content-type"), Some("image/png"));
-    assert!(seen.bytes() == image());
+    assert!(seen.bytes() == image(700));
     open(&context, &compliance, &user, "/documents/0199a000-0000-7000-8000-000000000006")
         .await
         .assert_status(404);
