@@ -11,7 +11,7 @@ use rampart_tests::journal::PARTNER;
 use rampart_tests::pgbouncer::PgBouncer;
 use rampart_tests::prices;
 use rampart_tests::process::binary;
-use rampart_tests::shared_server::SharedServer;
+use rampart_tests::valkey::Valkey;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, PgPool};
 
 use crate::haproxy::HaProxy;
@@ -33,7 +33,7 @@ pub(crate) struct Stack {
     pub(crate) edges: Vec<Edge>,
     /// A partner of theirs, with a token.
     pub(crate) partner: Caller,
-    _valkey: SharedServer,
+    _valkey: Valkey,
     _pooler: PgBouncer,
     balancer: HaProxy,
     /// The database's members.
@@ -52,7 +52,7 @@ impl Stack {
         make_database(balancer.leader, &patroni.password).await;
         println!("HAProxy leads to it; the schema is migrated");
         let pooler = PgBouncer::before(balancer.leader, &patroni.password, SERVERS).await;
-        let valkey = SharedServer::start(&[]).await;
+        let valkey = Valkey::start(&[]).await;
         let edges = start_edges(balancer.leader, &patroni.password, &pooler, &valkey).await;
         let partner = edges[0].partner(PARTNER).await.authenticated().await;
         for edge in &edges {
@@ -159,7 +159,7 @@ async fn start_edges(
     leader: SocketAddr,
     password: &str,
     pooler: &PgBouncer,
-    valkey: &SharedServer,
+    valkey: &Valkey,
 ) -> Vec<Edge> {
     let mut setup = Setup::over(&url(OWNER, password, leader, OWNER));
     setup.set("database.url", pooler.url("rampart_edge", OWNER));

@@ -1,6 +1,6 @@
 //! Path j: rates that edges share through Valkey, against rates that each counts alone.
 
-use rampart_tests::shared_server::SharedServer;
+use rampart_tests::valkey::Valkey;
 
 use super::catalogue::cpu_at_pace;
 use super::{CATALOGUE, Run};
@@ -31,7 +31,7 @@ pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
     if !run.wants(&ROWS) {
         return;
     }
-    let server = side.environment.runtime.block_on(SharedServer::start(&[]));
+    let server = side.environment.runtime.block_on(Valkey::start(&[]));
     pin(server.id(), 1);
     let sharing = Side::start_with(side.environment, side.database, Cores::First, |setup| {
         setup.set("ratelimit.redis_url", server.url());

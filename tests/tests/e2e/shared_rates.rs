@@ -12,7 +12,7 @@ use rampart_tests::caller::Caller;
 use rampart_tests::cluster;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::{Edge, Setup};
-use rampart_tests::shared_server::SharedServer;
+use rampart_tests::valkey::Valkey;
 
 const PRICES: &str = "/api/v1/prices";
 const SCRIPT: &str = include_str!("../../../core/src/platform/shared_rates/take.lua");
@@ -94,7 +94,7 @@ async fn flood(partner: Caller, end: Instant) -> u32 {
 
 #[tokio::test]
 async fn four_edges_grant_one_quota() {
-    let server = SharedServer::start(&[]).await;
+    let server = Valkey::start(&[]).await;
     let edge = sharing(&server.url(), "100/s burst 100").await;
     let edges = [edge.beside().await, edge.beside().await, edge.beside().await, edge];
     let partner = edges[3].limited_partner("spread").await;
@@ -137,7 +137,7 @@ async fn most(partner: &Caller) -> Duration {
 
 #[tokio::test]
 async fn a_hung_server_makes_no_request_slower() {
-    let server = SharedServer::start(&[]).await;
+    let server = Valkey::start(&[]).await;
     let edge = sharing(&server.url(), "1/h burst 10").await;
     let partner = edge.partner("quick").await;
     let mut seen = Vec::new();
@@ -160,7 +160,7 @@ async fn a_hung_server_makes_no_request_slower() {
 
 #[tokio::test]
 async fn rates_are_local_while_the_server_is_away_and_shared_again_when_it_is_back() {
-    let mut server = SharedServer::start(&[]).await;
+    let mut server = Valkey::start(&[]).await;
     let one = sharing(&server.url(), "1/h burst 10").await;
     let two = one.beside().await;
     let shared = one.limited_partner("shared").await;
@@ -242,9 +242,8 @@ fn nonsense() -> String {
 
 #[tokio::test]
 async fn a_server_that_is_full_wrong_or_closed_to_us_is_named_and_costs_nothing() {
-    let full =
-        SharedServer::start(&["--maxmemory", "100kb", "--maxmemory-policy", "noeviction"]).await;
-    let closed = SharedServer::start(&["--requirepass", "another-word"]).await;
+    let full = Valkey::start(&["--maxmemory", "100kb", "--maxmemory-policy", "noeviction"]).await;
+    let closed = Valkey::start(&["--requirepass", "another-word"]).await;
     for (url, problem, outcome) in [
         (nonsense(), "the server gives no usable answer", "wrong"),
         (full.url(), "the server's memory is full", "full"),
@@ -289,7 +288,7 @@ async fn rates_are_shared_over_tls() {
     drop(free);
     let files = ["--tls-cert-file", &cert, "--tls-key-file", &key, "--tls-ca-cert-file", &cert];
     let tls = ["--tls-port", &port, "--tls-auth-clients", "no"];
-    let _server = SharedServer::start(&[&tls[..], &files].concat()).await;
+    let _server = Valkey::start(&[&tls[..], &files].concat()).await;
     let edge = Edge::with(|setup| {
         let trust = format!("SSL_CERT_FILE={cert}");
         setup.under(&["/usr/bin/env", &trust]);
@@ -301,7 +300,7 @@ async fn rates_are_shared_over_tls() {
 
 #[tokio::test]
 async fn the_script_takes_raises_and_bounds() {
-    let server = SharedServer::start(&[]).await;
+    let server = Valkey::start(&[]).await;
     let mut link = redis::Client::open(server.url()).unwrap().get_connection().unwrap();
     let mut take = |key: &str, [taken, least, most]: [u64; 3]| {
         let mut command = redis::cmd("EVAL");

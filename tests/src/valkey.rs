@@ -11,14 +11,14 @@ use crate::edge::Folder;
 use crate::process::Process;
 
 /// A running server. Dropping it ends it.
-pub struct SharedServer {
+pub struct Valkey {
     process: Process,
     address: SocketAddr,
     arguments: Vec<String>,
     folder: Folder,
 }
 
-impl SharedServer {
+impl Valkey {
     /// Starts one on a free port of loopback that keeps nothing, with more arguments.
     ///
     /// # Panics
