@@ -1,6 +1,5 @@
 //! A chain in a process of its own: anvil (`deploy/anvil`), a real node of Ethereum.
 
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -8,6 +7,7 @@ use serde_json::{Value, json};
 use crate::caller::Protocol;
 use crate::deadline::{SOON, until};
 use crate::process::Process;
+use crate::repository::root;
 
 /// The first of its accounts, which has 10,000 coins.
 pub const TREASURY: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
@@ -43,8 +43,7 @@ pub struct Anvil {
 impl Anvil {
     /// A new chain with two blocks a second.
     pub async fn start() -> Self {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let mut command = Command::new(root.join("deploy/anvil"));
+        let mut command = Command::new(root().join("deploy/anvil"));
         command.args(["--port", "0", "--block-time", "0.5", "--no-request-size-limit"]);
         let process = Process::spawn(command);
         let address = until("the chain says where it listens", SOON * 4, async || {

@@ -53,6 +53,7 @@ pub mod prices;
 pub mod process;
 pub mod receiver;
 pub mod remote_connector;
+pub mod repository;
 pub mod rounds;
 pub mod s3_server;
 pub mod screens;

@@ -11,6 +11,7 @@ use crate::caller::Protocol;
 use crate::deadline::{SOON, until};
 use crate::edge::{Edge, Folder};
 use crate::process::{Process, binary};
+use crate::repository::root;
 
 /// The account's secret key.
 const SECRET_KEY: &str = "sk_test_12345";
@@ -29,8 +30,7 @@ pub struct LocalStripe {
 impl LocalStripe {
     /// One on a free port, without anything in it.
     pub async fn start() -> Self {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let process = Process::spawn(Command::new(root.join("deploy/localstripe")));
+        let process = Process::spawn(Command::new(root().join("deploy/localstripe")));
         let url = until("localstripe says where it listens", SOON * 4, async || {
             assert!(process.status().is_none(), "localstripe has ended: {:?}", process.err());
             let lines = process.out();

@@ -1,7 +1,6 @@
 //! An OpenID Connect provider in a process of its own (`deploy/oidc-provider`), and a browser that
 //! logs in there.
 
-use std::path::Path;
 use std::process::Command;
 
 use http::header::{COOKIE, LOCATION, SET_COOKIE};
@@ -13,6 +12,7 @@ use crate::caller::Protocol;
 use crate::deadline::{SOON, until};
 use crate::edge::Edge;
 use crate::process::Process;
+use crate::repository::root;
 
 /// The line with which it says where it listens.
 const LISTENING: &str = "Uvicorn running on ";
@@ -27,8 +27,7 @@ pub struct OidcProvider {
 impl OidcProvider {
     /// A provider on a free port, with these people, each with the claims of their tokens.
     pub async fn start(people: &[Value]) -> Self {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let mut command = Command::new(root.join("deploy/oidc-provider"));
+        let mut command = Command::new(root().join("deploy/oidc-provider"));
         command.args(["--port", "0"]);
         for person in people {
             command.arg("--user-claims").arg(person.to_string());

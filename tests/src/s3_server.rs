@@ -2,7 +2,6 @@
 //! in a bucket.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::Command;
 
 use base64::Engine as _;
@@ -13,6 +12,7 @@ use crate::caller::Protocol;
 use crate::deadline::{SOON, until};
 use crate::edge::Setup;
 use crate::process::Process;
+use crate::repository::root;
 
 /// Prefix of the objects' names.
 const PREFIX: &str = "live/eu";
@@ -73,8 +73,7 @@ impl S3Server {
 }
 
 async fn spawn(arguments: &[&str]) -> (Process, String) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let mut command = Command::new(root.join("deploy/s3-server"));
+    let mut command = Command::new(root().join("deploy/s3-server"));
     command.args(arguments);
     let process = Process::spawn(command);
     let url = until("the S3 server says where it listens", SOON * 4, async || {

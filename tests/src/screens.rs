@@ -6,7 +6,6 @@
 //! writes them anew.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
@@ -15,6 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
+use crate::repository::root;
 
 /// Most that a page may load, compressed, in bytes.
 const PAGE_BYTES_MAX: u64 = 100_000;
@@ -179,9 +179,4 @@ async fn compare(browser: &Browser, name: &str, screen: &Screen, part: Part) -> 
 #[expect(clippy::disallowed_methods, reason = "how a test is asked is no setting of Rampart")]
 fn is_to_accept() -> bool {
     std::env::var_os("RAMPART_ACCEPT").is_some()
-}
-
-/// The repository's folder.
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }

@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rampart_tests::repository::root;
+
 /// Rooms from the bottom to the top; those of one row may know each other's model. The longest
 /// prefix of a module's path counts: `trading::catalogue` and `policies::runtime` are what a
 /// snapshot holds, so they stand below the tenants. `rampart_types` is a package of its own, below
@@ -35,7 +37,7 @@ const CIRCLE_MAX: usize = 3;
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 fn source() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("core/src")
+    root().join("core/src")
 }
 
 /// The files below a folder that are no tests, by module.

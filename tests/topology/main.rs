@@ -14,7 +14,6 @@ mod purchase;
 mod site;
 mod stack;
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -69,9 +68,4 @@ fn main() -> ExitCode {
     }
     runtime.shutdown_timeout(END_WITHIN);
     if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-/// The root of the repository.
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
 }

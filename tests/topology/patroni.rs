@@ -8,6 +8,7 @@ use std::time::Duration;
 use rampart_core::platform::clock::Clock;
 use rampart_tests::deadline::until;
 use rampart_tests::process::Process;
+use rampart_tests::repository::root;
 use serde_json::{Value, json};
 
 use crate::site::{Site, free_addresses, kill_below};
@@ -204,7 +205,7 @@ fn etcd(site: &Site) -> (Process, SocketAddr) {
 
 /// The folder of Postgres's programs.
 fn programs() -> PathBuf {
-    let script = super::root().join("deploy/find-postgres");
+    let script = root().join("deploy/find-postgres");
     let found = Command::new(script).output().unwrap();
     let folder = String::from_utf8(found.stdout).unwrap();
     assert!(found.status.success(), "`deploy/setup` installs PostgreSQL");

@@ -6,6 +6,7 @@ use std::process::Command;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
 use rampart_tests::process::Process;
+use rampart_tests::repository::root;
 use serde_json::Value;
 use url::Url;
 
@@ -34,13 +35,13 @@ impl Prometheus {
              scrape_configs:\n\
              - job_name: rampart\n  static_configs: [{{ targets: [{edges}] }}]\n\
              - job_name: patroni\n  static_configs: [{{ targets: [{members}] }}]\n",
-            rules = super::root().join("deploy/prometheus/rules.yaml").display(),
+            rules = root().join("deploy/prometheus/rules.yaml").display(),
             edges = quoted(edges.iter().map(|edge| edge.ops).collect()),
             members = quoted(members.iter().map(|member| member.rest).collect()),
         );
         site.write(&room.join("prometheus.yaml"), &settings);
         // It knows where the program is, which no package has started.
-        let mut command = Command::new(super::root().join("deploy/validators"));
+        let mut command = Command::new(root().join("deploy/validators"));
         command.args(["prometheus", "--config.file=prometheus.yaml", "--storage.tsdb.path=series"]);
         command.arg(format!("--web.listen-address={address}")).current_dir(&room);
         let http = reqwest::Client::builder().no_proxy().timeout(SOON).build().unwrap();

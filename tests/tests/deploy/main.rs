@@ -16,13 +16,9 @@ mod settings;
 mod systemd;
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The root of the repository.
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
-}
+use rampart_tests::repository::root;
 
 /// The text of a file of `deploy/`.
 fn read(path: &str) -> String {

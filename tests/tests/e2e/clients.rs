@@ -1,12 +1,12 @@
 //! The README's purchase through the packed client libraries: what their generators make of the
 //! OpenAPI document sends the right credentials, and reads every answer.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rampart_tests::deadline::SOON;
 use rampart_tests::edge::Folder;
 use rampart_tests::process::Process;
+use rampart_tests::repository::root;
 
 use crate::readme::{demo, exports};
 
@@ -27,10 +27,6 @@ const BUY: [&str; 2] = [
     r#"PYTHONPATH=python "$ROOT/deploy/generators" python "$ROOT/tests/clients/purchase.py""#,
     r#"NODE_EXTRA_CA_CERTS=$CURL_CA_BUNDLE "$ROOT/deploy/generators" node typescript/purchase.js"#,
 ];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
-}
 
 /// Runs lines for the shell in the folder; gives what they print.
 async fn run(folder: &Folder, lines: &str) -> Vec<String> {

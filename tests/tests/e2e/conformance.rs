@@ -6,7 +6,6 @@ mod connectors;
 mod operators;
 mod partners;
 
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 use std::{env, fs};
@@ -16,6 +15,7 @@ use rampart_core::endpoint::Route;
 use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::edge::{Edge, UNLIMITED};
 use rampart_tests::process::Process;
+use rampart_tests::repository::root;
 use serde_json::{Map, Value, json};
 
 /// Limits that hundreds of orders of one user would reach.
@@ -104,8 +104,7 @@ fn schemathesis(edge: &Edge, api: &Api, mut planted: Value, per_operation: usize
     planted["certificate"] = json!(certificate);
     planted["granted"] = json!(setup.folder().join("granted"));
     fs::write(&file, planted.to_string()).unwrap();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let mut command = Command::new(root.join("deploy/conformance"));
+    let mut command = Command::new(root().join("deploy/conformance"));
     command.current_dir(setup.folder());
     command.env("RAMPART_PLANTED", &file).env("REQUESTS_CA_BUNDLE", &certificate);
     for (variable, name) in [

@@ -1,6 +1,5 @@
 //! The connectors' listener, and the commands about connectors and routes.
 
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use rampart_tests::caller::Protocol;
 use rampart_tests::deadline::until;
 use rampart_tests::edge::{ADMIN_TOKEN, Edge};
 use rampart_tests::process::Process;
+use rampart_tests::repository::root;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -129,8 +129,7 @@ async fn connectors_are_served_over_tls() {
 
 /// The program of the guide.
 fn guides_program() -> String {
-    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins/CONNECTORS.md");
-    let guide = std::fs::read_to_string(guide).unwrap();
+    let guide = std::fs::read_to_string(root().join("plugins/CONNECTORS.md")).unwrap();
     let (_, rest) = guide.split_once("```python\n").unwrap();
     rest.split_once("```").unwrap().0.to_owned()
 }

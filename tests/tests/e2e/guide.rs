@@ -11,6 +11,7 @@ use std::time::Duration;
 use rampart_tests::edge::{ADMIN_TOKEN, Edge, Setup};
 use rampart_tests::guests::folder as guests;
 use rampart_tests::process::binary;
+use rampart_tests::repository::root;
 use serde_json::Value;
 use tokio::process::Command;
 
@@ -81,8 +82,7 @@ impl Drop for Author {
 
 /// The shell commands of a section of the guide.
 fn commands(section: &str) -> String {
-    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins/GUIDE.md");
-    let guide = fs::read_to_string(guide).unwrap();
+    let guide = fs::read_to_string(root().join("plugins/GUIDE.md")).unwrap();
     let heading = format!("\n## {section}\n");
     let (_, section) = guide.split_once(&heading).expect("the guide has the section");
     let section = section.split("\n## ").next().unwrap();

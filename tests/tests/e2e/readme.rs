@@ -2,7 +2,6 @@
 //! exactly the credentials that it prints.
 
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rampart_tests::caller::Protocol;
@@ -10,6 +9,7 @@ use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Folder;
 use rampart_tests::guests;
 use rampart_tests::process::{Process, binary};
+use rampart_tests::repository::root;
 use serde_json::{Value, json};
 
 /// The section of the README that is walked.
@@ -76,8 +76,7 @@ async fn walk(folder: &Folder, exports: &str, protocol: Protocol) {
 
 /// The section's lines for the shell.
 fn lines() -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let section = readme.split(SECTION).nth(1).expect("the README has the section");
     let lines = section.split("```bash\n").nth(1).and_then(|rest| rest.split("```").next());
     lines.expect("the section has lines").to_owned()

@@ -9,6 +9,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rampart_tests::repository::root;
+
 /// Lines of a Rust file.
 const FILE_LINES_MAX: usize = 400;
 
@@ -90,10 +92,6 @@ impl Source {
         let hits = numbered.filter(|(_, line)| breaks(line));
         hits.map(|(index, line)| format!("{}:{}: {}", self.path, index + 1, line.trim())).collect()
     }
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
 }
 
 /// Every file of the repository, without git's own (a file in a work tree) and what is built.
