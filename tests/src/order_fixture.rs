@@ -6,6 +6,7 @@ use rampart_types::{ClientId, OrderId};
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
+use crate::buyer::WALLET;
 use crate::partner::Partner;
 use crate::test_context::TestContext;
 
@@ -68,7 +69,7 @@ impl OrderFixture {
         let quote = post("/api/v1/buy/quote", &asked).await;
         let mut body = json!({
             "quote": quote["quote"],
-            "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
+            "walletAddress": WALLET,
             "returnUrl": "https://shop.example/back",
         });
         body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());

@@ -4,6 +4,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
+use crate::buyer::WALLET;
 use crate::partner::{Partner, Request};
 
 /// A registered user. Its requests carry the partner's API key and its identifier.
@@ -91,7 +92,7 @@ impl User {
             json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": euros});
         let quote = self.post("/api/v1/buy/quote", &asked).await.assert_status(200).json();
         let confirm = json!({"quote": quote["quote"], "returnUrl": "https://shop.example/back",
-            "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"});
+            "walletAddress": WALLET});
         self.post("/api/v1/buy/confirm", &confirm).await
     }
 

@@ -250,7 +250,7 @@ pub(super) fn confirms(side: &Side<'_>, buyers: Buyers<'_>, count: usize) -> Vec
         let quote: Value = serde_json::from_slice(&body).unwrap();
         let mut body = json!({
             "quote": quote["quote"],
-            "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
+            "walletAddress": rampart_tests::buyer::WALLET,
             "returnUrl": "https://shop.example/back",
         });
         let mut headers = vec![buyers.token.to_owned()];

@@ -1,13 +1,12 @@
 //! Purchases, sales, offers and checkouts.
 
 use http::Method;
+use rampart_tests::buyer::{RETURN_URL, WALLET};
 use rampart_tests::caller::{Caller, Request};
 use serde_json::{Value, json};
 
 use super::{Customer, sent};
 
-const WALLET: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
-const RETURN_URL: &str = "https://shop.example/thanks";
 /// Quotes of a round that are not confirmed.
 const QUOTES: usize = 8;
 

@@ -7,6 +7,7 @@ use chrono::TimeDelta;
 use http::Method;
 use rampart_core::users::identifiers;
 use rampart_tests::answer::Answer;
+use rampart_tests::buyer::WALLET as ADDRESS;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use rampart_types::ClientId;
@@ -16,7 +17,6 @@ use uuid::Uuid;
 
 const CHECKOUT: &str = "/api/v2/buy/checkout";
 const BASE: &str = "https://pay.example.com";
-const ADDRESS: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
 const IDENTIFIER: &str = "0123456789abcdefABCDEF0123456789wxyz";
 
 /// The least that a checkout must say, changed by these members.

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use http::Method;
 use rampart_tests::answer::Answer;
+use rampart_tests::buyer::WALLET as ADDRESS;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
@@ -14,7 +15,6 @@ use sqlx::Row;
 use uuid::Uuid;
 
 const OFFER: &str = "/api/v2/buy/offer";
-const ADDRESS: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
 
 /// The least that an offer must say, changed by these members.
 fn offer(members: Value) -> Value {

@@ -18,13 +18,13 @@ use http::Method;
 use rampart_core::platform::crypto::Purpose;
 use rampart_core::trading::quotes::{Quote, Side, token};
 use rampart_tests::answer::Answer;
+pub(crate) use rampart_tests::buyer::WALLET as BTC;
 use rampart_tests::partner::{Partner, Request};
 use rampart_tests::test_context::TestContext;
 use rampart_types::FeeBreakdown;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-pub(crate) const BTC: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
 pub(crate) const OTHER_BTC: &str = "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2";
 const XRP: &str = "rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh";
 

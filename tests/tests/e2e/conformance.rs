@@ -12,6 +12,7 @@ use std::{env, fs};
 
 use http::Method;
 use rampart_core::endpoint::Route;
+use rampart_tests::buyer::WALLET;
 use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::edge::{Edge, UNLIMITED};
 use rampart_tests::process::Process;
@@ -32,7 +33,6 @@ const CASES: &str = "RAMPART_CASES";
 const RUN_MAX: Duration = Duration::from_secs(3600);
 /// The file of the document, in the folder of the edge.
 const DOCUMENT: &str = "openapi.json";
-const WALLET: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
 
 /// An API of the edge.
 struct Api {

@@ -143,7 +143,7 @@ impl Ground<'_> {
         let change = json!({"verified": true});
         self.edge.admin(Method::PATCH, &path, change).await.assert_status(200);
         let plan = json!({"cryptoCurrency": "BTC",
-            "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"});
+            "walletAddress": crate::buyer::WALLET});
         let path = format!("{user}/dca-codes");
         self.edge.admin(Method::POST, &path, plan).await.assert_status(201);
         let level = json!({"level": "gold", "verification": {"identity": "verified"}});

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use http::Method;
 use proptest::prelude::*;
+use rampart_tests::buyer::WALLET;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
@@ -15,8 +16,7 @@ use uuid::Uuid;
 use crate::history::Model;
 use crate::script::{Round, play, rounds, simulate};
 
-const WALLETS: [&str; 2] =
-    ["bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq", "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2"];
+const WALLETS: [&str; 2] = [WALLET, "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2"];
 /// Quotes of a script, by their amounts in EUR.
 const QUOTES: [u32; 6] = [300, 400, 300, 400, 500, 300];
 const OFFERS: usize = 3;

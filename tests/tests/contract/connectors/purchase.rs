@@ -1,5 +1,6 @@
 //! A purchase of a live partner: payment, checks and payout by connectors.
 
+use rampart_tests::buyer::WALLET;
 use rampart_tests::order_fixture::OrderFixture;
 
 use super::*;
@@ -71,7 +72,7 @@ async fn money_comes_in_and_coins_go_out_by_commands() {
     assert_eq!(payout["kind"], "payout.send");
     let body = &payout["body"];
     assert_eq!((&body["asset"], &body["orderId"]), (&json!("BTC"), &json!(order.id)));
-    assert_eq!(body["address"], "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq");
+    assert_eq!(body["address"], WALLET);
     connector.report(&payout, "done", json!({"transactionId": "ab12"})).await.assert_status(200);
     assert_eq!(status(&context, &order).await, "in progress");
     let confirmed = json!({"id": "c-1", "kind": "payout.confirmed", "partner": "acme",
@@ -243,7 +244,7 @@ async fn guests_order_where_the_agreement_says_so() {
             "fiatAmount": fiat});
         let quote = post("/api/v1/buy/quote", asked).await.assert_status(200).json();
         let confirm = json!({"quote": quote["quote"], "returnUrl": "https://shop.example/back",
-            "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"});
+            "walletAddress": WALLET});
         post("/api/v1/buy/confirm", confirm).await
     };
     let agree = async |guests: Value| {

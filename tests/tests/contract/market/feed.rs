@@ -193,7 +193,7 @@ async fn a_quote_is_not_confirmed_once_its_price_has_ended() {
         json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 250});
     let quote = ada.post(QUOTE, &asked).await.assert_status(200).json()["quote"].clone();
     let body = json!({"quote": quote, "returnUrl": "https://shop.example/back",
-        "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"});
+        "walletAddress": crate::orders::BTC});
     market.sources[1].answer_with(503, "");
     market.context.clock().advance(TimeDelta::seconds(121));
     market.sources[0].say("90000", market.context.clock().now());

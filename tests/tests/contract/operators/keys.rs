@@ -115,7 +115,7 @@ async fn edges_that_know_both_keys_take_what_either_issues_while_the_new_one_is_
             json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 50});
         let quote = here.post("/api/v1/buy/quote", &asked).await.assert_status(200).json();
         let confirm = json!({"quote": quote["quote"], "returnUrl": "https://shop.example/back",
-            "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"});
+            "walletAddress": rampart_tests::buyer::WALLET});
         let order = there.post("/api/v1/buy/confirm", &confirm).await.assert_status(200).json();
         let page = order["paymentUrl"].as_str().unwrap();
         let page = page.strip_prefix("https://pay.example.com").unwrap();

@@ -3,14 +3,13 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
+use rampart_tests::buyer::WALLET;
 use rampart_tests::keys::ed25519;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 use super::{FEE, SIGNATURE, push, set_key, stage, with_acme};
-
-const ADDRESS: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
 
 /// An order under a signed offer, priced by a fee policy: its id.
 async fn order(context: &TestContext, acme: &Partner) -> i64 {
@@ -31,7 +30,7 @@ async fn order(context: &TestContext, acme: &Partner) -> i64 {
     };
     let quote = post("/api/v1/buy/quote", asked).await;
     let confirm = json!({"quote": quote["quote"], "offerId": offer["offerUuid"],
-        "walletAddress": ADDRESS, "walletType": "unhosted"});
+        "walletAddress": WALLET, "walletType": "unhosted"});
     post("/api/v2/buy/confirm", confirm).await["orderId"].as_i64().unwrap()
 }
 

@@ -89,7 +89,7 @@ async fn a_fee_policy_is_told_that_a_deposit_becomes_an_order() {
     let ada = acme.user("ada").await;
     let uuid = ada.log_in().await["uuid"].as_str().unwrap().to_owned();
     let plan = json!({"cryptoCurrency": "BTC",
-        "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"});
+        "walletAddress": rampart_tests::buyer::WALLET});
     let path = format!("/admin/v1/users/{uuid}/dca-codes");
     let plan = context.admin(Method::POST, &path, plan).await;
     let code = plan.assert_status(201).json()["code"].as_str().unwrap().to_owned();

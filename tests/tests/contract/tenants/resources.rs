@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use http::Method;
 use rampart_core::endpoint::Route;
 use rampart_tests::answer::Answer;
+use rampart_tests::buyer::WALLET as BTC;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
@@ -17,7 +18,6 @@ use super::callers::{Standing, Tenant};
 use super::traces;
 
 const UNLIMITED: &str = "1000000/s burst 1000000";
-const BTC: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
 /// Accounts of Ann, Bob and Eve.
 const IBANS: [&str; 3] = ["NL91ABNA0417164300", "DE89370400440532013000", "BE68539007547034"];
 

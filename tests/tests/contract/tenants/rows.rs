@@ -76,7 +76,7 @@ fn sale(_: &Cast) -> Value {
 
 fn wallet(_: &Cast) -> Value {
     json!({"currencyPair": "BTC-EUR",
-        "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"})
+        "walletAddress": rampart_tests::buyer::WALLET})
 }
 
 fn person(cast: &Cast) -> Value {

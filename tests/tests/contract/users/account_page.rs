@@ -3,12 +3,11 @@
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
+use rampart_tests::buyer::WALLET;
 use rampart_tests::passkey::{Authenticator, Ceremony, challenge};
 use serde_json::{Value, json};
 
 use super::{SIGNED_OUT, Visit, page_path, submit};
-
-const WALLET: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
 
 impl Visit {
     /// The page after a sign-in by password.

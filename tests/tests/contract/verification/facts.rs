@@ -1,6 +1,7 @@
 //! Facts about users and their accounts, which follow from what happened.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use rampart_tests::buyer::WALLET;
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::partner::Partner;
 use rampart_tests::user::registration;
@@ -8,7 +9,6 @@ use rampart_tests::user::registration;
 use super::*;
 
 const CARD: &str = "555555******4444";
-const WALLET: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
 
 async fn with_card() -> (TestContext, Partner, User) {
     let context = TestContext::start().await;

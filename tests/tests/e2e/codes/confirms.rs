@@ -1,6 +1,7 @@
 //! Confirms of both sides and both versions.
 
 use http::Method;
+use rampart_tests::buyer::WALLET as BTC;
 use rampart_tests::caller::Caller;
 use serde_json::{Value, json};
 
@@ -11,7 +12,6 @@ use super::offers::{OFFER, offer};
 const BUY: &str = "/api/v1/buy/confirm";
 const UNDER_OFFER: &str = "/api/v2/buy/confirm";
 const SELL: &str = "/api/v1/sell/confirm";
-const BTC: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
 const ETH: &str = "0xde0B295669a9FD93d5F28D9Ec85E40f4cb697BAe";
 
 /// The body of a request for a quote of 100 EUR.

@@ -1,6 +1,7 @@
 //! Verification of users, their accounts, and their savings plans.
 
 use http::Method;
+use rampart_tests::buyer::WALLET as WALLET_ADDRESS;
 use serde_json::{Value, json};
 
 use super::Row;
@@ -14,7 +15,6 @@ const CARDS: &str = "/api/v2/user/accounts/cards/processor";
 const WALLET: &str = "/api/v1/user/verify/payprovider";
 const STATUS: &str = "/api/v2/user/verification-status";
 const PLANS: &str = "/api/v2/user/dca-codes";
-const WALLET_ADDRESS: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
 
 pub(super) async fn rows(fixtures: &Fixtures) -> Vec<Row> {
     let mut rows = questions(fixtures).await;

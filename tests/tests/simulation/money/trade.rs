@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use http::Method;
+use rampart_tests::buyer::WALLET;
 use rampart_tests::partner::Partner;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
@@ -13,7 +14,6 @@ use super::world::World;
 
 /// Largest amount of a purchase, in euros: a third more needs no proof of the wallet either.
 const FIAT_MAX: usize = 700;
-const WALLET: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
 
 /// An order or a sale, and what shall happen to it.
 pub(crate) struct Trade {
