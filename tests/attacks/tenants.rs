@@ -84,9 +84,7 @@ impl Victim {
         let hook = partner.post("/api/v2/webhooks", json!({"url": "https://shop.example/"})).await;
         let hook = hook.assert_status(200).json()["id"].as_str().unwrap().to_owned();
         let user = registration("victim");
-        key.post("/api/v2/user", user.clone()).await.assert_status(200);
-        let login = json!({"emailAddress": user["email"], "password": user["password"]});
-        let session = key.post("/api/v1/user/login", login).await.assert_status(200).json();
+        let session = key.register(&user).await;
         let order = order_of(&order(&partner).await).to_string();
         let event = until("there is an event", SOON, async || {
             let events = partner.get("/api/v2/events").await.assert_status(200).json();

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::answer::Answer;
 use crate::buyer::WALLET;
+use crate::caller::Caller;
 use crate::partner::{Partner, Request};
 
 /// A registered user. Its requests carry the partner's API key and its identifier.
@@ -62,6 +63,15 @@ impl Partner {
             email: text("email"),
             password: text("password"),
         }
+    }
+}
+
+impl Caller {
+    /// Registers a user with this body, and logs in: the session.
+    pub async fn register(&self, user: &Value) -> Value {
+        self.post("/api/v2/user", user.clone()).await.assert_status(200);
+        let login = json!({"emailAddress": user["email"], "password": user["password"]});
+        self.post("/api/v1/user/login", login).await.assert_status(200).json()
     }
 }
 

@@ -51,9 +51,7 @@ impl Market {
         let put = edge.admin(Method::PUT, "/admin/v1/routes", json!({ "routes": routes })).await;
         put.assert_status(200);
         let user = registration("ada");
-        acme.post("/api/v2/user", user.clone()).await.assert_status(200);
-        let login = json!({"emailAddress": user["email"], "password": user["password"]});
-        let login = acme.post("/api/v1/user/login", login).await.assert_status(200).json();
+        let login = acme.register(&user).await;
         let path = format!("/admin/v1/users/{}/accounts", login["uuid"].as_str().unwrap());
         let account = json!({"type": "bankTransfer", "identifier": ADAS, "name": "Ada Lovelace",
             "verified": true});

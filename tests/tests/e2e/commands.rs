@@ -48,10 +48,7 @@ async fn refusal(edge: &Edge, line: &str) -> String {
 async fn a_user_is_looked_after_by_command() {
     let edge = Edge::start().await;
     let partner = edge.partner("shop").await;
-    let body = registration("ada");
-    partner.post("/api/v2/user", body.clone()).await.assert_status(200);
-    let login = json!({"emailAddress": body["email"], "password": body["password"]});
-    let session = partner.post("/api/v1/user/login", login).await.assert_status(200).json();
+    let session = partner.register(&registration("ada")).await;
     let uuid = session["uuid"].as_str().unwrap();
 
     assert_eq!(command(&edge, &format!("user show {uuid}")).await["partner"], "shop");

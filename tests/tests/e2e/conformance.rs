@@ -128,10 +128,7 @@ fn generated(report: &str) -> Option<usize> {
 
 /// Registers a user; the user's id.
 async fn register(partner: &Caller, user: &Value) -> String {
-    partner.post("/api/v2/user", user.clone()).await.assert_status(200);
-    let log_in = json!({"emailAddress": user["email"], "password": user["password"]});
-    let session = partner.post("/api/v1/user/login", log_in).await.assert_status(200).json();
-    session["uuid"].as_str().unwrap().to_owned()
+    partner.register(user).await["uuid"].as_str().unwrap().to_owned()
 }
 
 /// Lifts a user's limits.

@@ -39,10 +39,7 @@ fn with_passport(name: &str, image: &[u8]) -> Value {
 
 /// Registers a user with the front of a passport; her id.
 async fn registered(partner: &Caller, name: &str, image: &[u8]) -> String {
-    let body = with_passport(name, image);
-    partner.post("/api/v2/user", body.clone()).await.assert_status(200);
-    let login = json!({"emailAddress": body["email"], "password": body["password"]});
-    let session = partner.post("/api/v1/user/login", login).await.assert_status(200).json();
+    let session = partner.register(&with_passport(name, image)).await;
     session["uuid"].as_str().unwrap().to_owned()
 }
 

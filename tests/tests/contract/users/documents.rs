@@ -24,7 +24,7 @@ async fn admin(
 }
 
 /// Registers a user and gives its id.
-async fn registered(partner: &Partner, body: Value) -> String {
+pub(super) async fn registered(partner: &Partner, body: Value) -> String {
     let login = json!({"emailAddress": body["email"], "password": body["password"]});
     partner.post("/api/v2/user", body).await.assert_status(200);
     let session = partner.post("/api/v1/user/login", login).await.assert_status(200).json();

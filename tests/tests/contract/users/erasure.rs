@@ -13,6 +13,8 @@ use rampart_tests::user::{image, registration};
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
+use super::documents::registered;
+
 const IBAN: &str = "NL58ABNA0000000001";
 const UNUSED_IBAN: &str = "NL31ABNA0000000002";
 
@@ -29,10 +31,7 @@ async fn customer(context: &TestContext) -> String {
     body["lastName"] = json!("Erasedlast");
     body["identityDocument"] = json!([{"documentType": "passport", "documentSide": "front",
         "data": STANDARD.encode(image(700))}]);
-    acme.post("/api/v2/user", body.clone()).await.assert_status(200);
-    let login = json!({"emailAddress": body["email"], "password": body["password"]});
-    let session = acme.post("/api/v1/user/login", login).await.assert_status(200).json();
-    let user = session["uuid"].as_str().unwrap().to_owned();
+    let user = registered(&acme, body).await;
     let path = format!("/admin/v1/users/{user}/accounts");
     let mut accounts = Vec::new();
     for iban in [IBAN, UNUSED_IBAN] {

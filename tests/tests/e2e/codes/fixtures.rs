@@ -106,17 +106,14 @@ impl Fixtures {
 
 async fn person(key: &Caller, name: &str) -> Person {
     let body = registration(name);
-    key.post("/api/v2/user", body.clone()).await.assert_status(200);
+    let session = key.register(&body).await;
     let text = |member: &str| body[member].as_str().unwrap().to_owned();
-    let (email, password) = (text("email"), text("password"));
-    let login = json!({"emailAddress": email, "password": password});
-    let session = key.post("/api/v1/user/login", login).await.assert_status(200).json();
     let of_session = |member: &str| session[member].as_str().unwrap().to_owned();
     Person {
         identifier: text("identifier"),
         uuid: of_session("uuid"),
         token: format!("Bearer {}", of_session("token")),
-        email,
-        password,
+        email: text("email"),
+        password: text("password"),
     }
 }

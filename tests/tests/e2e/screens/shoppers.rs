@@ -20,9 +20,7 @@ struct Buyer<'a> {
 impl<'a> Buyer<'a> {
     /// Registers a user with this body.
     async fn register(partner: &'a Caller, user: Value) -> Self {
-        partner.post("/api/v2/user", user.clone()).await.assert_status(200);
-        let login = json!({"emailAddress": user["email"], "password": user["password"]});
-        let login = partner.post("/api/v1/user/login", login).await.assert_status(200).json();
+        let login = partner.register(&user).await;
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         Self { partner, identifier: text(&user["identifier"]), uuid: text(&login["uuid"]) }
     }
