@@ -133,6 +133,13 @@ impl TestContext {
         Partner::new(Arc::clone(&self.core), partner.made())
     }
 
+    /// The token of a new operator with these roles.
+    pub async fn operator(&self, name: &str, roles: &[&str]) -> String {
+        let body = json!({"name": name, "roles": roles});
+        let made = self.admin(Method::POST, "/admin/v1/operators", body).await;
+        made.assert_status(201).json()["token"].as_str().unwrap().to_owned()
+    }
+
     /// A call of the operators' API with its token.
     pub async fn admin(&self, method: Method, path: &str, body: Value) -> Answer {
         self.admin_bytes(method, path, body.to_string().into()).await

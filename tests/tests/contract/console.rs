@@ -58,7 +58,7 @@ impl<'a> Browser<'a> {
 
     /// One of an operator with these roles, signed in.
     async fn of(context: &'a TestContext, name: &str, roles: &[&str]) -> Self {
-        let token = token_of(context, name, roles).await;
+        let token = context.operator(name, roles).await;
         let browser = Self::new(context);
         browser.sign_in(&token).await.assert(303, "");
         browser
@@ -129,13 +129,6 @@ impl<'a> Browser<'a> {
         let text = String::from_utf8(body).unwrap();
         Shown { status: reply.status.as_u16(), text, reply }
     }
-}
-
-/// The token of a new operator with these roles.
-async fn token_of(context: &TestContext, name: &str, roles: &[&str]) -> String {
-    let body = json!({"name": name, "roles": roles});
-    let made = context.admin(Method::POST, "/admin/v1/operators", body).await;
-    made.assert_status(201).json()["token"].as_str().unwrap().to_owned()
 }
 
 /// The newest row of the audit with this action.

@@ -33,10 +33,7 @@ struct Operator<'a> {
 
 impl<'a> Operator<'a> {
     async fn new(context: &'a TestContext, name: &'static str, roles: &[&str]) -> Self {
-        let body = json!({"name": name, "roles": roles});
-        let made = context.admin(Method::POST, "/admin/v1/operators", body).await;
-        let token = made.assert_status(201).json()["token"].as_str().unwrap().to_owned();
-        Self { context, name, token }
+        Self { context, name, token: context.operator(name, roles).await }
     }
 
     async fn call(&self, method: Method, path: &str, body: Value) -> Answer {

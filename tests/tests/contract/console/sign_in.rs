@@ -5,7 +5,7 @@ use super::*;
 #[tokio::test]
 async fn an_operator_signs_in_with_a_token_and_out() {
     let context = TestContext::start().await;
-    let token = token_of(&context, "ada", &["viewer"]).await;
+    let token = context.operator("ada", &["viewer"]).await;
     let browser = Browser::new(&context);
     browser.get("/console/orders").await.assert(401, "Please sign in");
     let page = browser.get("/console").await.assert(200, "Operator token");
@@ -37,7 +37,7 @@ async fn over_tls_the_cookie_is_for_this_host_alone() {
     let context =
         TestContext::with(|settings| settings.admin_url = "https://ops.example.com".to_owned())
             .await;
-    let token = token_of(&context, "ada", &["viewer"]).await;
+    let token = context.operator("ada", &["viewer"]).await;
     let done = Browser::new(&context).sign_in(&token).await.assert(303, "");
     let cookie = done.header("set-cookie");
     assert!(

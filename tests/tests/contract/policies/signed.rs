@@ -227,12 +227,8 @@ async fn a_call_that_waited_for_a_second_person_is_signed_anew() {
     let (context, pair) = required().await;
     let demand = json!({"policyApprovalRequired": true});
     context.admin(Method::PATCH, PARTNER, demand).await.assert_status(200);
-    let token = async |name: &str| {
-        let body = json!({"name": name, "roles": ["platform"]});
-        let made = context.admin(Method::POST, "/admin/v1/operators", body).await;
-        made.assert_status(201).json()["token"].as_str().unwrap().to_owned()
-    };
-    let (ada, bob) = (token("ada").await, token("bob").await);
+    let ada = context.operator("ada", &["platform"]).await;
+    let bob = context.operator("bob", &["platform"]).await;
     let activate = async |percentage: i16| {
         context.clock().advance(TimeDelta::seconds(1));
         let signed = statement(&context, &pair, activation(2, percentage));

@@ -125,9 +125,7 @@ async fn more_coins_than_a_sale_waits_for_take_two_persons() {
     let acme = context.partner("acme").await;
     let ann = Seller::of(&context, &acme, "ann").await;
     let sale = ann.sale(|_| ()).await;
-    let ada = json!({"name": "ada", "roles": ["treasury"]});
-    let ada = context.admin(Method::POST, "/admin/v1/operators", ada).await;
-    let token = ada.assert_status(201).json()["token"].as_str().unwrap().to_owned();
+    let token = context.operator("ada", &["treasury"]).await;
     let path = format!("/admin/v1/orders/{}/events", sale["orderId"]);
     let happen = async |body: Value| {
         let body = body.to_string().into();

@@ -51,13 +51,6 @@ async fn erase(context: &TestContext, user: &str) {
     context.admin(Method::PATCH, &path, json!({"deleted": true})).await.assert_status(200);
 }
 
-/// The token of an operator with this role.
-async fn operator(context: &TestContext, role: &str) -> String {
-    let body = json!({"name": role, "roles": [role]});
-    let made = context.admin(Method::POST, "/admin/v1/operators", body).await;
-    made.assert_status(201).json()["token"].as_str().unwrap().to_owned()
-}
-
 async fn open(context: &TestContext, token: &str, user: &str, document: &str) -> Answer {
     let path = format!("/admin/v1/users/{user}/retained-record{document}");
     let body = Bytes::from_static(br#"{"reason": "a request of the police"}"#);
@@ -68,7 +61,7 @@ async fn open(context: &TestContext, token: &str, user: &str, document: &str) ->
 async fn what_law_wants_kept_opens_for_compliance_alone() {
     let context = TestContext::start().await;
     let user = customer(&context).await;
-    let compliance = operator(&context, "compliance").await;
+    let compliance = context.operator("compliance", &["compliance"]).await;
     open(&context, &compliance, &user, "").await.assert_status(404);
     erase(&context, &user).await;
     context.core().remove_documents().await.unwrap();
@@ -82,7 +75,7 @@ async fn what_law_wants_kept_opens_for_compliance_alone() {
     assert_eq!((&shown["deleted"], &shown["personal"]["lastName"]), (&json!(true), &Value::Null));
 
     for role in ["support", "platform", "owner"] {
-        let token = operator(&context, role).await;
+        let token = context.operator(role, &[role]).await;
         open(&context, &token, &user, "").await.assert_status(403);
     }
     context
@@ -175,7 +168,7 @@ async fn a_backup_without_the_keys_does_not_bring_an_erased_user_back() {
 async fn after_the_retention_nothing_is_left_and_copies_are_unreadable() {
     let context = TestContext::start().await;
     let user = customer(&context).await;
-    let compliance = operator(&context, "compliance").await;
+    let compliance = context.operator("compliance", &["compliance"]).await;
     erase(&context, &user).await;
     context.core().destroy_retained_records().await.unwrap();
     let kept = open(&context, &compliance, &user, "").await.assert_status(200).json();
@@ -211,7 +204,7 @@ async fn after_the_retention_nothing_is_left_and_copies_are_unreadable() {
 async fn without_an_order_in_the_time_nothing_is_kept() {
     let context = TestContext::with(|settings| settings.privacy.retention_years = 2).await;
     let user = customer(&context).await;
-    let compliance = operator(&context, "compliance").await;
+    let compliance = context.operator("compliance", &["compliance"]).await;
     execute(&context, "update buy_order set created_at = now() - interval '2 years'").await;
     erase(&context, &user).await;
     open(&context, &compliance, &user, "").await.assert_status(404);

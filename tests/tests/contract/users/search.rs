@@ -103,9 +103,7 @@ async fn who_may_not_see_persons_sees_them_masked_and_every_look_is_audited() {
     let context = TestContext::start().await;
     let uuid = context.partner("acme").await.user("ada").await.log_in().await["uuid"].clone();
     let as_role = async |role: &str| {
-        let body = json!({"name": role, "roles": [role]});
-        let made = context.admin(Method::POST, "/admin/v1/operators", body).await;
-        let token = made.json()["token"].as_str().unwrap().to_owned();
+        let token = context.operator(role, &[role]).await;
         let path = "/admin/v1/users?email=ada@mail.example.com&partner=acme";
         let answer = context.admin_as(Some(&token), Method::GET, path, Bytes::new()).await;
         answer.assert_status(200).json()[0].clone()

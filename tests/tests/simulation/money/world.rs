@@ -108,9 +108,7 @@ impl World {
         first.admin(Method::PUT, "/admin/v1/routes", routes()).await.assert_status(200);
         let mut operators = Vec::new();
         for name in ["ada", "bob"] {
-            let body = json!({"name": name, "roles": ["treasury", "compliance"]});
-            let made = first.admin(Method::POST, "/admin/v1/operators", body).await;
-            operators.push(made.assert_status(201).json()["token"].as_str().unwrap().to_owned());
+            operators.push(first.operator(name, &["treasury", "compliance"]).await);
         }
         let second = Box::pin(first.second_edge()).await;
         let contexts = [first, second];
