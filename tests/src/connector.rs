@@ -40,6 +40,16 @@ impl Connector {
         Self { core: Arc::clone(context.core()), token: token.unwrap() }
     }
 
+    /// Fills the pools of addresses for deposits, that of the asset with these.
+    pub async fn fill_pool(&self, context: &TestContext, asset: &str, addresses: Value) {
+        context.core().fill_deposit_pools().await.unwrap();
+        for command in self.lease(100).await {
+            if command["body"]["asset"] == asset {
+                self.report(&command, "done", addresses.clone()).await.assert_status(200);
+            }
+        }
+    }
+
     /// The same connector with another token.
     pub fn with_token(&self, token: impl Into<String>) -> Self {
         Self { token: token.into(), ..self.clone() }

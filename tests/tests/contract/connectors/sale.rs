@@ -1,5 +1,6 @@
 //! A sale of a live partner: its address comes from the pool, its money goes out by a command.
 
+use super::purchase::live;
 use super::*;
 
 /// Valid, and nobody's.
@@ -24,9 +25,7 @@ async fn sell_of(partner: &Partner, pair: &str, amount: f64) -> rampart_tests::a
 #[tokio::test]
 async fn a_sale_takes_an_address_of_the_pool_and_its_money_goes_out() {
     let context = TestContext::with(|settings| settings.connectors.deposit_addresses_min = 2).await;
-    let connector = Connector::of_live(&context).await;
-    let live = json!({"slug": "acme", "name": "Acme", "mode": "live"});
-    let acme = context.partner_of(live).await;
+    let (acme, connector) = live(&context).await;
     sell(&acme).await.assert_codes(&["ER016"]);
     context.core().fill_deposit_pools().await.unwrap();
     context.core().fill_deposit_pools().await.unwrap();
@@ -78,17 +77,10 @@ async fn a_sale_takes_an_address_of_the_pool_and_its_money_goes_out() {
 async fn as_many_sales_are_made_at_once_as_addresses_are_free() {
     const FREE: u32 = 12;
     let context = TestContext::with(|all| all.connectors.deposit_addresses_min = FREE).await;
-    let connector = Connector::of_live(&context).await;
-    let live = json!({"slug": "acme", "name": "Acme", "mode": "live"});
-    let acme = context.partner_of(live).await;
-    context.core().fill_deposit_pools().await.unwrap();
-    for command in connector.lease(100).await {
-        if command["body"]["asset"] == "ETH" {
-            let address = |n: u32| json!({"address": format!("0x{:040}", n + 1)});
-            let made = (0..FREE).map(address).collect();
-            connector.report(&command, "done", Value::Array(made)).await.assert_status(200);
-        }
-    }
+    let (acme, connector) = live(&context).await;
+    let address = |n: u32| json!({"address": format!("0x{:040}", n + 1)});
+    let made = (0..FREE).map(address).collect();
+    connector.fill_pool(&context, "ETH", Value::Array(made)).await;
     let token = format!("Bearer {}", acme.token().await);
     let send = |path: &str, body: &Value| {
         let request = acme.anonymous(Method::POST, path).header("authorization", &token);
@@ -138,16 +130,9 @@ async fn a_pool_that_runs_low_again_is_filled_at_once() {
 #[tokio::test]
 async fn two_confirms_of_one_quote_share_the_last_address() {
     let context = TestContext::with(|all| all.connectors.deposit_addresses_min = 1).await;
-    let connector = Connector::of_live(&context).await;
-    let live = json!({"slug": "acme", "name": "Acme", "mode": "live"});
-    let acme = context.partner_of(live).await;
-    context.core().fill_deposit_pools().await.unwrap();
-    for command in connector.lease(100).await {
-        if command["body"]["asset"] == "ETH" {
-            let made = json!([{"address": ADDRESSES[0]}]);
-            connector.report(&command, "done", made).await.assert_status(200);
-        }
-    }
+    let (acme, connector) = live(&context).await;
+    let made = json!([{"address": ADDRESSES[0]}]);
+    connector.fill_pool(&context, "ETH", made).await;
     let token = format!("Bearer {}", acme.token().await);
     let send = |path: &str, body: &Value| {
         let request = acme.anonymous(Method::POST, path).header("authorization", &token);
@@ -165,16 +150,9 @@ async fn two_confirms_of_one_quote_share_the_last_address() {
 
 /// A live partner's sale whose coins have arrived.
 async fn deposited(context: &TestContext) -> (Connector, Value) {
-    let connector = Connector::of_live(context).await;
-    let live = json!({"slug": "acme", "name": "Acme", "mode": "live"});
-    let acme = context.partner_of(live).await;
-    context.core().fill_deposit_pools().await.unwrap();
-    for command in connector.lease(100).await {
-        if command["body"]["asset"] == "ETH" {
-            let made = json!([{"address": ADDRESSES[0]}, {"address": ADDRESSES[1]}]);
-            connector.report(&command, "done", made).await.assert_status(200);
-        }
-    }
+    let (acme, connector) = live(context).await;
+    let made = json!([{"address": ADDRESSES[0]}, {"address": ADDRESSES[1]}]);
+    connector.fill_pool(context, "ETH", made).await;
     let sale = sell(&acme).await.assert_status(200).json();
     let deposit = json!({"id": "d-1", "kind": "deposit.received", "asset": "ETH", "amount": 0.1,
         "occurredAt": "2026-03-01T12:00:00Z", "providerReference": "0xdead",
@@ -186,16 +164,9 @@ async fn deposited(context: &TestContext) -> (Connector, Value) {
 #[tokio::test]
 async fn a_tag_is_known_as_a_number_too() {
     let context = TestContext::start().await;
-    let connector = Connector::of_live(&context).await;
-    let live = json!({"slug": "acme", "name": "Acme", "mode": "live"});
-    let acme = context.partner_of(live).await;
-    context.core().fill_deposit_pools().await.unwrap();
-    for command in connector.lease(100).await {
-        if command["body"]["asset"] == "XRP" {
-            let made = json!([{"address": "rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh", "tag": 12345}]);
-            connector.report(&command, "done", made).await.assert_status(200);
-        }
-    }
+    let (acme, connector) = live(&context).await;
+    let made = json!([{"address": "rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh", "tag": 12345}]);
+    connector.fill_pool(&context, "XRP", made).await;
     let sale = sell_of(&acme, "XRP-EUR", 200.0).await.assert_status(200).json();
     let deposit = json!({"id": "d-1", "kind": "deposit.received", "asset": "XRP", "amount": 200,
         "occurredAt": "2026-03-01T12:00:00Z", "providerReference": "ab12",

@@ -13,13 +13,7 @@ async fn prepare(shop: &Shop) {
     let account = json!({"type": "bankTransfer", "identifier": IBAN, "name": "Ada Lovelace",
         "verified": true});
     shop.decide(&format!("{}/accounts", shop.user), account).await.assert_status(201);
-    shop.context.core().fill_deposit_pools().await.unwrap();
-    for command in shop.connector.lease(100).await {
-        if command["body"]["asset"] == "ETH" {
-            let made = json!([{ "address": ADDRESS }]);
-            shop.connector.report(&command, "done", made).await.assert_status(200);
-        }
-    }
+    shop.connector.fill_pool(&shop.context, "ETH", json!([{ "address": ADDRESS }])).await;
 }
 
 /// Confirms a sale to Ada's account.
