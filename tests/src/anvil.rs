@@ -46,14 +46,7 @@ impl Anvil {
         let mut command = Command::new(root().join("deploy/anvil"));
         command.args(["--port", "0", "--block-time", "0.5", "--no-request-size-limit"]);
         let process = Process::spawn(command);
-        let address = until("the chain says where it listens", SOON * 4, async || {
-            assert!(process.status().is_none(), "anvil has ended: {:?}", process.err());
-            process
-                .out()
-                .iter()
-                .find_map(|line| Some(line.strip_prefix("Listening on ")?.to_owned()))
-        })
-        .await;
+        let address = process.prints("Listening on ").await;
         let http = Protocol::Http1.client();
         Self { url: format!("http://{address}"), http, _process: process }
     }

@@ -8,7 +8,6 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::caller::Protocol;
-use crate::deadline::{SOON, until};
 use crate::edge::{Edge, Folder};
 use crate::process::{Process, binary};
 use crate::repository::root;
@@ -31,12 +30,7 @@ impl LocalStripe {
     /// One on a free port, without anything in it.
     pub async fn start() -> Self {
         let process = Process::spawn(Command::new(root().join("deploy/localstripe")));
-        let url = until("localstripe says where it listens", SOON * 4, async || {
-            assert!(process.status().is_none(), "localstripe has ended: {:?}", process.err());
-            let lines = process.out();
-            lines.iter().find_map(|line| Some(line.strip_prefix("listening ")?.to_owned()))
-        })
-        .await;
+        let url = process.prints("listening ").await;
         Self { url, _process: process }
     }
 
@@ -190,11 +184,5 @@ fn program() -> PathBuf {
 
 /// The address on which a connector listens for webhooks.
 pub async fn webhooks_of(connector: &Process) -> String {
-    until("the connector listens for webhooks", SOON, async || {
-        assert!(connector.status().is_none(), "it has ended: {:?}", connector.err());
-        let lines = connector.out();
-        let found = lines.iter().find_map(|line| line.strip_prefix("listening webhooks="));
-        found.map(|address| format!("http://{address}/"))
-    })
-    .await
+    format!("http://{}/", connector.prints("listening webhooks=").await)
 }

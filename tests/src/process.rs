@@ -75,6 +75,15 @@ impl Process {
         self.err.so_far()
     }
 
+    /// The rest of the first line of standard output that begins with `start`, once it is there.
+    pub async fn prints(&self, start: &str) -> String {
+        until(&format!("it prints {start:?}"), SOON * 4, async || {
+            assert!(self.status().is_none(), "it has ended: {:?}", self.err());
+            self.out().iter().find_map(|line| Some(line.strip_prefix(start)?.to_owned()))
+        })
+        .await
+    }
+
     /// Its number.
     pub fn id(&self) -> u32 {
         self.child().id()

@@ -9,7 +9,6 @@ use base64::engine::general_purpose::STANDARD;
 use nix::sys::signal::Signal;
 
 use crate::caller::Protocol;
-use crate::deadline::{SOON, until};
 use crate::edge::Setup;
 use crate::process::Process;
 use crate::repository::root;
@@ -76,11 +75,6 @@ async fn spawn(arguments: &[&str]) -> (Process, String) {
     let mut command = Command::new(root().join("deploy/s3-server"));
     command.args(arguments);
     let process = Process::spawn(command);
-    let url = until("the S3 server says where it listens", SOON * 4, async || {
-        assert!(process.status().is_none(), "the S3 server has ended: {:?}", process.err());
-        let lines = process.out();
-        lines.iter().find_map(|line| Some(line.strip_prefix("listening ")?.to_owned()))
-    })
-    .await;
+    let url = process.prints("listening ").await;
     (process, url)
 }
