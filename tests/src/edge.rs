@@ -168,6 +168,14 @@ impl Setup {
         Process::spawn(command)
     }
 
+    /// Another command of the binary with these settings, started.
+    pub fn run(&self, command: &str) -> Process {
+        let mut process = Command::new(self.program());
+        process.env_clear().args(command.split(' ')).envs(self.environment());
+        process.current_dir(self.folder());
+        Process::spawn(process)
+    }
+
     /// The binary that it runs.
     pub fn program(&self) -> PathBuf {
         self.binary.clone().unwrap_or_else(binary)

@@ -1,20 +1,14 @@
 //! `rampart doctor`: it says of an installation what `rampart serve` would, and what is amiss beside it.
 
-use std::process::Command;
-
 use rampart_tests::cluster;
 use rampart_tests::deadline::SOON;
 use rampart_tests::edge::{Edge, Setup};
 use rampart_tests::mail_server::MailServer;
-use rampart_tests::process::{Process, binary};
 use sqlx::postgres::PgConnectOptions;
 
 /// Exit status and lines of `rampart <command>`, errors last.
 async fn run(command: &str, setup: &Setup) -> (Option<i32>, Vec<String>) {
-    let mut process = Command::new(binary());
-    process.args(command.split(' ')).env_clear().envs(setup.environment());
-    process.current_dir(setup.folder());
-    let process = Process::spawn(process);
+    let process = setup.run(command);
     let status = process.ended_within(SOON).await.code();
     (status, [process.out(), process.err()].concat())
 }

@@ -1,7 +1,6 @@
 //! Documents in a bucket of S3: sealed before they leave, gone with their user, and nothing half
 //! stored while the store is away, hangs or refuses.
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -13,7 +12,6 @@ use rampart_tests::caller::Caller;
 use rampart_tests::cluster;
 use rampart_tests::deadline::{SOON, after, until};
 use rampart_tests::edge::{Edge, Setup};
-use rampart_tests::process::{Process, binary};
 use rampart_tests::s3_server::S3Server;
 use rampart_tests::user::{image, registration};
 use serde_json::{Value, json};
@@ -91,9 +89,7 @@ async fn holds(server: &S3Server, count: usize) {
 
 /// What `rampart doctor` prints.
 async fn doctor(setup: &Setup) -> String {
-    let mut command = Command::new(binary());
-    command.arg("doctor").env_clear().envs(setup.environment()).current_dir(setup.folder());
-    let process = Process::spawn(command);
+    let process = setup.run("doctor");
     process.ended_within(SOON).await;
     process.out().join("\n")
 }

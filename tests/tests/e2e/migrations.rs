@@ -7,15 +7,13 @@ use rampart_core::platform::db::MIGRATIONS;
 use rampart_tests::cluster;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::{Edge, Setup};
-use rampart_tests::process::{Process, binary};
+use rampart_tests::process::binary;
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, PgPool};
 
 /// `rampart <command>` over this database, to its end: exit status, output, errors.
 async fn run(command: &str, setup: &Setup) -> (Option<i32>, Vec<String>, String) {
-    let mut process = Command::new(binary());
-    process.env_clear().arg(command).envs(setup.environment());
-    let process = Process::spawn(process);
+    let process = setup.run(command);
     let status = process.ended().await.code();
     (status, process.out(), process.err().join("\n"))
 }
