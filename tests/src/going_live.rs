@@ -53,8 +53,8 @@ where
     made["token"].as_str().map(str::to_owned)
 }
 
-/// Makes a client of this body, as the API answers. A live one has everything that it needs, and may
-/// take orders of guests.
+/// Makes a client of this body: the answer. A live one has all that it needs, and takes orders of
+/// guests.
 pub async fn partner<C>(body: Value, call: &mut C) -> Value
 where
     C: AsyncFnMut(Method, String, Value) -> Answer,

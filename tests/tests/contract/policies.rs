@@ -18,7 +18,7 @@ use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 const FEE: &str = "/admin/v1/partners/acme/policies/fee";
-const SIGNATURE: &str = "/admin/v1/partners/acme/policies/signature";
+pub(crate) const SIGNATURE: &str = "/admin/v1/partners/acme/policies/signature";
 const METHOD_ORDER: &str = "/admin/v1/partners/acme/policies/method-order";
 
 /// Policies on a busy machine: fuel decides, not the clock.
@@ -27,13 +27,14 @@ async fn context() -> TestContext {
 }
 
 /// The same, with the partner.
-async fn with_acme() -> (TestContext, Partner) {
+pub(crate) async fn with_acme() -> (TestContext, Partner) {
     let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
     let acme = context.partner("acme").await;
     (context, acme)
 }
 
-async fn push(context: &TestContext, path: &str, guest: &str) -> Answer {
+/// Pushes a guest as a policy.
+pub(crate) async fn push(context: &TestContext, path: &str, guest: &str) -> Answer {
     context.admin_bytes(Method::PUT, path, component(guest)).await
 }
 
@@ -44,7 +45,7 @@ async fn stage(context: &TestContext, path: &str, guest: &str, mut members: Valu
 }
 
 /// The key that `ed25519-offer` names: that of seed 7.
-async fn set_key(context: &TestContext) {
+pub(crate) async fn set_key(context: &TestContext) {
     let key = "/admin/v1/partners/acme/verification-keys/partner-ed25519";
     let body = json!({"algorithm": "ed25519", "key": ed25519(7).1});
     context.admin(Method::PUT, key, body).await.assert_status(200);

@@ -15,6 +15,8 @@ use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
+use crate::policies::{SIGNATURE, set_key};
+
 const FEE: &str = "/admin/v1/partners/acme/policies/fee";
 /// Longer than a breaker stays open.
 const PAUSE: TimeDelta = TimeDelta::seconds(11);
@@ -116,11 +118,9 @@ async fn a_failure_refuses_where_the_partner_is_set_to_fail_closed() {
 async fn a_signature_policy_accepts_what_its_partner_signed_once() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
-    let (pair, pem) = ed25519(7);
-    let key = "/admin/v1/partners/acme/verification-keys/partner-ed25519";
-    let body = json!({"algorithm": "ed25519", "key": pem});
-    context.admin(Method::PUT, key, body).await.assert_status(200);
-    push(&context, "/admin/v1/partners/acme/policies/signature", "ed25519-offer").await;
+    set_key(&context).await;
+    push(&context, SIGNATURE, "ed25519-offer").await;
+    let (pair, _) = ed25519(7);
     let now = context.clock().unix_seconds();
     let sign = |nonce: &str, at: i64| {
         let line = format!("fee=1.5&returnUrl=https%3A%2F%2Facme.example%2Fback&t={at}&n={nonce}");

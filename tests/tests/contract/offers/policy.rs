@@ -4,31 +4,22 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures::future::join_all;
 use http::Method;
-use rampart_tests::guests::component;
 use rampart_tests::keys::ed25519;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 use super::{OFFER, offer, signature};
-
-const SIGNATURE: &str = "/admin/v1/partners/acme/policies/signature";
+use crate::policies::{SIGNATURE, push, set_key, with_acme};
 
 /// A context with a partner `acme`, whose offers an Ed25519 policy verifies, and what signs the return
 /// URL `app:x` with a replay token.
 async fn with_policy() -> (TestContext, Partner, impl Fn(&str) -> String) {
-    // Fuel decides on a busy machine, not the clock.
-    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
-    let acme = context.partner("acme").await;
-    let (pair, pem) = ed25519(7);
-    let key = "/admin/v1/partners/acme/verification-keys/partner-ed25519";
-    let body = json!({"algorithm": "ed25519", "key": pem});
-    context.admin(Method::PUT, key, body).await.assert_status(200);
-    context
-        .admin_bytes(Method::PUT, SIGNATURE, component("ed25519-offer"))
-        .await
-        .assert_status(200);
+    let (context, acme) = with_acme().await;
+    set_key(&context).await;
+    push(&context, SIGNATURE, "ed25519-offer").await.assert_status(200);
 
+    let (pair, _) = ed25519(7);
     let now = context.clock().unix_seconds();
     let signed = move |nonce: &str| {
         let text = format!("returnUrl=app%3Ax&t={now}&n={nonce}");

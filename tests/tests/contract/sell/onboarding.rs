@@ -5,7 +5,6 @@ use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use rampart_core::users::identifiers;
 use rampart_tests::answer::Answer;
-use rampart_tests::guests::component;
 use rampart_tests::keys::ed25519;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
@@ -13,6 +12,8 @@ use reqwest::Url;
 use ring::hmac;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
+
+use crate::policies::{SIGNATURE, push, set_key, with_acme};
 
 const ONBOARDING: &str = "/api/v2/sell/onboarding";
 const VERIFY: &str = "/api/v2/sell/onboarding/verify";
@@ -179,15 +180,10 @@ async fn without_a_key_or_a_secret_there_is_no_url() {
 
 #[tokio::test]
 async fn a_signature_policy_decides_what_is_genuine() {
-    // Fuel decides on a busy machine, not the clock.
-    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
-    let acme = context.partner("acme").await;
-    let policy = "/admin/v1/partners/acme/policies/signature";
-    let (pair, pem) = ed25519(7);
-    let key = "/admin/v1/partners/acme/verification-keys/partner-ed25519";
-    let body = json!({"algorithm": "ed25519", "key": pem});
-    context.admin(Method::PUT, key, body).await.assert_status(200);
-    context.admin_bytes(Method::PUT, policy, component("ed25519-offer")).await.assert_status(200);
+    let (context, acme) = with_acme().await;
+    set_key(&context).await;
+    push(&context, SIGNATURE, "ed25519-offer").await.assert_status(200);
+    let (pair, _) = ed25519(7);
     let now = context.clock().unix_seconds();
     let text = format!("locale=nl&returnUrl=app%3Ax&t={now}&n=nonce-0001");
     let signature = STANDARD.encode(pair.sign(text.as_bytes()));
