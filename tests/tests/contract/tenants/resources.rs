@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use http::Method;
 use rampart_core::endpoint::Route;
 use rampart_tests::answer::Answer;
-use rampart_tests::buyer::WALLET as BTC;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;

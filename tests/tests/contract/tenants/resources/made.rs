@@ -2,10 +2,11 @@
 
 use http::Method;
 use rampart_core::endpoint::Route;
+use rampart_tests::buyer::WALLET;
 use rampart_tests::partner::Partner;
 use serde_json::{Value, json};
 
-use super::{BTC, Cast, Named, Owner};
+use super::{Cast, Named, Owner};
 
 /// The event for a route that moves an order.
 const EVENT: &str = "expire";
@@ -19,8 +20,8 @@ pub(super) fn at(route: &Route, id: &str) -> Named {
 
 /// The partner's signed assertion about an order's wallet.
 pub(super) fn proof(route: &Route, order: i64, by: &Partner) -> Named {
-    let signature = by.sign(&format!("orderId={order}&reason=seen&walletAddress={BTC}"));
-    let body = json!({"orderId": order, "reason": "seen", "walletAddress": BTC,
+    let signature = by.sign(&format!("orderId={order}&reason=seen&walletAddress={WALLET}"));
+    let body = json!({"orderId": order, "reason": "seen", "walletAddress": WALLET,
         "signature": signature});
     Named { body, ..at(route, &order.to_string()) }
 }
@@ -31,11 +32,11 @@ pub(super) fn with(route: &Route, body: Value) -> Named {
 }
 
 pub(super) fn confirm(quote: &str) -> Value {
-    json!({"quote": quote, "walletAddress": BTC, "returnUrl": "app:x"})
+    json!({"quote": quote, "walletAddress": WALLET, "returnUrl": "app:x"})
 }
 
 pub(super) fn under(quote: &str, offer: &str) -> Value {
-    json!({"quote": quote, "walletAddress": BTC, "returnUrl": "app:x", "offerId": offer})
+    json!({"quote": quote, "walletAddress": WALLET, "returnUrl": "app:x", "offerId": offer})
 }
 
 /// An offer for the user of a login token.
@@ -144,7 +145,7 @@ impl Cast {
 
     pub(super) async fn plan(&self, owner: Owner) -> String {
         let path = format!("/admin/v1/users/{}/dca-codes", self.uuids[owner as usize]);
-        let plan = json!({"cryptoCurrency": "BTC", "walletAddress": BTC});
+        let plan = json!({"cryptoCurrency": "BTC", "walletAddress": WALLET});
         let plan = self.context.admin(Method::POST, &path, plan).await.assert_status(201).json();
         plan["code"].as_str().unwrap().to_owned()
     }
