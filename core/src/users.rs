@@ -23,6 +23,7 @@ pub(crate) mod erase;
 pub mod forgot_password;
 pub(crate) mod identifier;
 pub mod identifiers;
+pub(crate) mod identity_checks;
 pub mod link_identifier;
 mod member_docs;
 pub(crate) mod one_time_token;

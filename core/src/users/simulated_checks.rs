@@ -22,7 +22,12 @@ pub(crate) async fn reset(conn: &mut Connection, slug: &str) -> Result<()> {
     .fetch_optional(&mut *conn)
     .await?;
     let Some(client) = client else { return Ok(()) };
-    // A passed check would stand in the way of the provider's. Before the users, as a result locks them.
+    let mut after = Some(Uuid::nil());
+    while let Some(user) = after {
+        after = reset_users(conn, client, user).await?;
+    }
+    // A check that is under way would stand in the way of the provider's. After the users: whoever ends
+    // one has locked its user.
     sqlx::query!(
         "update command set state = 'rejected', finished_at = coalesce(finished_at, now()) \
          where client_id = $1 and connector = 'sandbox' and kind = 'identity.start' \
@@ -31,10 +36,6 @@ pub(crate) async fn reset(conn: &mut Connection, slug: &str) -> Result<()> {
     )
     .execute(&mut *conn)
     .await?;
-    let mut after = Some(Uuid::nil());
-    while let Some(user) = after {
-        after = reset_users(conn, client, user).await?;
-    }
     // After the users: whoever opens an account locks its user.
     while reset_accounts(&mut *conn, client).await? > 0 {}
     Ok(())

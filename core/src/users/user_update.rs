@@ -4,6 +4,7 @@ use super::account::Account;
 use super::details::Details;
 use super::documents;
 use super::email_code;
+use super::identity_checks;
 use super::personal_data::{self, PersonalData, email_index};
 use super::search_index;
 use super::security_notice::{self, Changed};
@@ -73,9 +74,9 @@ impl<'a> UserUpdate<'a> {
         Ok(Self { core, client, user, personal_key })
     }
 
-    /// Stores the user's data; `known` is the previous state. Changed data must be verified again. An
-    /// agreement or an address that an operator has blocked stays so. The caller must retain the
-    /// returned images.
+    /// Stores the user's data; `known` is the previous state. Changed data must be verified again, and
+    /// a check that is under way ends with the name that it was begun for. An agreement or an address
+    /// that an operator has blocked stays so. The caller must retain the returned images.
     ///
     /// # Errors
     /// ER708 for a document that must not be replaced.
@@ -85,6 +86,7 @@ impl<'a> UserUpdate<'a> {
         (known, personal): (&PersonalData, &PersonalData),
         details: Details,
     ) -> Result<Vec<StoredObject>> {
+        let is_other = known.identity() != personal.identity();
         let agreement = details.privacy_agreement.map(|agreed| match agreed {
             true => "verified",
             false => "pending",
@@ -113,12 +115,15 @@ impl<'a> UserUpdate<'a> {
             details.is_business,
             details.newsletter,
             agreement,
-            known.identity() != personal.identity(),
+            is_other,
             known.residence() != personal.residence(),
             personal.residence().is_some(),
         )
         .execute(&mut *conn)
         .await?;
+        if is_other {
+            identity_checks::end(conn, (self.client.id(), self.user)).await?;
+        }
         search_index::write(conn, self.core, (self.client.id(), self.user), personal).await?;
         let holder = (self.client.id(), self.user, &self.personal_key);
         documents::store(conn, self.core, holder, details.documents).await

@@ -39,8 +39,8 @@ pub(crate) enum IdentityCheck {
     At(String),
 }
 
-/// The check of a user, commanded now unless one is under way. One that was refused or failed is
-/// followed by another one. It has the share token of a checkout that the user has bought, or else the
+/// The check of a user, commanded now unless one is under way. One that has ended is followed by
+/// another one. It has the share token of a checkout that the user has bought, or else the
 /// user's own, once.
 ///
 /// # Errors
@@ -150,7 +150,8 @@ fn page(result: Option<Value>) -> IdentityCheck {
 }
 
 /// Writes the provider's word about a check, in the transaction that stores its report: `verified`,
-/// or anything else for a check that has failed. A user whom an operator has blocked stays so.
+/// or anything else for a check that has failed. It ends the check; what is told of one that has ended
+/// counts for nobody. A user whom an operator has blocked stays so.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -160,15 +161,11 @@ pub(super) async fn completed(
     (connector, command): (&str, Uuid),
     outcome: &str,
 ) -> Result<()> {
-    let is_verified = outcome == "verified";
     let found = sqlx::query!(
-        "update command set state = case when $3 then state else 'rejected' end, \
-             sealed_body = case when $3 then sealed_body end \
-         where command_id = $1 and connector = $2 and kind = 'identity.start' \
-         returning client_id, user_id",
+        "select client_id, user_id from command \
+         where command_id = $1 and connector = $2 and kind = 'identity.start'",
         command,
         connector,
-        is_verified,
     )
     .fetch_optional(&mut *conn)
     .await?;
@@ -176,11 +173,30 @@ pub(super) async fn completed(
         tracing::warn!(connector, %command, "an identity check is of no command");
         return Ok(());
     };
-    set_identity(conn, core, (client.into(), user.into()), is_verified).await
+    let (client, user) = (ClientId::from(client), UserId::from(user));
+    // Before the command, as whoever changes the name does, which ends the check too.
+    let is_there = account::lock(conn, (client, user), RowLock::Update).await?;
+    let ended = sqlx::query!(
+        "update command set state = 'rejected', sealed_body = null, \
+             finished_at = coalesce(finished_at, now()) \
+         where client_id = $1 and command_id = $2 and state <> 'rejected'",
+        client.uuid(),
+        command,
+    )
+    .execute(&mut *conn)
+    .await?;
+    if ended.rows_affected() == 0 {
+        tracing::info!(connector, %command, outcome, "an identity check had ended before");
+        return Ok(());
+    }
+    match is_there {
+        true => set_identity(conn, core, (client, user), outcome == "verified").await,
+        false => Ok(()),
+    }
 }
 
-/// Sets the result of a user's identity check, records `user.verified` if it was the last one, and
-/// commands what waited for it.
+/// Sets the result of the identity check of a user, whose row is locked, records `user.verified` if it
+/// was the last one, and commands what waited for it.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -190,9 +206,6 @@ async fn set_identity(
     (client, user): (ClientId, UserId),
     is_verified: bool,
 ) -> Result<()> {
-    if !account::lock(conn, (client, user), RowLock::Update).await? {
-        return Ok(());
-    }
     let Some(before) = Account::load(conn, core, client, user).await? else { return Ok(()) };
     let status = if is_verified { "verified" } else { "failed" };
     let written = sqlx::query!(

@@ -58,6 +58,75 @@ async fn an_identity_that_an_operator_has_blocked_stays_so() {
     assert_eq!((shop.payouts(order).await, shop.codes(order).await), (0, vec!["011".to_owned()]));
 }
 
+/// The state of the user's identity check.
+async fn identity_of(shop: &Shop) -> Value {
+    let profile = shop.ada.get("/api/v1/user/info").await.assert_status(200).json();
+    profile["status"]["details"]["identityVerificationStatus"].clone()
+}
+
+#[tokio::test]
+async fn a_check_that_was_begun_for_another_name_verifies_nobody() {
+    let shop = Shop::open().await;
+    shop.change(json!({"verification": {"identity": "pending"}})).await;
+    let order = shop.paid(100, &Wallet::new(7).address()).await;
+    let page = path(&shop.reasons(order).await.remove(0));
+    let rename = async |name: &str| {
+        shop.ada.patch("/api/v2/user", &json!({"lastName": name})).await.assert_status(200);
+    };
+    let begin = async || {
+        assert_eq!(visit(&shop.partner, &page).await.header("refresh"), Some("2"));
+        let start = shop.connector.lease(10).await.remove(0);
+        assert_eq!(start["kind"], "identity.start");
+        start
+    };
+    let tell = async |id: &str, start: &Value, outcome: &str| {
+        shop.connector.event(completed(id, start, outcome)).await.assert_status(200);
+    };
+    let url = json!({"url": "https://id.example/check"});
+    let of_lovelace = begin().await;
+    shop.connector.report(&of_lovelace, "done", url.clone()).await.assert_status(200);
+    rename("King").await;
+    tell("e-1", &of_lovelace, "verified").await;
+    assert_eq!((shop.payouts(order).await, shop.codes(order).await), (0, vec!["011".to_owned()]));
+
+    let unanswered = begin().await;
+    assert_ne!(unanswered["id"], of_lovelace["id"]);
+    rename("Byron").await;
+    shop.connector.report(&unanswered, "done", url.clone()).await.assert_status(409);
+
+    let failed = begin().await;
+    shop.connector.report(&failed, "done", url.clone()).await.assert_status(200);
+    tell("e-2", &failed, "rejected").await;
+    tell("e-3", &failed, "verified").await;
+    assert_eq!(identity_of(&shop).await, "failed", "a check has one end");
+
+    let of_byron = begin().await;
+    shop.connector.report(&of_byron, "done", url).await.assert_status(200);
+    tell("e-4", &of_byron, "verified").await;
+    assert_eq!((shop.payouts(order).await, shop.reasons(order).await.len()), (1, 0));
+    rename("King").await;
+    tell("e-5", &of_byron, "verified").await;
+    assert_eq!(identity_of(&shop).await, "pending");
+}
+
+#[tokio::test]
+async fn an_identity_that_an_operator_takes_back_is_checked_anew() {
+    let shop = Shop::open().await;
+    shop.change(json!({"verification": {"identity": "pending"}})).await;
+    let order = shop.paid(100, &Wallet::new(7).address()).await;
+    let page = path(&shop.reasons(order).await.remove(0));
+    visit(&shop.partner, &page).await.assert_status(200);
+    let start = shop.connector.lease(10).await.remove(0);
+    let url = json!({"url": "https://id.example/check"});
+    shop.connector.report(&start, "done", url).await.assert_status(200);
+    shop.change(json!({"verification": {"identity": "failed"}})).await;
+    shop.connector.event(completed("e-1", &start, "verified")).await.assert_status(200);
+    assert_eq!((shop.payouts(order).await, identity_of(&shop).await), (0, json!("failed")));
+    assert_eq!(visit(&shop.partner, &page).await.header("refresh"), Some("2"));
+    let again = shop.connector.lease(10).await.remove(0);
+    assert!(again["kind"] == "identity.start" && again["id"] != start["id"]);
+}
+
 /// The order that a user makes of a checkout with a share token.
 async fn bought(context: &TestContext, user: &User) -> i64 {
     let checkout = json!({"baseCurrency": "ETH", "quoteCurrency": "EUR",

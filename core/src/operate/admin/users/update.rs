@@ -27,7 +27,7 @@ use crate::users::changed;
 use crate::users::erase::erase;
 use crate::users::security_notice::{self, Changed};
 use crate::users::user_update::UserUpdate;
-use crate::users::{authenticator_app, passkeys};
+use crate::users::{authenticator_app, identity_checks, passkeys};
 use rampart_types::{ClientId, EmailAddress, UserId};
 
 /// `PATCH /admin/v1/users/{uuid}`
@@ -93,6 +93,10 @@ impl Endpoint for UpdateUser {
             write_document(&mut tx, (client, user), document).await?;
         }
         let after = Account::load(&mut tx, core, client, user).await?.ok_or_else(unknown)?;
+        let (was, is) = (&before.statuses.identity, &after.statuses.identity);
+        if was != is && is != "verified" {
+            identity_checks::end(&mut tx, (client, user)).await?;
+        }
         changed::record_events(&mut tx, core, &before, &after).await?;
         if change.deleted == Some(true) {
             erase(&mut tx, core, client, user).await?;
