@@ -52,7 +52,8 @@ pub(crate) fn register_card(
     })
 }
 
-/// Has a card verified. One that was refused may be verified again, for the `attempt`th time.
+/// Has a card verified. One that is not verified may be verified again once a verification has ended,
+/// for the `attempt`th time.
 pub(crate) fn verify_card(
     (client, user): (&Client, UserId),
     (account, attempt): (&PaymentAccount, i64),
@@ -132,25 +133,26 @@ fn repeatable(core: &Core, key: String, target: &Target) -> Result<String> {
     })
 }
 
-/// Verifications of a user's cards that were refused so far.
+/// Verifications of a user's cards that have ended so far. One that was done counts too: the account may
+/// have been disabled by then, or be unverified again.
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn refused_cards(
+pub(crate) async fn ended_verifications(
     conn: &mut Connection,
     (client, user): (ClientId, UserId),
 ) -> Result<i64> {
-    let refused = sqlx::query_scalar!(
+    let ended = sqlx::query_scalar!(
         r#"
-        select count(*) as "refused!" from command
-        where client_id = $1 and user_id = $2 and kind = 'card.verify' and state = 'rejected'
+        select count(*) as "ended!" from command
+        where client_id = $1 and user_id = $2 and kind = 'card.verify' and state <> 'open'
         "#,
         client.uuid(),
         user.uuid(),
     )
     .fetch_one(conn)
     .await?;
-    Ok(refused)
+    Ok(ended)
 }
 
 /// Opens or verifies the account that a command was about, in the transaction that ends it, and

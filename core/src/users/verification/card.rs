@@ -9,7 +9,7 @@ use crate::endpoint::openapi::doc::{Doc, Kind as Member, Shape, required};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
-use crate::money::connectors::accounts::{is_simulated, refused_cards, verify_card};
+use crate::money::connectors::accounts::{ended_verifications, is_simulated, verify_card};
 use crate::money::connectors::answers::{self, Answer};
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
@@ -86,7 +86,7 @@ pub(crate) async fn verify(
     let account = accounts::find(&mut tx, core, owner, identifier).await?;
     let account = account.ok_or(Code::AccountNotFound)?;
     check(&account)?;
-    let attempt = refused_cards(&mut tx, owner).await?;
+    let attempt = ended_verifications(&mut tx, owner).await?;
     tx.rollback().await?;
     let command = verify_card((client, user), (&account, attempt));
     let kind = if is_simulated(client) { SANDBOX } else { PROCESSOR };

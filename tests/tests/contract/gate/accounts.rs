@@ -75,3 +75,30 @@ async fn an_answer_that_comes_late_counts() {
     let limits = ada.get("/api/v2/user/limit").await.assert_status(200).json();
     assert_eq!(limits["accounts"]["payer-1"]["verified"], true);
 }
+
+#[tokio::test]
+async fn a_card_that_is_not_verified_any_more_is_verified_again() {
+    let (context, connector, ada) = user().await;
+    let card = json!({"accountIdentifier": "card-1"});
+    let entered = session("s-1");
+    let (added, _) = futures::join!(
+        ada.post(REGISTER, &entered),
+        answer(&connector, "card.verify", "done", card.clone()),
+    );
+    added.assert_status(200);
+    let uuid = ada.log_in().await["uuid"].as_str().unwrap().to_owned();
+    let account = format!("/admin/v1/users/{uuid}/accounts/card-1");
+    let mut commands = Vec::new();
+    for _ in 0..2 {
+        let (verified, command) = futures::join!(
+            ada.post(VERIFY, &card),
+            answer(&connector, "card.verify", "done", json!({})),
+        );
+        verified.assert_status(200);
+        commands.push(command["id"].clone());
+        ada.post(VERIFY, &card).await.assert_codes(&["ER398"]);
+        let doubted = json!({"verified": false});
+        context.admin(Method::PATCH, &account, doubted).await.assert_status(200);
+    }
+    assert_ne!(commands[0], commands[1], "the processor is asked again");
+}
