@@ -57,7 +57,7 @@ impl Endpoint for Show {
         let look = Look { texts: link.texts, settings: &core.settings.pages };
         let Some(checkout) = link.checkout(core).await? else { return Ok(page::not_found(look)) };
         // The link proves nobody: only whom the partner named is known already.
-        let named = checkout.user.map_or(Shopper::Unknown, Shopper::User);
+        let named = checkout.user.map_or(Shopper::Unknown, Shopper::Named);
         let link = link.read_by(core, &checkout, named).await?;
         match link.resumption(core, &checkout) {
             Some(Some(resumption)) => link.go_on(core, &checkout, named, &resumption).await,
@@ -90,7 +90,7 @@ impl Endpoint for Act {
     async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
         let look = Look { texts: link.texts, settings: &core.settings.pages };
         let Some(checkout) = link.checkout(core).await? else { return Ok(page::not_found(look)) };
-        let shopper = Shopper::open(core, &checkout, form.get("shopper"));
+        let shopper = Shopper::open(core, &checkout, form.get("shopper")).await?;
         let link = link.read_by(core, &checkout, shopper).await?;
         let action = form.get("action");
         let is_step = STEPS.contains(&action);
@@ -207,13 +207,15 @@ impl Link {
 
     async fn sign_in(&self, core: &Core, checkout: &Checkout, form: &Form) -> Result<Reply> {
         let to = (checkout.identifier.as_ref(), None);
+        // Before the password is looked at: one that is changed meanwhile ends this sign-in too.
+        let began_at = core.clock.now();
         match sign_in_or_register(core, &checkout.client, (self.texts, form), to).await {
             Ok(SignIn::Asked(Asked { status, note, form })) => {
                 let look = Look { texts: self.texts, settings: &core.settings.pages };
                 Ok(page::account(look, status, checkout, (&note, form.as_ref())))
             }
             Ok(SignIn::Done(user)) => {
-                let shopper = Shopper::User(user);
+                let shopper = Shopper::User(user, began_at);
                 let link = self.clone().read_by(core, checkout, shopper).await?;
                 match link.resumption(core, checkout).flatten() {
                     Some(resumption) => link.go_on(core, checkout, shopper, &resumption).await,

@@ -270,6 +270,37 @@ async fn who_was_signed_in_is_no_guest_afterwards() {
 }
 
 #[tokio::test]
+async fn a_sign_in_ends_with_the_sessions_of_the_user() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = acme.user("ada").await;
+    let made = super::made(&acme, json!({"expireTime": 7200})).await;
+    let sign_in = async |password: &str| {
+        let form = [("action", "log-in"), ("email", &*ada.email), ("password", password)];
+        hidden(post(&acme, link(&made), &form).await.assert_status(200), "shopper")
+    };
+    let typed = [("amount", "80"), ("wallet", ADDRESS), ("consent", "yes")];
+    let shopper = sign_in(&ada.password).await;
+    context.clock().advance(TimeDelta::minutes(1));
+    let form = [&typed[..], &[("action", "change"), ("shopper", &*shopper)]].concat();
+    let again = post(&acme, link(&made), &form).await;
+    let sealed_again = hidden(again.assert_status(200), "shopper");
+    let change = json!({"password": "another-password", "oldPassword": ada.password});
+    ada.patch("/api/v2/user", &change).await.assert_status(200);
+    for shopper in [&shopper, &sealed_again] {
+        for action in ["quote", "confirm", "mail-link"] {
+            let form = [&typed[..], &[("action", action), ("shopper", shopper)]].concat();
+            sign_in_link(link(&made), &post(&acme, link(&made), &form).await);
+        }
+    }
+    // Attempts are counted by the minute.
+    context.clock().advance(TimeDelta::minutes(1));
+    let shopper = sign_in("another-password").await;
+    let inputs = [("amount", "80"), ("wallet", ADDRESS), ("shopper", &*shopper)];
+    buy(&acme, link(&made), &inputs).await.assert_status(303);
+}
+
+#[tokio::test]
 async fn a_guest_who_signs_in_keeps_what_was_typed() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
