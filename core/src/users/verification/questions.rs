@@ -118,6 +118,19 @@ pub(crate) fn unanswered(
     })
 }
 
+/// The questions to ask a user: the open ones, or all again where the answers count no more (`pending`).
+pub(crate) fn to_ask(
+    business: bool,
+    status: &str,
+    answers: &BTreeMap<String, String>,
+) -> Vec<&'static Question> {
+    let open: Vec<_> = unanswered(business, answers).collect();
+    match open.is_empty() && status == "pending" {
+        true => QUESTIONS.iter().filter(|question| question.is_for(business)).collect(),
+        false => open,
+    }
+}
+
 /// All questions in display order.
 pub(crate) const QUESTIONS: &[Question] = &[
     Question {

@@ -195,7 +195,8 @@ impl<'a> UserState<'a> {
         let (statuses, personal) = (&self.account.statuses, &self.account.personal);
         let mut items = Vec::new();
         if statuses.amld5 != "verified" {
-            let open = questions::unanswered(self.account.is_business, &personal.amld5_answers);
+            let (business, answers) = (self.account.is_business, &personal.amld5_answers);
+            let open = questions::to_ask(business, &statuses.amld5, answers).into_iter();
             let open: Vec<_> =
                 open.map(|question| LocalizedQuestion::new(question, self.language)).collect();
             items.push(match open.is_empty() {

@@ -98,6 +98,32 @@ async fn questions_are_asked_in_the_readers_language() {
 }
 
 #[tokio::test]
+async fn questions_whose_answers_count_no_more_are_asked_again() {
+    let shop = shop_without_language().await;
+    let all = [
+        ("kyc-amld5-annual-net-income", "up-to-25000"),
+        ("kyc-amld5-employment-status", "student"),
+        ("kyc-amld5-main-source-income", "salary"),
+        ("kyc-amld5-which-industry", "trade"),
+        ("kyc-amld5-why-account-created", "trading"),
+    ];
+    for fiat in [100, 101] {
+        shop.change(json!({"verification": {"amld5": "pending"}})).await;
+        let order = shop.paid(fiat, &Wallet::new(7).address()).await;
+        let page = page_of(&shop, order).await;
+        let shown = visit(&shop.partner, &page).await;
+        assert!(shown.assert_status(200).text().contains("<select"), "{}", shown.text());
+        let open = shop.ada.get("/api/v2/user/verification-status").await.json();
+        let item = open.as_array().unwrap().iter().find(|item| item["name"] == "AMLD5Questions");
+        assert_eq!(item.unwrap()["status"], "missing");
+        send(&shop.partner, &page, &all).await.assert_status(200);
+        assert!(shop.reasons(order).await.is_empty());
+        // The payout is not the next order's payment.
+        assert_eq!(shop.connector.lease(10).await.len(), 1);
+    }
+}
+
+#[tokio::test]
 async fn an_identity_document_is_taken_where_no_provider_checks_it() {
     let (shop, order, page) = unidentified().await;
     let shown = visit(&shop.partner, &page).await;

@@ -1,4 +1,4 @@
-//! The AMLD5 questions that the user has not answered yet.
+//! The AMLD5 questions that the user has not answered yet, or all again where the answers count no more.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::users::account::Account;
 use crate::users::answers;
-use crate::users::verification::questions::{Question, unanswered};
+use crate::users::verification::questions::{Question, to_ask};
 use rampart_types::UserId;
 
 /// The form with the open questions. What was answered before is not shown.
@@ -49,7 +49,8 @@ async fn open(
 ) -> Result<Vec<&'static Question>> {
     let account = Account::load(conn, core, visit.client.id(), user).await?;
     let account = account.ok_or(Code::UserNotFound)?;
-    Ok(unanswered(account.is_business, &account.personal.amld5_answers).collect())
+    let answers = &account.personal.amld5_answers;
+    Ok(to_ask(account.is_business, &account.statuses.amld5, answers))
 }
 
 /// Takes the answers: an option each, by its key.
