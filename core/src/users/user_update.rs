@@ -75,8 +75,9 @@ impl<'a> UserUpdate<'a> {
     }
 
     /// Stores the user's data; `known` is the previous state. Changed data must be verified again, and
-    /// a check that is under way ends with the name that it was begun for. An agreement or an address
-    /// that an operator has blocked stays so. The caller must retain the returned images.
+    /// a check that is under way ends with the name that it was begun for; a business has questions other
+    /// than a person's. An agreement or an address that an operator has blocked stays so. The caller must
+    /// retain the returned images.
     ///
     /// # Errors
     /// ER708 for a document that must not be replaced.
@@ -97,6 +98,8 @@ impl<'a> UserUpdate<'a> {
                  country = coalesce($4, country), \
                  region = coalesce($5, region), \
                  is_business = coalesce($6, is_business), \
+                 amld5_status = case when is_business <> $6 and amld5_status = 'verified' \
+                     then 'pending' else amld5_status end, \
                  newsletter = coalesce($7, newsletter), \
                  privacy_agreement_status = case when privacy_agreement_status = 'blocked' \
                      then 'blocked' else coalesce($8, privacy_agreement_status) end, \

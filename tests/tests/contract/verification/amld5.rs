@@ -78,6 +78,35 @@ async fn the_last_answer_completes_the_questionnaire() {
 }
 
 #[tokio::test]
+async fn a_person_who_becomes_a_business_is_asked_its_questions() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let state = async || {
+        let profile = ada.get("/api/v1/user/info").await.assert_status(200).json();
+        profile["status"]["details"]["amld5VerificationStatus"].clone()
+    };
+    let becomes = async |business: bool| {
+        let change = json!({"isBusiness": business});
+        ada.patch("/api/v2/user", &change).await.assert_status(200);
+    };
+    let answers = first_answers(&ada, "en").await;
+    ada.post(PATH, &json!(answers)).await.assert_status(200);
+    becomes(false).await;
+    assert_eq!(state().await, "verified", "nothing has changed");
+    becomes(true).await;
+    assert_eq!(state().await, "pending");
+    let open = ada.get("/api/v2/user/verification-status").await.assert_status(200).json();
+    let item = open.as_array().unwrap().iter().find(|item| item["name"] == "AMLD5Questions");
+    let asked = item.unwrap()["data"].to_string();
+    assert!(asked.contains("kyc-amld5-annual-net-profit"), "{asked}");
+    let answers = first_answers(&ada, "en").await;
+    ada.post(PATH, &json!(answers)).await.assert_status(200);
+    assert_eq!(state().await, "verified");
+    becomes(false).await;
+    assert_eq!(state().await, "verified", "a person's are answered");
+}
+
+#[tokio::test]
 async fn answers_of_a_registration_count() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
