@@ -127,8 +127,8 @@ pub(crate) async fn send(
     Ok(())
 }
 
-/// Stores documents in the caller's transaction; a side that failed its check may be replaced. The
-/// caller must retain the images right before it commits.
+/// Stores documents in the caller's transaction; a side that failed its check, or is wanted anew, may be
+/// replaced. The caller must retain the images right before it commits.
 ///
 /// # Errors
 /// ER708 for a side that is pending review or verified.
@@ -185,7 +185,33 @@ pub(super) async fn store(
     Ok(all)
 }
 
-/// Queues the image of a side that failed its check for removal, because a new one replaces it.
+/// Wants the verified sides of a user anew whose name or address is another one, in the caller's
+/// transaction, which has locked the user's row. Their images stay until others replace them.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(super) async fn want_anew(
+    conn: &mut Connection,
+    (client, user): (ClientId, UserId),
+    (is_other_person, is_other_address): (bool, bool),
+) -> Result<()> {
+    sqlx::query!(
+        "update user_document set status = 'missing' \
+         where client_id = $1 and user_id = $2 and status = 'verified' \
+             and case when type = $3 then $5::boolean else $4::boolean end",
+        client.uuid(),
+        user.uuid(),
+        ADDRESS_PROOF.0,
+        is_other_person,
+        is_other_address,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Queues the image of a side that failed its check, or is wanted anew, for removal, because a new one
+/// replaces it.
 async fn replace(
     conn: &mut Connection,
     (client, user): (ClientId, UserId),
@@ -196,7 +222,7 @@ async fn replace(
         "insert into document_removal (client_id, document_id, created_at) \
          select client_id, document_id, $5 from user_document \
          where client_id = $1 and user_id = $2 and type = $3 and side = $4 \
-             and status = 'failed' and media_type is not null \
+             and status in ('missing', 'failed') and media_type is not null \
          on conflict do nothing",
         client.uuid(),
         user.uuid(),

@@ -127,7 +127,8 @@ impl Endpoint for UpdateV2 {
         details: "What is absent or null stays. `email` with the address known, and no code, mails \
                   a new code, at most five times an hour. A changed name or birth date takes the \
                   identity check back; a person who becomes a business, or the reverse, is asked the \
-                  AMLD5 questions of that kind. A new `password` or `email` wants `oldPassword`, or an \
+                  AMLD5 questions of that kind. Images that were verified are wanted anew after a \
+                  change of what they prove. A new `password` or `email` wants `oldPassword`, or an \
                   `emailCode` that was mailed to the address known, and ends every session of \
                   the user.",
         body: Shape::Joined(&[&member_docs::CHANGE, member_docs::CHANGE_ALONE]),

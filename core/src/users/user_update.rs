@@ -74,10 +74,10 @@ impl<'a> UserUpdate<'a> {
         Ok(Self { core, client, user, personal_key })
     }
 
-    /// Stores the user's data; `known` is the previous state. Changed data must be verified again, and
-    /// a check that is under way ends with the name that it was begun for; a business has questions other
-    /// than a person's. An agreement or an address that an operator has blocked stays so. The caller must
-    /// retain the returned images.
+    /// Stores the user's data; `known` is the previous state. Changed data must be verified again, by
+    /// other images where the known ones were verified. A check that is under way ends with the name that
+    /// it was begun for, and a business has questions other than a person's. An agreement or an address
+    /// that an operator has blocked stays so. The caller must retain the returned images.
     ///
     /// # Errors
     /// ER708 for a document that must not be replaced.
@@ -88,6 +88,7 @@ impl<'a> UserUpdate<'a> {
         details: Details,
     ) -> Result<Vec<StoredObject>> {
         let is_other = known.identity() != personal.identity();
+        let has_moved = known.residence() != personal.residence();
         let agreement = details.privacy_agreement.map(|agreed| match agreed {
             true => "verified",
             false => "pending",
@@ -119,13 +120,17 @@ impl<'a> UserUpdate<'a> {
             details.newsletter,
             agreement,
             is_other,
-            known.residence() != personal.residence(),
+            has_moved,
             personal.residence().is_some(),
         )
         .execute(&mut *conn)
         .await?;
         if is_other {
             identity_checks::end(conn, (self.client.id(), self.user)).await?;
+        }
+        if is_other || has_moved {
+            let of = (self.client.id(), self.user);
+            documents::want_anew(conn, of, (is_other, has_moved)).await?;
         }
         search_index::write(conn, self.core, (self.client.id(), self.user), personal).await?;
         let holder = (self.client.id(), self.user, &self.personal_key);

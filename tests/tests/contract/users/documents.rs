@@ -124,6 +124,48 @@ async fn a_side_that_failed_may_come_again_and_takes_the_place_of_the_other() {
 }
 
 #[tokio::test]
+async fn verified_images_are_wanted_anew_after_a_change_of_what_they_prove() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let user = ada.log_in().await["uuid"].as_str().unwrap().to_owned();
+    let change = async |body: Value| ada.patch("/api/v2/user", &body).await;
+    let proof = json!({"documentType": "proof-of-address", "documentSide": "front",
+        "data": STANDARD.encode(image(70))});
+    let sent = json!({"identityDocument": [side("front", &image(64)), proof]});
+    change(sent).await.assert_status(200);
+    let verified = json!({
+        "verification": {"identity": "verified", "residentialAddress": "verified"},
+        "documents": [{"type": "passport", "side": "front", "status": "verified"},
+            {"type": "proof-of-address", "side": "front", "status": "verified"}],
+    });
+    admin(&context, &user, Method::PATCH, "", verified).await.assert_status(200);
+    let states = async || {
+        let seen = admin(&context, &user, Method::GET, "", json!({})).await;
+        let seen = seen.assert_status(200).json();
+        [0, 1].map(|row| seen["documents"][row]["status"].as_str().unwrap().to_owned())
+    };
+    let same = json!({"lastName": "Lovelace", "city": "Amsterdam"});
+    change(same).await.assert_status(200);
+    assert_eq!(states().await, ["verified", "verified"]);
+    let first = shown(&context, &user, "front").await["id"].clone();
+
+    change(json!({"lastName": "King"})).await.assert_status(200);
+    assert_eq!(states().await, ["missing", "verified"]);
+    let open = ada.get("/api/v2/user/verification-status").await.assert_status(200).json();
+    let item = open.as_array().unwrap().iter().find(|item| item["name"] == "idDocument");
+    assert_eq!(item.unwrap()["status"], "missing");
+    assert!(stored(&context, &first).is_some(), "it stays until another one comes");
+    let passport = json!({"lastName": "Byron", "identityDocument": [side("front", &image(65))]});
+    change(passport).await.assert_status(200);
+    assert_eq!(states().await, ["pending", "verified"]);
+    context.core().remove_documents().await.unwrap();
+    assert!(stored(&context, &first).is_none(), "another one has taken its place");
+
+    change(json!({"city": "Delft"})).await.assert_status(200);
+    assert_eq!(states().await, ["pending", "missing"]);
+}
+
+#[tokio::test]
 async fn an_image_of_another_user_or_partner_is_not_found() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
