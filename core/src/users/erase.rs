@@ -76,6 +76,7 @@ pub(crate) async fn erase(
     .await?;
     delete_details(conn, client, user).await?;
     delete_payloads(conn, client, user).await?;
+    delete_held_calls(conn, user).await?;
     delete_reports(conn, client, user).await?;
     // Images that are not kept are unreadable by now; they are removed as well.
     remove_later(conn, (client, user), &kept, core.clock.now()).await?;
@@ -158,6 +159,20 @@ async fn delete_payloads(
         "#,
         client.uuid(),
         user.uuid(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Deletes the bodies of operators' calls about the user that needed a second person: they may name an
+/// account, its holder, or an address.
+async fn delete_held_calls(conn: &mut Connection, user: UserId) -> Result<(), sqlx::Error> {
+    // A path has the user's id as it was typed, in any notation of a UUID.
+    sqlx::query!(
+        "update approval set sealed_body = null \
+         where sealed_body is not null and strpos(replace(lower(path), '-', ''), $1) > 0",
+        user.uuid().simple().to_string(),
     )
     .execute(conn)
     .await?;

@@ -39,10 +39,23 @@ pub(super) async fn hold<E: Endpoint>(
     input: &Input,
     operator: &Operator,
 ) -> Result<Option<Reply>> {
-    if operator.is_break_glass() || take_granted::<E>(core, input, operator).await? {
+    hold_as::<E>(core, (input, &input.head.path), operator).await
+}
+
+/// As [`hold`], for a call that is kept under a path of the same meaning. A path is kept for good, in
+/// the audit, and shown to everybody: it must say nothing of a person.
+///
+/// # Errors
+/// Those of [`hold`].
+pub(super) async fn hold_as<E: Endpoint>(
+    core: &Core,
+    call: (&Input, &str),
+    operator: &Operator,
+) -> Result<Option<Reply>> {
+    if operator.is_break_glass() || take_granted::<E>(core, call, operator).await? {
         return Ok(None);
     }
-    let id = open::<E>(core, input, operator).await?;
+    let id = open::<E>(core, call, operator).await?;
     let body = json!({
         "approval": id,
         "state": "pending",
@@ -72,7 +85,7 @@ pub(super) fn alone_max(core: &Core) -> Decimal {
 /// one finds it.
 async fn take_granted<E: Endpoint>(
     core: &Core,
-    input: &Input,
+    (input, path): (&Input, &str),
     operator: &Operator,
 ) -> Result<bool> {
     let mut tx = core.db.begin().await?;
@@ -82,30 +95,28 @@ async fn take_granted<E: Endpoint>(
              and refused_by is null and used_at is null and expires_at > now() \
          returning approval_id, granted_by",
         operator.actor(),
-        &digest_of_call(input)[..],
+        &digest_of_call(input, path)[..],
     )
     .fetch_optional(&mut *tx)
     .await?;
     let Some(used) = used else { return Ok(false) };
-    let detail = json!({ "call": call::<E>(&input.head), "grantedBy": used.granted_by });
+    let detail = json!({ "call": call::<E>(path), "grantedBy": used.granted_by });
     record(&mut tx, core, operator, "approval.use", (used.approval_id, detail)).await?;
     tx.commit().await?;
     Ok(true)
 }
 
 /// The open approval of this call, a new one if there is none.
-async fn open<E: Endpoint>(core: &Core, input: &Input, operator: &Operator) -> Result<Uuid> {
-    let (id, digest, method) = (core.clock.uuid()?, digest_of_call(input), E::METHOD);
+async fn open<E: Endpoint>(
+    core: &Core,
+    (input, path): (&Input, &str),
+    operator: &Operator,
+) -> Result<Uuid> {
+    let (id, digest, method) = (core.clock.uuid()?, digest_of_call(input, path), E::METHOD);
     let is_text = input.document.is_object();
     let sealed =
         is_text.then(|| core.keys.seal(&core.clock, &context(id), &input.body)).transpose()?;
     let mut tx = core.db.begin().await?;
-    sqlx::query!(
-        "delete from approval where expires_at < now() - make_interval(days => $1::int)",
-        LISTED_DAYS,
-    )
-    .execute(&mut *tx)
-    .await?;
     let opened = sqlx::query_scalar!(
         "insert into approval as a (approval_id, digest, method, route, path, sealed_body, \
              requested_by, requested_at, expires_at) \
@@ -122,7 +133,7 @@ async fn open<E: Endpoint>(core: &Core, input: &Input, operator: &Operator) -> R
         &digest[..],
         method.as_str(),
         E::PATH,
-        input.head.path,
+        path,
         sealed,
         operator.actor(),
         LIFETIME_SECONDS,
@@ -131,7 +142,7 @@ async fn open<E: Endpoint>(core: &Core, input: &Input, operator: &Operator) -> R
     .fetch_optional(&mut *tx)
     .await?;
     if let Some(id) = opened {
-        let detail = json!({ "call": call::<E>(&input.head) });
+        let detail = json!({ "call": call::<E>(path) });
         record(&mut tx, core, operator, "approval.request", (id, detail)).await?;
         tx.commit().await?;
         return Ok(id);
@@ -149,8 +160,8 @@ async fn open<E: Endpoint>(core: &Core, input: &Input, operator: &Operator) -> R
 }
 
 /// SHA-256 of everything that says what the call does.
-fn digest_of_call(input: &Input) -> [u8; 32] {
-    let Head { method, path, query, .. } = &input.head;
+fn digest_of_call(input: &Input, path: &str) -> [u8; 32] {
+    let Head { method, query, .. } = &input.head;
     let mut context = digest::Context::new(&digest::SHA256);
     let parts = [method.as_str(), path, query.as_deref().unwrap_or_default()];
     for part in parts.map(str::as_bytes).into_iter().chain([&*unsigned(input)]) {
@@ -175,8 +186,8 @@ fn unsigned(input: &Input) -> Cow<'_, [u8]> {
     }
 }
 
-fn call<E: Endpoint>(head: &Head) -> String {
-    format!("{} {}", E::METHOD, head.path)
+fn call<E: Endpoint>(path: &str) -> String {
+    format!("{} {path}", E::METHOD)
 }
 
 /// The context that a body is sealed for.
@@ -200,4 +211,20 @@ async fn record(
     let target = id.to_string();
     let entry = Entry { actor: operator.actor(), action, target: &target, detail };
     audit::record(conn, core, entry).await
+}
+
+impl Core {
+    /// Deletes approvals that ended long ago, with the bodies of their calls: one run of a worker.
+    ///
+    /// # Errors
+    /// When the database cannot be written; the next run continues.
+    pub async fn delete_old_approvals(&self) -> Result<()> {
+        sqlx::query!(
+            "delete from approval where expires_at < now() - make_interval(days => $1::int)",
+            LISTED_DAYS,
+        )
+        .execute(&self.db)
+        .await?;
+        Ok(())
+    }
 }

@@ -2,6 +2,7 @@
 
 use http::Method;
 use rampart_tests::connector::Connector;
+use rampart_tests::dump;
 use rampart_tests::order_fixture::OrderFixture;
 use serde_json::Value;
 
@@ -244,4 +245,41 @@ async fn a_statement_of_one_person_pays_no_large_order() {
     assert!(lay("operator-of-the-test", "nobody", "4", "1000.01").await);
     let unmatched = context.admin(Method::GET, "/admin/v1/payments?state=unmatched", Value::Null);
     assert_eq!(unmatched.await.json().as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_call_about_an_account_is_kept_with_its_id_and_its_body_until_an_erasure() {
+    let context = TestContext::start().await;
+    let user = context.partner("acme").await.user("ada").await.log_in().await;
+    let user = format!("/admin/v1/users/{}", user["uuid"].as_str().unwrap());
+    let ada = Operator::new(&context, "ada", &["compliance"]).await;
+    let bob = Operator::new(&context, "bob", &["compliance"]).await;
+    let (iban, accounts) = ("NL91ABNA0417164300", format!("{user}/accounts"));
+    let account = json!({"type": "bankTransfer", "identifier": iban, "name": "A. Lovelace"});
+    let opened = ada.call(Method::POST, &accounts, account.clone()).await.assert_status(201).json();
+    let by_id = format!("{accounts}/{}", opened["accountId"].as_str().unwrap());
+    let (by_iban, raised) = (format!("{accounts}/{iban}"), json!({"limitRaised": true}));
+    let approval = held(&ada, Method::PATCH, &by_iban, raised.clone()).await;
+    assert_eq!(held(&ada, Method::PATCH, &by_id, raised.clone()).await, approval, "asked twice");
+    assert_eq!(bob.get("/admin/v1/approvals").await.json()[0]["path"], by_id);
+    assert_eq!(decide(&bob, &approval, "grant").await, 204);
+    ada.call(Method::PATCH, &by_iban, raised.clone()).await.assert_status(200);
+    assert_eq!(dump::found(&dump::of(context.db()).await, iban), None);
+    let nobody = format!("{accounts}/NL58ABNA0000000001");
+    ada.call(Method::PATCH, &nobody, raised).await.assert_status(404);
+
+    let mut another = account;
+    another["identifier"] = json!("NL58ABNA0000000001");
+    another["limitRaised"] = json!(true);
+    held(&ada, Method::POST, &accounts, another).await;
+    context.admin(Method::PATCH, &user, json!({"deleted": true})).await.assert_status(200);
+    let count = async |condition: &str| -> i64 {
+        let count = format!("select count(*) from approval where {condition}");
+        sqlx::query_scalar(sqlx::AssertSqlSafe(count)).fetch_one(context.db()).await.unwrap()
+    };
+    assert_eq!((count("true").await, count("sealed_body is not null").await), (2, 0));
+    let ended = "update approval set expires_at = now() - interval '31 days'";
+    sqlx::query(ended).execute(context.db()).await.unwrap();
+    context.core().delete_old_approvals().await.unwrap();
+    assert_eq!(count("true").await, 0);
 }

@@ -64,19 +64,17 @@ impl Endpoint for UpdateAccount {
         if !(update.change.raises_limit()) {
             return Ok(None);
         }
-        approvals::hold::<Self>(core, input, operator).await
+        let (_, user, account) = update.find(&mut *core.db.begin().await?, core).await?;
+        // An account's identifier is personal, such as an IBAN: the call is kept with its id.
+        let path = format!("/admin/v1/users/{user}/accounts/{}", account.id);
+        approvals::hold_as::<Self>(core, (input, &path), operator).await
     }
 
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<AccountView>> {
-        let Update { user, account, change } = update;
         let mut tx = core.db.begin().await?;
-        let (client, user) = find(&mut tx, &user).await?;
-        if !account::lock(&mut tx, (client, user), RowLock::Update).await? {
-            return Err(Denial::conflict("the user is deleted").into());
-        }
-        let account = named(&mut tx, core, (client, user), &account).await?;
+        let (client, user, account) = update.find(&mut tx, core).await?;
         let (account, by) = ((client, user, &account), (operator, "account.change"));
-        let shown = change.apply(&mut tx, core, account, by).await?;
+        let shown = update.change.apply(&mut tx, core, account, by).await?;
         tx.commit().await?;
         Ok(Json(shown))
     }
@@ -88,6 +86,25 @@ pub struct Update {
     user: String,
     account: String,
     change: Change,
+}
+
+impl Update {
+    /// The account that is changed, and whose it is. The user's row is locked from then on.
+    ///
+    /// # Errors
+    /// 404 without such a user or account; 409 when the user is deleted.
+    async fn find(
+        &self,
+        conn: &mut Connection,
+        core: &Core,
+    ) -> Result<(ClientId, UserId, PaymentAccount)> {
+        let (client, user) = find(conn, &self.user).await?;
+        if !account::lock(conn, (client, user), RowLock::Update).await? {
+            return Err(Denial::conflict("the user is deleted").into());
+        }
+        let account = named(conn, core, (client, user), &self.account).await?;
+        Ok((client, user, account))
+    }
 }
 
 /// The account that a path names, by its identifier or by its id.
