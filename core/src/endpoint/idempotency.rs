@@ -26,9 +26,6 @@ use rampart_types::{ClientId, UserId};
 /// Longest key, in bytes.
 const KEY_BYTES_MAX: usize = 255;
 
-/// Most keys that one look forgets.
-const FORGOTTEN_MAX: i64 = 10_000;
-
 /// Longest time that a failed request waits for its key to be freed.
 const RELEASE_TIMEOUT: Duration = Duration::from_millis(250);
 
@@ -59,6 +56,7 @@ pub(super) async fn claim(
     let Some(key) = key(input)? else { return Ok(Claim::NoKey) };
     let key = ClaimedKey {
         client,
+        user,
         route,
         key: key.to_owned(),
         digest: request_digest(input, user).as_ref().to_vec(),
@@ -86,6 +84,8 @@ pub(super) async fn claim(
 #[derive(Debug)]
 pub struct ClaimedKey {
     client: ClientId,
+    /// The caller's user, if it has one.
+    user: Option<UserId>,
     route: &'static str,
     key: String,
     /// Digest of the request.
@@ -144,12 +144,25 @@ pub(crate) async fn save_reply(
     tx: &mut Connection,
     reply: &Reply,
 ) -> Result<()> {
-    let Some(key) = key else { return Ok(()) };
-    if !key.save(core, tx, reply).await? {
-        return Err(key.lost());
+    match key {
+        Some(key) => key.save_in(core, tx, (reply, key.user)).await,
+        None => Ok(()),
     }
-    key.mark_saved();
-    Ok(())
+}
+
+/// As [`save_answer`], of an answer that tells of a user who is not the caller's: it is deleted when
+/// that user is erased.
+///
+/// # Errors
+/// As [`save_answer`].
+pub(crate) async fn save_answer_of(
+    key: Option<&ClaimedKey>,
+    core: &Core,
+    tx: &mut Connection,
+    (answer, user): (&impl Serialize, UserId),
+) -> Result<()> {
+    let Some(key) = key else { return Ok(()) };
+    key.save_in(core, tx, (&Reply::json(StatusCode::OK, answer)?, Some(user))).await
 }
 
 /// The error of a request whose key another one has claimed, as a statement found that saves the
@@ -227,7 +240,8 @@ impl ClaimedKey {
                 return Err(error);
             }
         };
-        let saved = self.save(core, &mut *core.db.acquire().await?, &reply).await?;
+        let of = (&reply, self.user);
+        let saved = self.save(core, &mut *core.db.acquire().await?, of).await?;
         if saved { Ok(reply) } else { self.find_answer(core).await }
     }
 
@@ -235,10 +249,29 @@ impl ClaimedKey {
         core.cipher(self.client).seal(&self.context(), &reply.body)
     }
 
-    /// Saves the answer; `false` when another request has the key.
-    async fn save(&self, core: &Core, conn: &mut Connection, reply: &Reply) -> Result<bool> {
+    /// Saves the answer in the transaction of its effect.
+    async fn save_in(
+        &self,
+        core: &Core,
+        tx: &mut Connection,
+        of: (&Reply, Option<UserId>),
+    ) -> Result<()> {
+        if !self.save(core, tx, of).await? {
+            return Err(self.lost());
+        }
+        self.mark_saved();
+        Ok(())
+    }
+
+    /// Saves the answer, which may tell of a user; `false` when another request has the key.
+    async fn save(
+        &self,
+        core: &Core,
+        conn: &mut Connection,
+        (reply, user): (&Reply, Option<UserId>),
+    ) -> Result<bool> {
         let saved = sqlx::query!(
-            "update idempotency_key set status = $5, body = $6 \
+            "update idempotency_key set status = $5, body = $6, user_id = $7 \
              where client_id = $1 and route = $2 and key = $3 and claim_id = $4 \
              and status is null",
             self.client.uuid(),
@@ -247,6 +280,7 @@ impl ClaimedKey {
             self.claim,
             reply.status.as_u16().cast_signed(),
             self.seal(core, reply)?,
+            user.map(UserId::uuid),
         )
         .execute(conn)
         .await?;
@@ -346,22 +380,4 @@ fn key(input: &Input) -> Result<Option<&str>> {
             "Idempotency-Key takes 1 to 255 printable ASCII characters",
         )
     })
-}
-
-impl Core {
-    /// Deletes keys whose time is over: one run of a worker. True if there may be more.
-    ///
-    /// # Errors
-    /// When the database cannot be used.
-    pub(crate) async fn forget_idempotency_keys(&self) -> Result<bool> {
-        let forgotten = sqlx::query!(
-            "delete from idempotency_key where (client_id, route, key) in ( \
-                 select client_id, route, key from idempotency_key where expires_at < now() \
-                 limit $1 for update skip locked)",
-            FORGOTTEN_MAX,
-        )
-        .execute(&self.db)
-        .await?;
-        Ok(forgotten.rows_affected() >= FORGOTTEN_MAX.unsigned_abs())
-    }
 }

@@ -90,12 +90,21 @@ pub(crate) async fn erase(
     Ok(erased.rows_affected() == 1)
 }
 
-/// Deletes what the user is found by, second factors, devices of sessions, what the user called savings
-/// plans, what came with checkouts from elsewhere, and what providers were told of the user.
+/// Deletes what the user is found by, second factors, answers of before, devices of sessions, what the
+/// user called savings plans, what came with checkouts from elsewhere, and what providers were told of
+/// the user.
 async fn delete_details(conn: &mut Connection, client: ClientId, user: UserId) -> Result<()> {
     search_index::delete(conn, client, user).await?;
     passkeys::remove_all(conn, client, user).await?;
     authenticator_app::remove(conn, client, user).await?;
+    // A repeated registration would show its answer again, with address, name and telephone.
+    sqlx::query!(
+        "delete from idempotency_key where client_id = $1 and user_id = $2",
+        client.uuid(),
+        user.uuid(),
+    )
+    .execute(&mut *conn)
+    .await?;
     sqlx::query!(
         "update refresh_family set device = null \
          where client_id = $1 and user_id = $2 and device is not null",
@@ -186,8 +195,16 @@ async fn delete_reports(
     client: ClientId,
     user: UserId,
 ) -> Result<(), sqlx::Error> {
-    // Whoever commands a transfer, or has it tried again, holds its sale's row: what came before is
-    // deleted by the next statement, and what comes later sees that the user is gone.
+    // Whoever commands a transfer, has it tried again, or is told of a payment, holds its order's row:
+    // what came before is deleted by the last statement, and what comes later sees that the user is gone.
+    sqlx::query_scalar!(
+        "select order_id from buy_order where client_id = $1 and user_id = $2 \
+         order by order_id for update",
+        client.uuid(),
+        user.uuid(),
+    )
+    .fetch_all(&mut *conn)
+    .await?;
     sqlx::query_scalar!(
         "select order_id from sell_order where client_id = $1 and user_id = $2 \
          order by order_id for update",

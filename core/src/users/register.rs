@@ -16,7 +16,7 @@ use super::{chamber_of_commerce, member_docs, session, uploads};
 use crate::Core;
 use crate::auth::caller::{Client, ClientAndUser};
 use crate::endpoint::openapi::doc::{Doc, Shape};
-use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer};
+use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer_of};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::http::upload::UploadedBody;
@@ -357,7 +357,8 @@ async fn finish(
     let account = answers::complete_questionnaire(&mut tx, core, account).await?;
     // On the heap: most changes have nothing to follow.
     Box::pin(changed::follow(&mut tx, core, client, (&account, is_renamed))).await?;
-    save_answer(key, core, &mut tx, &RegisteredUser::from(account.clone())).await?;
+    let answer = RegisteredUser::from(account.clone());
+    save_answer_of(key, core, &mut tx, (&answer, user)).await?;
     images.into_iter().for_each(StoredObject::retain);
     tx.commit().await?;
     Ok(account)

@@ -1,4 +1,4 @@
-//! Keys are claimed in batches, by one statement.
+//! Keys are claimed in batches, by one statement, and forgotten when their time is over.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -6,6 +6,7 @@ use std::time::Duration;
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
+use crate::Core;
 use crate::platform::batch::{BatchJob, Batcher, RunSingly};
 use crate::platform::db::{HeldConnection, Pool, retrying_statement};
 use crate::platform::error::sqlstate::{Retryable as _, is_unavailable};
@@ -20,6 +21,8 @@ const KEPT_SECONDS: i32 = 24 * 60 * 60;
 const CLAIM_SECONDS: i32 = 3;
 /// Time between two renewals of a claim, so that one of them may fail.
 pub(super) const RENEWAL_INTERVAL: Duration = Duration::from_secs(1);
+/// Most keys that one look forgets.
+const FORGOTTEN_MAX: i64 = 10_000;
 
 /// The queue of keys that are about to be claimed.
 #[derive(Debug)]
@@ -146,7 +149,7 @@ async fn claim(
         ), taken as (
             update idempotency_key k set body_digest = a.body_digest, claim_id = a.claim_id,
                 claimed_at = now(), expires_at = now() + make_interval(secs => $6::int),
-                status = null, body = null
+                status = null, body = null, user_id = null
             from ended join asked a using (client_id, route, key)
             where k.client_id = a.client_id and k.route = a.route and k.key = a.key
             returning k.client_id, k.route, k.key
@@ -203,4 +206,22 @@ pub(super) async fn renew(
     .execute(db)
     .await?;
     Ok(())
+}
+
+impl Core {
+    /// Deletes keys whose time is over: one run of a worker. True if there may be more.
+    ///
+    /// # Errors
+    /// When the database cannot be used.
+    pub(crate) async fn forget_idempotency_keys(&self) -> Result<bool> {
+        let forgotten = sqlx::query!(
+            "delete from idempotency_key where (client_id, route, key) in ( \
+                 select client_id, route, key from idempotency_key where expires_at < now() \
+                 limit $1 for update skip locked)",
+            FORGOTTEN_MAX,
+        )
+        .execute(&self.db)
+        .await?;
+        Ok(forgotten.rows_affected() >= FORGOTTEN_MAX.unsigned_abs())
+    }
 }

@@ -33,9 +33,9 @@ impl Endpoint for ReportEvent {
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Report an event",
-        details: "A fact, stored with all of its members, whether or not an order wants it. The \
-                  same `id` and body again is answered `{\"duplicate\": true}`, and the same `id` \
-                  with another body 409. Money and coins need `providerReference`, `amount`, and \
+        details: "A fact, stored with all of its members, whether or not an order wants it; of an \
+                  identity check the outcome alone is kept. The same `id` and body again is \
+                  answered `{\"duplicate\": true}`, and the same `id` with another body 409. Money and coins need `providerReference`, `amount`, and \
                   `currency` or `asset`; those that fit no order of the partner wait for an \
                   operator.",
         body: Shape::Members(MEMBERS),
@@ -102,7 +102,8 @@ pub(super) async fn take_in(
     let text = canonical(&report.raw);
     let digest = digest::digest(&digest::SHA256, text.as_bytes());
     let report_id = core.clock.uuid()?;
-    let sealed = core.keys.seal(&core.clock, &report_context(report_id), text.as_bytes())?;
+    let seal = || core.keys.seal(&core.clock, &report_context(report_id), text.as_bytes());
+    let sealed = report.kind.is_kept().then(seal).transpose()?;
     // Of two at once, one waits here for the other.
     let inserted = sqlx::query!(
         "insert into connector_event (connector, event_id, report_id, kind, digest, sealed_report, \
@@ -137,8 +138,18 @@ pub(super) async fn take_in(
     };
     if let Some((client, payment)) = applied.payment {
         sqlx::query!(
-            "update connector_event set payment_client_id = $2, payment_id = $3 \
-             where report_id = $1",
+            r#"
+            update connector_event set payment_client_id = $2, payment_id = $3,
+                -- what is told of a payer who is erased is not kept
+                sealed_report = case when not exists (
+                    select from payment p
+                    left join payment_match m
+                        on m.client_id = p.client_id and m.payment_id = p.payment_id
+                    cross join lateral erased_user_of(
+                        coalesce(m.to_client_id, p.client_id), coalesce(m.order_id, p.order_id))
+                    where p.client_id = $2 and p.payment_id = $3) then sealed_report end
+            where report_id = $1
+            "#,
             report_id,
             client.uuid(),
             payment,

@@ -13,7 +13,7 @@ use crate::money::ledger::{Position, Posting, Subject, post};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use crate::trading::orders::state::Cause;
-use rampart_types::OrderId;
+use rampart_types::{ClientId, OrderId};
 
 /// Matches a payment in suspense to an order that waits for it, which then follows. Gives the causes
 /// of its changes of state, to be counted after the commit.
@@ -59,6 +59,7 @@ pub(crate) async fn match_to(
     )
     .fetch_one(&mut *conn)
     .await?;
+    forget_erased_payer(conn, (stored.client, payment), (terms.client, order)).await?;
     let (_, is_coins) = currency_of(core, &stored.currency);
     let held = |amount| holding(is_coins, &stored.connector, &stored.currency, amount);
     let subject = Subject {
@@ -91,4 +92,33 @@ pub(crate) async fn match_to(
     let mut recording = Recording::matched(core, &report, payment, terms, is_coins);
     Box::pin(recording.follow_arrival(conn)).await?;
     Ok(recording.causes)
+}
+
+/// Deletes what was reported of a payment if the user of the order that it is matched to is erased:
+/// the erasure could not know it.
+async fn forget_erased_payer(
+    conn: &mut Connection,
+    (client, payment): (ClientId, Uuid),
+    (to, order): (ClientId, OrderId),
+) -> Result<(), sqlx::Error> {
+    sqlx::query!(
+        r#"
+        with erased as (
+            select user_id from erased_user_of($3, $4)
+        ), told as (
+            update connector_event e set sealed_report = null
+            where e.payment_client_id = $1 and e.payment_id = $2
+                and exists (select from erased)
+        )
+        delete from payment_report r
+        where r.client_id = $1 and r.payment_id = $2 and exists (select from erased)
+        "#,
+        client.uuid(),
+        payment,
+        to.uuid(),
+        order.number(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }

@@ -54,7 +54,7 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
     let Some(id) = store(conn, core, &payment).await? else {
         return known(conn, report, &currency).await;
     };
-    keep_report(conn, core, (client, id), report.raw.as_deref()).await?;
+    keep_report(conn, core, (client, id), report).await?;
     let mut recording = Recording {
         core,
         report,
@@ -120,24 +120,26 @@ async fn known(conn: &mut Connection, report: &Report, currency: &str) -> Result
     })
 }
 
-/// Stores the report as it came, sealed.
+/// Stores the report as it came, sealed, unless its order's user is erased.
 async fn keep_report(
     conn: &mut Connection,
     core: &Core,
     (client, payment): (ClientId, Uuid),
-    raw: Option<&str>,
+    report: &Report,
 ) -> Result<()> {
-    let Some(raw) = raw else { return Ok(()) };
+    let Some(raw) = report.raw.as_deref() else { return Ok(()) };
     if raw.len() > RAW_BYTES_MAX {
         tracing::warn!(%payment, bytes = raw.len(), "a report is too large to be kept");
         return Ok(());
     }
     let sealed = core.cipher(client).seal(&report_context(client, payment), raw.as_bytes())?;
     sqlx::query!(
-        "insert into payment_report (client_id, payment_id, sealed) values ($1, $2, $3)",
+        "insert into payment_report (client_id, payment_id, sealed) \
+         select $1, $2, $3 where not exists (select from erased_user_of($1, $4))",
         client.uuid(),
         payment,
         sealed,
+        report.order.map(OrderId::number),
     )
     .execute(conn)
     .await?;

@@ -145,6 +145,76 @@ async fn what_providers_reported_of_the_payer_goes_and_the_payment_stays() {
 }
 
 #[tokio::test]
+async fn what_is_told_of_an_erased_payer_is_not_kept() {
+    let context = TestContext::start().await;
+    let user = customer(&context).await;
+    let connector = Connector::of_live(&context).await;
+    let order: i64 =
+        sqlx::query_scalar("select order_id from buy_order").fetch_one(context.db()).await.unwrap();
+    let told = |id: &str, amount: u32| {
+        json!({"id": id, "kind": "payment.received", "partner": "acme", "amount": amount,
+            "occurredAt": "2026-03-01T12:00:00Z", "providerReference": id, "currency": "EUR",
+            "reason": format!("from Erasedfirst Erasedlast, {IBAN}")})
+    };
+    connector.event(told("unmatched", 100)).await.assert_status(200);
+    erase(&context, &user).await;
+    let kept = async || {
+        let events = "select from connector_event where sealed_report is not null";
+        let reports = execute(&context, "select from payment_report").await;
+        (reports, execute(&context, events).await)
+    };
+    assert_eq!(kept().await, (1, 1), "nobody knows whose it is");
+    let payment: String = sqlx::query_scalar(
+        "select payment_id::text from payment where provider_reference = 'unmatched'",
+    )
+    .fetch_one(context.db())
+    .await
+    .unwrap();
+    let path = format!("/admin/v1/payments/{payment}/match");
+    let to = json!({ "orderId": order });
+    context.admin(Method::POST, &path, to).await.assert_status(200);
+    assert_eq!(kept().await, (0, 0));
+    let mut late = told("late", 7);
+    late["orderId"] = json!(order);
+    connector.event(late).await.assert_status(200);
+    assert_eq!(kept().await, (0, 0));
+    assert_eq!(execute(&context, "select from payment").await, 2);
+}
+
+#[tokio::test]
+async fn of_an_identity_check_the_outcome_alone_is_kept() {
+    let context = TestContext::start().await;
+    let connector = Connector::of_live(&context).await;
+    let checked = json!({"id": "check", "kind": "identity.completed", "outcome": "verified",
+        "occurredAt": "2026-03-01T12:00:00Z", "reason": "Erasedfirst Erasedlast, 1990-12-10"});
+    connector.event(checked.clone()).await.assert_status(200);
+    assert_eq!(execute(&context, "select from connector_event").await, 1);
+    let kept = "select from connector_event where sealed_report is not null";
+    assert_eq!(execute(&context, kept).await, 0);
+    let again = connector.event(checked).await;
+    assert_eq!(again.assert_status(200).json(), json!({"duplicate": true}));
+}
+
+#[tokio::test]
+async fn a_saved_answer_of_a_registration_goes_with_the_user() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let body = registration("erasedada");
+    let register = async || {
+        let request = acme.request(Method::POST, "/api/v2/user").header("idempotency-key", "k");
+        request.json(&body).send().await
+    };
+    register().await.assert_status(200);
+    assert_eq!(register().await.header("idempotency-replayed"), Some("true"));
+    let user: String = sqlx::query_scalar("select user_id::text from end_user")
+        .fetch_one(context.db())
+        .await
+        .unwrap();
+    erase(&context, &user).await;
+    assert_eq!(execute(&context, "select from idempotency_key").await, 0);
+}
+
+#[tokio::test]
 async fn a_backup_without_the_keys_does_not_bring_an_erased_user_back() {
     let context = TestContext::start().await;
     let user = customer(&context).await;

@@ -131,6 +131,12 @@ impl EventKind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
+    /// True if its words are kept, sealed. A check of an identity tells of a person, of no payment by
+    /// which an erasure would find it, and says no more than its outcome.
+    pub(super) const fn is_kept(self) -> bool {
+        !matches!(self, Self::IdentityCompleted)
+    }
+
     /// True if it says that money or coins have come or gone by themselves: no command of ours knows
     /// how many.
     const fn names_amount(self) -> bool {
