@@ -214,3 +214,25 @@ async fn the_pages_are_open_for_an_hour_and_until_the_user_is_signed_out() {
     visit.context.admin(Method::PATCH, &path, json!({"disabled": true})).await.assert_status(200);
     open(&visit, &page).await.assert_status(404);
 }
+
+#[tokio::test]
+async fn an_agreement_that_comes_last_is_told_once() {
+    let visit = newcomer().await;
+    let page = links(&account(&visit).await).remove("registration").unwrap();
+    let path = format!("/admin/v1/users/{}", visit.id);
+    let checks = json!({"email": "verified", "identity": "verified", "amld5": "verified"});
+    let change = json!({ "verification": checks });
+    visit.context.admin(Method::PATCH, &path, change).await.assert_status(200);
+    let told = async || -> i64 {
+        let count = "select count(*) from event where type = 'user.verified'";
+        sqlx::query_scalar(count).fetch_one(visit.context.db()).await.unwrap()
+    };
+    submit(&visit.partner, &page, "").await.assert_status(400);
+    assert_eq!(told().await, 0);
+    for _ in 0..2 {
+        submit(&visit.partner, &page, "privacy=yes").await.assert_status(200);
+        assert_eq!(told().await, 1);
+    }
+    let shown = visit.context.admin(Method::GET, &path, Value::Null).await.json();
+    assert_eq!(shown["profile"]["status"]["status"], "validated");
+}
