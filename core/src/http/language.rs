@@ -193,8 +193,13 @@ impl Texts {
 
     /// The website locale in this language, of those there are; else the first.
     pub(crate) fn region(self, regions: &[String]) -> Option<&str> {
+        self.spoken_region(regions).or_else(|| regions.first().map(String::as_str))
+    }
+
+    /// The website locale in this language, of those there are.
+    pub(crate) fn spoken_region(self, regions: &[String]) -> Option<&str> {
         let spoken = |region: &&String| Language::from_tag(region) == Some(self.language);
-        regions.iter().find(spoken).or(regions.first()).map(String::as_str)
+        regions.iter().find(spoken).map(String::as_str)
     }
 
     /// The message of this id; the id itself if there is none.
@@ -338,6 +343,8 @@ mod tests {
         {
             assert_eq!(language.texts().region(&regions), region);
         }
+        assert_eq!(Language::French.texts().spoken_region(&regions), Some("fr-be"));
+        assert_eq!(Language::Polish.texts().spoken_region(&regions), None);
         assert_eq!(Language::French.texts().region(&[]), None);
     }
 

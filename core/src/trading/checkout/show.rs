@@ -206,7 +206,8 @@ impl Link {
     }
 
     async fn sign_in(&self, core: &Core, checkout: &Checkout, form: &Form) -> Result<Reply> {
-        let to = (checkout.identifier.as_ref(), None);
+        let region = self.texts.spoken_region(&checkout.client.catalogue.regions);
+        let to = (checkout.identifier.as_ref(), region);
         // Before the password is looked at: one that is changed meanwhile ends this sign-in too.
         let began_at = core.clock.now();
         match sign_in_or_register(core, &checkout.client, (self.texts, form), to).await {

@@ -79,7 +79,8 @@ impl Endpoint for Act {
         if let Some(kind) = kind_of(&form) {
             return url.get_account_ready(core, &form, kind).await;
         }
-        let to = (url.identifier.as_ref(), None);
+        let region = url.texts.spoken_region(&url.client.catalogue.regions);
+        let to = (url.identifier.as_ref(), region);
         match sign_in_or_register(core, &url.client, (url.texts, &form), to).await {
             Ok(SignIn::Asked(Asked { status, note, form: step })) => {
                 Ok(url.sign_in_page(core, status, (&note, step.as_ref()), Some(&form)))

@@ -55,6 +55,7 @@ fn registration(form: &Form, region: Option<&str>) -> Value {
 }
 
 /// Signs the user in, or registers it if that button was pressed, and links the identifier, if any.
+/// Mail to who registers is in the language of the region.
 ///
 /// # Errors
 /// A refusal that [`error_page`] can show, or an internal error.

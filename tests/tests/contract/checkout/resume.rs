@@ -31,14 +31,18 @@ async fn made(acme: &Partner) -> Value {
 
 /// Registers on the page; the sealed shopper.
 async fn register(acme: &Partner, link: &str) -> String {
-    let members = [
-        ("action", "register"),
-        ("email", EMAIL),
-        ("password", PASSWORD),
-        ("country", "NL"),
-        ("privacy", "yes"),
-    ];
-    let known = post(acme, link, &members).await;
+    register_in(acme, link, "en").await
+}
+
+/// Registers with a browser of this language.
+async fn register_in(acme: &Partner, link: &str, language: &str) -> String {
+    let form = format!(
+        "action=register&email=shopper%40mail.example.com&password={PASSWORD}&country=NL\
+         &privacy=yes"
+    );
+    let request = acme.anonymous(Method::POST, link).header("accept-language", language);
+    let request = request.header("content-type", "application/x-www-form-urlencoded");
+    let known = request.body(form).send().await;
     assert!(known.assert_status(200).text().contains("value=\"mail-link\""), "{}", known.text());
     hidden(&known, "shopper")
 }
@@ -131,9 +135,10 @@ async fn the_mail_is_in_the_shoppers_language() {
     let context = TestContext::start().await;
     let acme = shop(&context).await;
     let made = made(&acme).await;
-    let shopper = register(&acme, link(&made)).await;
+    let shopper = register_in(&acme, link(&made), "nl").await;
     let body = format!("action=mail-link&shopper={shopper}&step=details");
-    let request = acme.anonymous(Method::POST, link(&made)).header("accept-language", "nl");
+    // The account speaks the language in which it was made, whatever the next browser's is.
+    let request = acme.anonymous(Method::POST, link(&made)).header("accept-language", "de");
     let request = request.header("content-type", "application/x-www-form-urlencoded");
     let asked = request.body(body).send().await;
     assert!(asked.assert_status(200).text().contains("Hij werkt een uur."), "{}", asked.text());
@@ -318,5 +323,20 @@ async fn a_guest_who_signs_in_keeps_what_was_typed() {
     let text = known.assert_status(200).text();
     for kept in ["value=\"120.50\"", &format!("value=\"{ADDRESS}\""), "name=\"shopper\""] {
         assert!(text.contains(kept), "{kept}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn who_registers_is_written_to_in_the_language_of_the_page() {
+    for (language, region) in [("nl", Some("nl-nl")), ("pl", None)] {
+        let context = TestContext::start().await;
+        let acme = shop(&context).await;
+        let made = made(&acme).await;
+        register_in(&acme, link(&made), language).await;
+        let stored: Option<String> = sqlx::query_scalar("select region from end_user")
+            .fetch_one(context.db())
+            .await
+            .unwrap();
+        assert_eq!(stored.as_deref(), region, "no region speaks Polish");
     }
 }

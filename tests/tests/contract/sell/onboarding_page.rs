@@ -64,6 +64,9 @@ async fn a_user_registers_adds_a_bank_account_and_goes_back() {
     let account = json!([{"number": "NL91ABNA0417164300", "holder": "Ada Lovelace",
         "verified": false}]);
     assert_eq!(profile["enabledIbanAccounts"], account);
+    let region: String =
+        sqlx::query_scalar("select region from end_user").fetch_one(context.db()).await.unwrap();
+    assert_eq!(region, "nl-nl", "mail is in the language of the page");
     // A token works once.
     let again = submit(&acme, &link, &add(&token(&wrong), "NL20INGB0001234567")).await;
     again.assert_status(400);
