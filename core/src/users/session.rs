@@ -196,7 +196,6 @@ async fn end_sessions(
     purposes: &[Purpose],
 ) -> Result<()> {
     let now = core.clock.now();
-    let purposes: Vec<&str> = purposes.iter().map(|purpose| purpose.as_str()).collect();
     sqlx::query!(
         "update end_user set tokens_valid_from = greatest(tokens_valid_from, $3) \
          where client_id = $1 and user_id = $2",
@@ -206,12 +205,46 @@ async fn end_sessions(
     )
     .execute(&mut *tx)
     .await?;
+    void_tokens(tx, core, (client, user), purposes).await
+}
+
+/// Ends the logins of a user who is disabled, for good: none is renewed when the user is enabled again.
+/// Voids what would begin another, and open pages of the account. Tokens that were issued before are
+/// good until they end: an order with one is refused because the user is disabled, and says so.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn end_logins(
+    tx: &mut Connection,
+    core: &Core,
+    (client, user): (ClientId, UserId),
+) -> Result<()> {
+    sqlx::query!(
+        "update refresh_family set revoked_at = rampart_now() \
+         where client_id = $1 and user_id = $2 and revoked_at is null",
+        client.uuid(),
+        user.uuid(),
+    )
+    .execute(&mut *tx)
+    .await?;
+    let purposes = [Purpose::Login, Purpose::ResetPassword, Purpose::Checks];
+    void_tokens(tx, core, (client, user), &purposes).await
+}
+
+/// Voids passkey challenges and unused tokens of these purposes.
+async fn void_tokens(
+    tx: &mut Connection,
+    core: &Core,
+    (client, user): (ClientId, UserId),
+    purposes: &[Purpose],
+) -> Result<()> {
+    let purposes: Vec<&str> = purposes.iter().map(|purpose| purpose.as_str()).collect();
     sqlx::query!(
         "update one_time_token set used_at = $3 \
          where client_id = $1 and user_id = $2 and used_at is null and purpose = any($4)",
         client.uuid(),
         user.uuid(),
-        now,
+        core.clock.now(),
         &purposes as &[&str],
     )
     .execute(&mut *tx)

@@ -16,6 +16,7 @@ use crate::tenancy::tenants::Scope;
 use crate::users::account::{self, Account, RowLock};
 use crate::users::changed;
 use crate::users::erase::erase;
+use crate::users::session;
 use rampart_types::{ClientId, UserId};
 
 /// A simulated event of a user.
@@ -169,6 +170,9 @@ impl Endpoint for V2 {
         let after = Account::load(&mut tx, core, client, user).await?;
         let (before, after) = before.zip(after).ok_or(Code::UserNotFound)?;
         changed::record_events(&mut tx, core, &before, &after).await?;
+        if event == SimulatedUserEvent::Disable {
+            session::end_logins(&mut tx, core, (client, user)).await?;
+        }
         if event == SimulatedUserEvent::Delete {
             erase(&mut tx, core, client, user).await?;
         }

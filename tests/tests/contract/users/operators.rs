@@ -2,9 +2,12 @@
 
 use http::Method;
 use rampart_tests::answer::Answer;
+use rampart_tests::passkey::challenge;
 use rampart_tests::test_context::TestContext;
 use rampart_tests::user::registration;
 use serde_json::{Value, json};
+
+use super::{SIGNED_OUT, Visit};
 
 async fn change(context: &TestContext, user: &Value, body: Value) -> Answer {
     let path = format!("/admin/v1/users/{}", user.as_str().unwrap());
@@ -130,4 +133,30 @@ async fn an_erased_user_is_gone_and_its_address_is_free() {
     acme.post("/api/v2/user", again.clone()).await.assert_codes(&["ER706"]);
     again["identifier"] = json!("another".repeat(6));
     acme.post("/api/v2/user", again).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn who_is_disabled_has_no_login_left_when_enabled_again() {
+    let visit = Visit::start().await;
+    let session = visit.user.log_in().await;
+    visit.later(60);
+    let page = visit.password().await;
+    let token = visit.user.get("/api/v1/user/login-token").await.assert_status(200).json();
+    let token = token["token"].as_str().unwrap().to_owned();
+    let link = format!("/nl-nl/account/verify-bank-account?token={token}&uuid={}", visit.id);
+    let secured = async || visit.partner.anonymous(Method::GET, &link).send().await.status();
+    assert_eq!(secured().await, 200);
+    for disabled in [true, false] {
+        let body = json!({ "disabled": disabled });
+        change(&visit.context, &json!(visit.id), body).await.assert_status(200);
+        assert_eq!(secured().await, 404);
+        let form = format!("action=language&challenge={}", challenge(&page));
+        let answer = visit.submit(&form).await;
+        assert!(answer.assert_status(400).text().contains(SIGNED_OUT), "{}", answer.text());
+        let body = json!({"refreshToken": session["refreshToken"]});
+        let renewed = visit.partner.anonymous(Method::POST, "/api/v1/refresh").json(&body);
+        renewed.send().await.assert_codes(&["ER036"]);
+    }
+    visit.later(60);
+    visit.user.log_in().await;
 }

@@ -27,7 +27,7 @@ use crate::users::changed;
 use crate::users::erase::erase;
 use crate::users::security_notice::{self, Changed};
 use crate::users::user_update::UserUpdate;
-use crate::users::{authenticator_app, identity_checks, passkeys};
+use crate::users::{authenticator_app, identity_checks, passkeys, session};
 use rampart_types::{ClientId, EmailAddress, UserId};
 
 /// `PATCH /admin/v1/users/{uuid}`
@@ -86,6 +86,9 @@ impl Endpoint for UpdateUser {
         // Before the address changes: the proven one hears of it.
         remove_second_factors(&mut tx, core, (client, user), &change).await?;
         write(&mut tx, core, (client, user), &change).await?;
+        if change.disabled == Some(true) {
+            session::end_logins(&mut tx, core, (client, user)).await?;
+        }
         if let Some(email) = &change.email_address {
             write_email(&mut tx, core, &before, email).await?;
         }
