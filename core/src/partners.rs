@@ -35,12 +35,13 @@ enum CredentialKind {
     Staff,
 }
 
-/// Rate limits of client credentials per user name and per address (section 4 of the contract).
+/// Rate limits of client credentials per user name and per address (section 4 of the contract). A
+/// bucket is of one quota, because that of a partner may be changed.
 #[derive(Debug)]
 pub struct Attempts {
     /// By the digest of the user name, known or not: the input may be long, or a secret.
-    by_name: KeyedGcra<[u8; 32]>,
-    by_network: KeyedGcra<(CredentialKind, IpAddr)>,
+    by_name: KeyedGcra<([u8; 32], Quota)>,
+    by_network: KeyedGcra<(CredentialKind, IpAddr, Quota)>,
 }
 
 impl Default for Attempts {
@@ -68,7 +69,7 @@ impl Attempts {
         let network = sha256(&format!("partners/network/{}", network(peer)));
         let (quota, now) = (quota(core, tenant), core.clock.monotonic_ns());
         admit(core, tenant, shared_bucket::take(core, &network, quota).await?)?;
-        admit(core, tenant, self.by_name.take(sha256(username), quota, now))?;
+        admit(core, tenant, self.by_name.take((sha256(username), quota), quota, now))?;
         let name = sha256(&format!("partners/name/{username}"));
         admit(core, tenant, shared_bucket::take(core, &name, quota).await?)
     }
@@ -101,13 +102,12 @@ impl Attempts {
     /// Code 920 after too many of the network.
     pub(crate) fn count_staff(&self, core: &Core, peer: IpAddr) -> Result<()> {
         let now = core.clock.monotonic_ns();
-        let attempt = (CredentialKind::Staff, network(peer));
+        let attempt = (CredentialKind::Staff, network(peer), STAFF_QUOTA);
         admit(core, None, self.by_network.take(attempt, STAFF_QUOTA, now))
     }
 
-    /// Counts an attempt of an address, which has one bucket for all clients. An attempt takes as
-    /// much of it as the claimed client's rate defines, so that naming a client with a high rate does
-    /// not refill it.
+    /// Counts an attempt of an address, which has one bucket for all clients of the same rate, known
+    /// or not: naming a client with a high rate does not refill that of another rate.
     fn count_network(
         &self,
         core: &Core,
@@ -116,7 +116,7 @@ impl Attempts {
         tenant: Option<&Tenant>,
     ) -> Result<()> {
         let (quota, now) = (quota(core, tenant), core.clock.monotonic_ns());
-        admit(core, tenant, self.by_network.take((kind, network(peer)), quota, now))
+        admit(core, tenant, self.by_network.take((kind, network(peer), quota), quota, now))
     }
 }
 

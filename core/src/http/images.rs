@@ -20,7 +20,7 @@ use crate::Core;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::error::{Error, Result};
 use crate::platform::object_store::{DocumentStore, ObjectWriter, StoredObject};
-use crate::platform::rate_limit::KeyedGcra;
+use crate::platform::rate_limit::{KeyedGcra, Quota};
 use crate::platform::shared_rates::SharedGcra;
 use rampart_types::{ClientId, UserId};
 
@@ -40,7 +40,7 @@ const BUCKET_IDLE: Duration = Duration::from_secs(3_600);
 pub struct ImageProcessor {
     jobs: Arc<Semaphore>,
     incoming: Arc<Semaphore>,
-    by_user: KeyedGcra<(ClientId, UserId), SharedGcra>,
+    by_user: KeyedGcra<(ClientId, UserId, Quota), SharedGcra>,
 }
 
 impl Default for ImageProcessor {
@@ -98,10 +98,10 @@ impl ImageProcessor {
         }
     }
 
-    /// The bucket of this user's uploads (section 4 of the contract).
-    pub(crate) fn bucket(&self, user: (ClientId, UserId)) -> Arc<SharedGcra> {
-        let (client, id) = user;
-        self.by_user.bucket_or(user, || SharedGcra::new(&format!("uploads/{client}/{id}")))
+    /// The bucket of this user's uploads at this quota (section 4 of the contract).
+    pub(crate) fn bucket(&self, client: ClientId, user: UserId, quota: Quota) -> Arc<SharedGcra> {
+        let new = || SharedGcra::new(&format!("uploads/{client}/{user}/{quota}"));
+        self.by_user.bucket_or((client, user, quota), new)
     }
 }
 

@@ -22,7 +22,7 @@ const TOLERANCE_NS_MAX: u64 = 1 << 62;
 
 /// A rate and a burst, written `"50/s burst 100"`, `"10/min"` or `"1000/h burst 50"`.
 /// The burst defaults to the count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Quota {
     count: u32,
@@ -259,7 +259,9 @@ impl<K, B> std::fmt::Debug for KeyedGcra<K, B> {
     }
 }
 
-/// One bucket per key (an address, a user name), bounded: the least used key is evicted first.
+/// One bucket per key (an address, a user name), bounded: the least used key is evicted first. Where a
+/// quota may change while the process runs, it is part of the key: what was taken at the old one does
+/// not count.
 pub struct KeyedGcra<K, B = Gcra> {
     buckets: Cache<K, Arc<B>>,
 }

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 
 use crate::Core;
+use crate::platform::crypto::sha256;
 use crate::platform::error::Result;
 use crate::platform::rate_limit::{Decision, Quota};
 
@@ -13,7 +14,8 @@ use crate::platform::rate_limit::{Decision, Quota};
 const DELETED_MAX: i64 = 5_000;
 
 /// Takes one request from the bucket of this digest, exactly: of N racing requests on any edges no
-/// more pass than fit (GCRA, as in `rate_limit`). A refused one takes nothing.
+/// more pass than fit (GCRA, as in `rate_limit`). A refused one takes nothing. With another quota it
+/// is another bucket, so that a changed rate does not wait for what was taken at the old one.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -31,6 +33,7 @@ pub(crate) async fn take_within(
     bucket: &[u8; 32],
     quota: Quota,
 ) -> Result<Decision> {
+    let digest = row_digest(bucket, quota);
     let row = sqlx::query!(
         r#"
         with taken as (
@@ -46,7 +49,7 @@ pub(crate) async fn take_within(
             (select full_at from attempt_bucket where bucket_digest = $1) as before,
             rampart_now() as "now!"
         "#,
-        &bucket[..],
+        &digest[..],
         micros(quota.interval_ns()),
         micros(quota.tolerance_ns()),
     )
@@ -64,6 +67,12 @@ pub(crate) async fn take_within(
             Decision::refused(quota, backlog)
         }
     })
+}
+
+/// The digest of the row that a bucket has for this quota.
+fn row_digest(bucket: &[u8; 32], quota: Quota) -> [u8; 32] {
+    let (interval, tolerance) = (quota.interval_ns(), quota.tolerance_ns());
+    sha256(&format!("{bucket:02x?}/{interval}/{tolerance}"))
 }
 
 fn micros(ns: u64) -> i64 {

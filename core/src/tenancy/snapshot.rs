@@ -200,6 +200,7 @@ mod tests {
             expires_at: None,
             allowed_senders: AllowedSenders::default(),
         };
+        let rates = Rates::new(&RateLimits::default(), &BTreeMap::new());
         Tenant {
             compliance_gate: None,
             compliance_gates: BTreeMap::new(),
@@ -217,8 +218,8 @@ mod tests {
             wallet_address_required: false,
             allowed_countries: Vec::new(),
             allowed_senders: AllowedSenders::default(),
-            rates: Rates::new(&RateLimits::default(), &BTreeMap::new()),
-            buckets: Arc::new(Buckets::new(id)),
+            rates,
+            buckets: Arc::new(Buckets::new(id, &rates, None)),
             signing_secrets: Vec::new(),
             webhook_secrets: Vec::new(),
             quote_key: DayKey::default(),

@@ -64,7 +64,8 @@ pub struct Tenant {
     pub allowed_senders: AllowedSenders,
     /// Its rate limits.
     pub rates: Rates,
-    /// Its buckets. They survive a reload, so that a change does not refill them.
+    /// Its buckets. They survive a reload at the same rate, so that a change of anything else does
+    /// not refill them.
     pub buckets: Arc<Buckets>,
     /// Secrets that sign its offers, the current one first.
     pub signing_secrets: Vec<TimedSecret>,
@@ -190,10 +191,22 @@ pub struct Buckets {
 }
 
 impl Buckets {
-    /// Full ones of a tenant.
-    pub(crate) fn new(tenant: ClientId) -> Self {
-        let bucket = |name: &str| Arc::new(SharedGcra::new(&format!("{name}/{tenant}")));
-        Self { client: bucket("client"), quotes: bucket("quotes") }
+    /// The buckets of a tenant with these rates. Those of the tenant `before` are kept where the
+    /// rate is the same. With another rate it is another bucket, and a full one: a tenant whose
+    /// rate is raised does not wait for what it took at the old one.
+    pub(crate) fn new(tenant: ClientId, rates: &Rates, before: Option<&Tenant>) -> Self {
+        let new = |name: &str, quota: Quota| {
+            let name = format!("{name}/{tenant}/{quota}");
+            Arc::new(SharedGcra::new(&name))
+        };
+        let client = before.filter(|before| before.rates.client == rates.client);
+        let client = client.map(|before| Arc::clone(&before.buckets.client));
+        let quotes = before.filter(|before| before.rates.quotes == rates.quotes);
+        let quotes = quotes.map(|before| Arc::clone(&before.buckets.quotes));
+        Self {
+            client: client.unwrap_or_else(|| new("client", rates.client)),
+            quotes: quotes.unwrap_or_else(|| new("quotes", rates.quotes)),
+        }
     }
 }
 

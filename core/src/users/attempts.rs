@@ -26,11 +26,12 @@ const BUCKETS_MAX: u64 = 65_536;
 /// Idle time after which a bucket is evicted; it is full again by then.
 const BUCKET_IDLE: Duration = Duration::from_secs(3_600);
 
-/// Buckets by address, known or not, and by client.
+/// Buckets by address, known or not, and by client. A bucket whose rate is a setting of the partner
+/// is of one quota.
 #[derive(Debug)]
 pub struct Attempts {
-    by_email: KeyedGcra<[u8; 32]>,
-    by_client: KeyedGcra<ClientId>,
+    by_email: KeyedGcra<([u8; 32], Quota)>,
+    by_client: KeyedGcra<(ClientId, Quota)>,
     mails: KeyedGcra<[u8; 32]>,
 }
 
@@ -92,10 +93,10 @@ impl Attempts {
         let now = core.clock.monotonic_ns();
         let by_client = sha256(&format!("users/{}", client.id()));
         let quota = client.tenant.rates.client_login;
-        admit(core, client, &self.by_client.take(client.id(), quota, now))?;
+        admit(core, client, &self.by_client.take((client.id(), quota), quota, now))?;
         admit(core, client, &shared_bucket::take(core, &by_client, quota).await?)?;
         let quota = client.tenant.rates.login;
-        admit(core, client, &self.by_email.take(login, quota, now))?;
+        admit(core, client, &self.by_email.take((login, quota), quota, now))?;
         admit(core, client, &shared_bucket::take(core, &login, quota).await?)
     }
 

@@ -249,6 +249,30 @@ async fn a_partner_may_have_a_rate_of_its_own() {
 }
 
 #[tokio::test]
+async fn a_raised_rate_waits_for_nothing_taken_at_the_old_one() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let slow = "1/h burst 2";
+    set(&context, &acme, json!({"rateLimits": {"client": slow, "credentials": slow}})).await;
+    for _ in 0..2 {
+        acme.get(READ).await.assert_status(200);
+        authenticate(&acme, &acme.username, &acme.password).await.assert_status(200);
+    }
+    acme.get(READ).await.assert_status(429);
+    authenticate(&acme, &acme.username, &acme.password).await.assert_status(429);
+    // A change of anything else refills nothing.
+    set(&context, &acme, json!({"walletAddressRequired": true})).await;
+    acme.get(READ).await.assert_status(429);
+    authenticate(&acme, &acme.username, &acme.password).await.assert_status(429);
+    let fast = "100/s burst 200";
+    set(&context, &acme, json!({"rateLimits": {"client": fast, "credentials": fast}})).await;
+    for _ in 0..3 {
+        acme.get(READ).await.assert_status(200);
+        authenticate(&acme, &acme.username, &acme.password).await.assert_status(200);
+    }
+}
+
+#[tokio::test]
 async fn a_partners_networks_hold_for_every_credential() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

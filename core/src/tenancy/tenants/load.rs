@@ -98,7 +98,7 @@ impl ChangedTenants {
                 webhook_secrets: take_secrets(SecretKind::Webhook),
                 api_keys: keys.remove(&id).unwrap_or_default(),
                 policies,
-                buckets: known.tenants.get(&id.into()).map(|tenant| Arc::clone(&tenant.buckets)),
+                before: known.tenants.get(&id.into()).cloned(),
             };
             match tenant(core, row, held) {
                 Ok(tenant) => tenants.push(tenant),
@@ -116,8 +116,8 @@ struct Held {
     webhook_secrets: Vec<TimedSecret>,
     api_keys: Vec<Arc<ApiKey>>,
     policies: TenantPolicies,
-    /// Those that it has had so far.
-    buckets: Option<Arc<Buckets>>,
+    /// The tenant so far, for its buckets.
+    before: Option<Arc<Tenant>>,
 }
 
 /// The tenant of a row.
@@ -142,8 +142,10 @@ fn tenant(core: &Core, row: Row, held: Held) -> Result<Tenant> {
         logo_digest: row.logo_digest,
         logo_is_svg: row.logo_is_svg,
     };
+    let id = row.client_id.into();
+    let rates = Rates::new(&core.settings.ratelimit, &quotas(&row.rate_limits.0)?);
     Ok(Tenant {
-        id: row.client_id.into(),
+        id,
         brand: brand.brand(&row.slug),
         compliance_gate: row.compliance_gate.as_deref().map(gate).transpose()?,
         compliance_gates: gates(&row.compliance_gates.0)?,
@@ -160,8 +162,8 @@ fn tenant(core: &Core, row: Row, held: Held) -> Result<Tenant> {
         wallet_address_required: row.wallet_address_required,
         allowed_countries: row.allowed_countries,
         allowed_senders: senders(&row.allowed_addresses, row.certificate_subject)?,
-        rates: Rates::new(&core.settings.ratelimit, &quotas(&row.rate_limits.0)?),
-        buckets: held.buckets.unwrap_or_else(|| Arc::new(Buckets::new(row.client_id.into()))),
+        rates,
+        buckets: Arc::new(Buckets::new(id, &rates, held.before.as_deref())),
         signing_secrets: held.signing_secrets,
         webhook_secrets: held.webhook_secrets,
         quote_key: DayKey::default(),
