@@ -12,7 +12,7 @@ use crate::startup_error::StartupError;
 /// Secrets of a partner.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Secret {
-    /// Rotate a secret and print the new one, once; the earlier one ends with the overlap.
+    /// Rotate a secret and print the new one, once; earlier ones end with the overlap.
     Rotate {
         /// The partner's slug.
         slug: String,

@@ -150,6 +150,27 @@ async fn rotated_secrets_overlap() {
 }
 
 #[tokio::test]
+async fn a_rotation_without_overlap_ends_every_earlier_secret() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let path = "/admin/v1/partners/acme/secrets/rotate";
+    for kind in ["signing", "webhook", "password"] {
+        for overlap in [86_400, 3_600] {
+            let body = json!({"kind": kind, "overlapSeconds": overlap});
+            context.admin(Method::POST, path, body).await.assert_status(200);
+        }
+        context.clock().advance(TimeDelta::seconds(1));
+        let body = json!({"kind": kind, "overlapSeconds": 0});
+        context.admin(Method::POST, path, body).await.assert_status(200);
+        context.clock().advance(TimeDelta::seconds(1));
+        let live = "select count(*) from client_secret \
+            where kind = $1 and (valid_until is null or valid_until > $2)";
+        let live = sqlx::query_scalar::<_, i64>(live).bind(kind).bind(context.clock().now());
+        assert_eq!(live.fetch_one(context.db()).await.unwrap(), 1, "{kind}");
+    }
+}
+
+#[tokio::test]
 async fn the_market_is_changed_within_its_bounds() {
     let context = TestContext::start().await;
     let set = context.admin(Method::PUT, "/admin/v1/prices/BTC-EUR", json!({"price": 51234.56}));

@@ -31,8 +31,8 @@ impl Endpoint for RotateSecret {
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Rotate a secret",
-        details: "Makes a new secret, shown in this answer only. The old one stays valid during \
-                  the overlap.",
+        details: "Makes a new secret, shown in this answer only. Earlier ones end with the \
+                  overlap, if they don't end before; with `overlapSeconds` 0 they end now.",
         path: &[SLUG],
         body: Shape::of::<Members>(),
         request: r#"{"kind": "signing", "overlapSeconds": 86400}"#,
@@ -60,9 +60,10 @@ impl Endpoint for RotateSecret {
         let mut tx = core.db.begin().await?;
         // First the counter: its row lock makes two rotations at once follow each other.
         revision::client_changed(&mut tx, client).await?;
+        // Those of earlier rotations too: after an overlap of 0 the new one is alone.
         sqlx::query!(
             "update client_secret set valid_until = $3 \
-             where client_id = $1 and kind = $2 and valid_until is null",
+             where client_id = $1 and kind = $2 and (valid_until is null or valid_until > $3)",
             client.uuid(),
             kind.as_str(),
             valid_until,
@@ -109,6 +110,6 @@ pub struct Rotated {
     kind: SecretKind,
     /// The new secret.
     secret: String,
-    /// The end of the overlap.
+    /// The end of the overlap, after which no earlier one is valid.
     previous_valid_until: DateTime<Utc>,
 }
