@@ -1,6 +1,6 @@
 //! Results of attempts, and what follows from them for a delivery and its endpoint.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -14,7 +14,7 @@ use crate::Core;
 use crate::notify::webhooks::failing::switch_off;
 use crate::platform::db::retrying;
 use crate::platform::error::Result;
-use rampart_types::{DeliveryId, WebhookEndpointId};
+use rampart_types::{ClientId, DeliveryId, WebhookEndpointId};
 
 /// An attempt, and what came back.
 #[derive(Debug)]
@@ -114,20 +114,18 @@ pub(super) async fn record(core: &Core, mut results: Vec<AttemptResult>) -> Resu
                 as settled (client_id, delivery_id, endpoint_id, leased_until, state,
                     next_attempt_at, last_status, last_error, delivered_at)
             ), heard as (
-                select client_id, endpoint_id, bool_or(state = 'delivered') as delivered,
-                    bool_or(state = 'disabled') as refused
+                select client_id, endpoint_id, bool_or(state = 'delivered') as delivered
                 from settled where endpoint_id is not null
                 group by client_id, endpoint_id
             ), judged as (
                 update webhook_endpoint w set
-                    disabled_at = case when h.refused then $10::timestamptz end,
                     failing_since =
                         case when not h.delivered then coalesce(w.failing_since, $10::timestamptz) end
                 from heard h
                 where w.client_id = h.client_id and w.endpoint_id = h.endpoint_id
                     and w.disabled_at is null
                     -- most attempts change nothing
-                    and (h.refused or h.delivered = (w.failing_since is not null))
+                    and h.delivered = (w.failing_since is not null)
             ), attempted as (
                 insert into delivery_attempt (client_id, delivery_id, attempt_id, sent_at, took_ms,
                     status, error, answer)
@@ -166,9 +164,19 @@ pub(super) async fn record(core: &Core, mut results: Vec<AttemptResult>) -> Resu
         .await
     })
     .await?;
-    let failed = results.iter().filter(|one| one.error.is_some());
-    let failed = failed.filter_map(|one| Some((one.lane.client, one.lane.endpoint?)));
-    switch_off(core, &failed.collect::<BTreeSet<_>>()).await
+    switch_off(core, &failed(&results)).await
+}
+
+/// Endpoints that have failed; true for those that answered 410.
+fn failed(results: &[AttemptResult]) -> BTreeMap<(ClientId, WebhookEndpointId), bool> {
+    let mut failed = BTreeMap::<_, bool>::new();
+    for result in results.iter().filter(|one| one.error.is_some()) {
+        let Some(endpoint) = result.lane.endpoint else { continue };
+        // One that is not wanted has not been sent.
+        let is_gone = result.state == "disabled" && result.status.is_some();
+        *failed.entry((result.lane.client, endpoint)).or_default() |= is_gone;
+    }
+    failed
 }
 
 /// Ends the leases of deliveries that this edge does not attempt, so that the next claim takes them.

@@ -1,6 +1,7 @@
-//! Endpoints that have failed for days: they are switched off, and their partner is told.
+//! Endpoints that have failed for days or answered 410: they are switched off, and their partner is
+//! told.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
@@ -18,29 +19,32 @@ const FAILING_MAX: TimeDelta = TimeDelta::days(3);
 /// Where a mail to a partner without an address goes: it is kept for operators to see, and not sent.
 const NO_CONTACT: &str = "nobody@rampart.invalid";
 
-/// Switches off those of these endpoints, which have just failed, that have had no success for
-/// [`FAILING_MAX`]: each with its event and its mail.
+/// Switches off those of these endpoints, which have just failed, that answered 410 (`true`) or have
+/// had no success for [`FAILING_MAX`]: each with its event and its mail.
 ///
 /// # Errors
 /// When the database cannot be used; the next failure tries again.
 pub(crate) async fn switch_off(
     core: &Core,
-    failed: &BTreeSet<(ClientId, WebhookEndpointId)>,
+    failed: &BTreeMap<(ClientId, WebhookEndpointId), bool>,
 ) -> Result<()> {
     if failed.is_empty() {
         return Ok(());
     }
     let now = core.clock.now();
     let (clients, endpoints): (Vec<_>, Vec<_>) =
-        failed.iter().map(|(client, endpoint)| (client.uuid(), endpoint.uuid())).unzip();
+        failed.keys().map(|(client, endpoint)| (client.uuid(), endpoint.uuid())).unzip();
+    let gone: Vec<bool> = failed.values().copied().collect();
     // Almost always none.
     let over = sqlx::query!(
-        "select client_id, endpoint_id from webhook_endpoint \
-         where (client_id, endpoint_id) in (select * from unnest($1::uuid[], $2::uuid[])) \
-         and disabled_at is null and failing_since <= $3",
+        "select w.client_id, w.endpoint_id, f.is_gone as \"is_gone!\" from webhook_endpoint w \
+         join unnest($1::uuid[], $2::uuid[], $4::bool[]) as f (client_id, endpoint_id, is_gone) \
+             on f.client_id = w.client_id and f.endpoint_id = w.endpoint_id \
+         where w.disabled_at is null and (f.is_gone or w.failing_since <= $3)",
         &clients,
         &endpoints,
         now - FAILING_MAX,
+        &gone,
     )
     .fetch_all(&core.db)
     .await?;
@@ -51,11 +55,13 @@ pub(crate) async fn switch_off(
         let off = sqlx::query!(
             "update webhook_endpoint set disabled_at = $3 \
              where client_id = $1 and endpoint_id = $2 and disabled_at is null \
-             and failing_since <= $4 returning url, failing_since as \"failing_since!\"",
+             and ($5 or failing_since <= $4) \
+             returning url, coalesce(failing_since, $3) as \"failing_since!\"",
             client.uuid(),
             endpoint.uuid(),
             now,
             now - FAILING_MAX,
+            row.is_gone,
         )
         .fetch_optional(&mut *tx)
         .await?;
@@ -66,19 +72,20 @@ pub(crate) async fn switch_off(
         });
         let event = NewEvent { kind: EventType::WebhookDisabled, order_id: None, payload };
         events::record(&mut tx, core, client, event, None).await?;
-        mail(&mut tx, core, client, (&off.url, off.failing_since)).await?;
+        let failing_since = (!row.is_gone).then_some(off.failing_since);
+        mail(&mut tx, core, client, (&off.url, failing_since)).await?;
         tx.commit().await?;
         tracing::warn!(%client, %endpoint, "a webhook endpoint that fails was switched off");
     }
     Ok(())
 }
 
-/// Tells the partner's people.
+/// Tells the partner's people of an endpoint that has failed since a time, or answered 410.
 async fn mail(
     tx: &mut Connection,
     core: &Core,
     client: ClientId,
-    (url, since): (&str, DateTime<Utc>),
+    (url, since): (&str, Option<DateTime<Utc>>),
 ) -> Result<()> {
     let contact: Option<String> = sqlx::query_scalar!(
         "select contact_email from client where client_id = $1",
@@ -89,12 +96,15 @@ async fn mail(
     let contact = contact.and_then(|address| address.parse::<EmailAddress>().ok());
     let sent = contact.is_some();
     let Some(to) = contact.or_else(|| NO_CONTACT.parse().ok()) else { return Ok(()) };
+    let answer = match since {
+        Some(since) => format!("no event with 2xx since {}", since.format("%Y-%m-%d %H:%M UTC")),
+        None => "an event with 410, which asks for no more of them".to_owned(),
+    };
     let text = format!(
-        "Your webhook endpoint {url} has answered no event with 2xx since {}. It is switched off: \
-         nothing is sent there any more.\n\n\
+        "Your webhook endpoint {url} has answered {answer}. It is switched off: nothing is sent \
+         there any more.\n\n\
          When it works again, remove it and register it anew. Events that it has missed are in the \
-         event log, and can be sent again from there.\n",
-        since.format("%Y-%m-%d %H:%M UTC"),
+         event log, and can be sent again from there.\n"
     );
     let subject = "Your webhook endpoint is switched off".to_owned();
     let message = Message { to, subject, text, secrets: Some(Vec::new()) };

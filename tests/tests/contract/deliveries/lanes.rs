@@ -225,6 +225,31 @@ async fn an_endpoint_that_fails_for_three_days_is_switched_off_and_its_partner_t
 }
 
 #[tokio::test]
+async fn an_endpoint_that_answers_410_is_switched_off_and_its_partner_told() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let (gone, alive) = (Receiver::start().await, Receiver::start().await);
+    let endpoint = listen(&acme, &gone).await;
+    listen(&acme, &alive).await;
+    gone.react(Reaction::status(410));
+    for _ in 0..2 {
+        cancelled(&context, &acme).await;
+        deliver(&context).await;
+        deliver(&context).await;
+    }
+    assert_eq!(gone.heard().len(), 1, "nothing is sent there any more");
+    let events = acme.get("/api/v2/events?type=webhook.disabled").await.assert_status(200).json();
+    assert_eq!(events.as_array().unwrap().len(), 1);
+    assert_eq!(events[0]["data"]["endpointId"], endpoint["id"]);
+    assert!(events[0]["data"]["failingSince"].is_string());
+    assert!(kinds(&alive.heard()).contains(&"webhook.disabled".to_owned()));
+    let path = "/admin/v1/mail?kind=webhook-disabled";
+    let mails = context.admin(Method::GET, path, json!({})).await.assert_status(200).json();
+    assert_eq!(mails.as_array().unwrap().len(), 1);
+    assert!(mails[0]["text"].as_str().unwrap().contains("410"), "{mails}");
+}
+
+#[tokio::test]
 async fn a_mail_to_a_partner_without_an_address_is_withheld() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
