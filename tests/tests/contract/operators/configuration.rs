@@ -40,6 +40,26 @@ async fn what_is_exported_changes_nothing_when_applied() {
 }
 
 #[tokio::test]
+async fn an_exported_default_lets_no_guest_order_once_the_partner_is_live() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    context.partner_of(json!({"slug": "rival", "name": "Rival", "mode": "live"})).await;
+    let exported = stored(&context).await;
+    assert_eq!(exported["partners"]["acme"]["guestOrders"]["allowed"], true);
+    assert_eq!(changes(&apply(&context, PATH, exported).await), []);
+    let live = json!({"partners": {"acme": {"mode": "live"}}});
+    let told = changes(&apply(&context, PATH, live).await);
+    assert_eq!(told, [("partners.acme".to_owned(), "mode".to_owned(), json!("live"))]);
+    let shown = &stored(&context).await["partners"]["acme"]["guestOrders"];
+    assert_eq!(shown["allowed"], false);
+    let guests = json!({"partners": {"acme": {"guestOrders": {"allowed": true}}}});
+    let told = changes(&apply(&context, PATH, guests).await);
+    let (partner, member) = ("partners.acme".to_owned(), "guestOrders.allowed".to_owned());
+    assert_eq!(told, [(partner, member, json!(true))]);
+    assert_eq!(stored(&context).await["partners"]["acme"]["guestOrders"]["allowed"], true);
+}
+
+#[tokio::test]
 async fn a_dry_run_shows_the_changes_and_an_application_makes_them() {
     let context = TestContext::start().await;
     context.partner("acme").await;

@@ -132,17 +132,22 @@ impl PartnerEntry {
     ) -> Result<Vec<Difference>> {
         let subject = format!("partners.{}", self.slug);
         let stored = sqlx::query!(
-            "select client_id, mode from client where slug = $1 and slug <> 'house' \
-             for no key update",
+            "select client_id, mode, guest_orders_allowed from client \
+             where slug = $1 and slug <> 'house' for no key update",
             self.slug,
         )
         .fetch_optional(&mut *conn)
         .await?;
-        let before = match &stored {
+        let mut before = match &stored {
             Some(_) => json!(Partner::find(conn, &self.slug).await?),
             None => Value::Null,
         };
         let is_live = stored.as_ref().is_some_and(|row| row.mode == Mode::Live.as_str());
+        let guests_unset = stored.as_ref().is_none_or(|row| row.guest_orders_allowed.is_none());
+        if stored.is_some() && guests_unset && self.change.mode == Some(Mode::Live) {
+            // What a test partner may by default is a change of a live one.
+            before["guestOrders"]["allowed"] = json!(false);
+        }
         match self.change.mode {
             Some(Mode::Test) if is_live => {
                 return Err(Denial::conflict("a live partner stays live").into());
@@ -165,6 +170,9 @@ impl PartnerEntry {
             return Err(Denial::conflict(reason).into());
         }
         self.change.write(conn, &self.slug, &self.branding).await?;
+        if guests_unset {
+            leave_guests_unset(conn, &self.slug).await?;
+        }
         let mut after = json!(Partner::find(conn, &self.slug).await?);
         if stored.is_none() {
             // What nobody has decided is no change.
@@ -202,6 +210,20 @@ impl PartnerEntry {
         })?;
         Ok(tenant.id)
     }
+}
+
+/// Takes back a permission of guests' orders that is the default of the partner's mode, where none was
+/// stored before: a document that repeats the default, as an export of it does, decides nothing for a
+/// partner that goes live later.
+async fn leave_guests_unset(conn: &mut Connection, slug: &str) -> Result<()> {
+    sqlx::query!(
+        "update client set guest_orders_allowed = null \
+         where slug = $1 and guest_orders_allowed = (mode = 'test')",
+        slug,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 /// Activates the version of a policy that has this digest, unless it is the active one.
