@@ -17,7 +17,15 @@ use crate::users::simulated_checks;
 impl Core {
     /// Needs of a live client of this slug that are not met, in words; of any, without one.
     pub fn missing_for_live(&self, slug: Option<&str>) -> Vec<&'static str> {
-        let catalogue = &self.snapshots.current().catalogue;
+        self.missing_in(&self.snapshots.current().catalogue, slug)
+    }
+
+    /// The same by the pairs, prices and routes of this catalogue.
+    pub(crate) fn missing_in(
+        &self,
+        catalogue: &Catalogue,
+        slug: Option<&str>,
+    ) -> Vec<&'static str> {
         let now = self.clock.now();
         let settings = &self.settings;
         let routed = |pair: &Pair| is_routed(catalogue, slug.unwrap_or_default(), pair);

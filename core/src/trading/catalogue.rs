@@ -7,6 +7,7 @@ mod payment_method;
 mod per_catalogue;
 mod rates;
 mod routes;
+mod uncommitted;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

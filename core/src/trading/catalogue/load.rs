@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use sqlx::PgExecutor;
+
 use super::maintenance::InMaintenance;
 use super::{
     Catalogue, Crypto, Currency, Direction, Nationality, Pair, PairSide, PairStatus, PaymentMethod,
@@ -200,7 +202,7 @@ async fn pairs(
 }
 
 /// Seconds that are more than none, which the table checks.
-fn seconds(value: Option<i32>) -> Option<u32> {
+pub(super) fn seconds(value: Option<i32>) -> Option<u32> {
     value.and_then(|value| u32::try_from(value).ok())
 }
 
@@ -261,11 +263,15 @@ async fn preferences(
     Ok(rows.into_iter().map(|row| (row.country, row.methods)).collect())
 }
 
-async fn routes(db: &Pool) -> Result<Routes> {
+/// The routes.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(super) async fn routes(executor: impl PgExecutor<'_>) -> Result<Routes> {
     let rows = sqlx::query!(
         "select partner, payment_method, asset, direction, connector from route order by position"
     )
-    .fetch_all(db)
+    .fetch_all(executor)
     .await?;
     let routes = rows.into_iter().map(|row| {
         let direction = Direction::from_name(&row.direction)

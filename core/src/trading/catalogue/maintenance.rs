@@ -3,9 +3,10 @@
 
 use std::collections::HashSet;
 
+use sqlx::PgExecutor;
+
 use super::PairStatus;
 use crate::Core;
-use crate::platform::db::Pool;
 use crate::platform::error::Result;
 use crate::platform::revision::catalogue_changed;
 
@@ -21,13 +22,13 @@ impl InMaintenance {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub(super) async fn load(db: &Pool) -> Result<Self> {
+    pub(super) async fn load(executor: impl PgExecutor<'_>) -> Result<Self> {
         let rows = sqlx::query!(
             "select pair, payment_method from maintenance_window \
              where not has_ended and (has_begun or starts_at <= rampart_now()) \
                  and rampart_now() < ends_at"
         )
-        .fetch_all(db)
+        .fetch_all(executor)
         .await?;
         let (mut pairs, mut methods) = (HashSet::new(), HashSet::new());
         for row in rows {

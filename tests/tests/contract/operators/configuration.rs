@@ -60,6 +60,34 @@ async fn an_exported_default_lets_no_guest_order_once_the_partner_is_live() {
 }
 
 #[tokio::test]
+async fn a_document_brings_the_routes_and_prices_that_its_live_partner_needs() {
+    let context = TestContext::start().await;
+    let connector = json!({"name": "all", "capabilities": ["payment.create", "transfer.send"]});
+    let made = context.admin(Method::POST, "/admin/v1/connectors", connector).await;
+    made.assert_status(201);
+    let mut wanted = json!({
+        "partners": {"acme": {"mode": "live"}},
+        "prices": {"BTC-EUR": {"price": 50_000, "maxAgeSeconds": 3_600}},
+    });
+    for path in [DRY_RUN, PATH] {
+        let refused = apply(&context, path, wanted.clone()).await;
+        refused.assert_status(409);
+        assert!(refused.text().contains("partners.acme: a live partner needs"), "{path}");
+    }
+    wanted["routes"] = json!([
+        {"partner": "acme", "method": "creditCard", "direction": "in", "connector": "all"},
+        {"partner": "acme", "asset": "BTC", "direction": "out", "connector": "all"},
+    ]);
+    for path in [DRY_RUN, PATH] {
+        let told = changes(&apply(&context, path, wanted.clone()).await);
+        let live = ("partners.acme".to_owned(), "mode".to_owned(), json!("live"));
+        assert!(told.contains(&live), "{path}: {told:?}");
+    }
+    assert_eq!(changes(&apply(&context, PATH, wanted).await), []);
+    assert_eq!(stored(&context).await["partners"]["acme"]["mode"], "live");
+}
+
+#[tokio::test]
 async fn a_dry_run_shows_the_changes_and_an_application_makes_them() {
     let context = TestContext::start().await;
     context.partner("acme").await;

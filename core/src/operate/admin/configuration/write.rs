@@ -2,6 +2,7 @@
 //! alone knows how it stores them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rampart_plugins::contract::PolicyKind;
 use rust_decimal::Decimal;
@@ -43,11 +44,15 @@ impl Document {
             .execute(&mut *conn)
             .await?;
         self.lock(conn).await?;
-        let (mut changes, mut catalogue) = (Vec::new(), Vec::new());
+        let (mut changes, mut catalogue, mut going_live) = (Vec::new(), Vec::new(), Vec::new());
         for partner in &self.partners {
             let subject = format!("partners.{}", partner.slug);
             let changed = partner.write(core, conn, actor).await;
-            changes.extend(changed.map_err(|error| at(&subject, error))?);
+            let changed = changed.map_err(|error| at(&subject, error))?;
+            if changed.iter().any(|one| one.member == "mode" && one.to == Mode::Live.as_str()) {
+                going_live.push(&*partner.slug);
+            }
+            changes.extend(changed);
         }
         for (code, change) in &self.pairs {
             let subject = format!("pairs.{code}");
@@ -68,6 +73,7 @@ impl Document {
             let changed = write_routes(core, conn, routes).await;
             catalogue.extend(changed.map_err(|error| at("routes", error))?);
         }
+        check_live(core, conn, &going_live).await?;
         if !catalogue.is_empty() {
             revision::catalogue_changed(conn).await?;
         }
@@ -100,6 +106,27 @@ impl Document {
         .await?;
         Ok(())
     }
+}
+
+/// Checks that nothing is missing for the first order of these partners, which go live, by what the
+/// document has written too: it may have the routes and prices that they need.
+///
+/// # Errors
+/// 409 with the first one that lacks something.
+async fn check_live(core: &Core, conn: &mut Connection, slugs: &[&str]) -> Result<()> {
+    if slugs.is_empty() {
+        return Ok(());
+    }
+    let known = Arc::clone(&core.snapshots.current().catalogue);
+    let catalogue = known.uncommitted(conn, &core.settings.prices).await?;
+    for slug in slugs {
+        let missing = core.missing_in(&catalogue, Some(slug));
+        if !missing.is_empty() {
+            let reason = format!("partners.{slug}: a live partner needs: {}", missing.join(", "));
+            return Err(Denial::conflict(reason).into());
+        }
+    }
+    Ok(())
 }
 
 /// One entry of the audit for each subject.
@@ -148,18 +175,8 @@ impl PartnerEntry {
             // What a test partner may by default is a change of a live one.
             before["guestOrders"]["allowed"] = json!(false);
         }
-        match self.change.mode {
-            Some(Mode::Test) if is_live => {
-                return Err(Denial::conflict("a live partner stays live").into());
-            }
-            Some(Mode::Live) if !is_live => {
-                let missing = core.missing_for_live(Some(&self.slug));
-                if !missing.is_empty() {
-                    let reason = format!("a live partner needs: {}", missing.join(", "));
-                    return Err(Denial::conflict(reason).into());
-                }
-            }
-            _ => {}
+        if is_live && self.change.mode == Some(Mode::Test) {
+            return Err(Denial::conflict("a live partner stays live").into());
         }
         let client = match &stored {
             Some(row) => row.client_id.into(),
