@@ -102,6 +102,12 @@ impl Tenant {
         of_method.or(self.compliance_gate).unwrap_or(of_mode) == Gate::BeforePayment
     }
 
+    /// The partner fee that a request without one is charged, in percent: the default, as far as the
+    /// cap lets it.
+    pub fn default_fee(&self) -> Decimal {
+        self.default_fee_percentage.min(self.fee_cap_percentage)
+    }
+
     /// True if a request may set this partner fee, in percent: 0 to [`FEE_PERCENTAGE_MAX`], not
     /// above the tenant's cap, and with at most 4 decimals.
     pub fn accepts_fee(&self, percentage: Decimal) -> bool {

@@ -137,6 +137,25 @@ async fn prices_fold_in_the_spread_and_the_fee() {
 }
 
 #[tokio::test]
+async fn a_default_fee_above_the_cap_is_shown_as_a_quote_charges_it() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    set_price(&context, "BTC-EUR", json!(90000)).await;
+    let fees = json!({"defaultFeePercentage": 4, "feeCapPercentage": 2});
+    change(&context, Method::PATCH, "/admin/v1/partners/acme", fees).await;
+    assert_eq!(acme.get("/api/v2/client/info").await.json()["defaultFeePercentage"], json!(2));
+    for version in ["v1", "v2"] {
+        let path = format!("/api/{version}/prices");
+        let capped = acme.get(&format!("{path}?fee=2")).await.assert_status(200).json();
+        assert_eq!(acme.get(&path).await.json(), capped, "{version}");
+    }
+    let asked =
+        json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
+    let quote = acme.post("/api/v1/buy/quote", asked).await.assert_status(200).json();
+    assert_eq!(quote["partnerFeePercentage"].to_string(), "2");
+}
+
+#[tokio::test]
 async fn a_fee_out_of_bounds_is_er050() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -45,7 +45,7 @@ impl Endpoint for V2 {
             name: tenant.name.clone(),
             mode: tenant.mode.as_str(),
             allowed_countries: tenant.allowed_countries.clone(),
-            default_fee_percentage: tenant.default_fee_percentage.into(),
+            default_fee_percentage: tenant.default_fee().into(),
         }))
     }
 }

@@ -136,7 +136,7 @@ fn read_fee(input: &Input, client: &Client) -> Result<Decimal> {
     let fee = fields.optional("fee", Code::FeeOutOfBounds, |value| {
         value.as_str().and_then(decimal::parse).filter(accepted)
     });
-    fields.finish(Some(fee.unwrap_or(client.tenant.default_fee_percentage)))
+    fields.finish(Some(fee.unwrap_or(client.tenant.default_fee())))
 }
 
 /// Prices by side; a pair is listed only under sides that can be quoted now.
