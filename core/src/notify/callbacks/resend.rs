@@ -47,28 +47,45 @@ pub(crate) async fn resend_since(
     (client, endpoint): (ClientId, WebhookEndpointId),
     since: DateTime<Utc>,
 ) -> Result<u64> {
-    let due = sqlx::query!(
-        "update delivery set state = 'pending', attempts = 0, next_attempt_at = $4, \
-             ready = true, leased_until = null, delivered_at = null \
-         where client_id = $1 and delivery_id in ( \
-             select delivery_id from delivery d \
-             where client_id = $1 and endpoint_id = $2 and delivery_id >= $5 and created_at >= $3 \
-                 and (state <> 'pending' \
-                     or attempts > 0 and (leased_until is null or leased_until <= $4)) \
-                 and exists ( \
-                     select from webhook_endpoint w where w.client_id = $1 \
-                         and w.endpoint_id = $2 and w.disabled_at is null) \
-             order by delivery_id limit $6 for update of d skip locked)",
+    let registered_at = sqlx::query_scalar!(
+        "select created_at from webhook_endpoint where client_id = $1 and endpoint_id = $2",
         client.uuid(),
         endpoint.uuid(),
-        since,
-        core.clock.now(),
-        first_id(since),
-        RESENT_MAX,
     )
-    .execute(conn)
+    .fetch_optional(&mut *conn)
     .await?;
-    Ok(due.rows_affected())
+    let Some(registered_at) = registered_at else { return Ok(0) };
+    // An id begins with the time of its event. A delivery is made with its event, or later if the
+    // event is older than the endpoint and was sent again: two ranges of one index have them all.
+    let ranges = [(Uuid::nil(), first_id(registered_at)), (first_id(since), Uuid::max())];
+    let mut sent: u64 = 0;
+    for (from, until) in ranges {
+        let due = sqlx::query!(
+            "update delivery set state = 'pending', attempts = 0, next_attempt_at = $4, \
+                 ready = true, leased_until = null, delivered_at = null \
+             where client_id = $1 and delivery_id in ( \
+                 select delivery_id from delivery d \
+                 where client_id = $1 and endpoint_id = $2 and delivery_id >= $5 \
+                     and delivery_id < $6 and created_at >= $3 \
+                     and (state <> 'pending' \
+                         or attempts > 0 and (leased_until is null or leased_until <= $4)) \
+                     and exists ( \
+                         select from webhook_endpoint w where w.client_id = $1 \
+                             and w.endpoint_id = $2 and w.disabled_at is null) \
+                 order by delivery_id limit $7 for update of d skip locked)",
+            client.uuid(),
+            endpoint.uuid(),
+            since,
+            core.clock.now(),
+            from,
+            until,
+            RESENT_MAX.saturating_sub(i64::try_from(sent).unwrap_or(RESENT_MAX)),
+        )
+        .execute(&mut *conn)
+        .await?;
+        sent += due.rows_affected();
+    }
+    Ok(sent)
 }
 
 /// The least id that a row of this time or later can have (UUID version 7).

@@ -161,6 +161,37 @@ async fn everything_since_a_time_is_sent_again() {
 }
 
 #[tokio::test]
+async fn an_older_event_that_came_since_a_time_is_sent_again_too() {
+    let (context, acme, mut staff, host) = started().await;
+    OrderFixture::order(&context, &acme, None, None)
+        .await
+        .event(&context, "cancel")
+        .await
+        .assert_status(200);
+    let events = acme.get("/api/v2/events").await.assert_status(200).json();
+    let event = events[0]["id"].as_str().unwrap();
+    context.clock().advance(TimeDelta::hours(2));
+    let (path, _) = register(&mut staff, &host.url("/hook"), &[]).await;
+    let redeliver = format!("/api/v2/events/{event}/redeliver");
+    acme.post(&redeliver, json!({})).await.assert_status(200);
+    assert_eq!(deliver(&context).await, 1);
+    let since =
+        (context.clock().now() - TimeDelta::minutes(1)).format("%Y-%m-%dT%H:%M").to_string();
+    staff.get(&path).await;
+    let resend = format!("{path}/resend");
+    staff.submit(&resend, &[("since", &since)]).await.assert_status(303);
+    assert_eq!(deliver(&context).await, 1);
+    let heard = host.heard();
+    assert_eq!((heard.len(), heard[1].header("webhook-id")), (2, event));
+    // What was made before is not sent.
+    context.clock().advance(TimeDelta::hours(2));
+    let since = context.clock().now().format("%Y-%m-%dT%H:%M").to_string();
+    staff.get(&path).await;
+    staff.submit(&resend, &[("since", &since)]).await.assert_status(303);
+    assert_eq!(deliver(&context).await, 0);
+}
+
+#[tokio::test]
 async fn what_is_another_partners_is_not_there() {
     let (context, _, mut staff, host) = started().await;
     let rival = context.partner("rival").await;
