@@ -33,7 +33,11 @@ impl endpoint::Endpoint for V2 {
                   or has not answered 2xx for three days, is disabled (`webhook.disabled`); remove \
                   it and register it again to go on.",
         body: Shape::Members(&[
-            required("url", Kind::Format("uri"), "An absolute https URL."),
+            required(
+                "url",
+                Kind::Format("uri"),
+                "An absolute https URL, at port 443, 80 or one from 1024 on.",
+            ),
             optional(
                 "events",
                 Kind::List(&Kind::OneOf(&EventType::NAMES)),
