@@ -25,9 +25,10 @@ impl Catalogue {
         let closed = InMaintenance::load(&mut *conn).await?;
         let rows = sqlx::query!(
             r#"
-            select p.pair, p.buy_status, p.sell_status, p.price_max_age_seconds as pair_age,
+            select p.pair as "pair!", p.buy_status as "buy_status!", p.sell_status as "sell_status!",
+                p.price_max_age_seconds as "pair_age?",
                 v.price as "price?", v.fixed as "fixed?", v.observed_at as "observed_at?",
-                v.max_age_seconds as own_age, v.deviating
+                v.max_age_seconds as "own_age?", v.deviating as "deviating?"
             from currency_pair p left join price v on v.pair = p.pair
             "#
         )
