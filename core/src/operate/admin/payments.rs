@@ -122,23 +122,19 @@ impl Wanted {
                     on m.client_id = p.client_id and m.payment_id = p.payment_id
             )
             select f.slug as "slug!", f.payment_id as "payment_id!", f.connector as "connector!",
-                f.provider_reference as "provider_reference!", f.kind as "kind!",
-                f.amount as "amount!", f.currency as "currency!",
+                f.provider_reference as "provider_reference!", f.kind as "kind!", f.reason,
+                f.amount as "amount!", f.currency as "currency!", f.actor as "actor!",
                 coalesce(f.matched_order, f.order_id) as order_id, f.state as "state!",
-                f.actor as "actor!", f.reason, f.occurred_at as "occurred_at!",
-                f.recorded_at as "recorded_at!",
-                (select amount from refund_requested(f.client_id, f.payment_id))
-                    as "refund_requested!"
+                f.occurred_at as "occurred_at!", f.recorded_at as "recorded_at!",
+                (select amount from refund_requested(f.client_id, f.payment_id)) as "requested!"
             from found f
             where ($1::text is null
                     or f.client_id = (select client_id from client where slug = $1)
-                    or f.payment_id = any (array(
-                        select m.payment_id from payment_match m
+                    or f.payment_id = any (array(select m.payment_id from payment_match m
                         join client k on k.client_id = m.to_client_id
                         where k.slug = $1 and m.to_client_id <> m.client_id)))
                 and ($2::bigint is null or f.payment_id = any (array(
-                        select payment_id from payment where order_id = $2
-                        union all
+                        select payment_id from payment where order_id = $2 union all
                         select payment_id from payment_match where order_id = $2))
                     and coalesce(f.matched_order, f.order_id) = $2)
                 and ($3::text is null or f.state = $3)
@@ -166,7 +162,7 @@ impl Wanted {
             currency: row.currency,
             order_id: row.order_id,
             state: PaymentState::from_name(&row.state).map_or("", PaymentState::as_str),
-            refund_requested: JsonDecimal(row.refund_requested),
+            refund_requested: JsonDecimal(row.requested),
             actor: row.actor,
             reason: row.reason,
             occurred_at: row.occurred_at,
