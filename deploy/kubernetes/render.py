@@ -3,9 +3,11 @@
 deploy/validators python deploy/kubernetes/render.py        says what is wrong, and fails
 """
 
+import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 import helm_python.chart as helm
 import kubernetes_validate
@@ -16,8 +18,9 @@ DEPLOY = pathlib.Path(__file__).resolve().parent.parent
 KUBERNETES = ["1.30", "1.37"]
 # Kinds of the operator of Prometheus, which the API of Kubernetes itself does not have.
 OTHERS = {"ServiceMonitor", "PrometheusRule"}
-# The values of the chart that give what an overlay does.
+# The values of the chart that give what an overlay does, and those that give what `components/connectors` adds to it.
 CHART_VALUES = {"single": {}, "ha": yaml.safe_load((DEPLOY / "helm/values-ha.yaml").read_text())}
+CONNECTORS = {"connectorsTlsSecretName": "rampart-connectors-tls"}
 # Annotations of Helm's own, which kustomize has no use for.
 OF_HELM = ["helm.sh/hook", "helm.sh/hook-delete-policy", "checksum/settings"]
 
@@ -31,10 +34,17 @@ def by_name(things):
     return dict(sorted(found.items()))
 
 
-def overlay(which):
-    command = ["kubectl", "kustomize", str(DEPLOY / "kubernetes/overlays" / which)]
-    command[0] = str(pathlib.Path(sys.executable).parent / "kubectl")
-    rendered = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+def overlay(which, *components):
+    """What an overlay gives, or one that adds components to it."""
+    with tempfile.TemporaryDirectory() as folder:
+        # Kustomize follows relative paths alone, from where the folder really is.
+        folder = pathlib.Path(folder).resolve()
+        from_here = lambda path: os.path.relpath(DEPLOY / "kubernetes" / path, folder)
+        own = {"namespace": "rampart", "resources": [from_here(f"overlays/{which}")]}
+        own["components"] = [from_here(f"components/{component}") for component in components]
+        (folder / "kustomization.yaml").write_text(yaml.safe_dump(own))
+        command = [str(pathlib.Path(sys.executable).parent / "kubectl"), "kustomize", str(folder)]
+        rendered = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return by_name(yaml.safe_load_all(rendered))
 
 
@@ -78,7 +88,9 @@ def unreachable(which, things):
     names = {port["containerPort"]: port["name"] for port in container["ports"]}
     services = [thing["spec"] for thing in things.values() if thing["kind"] == "Service"]
     served = {port["targetPort"] for service in services for port in service["ports"]}
-    rules = things["NetworkPolicy/rampart-edge"]["spec"]["ingress"]
+    policies = [thing["spec"] for thing in things.values() if thing["kind"] == "NetworkPolicy"]
+    edge = {"matchLabels": {"app.kubernetes.io/name": "rampart", "app.kubernetes.io/component": "edge"}}
+    rules = [rule for policy in policies if policy["podSelector"] == edge for rule in policy["ingress"]]
     let_in = {port["port"] for rule in rules for port in rule["ports"]}
     for setting, address in things["ConfigMap/rampart-settings"]["data"].items():
         if setting.endswith("__LISTEN") and not address.startswith("127."):
@@ -87,16 +99,25 @@ def unreachable(which, things):
                 yield f"{which}: nobody reaches {setting}, port {port}"
 
 
+def secrets(things):
+    """The Secrets that a pod of an edge waits for."""
+    volumes = things["Deployment/rampart"]["spec"]["template"]["spec"]["volumes"]
+    return [f"Secret/{volume['secret']['secretName']}" for volume in volumes if "secret" in volume]
+
+
 def main():
     problems = []
+    rendered = [(which, overlay(which), values) for which, values in CHART_VALUES.items()]
     for which, values in CHART_VALUES.items():
-        of_overlay, of_chart = overlay(which), chart(values)
+        rendered.append((f"{which}+connectors", overlay(which, "connectors"), values | CONNECTORS))
+    for which, of_overlay, values in rendered:
+        of_chart = chart(values)
         problems += validity(which, of_overlay)
         problems += validity(f"{which}, chart", of_chart)
         problems += unreachable(which, of_overlay)
         of_chart = {full: without_helm(thing) for full, thing in of_chart.items()}
         problems += differences(which, of_overlay, of_chart)
-        print(which, *of_overlay)
+        print(which, *of_overlay, *secrets(of_overlay))
     rules = yaml.safe_load((DEPLOY / "prometheus/rules.yaml").read_text())
     if overlay("ha")["PrometheusRule/rampart"]["spec"] != rules:
         problems.append("ha: PrometheusRule/rampart is not deploy/prometheus/rules.yaml")

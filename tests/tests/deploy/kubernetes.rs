@@ -16,10 +16,21 @@ fn the_overlays_and_the_chart_are_valid_and_the_same() {
     ] {
         assert!(rendered.contains(&format!("{kind}/rampart")), "{kind}: {rendered}");
     }
-    // Those of `single` and of `ha`: partners, connectors, Prometheus.
-    for service in ["rampart", "rampart-connectors", "rampart-metrics"] {
-        let found =
-            rendered.split_whitespace().filter(|name| *name == format!("Service/{service}"));
-        assert_eq!(found.count(), 2, "{service}: {rendered}");
+    // Connectors have their way, which wants a certificate, where somebody has asked for it.
+    for overlay in ["single", "ha", "single+connectors", "ha+connectors"] {
+        let objects = rendered.lines().find_map(|line| line.strip_prefix(&format!("{overlay} ")));
+        let objects: Vec<_> = objects.unwrap().split(' ').collect();
+        for object in ["Service/rampart", "Service/rampart-metrics", "Secret/rampart-tls"] {
+            assert!(objects.contains(&object), "{overlay}, {object}: {rendered}");
+        }
+        let of_connectors = [
+            "Service/rampart-connectors",
+            "NetworkPolicy/rampart-connectors",
+            "Secret/rampart-connectors-tls",
+        ];
+        for object in of_connectors {
+            let is_there = objects.contains(&object);
+            assert_eq!(is_there, overlay.contains('+'), "{overlay}, {object}: {rendered}");
+        }
     }
 }
