@@ -51,6 +51,7 @@ pub(super) fn gather(
     for (section, key) in SECRETS {
         if let Some(table) = section_table(&mut root, section) {
             take_secret(table, section, key)?;
+            refuse_empty(table, section, key)?;
         }
     }
     root.into_table().map_err(|e| Invalid(one_line(&e)))
@@ -127,6 +128,16 @@ fn take_secret(table: &mut Map<String, Value>, section: &str, key: &str) -> Resu
     }
     table.insert(key.to_owned(), Value::from(text.trim_end_matches(['\r', '\n'])));
     Ok(())
+}
+
+/// Refuses a secret that is empty, from a value or a file: whoever sends nothing would know it.
+fn refuse_empty(table: &Map<String, Value>, section: &str, key: &str) -> Result<(), Invalid> {
+    match table.get(key).map(|value| &value.kind) {
+        Some(ValueKind::String(secret)) if secret.trim().is_empty() => {
+            Err(Invalid(format!("'{section}.{key}' is empty")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A section as its type; `section` is `None` for the tree itself.

@@ -192,6 +192,23 @@ fn the_environment_replaces_both_forms_of_a_secret() {
 }
 
 #[test]
+fn an_empty_secret_is_refused_from_a_value_and_from_a_file() {
+    let (path, mut file) = tempfile();
+    file.write_all(b"\n").unwrap();
+    let empty = "'admin.token' is empty";
+    let unset = ("RAMPART__ADMIN__TOKEN", "");
+    for text in ["", "[admin]\ntoken = 'earlier'\n", "[admin]\ntoken_file = '/nowhere'\n"] {
+        assert_eq!(refusal(&format!("{text}{MINIMAL}"), &[unset]), empty, "{text}");
+    }
+    assert_eq!(refusal(&format!("[admin]\ntoken = ' '\n{MINIMAL}"), &[]), empty);
+    let named = format!("[admin]\ntoken_file = '{}'\n{MINIMAL}", path.display());
+    assert_eq!(refusal(&named, &[]), empty);
+    let nested = ("RAMPART__OPERATORS__OIDC__CLIENT_SECRET", "");
+    assert_eq!(refusal(MINIMAL, &[nested]), "'operators.oidc.client_secret' is empty");
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
 fn a_key_with_another_name_now_tells_it() {
     for (section, old, new) in RENAMED {
         let sentence = format!("'{section}.{old}' is called '{section}.{new}' now");
