@@ -59,3 +59,25 @@ async fn a_configuration_and_a_price_are_both_written() {
     let row = "select from price where pair = 'BTC-EUR' for update";
     meet(&context, row, (applied, price(52_000))).await;
 }
+
+#[tokio::test]
+async fn prices_move_while_a_configuration_writes_its_partners() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let mut somebody = context.db().begin().await.unwrap();
+    let counter = "select from change_counter where scope = 'clients' for update";
+    sqlx::query(counter).execute(&mut *somebody).await.unwrap();
+    let applied = json!({
+        "partners": {"acme": {"defaultFeePercentage": 1.5}},
+        "prices": {"BTC-EUR": {"price": 51_000}},
+    });
+    let applied = context.admin(Method::PUT, "/admin/v1/configuration", applied);
+    let free = async {
+        until_waiting(&context, 1).await;
+        let pair = "select from currency_pair where pair = 'BTC-EUR' for no key update nowait";
+        sqlx::query(pair).execute(context.db()).await.unwrap();
+        somebody.rollback().await.unwrap();
+    };
+    let (applied, ()) = futures::join!(applied, free);
+    applied.assert_status(200);
+}

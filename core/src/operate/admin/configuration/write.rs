@@ -43,7 +43,7 @@ impl Document {
         sqlx::query!("lock table applied_configuration in share row exclusive mode")
             .execute(&mut *conn)
             .await?;
-        self.lock(conn).await?;
+        self.lock_partners(conn).await?;
         let (mut changes, mut catalogue, mut going_live) = (Vec::new(), Vec::new(), Vec::new());
         for partner in &self.partners {
             let subject = format!("partners.{}", partner.slug);
@@ -54,6 +54,7 @@ impl Document {
             }
             changes.extend(changed);
         }
+        self.lock_pairs(conn).await?;
         for (code, change) in &self.pairs {
             let subject = format!("pairs.{code}");
             let changed = write_pair(conn, &subject, *code, change).await;
@@ -84,17 +85,23 @@ impl Document {
         Ok(changes)
     }
 
-    /// Locks its partners, and then the pairs of its prices too: before any revision is raised and any
-    /// price is locked, and in the order in which others lock them.
-    async fn lock(&self, conn: &mut Connection) -> Result<()> {
+    /// Locks its partners, in the order in which others lock them: before any revision is raised.
+    async fn lock_partners(&self, conn: &mut Connection) -> Result<()> {
         let slugs: Vec<_> = self.partners.iter().map(|partner| partner.slug.clone()).collect();
         sqlx::query_scalar!(
             "select client_id from client where slug = any($1) order by client_id \
              for no key update",
             &slugs,
         )
-        .fetch_all(&mut *conn)
+        .fetch_all(conn)
         .await?;
+        Ok(())
+    }
+
+    /// Locks its pairs and those of its prices, in the order in which others lock them: before any
+    /// price is locked. Not before its partners are written, which may take long: the price feed
+    /// holds every pair at once, and waits meanwhile.
+    async fn lock_pairs(&self, conn: &mut Connection) -> Result<()> {
         let pairs = self.pairs.iter().map(|(code, _)| code.to_string());
         let pairs: Vec<_> =
             pairs.chain(self.prices.iter().map(|(code, _)| code.to_string())).collect();
