@@ -304,7 +304,8 @@ impl EdgeService {
         let tls = Tls { acceptor, addresses: AddressLimits::new(edge.connections_per_address_max) };
         let public =
             Gateway::public(Arc::clone(&core), edge, Arc::clone(lifecycle), Arc::clone(&self.log));
-        let hsts = self.shutdown.admin_certificate.is_some().then_some(edge.hsts_seconds);
+        let hsts_seconds = self.config.admin.hsts_seconds;
+        let hsts = self.shutdown.admin_certificate.is_some().then_some(hsts_seconds);
         let operators = Gateway::operators(Arc::clone(&core), Arc::clone(lifecycle), hsts);
         let connectors = Gateway::connectors(Arc::clone(&core), Arc::clone(lifecycle));
         let all_certificates = self.shutdown.all_certificates();

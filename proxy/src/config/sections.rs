@@ -44,8 +44,7 @@ pub(crate) struct Edge {
     pub(crate) public_url: Option<String>,
     /// Certificates.
     pub(crate) tls: Tls,
-    /// Time for which browsers that have seen a page, or anything over `admin.tls`, use HTTPS alone; 0
-    /// does not tell them.
+    /// Time for which browsers that have seen a page use HTTPS alone; 0 does not tell them.
     #[schemars(range(min = 0, max = 63_072_000))]
     pub(crate) hsts_seconds: u64,
     /// Threads that serve.

@@ -34,29 +34,33 @@ async fn a_name_that_is_not_the_listeners_is_refused() {
     assert_eq!(status(&edge, &url, &[("sec-fetch-site", "cross-site")]).await, 403);
 }
 
-/// An edge whose operators' listener is here, with the public one's certificate.
-async fn over_tls(listen: &str) -> Edge {
+/// An edge whose operators' listener is here, with the public one's certificate, and with the time
+/// for which browsers are told to stay with HTTPS.
+async fn over_tls(listen: &str, hsts_seconds: Option<u32>) -> Edge {
     Edge::with(|setup| {
         let folder = setup.folder().to_owned();
         setup.set("admin.tls.cert", folder.join("cert.pem").display().to_string());
         setup.set("admin.tls.key", folder.join("key.pem").display().to_string());
         setup.set("admin.listen", listen);
+        if let Some(seconds) = hsts_seconds {
+            setup.set("admin.hsts_seconds", seconds.to_string());
+        }
     })
     .await
 }
 
 #[tokio::test]
 async fn operators_are_served_over_tls() {
-    let edge = over_tls("0.0.0.0:0").await;
+    let edge = over_tls("0.0.0.0:0", Some(300)).await;
     let port = edge.admin.port();
     let url = format!("https://127.0.0.1:{port}");
     assert_eq!(status(&edge, &url, &[]).await, 200);
-    // Browsers are to stay with HTTPS, whether they see a page or not.
+    // Browsers are told to stay with HTTPS, whether they see a page or not.
     for (path, found) in [("/admin/v1/pairs", true), ("/console", true), ("/nowhere", false)] {
         let answer = Protocol::Http2.client().get(format!("{url}{path}"));
         let answer = answer.bearer_auth(ADMIN_TOKEN).send().await.unwrap();
         assert_eq!(answer.status() != 404, found, "{path}");
-        assert_eq!(answer.headers()["strict-transport-security"], "max-age=31536000", "{path}");
+        assert_eq!(answer.headers()["strict-transport-security"], "max-age=300", "{path}");
     }
     // What HTTP/1 would not have is refused here as on the public listener.
     for (method, value) in [("GET", " y"), ("GET", "y "), (&*"M".repeat(33), "y")] {
@@ -72,8 +76,19 @@ async fn operators_are_served_over_tls() {
 }
 
 #[tokio::test]
+async fn browsers_of_operators_are_told_nothing_of_https_by_default() {
+    let edge = over_tls("127.0.0.1:0", None).await;
+    let url = format!("https://127.0.0.1:{}", edge.admin.port());
+    for path in ["/admin/v1/pairs", "/console"] {
+        let answer = Protocol::Http2.client().get(format!("{url}{path}"));
+        let answer = answer.bearer_auth(ADMIN_TOKEN).send().await.unwrap();
+        assert_eq!(answer.headers().get("strict-transport-security"), None, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn two_operators_work_by_command_and_leave_an_audit_that_holds() {
-    let edge = over_tls("127.0.0.1:0").await;
+    let edge = over_tls("127.0.0.1:0", None).await;
     let token = async |name: &str| {
         let arguments = ["operator", "add", name, "--role", "treasury", "--role", "platform"];
         let made = printed(&edge.command(&arguments).await);
@@ -109,7 +124,7 @@ async fn two_operators_work_by_command_and_leave_an_audit_that_holds() {
 
 #[tokio::test]
 async fn the_books_are_checked_by_command() {
-    let edge = over_tls("127.0.0.1:0").await;
+    let edge = over_tls("127.0.0.1:0", None).await;
     let check = ["ledger", "check"];
     let clean = printed(&edge.command(&check).await);
     assert_eq!(clean["problems"], 0);

@@ -20,6 +20,10 @@ pub(crate) struct Admin {
     pub(crate) url: Option<String>,
     /// Certificate of the listener.
     pub(crate) tls: ListenerTls,
+    /// Time for which browsers that have seen anything over `admin.tls` use HTTPS alone, on every
+    /// port of the host; 0 does not tell them.
+    #[schemars(range(min = 0, max = 63_072_000))]
+    pub(crate) hsts_seconds: u64,
     /// Bearer token of the break-glass owner, each use of which is an alarm; of a command, the
     /// operator's own.
     #[serde(skip_serializing)]
@@ -29,7 +33,14 @@ pub(crate) struct Admin {
 
 impl Default for Admin {
     fn default() -> Self {
-        Self { listen: super::local(9443), url: None, tls: ListenerTls::default(), token: None }
+        Self {
+            listen: super::local(9443),
+            url: None,
+            tls: ListenerTls::default(),
+            // Metrics and health have no TLS, and may be on the same host.
+            hsts_seconds: 0,
+            token: None,
+        }
     }
 }
 
