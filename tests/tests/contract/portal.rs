@@ -143,6 +143,7 @@ async fn what_was_typed_before_another_sign_in_is_sent_again() {
         "name=\"name\" value=\"Till &lt;1&gt;\"",
         "name=\"networks\" value=\"192.0.2.0/24\"",
         &format!("value=\"{}\"", staff.form_token()),
+        "<h2>Create an API key</h2>",
         "Send it again",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -152,6 +153,31 @@ async fn what_was_typed_before_another_sign_in_is_sent_again() {
     staff.submit("/portal/keys", &typed).await.assert_status(200);
     let issued = ("api-key.issue".to_owned(), "acme".to_owned());
     assert_eq!(audited(&context).await, [issued]);
+}
+
+#[tokio::test]
+async fn an_action_that_its_fields_do_not_tell_is_not_offered_again() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let before = Staff::signed_in(&context, &acme, "owner").await;
+    let mut staff = before.clone();
+    staff.signs_in(PASSWORD).await.assert_status(303);
+    let id = "0199a000-0000-7000-8000-000000000001";
+    let nothing: &[(&str, &str)] = &[];
+    let overlap: &[(&str, &str)] = &[("overlap", "24")];
+    for (path, fields, page) in [
+        (format!("/portal/keys/{id}/revoke"), nothing, "/portal/keys"),
+        (format!("/portal/team/{id}/remove"), nothing, "/portal/team"),
+        (format!("/portal/webhooks/{id}/secret"), overlap, "/portal/webhooks"),
+        (format!("/portal/deliveries/{id}/resend"), nothing, "/portal"),
+        ("/portal/keys".to_owned(), nothing, "/portal/keys"),
+    ] {
+        let answer = staff.submit_with(&path, before.form_token(), fields).await;
+        let text = answer.assert_status(403).text();
+        assert!(!text.contains("Send it again"), "{path}: {text}");
+        assert!(!text.contains(&format!("action=\"{path}\"")), "{path}: {text}");
+        assert!(text.contains(&format!("Open <a href=\"{page}\">")), "{path}: {text}");
+    }
 }
 
 #[tokio::test]

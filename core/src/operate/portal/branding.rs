@@ -40,6 +40,7 @@ impl StaffPage for Save {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = PATH;
     const ROLES: &'static [StaffRole] = OWNERS;
+    const ACTION: Option<&'static str> = Some("Save the branding");
 
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let change = match read(visit.form()) {

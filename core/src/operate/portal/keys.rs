@@ -45,6 +45,7 @@ impl StaffPage for Issue {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = PATH;
     const ROLES: &'static [StaffRole] = DEVELOPERS;
+    const ACTION: Option<&'static str> = Some("Create an API key");
 
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let (core, client) = (visit.core, &visit.session.client);

@@ -70,6 +70,9 @@ pub trait StaffPage: 'static {
     const ROLES: &'static [StaffRole] = EVERYBODY;
     /// The form that an action takes.
     const BODY: Body = Body::Form;
+    /// An action in words, if its fields and not its path say all of it: such a form can be sent
+    /// again from a page that shows them.
+    const ACTION: Option<&'static str> = None;
 
     /// Shows the page, or carries the action out.
     fn answer(visit: &Visit<'_>) -> impl Future<Output = Result<Reply>> + Send;
@@ -119,7 +122,7 @@ impl<P: StaffPage> Endpoint for Page<P> {
         }
         let token = visit.form().get(FORM_TOKEN);
         if P::METHOD != Method::GET && !visit.session.is_own_form(token) {
-            return Ok(visit.not_of_session());
+            return Ok(visit.not_of_session(P::ACTION));
         }
         match Box::pin(P::answer(&visit)).await {
             Ok(reply) => Ok(reply),
@@ -229,24 +232,33 @@ impl Visit<'_> {
         self.page_with_status(status, "", "This was refused", &body)
     }
 
-    /// The page after a form that no page of this session has sent: with what was typed, which can be
-    /// sent again. A file would have to be chosen once more.
-    fn not_of_session(&self) -> Reply {
-        let (sent, path) = (self.form().members(), &self.request.head.path);
-        let sent = || sent.iter().filter(|(name, _)| *name != FORM_TOKEN);
+    /// The page after a form that no page of this session has sent: with what was typed, and, if
+    /// that and `action` say what would be done, with a button that does it. A file would have to be
+    /// chosen once more.
+    fn not_of_session(&self, action: Option<&str>) -> Reply {
+        let (mut sent, path) = (self.form().members(), &self.request.head.path);
+        sent.retain(|(name, _)| *name != FORM_TOKEN);
+        let has_file = self.form().has_file();
+        let action = action.filter(|_| !sent.is_empty() && !has_file);
         let again = html! {
-            @for (name, value) in sent() { input type="hidden" name=(name) value=(value); }
+            @for (name, value) in &sent { input type="hidden" name=(name) value=(value); }
             button.main type="submit" { "Send it again" }
         };
+        let (page, label) = page_of(path);
         let reason = "This form is of an earlier sign-in, or not of this page: nothing was done.";
         let body = html! {
             (toast(Tone::Bad, reason))
-            dl { @for (name, value) in sent() { dt { (name) } dd { (value) } } }
-            @if self.form().has_file() {
-                p { "Open " a href=(path) { "the page" } " again, and choose the file once more." }
-            } @else {
+            @if let Some(action) = action { h2 { (action) } }
+            @if !sent.is_empty() {
+                dl { @for (name, value) in &sent { dt { (name) } dd { (value) } } }
+            }
+            @if action.is_some() {
                 p { "What you typed is still here: check it and send it again." }
                 (self.form_to(path, &again))
+            } @else if has_file {
+                p { "Open " a href=(page) { (label) } " again, and choose the file once more." }
+            } @else {
+                p { "Open " a href=(page) { (label) } " again, and do it there." }
             }
         };
         self.page_with_status(StatusCode::FORBIDDEN, "", "This was not done", &body)
@@ -330,6 +342,13 @@ fn done_sentence(word: &str) -> Option<&'static str> {
         "no-factor" => "The second factor is removed.",
         _ => return None,
     })
+}
+
+/// The entry of the navigation that a path belongs to, and its label.
+fn page_of(path: &str) -> (&'static str, &'static str) {
+    let above = NAVIGATION.iter().filter(|(page, ..)| path.starts_with(*page));
+    let nearest = above.max_by_key(|(page, ..)| page.len());
+    nearest.map_or(("/portal", "Overview"), |(page, label, _)| (*page, *label))
 }
 
 /// Renders a page for somebody who is not signed in.

@@ -91,6 +91,7 @@ impl StaffPage for EndIdentityCheck {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = IDENTITY;
     const ROLES: &'static [StaffRole] = DEVELOPERS;
+    const ACTION: Option<&'static str> = Some("End an identity check");
 
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         if !visit.session.client.tenant.is_test() {
@@ -127,6 +128,7 @@ impl StaffPage for MakeOrder {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/portal/sandbox/orders";
     const ROLES: &'static [StaffRole] = DEVELOPERS;
+    const ACTION: Option<&'static str> = Some("Make a test order");
 
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let name = visit.form().get("scenario");

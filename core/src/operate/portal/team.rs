@@ -44,6 +44,7 @@ impl StaffPage for Invite {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = PATH;
     const ROLES: &'static [StaffRole] = OWNERS;
+    const ACTION: Option<&'static str> = Some("Invite somebody");
 
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let Ok(email) = visit.form().get("email").trim().parse::<EmailAddress>() else {

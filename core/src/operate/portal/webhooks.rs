@@ -52,6 +52,7 @@ impl StaffPage for Register {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = PATH;
     const ROLES: &'static [StaffRole] = DEVELOPERS;
+    const ACTION: Option<&'static str> = Some("Register an endpoint");
 
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let (core, client) = (visit.core, &visit.session.client);
