@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::account::{self, Account, RowLock};
 use super::changed;
+use super::details::Details;
 use super::personal_data::{self, PersonalData};
 use super::user_update::UserUpdate;
 use crate::Core;
@@ -28,6 +29,7 @@ pub(crate) async fn add(
         return Err(Code::UserNotFound.into());
     }
     let known = Account::load(conn, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
+    let answers_all = answers_all(&known, known.is_business, &answers);
     let mut personal = known.personal;
     personal.merge(PersonalData { amld5_answers: answers, ..PersonalData::default() });
     let user_update = UserUpdate::start(conn, core, client, user).await?;
@@ -39,9 +41,28 @@ pub(crate) async fn add(
     )
     .execute(&mut *conn)
     .await?;
-    let account = complete_questionnaire(conn, core, Account { personal, ..known }).await?;
+    let mut account = Account { personal, ..known };
+    if answers_all {
+        account = complete_questionnaire(conn, core, account).await?;
+    }
     command_payouts_and_transfers(conn, core, (client.id(), user)).await?;
     Ok(account)
+}
+
+/// True if a change of a user may end the questionnaire: it answers all that was asked, or it makes
+/// a person of a business, or the reverse, who may have answered those questions before.
+pub(super) fn may_complete(known: &Account, change: &Details) -> bool {
+    let is_business = change.is_business.unwrap_or(known.is_business);
+    is_business != known.is_business
+        || answers_all(known, is_business, &change.personal.amld5_answers)
+}
+
+/// True if a request answers each question that its user was asked. Kept answers alone do not count
+/// while all are asked again.
+fn answers_all(known: &Account, is_business: bool, given: &BTreeMap<String, String>) -> bool {
+    let asked =
+        questions::to_ask(is_business, &known.statuses.amld5, &known.personal.amld5_answers);
+    asked.iter().all(|question| given.contains_key(question.key))
 }
 
 /// Marks the questionnaire as verified after the last answer, and records an event if the user is

@@ -263,7 +263,7 @@ async fn register(
     let images = user_update.store(&mut tx, (&PersonalData::default(), &personal), details).await?;
     user_update.verify_or_mail_code(&mut tx, &email, &proof).await?;
     let is_renamed = personal.last_name.is_some();
-    finish(core, tx, (client, user, is_renamed), (images, None), key).await
+    finish(core, tx, (client, user, is_renamed), (images, None), (true, key)).await
 }
 
 async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Result<Account> {
@@ -281,6 +281,7 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     owner.check_unchanged(&mut tx, caller, &known).await?;
     let proof = owner.email_proof;
     let named_email = details.personal.email.is_some();
+    let may_complete = answers::may_complete(&known, &details);
     let mut personal = known.personal.clone();
     personal.merge(std::mem::take(&mut details.personal));
     let new_email = personal.email.clone().filter(|_| personal.email != known.personal.email);
@@ -319,7 +320,8 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     }
     let images = user_update.store(&mut tx, (&known.personal, &personal), details).await?;
     let is_renamed = known.personal.identity() != personal.identity();
-    finish(core, tx, (client, user, is_renamed), (images, Some(&known)), None).await
+    let images = (images, Some(&known));
+    finish(core, tx, (client, user, is_renamed), images, (may_complete, None)).await
 }
 
 /// Hashes the password of the request, if any.
@@ -341,20 +343,23 @@ fn is_number_of_country(
     number.is_none_or(|number| chamber_of_commerce::read(number, country).is_some())
 }
 
-/// Commits what was written of a user, with what follows from it. `before` is the user of a change.
+/// Commits what was written of a user, with what follows from it. `before` is the user of a change,
+/// and `may_complete` tells if the request may end the AMLD5 questions.
 async fn finish(
     core: &Core,
     mut tx: Transaction<'_>,
     (client, user, is_renamed): (&Client, UserId, bool),
     (images, before): (Vec<StoredObject>, Option<&Account>),
-    key: Option<&ClaimedKey>,
+    (may_complete, key): (bool, Option<&ClaimedKey>),
 ) -> Result<Account> {
     let account = Account::load(&mut tx, core, client.id(), user).await?;
-    let account = account.ok_or_else(|| Error::invariant("read the user just written"))?;
+    let mut account = account.ok_or_else(|| Error::invariant("read the user just written"))?;
     if let Some(before) = before {
         changed::record_events(&mut tx, core, before, &account).await?;
     }
-    let account = answers::complete_questionnaire(&mut tx, core, account).await?;
+    if may_complete {
+        account = answers::complete_questionnaire(&mut tx, core, account).await?;
+    }
     // On the heap: most changes have nothing to follow.
     Box::pin(changed::follow(&mut tx, core, client, (&account, is_renamed))).await?;
     let answer = RegisteredUser::from(account.clone());

@@ -128,7 +128,7 @@ impl Endpoint for AnswersV1 {
         summary: "Answer AMLD5 questions",
         details: "An answer is the text of one of the question's options, in any of the five \
                   languages. A later answer takes the place of an earlier one; questions may be \
-                  answered one at a time.",
+                  answered one at a time. Those that are all asked again are answered together.",
         body: Shape::ListOf(&[
             required("key", Kind::Text, "Key of the question."),
             required("answer", Kind::Text, "Text of one of its options."),
