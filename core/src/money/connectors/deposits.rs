@@ -240,7 +240,7 @@ pub(super) async fn sale_of(
 impl Core {
     /// Commands new deposit addresses where a pool runs low: of each connector and asset that coins
     /// are routed to. Several edges may run it at once: one of them commands. A pool whose last
-    /// command was refused gets another one in the next minute.
+    /// command was refused, or brought no address, gets another one in the next minute.
     ///
     /// # Errors
     /// When the database cannot be used; the next run continues.
@@ -295,18 +295,22 @@ impl Core {
 
     async fn command_addresses(&self, (connector, asset): (&str, &str), count: i64) -> Result<()> {
         let count = usize::try_from(count).unwrap_or(ADDRESSES_MAX).min(ADDRESSES_MAX);
-        let last = sqlx::query!(
-            "select command_id, state from command \
-             where connector = $1 and asset = $2 and kind = 'deposit.address' \
-             order by created_at desc, command_id desc limit 1",
+        let filled_by = sqlx::query_scalar!(
+            "select c.command_id from ( \
+                 select command_id, state, created_at from command \
+                 where connector = $1 and asset = $2 and kind = 'deposit.address' \
+                 order by created_at desc, command_id desc limit 1) c \
+             where c.state = 'done' and exists (select from deposit_address d \
+                 where d.connector = $1 and d.asset = $2 and d.added_at >= c.created_at)",
             connector,
             asset,
         )
         .fetch_optional(&self.db)
         .await?;
-        // Named after what has filled the pool: once that is used up, the next one is another.
-        let after = match last.filter(|last| last.state == "done") {
-            Some(last) => last.command_id.to_string(),
+        // Named after what has filled the pool: once that is used up, the next one is another. Where
+        // nothing has, as a connector that answers with no usable address, one a minute is enough.
+        let after = match filled_by {
+            Some(command) => command.to_string(),
             None => (self.clock.unix_seconds() / 60).to_string(),
         };
         let command = Command {
