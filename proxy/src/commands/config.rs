@@ -14,8 +14,8 @@ const PAGE: &str = "\
 
 Every setting of `rampart serve`, as `rampart config reference --markdown` prints it. A setting comes from the TOML file of `--config`, or from the
 environment, which wins: `edge.threads` is `RAMPART__EDGE__THREADS` there, and a secret replaces the one of the file, whether either is a value or a
-`…_file`. `<name>` stands for a name of your own, `[]` for each element of a list. An unknown key, a value out of bounds and an empty secret are errors
-that name the key.
+`…_file`; an empty `…_file` beside a value is none. `<name>` stands for a name of your own, `[]` for each element of a list. An unknown key, a value out
+of bounds and an empty secret are errors that name the key.
 ";
 
 /// The settings that there are.
