@@ -6,18 +6,66 @@ use std::process::Command;
 use crate::prometheus::alerts;
 use crate::{names, read, root};
 
-/// The sources of the package's files, as `proxy/Cargo.toml` lists them, from the root.
-fn assets() -> Vec<String> {
+/// The package's folder of guides.
+const GUIDES: &str = "usr/share/doc/rampart/";
+/// The files and folders that the README leads to in the repository alone.
+const SOURCES: [&str; 5] = ["LICENSE", "migrations/", "plugins/guests/", "tests/", "wit/"];
+
+/// The package's files, as `proxy/Cargo.toml` lists them: each from the root, with its folder there.
+fn packed() -> Vec<(String, String)> {
     let manifest = std::fs::read_to_string(root().join("proxy/Cargo.toml")).unwrap();
     let package = manifest.split("[package.metadata.deb]").nth(1).unwrap();
     let assets = package.split("assets = [").nth(1).unwrap().split("\n]").next().unwrap();
-    let sources =
-        assets.lines().filter_map(|line| line.trim().strip_prefix("[\"")?.split('"').next());
     let from_root = |source: &str| match source.strip_prefix("../") {
         Some(path) => path.to_owned(),
         None => format!("proxy/{source}"),
     };
-    sources.map(from_root).collect()
+    let lines = assets.lines().filter_map(|line| line.trim().strip_prefix("[\""));
+    let files = lines.filter_map(|line| {
+        let mut texts = line.split('"').step_by(2);
+        Some((from_root(texts.next()?), texts.next()?.to_owned()))
+    });
+    files.collect()
+}
+
+/// The sources of the package's files, from the root.
+fn assets() -> Vec<String> {
+    packed().into_iter().map(|(source, _)| source).collect()
+}
+
+/// The guides of the package and what stands beside them, from the root. They have the same places
+/// in the package.
+fn guides() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (source, folder) in packed() {
+        let (own, name) = source.rsplit_once('/').unwrap_or(("", source.as_str()));
+        let Some(place) = folder.strip_prefix(GUIDES) else { continue };
+        if name.starts_with("LICENSE") {
+            continue;
+        }
+        assert_eq!(place.trim_end_matches('/'), own, "{source} has another place");
+        let Some(extension) = name.strip_prefix("*.") else {
+            found.insert(source);
+            continue;
+        };
+        let names = names(own.strip_prefix("deploy/").unwrap(), extension);
+        found.extend(names.iter().map(|name| format!("{own}/{name}.{extension}")));
+    }
+    found
+}
+
+/// The place from the root that a guide's link leads to.
+fn target(guide: &str, link: &str) -> String {
+    let mut path: Vec<_> = guide.split('/').collect();
+    path.pop();
+    for part in link.split('/') {
+        if part == ".." {
+            path.pop();
+        } else {
+            path.push(part);
+        }
+    }
+    path.join("/")
 }
 
 #[test]
@@ -36,13 +84,20 @@ fn every_file_of_the_package_is_there() {
 }
 
 #[test]
-fn what_a_runbook_leads_to_is_in_the_package() {
-    let assets = assets();
+fn what_a_guide_leads_to_is_in_the_package() {
+    let guides = guides();
+    for guide in guides.iter().filter(|guide| guide.contains(".md")) {
+        let text = std::fs::read_to_string(root().join(guide)).unwrap();
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+        for link in links.filter(|link| !link.is_empty() && !link.contains(':')) {
+            let leads_to = target(guide, link);
+            let of_sources = SOURCES.iter().any(|source| leads_to.starts_with(source));
+            let is_there = guides.contains(&leads_to) || (guide == "README.md" && of_sources);
+            assert!(is_there, "{guide}: {link}");
+        }
+    }
     for page in alerts() {
         let text = read(&format!("runbooks/{page}.md"));
-        for link in text.split("](../").skip(1).filter_map(|rest| rest.split(')').next()) {
-            assert!(assets.contains(&format!("deploy/{link}")), "{page}: {link}");
-        }
         assert!(!text.contains("`deploy/"), "{page} names a path of the repository");
     }
 }
