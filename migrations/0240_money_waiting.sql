@@ -124,6 +124,14 @@ language sql stable as $$
         join payment p on p.client_id = e.client_id and p.payment_id = e.payment_id
         where b.number is null and b.set_aside > 0 and e.client_id = b.client_id and e.order_id is null
           and e.kind = 'refunded' and p.connector <> 'manual' and p.currency = b.currency
+          -- one that nobody commanded is of a payment that no command has given back
+          and not exists (
+            select from payment o
+            where o.connector = p.connector and o.kind = 'received'
+              and o.provider_reference = coalesce(p.original_reference, p.provider_reference)
+              and not exists (select from payment_refund r
+                join command c on c.client_id = e.client_id and c.idempotency_key = 'refund/' || r.refund_id::text
+                where r.client_id = o.client_id and r.payment_id = o.payment_id and c.state = 'done'))
       ) given
     ) told
     cross join lateral (

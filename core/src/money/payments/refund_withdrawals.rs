@@ -33,9 +33,9 @@ struct UnderWay {
 }
 
 impl CommandedRefunds<'_> {
-    /// Withdraws those that no connector has begun as far as what is under way exceeds `covered`:
-    /// first those of the payment that a report by hand names, then those of its amount, then the
-    /// newest. The order's row is locked, or the book of what has none.
+    /// Withdraws those that no connector has begun: of the payment that a report by hand names as far
+    /// as it has given that back, of others as far as what is under way exceeds `covered`, those of
+    /// its amount first, then the newest. The order's row is locked, or the book of what has none.
     ///
     /// # Errors
     /// The database's.
@@ -47,7 +47,7 @@ impl CommandedRefunds<'_> {
         by_hand: Option<&Report>,
     ) -> Result<(), sqlx::Error> {
         let covered = covered - self.under_way(conn).await?.untold;
-        let withdrawn = sqlx::query_scalar!(
+        let withdrawn = sqlx::query!(
             r#"
             with asked as (
                 select c.client_id, c.command_id, r.refund_id, r.amount, c.created_at,
@@ -67,17 +67,26 @@ impl CommandedRefunds<'_> {
                     and c.idempotency_key = 'refund/' || r.refund_id::text
                 where $2::bigint is null and p.client_id = $1 and p.suspense and p.currency = $3
                     and c.order_id is null and c.state = 'open'
-            ), commanded as (
-                select client_id, command_id, refund_id,
+            ), ranked as (
+                select client_id, command_id, refund_id, amount, provider_reference = $5 as is_named,
                     sum(amount) over (order by is_new, provider_reference = $5, amount = $6,
-                        created_at, command_id) as up_to
+                        created_at, command_id) as up_to,
+                    coalesce(sum(amount) over (partition by provider_reference = $5
+                        order by is_new desc, amount = $6 desc, created_at desc, command_id desc
+                        rows between unbounded preceding and 1 preceding), 0) as newer
                 from asked
+            ), commanded as (
+                select client_id, command_id, refund_id, up_to,
+                    case when is_named then greatest(least(amount, $6 - newer), 0)
+                        else 0 end as given
+                from ranked
             )
             update command c set state = 'rejected', finished_at = now()
             from commanded
             where c.client_id = commanded.client_id and c.command_id = commanded.command_id
-                and commanded.up_to > $4 and c.state = 'open' and c.attempt = c.retries
-            returning commanded.refund_id as "refund_id!"
+                and (commanded.up_to > $4 or commanded.given > 0)
+                and c.state = 'open' and c.attempt = c.retries
+            returning commanded.refund_id as "refund_id!", commanded.given as "given!"
             "#,
             self.client.uuid(),
             self.order.map(OrderId::number),
@@ -88,8 +97,8 @@ impl CommandedRefunds<'_> {
         )
         .fetch_all(&mut *conn)
         .await?;
-        for refund in withdrawn {
-            withdraw(conn, core, refund).await?;
+        for row in withdrawn {
+            withdraw(conn, core, (row.refund_id, row.given)).await?;
         }
         Ok(())
     }
@@ -131,6 +140,18 @@ impl CommandedRefunds<'_> {
                 join payment p on p.client_id = e.client_id and p.payment_id = e.payment_id
                 where $2::bigint is null and e.client_id = $1 and e.order_id is null
                     and e.kind = 'refunded' and p.connector <> 'manual' and p.currency = $3
+                    -- one that nobody commanded is of a payment that no command has given back
+                    and not exists (
+                        select from payment o
+                        where o.connector = p.connector and o.kind = 'received'
+                            and o.provider_reference =
+                                coalesce(p.original_reference, p.provider_reference)
+                            and not exists (
+                                select from payment_refund r
+                                join command c on c.client_id = e.client_id
+                                    and c.idempotency_key = 'refund/' || r.refund_id::text
+                                where r.client_id = o.client_id and r.payment_id = o.payment_id
+                                    and c.state = 'done'))
             )
             select coalesce(sum(amount) filter (where state = 'open'), 0) as "open!",
                 greatest(coalesce(sum(amount) filter (where state = 'done'), 0)
@@ -196,7 +217,7 @@ pub(super) async fn withdraw_disputed(
     .fetch_all(&mut *conn)
     .await?;
     for refund in withdrawn {
-        withdraw(conn, core, refund).await?;
+        withdraw(conn, core, (refund, Decimal::ZERO)).await?;
     }
     Ok(())
 }
@@ -220,14 +241,19 @@ pub(crate) async fn withdraw_rejected(
     .fetch_optional(&mut *conn)
     .await?;
     match refund {
-        Some(refund) => withdraw(conn, core, refund).await,
+        Some(refund) => withdraw(conn, core, (refund, Decimal::ZERO)).await,
         None => Ok(()),
     }
 }
 
 /// Books what is still set aside for a refund to where it is owed again: to the order's customer if the
-/// order has not been executed, else to suspense, where an operator finds it.
-async fn withdraw(conn: &mut Connection, core: &Core, refund: Uuid) -> Result<(), sqlx::Error> {
+/// order has not been executed, else to suspense, where an operator finds it. What was `given` back of it
+/// by hand is owed no more.
+async fn withdraw(
+    conn: &mut Connection,
+    core: &Core,
+    (refund, given): (Uuid, Decimal),
+) -> Result<(), sqlx::Error> {
     let row = sqlx::query!(
         r#"
         select r.client_id, r.payment_id, r.amount, p.currency,
@@ -266,7 +292,7 @@ async fn withdraw(conn: &mut Connection, core: &Core, refund: Uuid) -> Result<()
     let owed_in = if is_open && !row.is_unexpected { Customer } else { Suspense };
     // What was given back by hand meanwhile has taken from it, and the rest is for other refunds.
     let set_aside = position.owed(RefundPayable, &row.currency) - others;
-    let amount = set_aside.clamp(Decimal::ZERO, row.amount);
+    let amount = set_aside.min(row.amount - given).max(Decimal::ZERO);
     sqlx::query!(
         "insert into payment_refund_withdrawal (client_id, refund_id, amount, owed_in) \
          values ($1, $2, $3, $4)",

@@ -72,6 +72,40 @@ async fn a_refund_by_hand_withdraws_that_of_its_name_or_its_amount() {
 }
 
 #[tokio::test]
+async fn a_refund_by_hand_withdraws_that_of_its_name_beside_one_that_nobody_commands() {
+    let context = TestContext::start().await;
+    let (_, connector) = live(&context).await;
+    let by_hand = json!({"partner": "acme", "kind": "received", "amount": 100, "currency": "EUR",
+        "connector": "manual", "providerReference": "cash", "reason": "seen"});
+    context.admin(Method::POST, "/admin/v1/payments", by_hand).await.assert_status(201);
+    let cash = arrived(&context, "cash").await;
+    assert_eq!(refund(&context, &cash, Value::Null).await, 200);
+    to_be_given_back(&context, &connector, &[("stray", 100)]).await;
+    given_back_by_hand(&context, "stray", 100).await;
+    assert!(connector.lease(10).await.is_empty(), "it was given back by hand");
+    let books = owed(&context, "acme").await;
+    assert!(books.contains(&"refund_payable: -100".to_owned()), "the other is owed: {books:?}");
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_refund_that_nobody_commanded_is_not_that_of_a_command() {
+    let context = TestContext::start().await;
+    let (_, connector) = live(&context).await;
+    let other = stray("payment.received", "other", 100);
+    connector.event(other).await.assert_status(200);
+    connector.event(stray("payment.refunded", "other", 100)).await.assert_status(200);
+    to_be_given_back(&context, &connector, &[("first", 100)]).await;
+    let command = connector.lease(10).await.remove(0);
+    connector.report(&command, "done", Value::Null).await.assert_status(200);
+    // Its connector has not told of it yet: what is set aside is for that.
+    to_be_given_back(&context, &connector, &[("second", 100)]).await;
+    given_back_by_hand(&context, "wire", 100).await;
+    assert!(connector.lease(10).await.is_empty(), "it was given back by hand");
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
 async fn a_part_that_was_given_back_by_hand_leaves_the_rest_to_be_decided() {
     let context = TestContext::start().await;
     let (_, connector) = live(&context).await;

@@ -70,8 +70,9 @@ impl Endpoint for RecordPayment {
         summary: "Record a payment by hand",
         details: "It is booked, and its order follows, as if a connector had reported it. The same \
                   payment again changes nothing; another one with its reference is 409. A refund \
-                  withdraws the command of one that no connector has begun: without an order, \
-                  first of the payment whose reference it has, then one of its amount.",
+                  withdraws commands that no connector has begun: of the payment whose reference \
+                  it has, then as far as more is under way than is still to be given back, those \
+                  of its amount first.",
         body: Shape::Members(BODY),
         request: r#"{"partner": "acme", "kind": "received", "amount": 250, "currency": "EUR",
             "connector": "manual", "providerReference": "2026-03-01-17",
