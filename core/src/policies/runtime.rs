@@ -4,6 +4,7 @@
 //! caller, is above both.
 
 mod active;
+mod compile_permits;
 mod compiled;
 pub(crate) mod configuration;
 mod fuel_budget;

@@ -12,6 +12,7 @@ use rampart_plugins::contract::PolicyKind;
 use rampart_plugins::{CompilerProgram, NativeCodeCache, Policy, PolicyEngine, PolicyLimits};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, oneshot};
 
+use super::compile_permits::CompilePermits;
 use super::root_keys::{RootKey, RootKeys};
 use super::slot::Slot;
 use crate::Core;
@@ -23,10 +24,8 @@ use crate::platform::keyed_semaphore::KeyedSemaphore;
 use crate::platform::settings::{self, COMPILER_ARGUMENTS};
 use rampart_types::ClientId;
 
-/// Components compiled at once, each on one thread.
-const COMPILES_MAX: usize = 2;
-/// Longest wait of a reload for compilers. Components take milliseconds; an oversized one must not
-/// delay another tenant's suspension.
+/// Longest wait of a reload for compilers. Small components take milliseconds; one in JavaScript takes
+/// seconds, and must not delay another tenant's suspension.
 const RELOAD_WAIT: Duration = Duration::from_millis(500);
 /// Concurrent dry runs; the engine has slots for them and for shadow runs.
 const DRY_RUNS_MAX: usize = 2;
@@ -48,7 +47,7 @@ pub struct Policies {
     memory_bytes_max: usize,
     /// The newest replaced versions, so that a rollback waits for no compiler.
     replaced: Mutex<VecDeque<Arc<Slot>>>,
-    compiles: Semaphore,
+    compiles: CompilePermits,
     /// The engine refuses an upload without a free slot; this one makes it wait.
     admissions: Semaphore,
     /// The same for dry runs.
@@ -82,7 +81,7 @@ impl Policies {
             let cause = std::io::Error::other(format!("{error:#}"));
             Error::internal("start the policy engine", cause)
         })?;
-        let compiles = Semaphore::new(COMPILES_MAX);
+        let compiles = CompilePermits::new();
         let admissions = Semaphore::new(engine.limits().admissions_max as usize);
         let dry_runs = Arc::new(Semaphore::new(DRY_RUNS_MAX));
         let (slots, replaced) = (Mutex::default(), Mutex::default());
@@ -221,7 +220,14 @@ impl Policies {
         if slot.is_delayed(&self.clock) {
             return Ok(None);
         }
-        let _permit = self.compiles.acquire().await.map_err(|e| Error::internal("compile", e))?;
+        let bytes = sqlx::query_scalar!(
+            r#"select octet_length(component) as "bytes!" from policy_component where digest = $1"#,
+            &*slot.digest,
+        )
+        .fetch_one(db)
+        .await?;
+        let permit = self.compiles.acquire(usize::try_from(bytes).unwrap_or(usize::MAX)).await;
+        let _permit = permit.map_err(|e| Error::internal("compile", e))?;
         let component = sqlx::query_scalar!(
             "select component from policy_component where digest = $1",
             &*slot.digest,
