@@ -18,6 +18,7 @@ use crate::host::rejection::{Check, Rejection};
 use crate::host::report::Failure;
 use crate::host::runtime::Runtime;
 use crate::kinds::compiled::Linked;
+use crate::kinds::probes::ProbeFuel;
 use crate::kinds::{Policy, PolicyKind};
 
 /// Longest of each text a policy states about itself, in bytes.
@@ -106,13 +107,24 @@ fn examine(
         .map_err(|rejection| rejection.at(Check::Configuration))?;
     let fuel =
         policy.probe(context, config).map_err(|reason| Rejection::by(Check::Samples, reason))?;
-    if fuel > runtime.limits.fuel_max / 2 {
-        let budget = runtime.limits.fuel_max;
-        let reason = format!("a sample burnt {fuel} fuel, over half of {budget}");
+    check_fuel(fuel, runtime.limits.fuel_max)?;
+    let digest = policy.digest().to_owned();
+    let (size, fuel) = (wasm.len(), fuel.most);
+    Ok(Admitted { policy, info, config: entries, digest, size, fuel })
+}
+
+/// Half of the fuel stays for what no sample shows, but for a request that cannot be larger.
+fn check_fuel(fuel: ProbeFuel, fuel_max: u64) -> Result<(), Rejection> {
+    let ProbeFuel { most, most_of_usual } = fuel;
+    if most_of_usual > fuel_max / 2 {
+        let reason = format!("a sample burnt {most_of_usual} fuel, over half of {fuel_max}");
         return Err(Rejection::by(Check::Fuel, reason));
     }
-    let digest = policy.digest().to_owned();
-    Ok(Admitted { policy, info, config: entries, digest, size: wasm.len(), fuel })
+    if most > fuel_max {
+        let reason = format!("the largest sample burnt {most} fuel, over {fuel_max}");
+        return Err(Rejection::by(Check::Fuel, reason));
+    }
+    Ok(())
 }
 
 fn describe(policy: &Policy, now: u32) -> Result<PolicyInfo, Rejection> {
@@ -161,5 +173,23 @@ fn check_info(info: &PolicyInfo, kind: PolicyKind) -> Result<(), Rejection> {
     match texts_short && config_short && few && info.keys.iter().all(short) {
         true => Ok(()),
         false => Err(Rejection::new("`describe` says more than the host keeps")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_fuel_is_for_samples_and_all_of_it_for_the_largest() {
+        let checked = |most_of_usual, most| {
+            let fuel = ProbeFuel { most, most_of_usual };
+            check_fuel(fuel, 100).map_err(|rejection| rejection.to_string())
+        };
+        assert_eq!(checked(50, 100), Ok(()));
+        let usual = "a sample burnt 51 fuel, over half of 100".to_owned();
+        assert_eq!(checked(51, 51), Err(usual));
+        let largest = "the largest sample burnt 101 fuel, over 100".to_owned();
+        assert_eq!(checked(50, 101), Err(largest));
     }
 }

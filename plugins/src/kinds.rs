@@ -16,6 +16,7 @@ use wasmtime::Engine;
 use wasmtime::component::{HasSelf, Linker};
 
 use self::compiled::Linked;
+use self::probes::ProbeFuel;
 use crate::bindings::log;
 use crate::bindings::meta;
 use crate::bindings::types::{CallContext, ConfigEntry};
@@ -128,7 +129,7 @@ impl Policy {
         &self,
         context: &CallContext,
         config: &[ConfigEntry],
-    ) -> Result<u64, String> {
+    ) -> Result<ProbeFuel, String> {
         match self {
             Self::Signature(policy) => policy.probe(context, config),
             Self::Fee(policy) => policy.probe(context, config),

@@ -59,7 +59,8 @@ impl PolicyEngine {
     }
 
     /// Examines an uploaded component: size, imports, exports, resources, its description of
-    /// itself, `config` against that, and two equal runs of every probe within half the fuel.
+    /// itself, `config` against that, and two equal runs of every probe within half the fuel, or
+    /// all of it for a request that cannot be larger.
     ///
     /// Blocks for milliseconds to [`PolicyLimits::admission_ms_max`]: never call it on a serving
     /// thread. The work runs on a thread of its own; past its time the upload is refused at once,

@@ -27,7 +27,7 @@ pub enum Check {
     Configuration,
     /// Two runs of each sample give the same output.
     Samples,
-    /// No sample burns more than half of the fuel of a call.
+    /// No sample burns more than half of the fuel of a call, nor the largest more than all of it.
     Fuel,
 }
 

@@ -3,7 +3,7 @@
 use rust_decimal::Decimal;
 
 use super::compiled::{Compiled, Linked};
-use super::probes::burnt_fuel;
+use super::probes::{ProbeFuel, burnt_fuel};
 use super::request_size::RequestSize;
 use super::scalars::{check_rule, is_slug, parse_decimal};
 use crate::bindings::fee::{self, FeeKind, FeeRequest, GuestIndices, Stage};
@@ -59,8 +59,8 @@ impl FeePolicy {
         &self,
         context: &CallContext,
         config: &[ConfigEntry],
-    ) -> Result<u64, String> {
-        burnt_fuel(&probe_requests(), |request| {
+    ) -> Result<ProbeFuel, String> {
+        burnt_fuel(&probe_requests(), |_| false, |request| {
             self.price(CallClass::Admission, context, config, request)
         })
     }

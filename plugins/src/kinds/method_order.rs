@@ -1,7 +1,7 @@
 //! Method-order policies: ranks the payment methods offered to one user.
 
 use super::compiled::{Compiled, Linked};
-use super::probes::burnt_fuel;
+use super::probes::{ProbeFuel, burnt_fuel};
 use super::request_size::{ELEMENT_BYTES, RequestSize};
 use super::scalars::check_rule;
 use crate::bindings::method_order::{
@@ -17,8 +17,9 @@ pub(crate) const IMPORTS: &[&str] = &["types", "log"];
 
 /// Most methods in one request (`wit/method-order.wit`).
 pub const METHODS_MAX: usize = 64;
-/// Methods in the largest sample: half of the fuel for half of the methods.
-const METHODS_SAMPLED: usize = METHODS_MAX / 2;
+/// Methods in the largest sample that may burn half of the fuel. One with [`METHODS_MAX`] may burn all
+/// of it, as the work may grow faster than their number.
+const METHODS_USUAL: usize = METHODS_MAX / 2;
 
 /// Orders the payment methods of one user. Cheap to clone, to be shared by threads.
 #[derive(Clone)]
@@ -66,8 +67,9 @@ impl MethodOrderPolicy {
         &self,
         context: &CallContext,
         config: &[ConfigEntry],
-    ) -> Result<u64, String> {
-        burnt_fuel(&probe_requests(), |request| {
+    ) -> Result<ProbeFuel, String> {
+        let is_largest = |request: &RankRequest| request.methods.len() == METHODS_MAX;
+        burnt_fuel(&probe_requests(), is_largest, |request| {
             self.rank(CallClass::Admission, context, config, request)
         })
     }
@@ -161,7 +163,8 @@ fn probe_requests() -> Vec<RankRequest> {
         request(0, None),
         request(4, Some("method2".into())),
         request(4, Some("gone".into())),
-        request(METHODS_SAMPLED, None),
+        request(METHODS_USUAL, None),
+        request(METHODS_MAX, None),
     ];
     requests.into()
 }

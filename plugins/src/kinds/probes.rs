@@ -17,15 +17,26 @@ pub(crate) fn context() -> CallContext {
     }
 }
 
-/// Runs every probe twice; the most fuel that one burnt.
+/// Fuel that probes burnt.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ProbeFuel {
+    /// The most that any burnt.
+    pub(crate) most: u64,
+    /// The most that one burnt that is not as large as a request can be.
+    pub(crate) most_of_usual: u64,
+}
+
+/// Runs every probe twice; the most fuel that one burnt. `is_largest` tells those that are as large
+/// as a request can be.
 ///
 /// # Errors
 /// The probe that failed, or gave two outcomes.
 pub(crate) fn burnt_fuel<P, T: PartialEq>(
     probes: &[P],
+    is_largest: impl Fn(&P) -> bool,
     call: impl Fn(&P) -> CallReport<T>,
-) -> Result<u64, String> {
-    let mut fuel = 0;
+) -> Result<ProbeFuel, String> {
+    let mut fuel = ProbeFuel::default();
     for (index, probe) in probes.iter().enumerate() {
         let (first, second) = (call(probe), call(probe));
         match &first.outcome {
@@ -37,7 +48,10 @@ pub(crate) fn burnt_fuel<P, T: PartialEq>(
         if first != second {
             return Err(format!("sample {} ran differently twice", index + 1));
         }
-        fuel = fuel.max(first.fuel);
+        fuel.most = fuel.most.max(first.fuel);
+        if !is_largest(probe) {
+            fuel.most_of_usual = fuel.most_of_usual.max(first.fuel);
+        }
     }
     Ok(fuel)
 }

@@ -3,7 +3,7 @@
 use wasmtime::component::{HasSelf, Linker};
 
 use super::compiled::{Compiled, Linked};
-use super::probes::burnt_fuel;
+use super::probes::{ProbeFuel, burnt_fuel};
 use super::request_size::{ELEMENT_BYTES, RequestSize};
 use crate::bindings::crypto::{self, Algorithm};
 use crate::bindings::signature::{
@@ -68,8 +68,8 @@ impl SignaturePolicy {
         &self,
         context: &CallContext,
         config: &[ConfigEntry],
-    ) -> Result<u64, String> {
-        burnt_fuel(&probe_payloads(), |payload| {
+    ) -> Result<ProbeFuel, String> {
+        burnt_fuel(&probe_payloads(), |_| false, |payload| {
             self.verify(CallClass::Admission, context, config, payload, &KeyRing::default())
         })
     }

@@ -148,6 +148,15 @@ fn a_policy_that_fails_a_probe_is_refused() {
 }
 
 #[test]
+fn the_most_payment_methods_may_burn_more_than_half_of_the_fuel() {
+    let fuel = admitted(PolicyKind::MethodOrder, "country-order", Vec::new()).fuel;
+    let exact = engine(PolicyLimits { fuel_max: fuel + fuel / 2, ..generous_limits() });
+    let admitted = exact.admit(PolicyKind::MethodOrder, guest("country-order"), Vec::new());
+    let admitted = admitted.map(|admitted| admitted.fuel).map_err(|reason| reason.to_string());
+    assert_eq!(admitted, Ok(fuel));
+}
+
+#[test]
 fn an_error_for_a_probe_is_not_a_failure() {
     admitted(PolicyKind::Fee, "hostile", vec![text("mode", "error")]);
 }

@@ -156,7 +156,7 @@ async fn every_new_project_builds_and_passes_its_vectors() {
         for (language, size, fuel, memory) in [
             ("rust", 65_536, 200_000, 65_536),
             ("c", 65_536, 200_000, 65_536),
-            ("javascript", 1_200_000, 2_500_000, 2 << 20),
+            ("javascript", 1_200_000, 4_000_000, 2 << 20),
         ] {
             let name = format!("{language}-{kind}");
             let script = format!(

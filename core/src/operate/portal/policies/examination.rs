@@ -43,6 +43,6 @@ const fn question(check: Check) -> &'static str {
         Check::Description => "Description: describe answers within the limits",
         Check::Configuration => "Configuration: as declared, and accepted",
         Check::Samples => "Samples: two runs of each give the same answer",
-        Check::Fuel => "Fuel: each sample takes at most half of a call's",
+        Check::Fuel => "Fuel: each sample takes at most half of a call's, the largest all of it",
     }
 }
