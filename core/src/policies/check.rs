@@ -11,12 +11,12 @@ use crate::platform::clock::Clock;
 use crate::policies::evaluate::context::context_at;
 use crate::policies::runtime::configuration::{entries, info_as_json};
 
-/// Longest examination, in times of what an edge allows.
+/// An examination may take so many times as long as on an edge.
 const ADMISSION_TIMES: u64 = 6;
 /// Instances started to measure the median.
 const STARTS: usize = 25;
 
-/// A component that an edge would admit.
+/// A component that an edge would admit, if it compiles there in time.
 #[derive(Debug)]
 pub struct CheckedComponent {
     /// Description and cost of the component, and the result of each vector.
@@ -39,7 +39,8 @@ pub fn check(
         .ok_or_else(|| format!("'{kind}' is not one of {}", PolicyKind::NAMES.join(", ")))?;
     let vectors = vectors.map(Vectors::read).transpose()?.unwrap_or_default();
     let defaults = PolicyLimits::default();
-    // The author's machine may be busy, and no request waits: only fuel is limiting here.
+    // The author's machine may be busy or slow, and no request waits: an edge allows less time, so that
+    // it may refuse what takes long to compile here.
     let limits = PolicyLimits {
         deadline_ms: defaults.admission_deadline_ms,
         admission_ms_max: defaults.admission_ms_max.saturating_mul(ADMISSION_TIMES),
