@@ -25,7 +25,7 @@ const COLUMNS: &[(&str, &str)] = &[
 pub(crate) enum VerificationKey {
     /// List a partner's keys by name, without the keys.
     List {
-        /// The partner's short name.
+        /// The partner's slug.
         slug: String,
         #[command(flatten)]
         page: Page,

@@ -13,6 +13,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::template::{CLANG_FLAGS, COMPONENTIZE_FLAGS, Language};
+use crate::commands::{read_file, write_file};
 use crate::output;
 use crate::startup_error::StartupError;
 
@@ -51,7 +52,7 @@ impl Build {
     pub(crate) fn run(&self) -> Result<(), StartupError> {
         let out = self.out()?;
         let component = match (&self.module, self.language()) {
-            (Some(module), _) => component_of(&read(module)?)?,
+            (Some(module), _) => component_of(&read_file(module)?)?,
             (None, Some(Language::Rust)) => component_of(&self.compile_rust()?)?,
             (None, Some(Language::C)) => component_of(&self.compile_c(&out)?)?,
             (None, Some(Language::JavaScript)) => self.compile_javascript(&out)?,
@@ -62,9 +63,7 @@ impl Build {
                 )));
             }
         };
-        fs::write(&out, &component).map_err(|e| {
-            StartupError::new(&format!("'{}' cannot be written", out.display()), &e)
-        })?;
+        write_file(&out, &component)?;
         output::line(format_args!("{}: {} bytes", out.display(), component.len()));
         Ok(())
     }
@@ -100,7 +99,7 @@ impl Build {
         let artifact = module_of(&messages).ok_or_else(|| {
             StartupError::from("cargo made no module: is it a `cdylib`?".to_owned())
         })?;
-        read(&artifact)
+        read_file(&artifact)
     }
 
     fn compile_c(&self, out: &Path) -> Result<Vec<u8>, StartupError> {
@@ -181,15 +180,10 @@ fn component_of(module: &[u8]) -> Result<Vec<u8>, StartupError> {
 
 /// Reads a file that a compiler wrote, and removes it.
 fn take(file: &Path) -> Result<Vec<u8>, StartupError> {
-    let bytes = read(file);
+    let bytes = read_file(file);
     // What stays is a file that the project's .gitignore names.
     let _ = fs::remove_file(file);
     bytes
-}
-
-fn read(file: &Path) -> Result<Vec<u8>, StartupError> {
-    fs::read(file)
-        .map_err(|e| StartupError::new(&format!("'{}' cannot be read", file.display()), &e))
 }
 
 #[cfg(test)]
