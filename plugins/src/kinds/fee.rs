@@ -60,9 +60,11 @@ impl FeePolicy {
         context: &CallContext,
         config: &[ConfigEntry],
     ) -> Result<ProbeFuel, String> {
-        burnt_fuel(&probe_requests(), |_| false, |request| {
-            self.price(CallClass::Admission, context, config, request)
-        })
+        burnt_fuel(
+            &probe_requests(),
+            |_| false,
+            |request| self.price(CallClass::Admission, context, config, request),
+        )
     }
 }
 

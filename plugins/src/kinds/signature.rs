@@ -69,9 +69,13 @@ impl SignaturePolicy {
         context: &CallContext,
         config: &[ConfigEntry],
     ) -> Result<ProbeFuel, String> {
-        burnt_fuel(&probe_payloads(), |_| false, |payload| {
-            self.verify(CallClass::Admission, context, config, payload, &KeyRing::default())
-        })
+        burnt_fuel(
+            &probe_payloads(),
+            |_| false,
+            |payload| {
+                self.verify(CallClass::Admission, context, config, payload, &KeyRing::default())
+            },
+        )
     }
 }
 
