@@ -110,7 +110,7 @@ async fn questions_whose_answers_count_no_more_are_asked_again() {
     for fiat in [100, 101] {
         shop.change(json!({"verification": {"amld5": "pending"}})).await;
         // Neither another change nor one answer ends what is asked again.
-        let change = json!({"newsletter": true});
+        let change = json!({"newsletterSubscription": true});
         shop.ada.patch("/api/v2/user", &change).await.assert_status(200);
         let one = json!([{"key": "kyc-amld5-employment-status", "answer": "Employed"}]);
         shop.ada.post("/api/v1/user/verify/amld5", &one).await.assert_status(200);
