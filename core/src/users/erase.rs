@@ -90,7 +90,7 @@ pub(crate) async fn erase(
     Ok(erased.rows_affected() == 1)
 }
 
-/// Deletes what the user is found by, second factors, answers of before, devices of sessions, what the
+/// Deletes what the user is found by, second factors, saved answers, devices of sessions, what the
 /// user called savings plans, what came with checkouts from elsewhere, and what providers were told of
 /// the user.
 async fn delete_details(conn: &mut Connection, client: ClientId, user: UserId) -> Result<()> {

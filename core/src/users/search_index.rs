@@ -119,8 +119,8 @@ pub(super) async fn delete(conn: &mut Connection, client: ClientId, user: UserId
 }
 
 impl Core {
-    /// Indexes users of before there was an index: one run of a worker. One whose row somebody holds
-    /// is waited for in the next run and not passed over: it would be found by nothing.
+    /// Indexes users who registered before the index existed: one run of a worker. The next run waits
+    /// for a user whose row somebody holds: one that was passed over could not be found.
     ///
     /// # Errors
     /// When the database cannot be used; the next run continues.
