@@ -50,6 +50,8 @@ struct Booked {
     amount: Decimal,
     currency: String,
     occurred_at: DateTime<Utc>,
+    /// Has a reference of the line's, be it one that it was given later.
+    is_named: bool,
 }
 
 impl Booked {
@@ -84,9 +86,7 @@ pub(crate) async fn reconcile(
         let references = references(&line);
         let mut booked = find(core, connector, (&references, &line)).await?;
         // An earlier name may be that of several payments: each is one line.
-        booked.retain(|payment| {
-            references.contains(&payment.reference) || !taken.contains(&payment.key())
-        });
+        booked.retain(|payment| payment.is_named || !taken.contains(&payment.key()));
         seen.extend(references);
         let free = |payment: &&Booked| payment.is_same(&line) && !taken.contains(&payment.key());
         if let Some(payment) = booked.iter().find(free) {
@@ -189,27 +189,39 @@ async fn find(
     let mut rows = sqlx::query_as!(
         Booked,
         r#"
-        select provider_reference as reference, currency, occurred_at,
+        with named as (
+            select client_id, payment_id from payment
+            where connector = $1 and provider_reference = any ($2)
+            union
+            select client_id, payment_id from payment_alias where provider_reference = any ($3)
+        )
+        select p.provider_reference as reference, p.currency, p.occurred_at,
             case when kind = 'transfer-completed' then 'transfer-sent' else kind end as "kind!",
             case when kind in ('received', 'transfer-returned', 'dispute-won')
-                then amount else -amount end as "amount!"
-        from payment
-        where connector = $1 and provider_reference = any ($2)
+                then amount else -amount end as "amount!",
+            p.provider_reference = any ($3) or exists (
+                select from payment_alias a
+                where a.client_id = p.client_id and a.payment_id = p.payment_id
+                    and a.provider_reference = any ($3)) as "is_named!"
+        from named n
+        join payment p on p.client_id = n.client_id and p.payment_id = n.payment_id
+        where p.connector = $1
             and kind in ('received', 'refunded', 'transfer-sent', 'transfer-completed',
                 'transfer-returned', 'disputed', 'dispute-won')
-        order by recorded_at, payment_id
+        order by p.recorded_at, p.payment_id
         "#,
         connector,
         &named,
+        references,
     )
     .fetch_all(&core.db)
     .await?;
     rows.retain(|row| {
         let is_of_line = row.is_same(line) && line.at() == Some(row.occurred_at);
-        !row.reference.is_empty() && (references.contains(&row.reference) || is_of_line)
+        !row.reference.is_empty() && (row.is_named || is_of_line)
     });
     // The line's own payment first: one of an earlier name may be another line's.
-    rows.sort_by_key(|row| !references.contains(&row.reference));
+    rows.sort_by_key(|row| !row.is_named);
     Ok(rows)
 }
 

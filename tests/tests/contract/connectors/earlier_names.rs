@@ -1,5 +1,6 @@
 //! Payments that a connector has reported before, when it named them otherwise.
 
+use bytes::Bytes;
 use futures::future::join;
 
 use super::*;
@@ -34,6 +35,27 @@ async fn a_payment_of_an_earlier_name_is_that_of_one_event() {
         assert_eq!(told, expected, "{reference}");
     }
     assert_eq!(payments(&context).await, 3);
+}
+
+#[tokio::test]
+async fn a_payment_is_known_by_the_name_that_it_took() {
+    let context = TestContext::start().await;
+    let bank = Connector::new(&context, "bank", &["transfer.send"]).await;
+    assert!(!is_known(&bank, received("tx-1", 7, &[])).await);
+    assert!(is_known(&bank, received("a", 7, &["tx-1"])).await);
+    for (id, earlier) in [("again", &["tx-1"][..]), ("without", &[])] {
+        let mut again = received("a", 7, earlier);
+        again["id"] = json!(id);
+        assert!(is_known(&bank, again).await, "{id}");
+    }
+    let statement = "date,amount,currency,reference,providerReference,name,iban\n\
+                     2026-03-01,100.00,EUR,,a,Ada,\n";
+    let path = "/admin/v1/reconciliations?connector=bank";
+    let made = context.admin_bytes(Method::POST, path, Bytes::from(statement)).await;
+    let made = made.assert_status(201).json();
+    assert_eq!((&made["matched"], &made["recorded"]), (&json!(1), &json!(0)));
+    assert_eq!(made["differences"], json!([]));
+    assert_eq!(payments(&context).await, 1);
 }
 
 #[tokio::test]

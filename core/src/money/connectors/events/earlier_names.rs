@@ -1,17 +1,18 @@
 //! Payments that a connector has reported before, when it named them otherwise.
 
 use rampart_types::{ClientId, OrderId};
+use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::report::{EventKind, Report};
+use super::report::{EARLIER_MAX, EventKind, Report};
 use crate::Core;
 use crate::money::payments::store::currency_of;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 
 /// The payment that an event tells of, and whose book it is in, if it was recorded under an earlier
-/// name of its provider's. It is this event's from then on: another one that says the same is of
-/// another payment.
+/// name of its provider's. It has this event's reference from then on: another reference that says
+/// the same is of another payment.
 ///
 /// # Errors
 /// The database's.
@@ -21,9 +22,8 @@ pub(super) async fn take(
     connector: &str,
     report: &Report,
 ) -> Result<Option<(ClientId, Uuid)>> {
-    let (EventKind::PaymentReceived, false, Some(reference), Some(amount), Some(currency)) = (
+    let (EventKind::PaymentReceived, Some(reference), Some(amount), Some(currency)) = (
         report.kind,
-        report.earlier_references.is_empty(),
         report.provider_reference.as_deref(),
         report.amount,
         report.currency.as_deref(),
@@ -31,7 +31,12 @@ pub(super) async fn take(
         return Ok(None);
     };
     let (currency, _) = currency_of(core, currency);
-    loop {
+    // Of events at once, one takes each payment: there is one a name.
+    for _ in 0..=EARLIER_MAX {
+        let known = renamed(conn, connector, reference, amount, &currency).await?;
+        if known.is_some() || report.earlier_references.is_empty() {
+            return Ok(known);
+        }
         let found = sqlx::query!(
             r#"
             with free as (
@@ -73,4 +78,30 @@ pub(super) async fn take(
             None => return Ok(None),
         }
     }
+    Ok(None)
+}
+
+/// The payment that has taken this reference beside its own, and whose book it is in.
+async fn renamed(
+    conn: &mut Connection,
+    connector: &str,
+    reference: &str,
+    amount: Decimal,
+    currency: &str,
+) -> Result<Option<(ClientId, Uuid)>> {
+    let found = sqlx::query!(
+        "select p.client_id, p.payment_id, p.amount, p.currency from payment_alias a \
+         join payment p on p.client_id = a.client_id and p.payment_id = a.payment_id \
+         where a.provider_reference = $2 and p.connector = $1 and p.kind = 'received' limit 1",
+        connector,
+        reference,
+    )
+    .fetch_optional(conn)
+    .await?;
+    let Some(row) = found else { return Ok(None) };
+    if row.amount != amount || row.currency != currency {
+        let payment = row.payment_id;
+        tracing::warn!(connector, %payment, "a report contradicts an earlier one");
+    }
+    Ok(Some((row.client_id.into(), row.payment_id)))
 }

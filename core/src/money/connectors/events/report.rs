@@ -14,7 +14,7 @@ use crate::money::connectors::network_fee::NetworkFee;
 const NAME_CHARS_MAX: usize = 255;
 
 /// Most earlier references that are read.
-const EARLIER_MAX: usize = 8;
+pub(super) const EARLIER_MAX: usize = 8;
 
 /// The members that have a meaning. Others are kept; of any kind are those whose value is no reason to
 /// refuse a fact.
