@@ -71,6 +71,8 @@ struct Booked {
     payable: Decimal,
     /// Coins that were exchanged.
     converted: Decimal,
+    /// Money is set aside for refunds that were asked for too long ago to be among what waits.
+    owes_refund: bool,
 }
 
 impl Booked {
@@ -110,6 +112,7 @@ impl Booked {
             OrderStatus::Refunded if !is_open || !zero(self.customer) => {
                 Some("it is refunded, and its payment was not given back")
             }
+            _ if self.owes_refund => Some("a refund that was asked for 90 days ago is not made"),
             _ => None,
         }
     }
@@ -131,12 +134,17 @@ async fn orders(core: &Core, after: i64) -> Result<Page> {
         select page.order_id as "order_id!", page.sold as "sold!",
             page.status as "status!: OrderStatus", page.fiat_amount as "fiat!",
             page.crypto_amount as "crypto!", sums.customer as "customer!",
-            sums.payable as "payable!", sums.converted as "converted!"
+            sums.payable as "payable!", sums.converted as "converted!",
+            sums.owes_refund as "owes_refund!"
         from page cross join lateral (
             select coalesce(sum(p.amount) filter (where a.kind = 'customer'), 0) as customer,
                 coalesce(sum(p.amount) filter (where a.kind = 'payout_payable'), 0) as payable,
                 coalesce(sum(p.amount) filter (where a.kind = 'conversion'
-                    and a.currency = page.crypto_currency), 0) as converted
+                    and a.currency = page.crypto_currency), 0) as converted,
+                -- `money_waiting()` reads the books of later ones alone
+                coalesce(sum(p.amount) filter (where a.kind = 'refund_payable') < 0
+                    and max(e.recorded_at) filter (where e.kind = 'refund-requested')
+                        <= rampart_now() - interval '90 days', false) as owes_refund
             from ledger_entry e
             join ledger_posting p on p.client_id = e.client_id and p.entry_id = e.entry_id
             join ledger_account a on a.client_id = p.client_id and a.account_id = p.account_id
@@ -163,6 +171,7 @@ async fn orders(core: &Core, after: i64) -> Result<Page> {
             customer: row.customer,
             payable: row.payable,
             converted: row.converted,
+            owes_refund: row.owes_refund,
         };
         let subject = format!("order {}", row.order_id);
         let problem = booked.problem().map(Cow::from);
@@ -235,6 +244,7 @@ mod tests {
             customer: customer.into(),
             payable: payable.into(),
             converted: converted.into(),
+            owes_refund: false,
         }
     }
 

@@ -78,6 +78,12 @@ async fn a_refund_that_was_done_and_is_not_told_of_is_owed_after_a_week() {
     assert_eq!(waiting(&context).await, (vec![], 0));
     context.clock().advance(TimeDelta::days(2));
     assert_eq!(waiting(&context).await, only(&order, &["owed"], 1));
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+    context.clock().advance(TimeDelta::days(90));
+    assert_eq!(waiting(&context).await, (vec![], 0), "its book is not read any more");
+    let subject = format!("order {}", order.id);
+    let problem = "a refund that was asked for 90 days ago is not made";
+    assert_eq!(problems(&context).await, [json!({"subject": subject, "problem": problem})]);
     refund_by_hand(&context, &order, "EUR").await;
     assert_eq!(waiting(&context).await, (vec![], 0));
     assert_eq!(problems(&context).await, [Value::Null; 0]);

@@ -24,9 +24,9 @@ impl Endpoint for CheckLedger {
     const DOC: Doc = Doc {
         summary: "Check the books",
         details: "Recomputes a page of orders, then of entries, then the accounts at providers: \
-                  orders whose postings do not fit their state, entries that do not balance, and \
-                  what is open of each account's last reconciliation. `after` with the answer's `next` \
-                  continues, until it is null.",
+                  orders whose postings do not fit their state or that owe a refund of 90 days \
+                  ago, entries that do not balance, and what is open of each account's last \
+                  reconciliation. `after` with the answer's `next` continues, until it is null.",
         query: &[optional("after", Kind::Text, "The `next` of the page before.")],
         answer: r#"{"checked": 412, "problems": [{"subject": "order 1234567890123456",
             "problem": "it is completed, and its payout was not booked"}], "next": null}"#,
