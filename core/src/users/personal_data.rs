@@ -98,6 +98,15 @@ impl PersonalData {
         (self.first_name.as_deref(), self.last_name.as_deref(), self.date_of_birth)
     }
 
+    /// True if what was known of that is another one by now; what was missing contradicts nothing.
+    pub(crate) fn contradicts(&self, later: &Self) -> bool {
+        let (first, last, born) = self.identity();
+        let (later_first, later_last, later_born) = later.identity();
+        (first.is_some() && first != later_first)
+            || (last.is_some() && last != later_last)
+            || (born.is_some() && born != later_born)
+    }
+
     /// The residential address, if complete.
     pub(crate) fn residence(&self) -> Option<[&str; 4]> {
         let parts = [&self.address, &self.address_no, &self.postal_code, &self.city];
@@ -227,6 +236,8 @@ mod tests {
         assert_eq!(known.city.as_deref(), Some("Utrecht"));
         assert_eq!(known.amld5_answers.len(), 2);
         assert_eq!(known.residence(), None);
+        let more = PersonalData { last_name: Some("King".to_owned()), ..known.clone() };
+        assert!(!known.contradicts(&more) && more.contradicts(&known));
         assert_eq!(format!("{known:?}"), "PersonalData(…)");
     }
 }

@@ -74,10 +74,11 @@ impl<'a> UserUpdate<'a> {
         Ok(Self { core, client, user, personal_key })
     }
 
-    /// Stores the user's data; `known` is the previous state. Changed data must be verified again, by
-    /// other images where the known ones were verified. A check that is under way ends with the name that
-    /// it was begun for, and a business has questions other than a person's. An agreement or an address
-    /// that an operator has blocked stays so. The caller must retain the returned images.
+    /// Stores the user's data; `known` is the previous state. Changed data must be verified again,
+    /// by other images where the known ones were verified. A check that is under way ends with the
+    /// name that it was begun for, not with one that was missing, and a business has questions
+    /// other than a person's. An agreement or an address that an operator has blocked stays so. The
+    /// caller must retain the returned images.
     ///
     /// # Errors
     /// ER708 for a document that must not be replaced.
@@ -89,6 +90,7 @@ impl<'a> UserUpdate<'a> {
     ) -> Result<Vec<StoredObject>> {
         let is_other = known.identity() != personal.identity();
         let has_moved = known.residence() != personal.residence();
+        let proves_another = is_other && self.proves_another(conn, known, personal).await?;
         let agreement = details.privacy_agreement.map(|agreed| match agreed {
             true => "verified",
             false => "pending",
@@ -125,16 +127,40 @@ impl<'a> UserUpdate<'a> {
         )
         .execute(&mut *conn)
         .await?;
-        if is_other {
+        if proves_another {
             identity_checks::end(conn, (self.client.id(), self.user)).await?;
         }
-        if is_other || has_moved {
+        if proves_another || has_moved {
             let of = (self.client.id(), self.user);
-            documents::want_anew(conn, of, (is_other, has_moved)).await?;
+            documents::want_anew(conn, of, (proves_another, has_moved)).await?;
         }
         search_index::write(conn, self.core, (self.client.id(), self.user), personal).await?;
         let holder = (self.client.id(), self.user, &self.personal_key);
         documents::store(conn, self.core, holder, details.documents).await
+    }
+
+    /// True if checks and images prove another identity than the user has by now: one that was
+    /// verified is taken back by a member that was missing too.
+    async fn proves_another(
+        &self,
+        conn: &mut Connection,
+        known: &PersonalData,
+        personal: &PersonalData,
+    ) -> Result<bool> {
+        if known.contradicts(personal) {
+            return Ok(true);
+        }
+        let is_verified = sqlx::query_scalar!(
+            r#"
+            select identity_status = 'verified' as "verified!" from end_user
+            where client_id = $1 and user_id = $2
+            "#,
+            self.client.id().uuid(),
+            self.user.uuid(),
+        )
+        .fetch_one(conn)
+        .await?;
+        Ok(is_verified)
     }
 
     /// Assigns this address to the user; `false` when another user has it.

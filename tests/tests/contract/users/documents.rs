@@ -6,7 +6,7 @@ use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
-use rampart_tests::user::{image, registration};
+use rampart_tests::user::{User, image, registration};
 use serde_json::{Value, json};
 
 fn side(side: &str, image: &[u8]) -> Value {
@@ -163,6 +163,25 @@ async fn verified_images_are_wanted_anew_after_a_change_of_what_they_prove() {
 
     change(json!({"city": "Delft"})).await.assert_status(200);
     assert_eq!(states().await, ["pending", "missing"]);
+}
+
+#[tokio::test]
+async fn a_birth_date_that_was_missing_leaves_verified_images() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut body = registration("eve");
+    body.as_object_mut().unwrap().remove("dateOfBirth");
+    body["identityDocument"] = json!([side("front", &image(64))]);
+    let user = &registered(&acme, body.clone()).await;
+    let verified =
+        json!({"documents": [{"type": "passport", "side": "front", "status": "verified"}]});
+    admin(&context, user, Method::PATCH, "", verified).await.assert_status(200);
+    let identifier = body["identifier"].as_str().unwrap().to_owned();
+    let eve = User { identifier, ..acme.user("ada").await };
+    for (born, status) in [("1990-02-03", "verified"), ("1991-02-03", "missing")] {
+        eve.patch("/api/v2/user", &json!({"dateOfBirth": born})).await.assert_status(200);
+        assert_eq!(shown(&context, user, "front").await["status"], status);
+    }
 }
 
 #[tokio::test]
