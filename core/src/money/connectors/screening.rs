@@ -125,7 +125,7 @@ impl SealedScreening {
     }
 
     /// Writes the screening, and its command if a connector takes it. A person's takes the place of
-    /// an earlier one, unless an operator has blocked that.
+    /// an earlier one, unless an operator has blocked that: it is begun anew once that is cleared.
     ///
     /// # Errors
     /// The database's.
@@ -152,6 +152,17 @@ impl SealedScreening {
         .await?;
         if written.rows_affected() == 1 {
             self.command.insert(conn).await?;
+        } else if self.user.is_some() {
+            // The block is older than the name from then on.
+            sqlx::query!(
+                "update screening set created_at = rampart_now() \
+                 where client_id = $1 and user_id = $2 and state = 'block' \
+                     and decided_by is not null",
+                self.client,
+                self.user,
+            )
+            .execute(conn)
+            .await?;
         }
         Ok(())
     }
@@ -193,6 +204,26 @@ pub(crate) async fn screen_person(
     let (client, user) = (client.uuid(), Some(user.uuid()));
     SealedScreening { id, client, order: None, user, command, decision }.insert(conn).await?;
     Ok(())
+}
+
+/// Screens a user by the name that was taken while an operator's block stood, in the transaction
+/// that has cleared it.
+///
+/// # Errors
+/// Without entropy, or when the database cannot be used.
+pub(crate) async fn screen_renamed(
+    conn: &mut Connection,
+    core: &Core,
+    client: ClientId,
+    user: UserId,
+) -> Result<()> {
+    let Some(account) = Account::load(conn, core, client, user).await? else { return Ok(()) };
+    let tenant = core.snapshots.current().tenants.get(&client).cloned();
+    let tenant = tenant.ok_or_else(|| Error::invariant("find the tenant of a screening"))?;
+    match Person::of(&account) {
+        Some(person) => screen_person(conn, core, &tenant, person).await,
+        None => Ok(()),
+    }
 }
 
 /// Screens a live partner's user whom nobody but the sandbox has screened, while the partner was a test

@@ -188,6 +188,12 @@ async fn a_block_of_an_operator_holds_a_user_of_another_name_too() {
     let read = read.assert_status(200).json();
     assert_eq!(read["state"], "block");
     assert_eq!(read["decisionReason"], "the person on the list");
+    let clear = json!({"decision": "clear", "reason": "another person"});
+    shop.decide(&format!("{path}/decision"), clear).await.assert_status(200);
+    let check = screener.lease(10).await.remove(0);
+    assert_eq!(check["body"]["lastName"], "King", "nobody has screened that name");
+    let read = shop.context.admin(Method::GET, &path, json!({})).await;
+    assert_eq!(read.assert_status(200).json()["state"], "pending");
 }
 
 #[tokio::test]

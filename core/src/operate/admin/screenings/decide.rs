@@ -13,7 +13,7 @@ use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
-use crate::money::connectors::screening::{Decision, cleared};
+use crate::money::connectors::screening::{Decision, cleared, screen_renamed};
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::reason;
 use crate::platform::audit::{self, Entry};
@@ -32,8 +32,9 @@ impl Endpoint for DecideScreening {
     const DOC: Doc = Doc {
         summary: "Decide about a screening",
         details: "`clear` lets the coins leave that wait for it alone, at once; `block` holds them \
-                  until another decision, whatever the user is called by then. What the provider \
-                  says afterwards changes nothing. 409 if it is decided so already.",
+                  until another decision, whatever the user is called by then; a name that was \
+                  taken meanwhile is screened once it is cleared. What the provider says \
+                  afterwards changes nothing. 409 if it is decided so already.",
         path: &[ID],
         body: Shape::of::<NewDecision>(),
         request: r#"{"decision": "clear", "reason": "another person of this name"}"#,
@@ -59,10 +60,20 @@ impl Endpoint for DecideScreening {
         let decision = decision.decision();
         let mut tx = core.db.begin().await?;
         let decided = sqlx::query!(
-            "update screening set state = $2, decided_by = $3, decision_reason = $4, \
-                 decided_at = rampart_now() \
-             where screening_id = $1 and (state <> $2 or decided_by is null) \
-             returning client_id, order_id, user_id",
+            r#"
+            with before as (
+                -- that of a name which was taken after the operator's block
+                select client_id, screening_id, coalesce(state = 'block'
+                    and decided_by is not null and decided_at < created_at, false) as is_renamed
+                from screening where screening_id = $1 for update
+            )
+            update screening s set state = $2, decided_by = $3, decision_reason = $4,
+                decided_at = rampart_now()
+            from before b
+            where s.client_id = b.client_id and s.screening_id = b.screening_id
+                and (s.state <> $2 or s.decided_by is null)
+            returning s.client_id, s.order_id, s.user_id, b.is_renamed as "is_renamed!"
+            "#,
             id,
             decision.as_str(),
             actor,
@@ -76,8 +87,11 @@ impl Endpoint for DecideScreening {
             return Err(Denial::conflict("it is decided so already").into());
         };
         if decision == Decision::Clear {
-            let of = (subject.order_id, subject.user_id);
-            cleared(&mut tx, core, subject.client_id.into(), of).await?;
+            let client = subject.client_id.into();
+            if let Some(user) = subject.user_id.filter(|_| subject.is_renamed) {
+                screen_renamed(&mut tx, core, client, user.into()).await?;
+            }
+            cleared(&mut tx, core, client, (subject.order_id, subject.user_id)).await?;
         }
         let detail = json!({ "decision": decision.as_str(), "reason": reason });
         let entry = Entry { actor, action: "screening.decide", target: &target, detail };
