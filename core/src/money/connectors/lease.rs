@@ -156,8 +156,8 @@ impl LeaseRequest {
 /// waits for; nothing waits for a command that its connector is not capable of. What no connector is
 /// named for goes to those outside alone.
 /// Both queues are locked up to `max`, so that another lease may pass over commands that neither takes.
-/// One that cannot be opened, which is our fault, is counted and left out, and stays leased; if it is
-/// `only`, that fails.
+/// One that cannot be opened, which is our fault, is counted and left out, and stays leased though
+/// nobody has begun it; if it is `only`, that fails.
 ///
 /// # Errors
 /// When the database cannot be used, or `only` cannot be opened.
@@ -252,11 +252,34 @@ pub(super) async fn lease(
             Ok(command) => leased.push(command),
             // The caller's transaction undoes its lease.
             Err(error) if only.is_some() => return Err(error),
-            Err(error) => core.metrics.row_failed(SWEEP, (client, &id), error)?,
+            Err(error) => {
+                core.metrics.row_failed(SWEEP, (client, &id), error)?;
+                give_back_attempt(conn, client, id, token).await?;
+            }
         }
     }
     leased.sort_by_key(|command| (command.created_at, command.id));
     Ok(leased)
+}
+
+/// Takes back the attempt of a command that no connector got: it may be withdrawn like one that was
+/// never leased.
+async fn give_back_attempt(
+    conn: &mut Connection,
+    client: Uuid,
+    command: Uuid,
+    token: Uuid,
+) -> Result<()> {
+    sqlx::query!(
+        "update command set attempt = attempt - 1 \
+         where client_id = $1 and command_id = $2 and lease_token = $3",
+        client,
+        command,
+        token,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 /// A leased command as stored.

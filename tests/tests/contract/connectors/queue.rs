@@ -65,6 +65,9 @@ async fn a_command_that_cannot_be_opened_costs_no_other() {
         assert_eq!(keys, ["a", "b"]);
         end_leases(&context).await;
     }
+    let is_begun = "select attempt <> retries from command where sealed_body = '\\x00'";
+    let is_begun: bool = sqlx::query_scalar(is_begun).fetch_one(context.db()).await.unwrap();
+    assert!(!is_begun, "no connector has had it");
     let counted = "rampart_worker_rows_failed_total{worker=\"commands\"} 2";
     assert!(context.core().metrics_text().lines().any(|line| line == counted));
 }
