@@ -27,13 +27,16 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
     let of_order = order.as_ref().map(|order| order.client);
     let client = of_order.or(report.client).unwrap_or_else(house);
     let wanted = order.as_ref().is_some_and(|order| order.wants(report.kind, &currency));
-    let takes_back = matches!(
+    let shares_book = matches!(
         report.kind,
-        PaymentKind::Refunded | PaymentKind::Disputed | PaymentKind::DisputeLost
+        PaymentKind::Received
+            | PaymentKind::Refunded
+            | PaymentKind::Disputed
+            | PaymentKind::DisputeLost
     );
-    if order.is_none() && takes_back {
-        // Of two that are given back at once, each takes what the other has left, and a dispute sees
-        // the refund that is decided on at the same time.
+    if order.is_none() && shares_book {
+        // Of two that are given back at once, each takes what the other has left; a dispute sees
+        // the refund that is decided on at the same time, and a payment the dispute that is lost.
         hold_book(conn, client).await?;
     }
     let payment = NewPayment {

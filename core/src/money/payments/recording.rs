@@ -121,7 +121,7 @@ impl Recording<'_> {
         if self.wanted {
             return self.follow_arrival(conn).await;
         }
-        let Some(order) = &self.order else { return Ok(()) };
+        let Some(order) = &self.order else { return self.set_off_lost(conn).await };
         let book = (self.client, Some(order.order.number()));
         self.tell(conn, EventType::OrderPaymentReceived).await?;
         let left = self.set_off_earlier(conn).await?;

@@ -327,5 +327,21 @@ async fn a_lost_dispute_of_what_nobody_wanted_leaves_nothing_in_the_books() {
     connector.event(lost).await.assert_status(200);
     let books = ["dispute: 40", "provider: 100", "suspense: -140"];
     assert_eq!(owed(&context, "acme").await, books);
+
+    // Without an order too its end may be told before the payment.
+    for kind in ["payment.disputed", "dispute.closed", "payment.received"] {
+        let mut event = stray(kind, "early");
+        event["outcome"] = json!("lost");
+        connector.event(event).await.assert_status(200);
+    }
+    assert_eq!(owed(&context, "acme").await, books);
+    let mut disputed = stray("payment.disputed", "dp-2");
+    disputed["originalReference"] = json!("later");
+    let mut lost = stray("dispute.closed", "dp-2");
+    lost["outcome"] = json!("lost");
+    for event in [disputed, lost, stray("payment.received", "later")] {
+        connector.event(event).await.assert_status(200);
+    }
+    assert_eq!(owed(&context, "acme").await, books);
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }

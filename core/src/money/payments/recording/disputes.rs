@@ -100,6 +100,38 @@ impl Recording<'_> {
         Ok((self.report.amount - gone).max(Decimal::ZERO))
     }
 
+    /// Sets off what had been lost of this payment, which has no order, before it was told itself.
+    /// A refund that was told first stands in suspense there, beside it.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(super) async fn set_off_lost(&self, conn: &mut Connection) -> Result<()> {
+        let lost = sqlx::query_scalar!(
+            r#"
+            with named as (
+                select $2::text as reference
+                union
+                -- the end of a dispute may name the dispute alone
+                select d.provider_reference from payment d
+                where d.connector = $1 and d.kind = 'disputed'
+                    and coalesce(d.original_reference, d.provider_reference) = $2
+            )
+            select coalesce(sum(l.amount), 0) as "lost!"
+            from named n
+            join payment l on coalesce(l.original_reference, l.provider_reference) = n.reference
+            where l.connector = $1 and l.kind = 'dispute-lost' and l.currency = $3
+                and l.client_id = $4 and l.order_id is null
+            "#,
+            self.report.connector,
+            self.report.provider_reference,
+            self.currency,
+            self.client.uuid(),
+        )
+        .fetch_one(&mut *conn)
+        .await?;
+        self.write_off(conn, "settled", lost.min(self.report.amount)).await
+    }
+
     /// The payer keeps what was disputed. The loss stands in the account of disputes already; what
     /// nobody wanted is no loss, but owed to nobody any more.
     ///
