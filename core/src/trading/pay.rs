@@ -18,6 +18,7 @@ use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
+use rust_decimal::Decimal;
 use url::form_urlencoded;
 
 use self::provider::{ProviderForm, ProviderPayment};
@@ -189,6 +190,7 @@ struct Payment {
     partner: String,
     brand: Brand,
     fiat: String,
+    fiat_amount: Decimal,
     crypto: String,
     method: String,
     network: String,
@@ -282,6 +284,7 @@ impl Payment {
             partner: tenant.name.clone(),
             brand: tenant.brand.clone(),
             fiat: fiat(row.fiat_amount),
+            fiat_amount: row.fiat_amount,
             crypto: catalogue.format_amount(row.crypto_amount, &row.crypto_currency),
             method: method.map_or(row.payment_method, |method| method.label.clone()),
             network: catalogue.network_name(&row.crypto_currency),

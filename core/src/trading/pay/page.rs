@@ -43,7 +43,7 @@ pub(super) fn show(
         (steps(texts, payment))
         @if let PaymentState::Held(links) = &payment.state { (still_to_do(texts, links)) }
         @if let PaymentState::AtProvider(ProviderForm::Transfer(account)) = &payment.state {
-            (bank_transfer(texts, account, &payment.fiat))
+            (bank_transfer(texts, account, payment.fiat_amount, &payment.fiat))
         }
         (terms(texts, payment))
         (price(texts, payment))
@@ -265,6 +265,7 @@ mod tests {
             partner: "<b>Acme</b>".to_owned(),
             brand: Brand::default(),
             fiat: "100.00 EUR".to_owned(),
+            fiat_amount: 100.into(),
             crypto: "0.5 ETH".to_owned(),
             method: "Card".to_owned(),
             network: "Ethereum".to_owned(),

@@ -8,12 +8,16 @@ use crate::http::html::components::copy_button;
 use crate::http::language::Texts;
 use crate::money::connectors::bank_transfer::BankTransfer;
 
-/// The account with the reference and the amount, which is formatted as the catalogue does.
-pub(super) fn bank_transfer(texts: Texts, account: &BankTransfer, fiat: &str) -> Markup {
-    let shown = texts.amount(fiat);
-    let number = fiat.split(' ').next().and_then(|number| number.parse::<Decimal>().ok());
+/// The account with the reference and the amount, also as the catalogue formats it.
+pub(super) fn bank_transfer(
+    texts: Texts,
+    account: &BankTransfer,
+    amount: Decimal,
+    formatted: &str,
+) -> Markup {
+    let shown = texts.amount(formatted);
     // Banks' forms take no mark between groups.
-    let typed = number.map_or_else(|| shown.clone(), |number| texts.number(number));
+    let typed = texts.number(amount);
     html! {
         dl {
             dt { (texts.get("pay-transfer-name")) } dd { (copied(&account.name, &account.name)) }
