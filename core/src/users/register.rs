@@ -127,10 +127,10 @@ impl Endpoint for UpdateV2 {
         details: "What is absent or null stays. `email` with the address known, and no code, mails \
                   a new code, at most five times an hour. A changed name or birth date takes the \
                   identity check back; a person who becomes a business, or the reverse, is asked the \
-                  AMLD5 questions of that kind. Images that were verified are wanted anew after a \
-                  change of what they prove. A new `password` or `email` wants `oldPassword`, or an \
-                  `emailCode` that was mailed to the address known, and ends every session of \
-                  the user.",
+                  AMLD5 questions of that kind. Verified images must be sent again after the name, \
+                  birth date or address that they prove has changed. A new `password` or `email` \
+                  wants `oldPassword`, or an `emailCode` that was mailed to the address known, and \
+                  ends every session of the user.",
         body: Shape::Joined(&[&member_docs::CHANGE, member_docs::CHANGE_ALONE]),
         request: r#"{"emailCode": "000000"}"#,
         answer: member_docs::ANSWER,

@@ -246,9 +246,9 @@ pub(crate) async fn withdraw_rejected(
     }
 }
 
-/// Books what is still set aside for a refund to where it is owed again: to the order's customer if the
-/// order has not been executed, else to suspense, where an operator finds it. What was `given` back of it
-/// by hand is owed no more.
+/// Books what is still set aside for a refund to where it is owed again: to the order's customer if
+/// the order has not been executed, else to suspense, where an operator finds it. What was `given`
+/// back of it by hand is owed no more.
 async fn withdraw(
     conn: &mut Connection,
     core: &Core,

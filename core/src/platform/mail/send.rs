@@ -197,8 +197,8 @@ struct ClaimedMail {
 }
 
 impl Core {
-    /// Sends due mails and returns how many it attempted. Mails that are too old have failed; without
-    /// a mail server that is all it does.
+    /// Marks mails that are too old as failed, then sends due ones if there is a mail server. How
+    /// many it attempted is the answer.
     ///
     /// # Errors
     /// When the database cannot be used.

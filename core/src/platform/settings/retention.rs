@@ -38,8 +38,8 @@ pub struct Retention {
     /// of a deleted one is ER132.
     #[schemars(range(min = 30, max = 36_500), extend("x-default" = "none: they stay"))]
     pub offer_days: Option<u32>,
-    /// Age above which the words of connectors' reports are deleted; their digests stay, so that each is
-    /// taken once.
+    /// Age above which the sealed reports of connectors are deleted; their digests stay, so that
+    /// each is taken once.
     #[schemars(range(min = 30, max = 36_500), extend("x-default" = "none: they stay"))]
     pub report_days: Option<u32>,
     /// Folder that months are written to as CSV files before they are dropped; without one they stay.

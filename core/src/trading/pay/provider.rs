@@ -32,7 +32,7 @@ pub(super) enum ProviderForm {
     Page(String),
     /// A bank, by a transfer to this account.
     Transfer(BankTransfer),
-    /// Elsewhere, as nobody has told us.
+    /// In a way that the connector has not named.
     Elsewhere,
 }
 

@@ -39,7 +39,7 @@ pub(super) const MEMBERS: &[Member] = &[
         "earlierReferences",
         Kind::Any,
         "Of a payment that came in: other references under which it may have been reported before, \
-         with this amount and `occurredAt`. A payment of theirs is that of one event.",
+         with this amount and `occurredAt`. Each of those payments counts for one event only.",
     ),
     optional(
         "amount",

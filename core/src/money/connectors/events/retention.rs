@@ -7,7 +7,7 @@ use crate::platform::error::Result;
 const DELETED_MAX: i64 = 5_000;
 
 impl Core {
-    /// Deletes the words of reports that are older than `retention.report_days`: one run of a worker.
+    /// Deletes the sealed reports that are older than `retention.report_days`: one run of a worker.
     /// Their digests stay, by which a report that comes again is known. `true` if there may be more.
     ///
     /// # Errors
