@@ -1,5 +1,132 @@
 -- What waits for an operator without the books of refunds of long ago: those of every refund ever made were read, by each
--- page that counts it and by the metrics every ten seconds.
+-- page that counts it and by the metrics every ten seconds. What connectors give back is one rule for what waits, what is
+-- to be given back by hand and what a report by hand withdraws.
+
+-- What connectors give back of an order, or of what has none, and may have given back: by commands that have not ended, and
+-- by those that are done as far as no connector has told of it yet; of these what has ended within seven days.
+create function refunds_under_way(of_client uuid, of_order bigint, of_currency text)
+returns table (open numeric, untold numeric, recent numeric)
+language sql stable as $$
+  select made.open, greatest(made.done - told.amount, 0), least(made.recent, greatest(made.done - told.amount, 0))
+  from (
+    select coalesce(sum(m.amount) filter (where m.state = 'open'), 0) as open,
+      coalesce(sum(m.amount) filter (where m.state = 'done'), 0) as done,
+      coalesce(sum(m.amount) filter (
+        where m.state = 'done' and m.finished_at > rampart_now() - interval '7 days'), 0) as recent
+    from (
+      select r.amount, c.state, c.finished_at
+      from command c
+      join payment_refund r on 'refund/' || r.refund_id::text = c.idempotency_key
+      join payment p on p.client_id = r.client_id and p.payment_id = r.payment_id
+      where c.client_id = of_client and c.order_id = of_order and c.kind = 'payment.refund' and p.currency = of_currency
+      union all
+      -- those of payments without an order, which are in suspense: no index has their commands
+      select r.amount, c.state, c.finished_at
+      from payment p
+      join payment_refund r on r.client_id = p.client_id and r.payment_id = p.payment_id
+      join command c on c.client_id = p.client_id and c.idempotency_key = 'refund/' || r.refund_id::text
+      where of_order is null and p.client_id = of_client and p.suspense and p.currency = of_currency
+        and c.order_id is null
+    ) m
+  ) made
+  cross join (
+    select coalesce(sum(t.amount), 0) as amount
+    from (
+      select p.amount from payment p
+      where p.client_id = of_client and p.order_id = of_order and p.kind = 'refunded'
+        and p.connector <> 'manual' and p.currency = of_currency
+      union all
+      select p.amount
+      from ledger_entry e
+      join payment p on p.client_id = e.client_id and p.payment_id = e.payment_id
+      where of_order is null and e.client_id = of_client and e.order_id is null and e.kind = 'refunded'
+        and p.connector <> 'manual' and p.currency = of_currency
+        -- one that nobody commanded is of a payment that no command has given back
+        and not exists (
+          select from payment o
+          where o.connector = p.connector and o.kind = 'received'
+            and o.provider_reference = coalesce(p.original_reference, p.provider_reference)
+            and not exists (select from payment_refund r
+              join command c on c.client_id = e.client_id and c.idempotency_key = 'refund/' || r.refund_id::text
+              where r.client_id = o.client_id and r.payment_id = o.payment_id and c.state = 'done'))
+    ) t
+  ) told
+$$;
+
+-- What is still to be given back by hand, by payment. A refund by hand names no payment: of an order, or of what has none, the
+-- oldest are made first. What was set aside there and no command makes is what is left to be made.
+create or replace function refunds_by_hand()
+returns table (client_id uuid, payment_id uuid, amount numeric)
+language sql stable as $$
+  with unexpected as (
+    select p.client_id, p.payment_id, p.currency, r.amount, r.requested_at,
+      -- an order that does not exist is none
+      coalesce(
+        (select o.order_id from buy_order o where o.client_id = p.client_id and o.order_id = p.order_id),
+        (select o.order_id from sell_order o where o.client_id = p.client_id and o.order_id = p.order_id)) as order_id
+    from payment p
+    join payment_refund r on r.client_id = p.client_id and r.payment_id = p.payment_id
+    where p.suspense
+      and not exists (select from payment_match m where m.client_id = p.client_id and m.payment_id = p.payment_id)
+      and not exists (select from command c
+        where c.client_id = p.client_id and c.idempotency_key = 'refund/' || r.refund_id::text)
+  ), set_aside as materialized (
+    -- most were given back long ago: nothing else is read of their books
+    select b.client_id, b.order_id, b.currency, s.amount
+    from (select distinct u.client_id, u.order_id, u.currency from unexpected u) b
+    cross join lateral (
+      select coalesce(-sum(l.amount), 0) as amount
+      from (
+        select e.entry_id from ledger_entry e where e.client_id = b.client_id and e.order_id = b.order_id
+        union all
+        select e.entry_id from ledger_entry e
+        where e.client_id = b.client_id and e.order_id is null and b.order_id is null
+      ) entry
+      join ledger_posting l on l.client_id = b.client_id and l.entry_id = entry.entry_id
+      join ledger_account t on t.client_id = l.client_id and t.account_id = l.account_id
+      where t.kind = 'refund_payable' and t.currency = b.currency
+    ) s
+    where s.amount > 0
+  ), books as (
+    select b.client_id, b.order_id, b.currency, b.amount - k.open - k.untold as owed
+    from set_aside b
+    cross join lateral refunds_under_way(b.client_id, b.order_id, b.currency) k
+    where b.amount > k.open + k.untold
+  ), asked as (
+    select f.book, f.order_id, f.currency, f.client_id, f.payment_id,
+      sum(f.amount) as amount, max(f.requested_at) as requested_at
+    from (
+      select u.client_id as book, u.order_id, u.currency, u.client_id, u.payment_id, u.amount, u.requested_at
+      from unexpected u
+      union all
+      select b.client_id, b.order_id, b.currency, own.client_id, own.payment_id, r.amount, r.requested_at
+      from books b
+      cross join lateral (
+        select p.client_id, p.payment_id from payment p
+        where p.client_id = b.client_id and p.order_id = b.order_id and p.currency = b.currency and not p.suspense
+        union all
+        select p.client_id, p.payment_id from payment_match m
+        join payment p on p.client_id = m.client_id and p.payment_id = m.payment_id
+        where m.to_client_id = b.client_id and m.order_id = b.order_id and p.currency = b.currency
+      ) own
+      join payment_refund r on r.client_id = own.client_id and r.payment_id = own.payment_id
+      where not exists (select from command c
+        where c.client_id = b.client_id and c.idempotency_key = 'refund/' || r.refund_id::text)
+    ) f
+    group by f.book, f.order_id, f.currency, f.client_id, f.payment_id
+  ), ranked as (
+    select a.book, a.order_id, a.currency, a.client_id, a.payment_id, a.amount,
+      coalesce(sum(a.amount) over (
+        partition by a.book, a.order_id, a.currency order by a.requested_at desc, a.payment_id desc
+        rows between unbounded preceding and 1 preceding), 0) as newer
+    from asked a
+  )
+  select r.client_id, r.payment_id, least(r.amount, b.owed - r.newer)
+  from ranked r
+  join books b on b.client_id = r.book and b.currency = r.currency
+    and b.order_id is not distinct from r.order_id
+  where b.owed > r.newer
+$$;
 
 -- A payment in suspense waits as far as it is neither to be given back nor was, its provider has not taken it back, and the
 -- book's suspense has it: of what was given back without a name the oldest are first. A refund that its connector has made
@@ -130,50 +257,10 @@ language sql stable as $$
       where h.client_id = b.client_id and h.currency = b.currency and h.number is not distinct from b.number
     ) hand
     cross join lateral (
-      -- what connectors have told of
-      select coalesce(sum(given.amount), 0) as amount
-      from (
-        select p.amount from payment p
-        where p.client_id = b.client_id and p.order_id = b.number and p.kind = 'refunded'
-          and p.connector <> 'manual' and p.currency = b.currency and b.set_aside > 0
-        union all
-        select p.amount
-        from ledger_entry e
-        join payment p on p.client_id = e.client_id and p.payment_id = e.payment_id
-        where b.number is null and b.set_aside > 0 and e.client_id = b.client_id and e.order_id is null
-          and e.kind = 'refunded' and p.connector <> 'manual' and p.currency = b.currency
-          -- one that nobody commanded is of a payment that no command has given back
-          and not exists (
-            select from payment o
-            where o.connector = p.connector and o.kind = 'received'
-              and o.provider_reference = coalesce(p.original_reference, p.provider_reference)
-              and not exists (select from payment_refund r
-                join command c on c.client_id = e.client_id and c.idempotency_key = 'refund/' || r.refund_id::text
-                where r.client_id = o.client_id and r.payment_id = o.payment_id and c.state = 'done'))
-      ) given
-    ) told
-    cross join lateral (
-      select coalesce(sum(made.amount) filter (where made.state = 'open'), 0)
-        + least(
-          coalesce(sum(made.amount) filter (
-            where made.state = 'done' and made.finished_at > rampart_now() - interval '7 days'), 0),
-          greatest(coalesce(sum(made.amount) filter (where made.state = 'done'), 0) - told.amount, 0)) as amount
-      from (
-        select r.amount, c.state, c.finished_at
-        from command c
-        join payment_refund r on 'refund/' || r.refund_id::text = c.idempotency_key
-        join payment p on p.client_id = r.client_id and p.payment_id = r.payment_id
-        where c.client_id = b.client_id and c.order_id = b.number and c.kind = 'payment.refund'
-          and p.currency = b.currency and b.set_aside > 0
-        union all
-        -- those of payments without an order, which are in suspense: no index has their commands
-        select r.amount, c.state, c.finished_at
-        from payment p
-        join payment_refund r on r.client_id = p.client_id and r.payment_id = p.payment_id
-        join command c on c.client_id = b.client_id and c.idempotency_key = 'refund/' || r.refund_id::text
-        where b.number is null and b.set_aside > 0 and p.client_id = b.client_id and p.suspense
-          and p.currency = b.currency and c.order_id is null
-      ) made
+      -- of a book that has set nothing aside no command is read
+      select coalesce(sum(u.open + u.recent), 0) as amount
+      from refunds_under_way(b.client_id, b.number, b.currency) u
+      where b.set_aside > 0
     ) under_way
     where b.set_aside > under_way.amount + hand.amount
       or b.number is not null and b.disputed < 0

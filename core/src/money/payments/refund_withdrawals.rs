@@ -114,50 +114,7 @@ impl CommandedRefunds<'_> {
     async fn under_way(&self, conn: &mut Connection) -> Result<UnderWay, sqlx::Error> {
         sqlx::query_as!(
             UnderWay,
-            r#"
-            with made as (
-                select r.amount, c.state
-                from command c
-                join payment_refund r on 'refund/' || r.refund_id::text = c.idempotency_key
-                join payment p on p.client_id = r.client_id and p.payment_id = r.payment_id
-                where c.client_id = $1 and c.order_id = $2 and c.kind = 'payment.refund'
-                    and p.currency = $3
-                union all
-                select r.amount, c.state
-                from payment p
-                join payment_refund r on r.client_id = p.client_id and r.payment_id = p.payment_id
-                join command c on c.client_id = p.client_id
-                    and c.idempotency_key = 'refund/' || r.refund_id::text
-                where $2::bigint is null and p.client_id = $1 and p.suspense and p.currency = $3
-                    and c.order_id is null
-            ), told as (
-                select amount from payment
-                where client_id = $1 and order_id = $2 and kind = 'refunded'
-                    and connector <> 'manual' and currency = $3
-                union all
-                select p.amount
-                from ledger_entry e
-                join payment p on p.client_id = e.client_id and p.payment_id = e.payment_id
-                where $2::bigint is null and e.client_id = $1 and e.order_id is null
-                    and e.kind = 'refunded' and p.connector <> 'manual' and p.currency = $3
-                    -- one that nobody commanded is of a payment that no command has given back
-                    and not exists (
-                        select from payment o
-                        where o.connector = p.connector and o.kind = 'received'
-                            and o.provider_reference =
-                                coalesce(p.original_reference, p.provider_reference)
-                            and not exists (
-                                select from payment_refund r
-                                join command c on c.client_id = e.client_id
-                                    and c.idempotency_key = 'refund/' || r.refund_id::text
-                                where r.client_id = o.client_id and r.payment_id = o.payment_id
-                                    and c.state = 'done'))
-            )
-            select coalesce(sum(amount) filter (where state = 'open'), 0) as "open!",
-                greatest(coalesce(sum(amount) filter (where state = 'done'), 0)
-                    - (select coalesce(sum(amount), 0) from told), 0) as "untold!"
-            from made
-            "#,
+            "select open as \"open!\", untold as \"untold!\" from refunds_under_way($1, $2, $3)",
             self.client.uuid(),
             self.order.map(OrderId::number),
             self.currency,
