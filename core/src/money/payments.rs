@@ -12,6 +12,7 @@ pub(crate) mod catch_up;
 pub(crate) mod matching;
 pub(crate) mod record;
 mod recording;
+mod refund_confirmations;
 pub(crate) mod refund_withdrawals;
 pub(crate) mod refunds;
 pub(crate) mod report;

@@ -127,16 +127,31 @@ async fn in_books_alone(
     let most = i64::try_from(DIFFERENCES_MAX).unwrap_or(i64::MAX) + 10_000;
     let rows = sqlx::query!(
         r#"
-        select provider_reference, currency,
-            case when kind in ('received', 'transfer-returned', 'dispute-won')
-                then amount else -amount end as "amount!"
-        from payment p
-        where connector = $1 and occurred_at >= $2 and occurred_at < $3
-            and kind in ('received', 'refunded', 'transfer-sent', 'transfer-completed',
-                'transfer-returned', 'disputed', 'dispute-won')
-            and (kind not in ('transfer-sent', 'transfer-completed') or exists (
-                select from ledger_entry e
-                where e.client_id = p.client_id and e.payment_id = p.payment_id))
+        select provider_reference as "provider_reference!", currency as "currency!",
+            amount as "amount!"
+        from (
+            select p.provider_reference, p.currency, p.occurred_at, p.payment_id,
+                case when p.kind in ('received', 'transfer-returned', 'dispute-won')
+                    then p.amount
+                    else coalesce((
+                        select sum(c.amount) from refund_confirmation c
+                        where c.client_id = p.client_id and c.payment_id = p.payment_id), 0)
+                        - p.amount end as amount
+            from payment p
+            where p.connector = $1 and p.occurred_at >= $2 and p.occurred_at < $3
+                and p.kind in ('received', 'refunded', 'transfer-sent', 'transfer-completed',
+                    'transfer-returned', 'disputed', 'dispute-won')
+                and (p.kind not in ('transfer-sent', 'transfer-completed') or exists (
+                    select from ledger_entry e
+                    where e.client_id = p.client_id and e.payment_id = p.payment_id))
+            union all
+            -- by the provider's reference, not by that of the refund by hand
+            select c.provider_reference, p.currency, c.occurred_at, c.payment_id, -c.amount
+            from refund_confirmation c
+            join payment p on p.client_id = c.client_id and p.payment_id = c.payment_id
+            where c.connector = $1 and c.occurred_at >= $2 and c.occurred_at < $3
+        ) moved
+        where amount <> 0
         order by occurred_at, payment_id limit $4
         "#,
         connector,
@@ -195,20 +210,31 @@ async fn find(
             union
             select client_id, payment_id from payment_alias where provider_reference = any ($3)
         )
-        select p.provider_reference as reference, p.currency, p.occurred_at,
-            case when kind = 'transfer-completed' then 'transfer-sent' else kind end as "kind!",
-            case when kind in ('received', 'transfer-returned', 'dispute-won')
-                then amount else -amount end as "amount!",
-            p.provider_reference = any ($3) or exists (
-                select from payment_alias a
-                where a.client_id = p.client_id and a.payment_id = p.payment_id
-                    and a.provider_reference = any ($3)) as "is_named!"
-        from named n
-        join payment p on p.client_id = n.client_id and p.payment_id = n.payment_id
-        where p.connector = $1
-            and kind in ('received', 'refunded', 'transfer-sent', 'transfer-completed',
-                'transfer-returned', 'disputed', 'dispute-won')
-        order by p.recorded_at, p.payment_id
+        select reference as "reference!", currency as "currency!", occurred_at as "occurred_at!",
+            kind as "kind!", amount as "amount!", is_named as "is_named!"
+        from (
+            select p.provider_reference as reference, p.currency, p.occurred_at, p.recorded_at,
+                p.payment_id,
+                case when kind = 'transfer-completed' then 'transfer-sent' else kind end as kind,
+                case when kind in ('received', 'transfer-returned', 'dispute-won')
+                    then amount else -amount end as amount,
+                p.provider_reference = any ($3) or exists (
+                    select from payment_alias a
+                    where a.client_id = p.client_id and a.payment_id = p.payment_id
+                        and a.provider_reference = any ($3)) as is_named
+            from named n
+            join payment p on p.client_id = n.client_id and p.payment_id = n.payment_id
+            where p.connector = $1
+                and kind in ('received', 'refunded', 'transfer-sent', 'transfer-completed',
+                    'transfer-returned', 'disputed', 'dispute-won')
+            union all
+            select c.provider_reference, p.currency, c.occurred_at, c.recorded_at, c.payment_id,
+                p.kind, -c.amount, c.provider_reference = any ($3)
+            from refund_confirmation c
+            join payment p on p.client_id = c.client_id and p.payment_id = c.payment_id
+            where c.connector = $1 and c.provider_reference = any ($2)
+        ) booked
+        order by recorded_at, payment_id
         "#,
         connector,
         &named,

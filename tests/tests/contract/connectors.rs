@@ -11,6 +11,7 @@ mod payouts;
 mod purchase;
 mod queue;
 mod refunds;
+mod refunds_by_hand;
 mod sale;
 mod unmatched;
 

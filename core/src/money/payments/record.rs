@@ -3,6 +3,7 @@
 use uuid::Uuid;
 
 use super::recording::Recording;
+use super::refund_confirmations;
 use super::report::{PaymentKind, PaymentState, RAW_BYTES_MAX, Recorded, Report, house};
 use super::store::{NewPayment, currency_of, hold_book, store};
 use super::terms::OrderTerms;
@@ -13,8 +14,9 @@ use crate::platform::error::{Error, Result};
 use rampart_types::{ClientId, OrderId};
 
 /// Records a report in the caller's transaction, which sees every tenant: the payment, its balanced
-/// entry, and what follows for its order. A report that is known, or contradicts a known one,
-/// changes nothing. The order's row stays locked until the transaction ends.
+/// entry, and what follows for its order. A report that is known, contradicts a known one, or
+/// confirms a refund that was booked by hand moves nothing. The order's row stays locked until the
+/// transaction ends.
 ///
 /// # Errors
 /// The database's. The report's content is no error.
@@ -38,6 +40,13 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
         // Of two that are given back at once, each takes what the other has left; a dispute sees
         // the refund that is decided on at the same time, and a payment the dispute that is lost.
         hold_book(conn, client).await?;
+    }
+    if report.kind == PaymentKind::Refunded {
+        let of = order.as_ref();
+        let known = refund_confirmations::take(conn, of, report, &currency, is_coins).await?;
+        if let Some(known) = known {
+            return Ok(known);
+        }
     }
     let payment = NewPayment {
         client,

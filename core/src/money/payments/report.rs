@@ -175,7 +175,7 @@ pub struct Recorded {
     pub payment: Uuid,
     /// The tenant whose book it is in.
     pub client: ClientId,
-    /// It had been reported before, and nothing happened.
+    /// It had been reported or booked by hand before, and nothing happened.
     pub duplicate: bool,
     /// Another amount, currency or order had been reported under its reference, and nothing
     /// happened.

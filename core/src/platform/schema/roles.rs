@@ -11,12 +11,13 @@ use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 const ROLES: [&str; 2] = ["rampart_edge", "rampart_worker"];
 
 /// Tables whose rows are never changed.
-const APPEND_ONLY: [&str; 8] = [
+const APPEND_ONLY: [&str; 9] = [
     "payment",
     "payment_alias",
     "payment_match",
     "payment_refund",
     "payment_refund_withdrawal",
+    "refund_confirmation",
     "ledger_account",
     "ledger_entry",
     "ledger_posting",

@@ -43,6 +43,16 @@ pub(crate) struct Payment {
     pub(crate) moved: Decimal,
 }
 
+/// A provider's report of a refund that an operator's event has booked.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub(crate) struct Confirmation {
+    pub(crate) payment_id: Uuid,
+    pub(crate) connector: String,
+    pub(crate) provider_reference: String,
+    pub(crate) amount: Decimal,
+    pub(crate) currency: String,
+}
+
 #[derive(Clone, Debug, sqlx::FromRow)]
 struct Sum {
     client_id: Uuid,
@@ -56,6 +66,7 @@ struct Sum {
 pub(crate) struct Books {
     pub(crate) orders: Vec<Order>,
     pub(crate) payments: Vec<Payment>,
+    pub(crate) confirmations: Vec<Confirmation>,
     /// Sums of postings by place, kind of account and currency.
     sums: BTreeMap<(Place, String, String), Decimal>,
     pub(crate) unbalanced: Vec<Uuid>,
@@ -96,6 +107,10 @@ const PAYMENTS: &str = "
         left join refunded r on r.payment_id = p.payment_id
     order by p.payment_id";
 
+const CONFIRMATIONS: &str = "
+    select c.payment_id, c.connector, c.provider_reference, c.amount, p.currency
+    from refund_confirmation c join payment p using (client_id, payment_id)";
+
 const SUMS: &str = "
     select e.client_id, e.order_id, a.kind, a.currency, sum(l.amount) as amount
     from ledger_entry e join ledger_posting l using (client_id, entry_id)
@@ -132,6 +147,7 @@ impl Books {
             sums: sums.collect(),
             orders: sqlx::query_as(ORDERS).fetch_all(&mut *tx).await.unwrap(),
             payments: sqlx::query_as(PAYMENTS).fetch_all(&mut *tx).await.unwrap(),
+            confirmations: sqlx::query_as(CONFIRMATIONS).fetch_all(&mut *tx).await.unwrap(),
             unbalanced: sqlx::query_scalar(UNBALANCED).fetch_all(&mut *tx).await.unwrap(),
             taken_back: taken_back.into_iter().collect(),
             payouts: payouts.into_iter().collect(),

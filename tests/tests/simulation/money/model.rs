@@ -16,6 +16,7 @@ pub(crate) fn problems(books: &Books, truth: &Truth) -> Vec<String> {
     found.extend(books.debits(&["refund_payable"]));
     found.extend(facts(books, truth));
     found.extend(books.payments.iter().filter_map(booked));
+    found.extend(books.payments.iter().filter_map(|payment| confirmed(books, payment)));
     found.extend(holdings(books, truth));
     for order in &books.orders {
         let of: Vec<&Payment> =
@@ -39,7 +40,7 @@ fn place(payment: &Payment) -> Place {
 /// Every accepted fact is there exactly once, and nothing else is.
 fn facts(books: &Books, truth: &Truth) -> Vec<String> {
     let mut found = Vec::new();
-    let mut stored = BTreeMap::<FactName, Vec<&Payment>>::new();
+    let mut stored = BTreeMap::<FactName, Vec<(Decimal, &String)>>::new();
     for payment in &books.payments {
         let Payment { connector, kind, provider_reference, payment_id, .. } = payment;
         // What an operator's event of the order tells has no name.
@@ -50,20 +51,25 @@ fn facts(books: &Books, truth: &Truth) -> Vec<String> {
             || provider_reference.starts_with("handback-");
         if connector != "manual" || by_hand {
             let name = (connector.clone(), kind.clone(), provider_reference.clone());
-            stored.entry(name).or_default().push(payment);
+            stored.entry(name).or_default().push((payment.amount, &payment.currency));
         }
+    }
+    for told in &books.confirmations {
+        let (by, reference) = (told.connector.clone(), told.provider_reference.clone());
+        let name = (by, "refunded".to_owned(), reference);
+        stored.entry(name).or_default().push((told.amount, &told.currency));
     }
     for (name, told) in &truth.facts {
         match stored.remove(name).as_deref() {
             None => found.push(format!("{name:?} was told, and is no payment")),
-            Some([payment]) => {
+            Some([(of, money)]) => {
                 let is_told = |(amount, currency): &(Decimal, String)| {
                     // Without an amount it is the order's.
-                    (*amount == payment.amount || amount.is_zero())
-                        && (currency.is_empty() || *currency == payment.currency)
+                    (amount == of || amount.is_zero())
+                        && (currency.is_empty() || currency == *money)
                 };
                 if !told.iter().any(is_told) {
-                    found.push(format!("{name:?} is {} {}", payment.amount, payment.currency));
+                    found.push(format!("{name:?} is {of} {money}"));
                 }
             }
             Some(all) => found.push(format!("{name:?} is {} payments", all.len())),
@@ -86,6 +92,14 @@ fn booked(payment: &Payment) -> Option<String> {
     }
     (payment.refunds > payment.amount)
         .then(|| format!("{}: more is given back than came", payment.payment_id))
+}
+
+/// Providers have confirmed no more of a refund by hand than was booked.
+fn confirmed(books: &Books, payment: &Payment) -> Option<String> {
+    let told = books.confirmations.iter().filter(|told| told.payment_id == payment.payment_id);
+    let told = told.map(|told| told.amount).sum::<Decimal>();
+    let Payment { payment_id, kind, amount, .. } = payment;
+    (told > *amount).then(|| format!("{kind} {payment_id}: {told} of {amount} is confirmed"))
 }
 
 /// What we hold follows from the facts, for each order and for what has none.

@@ -61,6 +61,12 @@ pub(super) async fn check(core: &Core) -> Result<Page> {
                     then p.amount else -p.amount end = d.amount
                 and p.kind in ('received', 'refunded', 'transfer-sent', 'transfer-completed',
                     'transfer-returned', 'disputed', 'dispute-won'))
+            and not exists (
+            select from refund_confirmation c
+            join payment p on p.client_id = c.client_id and p.payment_id = c.payment_id
+            where c.connector = last.connector
+                and c.provider_reference = d."providerReference"
+                and p.currency = d.currency and -c.amount = d.amount)
         order by last.connector, d."providerReference"
         "#,
     )

@@ -1,0 +1,229 @@
+//! Refunds that an operator's event of an order has booked, and that their provider tells of: one
+//! fact.
+
+use bytes::Bytes;
+use rampart_tests::going_live::CONNECTOR;
+use rampart_tests::order_fixture::OrderFixture;
+
+use super::purchase::{live, paid_order, status};
+use super::refunds::{again, owed, refunded};
+use super::*;
+use crate::payments::problems;
+
+/// A provider's report, under this reference, that so much of the order's payment was given back.
+fn told(order: &OrderFixture, reference: &str, amount: u32) -> Value {
+    json!({"id": format!("{reference}-{}", order.id), "kind": "payment.refunded",
+        "occurredAt": "2026-03-02T12:00:00Z", "amount": amount, "currency": "EUR",
+        "providerReference": format!("{reference}-{}", order.id),
+        "originalReference": format!("pay-{}", order.id)})
+}
+
+/// Tells of it; `true` if nothing was new.
+async fn tell(connector: &Connector, event: Value) -> bool {
+    connector.event(event).await.assert_status(200).json()["duplicate"] == json!(true)
+}
+
+/// The amounts of the order's refunds in the books, the earliest first.
+async fn given_back(context: &TestContext, order: &OrderFixture) -> Vec<rust_decimal::Decimal> {
+    sqlx::query_scalar(
+        "select trim_scale(amount) from payment where order_id = $1 and kind = 'refunded' \
+         order by recorded_at, payment_id",
+    )
+    .bind(order.id)
+    .fetch_all(context.db())
+    .await
+    .unwrap()
+}
+
+fn amounts(amounts: &[i64]) -> Vec<rust_decimal::Decimal> {
+    amounts.iter().map(|amount| (*amount).into()).collect()
+}
+
+#[tokio::test]
+async fn a_refund_by_hand_that_its_provider_tells_of_is_booked_once() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    for name in ["originalReference", "providerReference", "orderId"] {
+        let order = paid_order(&acme, &connector).await;
+        order.event(&context, "refund").await.assert_status(200);
+        assert_eq!(status(&context, &order).await, "refunded");
+        let mut event = told(&order, "re", 100);
+        match name {
+            "providerReference" => {
+                event["providerReference"] = event["originalReference"].take();
+            }
+            "orderId" => {
+                (event["partner"], event["orderId"]) = (json!("acme"), json!(order.id));
+                event["originalReference"] = Value::Null;
+            }
+            _ => {}
+        }
+        assert!(tell(&connector, event.clone()).await, "{name}: it is booked already");
+        assert_eq!(owed(&context, "acme").await, [""; 0], "{name}");
+        event["id"] = json!(format!("again-{}", order.id));
+        assert!(tell(&connector, event.clone()).await, "{name}: it is told already");
+        // Another amount under the same reference moves nothing either.
+        (event["id"], event["amount"]) = (json!(format!("other-{}", order.id)), json!(7));
+        assert!(tell(&connector, event).await, "{name}");
+        assert_eq!(owed(&context, "acme").await, [""; 0], "{name}");
+        assert_eq!(given_back(&context, &order).await, amounts(&[100]), "{name}");
+        assert_eq!(status(&context, &order).await, "refunded");
+    }
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_refund_that_was_told_is_not_recorded_by_hand_again() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    assert!(!tell(&connector, told(&order, "re", 100)).await);
+    let refused = order.event(&context, "refund").await.assert_status(409).json();
+    assert_eq!(refused["error"], "an order that is refunded forbids it");
+    assert_eq!(owed(&context, "acme").await, [""; 0]);
+
+    // Of a part that was told, the rest alone is given back by hand.
+    let order = paid_order(&acme, &connector).await;
+    assert!(!tell(&connector, told(&order, "re", 40)).await);
+    assert_eq!(status(&context, &order).await, "blocked");
+    order.event(&context, "refund").await.assert_status(200);
+    assert_eq!(given_back(&context, &order).await, amounts(&[40, 60]));
+    let mut repeated = told(&order, "re", 40);
+    repeated["id"] = json!("repeated");
+    assert!(tell(&connector, repeated).await);
+    assert!(tell(&connector, told(&order, "rest", 60)).await, "the part was no part of the rest");
+    assert_eq!(owed(&context, "acme").await, [""; 0]);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn more_than_was_given_back_by_hand_is_a_refund_of_its_own() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    tell(&connector, told(&order, "part", 40)).await;
+    order.event(&context, "refund").await.assert_status(200);
+    assert!(!tell(&connector, told(&order, "whole", 100)).await);
+    assert_eq!(given_back(&context, &order).await, amounts(&[40, 60, 100]));
+    assert_eq!(owed(&context, "acme").await, ["dispute: 100", "provider: -100"]);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_part_that_was_paid_by_hand_beside_the_whole_that_is_told_is_a_loss() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    let by_hand = json!({"partner": "acme", "kind": "refunded", "amount": 40, "currency": "EUR",
+        "connector": "manual", "providerReference": "cash", "orderId": order.id,
+        "reason": "paid out at the counter"});
+    context.admin(Method::POST, "/admin/v1/payments", by_hand).await.assert_status(201);
+    assert_eq!(status(&context, &order).await, "blocked");
+    assert!(!tell(&connector, told(&order, "whole", 100)).await);
+    assert_eq!(status(&context, &order).await, "refunded");
+    assert_eq!(owed(&context, "acme").await, ["dispute: 40", "provider: -40"]);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn two_parts_that_are_told_are_the_whole_that_was_given_back_by_hand() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    order.event(&context, "refund").await.assert_status(200);
+    for (reference, amount) in [("one", 40), ("two", 60)] {
+        assert!(tell(&connector, told(&order, reference, amount)).await, "{reference}");
+        assert_eq!(owed(&context, "acme").await, [""; 0], "{reference}");
+    }
+    assert_eq!(given_back(&context, &order).await, amounts(&[100]));
+    assert!(!tell(&connector, told(&order, "three", 1)).await, "nothing of it is left");
+    assert_eq!(owed(&context, "acme").await, ["dispute: 1", "provider: -1"]);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_refund_of_another_payment_confirms_none_by_hand() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    for own_is_first in [true, false] {
+        let order = paid_order(&acme, &connector).await;
+        let mut second = again(&order);
+        let reference = format!("second-{}", order.id);
+        (second["id"], second["providerReference"]) = (json!(reference), json!(reference));
+        connector.event(second).await.assert_status(200);
+        order.event(&context, "refund").await.assert_status(200);
+        assert_eq!(owed(&context, "acme").await, ["provider: 100", "suspense: -100"]);
+        let own = told(&order, "own", 100);
+        let mut others = told(&order, "others", 100);
+        others["originalReference"] = json!(reference);
+        if own_is_first {
+            assert!(tell(&connector, own).await);
+            assert_eq!(owed(&context, "acme").await, ["provider: 100", "suspense: -100"]);
+            assert!(!tell(&connector, others).await);
+        } else {
+            assert!(!tell(&connector, others).await);
+            assert!(tell(&connector, own).await);
+        }
+        assert_eq!(owed(&context, "acme").await, [""; 0]);
+    }
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_refund_by_command_confirms_none_by_hand() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    order.event(&context, "refund").await.assert_status(200);
+    connector.event(again(&order)).await.assert_status(200);
+    let command = connector.lease(10).await.remove(0);
+    assert_eq!(command["kind"], "payment.refund");
+    connector.report(&command, "done", Value::Null).await.assert_status(200);
+    assert!(!tell(&connector, refunded(&command, 100)).await, "of the late payment");
+    assert!(tell(&connector, told(&order, "re", 100)).await);
+    assert_eq!(owed(&context, "acme").await, [""; 0]);
+    assert_eq!(given_back(&context, &order).await, amounts(&[100, 100]));
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn of_a_refund_by_hand_and_its_report_at_once_one_is_booked() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    for _ in 0..8 {
+        let order = paid_order(&acme, &connector).await;
+        let (by_hand, by_provider) =
+            tokio::join!(order.event(&context, "refund"), connector.event(told(&order, "re", 100)));
+        assert!([200, 409].contains(&by_hand.status()), "{}", by_hand.text());
+        by_provider.assert_status(200);
+        assert_eq!(status(&context, &order).await, "refunded");
+        assert_eq!(given_back(&context, &order).await, amounts(&[100]));
+        assert_eq!(owed(&context, "acme").await, [""; 0]);
+    }
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_statement_finds_a_refund_by_hand_under_its_providers_reference() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    order.event(&context, "refund").await.assert_status(200);
+    let statement = format!(
+        "date,amount,currency,providerReference\n2026-03-01,100,EUR,pay-{id}\n\
+         2026-03-02,-100,EUR,re-{id}\n",
+        id = order.id
+    );
+    let reconcile = async || {
+        let path = format!("/admin/v1/reconciliations?connector={CONNECTOR}");
+        let body = Bytes::from(statement.clone());
+        let made = context.admin_bytes(Method::POST, &path, body).await.assert_status(201).json();
+        (made["matched"].clone(), made["differences"].clone())
+    };
+    let (matched, differences) = reconcile().await;
+    assert_eq!((matched, differences.as_array().unwrap().len()), (json!(1), 1), "{differences}");
+    assert_eq!(problems(&context).await.len(), 1);
+    tell(&connector, told(&order, "re", 100)).await;
+    assert_eq!(problems(&context).await, [Value::Null; 0], "the books have the line");
+    assert_eq!(reconcile().await, (json!(2), json!([])));
+}
