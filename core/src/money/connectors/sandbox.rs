@@ -30,14 +30,17 @@ use super::lease::{Leased, lease};
 use super::result::{NewResult, Outcome, Settled, settle};
 use crate::Core;
 use crate::platform::clock::{Clock, NoEntropy};
-use crate::platform::db::Connection;
+use crate::platform::db::{Connection, Transaction};
 use crate::platform::error::{Error, Result};
 use crate::trading::orders::state::Cause;
+use crate::trading::orders::status::{Event, NotApplied, apply_in};
 
 /// Time of a lease, in seconds; an edge that dies delays an order by this.
 const LEASE_SECONDS: u16 = 10;
 /// The refusal of an order that another connector serves: simulated money has no real coins sent.
 const NOT_SIMULATED: &str = "a connector of yours serves it, and tells what happens to it";
+/// The refusal of coins or money that are being sent.
+const PAYOUT_UNDER_WAY: &str = "its payout is under way";
 /// Bytes of a Bitcoin transaction id; simulated ones have the same form.
 const TRANSACTION_ID_BYTES: usize = 32;
 
@@ -51,6 +54,38 @@ pub(crate) fn count(core: &Core, causes: Vec<Cause>) {
     for cause in causes {
         core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
     }
+}
+
+/// Passes on the transaction in which an event was simulated, with what it has changed. One in which
+/// it is refused ends at once: its locks would last until the connection is used again.
+///
+/// # Errors
+/// The event's own.
+pub(crate) async fn unless_refused(
+    tx: Transaction<'_>,
+    simulated: Result<Vec<Cause>, NotApplied>,
+) -> Result<(Transaction<'_>, Vec<Cause>), NotApplied> {
+    match simulated {
+        Ok(causes) => Ok((tx, causes)),
+        Err(NotApplied::Failed(error)) => Err(error.into()),
+        Err(refused) => {
+            tx.rollback().await?;
+            Err(refused)
+        }
+    }
+}
+
+/// An act of a user, an operator or time, in the caller's transaction.
+///
+/// # Errors
+/// As [`apply_in`].
+async fn act<E: Event>(
+    conn: &mut Connection,
+    core: &Core,
+    (client, order): (ClientId, OrderId),
+    (event, actor): (&E, &str),
+) -> Result<Vec<Cause>, NotApplied> {
+    Ok(vec![apply_in(conn, core, client, order, event, actor).await?.cause])
 }
 
 /// Reports an event of the sandbox's in the caller's transaction: these members and those that every

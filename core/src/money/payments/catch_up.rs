@@ -21,12 +21,9 @@ pub(crate) async fn catch_up(
     (client, order, side): (ClientId, OrderId, Side),
     actor: &str,
 ) -> Result<Option<Applied>, NotApplied> {
-    let failed = |error: sqlx::Error| NotApplied::Failed(error.into());
-    let terms = OrderTerms::lock(conn, (client, order, side)).await.map_err(failed)?;
+    let terms = OrderTerms::lock(conn, (client, order, side)).await?;
     let Some(terms) = terms else { return Ok(None) };
-    if terms.status != OrderStatus::InProgress
-        || !Sent::has_arrived(conn, &terms).await.map_err(failed)?
-    {
+    if terms.status != OrderStatus::InProgress || !Sent::has_arrived(conn, &terms).await? {
         return Ok(None);
     }
     let report = sqlx::query_scalar!(
@@ -38,14 +35,13 @@ pub(crate) async fn catch_up(
         order.number(),
     )
     .fetch_optional(&mut *conn)
-    .await
-    .map_err(failed)?;
+    .await?;
     let Some(payment) = report else { return Ok(None) };
     let at = (client, order, payment);
     let applied = match side {
         Side::Buy => {
             let (_, currency) = terms.amounts.payout();
-            name_transaction(conn, (client, order), currency).await.map_err(failed)?;
+            name_transaction(conn, (client, order), currency).await?;
             let arrived = OrderEvent::ConfirmedOnChain;
             Box::pin(apply_recorded(conn, core, at, &arrived, actor)).await
         }

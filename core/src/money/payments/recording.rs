@@ -26,7 +26,7 @@ use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::platform::settings::Unexpected;
 use crate::trading::orders::state::{Cause, OrderStatus};
-use crate::trading::orders::status::{NotApplied, OrderEvent, apply_recorded};
+use crate::trading::orders::status::{Applied, Event, NotApplied, OrderEvent, apply_recorded};
 use crate::trading::quotes::Side;
 use crate::trading::sell::status::SaleEvent;
 use rampart_types::{ClientId, JsonDecimal};
@@ -158,14 +158,11 @@ impl Recording<'_> {
             Side::Sell => {
                 let transaction_id = self.report.transaction_id.clone();
                 let deposit = SaleEvent::DepositReceived { amount, transaction_id };
-                self.apply_sale(conn, deposit).await?;
+                self.apply(conn, deposit).await?;
             }
         }
-        match catch_up(conn, self.core, at, &self.report.actor).await {
-            Ok(None) => Ok(()),
-            Ok(Some(applied)) => self.follow(Ok(applied.cause)),
-            Err(error) => self.follow(Err(error)),
-        }
+        let caught_up = catch_up(conn, self.core, at, &self.report.actor).await;
+        caught_up.transpose().map_or(Ok(()), |applied| self.follow(applied))
     }
 
     /// Money or coins were given back: what was to be refunded, else what is not executed, else what
@@ -216,14 +213,14 @@ impl Recording<'_> {
                 self.apply(conn, OrderEvent::Refund { reason }).await
             }
             (OrderStatus::InProgress | OrderStatus::Blocked, Side::Sell) if owed.is_zero() => {
-                self.apply_sale(conn, SaleEvent::Refund { reason }).await
+                self.apply(conn, SaleEvent::Refund { reason }).await
             }
             // A part of it is still with us.
             (OrderStatus::InProgress, Side::Buy) => {
                 self.apply(conn, OrderEvent::Hold { reason }).await
             }
             (OrderStatus::InProgress, Side::Sell) => {
-                self.apply_sale(conn, SaleEvent::Hold { reason }).await
+                self.apply(conn, SaleEvent::Hold { reason }).await
             }
             _ => Ok(()),
         }
@@ -273,7 +270,7 @@ impl Recording<'_> {
             }
             (PaymentKind::TransferCompleted, Side::Sell) => {
                 if Sent::has_arrived(conn, &order).await? {
-                    self.apply_sale(conn, SaleEvent::PaidOut).await?;
+                    self.apply(conn, SaleEvent::PaidOut).await?;
                 }
                 Ok(())
             }
@@ -313,7 +310,7 @@ impl Recording<'_> {
         let reason = Some(self.report.reason.clone().unwrap_or("the payout failed".to_owned()));
         match order.amounts.side {
             Side::Buy => self.apply(conn, OrderEvent::Hold { reason }).await,
-            Side::Sell => self.apply_sale(conn, SaleEvent::Hold { reason }).await,
+            Side::Sell => self.apply(conn, SaleEvent::Hold { reason }).await,
         }
     }
 
@@ -355,25 +352,17 @@ impl Recording<'_> {
         Ok(events::record(conn, self.core, order.client, event, None).await?)
     }
 
-    /// Lets a purchase follow the payment; it stays as it is where its state forbids that.
-    async fn apply(&mut self, conn: &mut Connection, event: OrderEvent) -> Result<()> {
+    /// Lets its order follow the payment; it stays as it is where its state forbids that.
+    async fn apply<E: Event>(&mut self, conn: &mut Connection, event: E) -> Result<()> {
         let Some(order) = &self.order else { return Ok(()) };
         let at = (order.client, order.order, self.payment);
         let applied = apply_recorded(conn, self.core, at, &event, &self.report.actor).await;
-        self.follow(applied.map(|applied| applied.cause))
+        self.follow(applied)
     }
 
-    /// As [`Self::apply`], for a sale.
-    async fn apply_sale(&mut self, conn: &mut Connection, event: SaleEvent) -> Result<()> {
-        let Some(order) = &self.order else { return Ok(()) };
-        let at = (order.client, order.order, self.payment);
-        let applied = apply_recorded(conn, self.core, at, &event, &self.report.actor).await;
-        self.follow(applied.map(|applied| applied.cause))
-    }
-
-    fn follow(&mut self, applied: Result<Cause, NotApplied>) -> Result<()> {
+    fn follow(&mut self, applied: Result<Applied, NotApplied>) -> Result<()> {
         match applied {
-            Ok(cause) => self.causes.push(cause),
+            Ok(applied) => self.causes.push(applied.cause),
             Err(NotApplied::Failed(error)) => return Err(error),
             Err(NotApplied::Refused(reason)) => {
                 return Err(Error::invariant(reason));

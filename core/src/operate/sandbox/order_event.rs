@@ -9,8 +9,8 @@ use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Doc, Kind, required};
 use crate::endpoint::{ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::request::Input;
-use crate::money::connectors::sandbox::count;
 use crate::money::connectors::sandbox::purchases::simulate_in;
+use crate::money::connectors::sandbox::{count, unless_refused};
 use crate::platform::db::retrying_statement;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
@@ -68,26 +68,15 @@ impl Endpoint for V2 {
         let attempt = async || {
             let mut tx = core.db.begin().await?;
             let at = (client.id(), order);
-            match Box::pin(simulate_in(&mut tx, core, at, (event, ACTOR))).await {
-                Ok(causes) => {
-                    let answer = OrderV2::from(find_in(&mut tx, &client, order).await?);
-                    save_answer(key, core, &mut tx, &answer).await?;
-                    tx.commit().await?;
-                    Ok(Ok((answer, causes)))
-                }
-                Err(NotApplied::Failed(error)) => Err(error),
-                Err(refused) => {
-                    tx.rollback().await?;
-                    Ok(Err(refused))
-                }
-            }
+            let simulated = Box::pin(simulate_in(&mut tx, core, at, (event, ACTOR))).await;
+            let (mut tx, causes) = unless_refused(tx, simulated).await?;
+            let answer = OrderV2::from(find_in(&mut tx, &client, order).await?);
+            save_answer(key, core, &mut tx, &answer).await?;
+            tx.commit().await?;
+            Ok::<_, NotApplied>((answer, causes))
         };
-        match retrying_statement(attempt).await? {
-            Ok((answer, causes)) => {
-                count(core, causes);
-                Ok(Json(answer))
-            }
-            Err(refused) => Err(refusal(refused)),
-        }
+        let (answer, causes) = retrying_statement(attempt).await.map_err(refusal)?;
+        count(core, causes);
+        Ok(Json(answer))
     }
 }

@@ -14,6 +14,7 @@ pub(crate) use self::change::{
 pub(crate) use self::machine::{Transition, transition};
 use crate::platform::clock::NoEntropy;
 use crate::platform::db::Connection;
+use crate::platform::error::sqlstate::Retryable;
 use crate::platform::error::{Error, Result};
 pub use crate::trading::orders::state::{Cause, OrderStatus};
 use crate::trading::quotes::Side;
@@ -101,6 +102,33 @@ impl From<Error> for NotApplied {
 impl From<NoEntropy> for NotApplied {
     fn from(error: NoEntropy) -> Self {
         Self::Failed(error.into())
+    }
+}
+
+impl From<sqlx::Error> for NotApplied {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl Retryable for NotApplied {
+    /// The engine asks for another try; what is refused stays refused.
+    fn is_retryable(&self) -> bool {
+        matches!(self, Self::Failed(error) if error.is_retryable())
+    }
+}
+
+/// The effect of an event; `None` where the order's state, or something else, forbids it.
+///
+/// # Errors
+/// The one that it failed with.
+pub(crate) fn unless_forbidden<T>(applied: Result<T, NotApplied>) -> Result<Option<T>> {
+    match applied {
+        Ok(applied) => Ok(Some(applied)),
+        Err(NotApplied::Failed(error)) => Err(error),
+        Err(NotApplied::NoSuchOrder | NotApplied::Forbidden { .. } | NotApplied::Refused(_)) => {
+            Ok(None)
+        }
     }
 }
 

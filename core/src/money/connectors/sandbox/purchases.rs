@@ -6,7 +6,8 @@ use rust_decimal::Decimal;
 use serde_json::json;
 
 use super::{
-    NAME, NOT_SIMULATED, answer, lease_now, open_command, tell, tell_later, transaction_id,
+    NAME, NOT_SIMULATED, PAYOUT_UNDER_WAY, act, answer, lease_now, open_command, tell, tell_later,
+    transaction_id, unless_refused,
 };
 use crate::Core;
 use crate::money::connectors::commands::CommandKind;
@@ -15,11 +16,8 @@ use crate::money::connectors::result::Outcome;
 use crate::platform::db::{Connection, retrying_statement};
 use crate::platform::error::{Error, Result};
 use crate::trading::orders::state::{Cause, OrderStatus};
-use crate::trading::orders::status::{NotApplied, OrderEvent, apply_in, permit};
+use crate::trading::orders::status::{NotApplied, OrderEvent, permit};
 use crate::trading::sandbox::{Scenario, SimulatedEvent};
-
-/// The refusal of coins that are being sent.
-const PAYOUT_UNDER_WAY: &str = "its payout is under way";
 
 /// A bought order as the sandbox knows it.
 pub(super) struct Purchase {
@@ -76,7 +74,7 @@ impl Purchase {
 /// another connector takes.
 ///
 /// # Errors
-/// As [`apply_in`].
+/// As [`simulate_in`].
 pub(crate) async fn simulate(
     core: &Core,
     at: (ClientId, OrderId),
@@ -84,35 +82,26 @@ pub(crate) async fn simulate(
 ) -> Result<(), NotApplied> {
     let attempt = async || {
         let mut tx = core.db.begin().await?;
-        match Box::pin(simulate_in(&mut tx, core, at, (simulated, actor))).await {
-            Ok(causes) => {
-                tx.commit().await?;
-                Ok(Ok(causes))
-            }
-            Err(NotApplied::Failed(error)) => Err(error),
-            Err(refused) => {
-                tx.rollback().await?;
-                Ok(Err(refused))
-            }
-        }
+        let outcome = Box::pin(simulate_in(&mut tx, core, at, (simulated, actor))).await;
+        let (tx, causes) = unless_refused(tx, outcome).await?;
+        tx.commit().await?;
+        Ok::<_, NotApplied>(causes)
     };
-    let causes: Vec<Cause> = retrying_statement(attempt).await.map_err(NotApplied::Failed)??;
-    super::count(core, causes);
+    super::count(core, retrying_statement(attempt).await?);
     Ok(())
 }
 
 /// As [`simulate`], in the caller's transaction, which gives up what was refused.
 ///
 /// # Errors
-/// As [`apply_in`].
+/// When the order is not there, its state forbids the event, or the database is out of reach.
 pub(crate) async fn simulate_in(
     conn: &mut Connection,
     core: &Core,
     at: (ClientId, OrderId),
     (simulated, actor): (SimulatedEvent, &str),
 ) -> Result<Vec<Cause>, NotApplied> {
-    let purchase = Purchase::lock(conn, at).await.map_err(Error::from)?;
-    let purchase = purchase.ok_or(NotApplied::NoSuchOrder)?;
+    let purchase = Purchase::lock(conn, at).await?.ok_or(NotApplied::NoSuchOrder)?;
     if !purchase.is_simulated {
         return Err(NotApplied::Refused(NOT_SIMULATED));
     }
@@ -140,7 +129,7 @@ pub(crate) async fn simulate_in(
         SimulatedEvent::Refund => OrderEvent::Refund { reason: None },
     };
     if matches!(simulated, SimulatedEvent::Expire | SimulatedEvent::PaymentLate) {
-        make_overdue(conn, at).await.map_err(Error::from)?;
+        make_overdue(conn, at).await?;
     }
     // A fact is never refused: one that the order does not wait for is not made up.
     permit(conn, core, at, &event).await?;
@@ -185,16 +174,6 @@ fn with_order(mut members: serde_json::Value, order: OrderId, partner: &str) -> 
     members
 }
 
-/// An act of a user, an operator or time.
-async fn act(
-    conn: &mut Connection,
-    core: &Core,
-    (client, order): (ClientId, OrderId),
-    (event, actor): (&OrderEvent, &str),
-) -> Result<Vec<Cause>, NotApplied> {
-    Ok(vec![apply_in(conn, core, client, order, event, actor).await?.cause])
-}
-
 /// Ends the time to pay of a pending order, in the transaction of what happens afterwards, so that no
 /// sweep comes between.
 async fn make_overdue(
@@ -221,16 +200,16 @@ async fn send_coins(
     (event, actor): (&OrderEvent, &str),
 ) -> Result<Vec<Cause>, NotApplied> {
     let kind = CommandKind::PayoutSend;
-    let mut payout = open_command(conn, at, kind).await.map_err(Error::from)?;
+    let mut payout = open_command(conn, at, kind).await?;
     if payout.is_none() {
         command_despite_holds(conn, core, at.0, at.1).await?;
-        payout = open_command(conn, at, kind).await.map_err(Error::from)?;
+        payout = open_command(conn, at, kind).await?;
     }
     let Some((command, true)) = payout else { return act(conn, core, at, (event, actor)).await };
     let leased = lease_now(conn, core, (kind, command)).await?;
     let leased = leased.ok_or(NotApplied::Refused(PAYOUT_UNDER_WAY))?;
     let result = json!({ "transactionId": transaction_id(&core.clock)? });
     let causes = answer(conn, core, &leased, (Outcome::Done, result)).await?;
-    tell_later(conn, core, (at.0, command)).await.map_err(Error::from)?;
+    tell_later(conn, core, (at.0, command)).await?;
     causes.ok_or(NotApplied::Refused(PAYOUT_UNDER_WAY))
 }

@@ -5,7 +5,10 @@ use rampart_types::{ClientId, JsonDecimal, OrderId};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
-use super::{NAME, NOT_SIMULATED, answer, lease_now, open_command, tell, transaction_id};
+use super::{
+    NAME, NOT_SIMULATED, PAYOUT_UNDER_WAY, act, answer, lease_now, open_command, tell,
+    transaction_id,
+};
 use crate::Core;
 use crate::money::connectors::commands::CommandKind;
 use crate::money::connectors::lease::Leased;
@@ -14,12 +17,9 @@ use crate::money::connectors::transfers::command_transfer;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::orders::state::{Cause, OrderStatus};
-use crate::trading::orders::status::{NotApplied, apply_in, permit};
+use crate::trading::orders::status::{NotApplied, permit, unless_forbidden};
 use crate::trading::sandbox::{Scenario, SimulatedSaleEvent};
 use crate::trading::sell::status::SaleEvent;
-
-/// The refusal of money that is being sent.
-const TRANSFER_UNDER_WAY: &str = "its payout is under way";
 
 /// A sale as the sandbox knows it.
 struct SimulatedSale {
@@ -77,15 +77,14 @@ impl SimulatedSale {
 /// gives up what was refused; refuses one whose coins another connector takes.
 ///
 /// # Errors
-/// As [`apply_in`].
+/// When the sale is not there, its state forbids the event, or the database is out of reach.
 pub(crate) async fn simulate_in(
     conn: &mut Connection,
     core: &Core,
     at: (ClientId, OrderId),
     (simulated, actor): (SimulatedSaleEvent, &str),
 ) -> Result<Vec<Cause>, NotApplied> {
-    let sale = SimulatedSale::lock(conn, at).await.map_err(Error::from)?;
-    let sale = sale.ok_or(NotApplied::NoSuchOrder)?;
+    let sale = SimulatedSale::lock(conn, at).await?.ok_or(NotApplied::NoSuchOrder)?;
     if !sale.is_simulated {
         return Err(NotApplied::Refused(NOT_SIMULATED));
     }
@@ -106,7 +105,7 @@ pub(crate) async fn simulate_in(
         SimulatedSaleEvent::Expire => SaleEvent::Expire,
     };
     if matches!(simulated, SimulatedSaleEvent::Expire | SimulatedSaleEvent::DepositLate) {
-        make_overdue(conn, at).await.map_err(Error::from)?;
+        make_overdue(conn, at).await?;
     }
     // A fact is never refused: one that the sale does not wait for is not made up.
     permit(conn, core, at, &event).await?;
@@ -129,16 +128,6 @@ pub(crate) async fn simulate_in(
         SaleEvent::PaidOut => pay_out_now(conn, core, at, actor).await,
         _ => act(conn, core, at, (&event, actor)).await,
     }
-}
-
-/// An act of a user, an operator or time.
-async fn act(
-    conn: &mut Connection,
-    core: &Core,
-    (client, sale): (ClientId, OrderId),
-    (event, actor): (&SaleEvent, &str),
-) -> Result<Vec<Cause>, NotApplied> {
-    Ok(vec![apply_in(conn, core, client, sale, event, actor).await?.cause])
 }
 
 /// Ends the time to deposit of a pending sale, in the transaction of what happens afterwards, so that
@@ -172,18 +161,18 @@ async fn pay_out_now(
     actor: &str,
 ) -> Result<Vec<Cause>, NotApplied> {
     let kind = CommandKind::TransferSend;
-    let mut transfer = open_command(conn, at, kind).await.map_err(Error::from)?;
+    let mut transfer = open_command(conn, at, kind).await?;
     if transfer.is_none() {
         command_transfer(conn, core, at.0, at.1).await?;
-        transfer = open_command(conn, at, kind).await.map_err(Error::from)?;
+        transfer = open_command(conn, at, kind).await?;
     }
     let Some((command, true)) = transfer else {
         return act(conn, core, at, (&SaleEvent::PaidOut, actor)).await;
     };
     let leased = lease_now(conn, core, (kind, command)).await?;
-    let leased = leased.ok_or(NotApplied::Refused(TRANSFER_UNDER_WAY))?;
+    let leased = leased.ok_or(NotApplied::Refused(PAYOUT_UNDER_WAY))?;
     let causes = answer(conn, core, &leased, transferred(core)?).await?;
-    causes.ok_or(NotApplied::Refused(TRANSFER_UNDER_WAY))
+    causes.ok_or(NotApplied::Refused(PAYOUT_UNDER_WAY))
 }
 
 /// Transfers the money of a sale, unless its reference has it held or given back instead: then it has
@@ -208,9 +197,5 @@ pub(super) async fn pay_out(
     if answer(conn, core, command, (Outcome::Retry, json!({}))).await?.is_none() {
         return Ok(Vec::new());
     }
-    match act(conn, core, at, (&event, NAME)).await {
-        Ok(causes) => Ok(causes),
-        Err(NotApplied::Failed(error)) => Err(error),
-        Err(_) => Ok(Vec::new()),
-    }
+    Ok(unless_forbidden(act(conn, core, at, (&event, NAME)).await)?.unwrap_or_default())
 }

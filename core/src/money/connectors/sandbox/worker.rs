@@ -19,7 +19,7 @@ use crate::platform::db::{Connection, retrying_statement};
 use crate::platform::error::{Error, Result};
 use crate::platform::telemetry::{Span, SpanKind, StoredTrace};
 use crate::trading::orders::state::{Cause, OrderStatus};
-use crate::trading::orders::status::NotApplied;
+use crate::trading::orders::status::unless_forbidden;
 use crate::trading::sandbox::{Scenario, SimulatedEvent, next};
 
 /// Most commands, and most reports, of one run.
@@ -322,9 +322,6 @@ async fn happen(
     at: (ClientId, OrderId),
     simulated: SimulatedEvent,
 ) -> Result<Vec<Cause>> {
-    match simulate_in(conn, core, at, (simulated, NAME)).await {
-        Ok(causes) => Ok(causes),
-        Err(NotApplied::Failed(error)) => Err(error),
-        Err(_) => Ok(Vec::new()),
-    }
+    let simulated = simulate_in(conn, core, at, (simulated, NAME)).await;
+    Ok(unless_forbidden(simulated)?.unwrap_or_default())
 }

@@ -113,7 +113,7 @@ pub(crate) async fn apply<E: Event>(
     actor: &str,
 ) -> Result<Applied, NotApplied> {
     let change = Change::new(core, client, order, actor)?;
-    let applied = retrying_statement(|| change.attempt(event)).await??;
+    let applied = retrying_statement(|| change.attempt(event)).await?;
     core.metrics.orders.with_label_values(&[applied.cause.as_str()]).inc();
     Ok(applied)
 }
@@ -132,7 +132,7 @@ pub(crate) async fn apply_in<E: Event>(
     actor: &str,
 ) -> Result<Applied, NotApplied> {
     let change = Change::new(core, client, order, actor)?;
-    change.attempt_in(conn, event).await?
+    change.attempt_in(conn, event).await
 }
 
 /// Finds out whether the order's state permits an event. The order's row stays locked until the
@@ -147,8 +147,7 @@ pub(crate) async fn permit<E: Event>(
     event: &E,
 ) -> Result<(), NotApplied> {
     let change = Change::new(core, client, order, "")?;
-    let facts = E::facts(conn, &change).await.map_err(Error::from)?;
-    let facts = facts.ok_or(NotApplied::NoSuchOrder)?;
+    let facts = E::facts(conn, &change).await?.ok_or(NotApplied::NoSuchOrder)?;
     match next_transition(&facts, event, facts.read_at) {
         Some(_) => Ok(()),
         None => Err(NotApplied::Forbidden { status: facts.status }),
@@ -168,7 +167,7 @@ pub(crate) async fn apply_recorded<E: Event>(
     actor: &str,
 ) -> Result<Applied, NotApplied> {
     let change = Change { payment: Some(payment), ..Change::new(core, client, order, actor)? };
-    change.attempt_in(conn, event).await?
+    change.attempt_in(conn, event).await
 }
 
 /// An event being applied.
@@ -194,12 +193,10 @@ impl<'a> Change<'a> {
         Ok(Self { core, client, order, actor, transition_id, now, payment: None })
     }
 
-    async fn attempt<E: Event>(&self, event: &E) -> Result<Result<Applied, NotApplied>, Error> {
+    async fn attempt<E: Event>(&self, event: &E) -> Result<Applied, NotApplied> {
         let mut tx = self.core.db.begin().await?;
         let applied = self.attempt_in(&mut tx, event).await?;
-        if applied.is_ok() {
-            tx.commit().await?;
-        }
+        tx.commit().await?;
         Ok(applied)
     }
 
@@ -207,32 +204,28 @@ impl<'a> Change<'a> {
         &self,
         tx: &mut Connection,
         event: &E,
-    ) -> Result<Result<Applied, NotApplied>, Error> {
-        let Some(facts) = E::facts(tx, self).await? else {
-            return Ok(Err(NotApplied::NoSuchOrder));
-        };
+    ) -> Result<Applied, NotApplied> {
+        let facts = E::facts(tx, self).await?.ok_or(NotApplied::NoSuchOrder)?;
         // The row is locked: of two events that race, the one that waited has the later time.
-        let change = match Change::new(self.core, self.client, self.order, self.actor) {
-            Ok(change) => Change { payment: self.payment, ..change },
-            Err(error) => return Ok(Err(error.into())),
-        };
+        let change = Change::new(self.core, self.client, self.order, self.actor)?;
+        let change = Change { payment: self.payment, ..change };
         let status = facts.status;
         let Some(transition) = next_transition(&facts, event, facts.read_at) else {
-            return Ok(Err(NotApplied::Forbidden { status }));
+            return Err(NotApplied::Forbidden { status });
         };
         let Some(columns) = event.write(tx, &change, transition).await? else {
-            return Ok(Err(NotApplied::Forbidden { status }));
+            return Err(NotApplied::Forbidden { status });
         };
         if transition.ends_payout() && !self.may_end_payout(tx, transition).await? {
-            return Ok(Err(NotApplied::Refused(PAYOUT_UNDER_WAY)));
+            return Err(NotApplied::Refused(PAYOUT_UNDER_WAY));
         }
         match change.book(tx, event, (&facts, transition.cause)).await? {
             Booked::Done => {}
-            Booked::KnownReference => return Ok(Err(NotApplied::Refused(KNOWN_REFERENCE))),
-            Booked::PayoutUnderWay => return Ok(Err(NotApplied::Refused(PAYOUT_UNDER_WAY))),
-            Booked::PayoutOwed => return Ok(Err(NotApplied::Refused(PAYOUT_OWED))),
-            Booked::RefundUnderWay => return Ok(Err(NotApplied::Refused(REFUND_UNDER_WAY))),
-            Booked::NotPriceable => return Ok(Err(NotApplied::Refused(NOT_PRICEABLE))),
+            Booked::KnownReference => return Err(NotApplied::Refused(KNOWN_REFERENCE)),
+            Booked::PayoutUnderWay => return Err(NotApplied::Refused(PAYOUT_UNDER_WAY)),
+            Booked::PayoutOwed => return Err(NotApplied::Refused(PAYOUT_OWED)),
+            Booked::RefundUnderWay => return Err(NotApplied::Refused(REFUND_UNDER_WAY)),
+            Booked::NotPriceable => return Err(NotApplied::Refused(NOT_PRICEABLE)),
         }
         change.notify(tx, (transition, E::SIDE), &columns).await?;
         let Transition { from, to, cause, .. } = *transition;
@@ -240,7 +233,7 @@ impl<'a> Change<'a> {
             Side::Buy => change.command(tx, cause).await?,
             Side::Sell => change.command_transfer(tx, cause).await?,
         }
-        Ok(Ok(Applied { from, to, cause, at: change.now }))
+        Ok(Applied { from, to, cause, at: change.now })
     }
 
     /// Takes back the payout that no connector has begun. `false` if one is under way that the change
