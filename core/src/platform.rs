@@ -20,4 +20,5 @@ pub mod schema;
 pub mod settings;
 pub(crate) mod shared_bucket;
 pub mod shared_rates;
+pub(crate) mod sweeps;
 pub mod telemetry;

@@ -56,16 +56,13 @@ use chrono::TimeDelta;
 
 use crate::Core;
 use crate::platform::error::Result;
+use crate::platform::sweeps::{DELETED_MAX, delete_expired};
 use rampart_types::ClientId;
 
 /// Retention of a mail.
 const MAIL_RETENTION: TimeDelta = TimeDelta::days(30);
 /// Retention of an expired token, so that its use is reported as expired.
 const TOKEN_RETENTION: TimeDelta = TimeDelta::days(1);
-/// Most rows of one table and client that one run of the worker deletes.
-const DELETED_MAX: i64 = 5_000;
-/// The sweep in metrics and logs.
-const SWEEP: &str = "expired tokens";
 
 impl Core {
     /// Deletes expired codes and tokens, and old mail: one run of a worker. True if there may be more.
@@ -73,7 +70,7 @@ impl Core {
     /// # Errors
     /// When the database cannot be written; the next run continues.
     pub async fn delete_expired_codes(&self) -> Result<bool> {
-        let mut has_more = self.delete_full_buckets().await?;
+        let more_buckets = self.delete_full_buckets().await?;
         let clients = sqlx::query_scalar!(
             // Each table by its index, whatever the statistics say: one look for each client.
             "select c.client_id from client c cross join lateral ( \
@@ -94,15 +91,9 @@ impl Core {
         )
         .fetch_all(&self.db)
         .await?;
-        for client in clients {
-            match self.delete_expired_codes_of(client.into()).await {
-                Ok(more) => has_more |= more,
-                Err(error) => {
-                    self.metrics.row_failed(SWEEP, (client, &"codes and mail"), error)?;
-                }
-            }
-        }
-        Ok(has_more)
+        let delete = |client| self.delete_expired_codes_of(client);
+        let more = delete_expired(&self.metrics, "codes and mail", clients, delete).await?;
+        Ok(more_buckets || more)
     }
 
     async fn delete_expired_codes_of(&self, client: ClientId) -> Result<bool> {

@@ -12,6 +12,7 @@ use crate::Core;
 use crate::platform::crypto::lasting_context;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
+use crate::platform::sweeps::run_batches;
 
 /// Rows of one transaction.
 const BATCH_ROWS: i64 = 200;
@@ -56,17 +57,7 @@ impl Core {
     /// # Errors
     /// When the database cannot be used.
     pub async fn rotate_keys(&self) -> Result<()> {
-        for _ in 0..BATCHES_MAX {
-            match reseal_batch(self).await {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) if error.is_lock_timeout() => {
-                    return self.metrics.row_failed(SWEEP, (Uuid::nil(), &"locked"), error);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
+        run_batches(&self.metrics, SWEEP, BATCHES_MAX, || reseal_batch(self)).await
     }
 }
 

@@ -9,6 +9,7 @@ use crate::Core;
 use crate::platform::crypto::Purpose;
 use crate::platform::db::{Connection, Transaction};
 use crate::platform::error::Result;
+use crate::platform::sweeps::run_batches;
 use rampart_types::{ClientId, PhoneNumber, UserId, folded_name};
 
 /// Users of one transaction of the worker.
@@ -125,17 +126,7 @@ impl Core {
     /// # Errors
     /// When the database cannot be used; the next run continues.
     pub async fn index_users(&self) -> Result<()> {
-        for _ in 0..BATCHES_MAX {
-            match index_batch(self).await {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) if error.is_lock_timeout() => {
-                    return self.metrics.row_failed(SWEEP, (Uuid::nil(), &"locked"), error);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
+        run_batches(&self.metrics, SWEEP, BATCHES_MAX, || index_batch(self)).await
     }
 }
 

@@ -2,12 +2,8 @@
 
 use crate::Core;
 use crate::platform::error::Result;
+use crate::platform::sweeps::{DELETED_MAX, delete_expired};
 use rampart_types::ClientId;
-
-/// Most expired tokens of one client that one run of the worker deletes.
-const DELETED_MAX: i64 = 5_000;
-/// The sweep in metrics and logs.
-const SWEEP: &str = "expired tokens";
 
 impl Core {
     /// Deletes expired refresh tokens, and families without any left: one run of a worker. True if
@@ -27,16 +23,8 @@ impl Core {
         )
         .fetch_all(&self.db)
         .await?;
-        let mut has_more = false;
-        for client in clients {
-            match self.delete_expired_refresh_tokens_of(client.into()).await {
-                Ok(more) => has_more |= more,
-                Err(error) => {
-                    self.metrics.row_failed(SWEEP, (client, &"refresh tokens"), error)?;
-                }
-            }
-        }
-        Ok(has_more)
+        let delete = |client| self.delete_expired_refresh_tokens_of(client);
+        delete_expired(&self.metrics, "refresh tokens", clients, delete).await
     }
 
     async fn delete_expired_refresh_tokens_of(&self, client: ClientId) -> Result<bool> {

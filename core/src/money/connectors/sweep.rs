@@ -1,8 +1,6 @@
 //! Sweeps of orders that nothing holds back any more where no request has commanded what follows:
 //! payouts of purchases and transfers of sales.
 
-use std::collections::HashSet;
-
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
@@ -11,6 +9,7 @@ use super::transfers::command_transfer;
 use crate::Core;
 use crate::platform::db::retrying_statement;
 use crate::platform::error::{Error, Result};
+use crate::platform::sweeps;
 use rampart_types::{ClientId, OrderId};
 
 /// Orders of one batch, the one that has waited longest first.
@@ -70,8 +69,7 @@ impl Sweep {
     }
 
     async fn run(self, core: &Core) -> Result<()> {
-        // Clients whose rows somebody holds: one wait for each is enough.
-        let mut held = HashSet::new();
+        let mut run = sweeps::Sweep::new(&core.metrics, self.name());
         let mut last = Due::FIRST;
         for _ in 0..BATCHES_MAX {
             let mut due = match self {
@@ -79,17 +77,8 @@ impl Sweep {
                 Self::Transfers => transfers_due(core, &last).await?,
             };
             let full = due.len() >= usize::try_from(BATCH_ORDERS).unwrap_or(usize::MAX);
-            for &Due { client_id, order_id, .. } in &due {
-                if held.contains(&client_id) {
-                    continue;
-                }
-                if let Err(error) = self.command(core, (client_id.into(), order_id)).await {
-                    if error.is_lock_timeout() {
-                        held.insert(client_id);
-                    }
-                    core.metrics.row_failed(self.name(), (client_id, &order_id), error)?;
-                }
-            }
+            let rows = due.iter().map(|row| (row.client_id, row.order_id)).collect();
+            run.settle(rows, |client, number| self.command(core, client, number)).await?;
             match due.pop() {
                 Some(end) if full => last = end,
                 _ => break,
@@ -98,8 +87,9 @@ impl Sweep {
         Ok(())
     }
 
-    /// Commands what is due for one order, unless something holds it back since it was read.
-    async fn command(self, core: &Core, (client, number): (ClientId, i64)) -> Result<()> {
+    /// Commands what is due for one order, unless something holds it back since it was read. True, as
+    /// [`sweeps::Sweep::settle`] asks for: nobody counts them.
+    async fn command(self, core: &Core, client: ClientId, number: i64) -> Result<bool> {
         let order = OrderId::try_from(number)
             .map_err(|error| Error::internal("read an order's id", error))?;
         let command = async || {
@@ -110,7 +100,8 @@ impl Sweep {
             }
             Ok::<_, Error>(tx.commit().await?)
         };
-        retrying_statement(command).await
+        retrying_statement(command).await?;
+        Ok(true)
     }
 }
 

@@ -12,6 +12,7 @@ use crate::auth::caller::Client;
 use crate::platform::crypto::{Secret, constant_time_eq, sha256};
 use crate::platform::db::{Connection, tenant};
 use crate::platform::error::Result;
+use crate::platform::sweeps::{DELETED_MAX, delete_expired};
 use rampart_types::{ClientId, EmailAddress, StaffId};
 
 /// Lifetime of a session, in seconds: a working day.
@@ -22,10 +23,6 @@ const SESSIONS_MAX: i64 = 20;
 const CLIENT_CHARS: usize = 32;
 /// Random bytes of a cookie: 256 bits.
 const SECRET_BYTES: usize = 32;
-/// Most rows of one table and client that one run of the worker deletes.
-const DELETED_MAX: i64 = 5_000;
-/// The sweep in metrics and logs.
-const SWEEP: &str = "expired tokens";
 
 /// A session whose cookie a request has shown.
 #[derive(Debug)]
@@ -172,14 +169,8 @@ impl Core {
         )
         .fetch_all(&self.db)
         .await?;
-        let mut has_more = false;
-        for client in clients {
-            match self.delete_expired_sessions_of(client.into()).await {
-                Ok(more) => has_more |= more,
-                Err(error) => self.metrics.row_failed(SWEEP, (client, &"staff"), error)?,
-            }
-        }
-        Ok(has_more)
+        let delete = |client| self.delete_expired_sessions_of(client);
+        delete_expired(&self.metrics, "staff", clients, delete).await
     }
 
     async fn delete_expired_sessions_of(&self, client: ClientId) -> Result<bool> {

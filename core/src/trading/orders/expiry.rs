@@ -1,14 +1,13 @@
 //! Cancels orders whose time to pay has passed.
 
-use std::collections::HashSet;
-
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::status::{NotApplied, OrderEvent, apply};
+use super::status::{Event, OrderEvent, apply, unless_forbidden};
 use crate::Core;
 use crate::platform::error::{Error, Result};
-use rampart_types::OrderId;
+use crate::platform::sweeps::Sweep;
+use rampart_types::{ClientId, OrderId};
 
 /// Orders of one batch, the longest overdue first.
 const BATCH_ORDERS: i64 = 100;
@@ -27,26 +26,14 @@ type Due = (DateTime<Utc>, Uuid, i64);
 /// # Errors
 /// When the database cannot be used.
 pub async fn expire_due(core: &Core) -> Result<u32> {
-    // Clients whose rows somebody holds: one wait for each is enough.
-    let mut held = HashSet::new();
+    let mut sweep = Sweep::new(&core.metrics, SWEEP);
     let (mut expired, mut last) = (0, (DateTime::UNIX_EPOCH, Uuid::nil(), i64::MIN));
     for _ in 0..BATCHES_MAX {
         let due = due(core, last).await?;
         let full = due.len() >= usize::try_from(BATCH_ORDERS).unwrap_or(usize::MAX);
-        for &(_, client, number) in &due {
-            if held.contains(&client) {
-                continue;
-            }
-            match expire(core, client, number).await {
-                Ok(changed) => expired += u32::from(changed),
-                Err(error) => {
-                    if error.is_lock_timeout() {
-                        held.insert(client);
-                    }
-                    core.metrics.row_failed(SWEEP, (client, &number), error)?;
-                }
-            }
-        }
+        let rows = due.iter().map(|&(_, client, number)| (client, number)).collect();
+        let expire = |client, number| expire(core, client, number, OrderEvent::Expire);
+        expired += sweep.settle(rows, expire).await?;
         match due.last() {
             Some(&end) if full => last = end,
             _ => break,
@@ -55,17 +42,20 @@ pub async fn expire_due(core: &Core) -> Result<u32> {
     Ok(expired)
 }
 
-/// Cancels one order. False if it was paid, or expired by another edge, since it was read.
-async fn expire(core: &Core, client: Uuid, number: i64) -> Result<bool> {
+/// Cancels one order, bought or sold, by the event of its end. False if it was paid, or expired by
+/// another edge, since it was read.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn expire<E: Event>(
+    core: &Core,
+    client: ClientId,
+    number: i64,
+    end: E,
+) -> Result<bool> {
     let order = OrderId::try_from(number);
     let order = order.map_err(|error| Error::internal("read an order id", error))?;
-    match apply(core, client.into(), order, &OrderEvent::Expire, "edge").await {
-        Ok(_) => Ok(true),
-        Err(NotApplied::Forbidden { .. } | NotApplied::Refused(_) | NotApplied::NoSuchOrder) => {
-            Ok(false)
-        }
-        Err(NotApplied::Failed(error)) => Err(error),
-    }
+    Ok(unless_forbidden(apply(core, client, order, &end, "edge").await)?.is_some())
 }
 
 /// Overdue orders behind `last` that nobody holds. A bank transfer has an end that is not told.

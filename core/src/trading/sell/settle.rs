@@ -1,13 +1,11 @@
 //! Due events of sales: those without a deposit expire, and the sandbox transfers the money of its own.
 
-use std::collections::HashSet;
-
 use super::status::SaleEvent;
 use crate::Core;
 use crate::money::connectors::sandbox::worker;
-use crate::platform::error::{Error, Result};
-use crate::trading::orders::status::{NotApplied, apply};
-use rampart_types::{ClientId, OrderId};
+use crate::platform::error::Result;
+use crate::platform::sweeps::Sweep;
+use crate::trading::orders::expiry::expire;
 
 /// Sales of each kind in one run, the longest overdue first.
 const BATCH_SALES: i64 = 1_000;
@@ -31,35 +29,9 @@ impl Core {
         .fetch_all(&self.db)
         .await?;
         let transferred = worker::settle_sales(self, SWEEP).await?;
-        let mut changed = u32::try_from(transferred).unwrap_or(u32::MAX);
-        // Clients whose rows somebody holds: one wait for each is enough.
-        let mut held = HashSet::new();
-        for (client, number) in overdue.into_iter().map(|row| (row.client_id, row.order_id)) {
-            if held.contains(&client) {
-                continue;
-            }
-            match self.expire_sale((client.into(), number)).await {
-                Ok(settled) => changed += u32::from(settled),
-                Err(error) => {
-                    if error.is_lock_timeout() {
-                        held.insert(client);
-                    }
-                    self.metrics.row_failed(SWEEP, (client, &number), error)?;
-                }
-            }
-        }
-        Ok(changed)
-    }
-
-    async fn expire_sale(&self, (client, sale): (ClientId, i64)) -> Result<bool> {
-        let sale = OrderId::try_from(sale).map_err(|e| Error::internal("read a sale's id", e))?;
-        match apply(self, client, sale, &SaleEvent::Expire, "edge").await {
-            Ok(_) => Ok(true),
-            // Another event has changed it since the rows were read.
-            Err(
-                NotApplied::Forbidden { .. } | NotApplied::Refused(_) | NotApplied::NoSuchOrder,
-            ) => Ok(false),
-            Err(NotApplied::Failed(error)) => Err(error),
-        }
+        let rows = overdue.into_iter().map(|row| (row.client_id, row.order_id)).collect();
+        let expire = |client, number| expire(self, client, number, SaleEvent::Expire);
+        let expired = Sweep::new(&self.metrics, SWEEP).settle(rows, expire).await?;
+        Ok(u32::try_from(transferred).unwrap_or(u32::MAX) + expired)
     }
 }
