@@ -105,72 +105,63 @@ impl Sweep {
     }
 }
 
-/// Orders behind `last` whose payouts are due, and that nobody holds.
-async fn payouts_due(core: &Core, last: &Due) -> Result<Vec<Due>> {
-    let due = sqlx::query_as!(
-        Due,
-        r#"
-        select o.updated_at as "updated_at!", o.client_id as "client_id!",
-            o.order_id as "order_id!"
-        from buy_order o
-        cross join payout_gate(o.client_id, o.order_id, $1) g
-        where o.status = 'in progress' and o.transaction_id is null
-            and (o.updated_at, o.client_id, o.order_id) > ($3, $4, $5)
-            and (o.is_dca_order
-                or exists (select from command c where c.client_id = o.client_id
-                    and c.order_id = o.order_id and c.kind = 'payment.create')
-                or exists (select from client k
-                    where k.client_id = o.client_id and k.mode = 'test'))
-            and not exists (select from command c where c.client_id = o.client_id
-                and c.order_id = o.order_id and c.kind = 'payout.send' and c.state <> 'rejected')
-            and not g.is_held
-        order by o.updated_at, o.client_id, o.order_id limit $2
-        for no key update of o skip locked
-        "#,
-        core.settings.compliance.gate_of_live().as_str(),
-        BATCH_ORDERS,
-        last.updated_at,
-        last.client_id,
-        last.order_id,
-    )
-    .fetch_all(&core.db)
-    .await?;
-    Ok(due)
+/// Selects orders whose command is due, by the tables and conditions that the two kinds do not share:
+/// those behind the last one of the batch before that nobody holds. `$1` is the gate of live partners.
+macro_rules! select_due {
+    ($core:ident, $last:ident, $due:literal) => {
+        sqlx::query_as!(
+            Due,
+            "select o.updated_at as \"updated_at!\", o.client_id as \"client_id!\", \
+                 o.order_id as \"order_id!\" "
+                + $due
+                + " \
+                 and o.status = 'in progress' and not g.is_held \
+                 and (o.updated_at, o.client_id, o.order_id) > ($3, $4, $5) \
+             order by o.updated_at, o.client_id, o.order_id limit $2 \
+             for no key update of o skip locked",
+            $core.settings.compliance.gate_of_live().as_str(),
+            BATCH_ORDERS,
+            $last.updated_at,
+            $last.client_id,
+            $last.order_id,
+        )
+        .fetch_all(&$core.db)
+        .await
+    };
 }
 
-/// Sales behind `last` whose transfers are due, and that nobody holds.
-async fn transfers_due(core: &Core, last: &Due) -> Result<Vec<Due>> {
-    let due = sqlx::query_as!(
-        Due,
-        r#"
-        select o.updated_at as "updated_at!", o.client_id as "client_id!",
-            o.order_id as "order_id!"
-        from sell_order o
-        join client k on k.client_id = o.client_id
-        cross join transfer_gate(o.client_id, o.order_id, $1) g
-        where o.status = 'in progress' and not g.is_held
-            and (o.updated_at, o.client_id, o.order_id) > ($3, $4, $5)
-            and (k.mode = 'test' or exists (select from deposit_address d
-                where d.taken_by = o.client_id and d.taken_for = o.order_id))
-            and not exists (select from command c where c.client_id = o.client_id
-                and c.order_id = o.order_id and c.kind = 'transfer.send'
-                and c.state <> 'rejected')
-            and o.fiat_amount <= (select coalesce(-sum(l.amount), 0) from ledger_entry e
-                join ledger_posting l on l.client_id = e.client_id and l.entry_id = e.entry_id
-                join ledger_account a
-                    on a.client_id = l.client_id and a.account_id = l.account_id
-                where e.client_id = o.client_id and e.order_id = o.order_id
-                    and a.kind = 'payout_payable' and a.currency = o.fiat_currency)
-        order by o.updated_at, o.client_id, o.order_id limit $2
-        for no key update of o skip locked
-        "#,
-        core.settings.compliance.gate_of_live().as_str(),
-        BATCH_ORDERS,
-        last.updated_at,
-        last.client_id,
-        last.order_id,
+async fn payouts_due(core: &Core, last: &Due) -> Result<Vec<Due>, sqlx::Error> {
+    select_due!(
+        core,
+        last,
+        "from buy_order o cross join payout_gate(o.client_id, o.order_id, $1) g \
+         where o.transaction_id is null \
+             and (o.is_dca_order \
+                 or exists (select from command c where c.client_id = o.client_id \
+                     and c.order_id = o.order_id and c.kind = 'payment.create') \
+                 or exists (select from client k \
+                     where k.client_id = o.client_id and k.mode = 'test')) \
+             and not exists (select from command c where c.client_id = o.client_id \
+                 and c.order_id = o.order_id and c.kind = 'payout.send' and c.state <> 'rejected')"
     )
-    .fetch_all(&core.db)
-    .await?;
-    Ok(due)
+}
+
+async fn transfers_due(core: &Core, last: &Due) -> Result<Vec<Due>, sqlx::Error> {
+    select_due!(
+        core,
+        last,
+        "from sell_order o join client k on k.client_id = o.client_id \
+         cross join transfer_gate(o.client_id, o.order_id, $1) g \
+         where (k.mode = 'test' or exists (select from deposit_address d \
+                 where d.taken_by = o.client_id and d.taken_for = o.order_id)) \
+             and not exists (select from command c where c.client_id = o.client_id \
+                 and c.order_id = o.order_id and c.kind = 'transfer.send' \
+                 and c.state <> 'rejected') \
+             and o.fiat_amount <= (select coalesce(-sum(l.amount), 0) from ledger_entry e \
+                 join ledger_posting l on l.client_id = e.client_id and l.entry_id = e.entry_id \
+                 join ledger_account a \
+                     on a.client_id = l.client_id and a.account_id = l.account_id \
+                 where e.client_id = o.client_id and e.order_id = o.order_id \
+                     and a.kind = 'payout_payable' and a.currency = o.fiat_currency)"
+    )
 }
