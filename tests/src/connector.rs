@@ -88,6 +88,13 @@ impl Connector {
         self.call(Method::POST, &path, body).await
     }
 
+    /// Leases the next command and reports this result of it; the command.
+    pub async fn answer_next(&self, outcome: &str, result: Value) -> Value {
+        let command = self.lease(1).await.remove(0);
+        self.report(&command, outcome, result).await.assert_status(200);
+        command
+    }
+
     /// Stores a checkpoint of a leased command.
     pub async fn checkpoint(&self, command: &Value, checkpoint: Value) -> Answer {
         let body = json!({"leaseToken": command["leaseToken"], "checkpoint": checkpoint});

@@ -2,7 +2,7 @@
 
 use rampart_tests::order_fixture::OrderFixture;
 
-use super::purchase::{live, order, paid, paid_order, status};
+use super::purchase::{live, order, paid, paid_order, payable_order, status};
 use super::refunds::owed;
 use super::*;
 use crate::payments::problems;
@@ -78,8 +78,7 @@ async fn a_refund_that_names_its_payment_is_its_orders() {
     let payments = context.admin(Method::GET, path, Value::Null).await.json();
     assert_eq!((&payments[0]["kind"], &payments[0]["orderId"]), (&json!("disputed"), &Value::Null));
 
-    let payout = connector.lease(1).await.remove(0);
-    connector.report(&payout, "rejected", Value::Null).await.assert_status(200);
+    connector.answer_next("rejected", Value::Null).await;
     connector.event(of_payment(&order, "payment.refunded", None)).await.assert_status(200);
     assert_eq!(status(&context, &order).await, "refunded");
 }
@@ -128,9 +127,7 @@ async fn a_dispute_that_is_told_before_its_payment_holds_the_order() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
     for names_order in [false, true] {
-        let order = order(&acme, 100).await;
-        let create = connector.lease(1).await.remove(0);
-        connector.report(&create, "done", json!({})).await.assert_status(200);
+        let order = payable_order(&acme, &connector, 100).await;
         let mut disputed = of_payment(&order, "payment.disputed", None);
         if names_order {
             disputed["orderId"] = json!(order.id);
@@ -159,9 +156,7 @@ async fn a_refund_that_is_told_before_its_payment_holds_the_order() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
     for names_payment in [true, false] {
-        let order = order(&acme, 100).await;
-        let create = connector.lease(1).await.remove(0);
-        connector.report(&create, "done", json!({})).await.assert_status(200);
+        let order = payable_order(&acme, &connector, 100).await;
         let mut refunded = refunded(&order, 100);
         if !names_payment {
             refunded["originalReference"] = Value::Null;
@@ -179,9 +174,7 @@ async fn a_refund_that_is_told_before_its_payment_holds_the_order() {
 
 /// An order that was cancelled, as its connector knows.
 async fn cancelled(context: &TestContext, acme: &Partner, connector: &Connector) -> OrderFixture {
-    let order = order(acme, 100).await;
-    let create = connector.lease(1).await.remove(0);
-    connector.report(&create, "done", json!({})).await.assert_status(200);
+    let order = payable_order(acme, connector, 100).await;
     order.event(context, "cancel").await.assert_status(200);
     for cancel in connector.lease(10).await {
         connector.report(&cancel, "done", json!({})).await.assert_status(200);
@@ -211,9 +204,7 @@ async fn what_was_told_as_given_back_of_a_late_payment_is_not_given_back_again()
 async fn a_dispute_that_was_won_before_its_payment_was_told_holds_nothing() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
-    let order = order(&acme, 100).await;
-    let create = connector.lease(1).await.remove(0);
-    connector.report(&create, "done", json!({})).await.assert_status(200);
+    let order = payable_order(&acme, &connector, 100).await;
     connector.event(of_payment(&order, "payment.disputed", None)).await.assert_status(200);
     connector.event(of_payment(&order, "dispute.closed", Some("won"))).await.assert_status(200);
     connector.event(paid(&order, 100)).await.assert_status(200);

@@ -58,10 +58,7 @@ async fn with_payout(
     context: &TestContext,
     (acme, connector): (&Partner, &Connector),
 ) -> (OrderFixture, Value) {
-    let order = order(acme, 100).await;
-    let create = connector.lease(1).await.remove(0);
-    connector.report(&create, "done", json!({})).await.assert_status(200);
-    connector.event(paid(&order, 100)).await.assert_status(200);
+    let order = paid_order(acme, connector).await;
     let payout = connector.lease(1).await.remove(0);
     assert_eq!(
         (&payout["kind"], status(context, &order).await.as_str()),

@@ -4,8 +4,8 @@ use chrono::TimeDelta;
 use rampart_tests::order_fixture::OrderFixture;
 
 use super::disputes::{of_payment, stray};
-use super::purchase::{live, order, paid, paid_order, status};
-use super::refunds::{again, arrivals, refund, refund_by_hand, refunded};
+use super::purchase::{live, paid_order, status};
+use super::refunds::{again, overpaid, refund, refund_by_hand, refunded};
 use super::*;
 use crate::payments::problems;
 
@@ -32,20 +32,11 @@ fn only(order: &OrderFixture, reasons: &[&str], counted: i64) -> (Vec<Value>, i6
 #[tokio::test]
 async fn a_part_whose_refund_is_rejected_after_the_release_is_owed_until_it_is_given_back() {
     let context = TestContext::start().await;
-    let (acme, connector) = live(&context).await;
-    let order = order(&acme, 100).await;
-    let create = connector.lease(1).await.remove(0);
-    connector.report(&create, "done", json!({})).await.assert_status(200);
-    connector.event(paid(&order, 130)).await.assert_status(200);
-    let payment = arrivals(&context, &order).await.remove(0);
-    assert_eq!(refund(&context, &payment, json!(30)).await, 200);
-    let command = connector.lease(1).await.remove(0);
-    order.event(&context, "release").await.assert_status(200);
+    let (connector, order, payment, command) = overpaid(&context).await;
     assert_eq!(waiting(&context).await, (vec![], 0), "its connector gives it back");
     connector.report(&command, "rejected", Value::Null).await.assert_status(200);
     assert_eq!(waiting(&context).await, only(&order, &["owed"], 1));
-    let payout = connector.lease(1).await.remove(0);
-    connector.report(&payout, "done", json!({"transactionId": "tx"})).await.assert_status(200);
+    let payout = connector.answer_next("done", json!({"transactionId": "tx"})).await;
     let confirmed = json!({"id": "c", "kind": "payout.confirmed", "commandId": payout["id"],
         "occurredAt": "2026-03-01T12:10:00Z", "transactionId": "tx", "confirmations": 2});
     connector.event(confirmed).await.assert_status(200);
@@ -53,8 +44,7 @@ async fn a_part_whose_refund_is_rejected_after_the_release_is_owed_until_it_is_g
     assert_eq!(waiting(&context).await, only(&order, &["owed"], 1));
     assert_eq!(refund(&context, &payment, json!(30)).await, 200);
     assert_eq!(waiting(&context).await, (vec![], 0));
-    let command = connector.lease(1).await.remove(0);
-    connector.report(&command, "done", Value::Null).await.assert_status(200);
+    let command = connector.answer_next("done", Value::Null).await;
     connector.event(refunded(&command, 30)).await.assert_status(200);
     assert_eq!(waiting(&context).await, (vec![], 0));
     assert_eq!(problems(&context).await, [Value::Null; 0]);
@@ -66,8 +56,7 @@ async fn a_refund_that_was_done_and_is_not_told_of_is_owed_after_a_week() {
     let (acme, connector) = live(&context).await;
     let order = paid_order(&acme, &connector).await;
     connector.event(again(&order)).await.assert_status(200);
-    let payout = connector.lease(1).await.remove(0);
-    connector.report(&payout, "done", json!({"transactionId": "tx"})).await.assert_status(200);
+    connector.answer_next("done", json!({"transactionId": "tx"})).await;
     let command = connector.lease(1).await.remove(0);
     assert_eq!(command["kind"], "payment.refund");
     connector.report(&command, "done", Value::Null).await.assert_status(200);
@@ -94,8 +83,7 @@ async fn a_dispute_that_is_won_after_the_order_was_given_back_is_owed() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
     let order = paid_order(&acme, &connector).await;
-    let payout = connector.lease(1).await.remove(0);
-    connector.report(&payout, "rejected", Value::Null).await.assert_status(200);
+    connector.answer_next("rejected", Value::Null).await;
     connector.event(of_payment(&order, "payment.disputed", None)).await.assert_status(200);
     order.event(&context, "refund").await.assert_status(200);
     assert_eq!(status(&context, &order).await, "refunded");

@@ -20,6 +20,17 @@ pub(super) async fn order(partner: &Partner, fiat: u32) -> OrderFixture {
     OrderFixture::confirmed(partner, &token, json!(fiat), json!({})).await
 }
 
+/// A guest's order whose connector can take its payment.
+pub(super) async fn payable_order(
+    partner: &Partner,
+    connector: &Connector,
+    fiat: u32,
+) -> OrderFixture {
+    let order = order(partner, fiat).await;
+    connector.answer_next("done", json!({})).await;
+    order
+}
+
 /// A report that the order was paid.
 pub(super) fn paid(order: &OrderFixture, amount: u32) -> Value {
     json!({"id": format!("paid-{}", order.id), "kind": "payment.received",
@@ -29,9 +40,7 @@ pub(super) fn paid(order: &OrderFixture, amount: u32) -> Value {
 
 /// A guest's order of 100 euros that was paid; its payout is commanded.
 pub(super) async fn paid_order(partner: &Partner, connector: &Connector) -> OrderFixture {
-    let order = order(partner, 100).await;
-    let create = connector.lease(1).await.remove(0);
-    connector.report(&create, "done", json!({})).await.assert_status(200);
+    let order = payable_order(partner, connector, 100).await;
     connector.event(paid(&order, 100)).await.assert_status(200);
     order
 }
@@ -192,8 +201,7 @@ async fn a_paid_order_waits_for_its_users_checks() {
     let confirmed = ada.buy(200).await.assert_status(200).json();
     let order =
         OrderFixture { id: confirmed["orderId"].as_i64().unwrap(), pay_path: String::new() };
-    let create = connector.lease(1).await.remove(0);
-    connector.report(&create, "done", json!({})).await.assert_status(200);
+    connector.answer_next("done", json!({})).await;
     connector.event(paid(&order, 200)).await.assert_status(200);
     assert_eq!(status(&context, &order).await, "in progress");
     context.core().command_payouts().await.unwrap();
@@ -359,8 +367,7 @@ async fn a_test_client_with_routes_of_its_own_is_settled_by_its_connector() {
     let order = order(&acme, 100).await;
     let page = acme.anonymous(Method::GET, &order.pay_path).send().await;
     assert!(!page.text().contains("<form"), "no simulated payment");
-    let create = own.lease(1).await.remove(0);
-    own.report(&create, "done", json!({})).await.assert_status(200);
+    own.answer_next("done", json!({})).await;
     own.event(paid(&order, 100)).await.assert_status(200);
     context.clock().advance(chrono::TimeDelta::seconds(5));
     assert_eq!(context.core().settle_sandbox_orders().await.unwrap(), 0, "no simulated coins");

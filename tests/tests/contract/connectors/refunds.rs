@@ -2,7 +2,7 @@
 
 use rampart_tests::order_fixture::OrderFixture;
 
-use super::purchase::{live, order, paid, paid_order, status};
+use super::purchase::{live, order, paid, paid_order, payable_order, status};
 use super::*;
 use crate::payments::problems;
 
@@ -23,7 +23,7 @@ pub(super) async fn owed(context: &TestContext, partner: &str) -> Vec<String> {
 }
 
 /// The payments of an order that came in, newest first.
-pub(super) async fn arrivals(context: &TestContext, order: &OrderFixture) -> Vec<Value> {
+async fn arrivals(context: &TestContext, order: &OrderFixture) -> Vec<Value> {
     let path = format!("/admin/v1/payments?order={}", order.id);
     let payments = context.admin(Method::GET, &path, Value::Null).await.assert_status(200).json();
     let payments = payments.as_array().unwrap().iter();
@@ -34,6 +34,18 @@ pub(super) async fn refund(context: &TestContext, payment: &Value, amount: Value
     let path = format!("/admin/v1/payments/{}/refund", payment["id"].as_str().unwrap());
     let body = json!({"amount": amount, "reason": "asked for"});
     context.admin(Method::POST, &path, body).await.status()
+}
+
+/// A released order of 100 for which 130 came in, its payment, and the command to give 30 back.
+pub(super) async fn overpaid(context: &TestContext) -> (Connector, OrderFixture, Value, Value) {
+    let (acme, connector) = live(context).await;
+    let order = payable_order(&acme, &connector, 100).await;
+    connector.event(paid(&order, 130)).await.assert_status(200);
+    let payment = arrivals(context, &order).await.remove(0);
+    assert_eq!(refund(context, &payment, json!(30)).await, 200);
+    let command = connector.lease(1).await.remove(0);
+    order.event(context, "release").await.assert_status(200);
+    (connector, order, payment, command)
 }
 
 /// A second payment of the order.
@@ -47,8 +59,7 @@ pub(super) fn again(order: &OrderFixture) -> Value {
 async fn blocked_and_paid_twice(context: &TestContext) -> (Connector, OrderFixture) {
     let (acme, connector) = live(context).await;
     let order = paid_order(&acme, &connector).await;
-    let payout = connector.lease(1).await.remove(0);
-    connector.report(&payout, "rejected", Value::Null).await.assert_status(200);
+    connector.answer_next("rejected", Value::Null).await;
     connector.event(again(&order)).await.assert_status(200);
     (connector, order)
 }
@@ -107,8 +118,7 @@ async fn a_refund_that_was_made_and_not_told_of_lets_no_other_one_wait() {
         overview.assert_status(200).json()["waiting"]["payments"].clone()
     };
     assert_eq!(by_hand("received").await, 1);
-    let command = connector.lease(1).await.remove(0);
-    connector.report(&command, "done", Value::Null).await.assert_status(200);
+    connector.answer_next("done", Value::Null).await;
     assert_eq!(by_hand("refunded").await, 0);
 }
 
@@ -146,8 +156,7 @@ async fn a_refund_by_hand_withdraws_no_more_than_it_has_given_back() {
 async fn a_rejected_refund_is_owed_again_and_may_be_asked_for_again() {
     let context = TestContext::start().await;
     let (connector, order) = blocked_and_paid_twice(&context).await;
-    let command = connector.lease(1).await.remove(0);
-    connector.report(&command, "rejected", Value::Null).await.assert_status(200);
+    connector.answer_next("rejected", Value::Null).await;
     assert_eq!(owed(&context, "acme").await, ["provider: 200", "suspense: -100"]);
     let payments = arrivals(&context, &order).await;
     assert_eq!(payments[0]["refundRequested"], 0);
@@ -156,8 +165,7 @@ async fn a_rejected_refund_is_owed_again_and_may_be_asked_for_again() {
 
     // The order's own payment goes back to its customer.
     assert_eq!(refund(&context, &payments[1], json!(60)).await, 200);
-    let command = connector.lease(1).await.remove(0);
-    connector.report(&command, "rejected", Value::Null).await.assert_status(200);
+    connector.answer_next("rejected", Value::Null).await;
     assert_eq!(owed(&context, "acme").await, ["customer: -100", "provider: 200", "suspense: -100"]);
     for payment in &payments {
         assert_eq!(refund(&context, payment, Value::Null).await, 200);
@@ -175,20 +183,11 @@ async fn a_rejected_refund_is_owed_again_and_may_be_asked_for_again() {
 #[tokio::test]
 async fn a_part_whose_refund_is_rejected_after_the_rest_was_executed_waits_in_suspense() {
     let context = TestContext::start().await;
-    let (acme, connector) = live(&context).await;
-    let order = order(&acme, 100).await;
-    let create = connector.lease(1).await.remove(0);
-    connector.report(&create, "done", json!({})).await.assert_status(200);
-    connector.event(paid(&order, 130)).await.assert_status(200);
-    let payment = arrivals(&context, &order).await.remove(0);
-    assert_eq!(refund(&context, &payment, json!(30)).await, 200);
-    let command = connector.lease(1).await.remove(0);
-    order.event(&context, "release").await.assert_status(200);
+    let (connector, order, payment, command) = overpaid(&context).await;
     connector.report(&command, "rejected", Value::Null).await.assert_status(200);
     assert_eq!(owed(&context, "acme").await, ["provider: 130", "suspense: -30"]);
     assert_eq!(problems(&context).await, [Value::Null; 0]);
-    let payout = connector.lease(1).await.remove(0);
-    connector.report(&payout, "done", json!({"transactionId": "tx"})).await.assert_status(200);
+    connector.answer_next("done", json!({"transactionId": "tx"})).await;
     for _ in 0..2 {
         assert_eq!(refund(&context, &payment, json!(31)).await, 409, "its coins have left");
         assert_eq!(refund(&context, &payment, json!(30)).await, 200);
@@ -312,17 +311,14 @@ async fn a_payment_in_another_currency_that_is_given_back_by_hand_is_not_given_b
 async fn a_refund_of_a_payment_without_an_order_is_booked_where_it_was_owed() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
-    let order = order(&acme, 100).await;
-    let create = connector.lease(1).await.remove(0);
-    connector.report(&create, "done", json!({})).await.assert_status(200);
+    let order = payable_order(&acme, &connector, 100).await;
     let mut stray = paid(&order, 100);
     stray["orderId"] = json!(8);
     connector.event(stray).await.assert_status(200);
     let path = "/admin/v1/payments?partner=acme&state=unmatched";
     let payments = context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
     assert_eq!(refund(&context, &payments[0], Value::Null).await, 200);
-    let command = connector.lease(1).await.remove(0);
-    connector.report(&command, "done", Value::Null).await.assert_status(200);
+    let command = connector.answer_next("done", Value::Null).await;
     connector.event(refunded(&command, 100)).await.assert_status(200);
     assert_eq!(owed(&context, "acme").await, [""; 0]);
     assert_eq!(owed(&context, "house").await, [""; 0]);
@@ -342,8 +338,7 @@ async fn a_payout_that_is_commanded_waits_for_what_comes_up_before_it_is_begun()
     let confirmed = ada.buy(200).await.assert_status(200).json();
     let id = confirmed["orderId"].as_i64().unwrap();
     let order = OrderFixture { id, pay_path: String::new() };
-    let create = connector.lease(1).await.remove(0);
-    connector.report(&create, "done", json!({})).await.assert_status(200);
+    connector.answer_next("done", json!({})).await;
     connector.event(paid(&order, 200)).await.assert_status(200);
     set_users(&context, "disabled_at = now()").await;
     assert!(connector.lease(1).await.is_empty(), "its user was disabled meanwhile");
@@ -378,9 +373,7 @@ async fn late_money_goes_back_by_a_connector_that_cancels_no_payments() {
     let routes =
         json!({"routes": [route("method", "creditCard", "in"), route("asset", "BTC", "out")]});
     context.admin(Method::PUT, "/admin/v1/routes", routes).await.assert_status(200);
-    let order = order(&acme, 100).await;
-    let create = own.lease(1).await.remove(0);
-    own.report(&create, "done", json!({})).await.assert_status(200);
+    let order = payable_order(&acme, &own, 100).await;
     order.event(&context, "cancel").await.assert_status(200);
     let cancels = "select count(*) from command where kind = 'payment.cancel'";
     let cancels: i64 = sqlx::query_scalar(cancels).fetch_one(context.db()).await.unwrap();

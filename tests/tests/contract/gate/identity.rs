@@ -11,12 +11,24 @@ pub(super) fn completed(id: &str, command: &Value, outcome: &str) -> Value {
         "commandId": command["id"], "outcome": outcome})
 }
 
-#[tokio::test]
-async fn the_first_visit_starts_the_check_and_its_end_frees_the_coins() {
+/// A shop whose user's identity is to be checked.
+async fn unverified() -> Shop {
     let shop = Shop::open().await;
     shop.change(json!({"verification": {"identity": "pending"}})).await;
+    shop
+}
+
+/// Such a shop with a paid order, and the page of the check that it waits for.
+async fn waiting() -> (Shop, i64, String) {
+    let shop = unverified().await;
     let order = shop.paid(100, &Wallet::new(7).address()).await;
     let page = path(&shop.reasons(order).await.remove(0));
+    (shop, order, page)
+}
+
+#[tokio::test]
+async fn the_first_visit_starts_the_check_and_its_end_frees_the_coins() {
+    let (shop, order, page) = waiting().await;
     let lease = async || shop.connector.lease(10).await;
     assert!(lease().await.is_empty(), "nobody has visited the page");
     let (first, second) = futures::join!(visit(&shop.partner, &page), visit(&shop.partner, &page));
@@ -46,10 +58,7 @@ async fn the_first_visit_starts_the_check_and_its_end_frees_the_coins() {
 
 #[tokio::test]
 async fn an_identity_that_an_operator_has_blocked_stays_so() {
-    let shop = Shop::open().await;
-    shop.change(json!({"verification": {"identity": "pending"}})).await;
-    let order = shop.paid(100, &Wallet::new(7).address()).await;
-    let page = path(&shop.reasons(order).await.remove(0));
+    let (shop, order, page) = waiting().await;
     visit(&shop.partner, &page).await.assert_status(200);
     let start = shop.connector.lease(10).await.remove(0);
     shop.connector.report(&start, "done", json!({})).await.assert_status(200);
@@ -66,10 +75,7 @@ async fn identity_of(shop: &Shop) -> Value {
 
 #[tokio::test]
 async fn a_check_that_was_begun_for_another_name_verifies_nobody() {
-    let shop = Shop::open().await;
-    shop.change(json!({"verification": {"identity": "pending"}})).await;
-    let order = shop.paid(100, &Wallet::new(7).address()).await;
-    let page = path(&shop.reasons(order).await.remove(0));
+    let (shop, order, page) = waiting().await;
     let rename = async |name: &str| {
         shop.ada.patch("/api/v2/user", &json!({"lastName": name})).await.assert_status(200);
     };
@@ -111,10 +117,7 @@ async fn a_check_that_was_begun_for_another_name_verifies_nobody() {
 
 #[tokio::test]
 async fn an_identity_that_an_operator_takes_back_is_checked_anew() {
-    let shop = Shop::open().await;
-    shop.change(json!({"verification": {"identity": "pending"}})).await;
-    let order = shop.paid(100, &Wallet::new(7).address()).await;
-    let page = path(&shop.reasons(order).await.remove(0));
+    let (shop, order, page) = waiting().await;
     visit(&shop.partner, &page).await.assert_status(200);
     let start = shop.connector.lease(10).await.remove(0);
     let url = json!({"url": "https://id.example/check"});
@@ -146,8 +149,7 @@ async fn bought(context: &TestContext, user: &User) -> i64 {
 
 #[tokio::test]
 async fn the_share_token_of_a_checkout_is_given_to_the_first_check_and_erased() {
-    let shop = Shop::open().await;
-    shop.change(json!({"verification": {"identity": "pending"}})).await;
+    let shop = unverified().await;
     let order = bought(&shop.context, &shop.ada).await;
     shop.pay(order, 100).await;
     let count = async |query: &'static str| {
@@ -175,8 +177,7 @@ async fn the_share_token_of_a_checkout_is_given_to_the_first_check_and_erased() 
 
 #[tokio::test]
 async fn the_share_token_of_a_nameless_checkout_goes_with_its_buyer() {
-    let shop = Shop::open().await;
-    shop.change(json!({"verification": {"identity": "pending"}})).await;
+    let shop = unverified().await;
     bought(&shop.context, &shop.ada).await;
     shop.change(json!({"deleted": true})).await;
     let kept = "select count(*) from checkout where sealed_share_token is not null";
@@ -195,8 +196,7 @@ async fn share_token(shop: &Shop, page: &str) -> (Value, Value) {
 
 #[tokio::test]
 async fn the_share_token_of_a_user_is_given_to_the_check_and_erased() {
-    let shop = Shop::open().await;
-    shop.change(json!({"verification": {"identity": "pending"}})).await;
+    let shop = unverified().await;
     let token = json!({"shareToken": "share-token-2"});
     shop.ada.patch("/api/v2/user", &token).await.assert_status(200);
     let order = shop.paid(100, &Wallet::new(7).address()).await;
@@ -213,8 +213,7 @@ async fn the_share_token_of_a_user_is_given_to_the_check_and_erased() {
 
 #[tokio::test]
 async fn the_share_token_of_an_onboarding_url_is_given_to_the_first_check_alone() {
-    let shop = Shop::open().await;
-    shop.change(json!({"verification": {"identity": "pending"}})).await;
+    let shop = unverified().await;
     let body = json!({"returnUrl": "https://shop.example/back", "kycShareToken": "share-token-3"});
     let made = shop.partner.post("/api/v2/sell/onboarding", body).await.assert_status(200).json();
     let url = made["onboardingUrl"].as_str().unwrap();
