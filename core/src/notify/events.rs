@@ -79,15 +79,7 @@ impl EventType {
     ];
 
     /// The names of all types.
-    pub(crate) const NAMES: [&str; Self::ALL.len()] = {
-        let mut names = [""; Self::ALL.len()];
-        let mut at = 0;
-        while at < names.len() {
-            names[at] = Self::ALL[at].as_str();
-            at += 1;
-        }
-        names
-    };
+    pub(crate) const NAMES: [&str; Self::ALL.len()] = rampart_types::enum_names!(Self);
 
     /// As stored and sent.
     #[must_use]

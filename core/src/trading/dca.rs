@@ -41,14 +41,7 @@ impl Frequency {
         [Self::Weekly, Self::Biweekly, Self::Monthly, Self::Quarterly, Self::HalfYearly];
 
     /// Every name.
-    pub(crate) const NAMES: [&'static str; 5] = {
-        let (mut names, mut index) = ([""; 5], 0);
-        while index < names.len() {
-            names[index] = Self::ALL[index].as_str();
-            index += 1;
-        }
-        names
-    };
+    pub(crate) const NAMES: [&'static str; 5] = rampart_types::enum_names!(Self);
 
     /// On the wire and in the database.
     pub(crate) const fn as_str(self) -> &'static str {

@@ -25,14 +25,7 @@ const ID: Member = required("id", Kind::Format("uuid"), "The payment's id.");
 /// Every state, for the OpenAPI document.
 const STATES: [&str; 3] = ["matched", "unmatched", "suspense"];
 /// Every kind, for the OpenAPI document.
-const KINDS: [&str; PaymentKind::ALL.len()] = {
-    let (mut names, mut index) = ([""; PaymentKind::ALL.len()], 0);
-    while index < names.len() {
-        names[index] = PaymentKind::ALL[index].as_str();
-        index += 1;
-    }
-    names
-};
+const KINDS: [&str; PaymentKind::ALL.len()] = rampart_types::enum_names!(PaymentKind);
 
 /// A payment, for the OpenAPI document.
 const EXAMPLE: &str = r#"{

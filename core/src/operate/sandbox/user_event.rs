@@ -62,14 +62,7 @@ impl SimulatedUserEvent {
     ];
 
     /// Every name.
-    const NAMES: [&'static str; 8] = {
-        let (mut names, mut index) = ([""; 8], 0);
-        while index < names.len() {
-            names[index] = Self::ALL[index].as_str();
-            index += 1;
-        }
-        names
-    };
+    const NAMES: [&'static str; 8] = rampart_types::enum_names!(Self);
 
     /// Name in requests.
     pub(super) const fn as_str(self) -> &'static str {

@@ -32,14 +32,7 @@ impl OrderStatus {
     ];
 
     /// Every name.
-    pub const NAMES: [&'static str; 6] = {
-        let (mut names, mut index) = ([""; 6], 0);
-        while index < names.len() {
-            names[index] = Self::ALL[index].as_str();
-            index += 1;
-        }
-        names
-    };
+    pub const NAMES: [&'static str; 6] = rampart_types::enum_names!(Self);
 
     /// On the wire and in the database.
     #[must_use]

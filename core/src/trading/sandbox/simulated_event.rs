@@ -45,14 +45,7 @@ impl SimulatedEvent {
     ];
 
     /// Every name.
-    pub(crate) const NAMES: [&'static str; 11] = {
-        let (mut names, mut index) = ([""; 11], 0);
-        while index < names.len() {
-            names[index] = Self::ALL[index].as_str();
-            index += 1;
-        }
-        names
-    };
+    pub(crate) const NAMES: [&'static str; 11] = rampart_types::enum_names!(Self);
 
     /// Name in paths and in the database.
     pub(crate) const fn as_str(self) -> &'static str {

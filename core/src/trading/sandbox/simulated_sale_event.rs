@@ -40,14 +40,7 @@ impl SimulatedSaleEvent {
     ];
 
     /// Every name.
-    pub(crate) const NAMES: [&'static str; 9] = {
-        let (mut names, mut index) = ([""; 9], 0);
-        while index < names.len() {
-            names[index] = Self::ALL[index].as_str();
-            index += 1;
-        }
-        names
-    };
+    pub(crate) const NAMES: [&'static str; 9] = rampart_types::enum_names!(Self);
 
     /// Name in paths.
     pub(crate) const fn as_str(self) -> &'static str {

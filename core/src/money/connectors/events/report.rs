@@ -99,15 +99,7 @@ impl EventKind {
         Self::Health,
     ];
 
-    const NAMES: [&'static str; 12] = {
-        let mut names = [""; 12];
-        let mut at = 0;
-        while at < names.len() {
-            names[at] = Self::ALL[at].as_str();
-            at += 1;
-        }
-        names
-    };
+    const NAMES: [&'static str; 12] = rampart_types::enum_names!(Self);
 
     /// The name on the wire.
     pub(super) const fn as_str(self) -> &'static str {
