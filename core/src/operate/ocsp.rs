@@ -6,7 +6,7 @@ mod response;
 use std::fmt;
 use std::time::Duration;
 
-use reqwest::{header, redirect};
+use reqwest::header;
 use x509_cert::der::Encode as _;
 use x509_cert::der::asn1::{Null, ObjectIdentifier, OctetString};
 use x509_cert::serial_number::SerialNumber;
@@ -17,6 +17,7 @@ use x509_parser::oid_registry::{OID_PKIX_ACCESS_DESCRIPTOR_OCSP, Oid};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 pub use self::response::OcspResponse;
+use crate::platform::http_client;
 
 /// Longest exchange with a responder, from the name lookup to the last byte.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -174,12 +175,7 @@ impl OcspClient {
     /// # Errors
     /// One sentence, when the operating system's resolver cannot be used.
     pub fn new() -> Result<Self, String> {
-        // The HTTP client uses the process's TLS provider; a second installation changes nothing.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let client = reqwest::Client::builder()
-            .user_agent(concat!("Rampart/", env!("CARGO_PKG_VERSION")))
-            .redirect(redirect::Policy::none())
-            .no_proxy()
+        let client = http_client::builder()
             .timeout(REQUEST_TIMEOUT)
             // The next request is days away.
             .pool_max_idle_per_host(0)

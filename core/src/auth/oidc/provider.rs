@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use josekit::jwk::Jwk;
-use reqwest::{RequestBuilder, redirect};
+use reqwest::RequestBuilder;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
@@ -14,6 +14,7 @@ use url::Url;
 
 use super::refusal::Refusal;
 use crate::platform::clock::Clock;
+use crate::platform::http_client;
 
 /// Path of the provider's document below its issuer.
 const DOCUMENT: &str = "/.well-known/openid-configuration";
@@ -84,12 +85,7 @@ impl Connection {
     /// # Errors
     /// When the HTTP client cannot be made.
     pub(super) fn new(issuer: &Url) -> Result<Self, String> {
-        // The HTTP client uses the process's TLS provider; a second installation changes nothing.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let http = reqwest::Client::builder()
-            .user_agent(concat!("Rampart/", env!("CARGO_PKG_VERSION")))
-            .redirect(redirect::Policy::none())
-            .no_proxy()
+        let http = http_client::builder()
             .timeout(REQUEST_TIMEOUT)
             .build()
             .map_err(|error| format!("the client for operators.oidc cannot be made: {error}"))?;

@@ -11,11 +11,11 @@ use instant_acme::{
     Account, AccountCredentials, AuthorizationStatus, BodyWrapper, BytesResponse, ChallengeType,
     Error, HttpClient, Identifier, NewAccount, NewOrder, OrderStatus, RetryPolicy,
 };
-use reqwest::redirect;
 
 use super::{Certificate, store};
 use crate::Core;
 use crate::platform::crypto::Secret;
+use crate::platform::http_client;
 use crate::platform::settings;
 
 /// Timeout of a request to the authority.
@@ -158,14 +158,7 @@ struct Http(reqwest::Client);
 
 impl Http {
     fn new(settings: &settings::Acme) -> Result<Self, String> {
-        // The HTTP client uses the process's TLS provider; a second installation changes nothing.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let mut builder = reqwest::Client::builder()
-            .user_agent(concat!("Rampart/", env!("CARGO_PKG_VERSION")))
-            .redirect(redirect::Policy::none())
-            .no_proxy()
-            .https_only(true)
-            .timeout(REQUEST_TIMEOUT);
+        let mut builder = http_client::builder().https_only(true).timeout(REQUEST_TIMEOUT);
         if let Some(path) = &settings.ca {
             let wrong = |why: &dyn fmt::Display| {
                 format!("'acme.ca': '{}' cannot be used: {why}", path.display())

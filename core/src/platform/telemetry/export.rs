@@ -15,13 +15,13 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use prometheus::{IntCounter, IntCounterVec};
 use prost::Message as _;
-use reqwest::redirect;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 use url::Url;
 
 use super::Telemetry;
 use crate::platform::clock::Clock;
+use crate::platform::http_client;
 use crate::platform::metrics::Metrics;
 
 /// Most spans of one request.
@@ -78,12 +78,7 @@ impl Exporter {
     ) -> Result<Self, &'static str> {
         let url = traces_url(endpoint)
             .ok_or("telemetry.otlp_endpoint is not a URL such as http://127.0.0.1:4318")?;
-        // The HTTP client uses the process's TLS provider; a second installation changes nothing.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let http = reqwest::Client::builder()
-            .user_agent(concat!("Rampart/", env!("CARGO_PKG_VERSION")))
-            .redirect(redirect::Policy::none())
-            .no_proxy()
+        let http = http_client::builder()
             .timeout(REQUEST_TIMEOUT)
             .build()
             .map_err(|_| "the client for telemetry.otlp_endpoint cannot be made")?;

@@ -18,10 +18,10 @@ use object_store::{
     BackoffConfig, ClientOptions, Error, GetOptions, ObjectStore as _, ObjectStoreExt as _,
     PutPayload, RetryConfig,
 };
-use reqwest::redirect;
 use url::Url;
 
 use super::super::format::SEALED_BYTES_MAX;
+use crate::platform::http_client;
 use crate::platform::settings;
 
 /// Time for a call without its bytes. With those of the largest object it is less than what
@@ -128,15 +128,8 @@ impl Client {
             return Err("documents.s3_url wants documents.s3_access_key and s3_secret_key");
         };
         let failed = "the client for documents.s3_url cannot be made";
-        // The HTTP client uses the process's TLS provider; a second installation changes nothing.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let http = reqwest::Client::builder()
-            .user_agent(concat!("Rampart/", env!("CARGO_PKG_VERSION")))
-            .redirect(redirect::Policy::none())
-            .no_proxy()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .build()
-            .map_err(|_| failed)?;
+        let http =
+            http_client::builder().connect_timeout(CONNECT_TIMEOUT).build().map_err(|_| failed)?;
         let backoff = BackoffConfig { init_backoff: RETRY_PAUSE, ..BackoffConfig::default() };
         let mut store = AmazonS3Builder::new()
             .with_bucket_name(bucket)
