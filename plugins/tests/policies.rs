@@ -32,7 +32,8 @@ mod shipped;
 use std::sync::LazyLock;
 
 use rampart_plugins::contract::{
-    CallContext, ConfigEntry, ConfigValue, FeeRequest, Money, PolicyKind, Side, Stage,
+    CallContext, ConfigEntry, ConfigValue, FeeRequest, Method, Money, PolicyKind, RankRequest,
+    Side, Stage, UserFacts,
 };
 use rampart_plugins::{Admitted, FeePolicy, Policy, PolicyEngine, PolicyLimits};
 
@@ -101,5 +102,21 @@ fn purchase(amount: &str) -> FeeRequest {
         user_tier: "basic".into(),
         volume_30d: None,
         promo_code: None,
+    }
+}
+
+/// The methods that a new user from Germany is offered.
+fn offered(methods: Vec<Method>) -> RankRequest {
+    RankRequest {
+        side: Side::Buy,
+        amount: None,
+        user: UserFacts {
+            country: "DE".into(),
+            tier: "basic".into(),
+            returning: false,
+            last_used: None,
+            channel: "web".into(),
+        },
+        methods,
     }
 }

@@ -2,12 +2,11 @@
 //! unchanged on every later host.
 
 use rampart_plugins::contract::{
-    Algorithm, Field, Method, MethodKind, PolicyKind, Purpose, RankRequest, Side, SignedPayload,
-    UserFacts, Verdict,
+    Algorithm, Field, Method, MethodKind, PolicyKind, Purpose, SignedPayload, Verdict,
 };
 use rampart_plugins::{Admitted, BoundKey, CallClass, Charge, KeyRing, Policy, VerificationKey};
 
-use crate::{ENGINE, context, purchase};
+use crate::{ENGINE, context, offered, purchase};
 
 fn admitted(kind: PolicyKind, text: &str) -> Admitted {
     let component = wat::parse_str(text).unwrap_or_else(|error| panic!("{error}"));
@@ -45,21 +44,10 @@ fn a_method_order_policy_of_the_first_contract_still_ranks() {
         cost: None,
         settles_in: Some(60),
     };
-    let request = RankRequest {
-        side: Side::Buy,
-        amount: None,
-        user: UserFacts {
-            country: "DE".into(),
-            tier: "basic".into(),
-            returning: false,
-            last_used: None,
-            channel: "web".into(),
-        },
-        methods: vec![
-            method("creditCard", MethodKind::Card),
-            method("bankTransfer", MethodKind::BankTransfer),
-        ],
-    };
+    let request = offered(vec![
+        method("creditCard", MethodKind::Card),
+        method("bankTransfer", MethodKind::BankTransfer),
+    ]);
     let ranking =
         policy.rank(CallClass::Live, &context(), &[], &request).outcome.expect("it has an order");
     let shown: Vec<_> = ranking.shown.iter().map(|p| (&*p.id, p.badge.as_deref())).collect();

@@ -3,15 +3,14 @@
 use std::sync::LazyLock;
 
 use rampart_plugins::contract::{
-    ConfigEntry, ConfigValue, FeeKind, FeeRequest, Method, MethodKind, PolicyKind, RankRequest,
-    Side, UserFacts,
+    ConfigEntry, ConfigValue, FeeKind, FeeRequest, Method, MethodKind, PolicyKind,
 };
 use rampart_plugins::{
     CallClass, Charge, FailureKind, FeeLine, FeePolicy, METHODS_MAX, MethodOrderPolicy, Policy,
     Ranking,
 };
 
-use crate::{ENGINE, admitted, context, guest, purchase, texts};
+use crate::{ENGINE, admitted, context, guest, offered, purchase, texts};
 
 static METHOD_FEE: LazyLock<FeePolicy> =
     LazyLock::new(|| match admitted(PolicyKind::Fee, "method-fee", Vec::new()).policy {
@@ -110,20 +109,8 @@ fn method(id: &str, success_rate: Option<i32>, cost: Option<i32>) -> Method {
 }
 
 fn rank(config: &[ConfigEntry], methods: Vec<Method>) -> Ranking {
-    let request = RankRequest {
-        side: Side::Buy,
-        amount: None,
-        user: UserFacts {
-            country: "DE".into(),
-            tier: "basic".into(),
-            returning: false,
-            last_used: None,
-            channel: "web".into(),
-        },
-        methods,
-    };
     SUCCESS_ORDER
-        .rank(CallClass::Live, &context(), config, &request)
+        .rank(CallClass::Live, &context(), config, &offered(methods))
         .outcome
         .expect("it has an order")
 }

@@ -4,8 +4,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rampart_plugins::contract::PolicyKind;
 use rampart_plugins::contract::{
-    Algorithm, ConfigEntry, ConfigValue, Field, Method, MethodKind, Purpose, RankRequest,
-    Rejection, Side, SignedPayload, UserFacts, Verdict,
+    Algorithm, ConfigEntry, ConfigValue, Field, Method, MethodKind, Purpose, Rejection, Side,
+    SignedPayload, Verdict,
 };
 use rampart_plugins::{
     BoundKey, CallClass, Charge, FeeSchedule, KeyRing, MethodOrderPolicy, Policy, Ranking,
@@ -13,7 +13,7 @@ use rampart_plugins::{
 };
 use ring::signature::{Ed25519KeyPair, KeyPair};
 
-use crate::{ENGINE, NOW, admitted, context, fee_policy, guest, purchase, text, texts};
+use crate::{ENGINE, NOW, admitted, context, fee_policy, guest, offered, purchase, text, texts};
 
 fn price(config: &[ConfigEntry], request: &rampart_plugins::contract::FeeRequest) -> FeeSchedule {
     let report =
@@ -129,23 +129,15 @@ fn rank(config: &[ConfigEntry], country: &str, last_used: Option<&str>) -> Ranki
         cost: None,
         settles_in: None,
     };
-    let request = RankRequest {
-        side: Side::Buy,
-        amount: None,
-        user: UserFacts {
-            country: country.into(),
-            tier: "basic".into(),
-            returning: last_used.is_some(),
-            last_used: last_used.map(Into::into),
-            channel: "web".into(),
-        },
-        methods: vec![
-            method("walletpay", MethodKind::Wallet),
-            method("creditCard", MethodKind::Card),
-            method("bankTransfer", MethodKind::BankTransfer),
-            method("instant1", MethodKind::InstantTransfer),
-        ],
-    };
+    let mut request = offered(vec![
+        method("walletpay", MethodKind::Wallet),
+        method("creditCard", MethodKind::Card),
+        method("bankTransfer", MethodKind::BankTransfer),
+        method("instant1", MethodKind::InstantTransfer),
+    ]);
+    request.user.country = country.into();
+    request.user.returning = last_used.is_some();
+    request.user.last_used = last_used.map(Into::into);
     country_order()
         .rank(CallClass::Live, &context(), config, &request)
         .outcome

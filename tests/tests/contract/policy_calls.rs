@@ -216,9 +216,9 @@ async fn a_live_call_that_logs_is_stored_or_counted() {
     assert_eq!((told, made), (522, 522));
 }
 
-#[tokio::test]
-async fn components_are_loaded_at_their_first_call_within_the_bound_of_memory() {
-    // One byte: the component that is called last stays, the others are loaded again.
+/// An edge with a byte of memory for components, and two partners with one each: the one that is
+/// called last stays, and is dropped for the other.
+async fn with_room_for_one() -> (TestContext, Partner, Partner) {
     let context = TestContext::with(|settings| {
         settings.policy.deadline_ms = 5_000;
         settings.policy.memory_bytes = 1;
@@ -227,6 +227,12 @@ async fn components_are_loaded_at_their_first_call_within_the_bound_of_memory() 
     let (acme, other) = (context.partner("acme").await, context.partner("other").await);
     push(&context, FEE, "tiered-fee").await;
     push(&context, "/admin/v1/partners/other/policies/fee", "hostile").await;
+    (context, acme, other)
+}
+
+#[tokio::test]
+async fn components_are_loaded_at_their_first_call_within_the_bound_of_memory() {
+    let (context, acme, other) = with_room_for_one().await;
     let edge = context.second_edge().await;
     assert_eq!(edge.core().policies.loaded_bytes(), 0, "a start compiles nothing");
     let (acme, other) = (acme.at(&edge), other.at(&edge));
@@ -243,15 +249,7 @@ async fn components_are_loaded_at_their_first_call_within_the_bound_of_memory() 
 
 #[tokio::test]
 async fn code_that_is_dropped_for_another_before_the_call_serves_it() {
-    // One byte: each component that is loaded drops the other one.
-    let context = TestContext::with(|settings| {
-        settings.policy.deadline_ms = 5_000;
-        settings.policy.memory_bytes = 1;
-    })
-    .await;
-    let (acme, other) = (context.partner("acme").await, context.partner("other").await);
-    push(&context, FEE, "tiered-fee").await;
-    push(&context, "/admin/v1/partners/other/policies/fee", "hostile").await;
+    let (context, acme, other) = with_room_for_one().await;
     for _ in 0..ROUNDS {
         let quotes = [(&acme, "1.5"), (&other, "1")].into_iter().cycle().take(2 * CROWD);
         join_all(quotes.map(async |(partner, fee)| {

@@ -17,7 +17,7 @@ use super::create::quote_at;
 use super::limits::{self, Reason, UserLimits};
 use super::market::{is_open, is_payable};
 use super::policy_user::PolicyUser;
-use super::request::{self, PROMO_CODE_BYTES_MAX, Request};
+use super::request::{self, CHANNEL, COUNTRY_CODE, PROMO_CODE, Request};
 use super::token;
 use crate::Core;
 use crate::auth::caller::{Client, ClientMaybeUser};
@@ -28,7 +28,7 @@ use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::{Catalogue, Pair, PairStatus};
-use crate::trading::channel::{CHANNELS, channel};
+use crate::trading::channel::channel;
 use crate::trading::pricing::Given;
 use crate::trading::routing;
 use crate::users::accounts::AccountType;
@@ -52,21 +52,9 @@ const QUERY: &[Member] = &[
         "The partner's fee in percent, 0 to 5 within the client's cap; the client's default if \
          omitted.",
     ),
-    optional(
-        "countryCode",
-        Kind::Matching("^[A-Za-z]{2}$"),
-        "The user's country, as in ISO 3166-1.",
-    ),
-    optional(
-        "promoCode",
-        Kind::Sized(0, PROMO_CODE_BYTES_MAX),
-        "A promotion's code, for the partner's own fee rule.",
-    ),
-    optional(
-        "channel",
-        Kind::OneOf(&CHANNELS),
-        "The kind of program that the user holds, for the partner's own fee rule.",
-    ),
+    COUNTRY_CODE,
+    PROMO_CODE,
+    CHANNEL,
 ];
 
 /// Version 2, the only one.

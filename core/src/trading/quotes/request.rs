@@ -24,7 +24,26 @@ use rampart_types::{Country, DestinationTag, InvalidTag, TagKind, WalletAddress}
 const PAYOUT_METHOD_DEFAULT: AccountType = AccountType::BankTransfer;
 
 /// Longest promotion code, in bytes.
-pub(super) const PROMO_CODE_BYTES_MAX: usize = 64;
+const PROMO_CODE_BYTES_MAX: usize = 64;
+
+/// The user's country.
+pub(super) const COUNTRY_CODE: Member = optional(
+    "countryCode",
+    Kind::Matching("^[A-Za-z]{2}$"),
+    "The user's country, as in ISO 3166-1.",
+);
+/// A promotion that the user takes part in.
+pub(super) const PROMO_CODE: Member = optional(
+    "promoCode",
+    Kind::Sized(0, PROMO_CODE_BYTES_MAX),
+    "A promotion's code, for the partner's own fee rule.",
+);
+/// The program that the user holds.
+pub(super) const CHANNEL: Member = optional(
+    "channel",
+    Kind::OneOf(&CHANNELS),
+    "The kind of program that the user holds, for the partner's own fee rule.",
+);
 
 /// Members of both sides.
 pub(super) const MEMBERS: &[Member] = &[
@@ -47,21 +66,9 @@ pub(super) const MEMBERS: &[Member] = &[
         "The partner's fee in percent, 0 to 5 within the client's cap; the client's default if \
          omitted.",
     ),
-    optional(
-        "countryCode",
-        Kind::Matching("^[A-Za-z]{2}$"),
-        "The user's country, as in ISO 3166-1.",
-    ),
-    optional(
-        "promoCode",
-        Kind::Sized(0, PROMO_CODE_BYTES_MAX),
-        "A promotion's code, for the partner's own fee rule.",
-    ),
-    optional(
-        "channel",
-        Kind::OneOf(&CHANNELS),
-        "The kind of program that the user holds, for the partner's own fee rule.",
-    ),
+    COUNTRY_CODE,
+    PROMO_CODE,
+    CHANNEL,
 ];
 
 /// Members of buying only.

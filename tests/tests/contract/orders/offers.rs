@@ -2,10 +2,26 @@
 
 use chrono::TimeDelta;
 use futures::future::join_all;
+use rampart_tests::answer::Answer;
 use rampart_tests::test_context::TestContext;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{BTC, OTHER_BTC, Shop, confirm_under, count};
+
+/// The answers to confirms that race at two edges: one wins, the others are refused with this code.
+async fn race(shop: &Shop, elsewhere: &Shop, bodies: &[Value], refusal: &str) -> Vec<Answer> {
+    let tries = bodies.iter().enumerate().map(|(n, body)| {
+        let shop = if n % 2 == 0 { shop } else { elsewhere };
+        shop.v2(body)
+    });
+    let answers = join_all(tries).await;
+    let (won, lost): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status() == 200);
+    assert_eq!(won.len(), 1);
+    for answer in lost {
+        answer.assert_status(400).assert_codes(&[refusal]);
+    }
+    answers
+}
 
 #[tokio::test]
 async fn of_racing_confirms_of_one_offer_one_wins() {
@@ -17,16 +33,7 @@ async fn of_racing_confirms_of_one_offer_one_wins() {
     let offer = shop.offer(&context, "").await;
     let bodies: Vec<_> =
         (0..32).map(|_| confirm_under(offer, &shop.quote(&context, |_| ()))).collect();
-    let tries = bodies.iter().enumerate().map(|(n, body)| {
-        let shop = if n % 2 == 0 { &shop } else { &elsewhere };
-        shop.v2(body)
-    });
-    let answers = join_all(tries).await;
-    let (won, lost): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status() == 200);
-    assert_eq!(won.len(), 1);
-    for answer in lost {
-        answer.assert_status(400).assert_codes(&["ER131"]);
-    }
+    let answers = race(&shop, &elsewhere, &bodies, "ER131").await;
     assert_eq!(count(&context, "select count(*) from buy_order").await, 1);
     assert_eq!(count(&context, "select count(*) from event").await, 1);
 
@@ -55,16 +62,7 @@ async fn a_quote_that_races_under_many_offers_takes_one_of_them() {
     for _ in 0..16 {
         bodies.push(confirm_under(shop.offer(&context, "").await, &quote));
     }
-    let tries = bodies.iter().enumerate().map(|(n, body)| {
-        let shop = if n % 2 == 0 { &shop } else { &elsewhere };
-        shop.v2(body)
-    });
-    let answers = join_all(tries).await;
-    let (won, lost): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status() == 200);
-    assert_eq!(won.len(), 1);
-    for answer in lost {
-        answer.assert_status(400).assert_codes(&["ER007"]);
-    }
+    race(&shop, &elsewhere, &bodies, "ER007").await;
     let taken = "select count(*) from offer where confirmed_at is not null";
     assert_eq!(count(&context, taken).await, 1, "the others are still there to be confirmed");
     assert_eq!(count(&context, "select count(*) from buy_order").await, 1);
