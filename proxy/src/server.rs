@@ -113,14 +113,7 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
     let certificates = Certificates::load(config.edge.certificates())?;
     let (peer, mut fds) = inherit(&config, upgrade)?;
     let sockets = Sockets::open(&config, &mut fds)?;
-    if config.edge.public_url.is_none() {
-        config.core.public_url = sockets.public_url();
-    }
-    if config.admin.url.is_none() {
-        // It may have been any free port.
-        config.admin.listen = sockets.admin.address;
-        config.core.admin_url = config.admin.base_url();
-    }
+    name_listeners(&mut config, &sockets);
     let log = AccessLog::start(config.log.format, config.log.access)
         .map_err(|e| StartupError::new("the access log cannot be started", &e))?;
     let (log, clock) = (Arc::new(log), Clock::system());
@@ -169,6 +162,17 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
         ops: sockets.ops.address,
         running,
     })
+}
+
+/// Sets the URLs that are not configured: a socket may have been any free port.
+fn name_listeners(config: &mut Config, sockets: &Sockets) {
+    if config.edge.public_url.is_none() {
+        config.core.public_url = sockets.public_url();
+    }
+    if config.admin.url.is_none() {
+        config.admin.listen = sockets.admin.address;
+        config.core.admin_url = config.admin.base_url();
+    }
 }
 
 /// The listeners of the process that runs, if we are to take them over.

@@ -2,6 +2,7 @@
 
 use rampart_types::{ClientId, JsonDecimal, OrderId, UserId};
 use serde_json::json;
+use uuid::Uuid;
 
 use super::commands::{Command, CommandKind, Target, enqueue};
 use super::sandbox::timing as sandbox;
@@ -11,7 +12,7 @@ use crate::money::ledger::Position;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::Direction;
-use crate::users::accounts;
+use crate::users::accounts::{self, PaymentAccount};
 
 /// Commands the transfers of a user's sales that nothing holds back any more, in the transaction that
 /// has cleared a check of the user or of an account. Their rows stay locked until it ends.
@@ -104,13 +105,7 @@ pub(crate) async fn command_transfer(
     if position.owed(PayoutPayable, &row.fiat_currency) < row.fiat_amount {
         return Ok(());
     }
-    let account = match (row.user_id, row.account_id) {
-        (Some(user), Some(id)) => {
-            let all = accounts::list(conn, core, client, UserId::from(user)).await?;
-            all.into_iter().find(|account| account.id == id)
-        }
-        _ => None,
-    };
+    let account = payee(conn, core, client, row.user_id.zip(row.account_id)).await?;
     let details = account.as_ref().map(|account| &account.details);
     let command = Command {
         client,
@@ -132,4 +127,16 @@ pub(crate) async fn command_transfer(
     };
     enqueue(conn, core, command).await?;
     Ok(())
+}
+
+/// The account that the money goes to, by its user and its id; none if it is gone.
+async fn payee(
+    conn: &mut Connection,
+    core: &Core,
+    client: ClientId,
+    named: Option<(Uuid, Uuid)>,
+) -> Result<Option<PaymentAccount>> {
+    let Some((user, id)) = named else { return Ok(None) };
+    let all = accounts::list(conn, core, client, UserId::from(user)).await?;
+    Ok(all.into_iter().find(|account| account.id == id))
 }

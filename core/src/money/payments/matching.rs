@@ -1,5 +1,6 @@
 //! A payment that an operator matches to the order that it was meant for.
 
+use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::recording::Recording;
@@ -27,27 +28,7 @@ pub(crate) async fn match_to(
     (payment, order): (Uuid, OrderId),
     actor: &str,
 ) -> Result<Vec<Cause>> {
-    let stored = StoredPayment::hold(conn, payment).await?;
-    let stored = stored.ok_or_else(|| Denial::not_found("payment"))?;
-    let is_open = stored.matched.is_none() && (stored.suspense || stored.order.is_none());
-    if !is_open || stored.refund_requested > rust_decimal::Decimal::ZERO {
-        let reason = "the payment is matched already, or is being given back";
-        return Err(Denial::conflict(reason).into());
-    }
-    // What is in suspense beside it is somebody else's.
-    let disputed = stored.disputed(conn).await?;
-    if disputed > rust_decimal::Decimal::ZERO || stored.is_given_back(conn).await? {
-        let reason = "the payment is disputed, or its provider has given it back";
-        return Err(Denial::conflict(reason).into());
-    }
-    let terms = OrderTerms::find(conn, None, order).await?;
-    let terms = terms.ok_or_else(|| Denial::not_found("order"))?;
-    let in_suspense = Position::of(conn, stored.client, stored.order).await?;
-    if in_suspense.owed(Suspense, &stored.currency) < stored.amount
-        || !terms.wants(stored.kind, &stored.currency)
-    {
-        return Err(Denial::conflict("the order does not wait for this payment").into());
-    }
+    let (stored, terms) = matchable(conn, payment, order).await?;
     let matched_at = sqlx::query_scalar!(
         "insert into payment_match (client_id, payment_id, to_client_id, order_id, actor) \
          values ($1, $2, $3, $4, $5) returning matched_at",
@@ -92,6 +73,35 @@ pub(crate) async fn match_to(
     let mut recording = Recording::matched(core, &report, payment, terms, is_coins);
     Box::pin(recording.follow_arrival(conn)).await?;
     Ok(recording.causes)
+}
+
+/// A payment in suspense that is still with us, and an order that waits for it.
+async fn matchable(
+    conn: &mut Connection,
+    payment: Uuid,
+    order: OrderId,
+) -> Result<(StoredPayment, OrderTerms)> {
+    let stored = StoredPayment::hold(conn, payment).await?;
+    let stored = stored.ok_or_else(|| Denial::not_found("payment"))?;
+    let is_open = stored.matched.is_none() && (stored.suspense || stored.order.is_none());
+    if !is_open || stored.refund_requested > Decimal::ZERO {
+        let reason = "the payment is matched already, or is being given back";
+        return Err(Denial::conflict(reason).into());
+    }
+    // What is in suspense beside it is somebody else's.
+    if stored.disputed(conn).await? > Decimal::ZERO || stored.is_given_back(conn).await? {
+        let reason = "the payment is disputed, or its provider has given it back";
+        return Err(Denial::conflict(reason).into());
+    }
+    let terms = OrderTerms::find(conn, None, order).await?;
+    let terms = terms.ok_or_else(|| Denial::not_found("order"))?;
+    let in_suspense = Position::of(conn, stored.client, stored.order).await?;
+    if in_suspense.owed(Suspense, &stored.currency) < stored.amount
+        || !terms.wants(stored.kind, &stored.currency)
+    {
+        return Err(Denial::conflict("the order does not wait for this payment").into());
+    }
+    Ok((stored, terms))
 }
 
 /// Deletes what was reported of a payment if the user of the order that it is matched to is erased:

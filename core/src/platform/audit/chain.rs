@@ -56,6 +56,22 @@ pub(crate) struct Anchor {
     pub(crate) mac: Vec<u8>,
 }
 
+impl Anchor {
+    /// The reason why a row with this MAC does not come next; `None` if it does.
+    fn refuses(
+        &self,
+        keys: &MasterKey,
+        row: &ChainedRow<'_>,
+        mac: &[u8],
+    ) -> Result<Option<&'static str>> {
+        if row.position != self.position + 1 {
+            return Ok(Some("the row was taken out"));
+        }
+        let is_chained = constant_time_eq(&row.mac(keys, &self.mac)?, mac);
+        Ok((!is_chained).then_some("the row was changed, or put in"))
+    }
+}
+
 /// The first place where the chain does not hold.
 #[derive(Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "AuditBreak")]
@@ -134,10 +150,6 @@ pub(crate) async fn verify(core: &Core, start: Anchor, rows_max: i64) -> Result<
         .fetch_all(&mut *tx)
         .await?;
         for row in rows {
-            let expected = verified.end.position + 1;
-            if row.position != expected {
-                return Ok(verified.broken_at(expected, "the row was taken out"));
-            }
             let chained = ChainedRow {
                 position: row.position,
                 id: row.audit_id,
@@ -147,8 +159,9 @@ pub(crate) async fn verify(core: &Core, start: Anchor, rows_max: i64) -> Result<
                 target: &row.target,
                 detail: &row.detail,
             };
-            if !constant_time_eq(&chained.mac(&core.keys, &verified.end.mac)?, &row.mac) {
-                return Ok(verified.broken_at(expected, "the row was changed, or put in"));
+            if let Some(reason) = verified.end.refuses(&core.keys, &chained, &row.mac)? {
+                let position = verified.end.position + 1;
+                return Ok(verified.broken_at(position, reason));
             }
             verified.end = Anchor { position: row.position, mac: row.mac };
             verified.rows += 1;

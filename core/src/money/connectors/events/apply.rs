@@ -39,19 +39,7 @@ pub(super) async fn apply(
     (connector, actor): (&str, &str),
     report: &Report,
 ) -> Result<Applied> {
-    let mut client = partner(conn, report).await?;
-    let mut order = report.order;
-    if let (None, Some((of, order_of))) =
-        (order, subject_of_command(conn, connector, report).await?)
-    {
-        (client, order) = (client.or(Some(of)), order_of);
-    }
-    if let (None, Some(address)) = (order, &report.address) {
-        let tag = report.tag.as_deref().unwrap_or_default();
-        if let Some((of, sale)) = deposits::sale_of(conn, connector, (address, tag)).await? {
-            (client, order) = (Some(of), Some(sale));
-        }
-    }
+    let (mut client, mut order) = subject(conn, connector, report).await?;
     let Some(kind) = payment_kind(report) else {
         return without_money(conn, core, (connector, actor, report), (client, order)).await;
     };
@@ -222,6 +210,29 @@ async fn partner(conn: &mut Connection, report: &Report) -> Result<Option<Client
         .fetch_optional(conn)
         .await?;
     Ok(found.map(ClientId::from))
+}
+
+/// The client and the order that an event is about: those that it names, else those of its command,
+/// else those of its address.
+async fn subject(
+    conn: &mut Connection,
+    connector: &str,
+    report: &Report,
+) -> Result<(Option<ClientId>, Option<OrderId>)> {
+    let mut client = partner(conn, report).await?;
+    let mut order = report.order;
+    if let (None, Some((of, order_of))) =
+        (order, subject_of_command(conn, connector, report).await?)
+    {
+        (client, order) = (client.or(Some(of)), order_of);
+    }
+    if let (None, Some(address)) = (order, &report.address) {
+        let tag = report.tag.as_deref().unwrap_or_default();
+        if let Some((of, sale)) = deposits::sale_of(conn, connector, (address, tag)).await? {
+            (client, order) = (Some(of), Some(sale));
+        }
+    }
+    Ok((client, order))
 }
 
 /// The client and the order of the command that an event follows from, which must be the connector's.

@@ -112,22 +112,7 @@ pub(crate) async fn simulate_in(
         }
         _ => purchase.fiat,
     };
-    let paid = OrderEvent::PaymentReceived { amount: Some(amount), reference: None };
-    let event = match simulated {
-        SimulatedEvent::PaymentReceived
-        | SimulatedEvent::PaymentLate
-        | SimulatedEvent::PaymentAmountWrong => paid,
-        SimulatedEvent::PaymentDenied => OrderEvent::PaymentDenied { reason: None },
-        SimulatedEvent::CoinsSent => {
-            OrderEvent::CoinsSent { transaction_id: transaction_id(&core.clock)? }
-        }
-        SimulatedEvent::ConfirmedOnChain => OrderEvent::ConfirmedOnChain,
-        SimulatedEvent::Expire => OrderEvent::Expire,
-        SimulatedEvent::Cancel => OrderEvent::Cancel { reason: None },
-        SimulatedEvent::Hold => OrderEvent::Hold { reason: None },
-        SimulatedEvent::Release => OrderEvent::Release,
-        SimulatedEvent::Refund => OrderEvent::Refund { reason: None },
-    };
+    let event = event_of(core, simulated, amount)?;
     if matches!(simulated, SimulatedEvent::Expire | SimulatedEvent::PaymentLate) {
         make_overdue(conn, at).await?;
     }
@@ -165,6 +150,27 @@ pub(crate) async fn simulate_in(
         | SimulatedEvent::Release
         | SimulatedEvent::Refund => act(conn, core, at, (&event, actor)).await,
     }
+}
+
+/// The event of the state machine that a simulated one stands for; a payment is of this amount.
+fn event_of(core: &Core, simulated: SimulatedEvent, amount: Decimal) -> Result<OrderEvent> {
+    Ok(match simulated {
+        SimulatedEvent::PaymentReceived
+        | SimulatedEvent::PaymentLate
+        | SimulatedEvent::PaymentAmountWrong => {
+            OrderEvent::PaymentReceived { amount: Some(amount), reference: None }
+        }
+        SimulatedEvent::PaymentDenied => OrderEvent::PaymentDenied { reason: None },
+        SimulatedEvent::CoinsSent => {
+            OrderEvent::CoinsSent { transaction_id: transaction_id(&core.clock)? }
+        }
+        SimulatedEvent::ConfirmedOnChain => OrderEvent::ConfirmedOnChain,
+        SimulatedEvent::Expire => OrderEvent::Expire,
+        SimulatedEvent::Cancel => OrderEvent::Cancel { reason: None },
+        SimulatedEvent::Hold => OrderEvent::Hold { reason: None },
+        SimulatedEvent::Release => OrderEvent::Release,
+        SimulatedEvent::Refund => OrderEvent::Refund { reason: None },
+    })
 }
 
 /// The members of an event that say which order it is of.
