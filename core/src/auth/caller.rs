@@ -303,9 +303,42 @@ impl Caller for Reader {
     async fn identify(core: &Core, client: Option<Client>, input: &Input) -> Result<Self> {
         let ClientMaybeUser { client, user } =
             ClientMaybeUser::identify(core, client, input).await?;
-        if client.by_api_key() && user.is_none() {
-            return Err(Code::UserCredentialMissing.into());
-        }
+        check_names_user(&client, user)?;
+        Ok(Self { client, user })
+    }
+}
+
+/// Checks that a client with an API key has named its user (ER700).
+fn check_names_user(client: &Client, user: Option<UserId>) -> Result<()> {
+    if client.by_api_key() && user.is_none() {
+        return Err(Code::UserCredentialMissing.into());
+    }
+    Ok(())
+}
+
+/// A client that confirms a quote, for its user if there is one. The token of a disabled user names
+/// that user here, so that the confirm is refused with ER124 and not as if a login would help.
+#[derive(Clone, Debug)]
+pub struct Confirmer {
+    /// The client.
+    pub client: Client,
+    /// The user who trades; possibly disabled.
+    pub user: Option<UserId>,
+}
+
+impl Caller for Confirmer {
+    const CLIENT: bool = true;
+    const USER: UserProof = UserProof::WithApiKey;
+    const ERRORS: &'static [Code] = USER_ERRORS;
+
+    fn user(&self) -> Option<UserId> {
+        self.user
+    }
+
+    async fn identify(core: &Core, client: Option<Client>, input: &Input) -> Result<Self> {
+        let client = Client::identify(core, client, input).await?;
+        let user = user_credentials::identify_also_disabled(core, &client, &input.head).await?;
+        check_names_user(&client, user)?;
         Ok(Self { client, user })
     }
 }

@@ -17,8 +17,39 @@ const USER_IDENTIFIER: &str = "user-identifier";
 /// Authenticates the user of the headers; `None` without a user credential.
 ///
 /// # Errors
-/// ER701 to ER709 as documented. Another client's user is reported as unknown.
+/// ER701 to ER709 as documented; ER702 for the token of a user who is disabled. Another client's
+/// user is reported as unknown.
 pub(crate) async fn identify(core: &Core, client: &Client, head: &Head) -> Result<Option<UserId>> {
+    authenticate(core, client, head).await?.map(Authenticated::admitted).transpose()
+}
+
+/// The same for an endpoint that refuses a disabled user itself, with ER124.
+///
+/// # Errors
+/// ER701 to ER709 as documented.
+pub(crate) async fn identify_also_disabled(
+    core: &Core,
+    client: &Client,
+    head: &Head,
+) -> Result<Option<UserId>> {
+    Ok(authenticate(core, client, head).await?.map(|authenticated| authenticated.user))
+}
+
+/// A user whose credential is genuine.
+struct Authenticated {
+    user: UserId,
+    /// The credential is the token of a login that has ended, because the user is disabled.
+    is_shut_out: bool,
+}
+
+impl Authenticated {
+    /// The user, unless it is shut out (ER702).
+    fn admitted(self) -> Result<UserId> {
+        if self.is_shut_out { Err(Code::UserTokenInvalid.into()) } else { Ok(self.user) }
+    }
+}
+
+async fn authenticate(core: &Core, client: &Client, head: &Head) -> Result<Option<Authenticated>> {
     let token = single_header(&head.headers, USER_AUTHORIZATION, Code::UserTokenInvalid)
         .and_then(|text| text.map(|text| by_token(core, client, text)).transpose());
     let identifier = single_header(&head.headers, USER_IDENTIFIER, Code::UserIdentifierMalformed);
@@ -31,12 +62,11 @@ pub(crate) async fn identify(core: &Core, client: &Client, head: &Head) -> Resul
         (Some(token), Some(identifier)) if token.user != identifier.user => {
             Err(Code::UserIdentifierMismatch.into())
         }
-        (Some(token), _) => {
-            let user = (token.user, Some(token.issued_at));
-            check_account(core, client.id(), user).await?;
-            Ok(Some(token.user))
+        (Some(token), _) => check_account(core, client.id(), token).await.map(Some),
+        // The identifier is the partner's word, not a login: the partner knows of `user.disabled`.
+        (None, Some(identifier)) if identifier.is_usable => {
+            Ok(Some(Authenticated { user: identifier.user, is_shut_out: false }))
         }
-        (None, Some(identifier)) if identifier.is_usable => Ok(Some(identifier.user)),
         (None, Some(_)) => Err(Code::UserNotFound.into()),
         (None, None) => Ok(None),
     }
@@ -62,14 +92,14 @@ pub(crate) fn has_token(head: &Head) -> bool {
 /// Authenticates the user by token; an identifier is ignored.
 ///
 /// # Errors
-/// ER700 without a token, ER701, ER702 (also when the user is deleted).
+/// ER700 without a token, ER701, ER702 (also when the user is deleted or disabled).
 pub(crate) async fn identify_token(core: &Core, client: &Client, head: &Head) -> Result<UserId> {
     let text = single_header(&head.headers, USER_AUTHORIZATION, Code::UserTokenInvalid)?
         .ok_or(Code::UserCredentialMissing)?;
-    let TokenUser { user, issued_at } = by_token(core, client, text)?;
-    match check_account(core, client.id(), (user, Some(issued_at))).await {
+    let token = by_token(core, client, text)?;
+    match check_account(core, client.id(), token).await {
         Err(error) if error.is(Code::UserNotFound) => Err(Code::UserTokenInvalid.into()),
-        checked => checked.map(|()| user),
+        checked => checked.and_then(Authenticated::admitted),
     }
 }
 
@@ -136,15 +166,16 @@ pub(crate) fn identifier_digest(
     Ok(core.keys.mac(Purpose::BlindIndex, message.as_bytes())?.as_ref().to_vec())
 }
 
-/// Checks that the account is not deleted and the token not older than its last logout.
+/// Checks that the account is not deleted and the token not older than its last logout, and reads
+/// if the user is disabled.
 async fn check_account(
     core: &Core,
     client: ClientId,
-    (user, issued_at): (UserId, Option<DateTime<Utc>>),
-) -> Result<()> {
+    TokenUser { user, issued_at }: TokenUser,
+) -> Result<Authenticated> {
     let row = sqlx::query!(
         r#"
-        select deleted_at is not null as "deleted!",
+        select deleted_at is not null as "deleted!", disabled_at is not null as "disabled!",
             tokens_valid_from
         from end_user where client_id = $1 and user_id = $2
         "#,
@@ -154,12 +185,9 @@ async fn check_account(
     .fetch_optional(&core.db)
     .await?;
     match row {
-        Some(row) if !row.deleted => match issued_at {
-            Some(issued_at) if issued_at < row.tokens_valid_from => {
-                Err(Code::UserTokenInvalid.into())
-            }
-            _ => Ok(()),
-        },
-        _ => Err(Code::UserNotFound.into()),
+        Some(row) if row.deleted => Err(Code::UserNotFound.into()),
+        Some(row) if issued_at < row.tokens_valid_from => Err(Code::UserTokenInvalid.into()),
+        Some(row) => Ok(Authenticated { user, is_shut_out: row.disabled }),
+        None => Err(Code::UserNotFound.into()),
     }
 }

@@ -99,7 +99,8 @@ pub(crate) fn parse_client(text: &str) -> Option<ClientId> {
     Some(client)
 }
 
-/// The user of a token that can be used: it is unused, not expired, and its user exists.
+/// The user of a token that can be used: it is unused, not expired, and its user exists and is not
+/// disabled.
 ///
 /// # Errors
 /// When the database cannot be read.
@@ -114,7 +115,8 @@ pub(crate) async fn holder(
         select t.user_id as "user_id!" from one_time_token t
         join end_user u using (client_id, user_id)
         where t.client_id = $1 and token_digest = $2 and purpose = $3
-            and used_at is null and expires_at > rampart_now() and u.deleted_at is null
+            and used_at is null and expires_at > rampart_now()
+            and u.deleted_at is null and u.disabled_at is null
         "#,
         client.uuid(),
         &sha256(text)[..],
@@ -139,7 +141,8 @@ pub(crate) async fn redeem(
         "update one_time_token t set used_at = rampart_now() from end_user u \
          where t.client_id = $1 and token_digest = $2 and purpose = $3 \
              and used_at is null and expires_at > rampart_now() \
-             and u.client_id = t.client_id and u.user_id = t.user_id and u.deleted_at is null \
+             and u.client_id = t.client_id and u.user_id = t.user_id \
+             and u.deleted_at is null and u.disabled_at is null \
          returning t.user_id",
         client.uuid(),
         &sha256(text)[..],
@@ -154,7 +157,7 @@ pub(crate) async fn redeem(
 ///
 /// # Errors
 /// ER333 for a token that is unknown, used or another client's, ER334 for an expired one, ER335 for
-/// one whose user is deleted.
+/// one whose user is deleted or disabled.
 pub(crate) async fn redeem_login(
     conn: &mut Connection,
     client: ClientId,

@@ -210,7 +210,8 @@ async fn end_sessions(
 
 /// Ends the logins of a user who is disabled, for good: none is renewed when the user is enabled again.
 /// Voids what would begin another, and open pages of the account. Tokens that were issued before are
-/// good until they end: an order with one is refused because the user is disabled, and says so.
+/// ER702 as long as the user is disabled, and are ended when it is enabled; only a confirm reads
+/// them until then, and answers ER124.
 ///
 /// # Errors
 /// When the database cannot be written.

@@ -1,6 +1,7 @@
 //! Loops over the table of endpoints: what holds for all holds for the next one too.
 
 mod deprecated;
+mod disabled_users;
 mod idempotent;
 mod pages;
 mod scopes;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::identity_checks::{find, outcome_buttons, simulate_identity_check};
 use super::page::{DEVELOPERS, FORM_ERRORS, StaffPage, Visit, done};
-use crate::auth::caller::{ClientMaybeUser, Reader};
+use crate::auth::caller::{ClientMaybeUser, Confirmer};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::html::components::{Column, Field, Tone, error_summary, field, note, table};
 use crate::http::reply::Reply;
@@ -157,7 +157,7 @@ async fn make(visit: &Visit<'_>, scenario: Scenario) -> Result<i64> {
         "partnerOrderIdentifier": format!("{}-{mark}", scenario.reference()),
     });
     let request = Confirm::read_v1(&terms, client)?;
-    let caller = Reader { client: client.clone(), user: None };
+    let caller = Confirmer { client: client.clone(), user: None };
     let Json(confirmed) = confirm::V1::call(core, caller, request).await?;
     let number = document(&confirmed)?["orderId"].as_i64();
     number.ok_or_else(|| Error::invariant("read the number of a test order"))

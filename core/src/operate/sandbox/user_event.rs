@@ -116,8 +116,8 @@ impl Endpoint for V2 {
     const DOC: Doc = Doc {
         summary: "Simulate an event of a test user",
         details: "What an operator or an identity check decides of a live user. `verified` passes \
-                  every check, `delete` erases the user for good. For live clients there is no \
-                  such route.",
+                  every check, `delete` erases the user for good. Name a disabled user by the \
+                  identifier: its tokens are ER702. For live clients there is no such route.",
         body: Shape::Members(&[required(
             "event",
             Kind::OneOf(&SimulatedUserEvent::NAMES),
@@ -187,6 +187,8 @@ async fn write(
         "update end_user set \
              disabled_at = case when $3::boolean is null then disabled_at \
                  when $3 then coalesce(disabled_at, $6) end, \
+             tokens_valid_from = case when not $3 and disabled_at is not null \
+                 then greatest(tokens_valid_from, $6) else tokens_valid_from end, \
              identity_status = case when $5 then 'verified' \
                  else coalesce($4, identity_status) end, \
              email_status = case when $5 then 'verified' else email_status end, \

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::shopper::Shopper;
 use super::stored::Checkout;
 use crate::Core;
-use crate::auth::caller::{ClientMaybeUser, Reader};
+use crate::auth::caller::{ClientMaybeUser, Confirmer};
 use crate::http::form::Form;
 use crate::http::language::Texts;
 use crate::platform::error::{Code, Error, Result};
@@ -189,7 +189,7 @@ async fn buy(
     if let Some(tag) = tag {
         document["walletAddressTag"] = tag;
     }
-    let caller = Reader { client: checkout.client.clone(), user: shopper.user() };
+    let caller = Confirmer { client: checkout.client.clone(), user: shopper.user() };
     let payment_url = confirm::confirm_on_page(core, caller, &document).await?;
     Ok(Outcome::Bought { payment_url })
 }

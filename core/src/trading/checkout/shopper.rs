@@ -54,7 +54,8 @@ impl Shopper {
     }
 
     /// The shopper that a form carries: a signed-in one, or the initial one if it carries none. What
-    /// ends the user's sessions, such as another password, ends the sign-in.
+    /// ends the user's sessions, such as another password, ends the sign-in; so does an operator
+    /// who disables the user.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -107,7 +108,7 @@ fn read(core: &Core, checkout: &Checkout, text: &str) -> Option<(UserId, DateTim
     (core.clock.now() < claims.expires_at).then(|| (claims.user.into(), signed_in_at))
 }
 
-/// True unless the user's sessions were ended since this time.
+/// True unless the user's sessions were ended since this time, or the user is disabled.
 async fn holds(
     core: &Core,
     checkout: &Checkout,
@@ -116,7 +117,8 @@ async fn holds(
     let holds = sqlx::query_scalar!(
         r#"
         select exists (select from end_user
-            where client_id = $1 and user_id = $2 and tokens_valid_from <= $3) as "holds!"
+            where client_id = $1 and user_id = $2 and tokens_valid_from <= $3
+                and disabled_at is null) as "holds!"
         "#,
         checkout.client.id().uuid(),
         user.uuid(),

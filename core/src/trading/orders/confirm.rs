@@ -28,7 +28,7 @@ use self::request::{MEMBERS, Terms, V1_MEMBERS, V2_MEMBERS};
 use self::terms::{Destination, OfferTerms};
 use super::payment_link::payment_url;
 use crate::Core;
-use crate::auth::caller::Reader;
+use crate::auth::caller::Confirmer;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, ClaimedKey, Deprecation, Endpoint, Json, Respond};
 use crate::http::request::Input;
@@ -103,21 +103,21 @@ impl Endpoint for V1 {
         }"#,
         ..Doc::NONE
     };
-    type Caller = Reader;
+    type Caller = Confirmer;
     type Request = Confirm;
     type Response = Json<ConfirmedV1>;
 
-    fn read(input: &Input, caller: &Reader) -> Result<Confirm> {
+    fn read(input: &Input, caller: &Confirmer) -> Result<Confirm> {
         Confirm::read_v1(&input.document, &caller.client)
     }
 
-    async fn call(core: &Core, caller: Reader, request: Confirm) -> Result<Json<ConfirmedV1>> {
+    async fn call(core: &Core, caller: Confirmer, request: Confirm) -> Result<Json<ConfirmedV1>> {
         confirm(core, caller, request, None).await
     }
 
     async fn call_with_key(
         core: &Core,
-        caller: Reader,
+        caller: Confirmer,
         request: Confirm,
         key: Option<&ClaimedKey>,
     ) -> Result<Json<ConfirmedV1>> {
@@ -152,21 +152,21 @@ impl Endpoint for V2 {
         }"#,
         ..Doc::NONE
     };
-    type Caller = Reader;
+    type Caller = Confirmer;
     type Request = Confirm;
     type Response = Json<ConfirmedV2>;
 
-    fn read(input: &Input, caller: &Reader) -> Result<Confirm> {
+    fn read(input: &Input, caller: &Confirmer) -> Result<Confirm> {
         Confirm::read_v2(&input.document, &caller.client)
     }
 
-    async fn call(core: &Core, caller: Reader, request: Confirm) -> Result<Json<ConfirmedV2>> {
+    async fn call(core: &Core, caller: Confirmer, request: Confirm) -> Result<Json<ConfirmedV2>> {
         confirm(core, caller, request, None).await
     }
 
     async fn call_with_key(
         core: &Core,
-        caller: Reader,
+        caller: Confirmer,
         request: Confirm,
         key: Option<&ClaimedKey>,
     ) -> Result<Json<ConfirmedV2>> {
@@ -239,7 +239,7 @@ impl From<Confirmed> for ConfirmedV2 {
 /// Those of version 2.
 pub(crate) async fn confirm_on_page(
     core: &Core,
-    caller: Reader,
+    caller: Confirmer,
     document: &Value,
 ) -> Result<String> {
     let request = Confirm::read_v2(document, &caller.client)?;
@@ -250,7 +250,7 @@ pub(crate) async fn confirm_on_page(
 /// Confirms a quote. The answer is saved under the key in the statement that makes the order.
 async fn confirm<A>(
     core: &Core,
-    caller: Reader,
+    caller: Confirmer,
     request: Confirm,
     key: Option<&ClaimedKey>,
 ) -> Result<Json<A>>
@@ -258,7 +258,7 @@ where
     A: From<Confirmed>,
     Json<A>: Respond,
 {
-    let Reader { client, user } = caller;
+    let Confirmer { client, user } = caller;
     let opened = token::open(core, &client, user, Side::Buy, &request.quote);
     let (quote, expired) = match opened {
         Err(error) if error.is(Code::QuoteExpired) => {

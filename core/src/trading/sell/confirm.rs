@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::deposit;
 use super::insert::{ExistingSale, NewSaleRow, insert_sale};
 use crate::Core;
-use crate::auth::caller::{Client, Reader};
+use crate::auth::caller::{Client, Confirmer};
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional, required};
 use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, key_lost};
 use crate::http::fields::Fields;
@@ -91,21 +91,21 @@ impl Endpoint for V1 {
         }"#,
         ..Doc::NONE
     };
-    type Caller = Reader;
+    type Caller = Confirmer;
     type Request = Confirm;
     type Response = Json<Confirmed>;
 
-    fn read(input: &Input, caller: &Reader) -> Result<Confirm> {
+    fn read(input: &Input, caller: &Confirmer) -> Result<Confirm> {
         Confirm::read(Fields::from_object(&input.document)?, &caller.client)
     }
 
-    async fn call(core: &Core, caller: Reader, request: Confirm) -> Result<Json<Confirmed>> {
+    async fn call(core: &Core, caller: Confirmer, request: Confirm) -> Result<Json<Confirmed>> {
         confirm(core, caller, request, None).await.map(Json)
     }
 
     async fn call_with_key(
         core: &Core,
-        caller: Reader,
+        caller: Confirmer,
         request: Confirm,
         key: Option<&ClaimedKey>,
     ) -> Result<Json<Confirmed>> {
@@ -156,11 +156,11 @@ pub struct Confirmed {
 /// Confirms a quote. The answer is saved under the key in the statement that makes the sale.
 async fn confirm(
     core: &Core,
-    caller: Reader,
+    caller: Confirmer,
     request: Confirm,
     key: Option<&ClaimedKey>,
 ) -> Result<Confirmed> {
-    let Reader { client, user } = caller;
+    let Confirmer { client, user } = caller;
     let opened = token::open(core, &client, user, Side::Sell, &request.quote);
     let (quote, expired) = match opened {
         Err(error) if error.is(Code::QuoteExpired) => {

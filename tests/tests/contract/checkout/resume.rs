@@ -306,6 +306,23 @@ async fn a_sign_in_ends_with_the_sessions_of_the_user() {
 }
 
 #[tokio::test]
+async fn a_sign_in_ends_when_the_user_is_disabled() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = acme.user("ada").await;
+    let made = super::made(&acme, json!({"expireTime": 7200})).await;
+    let log_in = [("action", "log-in"), ("email", &*ada.email), ("password", &*ada.password)];
+    let known = post(&acme, link(&made), &log_in).await;
+    let shopper = hidden(known.assert_status(200), "shopper");
+    let typed = [("amount", "80"), ("wallet", ADDRESS), ("shopper", &*shopper)];
+    sqlx::query("update end_user set disabled_at = now()").execute(context.db()).await.unwrap();
+    for action in ["quote", "confirm", "mail-link"] {
+        let form = [&typed[..], &[("action", action), ("consent", "yes")]].concat();
+        sign_in_link(link(&made), &post(&acme, link(&made), &form).await);
+    }
+}
+
+#[tokio::test]
 async fn a_guest_who_signs_in_keeps_what_was_typed() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -160,3 +160,19 @@ async fn who_is_disabled_has_no_login_left_when_enabled_again() {
     visit.later(60);
     visit.user.log_in().await;
 }
+
+#[tokio::test]
+async fn a_login_token_of_who_is_disabled_opens_nothing() {
+    let visit = Visit::start().await;
+    let disabled = json!({"disabled": true});
+    change(&visit.context, &json!(visit.id), disabled).await.assert_status(200);
+    let token = visit.user.get("/api/v1/user/login-token").await.assert_status(200).json();
+    let token = token["token"].as_str().unwrap();
+    for page in ["verify-bank-account", "dca"] {
+        let link = format!("/nl-nl/account/{page}?token={token}&uuid={}", visit.id);
+        visit.partner.anonymous(Method::GET, &link).send().await.assert_status(404);
+    }
+    let offer = json!({"baseCurrency": "BTC", "quoteCurrency": "EUR",
+        "paymentMethod": "creditCard", "loginToken": token});
+    visit.partner.post("/api/v2/buy/offer", offer).await.assert_codes(&["ER335"]);
+}

@@ -44,7 +44,8 @@ impl Endpoint for UpdateUser {
     const DOC: Doc = Doc {
         summary: "Update a user's checks, level and limits",
         details: "Members that are left out stay as they are. `deleted` erases the personal data, \
-                  for good; a deleted user is 409. `reason` is for the audit alone.",
+                  for good; a deleted user is 409. `disabled` ends the user's logins and refuses \
+                  tokens that were issued before. `reason` is for the audit alone.",
         path: &[UUID],
         body: Shape::of::<Change>(),
         request: r#"{"level": "silver", "verification": {"identity": "verified"},
@@ -135,6 +136,8 @@ async fn write(
         "update end_user set \
              disabled_at = case when $3::boolean is null then disabled_at \
                  when $3 then coalesce(disabled_at, $4) end, \
+             tokens_valid_from = case when not $3 and disabled_at is not null \
+                 then greatest(tokens_valid_from, $4) else tokens_valid_from end, \
              level = coalesce($5, level), \
              dac8_status = coalesce($6, dac8_status), \
              email_status = coalesce($7, email_status), \
