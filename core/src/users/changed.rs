@@ -11,7 +11,8 @@ use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 
-/// Screens a user whose name has changed, and commands the payouts that waited for the change.
+/// Screens a user whose name or country has changed, and commands the payouts that waited for the
+/// change.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -19,9 +20,9 @@ pub(super) async fn follow(
     conn: &mut Connection,
     core: &Core,
     client: &Client,
-    (account, is_renamed): (&Account, bool),
+    (account, needs_screening): (&Account, bool),
 ) -> Result<()> {
-    if let Some(person) = Person::of(account).filter(|_| is_renamed) {
+    if let Some(person) = Person::of(account).filter(|_| needs_screening) {
         screen_person(conn, core, &client.tenant, person).await?;
     }
     command_payouts_and_transfers(conn, core, (client.id(), account.user)).await

@@ -49,6 +49,11 @@ pub struct Details {
 }
 
 impl Details {
+    /// True if the request names a country of residence other than the known one.
+    pub(super) fn names_other_country(&self, known: Option<&str>) -> bool {
+        self.country.is_some_and(|country| known != Some(country.as_str()))
+    }
+
     /// Completes half a region by the user's stored one; ER084 in `refusal` where they do not fit.
     pub(super) fn complete_region(
         &mut self,

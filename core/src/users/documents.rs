@@ -185,8 +185,9 @@ pub(super) async fn store(
     Ok(all)
 }
 
-/// Wants the verified sides of a user anew whose name or address is another one, in the caller's
-/// transaction, which has locked the user's row. Their images stay until others replace them.
+/// Wants the verified sides of a user anew whose name or address is another one (an address in
+/// another country is), in the caller's transaction, which has locked the user's row. Their images
+/// stay until others replace them.
 ///
 /// # Errors
 /// When the database cannot be written.

@@ -93,8 +93,9 @@ pub(crate) async fn declare(
     let mut personal = known.personal.clone();
     personal.merge(std::mem::take(&mut details.personal));
     let update = UserUpdate::start(conn, core, client, user).await?;
-    update.store(conn, (&known.personal, &personal), details).await?;
-    let is_renamed = known.personal.identity() != personal.identity();
+    let known_country = known.country.as_deref();
+    update.store(conn, (&known.personal, &personal), known_country, details).await?;
+    let needs_screening = known.personal.identity() != personal.identity();
     let account = Account { personal, ..known };
-    Box::pin(changed::follow(conn, core, client, (&account, is_renamed))).await
+    Box::pin(changed::follow(conn, core, client, (&account, needs_screening))).await
 }

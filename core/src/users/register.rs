@@ -126,7 +126,8 @@ impl Endpoint for UpdateV2 {
         summary: "Update the user's profile",
         details: "What is absent or null stays. `email` with the address known, and no code, mails \
                   a new code, at most five times an hour. A changed name or birth date takes the \
-                  identity check back; a person who becomes a business, or the reverse, is asked the \
+                  identity check back, another country that of the address, and either is \
+                  screened anew; a person who becomes a business, or the reverse, is asked the \
                   AMLD5 questions of that kind. Verified images must be sent again after the name, \
                   birth date or address that they prove has changed. A new `password` or `email` \
                   wants `oldPassword`, or an `emailCode` that was mailed to the address known, and \
@@ -260,10 +261,11 @@ async fn register(
     }
     let user_update = UserUpdate { core, client, user, personal_key };
     let personal = std::mem::take(&mut details.personal);
-    let images = user_update.store(&mut tx, (&PersonalData::default(), &personal), details).await?;
+    let (known, known_country) = (PersonalData::default(), Some(country.as_str()));
+    let images = user_update.store(&mut tx, (&known, &personal), known_country, details).await?;
     user_update.verify_or_mail_code(&mut tx, &email, &proof).await?;
-    let is_renamed = personal.last_name.is_some();
-    finish(core, tx, (client, user, is_renamed), (images, None), (true, key)).await
+    let needs_screening = personal.last_name.is_some();
+    finish(core, tx, (client, user, needs_screening), (images, None), (true, key)).await
 }
 
 async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Result<Account> {
@@ -318,10 +320,14 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     if named_email || proof != EmailProof::Missing {
         user_update.settle_email(&mut tx, personal.email.as_ref(), &proof).await?;
     }
-    let images = user_update.store(&mut tx, (&known.personal, &personal), details).await?;
-    let is_renamed = known.personal.identity() != personal.identity();
+    let known_country = known.country.as_deref();
+    // A screening is of a name in a country.
+    let needs_screening = known.personal.identity() != personal.identity()
+        || details.names_other_country(known_country);
+    let of = (&known.personal, &personal);
+    let images = user_update.store(&mut tx, of, known_country, details).await?;
     let images = (images, Some(&known));
-    finish(core, tx, (client, user, is_renamed), images, (may_complete, None)).await
+    finish(core, tx, (client, user, needs_screening), images, (may_complete, None)).await
 }
 
 /// Hashes the password of the request, if any.
@@ -348,7 +354,7 @@ fn is_number_of_country(
 async fn finish(
     core: &Core,
     mut tx: Transaction<'_>,
-    (client, user, is_renamed): (&Client, UserId, bool),
+    (client, user, needs_screening): (&Client, UserId, bool),
     (images, before): (Vec<StoredObject>, Option<&Account>),
     (may_complete, key): (bool, Option<&ClaimedKey>),
 ) -> Result<Account> {
@@ -361,7 +367,7 @@ async fn finish(
         account = answers::complete_questionnaire(&mut tx, core, account).await?;
     }
     // On the heap: most changes have nothing to follow.
-    Box::pin(changed::follow(&mut tx, core, client, (&account, is_renamed))).await?;
+    Box::pin(changed::follow(&mut tx, core, client, (&account, needs_screening))).await?;
     let answer = RegisteredUser::from(account.clone());
     save_answer_of(key, core, &mut tx, (&answer, user)).await?;
     images.into_iter().for_each(StoredObject::retain);

@@ -42,6 +42,7 @@ pub(crate) async fn declare(
     let mut personal = known.personal.clone();
     personal.merge(std::mem::take(&mut details.personal));
     let update = UserUpdate::start(conn, core, client, user).await?;
-    update.store(conn, (&known.personal, &personal), details).await?;
+    let known_country = known.country.as_deref();
+    update.store(conn, (&known.personal, &personal), known_country, details).await?;
     command_payouts_and_transfers(conn, core, (client.id(), user)).await
 }

@@ -74,11 +74,12 @@ impl<'a> UserUpdate<'a> {
         Ok(Self { core, client, user, personal_key })
     }
 
-    /// Stores the user's data; `known` is the previous state. Changed data must be verified again,
-    /// by other images where the known ones were verified. A check that is under way ends with the
-    /// name that it was begun for, not with one that was missing, and a business has questions
-    /// other than a person's. An agreement or an address that an operator has blocked stays so. The
-    /// caller must retain the returned images.
+    /// Stores the user's data; `known` and `known_country` are the previous state. Changed data
+    /// must be verified again, by other images where the known ones were verified; an address in
+    /// another country is another address. A check that is under way ends with the name that it was
+    /// begun for, not with one that was missing, and a business has questions other than a
+    /// person's. An agreement or an address that an operator has blocked stays so. The caller must
+    /// retain the returned images.
     ///
     /// # Errors
     /// ER708 for a document that must not be replaced.
@@ -86,10 +87,12 @@ impl<'a> UserUpdate<'a> {
         &self,
         conn: &mut Connection,
         (known, personal): (&PersonalData, &PersonalData),
+        known_country: Option<&str>,
         details: Details,
     ) -> Result<Vec<StoredObject>> {
         let is_other = known.identity() != personal.identity();
-        let has_moved = known.residence() != personal.residence();
+        let has_moved = known.residence() != personal.residence()
+            || details.names_other_country(known_country);
         let proves_another = is_other && self.proves_another(conn, known, personal).await?;
         let agreement = details.privacy_agreement.map(|agreed| match agreed {
             true => "verified",
@@ -111,7 +114,9 @@ impl<'a> UserUpdate<'a> {
                  residential_address_status = case \
                      when $11 and (residential_address_status = 'missing' \
                          or $10 and residential_address_status <> 'blocked') \
-                     then 'present' else residential_address_status end \
+                     then 'present' \
+                     when $10 and residential_address_status = 'verified' \
+                     then 'missing' else residential_address_status end \
              where client_id = $1 and user_id = $2",
             self.client.id().uuid(),
             self.user.uuid(),

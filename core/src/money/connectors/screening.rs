@@ -1,8 +1,8 @@
 //! Screening of wallets and persons. A connector decides, or an operator where it cannot; until
 //! one of them has cleared it, no coins leave.
 //!
-//! A wallet is screened at the confirm, a person once its name is known, and again when that
-//! changes. Without a connector that screens there is nothing to wait for.
+//! A wallet is screened at the confirm, a person once its name is known, and again when that or the
+//! country changes. Without a connector that screens there is nothing to wait for.
 
 use rampart_types::{ClientId, OrderId, UserId};
 use serde_json::{Value, json};
@@ -168,7 +168,7 @@ impl SealedScreening {
     }
 }
 
-/// Screens a person in the caller's transaction, which has stored a new name of it.
+/// Screens a person in the caller's transaction, which has stored a new name or country of it.
 ///
 /// # Errors
 /// Without entropy, or when the database cannot be written.

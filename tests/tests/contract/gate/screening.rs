@@ -152,7 +152,7 @@ async fn a_paid_order_of_a_disabled_user_waits_for_a_person() {
 }
 
 #[tokio::test]
-async fn a_person_is_screened_at_registration_and_under_another_name_again() {
+async fn a_person_is_screened_at_registration_and_after_a_change_of_name_or_country() {
     let shop = Shop::open().await;
     let screener = shop.screener().await;
     let bob = shop.partner.user("bob").await;
@@ -167,6 +167,14 @@ async fn a_person_is_screened_at_registration_and_under_another_name_again() {
     bob.patch("/api/v2/user", &json!({"lastName": "King"})).await.assert_status(200);
     let again = screener.lease(10).await.remove(0);
     assert_eq!(again["body"]["lastName"], "King");
+    bob.patch("/api/v2/user", &json!({"country": "NL"})).await.assert_status(200);
+    assert!(screener.lease(10).await.is_empty(), "the country is the same");
+    bob.patch("/api/v2/user", &json!({"country": "BE"})).await.assert_status(200);
+    let abroad = screener.lease(10).await.remove(0);
+    let body = &abroad["body"];
+    assert_eq!((&body["lastName"], &body["country"]), (&json!("King"), &json!("BE")));
+    // The one that was begun for the Netherlands clears nobody any more.
+    screener.report(&again, "done", decision("clear")).await.assert_status(200);
     let order = order_of(&bob, 100, &Wallet::new(7).address()).await;
     let codes: Vec<_> = reasons_of(&bob, order).await.iter().map(|r| r["code"].clone()).collect();
     assert_eq!(codes, ["011", "012", "022"]);

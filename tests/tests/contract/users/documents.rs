@@ -185,6 +185,47 @@ async fn a_birth_date_that_was_missing_leaves_verified_images() {
 }
 
 #[tokio::test]
+async fn another_country_takes_the_check_of_the_address_back_and_no_other() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let proof = json!({"documentType": "proof-of-address", "documentSide": "front",
+        "data": STANDARD.encode(image(70))});
+    // Of an address that an operator alone has seen there is nothing left.
+    for (name, has_address, left) in [("ada", true, "present"), ("bob", false, "missing")] {
+        let mut body = registration(name);
+        body["identityDocument"] = json!([&proof]);
+        if !has_address {
+            for part in ["address", "addressNo", "postalCode", "city"] {
+                body.as_object_mut().unwrap().remove(part);
+            }
+        }
+        let identifier = body["identifier"].as_str().unwrap().to_owned();
+        let user = registered(&acme, body).await;
+        let verified = json!({
+            "verification": {"identity": "verified", "residentialAddress": "verified"},
+            "documents": [{"type": "proof-of-address", "side": "front", "status": "verified"}],
+        });
+        admin(&context, &user, Method::PATCH, "", verified).await.assert_status(200);
+        let request = |method, path| {
+            acme.request(method, path).header("user-identifier", &identifier)
+        };
+        for (country, address, document) in
+            [("NL", "verified", "verified"), ("BE", left, "missing")]
+        {
+            let change = json!({ "country": country });
+            let changed = request(Method::PATCH, "/api/v2/user").json(&change);
+            changed.send().await.assert_status(200);
+            let profile = request(Method::GET, "/api/v1/user/info").send().await;
+            let profile = profile.assert_status(200).json();
+            let details = &profile["status"]["details"];
+            assert_eq!(details["residentialAddressStatus"], address, "{name} {country}");
+            assert_eq!(details["documents"][0]["status"], document, "{name} {country}");
+            assert_eq!(details["identityVerificationStatus"], "verified");
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_image_of_another_user_or_partner_is_not_found() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
