@@ -2,6 +2,7 @@
 //! same key with the same body gets the saved answer again.
 
 mod claims;
+mod forms;
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +17,7 @@ use uuid::Uuid;
 
 pub use self::claims::KeyClaims;
 use self::claims::{KeyRow, RENEWAL_INTERVAL};
+pub(crate) use self::forms::FormUse;
 use crate::Core;
 use crate::http::reply::Reply;
 use crate::http::request::Input;

@@ -1,13 +1,14 @@
 //! The portal of partners' staff at `/portal`, on the public listener. Its pages work without a script
 //! and see the rows of the one partner whose session a request has.
 //!
-//! `page` is the way of a request to a page: session, role, token of the form. Every other file is a
-//! page with its actions.
+//! `page` is the way of a request to a page: session, role, token of the form; `forms` are those that
+//! the pages send. Every other file is a page with its actions.
 
 pub mod account;
 pub mod branding;
 pub mod deliveries;
 pub mod events;
+mod forms;
 mod identity_checks;
 pub mod keys;
 pub mod orders;

@@ -2,6 +2,7 @@
 //! forms do.
 
 mod branding;
+mod forms;
 mod keys;
 mod policies;
 mod second_factor;

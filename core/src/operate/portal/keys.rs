@@ -1,5 +1,5 @@
 //! API keys: `GET` and `POST /portal/keys`, `POST /portal/keys/{id}/revoke`. A key's text is in the
-//! answer to the form that made it, and nowhere else.
+//! answer to the form that made it, once more if that form is sent again, and nowhere else.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use http::{Method, StatusCode};
@@ -55,22 +55,31 @@ impl StaffPage for Issue {
         };
         let key = asked.key(ApiKey::generate(&core.clock, client.tenant.mode)?);
         let mut tx = core.db.begin().await?;
+        if let Some(text) = visit.earlier_result(&mut tx, PATH).await? {
+            return Ok(key_page(visit, &text));
+        }
         if !api_keys::issue(&mut tx, client.id(), &key, core.clock.now()).await? {
             let reason = "There are 100 live keys already: revoke one first.";
             return page(visit, &[("name", reason)]).await;
         }
         let detail = json!({"apiKeyId": key.id, "name": key.name});
         visit.record(&mut tx, "api-key.issue", detail).await?;
+        visit.keep_result(&mut tx, PATH, key.text.expose()).await?;
         tx.commit().await?;
         visit.refresh().await?;
-        let body = html! {
-            (note(Tone::Warning, &html! { "Store the key now: it is not shown again." }))
-            p { code #new-key { (key.text.expose()) } }
-            p { "Send it with every request, in the header " code { "X-Api-Key" } "." }
-            p { a.button href=(PATH) { "To the keys" } }
-        };
-        Ok(visit.page(PATH, "The new key", &body))
+        Ok(key_page(visit, key.text.expose()))
     }
+}
+
+/// The page of a new key.
+fn key_page(visit: &Visit<'_>, text: &str) -> Reply {
+    let body = html! {
+        (note(Tone::Warning, &html! { "Store the key now: it is not shown again." }))
+        p { code #new-key { (text) } }
+        p { "Send it with every request, in the header " code { "X-Api-Key" } "." }
+        p { a.button href=(PATH) { "To the keys" } }
+    };
+    visit.page(PATH, "The new key", &body)
 }
 
 /// Revokes a key.

@@ -8,6 +8,7 @@ use http::{HeaderValue, Method, StatusCode};
 use maud::{Markup, html};
 use serde_json::Value;
 use url::form_urlencoded;
+use uuid::Uuid;
 
 use super::sign_in;
 use crate::Core;
@@ -114,7 +115,7 @@ impl<P: StaffPage> Endpoint for Page<P> {
             let is_lost = P::METHOD != Method::GET && P::PATH != SIGN_OUT;
             return if is_lost { sign_in::ended(core) } else { Ok(Reply::see_other(SIGN_IN)) };
         };
-        let visit = Visit { core, session, request };
+        let visit = Visit { core, session, request, form_id: core.clock.uuid()? };
         if !P::ROLES.contains(&visit.session.role) {
             return Ok(
                 visit.refusal(StatusCode::FORBIDDEN, "Your role does not include this page.")
@@ -136,6 +137,8 @@ pub struct Visit<'a> {
     pub(super) core: &'a Core,
     pub(super) session: Session,
     request: PageRequest,
+    /// Tells the forms of this page from those of every other one.
+    pub(super) form_id: Uuid,
 }
 
 impl std::fmt::Debug for Visit<'_> {
@@ -161,31 +164,6 @@ impl Visit<'_> {
         let query = self.request.head.query.as_deref().unwrap_or_default();
         let mut pairs = form_urlencoded::parse(query.as_bytes());
         pairs.find(|(known, _)| known == name).map_or_else(String::new, |(_, v)| v.into_owned())
-    }
-
-    /// A form that sends an action of this session's, with its token.
-    pub(super) fn form_to(&self, action: &str, body: &Markup) -> Markup {
-        html! {
-            form method="post" action=(action) {
-                input type="hidden" name=(FORM_TOKEN) value=(self.session.form_token());
-                (body)
-            }
-        }
-    }
-
-    /// The same for a form with a file.
-    pub(super) fn form_with_file_to(&self, action: &str, body: &Markup) -> Markup {
-        html! {
-            form method="post" action=(action) enctype="multipart/form-data" {
-                input type="hidden" name=(FORM_TOKEN) value=(self.session.form_token());
-                (body)
-            }
-        }
-    }
-
-    /// A form that is a button alone.
-    pub(super) fn button_to(&self, action: &str, label: &str) -> Markup {
-        self.form_to(action, &html! { button.small type="submit" { (label) } })
     }
 
     /// Renders a page in the portal's frame. `current` is the entry of the navigation that it belongs
@@ -237,7 +215,7 @@ impl Visit<'_> {
     /// chosen once more.
     fn not_of_session(&self, action: Option<&str>) -> Reply {
         let (mut sent, path) = (self.form().members(), &self.request.head.path);
-        sent.retain(|(name, _)| *name != FORM_TOKEN);
+        sent.retain(|(name, _)| ![FORM_TOKEN, FORM_ID].contains(name));
         let has_file = self.form().has_file();
         let action = action.filter(|_| !sent.is_empty() && !has_file);
         let again = html! {
@@ -324,6 +302,8 @@ impl Visit<'_> {
 
 /// Name of the token in forms.
 pub(super) const FORM_TOKEN: &str = "formToken";
+/// Name of the id in forms by which one counts once.
+pub(super) const FORM_ID: &str = "formId";
 /// Parameter of a page that says what was done before.
 const DONE: &str = "done";
 

@@ -54,6 +54,9 @@ impl StaffPage for Invite {
             return Ok(visit.not_found());
         };
         let mut tx = visit.core.db.begin().await?;
+        if visit.earlier_result(&mut tx, PATH).await?.is_some() {
+            return Ok(done(PATH, "invited"));
+        }
         let tenant = &visit.session.client.tenant;
         match invite(&mut tx, visit.core, tenant, (&email, role)).await? {
             Invited::Sent(id) => {

@@ -68,6 +68,9 @@ impl StaffPage for Register {
             .collect();
         let new = NewEndpoint { url, events: (!events.is_empty()).then_some(events) };
         let mut tx = core.db.begin().await?;
+        if let Some(result) = visit.earlier_result(&mut tx, PATH).await? {
+            return Ok(secret_page_again(visit, &result));
+        }
         let Some(endpoint) = insert(&mut tx, core, client.id(), &new).await? else {
             let reason = format!("There are {ENDPOINTS_MAX} endpoints already: remove one first.");
             return page(visit, &[("url", &reason)]).await;
@@ -77,8 +80,9 @@ impl StaffPage for Register {
             return Ok(visit.not_found());
         };
         visit.record(&mut tx, "webhook.register", json!({"endpointId": endpoint.id})).await?;
+        visit.keep_result(&mut tx, PATH, &result_of(endpoint.id, &secret)).await?;
         tx.commit().await?;
-        Ok(secret_page(visit, endpoint.id, &secret))
+        Ok(secret_page(visit, endpoint.id, secret.expose()))
     }
 }
 
@@ -108,6 +112,9 @@ impl StaffPage for Test {
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let Some(id) = endpoint_id(visit) else { return Ok(visit.not_found()) };
         let mut tx = visit.core.db.begin().await?;
+        if visit.earlier_result(&mut tx, Self::PATH).await?.is_some() {
+            return Ok(done(&path_of(id), "tested"));
+        }
         let sent = test_event::send(&mut tx, visit.core, visit.session.client.id(), id).await?;
         if sent.is_none() {
             return Ok(visit.not_found());
@@ -135,12 +142,16 @@ impl StaffPage for RotateSecret {
         };
         let named = (visit.session.client.id(), id);
         let mut tx = visit.core.db.begin().await?;
+        if let Some(result) = visit.earlier_result(&mut tx, Self::PATH).await? {
+            return Ok(secret_page_again(visit, &result));
+        }
         let rotated = secrets::rotate(&mut tx, visit.core, named, TimeDelta::hours(hours)).await?;
         let Some(secret) = rotated else { return Ok(visit.not_found()) };
         let detail = json!({"endpointId": id, "overlapHours": hours});
         visit.record(&mut tx, "webhook.rotate-secret", detail).await?;
+        visit.keep_result(&mut tx, Self::PATH, &result_of(id, &secret)).await?;
         tx.commit().await?;
-        Ok(secret_page(visit, id, &secret))
+        Ok(secret_page(visit, id, secret.expose()))
     }
 }
 
@@ -211,11 +222,25 @@ fn since(text: &str) -> Option<DateTime<Utc>> {
     at.ok().map(|at| at.and_utc())
 }
 
+/// The result that is kept of a form that made a secret.
+fn result_of(id: WebhookEndpointId, secret: &Secret) -> String {
+    format!("{id} {}", secret.expose())
+}
+
+/// The page of the secret that the form made when it was sent first.
+fn secret_page_again(visit: &Visit<'_>, result: &str) -> Reply {
+    let result = result.split_once(' ');
+    match result.and_then(|(id, secret)| Some((id.parse::<Uuid>().ok()?, secret))) {
+        Some((id, secret)) => secret_page(visit, id.into(), secret),
+        None => visit.not_found(),
+    }
+}
+
 /// The page of a new secret.
-fn secret_page(visit: &Visit<'_>, id: WebhookEndpointId, secret: &Secret) -> Reply {
+fn secret_page(visit: &Visit<'_>, id: WebhookEndpointId, secret: &str) -> Reply {
     let body = html! {
         (note(Tone::Warning, &html! { "Store the secret now: it is not shown again." }))
-        p { code #new-secret { (secret.expose()) } }
+        p { code #new-secret { (secret) } }
         p {
             "It signs what is sent to this endpoint. " a href="/docs/webhooks" {
                 "How to check a signature"

@@ -1,0 +1,80 @@
+//! Forms of pages that count once. One that is sent again, as by a double click, gets the result of
+//! the first: both are rows beside those of the `Idempotency-Key`, and are forgotten with them.
+
+use super::claims::KEPT_SECONDS;
+use crate::Core;
+use crate::platform::db::Connection;
+use crate::platform::error::{Error, Result};
+use rampart_types::ClientId;
+
+/// A form that was sent.
+#[derive(Debug)]
+pub(crate) struct FormUse {
+    pub(crate) client: ClientId,
+    pub(crate) route: &'static str,
+    /// Tells the form from every other one, of other sessions too.
+    pub(crate) key: String,
+}
+
+impl FormUse {
+    /// Uses the form up, as the first statement of the transaction of its effect. `None` the first
+    /// time, else what [`FormUse::keep`] has kept, which may be nothing. Of two at once, the second
+    /// one waits for the first to commit.
+    ///
+    /// # Errors
+    /// When the database cannot be used.
+    pub(crate) async fn begin(&self, core: &Core, tx: &mut Connection) -> Result<Option<String>> {
+        let used = sqlx::query!(
+            "insert into idempotency_key \
+                 (client_id, route, key, body_digest, claimed_at, expires_at) \
+             values ($1, $2, $3, $4, now(), now() + make_interval(secs => $5::int)) \
+             on conflict (client_id, route, key) do nothing",
+            self.client.uuid(),
+            self.route,
+            self.key,
+            self.key.as_bytes(),
+            KEPT_SECONDS,
+        )
+        .execute(&mut *tx)
+        .await?;
+        if used.rows_affected() == 1 {
+            return Ok(None);
+        }
+        let kept = sqlx::query_scalar!(
+            "select body from idempotency_key where client_id = $1 and route = $2 and key = $3",
+            self.client.uuid(),
+            self.route,
+            self.key,
+        )
+        .fetch_optional(tx)
+        .await?;
+        let Some(sealed) = kept.flatten() else { return Ok(Some(String::new())) };
+        let result = core.cipher(self.client).open(&self.context(), &sealed)?;
+        let result = String::from_utf8(result);
+        result.map(Some).map_err(|_| Error::invariant("read the result of a form"))
+    }
+
+    /// Keeps the result for whoever sends the form again, in the same transaction.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub(crate) async fn keep(&self, core: &Core, tx: &mut Connection, result: &str) -> Result<()> {
+        let sealed = core.cipher(self.client).seal(&self.context(), result.as_bytes())?;
+        sqlx::query!(
+            "update idempotency_key set body = $4 \
+             where client_id = $1 and route = $2 and key = $3",
+            self.client.uuid(),
+            self.route,
+            self.key,
+            sealed,
+        )
+        .execute(tx)
+        .await?;
+        Ok(())
+    }
+
+    /// A result may be a secret, so it is kept sealed, for its own row alone.
+    fn context(&self) -> String {
+        format!("idempotency_key/{}/{}/{}", self.client, self.route, self.key)
+    }
+}

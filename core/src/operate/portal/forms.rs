@@ -1,0 +1,83 @@
+//! Forms of the portal: each has the token of its session, and an id by which one that is sent twice,
+//! as by a double click, counts once.
+
+use maud::{Markup, html};
+use serde_json::json;
+
+use super::page::{FORM_ID, FORM_TOKEN, Visit};
+use crate::endpoint::FormUse;
+use crate::platform::crypto::sha256;
+use crate::platform::db::Connection;
+use crate::platform::error::Result;
+
+impl Visit<'_> {
+    /// A form that sends an action of this session's.
+    pub(super) fn form_to(&self, action: &str, body: &Markup) -> Markup {
+        self.encoded_form_to(action, None, body)
+    }
+
+    /// The same for a form with a file.
+    pub(super) fn form_with_file_to(&self, action: &str, body: &Markup) -> Markup {
+        self.encoded_form_to(action, Some("multipart/form-data"), body)
+    }
+
+    fn encoded_form_to(&self, action: &str, encoding: Option<&str>, body: &Markup) -> Markup {
+        html! {
+            form method="post" action=(action) enctype=[encoding] {
+                input type="hidden" name=(FORM_TOKEN) value=(self.session.form_token());
+                input type="hidden" name=(FORM_ID) value=(self.form_id);
+                (body)
+            }
+        }
+    }
+
+    /// A form that is a button alone.
+    pub(super) fn button_to(&self, action: &str, label: &str) -> Markup {
+        self.form_to(action, &html! { button.small type="submit" { (label) } })
+    }
+
+    /// Uses the form up, as the first statement of the transaction of its effect. If it was sent
+    /// before, what [`Visit::keep_result`] has kept of the first; nothing otherwise.
+    ///
+    /// # Errors
+    /// When the database cannot be used.
+    pub(super) async fn earlier_result(
+        &self,
+        tx: &mut Connection,
+        route: &'static str,
+    ) -> Result<Option<String>> {
+        match self.form_use(route) {
+            Some(form) => form.begin(self.core, tx).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Keeps the result for a second submission of the form, in the transaction of its effect.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub(super) async fn keep_result(
+        &self,
+        tx: &mut Connection,
+        route: &'static str,
+        result: &str,
+    ) -> Result<()> {
+        match self.form_use(route) {
+            Some(form) => form.keep(self.core, tx, result).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The form that was sent; `None` if it has no id, as those of an earlier version's pages.
+    fn form_use(&self, route: &'static str) -> Option<FormUse> {
+        let form = self.form();
+        if form.get(FORM_ID).is_empty() {
+            return None;
+        }
+        // The members have the session's token too, so no other session gets the result; and what
+        // was typed, so a form that was changed and sent from the same page is another one.
+        let sent = json!([self.param("id"), form.members()]).to_string();
+        let (client, key) = (self.session.client.id(), hex::encode(sha256(&sent)));
+        Some(FormUse { client, route, key })
+    }
+}

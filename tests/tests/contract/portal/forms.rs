@@ -1,0 +1,111 @@
+//! Forms that are sent twice, as by a double click: they count once, and both answers are the first's.
+
+use rampart_tests::answer::Answer;
+use rampart_tests::partner::Partner;
+use rampart_tests::staff::Staff;
+use rampart_tests::test_context::TestContext;
+
+use super::audited;
+
+/// The text of a page between two others.
+fn between<'a>(page: &'a Answer, before: &str, after: &str) -> &'a str {
+    let (_, rest) = page.text().split_once(before).unwrap_or_else(|| panic!("{}", page.text()));
+    rest.split_once(after).unwrap().0
+}
+
+async fn started() -> (TestContext, Partner, Staff) {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let staff = Staff::signed_in(&context, &acme, "owner").await;
+    (context, acme, staff)
+}
+
+/// Opens a page, and sends its form to this path twice at once.
+async fn sends_twice(
+    staff: &mut Staff,
+    page: &str,
+    action: &str,
+    fields: &[(&str, &str)],
+) -> [Answer; 2] {
+    let page = staff.get(page).await;
+    let id = between(&page, "name=\"formId\" value=\"", "\"").to_owned();
+    let fields: Vec<_> = [("formId", &*id)].iter().chain(fields).copied().collect();
+    let mut other = staff.clone();
+    let answers = tokio::join!(staff.submit(action, &fields), other.submit(action, &fields));
+    answers.into()
+}
+
+/// The number of audited actions of this name.
+async fn count(context: &TestContext, action: &str) -> usize {
+    audited(context).await.iter().filter(|(known, _)| known == action).count()
+}
+
+#[tokio::test]
+async fn one_key_is_made_and_both_answers_show_it() {
+    let (context, acme, mut staff) = started().await;
+    let path = "/portal/keys";
+    let answers = sends_twice(&mut staff, path, path, &[("name", "Till")]).await;
+    let [first, second] =
+        answers.each_ref().map(|page| between(page.assert_status(200), "id=\"new-key\">", "<"));
+    assert_eq!(first, second);
+    acme.with_key(first.to_owned()).get("/api/v2/prices").await.assert_status(200);
+    assert_eq!(count(&context, "api-key.issue").await, 1);
+    // The form of a page that was opened anew is another one.
+    let again = sends_twice(&mut staff, path, path, &[("name", "Till")]).await;
+    assert_ne!(between(&again[0], "id=\"new-key\">", "<"), first);
+    assert_eq!(count(&context, "api-key.issue").await, 2);
+}
+
+#[tokio::test]
+async fn a_changed_form_and_a_refused_one_are_not_used_up() {
+    let (context, _, mut staff) = started().await;
+    let page = staff.get("/portal/keys").await;
+    let id = between(&page, "name=\"formId\" value=\"", "\"").to_owned();
+    for (name, status) in [("", 400), ("One", 200), ("Other", 200), ("One", 200)] {
+        let fields = [("formId", &*id), ("name", name)];
+        staff.submit("/portal/keys", &fields).await.assert_status(status);
+    }
+    assert_eq!(count(&context, "api-key.issue").await, 2);
+}
+
+#[tokio::test]
+async fn one_endpoint_and_one_new_secret_are_made() {
+    let (context, acme, mut staff) = started().await;
+    let path = "/portal/webhooks";
+    let url = [("url", "https://shop.example/hook")];
+    let registered = sends_twice(&mut staff, path, path, &url).await;
+    let secret =
+        |page: &Answer| between(page.assert_status(200), "id=\"new-secret\">", "<").to_owned();
+    assert_eq!(secret(&registered[0]), secret(&registered[1]));
+    let listed = acme.get("/api/v2/webhooks").await.json();
+    assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
+    let path = format!("{path}/{}", between(&registered[1], "href=\"/portal/webhooks/", "\""));
+    let action = format!("{path}/secret");
+    let rotated = sends_twice(&mut staff, &path, &action, &[("overlap", "24")]).await;
+    assert_eq!(secret(&rotated[0]), secret(&rotated[1]));
+    assert_ne!(secret(&rotated[0]), secret(&registered[0]));
+    assert_eq!(count(&context, "webhook.register").await, 1);
+    assert_eq!(count(&context, "webhook.rotate-secret").await, 1);
+    let tested = sends_twice(&mut staff, &path, &format!("{path}/test"), &[]).await;
+    for answer in &tested {
+        assert_eq!(answer.header("location"), Some(&*format!("{path}?done=tested")));
+    }
+    let page = staff.get(&path).await;
+    assert_eq!(page.text().matches("href=\"/portal/deliveries/").count(), 1, "{}", page.text());
+}
+
+#[tokio::test]
+async fn one_invitation_is_mailed() {
+    let (context, _, mut staff) = started().await;
+    let mails = async || -> i64 {
+        let count = sqlx::query_scalar("select count(*) from mail_outbox");
+        count.fetch_one(context.db()).await.unwrap()
+    };
+    let before = mails().await;
+    let fields = [("email", "eve@acme.example"), ("role", "support")];
+    for answer in sends_twice(&mut staff, "/portal/team", "/portal/team", &fields).await {
+        assert_eq!(answer.header("location"), Some("/portal/team?done=invited"));
+    }
+    assert_eq!(count(&context, "staff.invite").await, 1);
+    assert_eq!(mails().await, before + 1);
+}
