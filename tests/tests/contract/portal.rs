@@ -129,6 +129,10 @@ async fn what_was_typed_before_another_sign_in_is_sent_again() {
     let typed = [("name", "Till <1>"), ("networks", "192.0.2.0/24")];
     let ended = staff.submit("/portal/keys", &typed).await;
     assert!(ended.assert_status(401).text().contains("nothing was done"), "{}", ended.text());
+    assert!(!ended.text().contains("choose the file"), "{}", ended.text());
+    let ended = staff.submit_file("/portal/branding", ("logo", b"x"), &[]).await;
+    let text = ended.assert_status(401).text();
+    assert!(text.contains("choose the file once more"), "{text}");
     staff.signs_in(PASSWORD).await.assert_status(303);
     let file = staff.submit_file("/portal/branding", ("logo", b"x"), &[("name", "Shop")]).await;
     let text = file.assert_status(403).text();

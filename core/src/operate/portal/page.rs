@@ -113,7 +113,10 @@ impl<P: StaffPage> Endpoint for Page<P> {
         };
         let Some(session) = session else {
             let is_lost = P::METHOD != Method::GET && P::PATH != SIGN_OUT;
-            return if is_lost { sign_in::ended(core) } else { Ok(Reply::see_other(SIGN_IN)) };
+            if is_lost {
+                return sign_in::ended(core, request.form.has_file());
+            }
+            return Ok(Reply::see_other(SIGN_IN));
         };
         let visit = Visit { core, session, request, form_id: core.clock.uuid()? };
         if !P::ROLES.contains(&visit.session.role) {

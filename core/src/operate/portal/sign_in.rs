@@ -148,12 +148,18 @@ pub(super) fn bound_page(
     Ok(reply)
 }
 
-/// The page in place of an action whose session has ended.
+/// The page in place of an action whose session has ended. No page can fill in a file that was chosen.
 ///
 /// # Errors
 /// Without entropy.
-pub(super) fn ended(core: &Core) -> Result<Reply> {
-    let reason = "Your session has ended: nothing was done. Sign in, go back and send it again.";
+pub(super) fn ended(core: &Core, has_file: bool) -> Result<Reply> {
+    let reason = match has_file {
+        false => "Your session has ended: nothing was done. Sign in, go back and send it again.",
+        true => {
+            "Your session has ended: nothing was done, and the file is not kept. Sign in, open the \
+             page again and choose the file once more."
+        }
+    };
     form(core, StatusCode::UNAUTHORIZED, &Typed::default(), Some(reason))
 }
 
