@@ -83,6 +83,8 @@ pub trait Endpoint: 'static {
     const TEST_ONLY: bool = false;
     /// A bucket besides the client's.
     const BUCKET: Option<Bucket> = None;
+    /// Requests that one with this query counts as in [`Endpoint::BUCKET`].
+    const COST: fn(&Core, &Client, Option<&str>) -> u32 = |_, _, _| 1;
     /// The operation that replaces this one, which is served until its sunset.
     const DEPRECATION: Option<Deprecation> = None;
     /// Words, members and examples for the document. Everything else in it is known from the other
@@ -225,6 +227,8 @@ pub struct Route {
     pub cache: Cache,
     /// A bucket besides the client's.
     pub bucket: Option<Bucket>,
+    /// Requests that one with this query counts as in that bucket.
+    pub cost: fn(&Core, &Client, Option<&str>) -> u32,
     /// `true` if `Idempotency-Key` is honoured.
     pub idempotent: bool,
     /// The operation that replaces it, if one does.
@@ -356,6 +360,7 @@ pub const fn route<E: Endpoint>() -> Route {
         body: E::BODY,
         cache: E::CACHE,
         bucket: E::BUCKET,
+        cost: E::COST,
         idempotent: E::IDEMPOTENT,
         deprecation: E::DEPRECATION,
         user: <E::Caller as Caller>::USER,

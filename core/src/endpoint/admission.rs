@@ -88,7 +88,7 @@ impl Core {
                 Err(error) => return Err(self.refused(head, &error, &admission)),
             };
             let admitted = self
-                .take_rates(route, &client, &mut admission.rates)
+                .take_rates(route, &client, head.query.as_deref(), &mut admission.rates)
                 .and_then(|()| require_mode(route, &client))
                 .and_then(|()| require_scope(route, &client));
             admission.revision = route.shows_catalogue().then_some(client.catalogue.revision);
@@ -108,13 +108,15 @@ impl Core {
         &self,
         route: &Route,
         client: &Client,
+        query: Option<&str>,
         rates: &mut Vec<(&'static str, Decision)>,
     ) -> Result<()> {
         let (tenant, now) = (&client.tenant, self.clock.monotonic_ns());
-        let take = |bucket, quota| self.shared_rates.take(bucket, quota, now);
-        rates.push(("client", take(&tenant.buckets.client, tenant.rates.client)));
+        let take = |bucket, quota, n| self.shared_rates.take(bucket, quota, n, now);
+        rates.push(("client", take(&tenant.buckets.client, tenant.rates.client, 1)));
         if route.bucket == Some(Bucket::Quotes) && rates.iter().all(|(_, d)| d.allowed) {
-            rates.push(("quotes", take(&tenant.buckets.quotes, tenant.rates.quotes)));
+            let cost = (route.cost)(self, client, query);
+            rates.push(("quotes", take(&tenant.buckets.quotes, tenant.rates.quotes, cost)));
         }
         match rates.iter().find(|(_, decision)| !decision.allowed) {
             None => Ok(()),

@@ -49,6 +49,11 @@ impl Quota {
         (u64::from(self.window_seconds) * NS_PER_SECOND / u64::from(self.count)).max(1)
     }
 
+    /// The time in nanoseconds that `n` requests at once take to come back: a full burst's at most.
+    pub(crate) fn taken_ns(self, n: u32) -> u64 {
+        self.interval_ns().saturating_mul(n.into()).min(self.tolerance_ns())
+    }
+
     /// The time in nanoseconds that a full burst takes to come back.
     pub(crate) fn tolerance_ns(self) -> u64 {
         self.interval_ns().saturating_mul(self.burst.into()).min(TOLERANCE_NS_MAX)
@@ -199,14 +204,17 @@ pub struct Gcra {
 }
 
 impl Gcra {
-    /// Takes one request from the bucket at `now_ns` of the monotonic clock.
+    /// Takes a request from the bucket at `now_ns` of the monotonic clock.
     pub fn take(&self, quota: Quota, now_ns: u64) -> Decision {
-        let interval = quota.interval_ns();
-        let tolerance = quota.tolerance_ns();
+        self.take_many(quota, 1, now_ns)
+    }
+
+    /// The same for `n` requests at once: all or none.
+    pub fn take_many(&self, quota: Quota, n: u32, now_ns: u64) -> Decision {
         let mut arrival = self.arrival_ns.load(Ordering::Relaxed);
         loop {
-            let next = arrival.max(now_ns) + interval;
-            let excess = next.saturating_sub(now_ns + tolerance);
+            let next = arrival.max(now_ns) + quota.taken_ns(n);
+            let excess = next.saturating_sub(now_ns + quota.tolerance_ns());
             if excess > 0 {
                 return decision(false, quota, arrival.saturating_sub(now_ns), excess);
             }
@@ -234,10 +242,9 @@ impl Gcra {
 
     /// The decision that [`Gcra::take`] would make, without taking anything.
     pub fn peek(&self, quota: Quota, now_ns: u64) -> Decision {
-        let interval = quota.interval_ns();
         let arrival = self.arrival_ns.load(Ordering::Relaxed);
-        let tolerance = quota.tolerance_ns();
-        let excess = (arrival.max(now_ns) + interval).saturating_sub(now_ns + tolerance);
+        let next = arrival.max(now_ns) + quota.interval_ns();
+        let excess = next.saturating_sub(now_ns + quota.tolerance_ns());
         decision(excess == 0, quota, arrival.saturating_sub(now_ns), excess)
     }
 }
@@ -313,9 +320,11 @@ mod tests {
         let (bucket, quota) = (Gcra::default(), Quota::new(10, 1, 3));
         assert!((0..3).all(|_| bucket.take(quota, 0).allowed));
         let refused = bucket.take(quota, 0);
-        assert!(!refused.allowed);
-        assert_eq!((refused.remaining, refused.retry_after_seconds), (0, 1));
+        let seconds = refused.retry_after_seconds;
+        assert_eq!((refused.allowed, refused.remaining, seconds), (false, 0, 1));
         assert!(bucket.take(quota, NS_PER_SECOND / 10).allowed);
+        assert!(!bucket.take_many(quota, 2, NS_PER_SECOND / 4).allowed, "all or none");
+        assert_eq!(bucket.take_many(quota, 2, NS_PER_SECOND * 3 / 10).remaining, 0);
     }
 
     #[test]
@@ -368,7 +377,8 @@ mod tests {
             let quota: Quota = text.parse().unwrap();
             for quota in [quota, quota.divided(edges)] {
                 let (bucket, now) = (Gcra::default(), 10 * 365 * 86_400 * NS_PER_SECOND);
-                prop_assert!(bucket.peek(quota, now).allowed && bucket.take(quota, now).allowed);
+                let one = bucket.peek(quota, now);
+                prop_assert!(one.allowed && bucket.take_many(quota, u32::MAX, now).allowed);
             }
         }
 

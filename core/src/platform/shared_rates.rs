@@ -81,16 +81,16 @@ impl SharedGcra {
         }
     }
 
-    /// Notes what a decision took; true if the server should be told soon.
-    fn note(&self, decision: &Decision) -> bool {
-        let (interval_ns, tolerance_ns) =
-            (decision.quota.interval_ns(), decision.quota.tolerance_ns());
+    /// Notes what a decision about `n` requests took; true if the server should be told soon.
+    fn note(&self, decision: &Decision, n: u32) -> bool {
+        let quota = decision.quota;
+        let (interval_ns, taken_ns) = (quota.interval_ns(), quota.taken_ns(n));
         self.interval_ns.store(interval_ns, Ordering::Relaxed);
-        self.tolerance_ns.store(tolerance_ns, Ordering::Relaxed);
+        self.tolerance_ns.store(quota.tolerance_ns(), Ordering::Relaxed);
         if !decision.allowed {
             return false;
         }
-        let unsent_ns = self.unsent_ns.fetch_add(interval_ns, Ordering::Relaxed) + interval_ns;
+        let unsent_ns = self.unsent_ns.fetch_add(taken_ns, Ordering::Relaxed) + taken_ns;
         unsent_ns.saturating_mul(URGENT_PART) >= decision.remaining.saturating_mul(interval_ns)
     }
 
@@ -205,13 +205,13 @@ impl SharedRates {
         })
     }
 
-    /// Takes one request from a bucket at `now_ns` of the monotonic clock.
-    pub fn take(&self, bucket: &Arc<SharedGcra>, quota: Quota, now_ns: u64) -> Decision {
+    /// Takes `n` requests at once from a bucket, at `now_ns` of the monotonic clock.
+    pub fn take(&self, bucket: &Arc<SharedGcra>, quota: Quota, n: u32, now_ns: u64) -> Decision {
         if !self.is_shared.load(Ordering::Relaxed) {
-            return bucket.gcra.take(self.part_of(quota), now_ns);
+            return bucket.gcra.take_many(self.part_of(quota), n, now_ns);
         }
-        let decision = bucket.gcra.take(quota, now_ns);
-        let is_urgent = bucket.note(&decision);
+        let decision = bucket.gcra.take_many(quota, n, now_ns);
+        let is_urgent = bucket.note(&decision, n);
         // A refused request is queued too: others may have left the bucket more than is known.
         self.queue(bucket);
         if is_urgent {

@@ -12,7 +12,7 @@ use rampart_types::UserId;
 pub(crate) fn count(core: &Core, client: &Client, user: UserId) -> Result<()> {
     let (quota, now_ns) = (client.tenant.rates.uploads, core.clock.monotonic_ns());
     let bucket = core.images.bucket(client.id(), user, quota);
-    let decision = core.shared_rates.take(&bucket, quota, now_ns);
+    let decision = core.shared_rates.take(&bucket, quota, 1, now_ns);
     if decision.allowed {
         return Ok(());
     }

@@ -72,7 +72,7 @@ impl Gateway {
         let new = || SharedGcra::new(&format!("address/{network}"));
         let bucket = connection.bucket(network, now, || public.addresses.bucket_or(network, new));
         let quota = self.core.settings.ratelimit.address;
-        let decision = self.core.shared_rates.take(&bucket, quota, now);
+        let decision = self.core.shared_rates.take(&bucket, quota, 1, now);
         if decision.allowed {
             return Ok(decision);
         }

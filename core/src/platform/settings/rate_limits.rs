@@ -16,6 +16,10 @@ pub struct RateLimits {
     pub client: Quota,
     /// Quotes per client.
     pub quotes: Quota,
+    /// Rows of a comparison of quotes (`GET /api/v2/quotes/matrix`) that count as one of
+    /// `ratelimit.quotes`; one with more counts as several, at most as a full burst.
+    #[schemars(range(min = 1, max = 1_000), extend("x-unit" = "rows"))]
+    pub matrix_rows_per_quote: u32,
     /// `authenticate` and `refresh`, per user name and per address.
     pub credentials: Quota,
     /// Login, reset-password and exists, per e-mail address.
@@ -40,6 +44,7 @@ impl Default for RateLimits {
             address: Quota::new(50, 1, 100),
             client: Quota::new(100, 1, 200),
             quotes: Quota::new(50, 1, 100),
+            matrix_rows_per_quote: 20,
             credentials: Quota::new(10, 60, 10),
             login: Quota::new(5, 60, 5),
             client_login: Quota::new(60, 60, 60),

@@ -57,7 +57,7 @@ impl Edge {
     }
 
     fn take(&self, quota: Quota, now: u64) -> Decision {
-        self.rates.take(&self.bucket, quota, now + self.ahead)
+        self.rates.take(&self.bucket, quota, 1, now + self.ahead)
     }
 
     /// Sends, has the server answer, and learns, as far as each is due.
@@ -204,12 +204,12 @@ fn a_bucket_is_queued_once_and_no_more_than_fit() {
     for number in 0..QUEUE_MAX + 10 {
         let bucket = Arc::new(SharedGcra::new(&number.to_string()));
         for _ in 0..2 {
-            edge.rates.take(&bucket, quota, SECOND);
+            edge.rates.take(&bucket, quota, 1, SECOND);
         }
     }
     assert_eq!(edge.rates.waiting(), QUEUE_MAX);
     assert_eq!(edge.rates.batch().len(), BATCH_MAX);
-    edge.rates.take(&edge.bucket, quota, SECOND);
+    edge.rates.take(&edge.bucket, quota, 1, SECOND);
     assert_eq!(edge.rates.waiting(), QUEUE_MAX - BATCH_MAX + 1);
 }
 

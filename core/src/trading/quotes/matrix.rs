@@ -77,6 +77,11 @@ impl Endpoint for V2 {
         Code::CurrencyUnsupported,
     ];
     const BUCKET: Option<Bucket> = Some(Bucket::Quotes);
+    const COST: fn(&Core, &Client, Option<&str>) -> u32 = |core, client, query| {
+        let rows = Terms::read(query, client).map_or(0, |terms| terms.rows(&client.catalogue));
+        let rows = u32::try_from(rows).unwrap_or(u32::MAX);
+        rows.div_ceil(core.settings.ratelimit.matrix_rows_per_quote.max(1)).max(1)
+    };
     const DOC: Doc = Doc {
         summary: "Compare an amount by payment method and pair",
         details: "A row for every payment method and every pair of the currency, available or not: \
@@ -84,7 +89,8 @@ impl Endpoint for V2 {
                   `reasons` for which it cannot be bought so. They are empty where it can be: then \
                   the `quote` of the row that the user picks is confirmed before its `expiryDate`; \
                   both are null elsewhere. What has no price has no amounts either. At most 1000 \
-                  rows.",
+                  rows; every 20 of them, unless the service is configured otherwise, count as \
+                  one request in the rate of quotes.",
         query: QUERY,
         answer: r#"[
             {
@@ -202,6 +208,11 @@ impl Terms {
             channel,
         });
         fields.finish(terms)
+    }
+
+    /// The number of rows.
+    fn rows(&self, catalogue: &Catalogue) -> usize {
+        self.pairs.len().saturating_mul(catalogue.payment_methods.len()).min(ROWS_MAX)
     }
 
     /// The quote requests that are compared.

@@ -253,3 +253,31 @@ async fn a_wrong_query_is_refused() {
     // A currency that is known, and that nothing is sold for.
     assert_eq!(rows(&acme, "fiatAmount=100&currency=GBP").await, Vec::<Value>::new());
 }
+
+#[tokio::test]
+async fn a_comparison_counts_by_its_rows() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let rates = json!({"rateLimits": {"quotes": "1/h burst 8"}});
+    patch(&context, "/admin/v1/partners/acme", rates).await;
+    let asks = async |query: &str, status: u16, left: u32| {
+        let answer = acme.get(&path(query)).await;
+        let limits = answer.assert_status(status).header("ratelimit").unwrap();
+        assert!(limits.contains(&format!("\"quotes\";r={left};")), "{limits}");
+    };
+    // 11 rows are one quote, and 99 are five.
+    asks("fiatAmount=100&currency=EUR&currencyPair=BTC-EUR", 200, 7).await;
+    asks("fiatAmount=100&currency=EUR", 200, 2).await;
+    // All or nothing: a refused one takes none.
+    asks("fiatAmount=100&currency=EUR", 429, 2).await;
+    asks("fiatAmount=100&currency=EUR&currencyPair=BTC-EUR", 200, 1).await;
+    asks("", 400, 0).await;
+    // One that would count as more than a full burst counts as that.
+    let rates = json!({"rateLimits": {"quotes": "1/h burst 3"}});
+    patch(&context, "/admin/v1/partners/acme", rates).await;
+    context.clock().advance(chrono::TimeDelta::hours(9));
+    asks("fiatAmount=100&currency=EUR", 200, 0).await;
+    asks("fiatAmount=100&currency=EUR", 429, 0).await;
+    context.clock().advance(chrono::TimeDelta::hours(3));
+    asks("fiatAmount=100&currency=EUR", 200, 0).await;
+}
