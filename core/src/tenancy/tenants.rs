@@ -14,17 +14,19 @@ use chrono::{DateTime, Utc};
 use ipnet::IpNet;
 use rust_decimal::Decimal;
 
+use crate::http::fields::Fields;
 use crate::http::html::brand::Brand;
 use crate::http::request::Head;
 use crate::platform::crypto::Secret;
 use crate::platform::crypto::day_key::DayKey;
+use crate::platform::error::Code;
 use crate::platform::rate_limit::Quota;
 use crate::platform::settings::Gate;
 use crate::platform::shared_rates::SharedGcra;
 use crate::policies::runtime::TenantPolicies;
 use crate::trading::catalogue::PaymentMethodKind;
 use rampart_types::decimal::fits_decimals;
-use rampart_types::{ApiKeyId, ClientId, LoopbackHttp};
+use rampart_types::{ApiKeyId, ClientId, Country, LoopbackHttp};
 pub use scope::{Scope, Scopes};
 
 /// Highest partner fee that a request may set, in percent (section 6.1 of the contract).
@@ -58,7 +60,8 @@ pub struct Tenant {
     pub fee_cap_percentage: Decimal,
     /// True if offers and checkouts require a wallet address (ER325).
     pub wallet_address_required: bool,
-    /// Countries it serves, ISO 3166-1 alpha-2; empty for all countries.
+    /// Countries it serves, ISO 3166-1 alpha-2 in any case; empty for all countries. See
+    /// [`Tenant::serves`].
     pub allowed_countries: Vec<String>,
     /// Senders from which its credentials are accepted.
     pub allowed_senders: AllowedSenders,
@@ -100,6 +103,24 @@ impl Tenant {
         let of_mode = if self.is_test() { Gate::None } else { default };
         let of_method = self.compliance_gates.get(&method).copied();
         of_method.or(self.compliance_gate).unwrap_or(of_mode) == Gate::BeforePayment
+    }
+
+    /// True if it serves users of this country.
+    pub fn serves(&self, country: Country) -> bool {
+        let served = &self.allowed_countries;
+        let is_it = |code: &String| code.eq_ignore_ascii_case(country.as_str());
+        served.is_empty() || served.iter().any(is_it)
+    }
+
+    /// The country of a user in a member, if sent: ER063 when it is not served, otherwise as
+    /// [`Fields::country`].
+    pub(crate) fn country(&self, fields: &mut Fields<'_>, name: &'static str) -> Option<Country> {
+        let country = fields.country(name)?;
+        if self.serves(country) {
+            return Some(country);
+        }
+        fields.refuse_with(Code::CountryUnknown, name, "not served");
+        None
     }
 
     /// The partner fee that a request without one is charged, in percent: the default, as far as the

@@ -178,18 +178,12 @@ fn plain(
     fields.optional(name, code, |value| plain_text(value.as_str()?, chars_max))
 }
 
-/// ER062 when it is missing, ER063 when the partner does not serve it; otherwise as [`Fields::country`].
+/// ER062 when it is missing; otherwise as [`crate::tenancy::tenants::Tenant::country`].
 fn country(fields: &mut Fields<'_>, form: FormKind, client: &Client) -> Option<Country> {
     if fields.value("country").is_none() && form != FormKind::Change {
         fields.refuse_member(Code::CountryMissing, "country");
     }
-    let country = fields.country("country")?;
-    let served = &client.tenant.allowed_countries;
-    if served.is_empty() || served.iter().any(|code| code == country.as_str()) {
-        return Some(country);
-    }
-    fields.refuse_with(Code::CountryUnknown, "country", "not served");
-    None
+    client.tenant.country(fields, "country")
 }
 
 /// ER053 when it is missing or empty, ER102 when it is malformed.

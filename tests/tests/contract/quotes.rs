@@ -253,6 +253,21 @@ async fn everything_wrong_with_a_request_is_said_at_once() {
 }
 
 #[tokio::test]
+async fn a_quote_is_for_a_country_that_the_partner_serves() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let served = json!({"allowedCountries": ["NL", "be"]});
+    context.admin(http::Method::PATCH, "/admin/v1/partners/acme", served).await.assert_status(200);
+    let sale = json!({"currencyPair": "BTC-EUR", "cryptoAmount": "0.01", "countryCode": "DE"});
+    acme.post(SELL, sale).await.assert_codes(&["ER063"]);
+    let refused = buy(&acme, json!({"countryCode": "DE"})).await;
+    assert!(refused.assert_codes(&["ER063"]).text().contains("not served"), "{}", refused.text());
+    for country in [json!("NL"), json!("nl"), json!("BE"), json!(null)] {
+        bought(&acme, json!({"countryCode": country})).await;
+    }
+}
+
+#[tokio::test]
 async fn a_quote_may_be_bound_to_a_wallet_of_its_chain() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

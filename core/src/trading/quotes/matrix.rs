@@ -235,9 +235,7 @@ impl Terms {
 
     /// `true` unless the client does not serve the country that is named.
     fn is_country_served(&self, client: &Client) -> bool {
-        let served = &client.tenant.allowed_countries;
-        let is_named = |country: Country| served.iter().any(|code| code == country.as_str());
-        served.is_empty() || self.country.is_none_or(is_named)
+        self.country.is_none_or(|country| client.tenant.serves(country))
     }
 }
 

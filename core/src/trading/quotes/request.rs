@@ -30,7 +30,7 @@ const PROMO_CODE_BYTES_MAX: usize = 64;
 pub(super) const COUNTRY_CODE: Member = optional(
     "countryCode",
     Kind::Matching("^[A-Za-z]{2}$"),
-    "The user's country, as in ISO 3166-1.",
+    "The user's country, as in ISO 3166-1. Served are the client's `allowedCountries`, if it has any.",
 );
 /// A promotion that the user takes part in.
 pub(super) const PROMO_CODE: Member = optional(
@@ -117,7 +117,7 @@ impl Request {
             (Side::Buy, Some(crypto)) => wallet(&mut fields, crypto),
             _ => (None, None),
         };
-        let country = fields.country("countryCode");
+        let country = client.tenant.country(&mut fields, "countryCode");
         let promo_code = fields.optional("promoCode", Code::RequestMalformed, promo_code);
         let channel =
             fields.optional("channel", Code::RequestMalformed, |value| channel(value.as_str()?));

@@ -204,6 +204,10 @@ async fn a_country_that_the_partner_does_not_serve_is_refused() {
     let served = json!({"allowedCountries": ["DE"]});
     context.admin(http::Method::PATCH, "/admin/v1/partners/acme", served).await.assert_status(200);
     acme.post(PATH, registration("ada")).await.assert_codes(&["ER063"]);
+    // The case in which an operator writes a country does not count.
+    let served = json!({"allowedCountries": ["nl"]});
+    context.admin(http::Method::PATCH, "/admin/v1/partners/acme", served).await.assert_status(200);
+    acme.post(PATH, registration("ada")).await.assert_status(200);
 }
 
 #[tokio::test]
