@@ -18,9 +18,12 @@ DEPLOY = pathlib.Path(__file__).resolve().parent.parent
 KUBERNETES = ["1.30", "1.37"]
 # Kinds of the operator of Prometheus, which the API of Kubernetes itself does not have.
 OTHERS = {"ServiceMonitor", "PrometheusRule"}
-# The values of the chart that give what an overlay does, and those that give what `components/connectors` adds to it.
+# The values of the chart that give what an overlay does, and those that give what a component adds to it.
 CHART_VALUES = {"single": {}, "ha": yaml.safe_load((DEPLOY / "helm/values-ha.yaml").read_text())}
-CONNECTORS = {"connectorsTlsSecretName": "rampart-connectors-tls"}
+COMPONENTS = {
+    "connectors": {"connectorsTlsSecretName": "rampart-connectors-tls"},
+    "policy-cache": {"policyCache": {"storage": "4Gi"}},
+}
 # Annotations of Helm's own, which kustomize has no use for.
 OF_HELM = ["helm.sh/hook", "helm.sh/hook-delete-policy", "checksum/settings"]
 
@@ -109,7 +112,8 @@ def main():
     problems = []
     rendered = [(which, overlay(which), values) for which, values in CHART_VALUES.items()]
     for which, values in CHART_VALUES.items():
-        rendered.append((f"{which}+connectors", overlay(which, "connectors"), values | CONNECTORS))
+        for component, added in COMPONENTS.items():
+            rendered.append((f"{which}+{component}", overlay(which, component), values | added))
     for which, of_overlay, values in rendered:
         of_chart = chart(values)
         problems += validity(which, of_overlay)

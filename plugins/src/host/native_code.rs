@@ -5,7 +5,7 @@
 //! authenticated under a key of the edge before it is loaded, because loaded code is executed.
 
 use std::fs;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{BuildHasher as _, DefaultHasher, Hash as _, Hasher as _, RandomState};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -35,6 +35,8 @@ pub struct NativeCodeCache {
 pub(crate) struct Folder {
     path: PathBuf,
     key: StorageKey,
+    /// Random: processes in containers that share the folder have the same id.
+    writer: u64,
     writes: AtomicU64,
     hits: AtomicUsize,
 }
@@ -49,7 +51,8 @@ impl Folder {
             wasmtime::Error::msg(format!("'{}' for native code: {error}", cache.folder.display()))
         })?;
         let key = StorageKey::new(&cache.key);
-        Ok(Self { path, key, writes: AtomicU64::new(0), hits: AtomicUsize::new(0) })
+        let writer = RandomState::new().build_hasher().finish();
+        Ok(Self { path, key, writer, writes: AtomicU64::new(0), hits: AtomicUsize::new(0) })
     }
 
     /// Components that were found here.
@@ -80,8 +83,7 @@ impl Folder {
     /// Writes a file at once or not at all.
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let number = self.writes.load(Ordering::Relaxed);
-        let process = std::process::id();
-        let temporary = self.path.join(format!("{name}.{process}.{number}.new"));
+        let temporary = self.path.join(format!("{name}.{:016x}.{number}.new", self.writer));
         let mut file =
             fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
         let written =

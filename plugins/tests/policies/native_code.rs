@@ -72,6 +72,22 @@ fn a_truncated_file_is_compiled_again() {
 }
 
 #[test]
+fn a_file_that_a_killed_process_of_this_id_left_keeps_nobody_from_writing() {
+    let folder = Folder::new("left");
+    let answer = priced(&folder.engine());
+    let process = std::process::id();
+    let files: Vec<_> = fs::read_dir(&folder.0).expect("the folder").collect();
+    for file in files {
+        let path = file.expect("an entry").path();
+        fs::rename(&path, format!("{}.{process}.0.new", path.display())).expect("it is renamed");
+    }
+    assert_eq!(priced(&folder.engine()), answer);
+    let again = folder.engine();
+    assert_eq!(priced(&again), answer);
+    assert_eq!(again.reused(), 1);
+}
+
+#[test]
 fn code_that_another_key_stored_is_not_loaded() {
     let folder = Folder::new("foreign");
     let answer = priced(&folder.engine_with([8; 32]));
