@@ -225,6 +225,8 @@ families! {
     /// Time by which a replica (database.replica_urls) is behind the primary, by host and port; absent
     /// while it does not answer.
     replica_lag: GaugeVec "rampart_replica_lag_seconds" ["replica"];
+    /// 1 while a replica (database.replica_urls) answers, 0 while it cannot be read, by host and port.
+    replica_up: IntGaugeVec "rampart_replica_up" ["replica"];
     /// Orders of a certificate from the authority of acme.directory_url, by outcome: ok, failed.
     acme_orders: IntCounterVec "rampart_acme_orders_total" ["outcome"];
     /// Runs of background workers by outcome: ok, failed.

@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use http::Method;
+use rampart_core::platform::crypto::Secret;
 use rampart_tests::test_context::TestContext;
 use serde_json::json;
 use sqlx::AssertSqlSafe;
@@ -82,4 +83,16 @@ async fn a_lost_database_is_noticed() {
     let context = TestContext::start().await;
     context.core().db.close().await;
     assert_eq!(failing(&context).await, ["database"]);
+}
+
+#[tokio::test]
+async fn a_replica_that_has_never_answered_is_counted_as_down() {
+    let context = TestContext::with(|settings| {
+        settings.database.replica_urls = vec![Secret::new("postgres://127.0.0.1:1/rampart")];
+    })
+    .await;
+    let shown = context.core().metrics_text();
+    let of_replicas: Vec<_> =
+        shown.lines().filter(|line| line.starts_with("rampart_replica_")).collect();
+    assert_eq!(of_replicas, [r#"rampart_replica_up{replica="127.0.0.1:1"} 0"#]);
 }

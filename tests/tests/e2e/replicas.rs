@@ -74,4 +74,7 @@ async fn a_replica_reads_while_it_is_near_and_otherwise_the_primary() {
         (check["status"] == "degraded" && detail.ends_with("cannot be read")).then_some(())
     })
     .await;
+    let metrics = patient.ops("/metrics").await.text().to_owned();
+    let down = |line: &&str| line.starts_with("rampart_replica_up{") && line.ends_with("} 0");
+    assert_eq!(metrics.lines().filter(down).count(), 1, "{metrics}");
 }

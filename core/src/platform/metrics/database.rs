@@ -63,6 +63,7 @@ impl Core {
         }
         self.metrics.replica_lag.reset();
         for (replica, lag) in self.db.replica_lags() {
+            self.metrics.replica_up.with_label_values(&[replica]).set(lag.is_some().into());
             let Some(lag) = lag else { continue };
             self.metrics.replica_lag.with_label_values(&[replica]).set(lag.as_seconds_f64());
         }
