@@ -6,6 +6,7 @@ mod docs;
 mod passkeys;
 mod portal;
 mod shoppers;
+mod steps;
 
 use rampart_tests::browser::Browser;
 use rampart_tests::edge::{Edge, Setup};

@@ -350,7 +350,8 @@ pub(crate) enum Step {
     Failed,
 }
 
-/// The steps of a process from left to right, the current one marked.
+/// The steps of a process, the current one marked: from left to right, or one below the other where
+/// the screen is too narrow for the longest words of all languages.
 pub(crate) fn stepper(steps: &[(&str, Step)]) -> Markup {
     html! { ol.stepper { (list_items(steps)) } }
 }
