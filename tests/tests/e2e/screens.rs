@@ -7,6 +7,7 @@ mod passkeys;
 mod portal;
 mod shoppers;
 mod steps;
+mod transfer;
 
 use rampart_tests::browser::Browser;
 use rampart_tests::edge::{Edge, Setup};
