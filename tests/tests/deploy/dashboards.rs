@@ -1,4 +1,5 @@
-//! The dashboards for Grafana: each panel's query, put to a Prometheus that scrapes an edge at work.
+//! The dashboards for Grafana: each panel's query, put to a Prometheus that scrapes a running demo,
+//! and to one that scrapes an edge that has done something of everything.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,8 +11,8 @@ use rampart_tests::buyer::{RETURN_URL, WALLET, quote};
 use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::{Edge, Folder, Setup};
-use rampart_tests::guests::component;
-use rampart_tests::process::Process;
+use rampart_tests::guests::{self, component};
+use rampart_tests::process::{Process, binary};
 use rampart_tests::receiver::Receiver;
 use serde_json::{Value, json};
 use url::Url;
@@ -20,16 +21,14 @@ use crate::prometheus::unknown_metrics;
 use crate::{names, read, root};
 
 const BOARDS: [&str; 5] = ["database", "edge", "money", "partner", "policies"];
-/// The values of the dashboards' variables.
-const VARIABLES: [(&str, &str); 3] =
-    [("$__rate_interval", "1m"), ("$job", "rampart"), ("$partner", "acme")];
 
 fn board(name: &str) -> Value {
     serde_json::from_str(&read(&format!("grafana/{name}.json"))).unwrap()
 }
 
-/// The queries of a dashboard with the title of their panel.
-fn queries(board: &Value) -> Vec<(String, String)> {
+/// The queries of a dashboard about this partner, with the title of their panel.
+fn queries(board: &Value, partner: &str) -> Vec<(String, String)> {
+    let variables = [("$__rate_interval", "1m"), ("$job", "rampart"), ("$partner", partner)];
     let panels = board["panels"].as_array().unwrap().iter();
     let queries = panels.flat_map(|panel| {
         let targets = panel["targets"].as_array().unwrap().iter();
@@ -38,7 +37,7 @@ fn queries(board: &Value) -> Vec<(String, String)> {
     });
     let filled = queries.map(|(title, query)| {
         let filled =
-            VARIABLES.iter().fold(query, |query, (name, value)| query.replace(name, value));
+            variables.iter().fold(query, |query, (name, value)| query.replace(name, value));
         assert!(!filled.contains('$'), "{title}: {filled}");
         (title, filled)
     });
@@ -68,14 +67,14 @@ struct Prometheus {
 }
 
 impl Prometheus {
-    fn start(edge: &Edge) -> Self {
+    fn start(ops: SocketAddr) -> Self {
         let folder = Folder::make();
         let settings = format!(
             "global: {{ scrape_interval: 1s, evaluation_interval: 1s }}\n\
              rule_files: ['{}']\n\
              scrape_configs:\n  - job_name: rampart\n    static_configs: [{{ targets: ['{}'] }}]\n",
             root().join("deploy/prometheus/rules.yaml").display(),
-            edge.ops
+            ops
         );
         fs::write(folder.path().join("prometheus.yaml"), settings).unwrap();
         // It cannot be asked for a free port: this one was free a moment ago.
@@ -95,6 +94,29 @@ impl Prometheus {
         let answer: Value = answer.ok()?.json().await.ok()?;
         assert_ne!(answer["errorType"], "bad_data", "{query}: {answer}");
         Some(answer["data"]["result"].as_array()?.len())
+    }
+
+    /// Waits until every panel shows series, those about one partner with this one.
+    async fn shows_every_panel(&self, partner: &str) {
+        let boards = BOARDS.iter();
+        let mut missing: Vec<_> = boards.flat_map(|name| queries(&board(name), partner)).collect();
+        assert!(missing.len() > 50, "{missing:?}");
+        let all = missing.len();
+        until("every panel shows series", SOON * 2, async || {
+            let mut empty = Vec::new();
+            for (title, query) in missing.drain(..) {
+                if self.series(&query).await.unwrap_or_default() == 0 {
+                    empty.push((title, query));
+                }
+            }
+            // What is said when the time is over.
+            if empty.len() < 10 {
+                eprintln!("without series of {all}: {empty:?}");
+            }
+            missing = empty;
+            missing.is_empty().then_some(())
+        })
+        .await;
     }
 }
 
@@ -138,28 +160,23 @@ async fn work(edge: &Edge, receiver: &Receiver) {
 }
 
 #[tokio::test]
-async fn every_panel_shows_series() {
+async fn every_panel_shows_series_of_an_edge_at_work() {
     // The policy is compiled beside tests that have the processors as well.
     let patient = |setup: &mut Setup| _ = setup.set("policy.compile_timeout_ms", "120000");
     let (edge, receiver) = (Edge::with(patient).await, Receiver::start().await);
-    let prometheus = Prometheus::start(&edge);
+    let prometheus = Prometheus::start(edge.ops);
     work(&edge, &receiver).await;
-    let mut missing: Vec<_> = BOARDS.iter().flat_map(|name| queries(&board(name))).collect();
-    assert!(missing.len() > 50, "{missing:?}");
-    let all = missing.len();
-    until("every panel shows series", SOON * 2, async || {
-        let mut empty = Vec::new();
-        for (title, query) in missing.drain(..) {
-            if prometheus.series(&query).await.unwrap_or_default() == 0 {
-                empty.push((title, query));
-            }
-        }
-        // What is said when the time is over.
-        if empty.len() < 10 {
-            eprintln!("without series of {all}: {empty:?}");
-        }
-        missing = empty;
-        missing.is_empty().then_some(())
-    })
-    .await;
+    prometheus.shows_every_panel("acme").await;
+}
+
+#[tokio::test]
+async fn every_panel_shows_series_of_a_running_demo() {
+    let state = Folder::make();
+    let mut command = Command::new(binary());
+    command.arg("demo").arg("--state").arg(state.path()).arg("--guests").arg(guests::folder());
+    let demo = Process::spawn(command);
+    // Among the requests to try next, which it prints once its purchase is made.
+    let metrics = demo.prints("curl http://").await;
+    let prometheus = Prometheus::start(metrics.strip_suffix("/metrics").unwrap().parse().unwrap());
+    prometheus.shows_every_panel("demo").await;
 }

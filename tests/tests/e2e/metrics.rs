@@ -203,7 +203,7 @@ async fn partners_beyond_the_bound_share_no_memory() {
         edge.ops("/metrics").await;
     }
     let text = edge.ops("/metrics").await.text().to_owned();
-    assert_eq!(values(&text, "partner"), BTreeSet::from(["two", "three"]));
+    assert_eq!(values(&text, "partner"), BTreeSet::from(["", "two", "three"]));
     assert_eq!(value(&text, "rampart_partner_series_dropped_total"), 1);
     let requests = of_families(&text, "rampart_request");
     assert_eq!(values(&requests, "partner_class"), BTreeSet::from(["test"]));

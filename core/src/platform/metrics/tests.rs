@@ -28,6 +28,17 @@ fn every_family_is_rendered_with_its_labels() {
 }
 
 #[test]
+fn counters_of_known_labels_begin_at_zero() {
+    let text = Metrics::new(10).unwrap().render();
+    let codes = Code::ALL.iter().map(|code| code.as_str());
+    let errors = codes.map(|code| format!(r#"errors_total{{code="{code}"}} 0"#));
+    let limited = r#"rate_limited_total{bucket="address",partner=""} 0"#;
+    for line in errors.chain([limited.to_owned()]) {
+        assert!(text.contains(&format!("\nrampart_{line}\n")), "{line}: {text}");
+    }
+}
+
+#[test]
 fn every_status_is_told() {
     let metrics = Metrics::new(10).unwrap();
     for status in [0, 303, 403, 418, 502, 504] {

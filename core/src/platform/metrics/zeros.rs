@@ -2,6 +2,7 @@
 //! whoever looks at increases.
 
 use super::Metrics;
+use crate::platform::error::Code;
 
 impl Metrics {
     /// Shows counters of known labels as 0.
@@ -41,5 +42,11 @@ impl Metrics {
                 counter.with_label_values(&[cause]).inc_by(0);
             }
         }
+        for code in Code::ALL {
+            self.errors.with_label_values(&[code.as_str()]).inc_by(0);
+        }
+        // Of no partner, because it comes before anybody has proven who they are. Series of partners
+        // begin with their first event: there is a bound on them.
+        self.rate_limited.with_label_values(&["address", ""]).inc_by(0);
     }
 }
