@@ -60,12 +60,41 @@ use crate::config::Config;
 use crate::server;
 use crate::startup_error::StartupError;
 
-/// Arguments that locate the admin listener and its token.
+/// The argument that locates the settings, and with them the admin listener and its token.
 #[derive(Debug, Args)]
-pub(crate) struct Target {
+pub(crate) struct ConfigFile {
     /// Settings in TOML, as `rampart serve` takes them.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+}
+
+impl ConfigFile {
+    /// Runs `work` against the listener; what it answers.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn ask<T, F>(&self, work: impl FnOnce(AdminClient) -> F) -> Result<T, StartupError>
+    where
+        F: Future<Output = Result<T, StartupError>>,
+    {
+        let admin = AdminClient::from_config(&self.load()?)?;
+        server::runtime(1)?.block_on(work(admin))
+    }
+
+    /// The configuration, without what only an edge needs.
+    ///
+    /// # Errors
+    /// One sentence that names what is wrong.
+    pub(crate) fn load(&self) -> Result<Config, StartupError> {
+        Ok(Config::load(self.config.as_deref())?)
+    }
+}
+
+/// Arguments of a command that prints what the admin listener answers.
+#[derive(Debug, Args)]
+pub(crate) struct Target {
+    #[command(flatten)]
+    settings: ConfigFile,
     #[command(flatten)]
     format: Format,
 }
@@ -91,8 +120,7 @@ impl Target {
     where
         F: Future<Output = Result<T, StartupError>>,
     {
-        let admin = AdminClient::from_config(&self.load()?)?;
-        server::runtime(1)?.block_on(work(admin))
+        self.settings.ask(work)
     }
 
     /// Makes one call and prints its answer.
@@ -124,14 +152,6 @@ impl Target {
     ) -> Result<(), StartupError> {
         let bytes = self.ask(async |admin| admin.download(method, path, body).await)?;
         write_file(file, &bytes)
-    }
-
-    /// The configuration, without what only an edge needs.
-    ///
-    /// # Errors
-    /// One sentence that names what is wrong.
-    pub(crate) fn load(&self) -> Result<Config, StartupError> {
-        Ok(Config::load(self.config.as_deref())?)
     }
 }
 

@@ -9,9 +9,9 @@ use http::Method;
 use serde_json::Value;
 
 use self::document::Document;
-use super::Target;
 use super::query::query;
 use super::table::cell;
+use super::{ConfigFile, Target};
 use crate::admin_client::Body;
 use crate::output;
 use crate::startup_error::StartupError;
@@ -79,8 +79,11 @@ fn show(answer: &Value) {
 /// Print the configuration as TOML: applied as it stands, it changes nothing.
 #[derive(Debug, Args)]
 pub(crate) struct Export {
+    /// Print it as JSON, as the API answers.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
-    target: Target,
+    settings: ConfigFile,
 }
 
 impl Export {
@@ -89,8 +92,12 @@ impl Export {
     /// # Errors
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
-        let configuration = self.target.ask(async |o| o.get("configuration").await)?;
-        output::line(format_args!("{}", document::toml(&configuration).trim_end()));
+        let configuration = self.settings.ask(async |o| o.get("configuration").await)?;
+        if self.json {
+            output::line(format_args!("{configuration:#}"));
+        } else {
+            output::line(format_args!("{}", document::toml(&configuration).trim_end()));
+        }
         Ok(())
     }
 }

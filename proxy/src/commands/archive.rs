@@ -3,7 +3,7 @@
 use clap::Args;
 use rampart_core::platform::schema;
 
-use super::Target;
+use super::ConfigFile;
 use crate::output;
 use crate::server;
 use crate::startup_error::StartupError;
@@ -14,7 +14,7 @@ use crate::startup_error::StartupError;
 #[derive(Debug, Args)]
 pub(crate) struct Archive {
     #[command(flatten)]
-    target: Target,
+    settings: ConfigFile,
 }
 
 impl Archive {
@@ -23,7 +23,7 @@ impl Archive {
     /// # Errors
     /// One sentence: what could not be reached, made or written.
     pub(crate) fn run(self) -> Result<(), StartupError> {
-        let config = self.target.load()?;
+        let config = self.settings.load()?;
         let maintained = schema::maintain_partitions(&config.core.database, &config.core.retention);
         let archived = server::runtime(1)?.block_on(maintained)?.ok_or(
             "nothing was done: the role does not own the tables, or another process migrates or \

@@ -10,7 +10,7 @@ use rampart_core::platform::schema::Schema;
 use rampart_core::{Core, StartError};
 use reqwest::{Client, Response};
 
-use super::Target;
+use super::ConfigFile;
 use crate::admin_client::http_client;
 use crate::config::{Config, Invalid, KeyPair};
 use crate::output;
@@ -28,7 +28,7 @@ pub(crate) struct Doctor {
     #[arg(long)]
     running: bool,
     #[command(flatten)]
-    target: Target,
+    settings: ConfigFile,
 }
 
 /// Number of problems found that stop an edge.
@@ -58,7 +58,7 @@ impl Doctor {
     /// # Errors
     /// When something stops an edge from serving.
     pub(crate) fn run(self) -> Result<(), StartupError> {
-        let mut config = self.target.load()?;
+        let mut config = self.settings.load()?;
         if self.running {
             let alive = server::runtime(1)?.block_on(ask_edge(&config))?;
             Findings::default().good("running edge", alive);

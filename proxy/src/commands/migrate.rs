@@ -3,7 +3,7 @@
 use clap::Args;
 use rampart_core::platform::schema::{self, Applied};
 
-use super::Target;
+use super::ConfigFile;
 use crate::output;
 use crate::server;
 use crate::startup_error::StartupError;
@@ -13,7 +13,7 @@ use crate::startup_error::StartupError;
 #[derive(Debug, Args)]
 pub(crate) struct Migrate {
     #[command(flatten)]
-    target: Target,
+    settings: ConfigFile,
 }
 
 impl Migrate {
@@ -22,7 +22,7 @@ impl Migrate {
     /// # Errors
     /// One sentence: what could not be reached or applied.
     pub(crate) fn run(self) -> Result<(), StartupError> {
-        let config = self.target.load()?;
+        let config = self.settings.load()?;
         let report = |applied: &Applied| {
             let took = applied.took.as_millis();
             output::line(format_args!("applied {} in {took} ms", applied.name));

@@ -180,6 +180,12 @@ async fn the_configuration_is_kept_in_files() {
     assert_eq!(text(&applied), format!("{change}\n1 change, applied\n"));
     let again = edge.command(&["apply", "--json", "-f", &path]).await;
     assert_eq!(printed(&again), json!({"isApplied": true, "changes": []}));
+    let exported = command(&edge, "export --json").await;
+    assert_eq!(exported["partners"]["shop"]["defaultFeePercentage"], 1);
+    for local in ["doctor", "migrate", "archive"] {
+        let refused = refusal(&edge, &format!("{local} --json")).await;
+        assert!(refused.contains("unexpected argument '--json'"), "{refused}");
+    }
     assert_eq!(command(&edge, "partner show shop").await["defaultFeePercentage"], 1);
 }
 
