@@ -1,6 +1,7 @@
 //! From an upload that serves nobody to everybody, and back.
 
 use http::Method;
+use rampart_tests::document::{OPERATORS, operation};
 use rampart_tests::guests::component;
 use serde_json::{Value, json};
 
@@ -38,6 +39,19 @@ async fn a_staged_version_serves_nobody_until_it_is_activated() {
     assert_eq!(change["detail"]["reason"], "agreed with the partner");
     assert!(change["at"].is_string());
     assert_eq!(actions(&context).await, ["policy.activate", "policy.stage", "partner.create"]);
+}
+
+#[tokio::test]
+async fn the_documents_example_of_a_dry_run_is_decided() {
+    let context = context().await;
+    for _ in 0..2 {
+        stage(&context, FEE, "tiered-fee", json!({})).await.assert_status(201);
+    }
+    let path = "/admin/v1/partners/{slug}/policies/{kind}/dry-run";
+    let body = operation(path, &Method::POST) + "/requestBody/content/application~1json/example";
+    let example = OPERATORS.value().pointer(&body).unwrap().clone();
+    let decided = context.admin(Method::POST, &format!("{FEE}/dry-run"), example).await;
+    assert_eq!(decided.assert_status(200).json()["decision"]["rule"], "tier-1");
 }
 
 #[tokio::test]

@@ -32,7 +32,7 @@ impl Endpoint for DryRunPolicy {
                   ordinary values. A failure of the policy is an answer too.",
         path: PATH,
         body: Shape::of::<DryRun>(),
-        request: r#"{"input": {"fiatAmount": "100"}, "version": 2}"#,
+        request: r#"{"input": {"pay": {"amount": "100", "currency": "EUR"}}, "version": 2}"#,
         answer: r#"{"decision": {"rule": "tier-1"}, "failure": null, "fuel": 5120,
             "memoryBytes": 65536, "log": [{"level": "info", "text": "tier 1"}], "logDropped": 0,
             "time": {"microseconds": 180}, "version": 2, "digest": "b5bb9d8014a0f9b1"}"#,
@@ -154,7 +154,7 @@ struct PolicyDecision {
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "the form of the answer, for the OpenAPI document")]
 struct PolicyFailure {
-    /// Such as `trap` or `timeout`.
+    /// Such as `trap` or `deadline`.
     cause: String,
     /// The failure, in words.
     message: String,
