@@ -142,12 +142,6 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Exit status when it fails: 1 for a walk or a check that found something wrong, 2 for what the
-    /// operator can mend.
-    pub(crate) fn failure_status(&self) -> u8 {
-        if matches!(self, Self::Demo(_) | Self::Ledger(_)) { 1 } else { 2 }
-    }
-
     /// Runs the command.
     ///
     /// # Errors

@@ -44,8 +44,13 @@ impl Demo {
     /// Sets everything up, makes a purchase, and serves on unless told to exit.
     ///
     /// # Errors
-    /// One sentence: what could not be set up, or what was wrong with the purchase.
+    /// One sentence: what could not be set up, or what was wrong with the purchase. Either is a
+    /// finding: the set-up is part of the walk.
     pub(crate) fn run(self) -> Result<(), StartupError> {
+        self.walk().map_err(|error| StartupError::finding(error.to_string()))
+    }
+
+    fn walk(self) -> Result<(), StartupError> {
         let mut steps = Steps::new();
         let environment = Environment::prepare(&self.state, self.postgres, &mut steps)?;
         logging::start(&environment.config.log)?;

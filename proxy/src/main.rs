@@ -29,13 +29,11 @@ fn main() -> ExitCode {
     // Fails only when there is one already, which is then as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     commands::names::answer();
-    let command = cli::Cli::parse().command;
-    let failure_status = command.failure_status();
-    match command.run() {
+    match cli::Cli::parse().command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             output::problem(&error);
-            ExitCode::from(failure_status)
+            ExitCode::from(error.status())
         }
     }
 }

@@ -7,11 +7,15 @@ use rampart_core::platform::db::DatabaseError;
 
 /// One sentence for the operator.
 #[derive(Debug)]
-pub(crate) struct StartupError(String);
+pub(crate) struct StartupError {
+    sentence: String,
+    /// True for what a walk or a check has found wrong.
+    is_finding: bool,
+}
 
 impl fmt::Display for StartupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.sentence)
     }
 }
 
@@ -19,31 +23,42 @@ impl std::error::Error for StartupError {}
 
 impl From<String> for StartupError {
     fn from(sentence: String) -> Self {
-        Self(sentence)
+        Self { sentence, is_finding: false }
     }
 }
 
 impl From<&str> for StartupError {
     fn from(sentence: &str) -> Self {
-        Self(sentence.to_owned())
+        sentence.to_owned().into()
     }
 }
 
 impl From<StartError> for StartupError {
     fn from(error: StartError) -> Self {
-        Self(error.to_string())
+        error.to_string().into()
     }
 }
 
 impl From<DatabaseError> for StartupError {
     fn from(error: DatabaseError) -> Self {
-        Self(error.to_string())
+        error.to_string().into()
     }
 }
 
 impl StartupError {
     /// `what` could not be done because of `why`.
     pub(crate) fn new(what: &str, why: &dyn fmt::Display) -> Self {
-        Self(format!("{what}: {why}"))
+        format!("{what}: {why}").into()
+    }
+
+    /// A finding of a walk or a check: what is wrong, in a sentence or a line each.
+    pub(crate) fn finding(sentence: String) -> Self {
+        Self { sentence, is_finding: true }
+    }
+
+    /// Exit status of a command that ends with it: 1 for what a walk or a check has found wrong, 2 for
+    /// what the operator can mend.
+    pub(crate) fn status(&self) -> u8 {
+        if self.is_finding { 1 } else { 2 }
     }
 }

@@ -42,6 +42,7 @@ pub(crate) enum Audit {
         page: Page,
     },
     /// Verify that no entry was changed, taken out or put in; print the last position and its MAC.
+    /// Status 1 if one was; 2 if that cannot be told.
     Verify {
         /// Begin behind this place, as an earlier verification printed it.
         #[arg(long, value_name = "POSITION:MAC")]
@@ -89,7 +90,7 @@ async fn verify(admin: &AdminClient, after: Option<String>) -> Result<Value, Sta
         if page["intact"] != true {
             let (position, reason) = (&page["broken"]["position"], &page["broken"]["reason"]);
             let reason = reason.as_str().unwrap_or("the audit is not as it was written");
-            return Err(StartupError::from(format!("audit, position {position}: {reason}")));
+            return Err(StartupError::finding(format!("audit, position {position}: {reason}")));
         }
         if page["complete"] == true {
             page["rows"] = rows.into();

@@ -36,7 +36,7 @@ const ENTRIES: &[(&str, &str)] = &[
 pub(crate) enum Ledger {
     /// Recompute everything: entries that do not balance, orders whose postings do not fit their
     /// state, accounts at providers that are not as their last reconciliation. Status 1, and one
-    /// line each, if anything is off.
+    /// line each, if anything is off; 2 if that cannot be told.
     Check {
         #[command(flatten)]
         target: Target,
@@ -164,6 +164,6 @@ async fn check(admin: &AdminClient) -> Result<Value, StartupError> {
     }
     match problems.is_empty() {
         true => Ok(json!({ "checked": checked, "problems": 0 })),
-        false => Err(StartupError::from(problems.join("\n"))),
+        false => Err(StartupError::finding(problems.join("\n"))),
     }
 }

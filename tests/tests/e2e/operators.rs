@@ -113,10 +113,11 @@ async fn two_operators_work_by_command_and_leave_an_audit_that_holds() {
     let tamper = "update audit set actor = 'bob' where action = 'price.set'";
     sqlx::query(tamper).execute(&pool).await.unwrap();
     let broken = edge.command_as(&bob, &verify).await;
-    assert_eq!(broken.status.code(), Some(2));
+    assert_eq!(broken.status.code(), Some(1));
     let sentence = String::from_utf8(broken.stderr).unwrap();
     assert!(sentence.contains("the row was changed"), "{sentence}");
     let wrong = edge.command_as("rop_wrong", &verify).await;
+    assert_eq!(wrong.status.code(), Some(2), "nothing is found where nothing is read");
     assert!(String::from_utf8(wrong.stderr).unwrap().contains("(401)"));
     let answer = edge.ops("/metrics").await.text().to_owned();
     assert!(answer.contains(r#"rampart_operator_login_failures_total{cause="wrong"} 1"#));
@@ -141,4 +142,9 @@ async fn the_books_are_checked_by_command() {
     assert_eq!(off.status.code(), Some(1));
     let lines = String::from_utf8(off.stderr).unwrap();
     assert!(lines.contains("order 1234567890123456: it is completed"), "{lines}");
+    let wrong = edge.command_as("rop_wrong", &check).await;
+    assert_eq!(wrong.status.code(), Some(2), "nothing is found where nothing is read");
+    edge.process.kill();
+    assert_eq!(edge.command(&check).await.status.code(), Some(2));
+    assert_eq!(edge.command(&["ledger", "balances"]).await.status.code(), Some(2));
 }
