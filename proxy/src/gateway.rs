@@ -42,6 +42,7 @@ pub(crate) use self::access_log::AccessLog;
 use self::body::Budget;
 use self::concurrency::InFlight;
 use self::context::Context;
+pub(crate) use self::context::request_id;
 use self::private_listener::PrivateListener;
 use self::upstream::UpstreamExchange;
 use crate::config;

@@ -10,30 +10,32 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
-use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
+use http::request::Parts;
+use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rampart_core::api::PARTNERS_API;
+use rampart_core::endpoint::Body;
+use rampart_core::endpoint::router::Found;
 use rampart_core::http::reply::Reply;
+use rampart_core::platform::clock::Clock;
 use rampart_core::platform::error::{Code, Error};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use self::contract::Contract;
+use crate::gateway::request_id;
 use crate::output;
 use crate::server;
 use crate::startup_error::StartupError;
 
-/// Largest body that is read, in bytes: a document with images.
-const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Connections at once; more wait.
 const CONNECTIONS_MAX: usize = 256;
 /// Longest wait for the head of a request.
 const HEAD_WAIT_MAX: Duration = Duration::from_secs(30);
-/// Header that names each answer, taken from the request where it has one.
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Answer as the partners' API would by its document, without state: for tests of partners.
 #[derive(Debug, Args)]
@@ -66,13 +68,15 @@ impl Mock {
 }
 
 async fn serve(listener: TcpListener, contract: Arc<Contract>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let (places, clock) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), Clock::system());
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else { continue };
-        let contract = Arc::clone(&contract);
+        let (contract, clock) = (Arc::clone(&contract), clock.clone());
         tokio::spawn(async move {
-            let service = service_fn(move |request| answer(request, Arc::clone(&contract)));
+            let service = service_fn(move |request: Request<Incoming>| {
+                answer(request, Arc::clone(&contract), clock.clone())
+            });
             let mut connections = http1::Builder::new();
             connections.timer(TokioTimer::new()).header_read_timeout(HEAD_WAIT_MAX);
             // A client that goes away is its own affair.
@@ -82,22 +86,35 @@ async fn serve(listener: TcpListener, contract: Arc<Contract>) {
     }
 }
 
-async fn answer(
-    request: Request<Incoming>,
+async fn answer<B>(
+    request: Request<B>,
     contract: Arc<Contract>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
+    clock: Clock,
+) -> Result<Response<Full<Bytes>>, Infallible>
+where
+    B: hyper::body::Body<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
     let (head, body) = request.into_parts();
-    let id = head.headers.get(REQUEST_ID).cloned();
-    let mut reply = match Limited::new(body, BODY_BYTES_MAX).collect().await {
+    let id = request_id(head.headers.get("x-request-id").map(|id| id.as_bytes()), &clock);
+    let (bound, code) = body_bound(&head);
+    let mut reply = match Limited::new(body, bound).collect().await {
         Ok(body) => contract.answer(&head, &body.to_bytes()),
         Err(_) => {
             let status = StatusCode::PAYLOAD_TOO_LARGE;
-            Error::with_status(Code::RequestMalformed, status, "the body is too large")
-                .reply("mock")
+            Error::with_status(code, status, "the body is too large").reply(&id)
         }
     };
-    reply.headers.insert(REQUEST_ID, id.unwrap_or(HeaderValue::from_static("mock")));
+    reply.set("x-request-id", id);
     Ok(into_response(reply))
+}
+
+/// The bound of a request's body in bytes, and the code above it.
+fn body_bound(head: &Parts) -> (usize, Code) {
+    match PARTNERS_API.find(&head.method, head.uri.path()) {
+        Found::Endpoint(route, _) => route.body.bound(),
+        Found::OtherMethods(_) | Found::Nothing => Body::None.bound(),
+    }
 }
 
 fn into_response(reply: Reply) -> Response<Full<Bytes>> {
@@ -105,4 +122,56 @@ fn into_response(reply: Reply) -> Response<Full<Bytes>> {
     *response.status_mut() = reply.status;
     *response.headers_mut() = reply.headers;
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    const KIB: usize = 1024;
+    const MIB: usize = 1024 * KIB;
+
+    /// The answer to a POST of a body of so many bytes.
+    async fn post(path: &str, id: Option<&str>, bytes: usize) -> Response<Full<Bytes>> {
+        let mut request = Request::post(path).header("x-api-key", "any");
+        if let Some(id) = id {
+            request = request.header("x-request-id", id);
+        }
+        let request = request.body(Full::<Bytes>::from(vec![b' '; bytes])).unwrap();
+        let contract = Arc::new(Contract::read().unwrap());
+        answer(request, contract, Clock::system()).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn every_answer_has_a_well_formed_id() {
+        for bytes in [0, 300 * KIB] {
+            let named = post("/api/v1/buy/quote", Some("build-7.a"), bytes).await;
+            assert_eq!(named.headers()["x-request-id"], "build-7.a");
+            for sent in [None, Some("a;b")] {
+                let named = post("/api/v1/buy/quote", sent, bytes).await;
+                let id = named.headers()["x-request-id"].to_str().unwrap();
+                assert!(id.len() == 36 && id.as_bytes()[14] == b'7', "{sent:?} gave {id}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_is_bounded_as_on_an_edge() {
+        for (path, bytes, status, code) in [
+            ("/api/v1/buy/quote", 256 * KIB, 400, "ER048"),
+            ("/api/v1/buy/quote", 256 * KIB + 1, 413, "ER048"),
+            ("/api/v2/user", 64 * MIB, 400, "ER048"),
+            ("/api/v2/user", 64 * MIB + 1, 413, "ER078"),
+            ("/api/v9/user", 256 * KIB + 1, 413, "ER048"),
+            ("/api/v9/user", 256 * KIB, 404, "ER998"),
+        ] {
+            let answer = post(path, None, bytes).await;
+            assert_eq!(answer.status(), status, "{path}: {bytes}");
+            let body = answer.into_body().collect().await.unwrap().to_bytes();
+            let body: Value = serde_json::from_slice(&body).unwrap();
+            assert!(body["errors"].get(code).is_some(), "{path}: {bytes}: {body}");
+        }
+    }
 }

@@ -83,7 +83,7 @@ impl Context {
 
 /// The caller's id if it matches `[A-Za-z0-9._-]{1,64}`, else a new UUIDv7 (section 1.4 of the
 /// contract).
-pub(super) fn request_id(sent: Option<&[u8]>, clock: &Clock) -> String {
+pub(crate) fn request_id(sent: Option<&[u8]>, clock: &Clock) -> String {
     let fits = |id: &&[u8]| {
         (1..=REQUEST_ID_BYTES_MAX).contains(&id.len())
             && id.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
