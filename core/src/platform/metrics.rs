@@ -181,8 +181,8 @@ families! {
     /// Time of its calls by outcome: ok, away, slow, refused, no_bucket, failing, wrong.
     document_call_duration: HistogramVec "rampart_document_call_duration_seconds"
         ["operation", "outcome"] REQUEST_SECONDS;
-    /// Policy calls by outcome: ok, refused, load, breaker, or the cause of a failure; clamped
-    /// fees count beside their ok.
+    /// Policy calls by outcome: ok, refused, load, budget, breaker, or the cause of a failure;
+    /// clamped fees count beside their ok.
     policy_calls: IntCounterVec "rampart_policy_calls_total" ["kind", "partner", "outcome"];
     /// Shadow runs of policies by outcome: same, different, failed, skipped.
     policy_shadow: IntCounterVec "rampart_policy_shadow_total" ["kind", "partner", "outcome"];
@@ -208,7 +208,8 @@ families! {
     broken_rows: IntGaugeVec "rampart_broken_rows" ["table"];
     /// Requests answered with 503 because too many are in flight, by limit: total, address, partner.
     requests_shed: IntCounterVec "rampart_requests_shed_total" ["limit"];
-    /// Connections closed at once by cause: total, address, address_handshakes, proxy_protocol.
+    /// Connections closed at once by cause: total, address, address_handshakes, proxy_protocol,
+    /// open_files.
     connections_refused: IntCounterVec "rampart_connections_refused_total" ["cause"];
     /// Time that a connection was waited for, by pool (requests, logins, workers, operators).
     db_pool_wait: HistogramVec "rampart_db_pool_wait_seconds" ["pool"] REQUEST_SECONDS;

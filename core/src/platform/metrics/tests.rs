@@ -39,6 +39,22 @@ fn counters_of_known_labels_begin_at_zero() {
 }
 
 #[test]
+fn help_names_every_cause_and_limit() {
+    let text = Metrics::new(10).unwrap().render();
+    let mut looked_at = 0;
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let Some((name, rest)) = line.split_once('{') else { continue };
+        let value = rest.strip_prefix("cause=\"").or_else(|| rest.strip_prefix("limit=\""));
+        let Some((value, _)) = value.and_then(|value| value.split_once('"')) else { continue };
+        let (.., help, _) = FAMILIES.iter().find(|(family, ..)| *family == name).unwrap();
+        let mut words = help.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        assert!(words.any(|word| word == value), "{name}: {value} is not in: {help}");
+        looked_at += 1;
+    }
+    assert!(looked_at > 10, "{text}");
+}
+
+#[test]
 fn every_status_is_told() {
     let metrics = Metrics::new(10).unwrap();
     for status in [0, 303, 403, 418, 502, 504] {
