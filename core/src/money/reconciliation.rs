@@ -207,6 +207,8 @@ async fn find(
         with named as (
             select client_id, payment_id from payment
             where connector = $1 and provider_reference = any ($2)
+                and kind in ('received', 'refunded', 'transfer-sent', 'transfer-completed',
+                    'transfer-returned', 'disputed', 'dispute-won')
             union
             select client_id, payment_id from payment_alias where provider_reference = any ($3)
         )
@@ -225,8 +227,6 @@ async fn find(
             from named n
             join payment p on p.client_id = n.client_id and p.payment_id = n.payment_id
             where p.connector = $1
-                and kind in ('received', 'refunded', 'transfer-sent', 'transfer-completed',
-                    'transfer-returned', 'disputed', 'dispute-won')
             union all
             select c.provider_reference, p.currency, c.occurred_at, c.recorded_at, c.payment_id,
                 p.kind, -c.amount, c.provider_reference = any ($3)
