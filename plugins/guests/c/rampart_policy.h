@@ -623,7 +623,7 @@ typedef struct {
         size_t length;
     } shown; /* best first */
     rp_texts hidden;
-    rp_text rule; /* `[a-z0-9-]{0,64}` */
+    rp_text rule; /* any text, of which one line of 64 bytes is kept */
 } rp_ranking;
 
 typedef struct {

@@ -3,14 +3,13 @@
 use super::compiled::{Compiled, Linked};
 use super::probes::{ProbeFuel, burnt_fuel};
 use super::request_size::{ELEMENT_BYTES, RequestSize};
-use super::scalars::check_rule;
 use crate::bindings::method_order::{
     self, GuestIndices, Method, MethodKind, OrderRequest as RankRequest, Placement, UserFacts,
 };
 use crate::bindings::types::{CallContext, ConfigEntry, Money, Side};
 use crate::host::call::{Call, CallClass, not_called, run, too_large};
 use crate::host::keys::KeyRing;
-use crate::host::report::{CallReport, Failure, FailureKind};
+use crate::host::report::{CallReport, Failure, FailureKind, one_line};
 
 /// Interfaces it may import.
 pub(crate) const IMPORTS: &[&str] = &["types", "log"];
@@ -20,6 +19,8 @@ pub const METHODS_MAX: usize = 64;
 /// Methods in the largest sample that may burn half of the fuel. One with [`METHODS_MAX`] may burn all
 /// of it, as the work may grow faster than their number.
 const METHODS_USUAL: usize = METHODS_MAX / 2;
+/// Most that is kept of a rule's name, in bytes. The contract leaves the text free, and no row has it.
+const RULE_BYTES_MAX: usize = 64;
 
 /// Orders the payment methods of one user. Cheap to clone, to be shared by threads.
 #[derive(Clone)]
@@ -85,14 +86,14 @@ pub struct Ranking {
     pub shown: Vec<Placement>,
     /// Index in the request of each shown method.
     pub indices: Vec<usize>,
-    /// The rule of the policy that fired, for the audit row; `[a-z0-9-]{0,64}`.
+    /// The rule of the policy that fired, for operators: one line, at most 64 bytes.
     pub rule: String,
 }
 
 /// `request` has at most [`METHODS_MAX`] methods.
 fn check_ranking(ranking: method_order::Ranking, request: &RankRequest) -> Result<Ranking, String> {
     let method_order::Ranking { mut shown, hidden, rule } = ranking;
-    let rule = check_rule(rule)?;
+    let rule = one_line(&rule, RULE_BYTES_MAX);
     let mut named = [false; METHODS_MAX];
     let mut indices = Vec::with_capacity(request.methods.len());
     for id in shown.iter().map(|p| &p.id).chain(&hidden) {

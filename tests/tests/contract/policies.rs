@@ -1,5 +1,6 @@
 //! Policies as operators handle them: real components, through the admin API.
 
+mod answers;
 mod lifecycle;
 mod replayed;
 mod signed;

@@ -42,6 +42,18 @@ fn an_id_not_given_or_given_twice_breaks_the_contract() {
 }
 
 #[test]
+fn a_rule_is_any_text_of_which_one_line_is_kept() {
+    let request = probe_requests().swap_remove(1);
+    let rule = |rule: &str| {
+        let (shown, hidden) = (Vec::new(), Vec::new());
+        let answer = method_order::Ranking { shown, hidden, rule: rule.into() };
+        check_ranking(answer, &request).expect("a rule breaks no contract").rule
+    };
+    assert_eq!(rule("Reverse\norder_1"), "Reverse order_1");
+    assert_eq!(rule(&"r".repeat(65)), "r".repeat(64));
+}
+
+#[test]
 fn fuzz_rankings() {
     rampart_fuzz::fuzz("policy-answers", |input| {
         let text = String::from_utf8_lossy(input);
