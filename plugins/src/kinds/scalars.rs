@@ -6,10 +6,10 @@ use rust_decimal::Decimal;
 const RULE_CHARS_MAX: usize = 64;
 const DECIMAL_CHARS_MAX: usize = 40;
 
-/// `-?(0|[1-9][0-9]*)(\.[0-9]+)?`, at most 40 characters, and within the precision of `Decimal`
-/// (28 digits): money is never rounded on its way in.
+/// `-?(0|[1-9][0-9]*)(\.[0-9]+)?`, at most 40 characters. Decimals beyond the precision of
+/// `Decimal` (28 digits) are cut toward zero: an amount is rounded to far fewer later. A whole part
+/// beyond it is refused.
 pub(crate) fn parse_decimal(text: &str) -> Result<Decimal, String> {
-    let wrong = || "a decimal is not plain decimal text of at most 28 digits".to_owned();
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = match unsigned.split_once('.') {
@@ -21,9 +21,17 @@ pub(crate) fn parse_decimal(text: &str) -> Result<Decimal, String> {
         && (whole == "0" || !whole.starts_with('0'))
         && fraction.is_none_or(digits);
     if !well_formed {
-        return Err(wrong());
+        return Err("a decimal is not plain decimal text of at most 40 characters".into());
     }
-    Decimal::from_str_exact(text).map_err(|_| wrong())
+    let value = Decimal::from_str_exact(text).ok().or_else(|| cut(text));
+    value.ok_or_else(|| "the whole part of a decimal is too large".to_owned())
+}
+
+/// A well-formed decimal with as many of its decimals as fit; `None` when its whole part does not.
+fn cut(text: &str) -> Option<Decimal> {
+    let point = text.find('.')?;
+    let mut ends = (point..text.len()).rev();
+    ends.find_map(|end| Decimal::from_str_exact(text.get(..end)?).ok())
 }
 
 /// Name of a rule.
@@ -46,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_decimal_is_plain_text_of_at_most_28_digits() {
+    fn a_decimal_is_plain_text_of_at_most_40_characters() {
         for text in ["0", "-0", "0.00", "-12.5", "100", "7922816251426433759354395033.5"] {
             assert_eq!(
                 parse_decimal(text),
@@ -73,9 +81,25 @@ mod tests {
             "1.2.3",
             "١",
             "99999999999999999999999999999999",
-            "0.00000000000000000000000000001",
+            "79228162514264337593543950336",
+            "79228162514264337593543950336.5",
         ] {
             assert!(parse_decimal(text).is_err(), "{text}");
+        }
+        let thirds = |count: usize| format!("0.{}", "3".repeat(count));
+        assert!(parse_decimal(&thirds(38)).is_ok() && parse_decimal(&thirds(39)).is_err());
+    }
+
+    #[test]
+    fn decimals_that_do_not_fit_are_cut_toward_zero() {
+        for (text, held) in [
+            ("0.33333333333333333333333333333333", "0.3333333333333333333333333333"),
+            ("-0.99999999999999999999999999999999", "-0.9999999999999999999999999999"),
+            ("0.00000000000000000000000000001", "0.0000000000000000000000000000"),
+            ("8000000000000000000000000000.1", "8000000000000000000000000000"),
+            ("79228162514264337593543950335.9", "79228162514264337593543950335"),
+        ] {
+            assert_eq!(parse_decimal(text).map(|d| d.to_string()), Ok(held.to_owned()), "{text}");
         }
     }
 

@@ -98,9 +98,10 @@ fn fuzz_fee_answers() {
         for (line, asked) in checked.lines.iter().zip(asked.lines) {
             assert!((1..=CODE_CHARS_MAX).contains(&line.code.len()));
             match (line.charge, asked.charge) {
-                // Digit for digit: no amount is rounded on its way in.
+                // Digit for digit, but for decimals that do not fit.
                 (Charge::Flat(amount), fee::Charge::Flat(text)) => {
-                    assert_eq!(amount.abs().to_string(), text.trim_start_matches('-'));
+                    let (held, asked) = (amount.abs().to_string(), text.trim_start_matches('-'));
+                    assert!(held == asked || held.len() >= 28 && asked.starts_with(&held));
                 }
                 (Charge::Rate { at_least, at_most, .. }, _) => {
                     let crossed = at_least.zip(at_most).is_some_and(|(least, most)| least > most);

@@ -19,3 +19,23 @@ async fn the_rule_of_an_order_is_any_text_of_which_one_line_is_kept() {
         assert_eq!(ranked["decision"]["rule"], rule, "{ranked}");
     }
 }
+
+#[tokio::test]
+async fn a_decimal_of_an_answer_may_have_40_characters() {
+    let context = context().await;
+    for name in ["one", "two"] {
+        let path = format!("/admin/v1/partners/acme/verification-keys/{name}");
+        let body = json!({"algorithm": "ed25519", "key": ed25519(7).1});
+        context.admin(Method::PUT, &path, body).await.assert_status(200);
+    }
+    let path = format!("{FEE}?config={{%22integer%22:1}}");
+    push(&context, &path, "mirror-fee").await.assert_status(200);
+    // The mirror gives the amount back as the most that its third fee may be.
+    let thirds = |count: usize| format!("33.{}", "3".repeat(count));
+    let amount = |text: String| json!({"pay": {"amount": text, "currency": "EUR"}});
+    let answered = dry_run(&context, FEE, amount(thirds(37))).await;
+    let most = &answered["decision"]["lines"][2]["charge"]["atMost"];
+    assert_eq!(most.to_string(), thirds(27), "cut where the digits end: {answered}");
+    let failed = dry_run(&context, FEE, amount(thirds(38))).await;
+    assert_eq!(failed["failure"]["cause"], "answer", "41 characters: {failed}");
+}
