@@ -104,6 +104,7 @@ impl Parts {
         let upstream = configured_upstream(settings)?;
         let price_feed = PriceFeed::new(&settings.prices).map_err(StartError::configuration)?;
         settings.quotes.check().map_err(StartError::configuration)?;
+        settings.policy.check().map_err(StartError::configuration)?;
         check_limit_currency(settings)?;
         let mailer =
             Mailer::new(&settings.mail, &settings.public_url).map_err(StartError::configuration)?;

@@ -27,6 +27,7 @@ pub use self::documents::Documents;
 pub use self::operators::{Names, Oidc, Operators};
 pub use self::pages::{PageUrl, Pages};
 pub use self::payments::{Payments, Quotes, Unexpected};
+pub(crate) use self::policy::CREDENTIAL_HEADERS;
 pub use self::policy::{COMPILER_ARGUMENTS, Policy};
 pub use self::prices::{HttpPrice, PriceSource, Prices};
 pub use self::rate_limits::RateLimits;

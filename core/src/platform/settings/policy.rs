@@ -3,13 +3,35 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use http::HeaderName;
 use rampart_plugins::PolicyLimits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Names;
+
 /// Arguments of `policy.compiler`; the bounds of memory, in bytes, and of processor time, in seconds,
 /// follow.
 pub const COMPILER_ARGUMENTS: [&str; 2] = ["policy", "compile-child"];
+
+/// Headers with a credential, which no policy sees.
+pub(crate) const CREDENTIAL_HEADERS: [&str; 4] =
+    ["authorization", "cookie", "proxy-authorization", "x-api-key"];
+/// Headers of signature schemes.
+const SIGNATURE_HEADERS: [&str; 12] = [
+    "content-digest",
+    "content-type",
+    "date",
+    "digest",
+    "signature",
+    "signature-input",
+    "webhook-id",
+    "webhook-signature",
+    "webhook-timestamp",
+    "x-nonce",
+    "x-signature",
+    "x-timestamp",
+];
 
 /// `policy`
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -44,6 +66,9 @@ pub struct Policy {
         extend("x-unit" = "calls", "x-default" = "4 for each of edge.threads")
     )]
     pub live_max: u32,
+    /// Headers of a signed request that signature policies see, by their names in lower case; none
+    /// that holds a credential.
+    pub visible_headers: Names,
     /// Every change of a partner's policy needs a manifest that an operator's key signed.
     pub require_signature: bool,
     /// Ed25519 keys by name, a PEM `PUBLIC KEY` each, that sign manifests and changes and, where
@@ -64,6 +89,24 @@ impl Policy {
         let threads = u32::try_from(threads).unwrap_or(u32::MAX);
         self.live_max = PolicyLimits::for_threads(threads).live_calls_max;
     }
+
+    /// Checks what the types alone do not.
+    ///
+    /// # Errors
+    /// One sentence that names the setting.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        for name in &self.visible_headers.0 {
+            let problem = if HeaderName::from_lowercase(name.as_bytes()).is_err() {
+                "is no name of a header in lower case"
+            } else if CREDENTIAL_HEADERS.contains(&name.as_str()) {
+                "holds a credential"
+            } else {
+                continue;
+            };
+            return Err(format!("'policy.visible_headers': '{name}' {problem}"));
+        }
+        Ok(())
+    }
 }
 
 impl Default for Policy {
@@ -78,10 +121,28 @@ impl Default for Policy {
             compile_memory_bytes: limits.compile_memory_bytes_max,
             compile_timeout_ms: limits.admission_ms_max,
             live_max: limits.live_calls_max,
+            visible_headers: Names(SIGNATURE_HEADERS.map(str::to_owned).into()),
             require_signature: false,
             root_keys: BTreeMap::new(),
             cache_folder: None,
             compiler: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_sees_headers_but_no_credential() {
+        let check = |name: &str| {
+            Policy { visible_headers: Names(vec![name.to_owned()]), ..Policy::default() }.check()
+        };
+        assert_eq!((Policy::default().check(), check("x-acme-timestamp")), (Ok(()), Ok(())));
+        for wrong in ["X-Acme-Timestamp", "", "a b", "x-api-key", "authorization", "cookie"] {
+            let sentence = check(wrong).unwrap_err();
+            assert!(sentence.starts_with("'policy.visible_headers': '"), "{sentence}");
         }
     }
 }

@@ -140,3 +140,25 @@ async fn a_method_order_policy_is_told_how_methods_fare_in_the_country() {
     let rule = told(&context, theirs).await.0;
     assert_eq!(rule, "none-nl-guest--none-none-27500-none", "another partner's traffic");
 }
+
+#[tokio::test]
+async fn a_signature_policy_is_told_the_headers_that_the_operator_names() {
+    let context = TestContext::with(|settings| {
+        settings.policy.deadline_ms = 5_000;
+        settings.policy.visible_headers.0.push("x-acme-timestamp".to_owned());
+    })
+    .await;
+    let acme = context.partner("acme").await;
+    push(&context, SIGNATURE, "told-signature").await.assert_status(200);
+    let offer = async |partner: &Partner| {
+        let body = json!({"baseCurrency": "BTC", "quoteCurrency": "EUR",
+            "paymentMethod": "bankTransfer", "quoteCurrencyAmount": 100, "fee": 1.5,
+            "returnUrl": "https://acme.example/back", "signature": "none"});
+        let request = partner.request(Method::POST, "/api/v2/buy/offer");
+        request.header("x-acme-timestamp", "1767225600").json(&body).send().await
+    };
+    // The guest answers so where it sees the header.
+    offer(&acme).await.assert_codes(&["ER339"]);
+    let edge = context.edge_with(|settings| _ = settings.policy.visible_headers.0.pop()).await;
+    offer(&acme.at(&edge)).await.assert_codes(&["ER336"]);
+}

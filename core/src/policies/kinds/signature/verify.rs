@@ -15,6 +15,7 @@ use crate::auth::caller::Client;
 use crate::http::request::Input;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Result};
+use crate::platform::settings::CREDENTIAL_HEADERS;
 use crate::policies::evaluate::context::Attributes;
 use crate::policies::evaluate::{count_outcome, evaluate};
 use crate::policies::replay_tokens::ReplayToken;
@@ -24,22 +25,6 @@ use crate::policies::runtime;
 const SIGNED_AT_WINDOW: TimeDelta = TimeDelta::seconds(300);
 /// Lifetime of a replay token when the payload claims no signing time.
 const REPLAY_TOKEN_LIFETIME: TimeDelta = TimeDelta::days(365);
-
-/// Headers passed to a policy: those of signature schemes, never a credential.
-const VISIBLE_HEADERS: [&str; 12] = [
-    "content-digest",
-    "content-type",
-    "date",
-    "digest",
-    "signature",
-    "signature-input",
-    "webhook-id",
-    "webhook-signature",
-    "webhook-timestamp",
-    "x-nonce",
-    "x-signature",
-    "x-timestamp",
-];
 
 /// An authentic payload.
 #[derive(Clone, Debug)]
@@ -65,7 +50,8 @@ impl SignatureDecision {
 }
 
 /// A request in the form of the contract. Its fields are the members of the JSON body that are set
-/// and neither object nor array, without `signature`, which becomes `claimed`.
+/// and neither object nor array, without `signature`, which becomes `claimed`. Its headers are all
+/// but credentials: [`verify_signature`] leaves those that a policy may see.
 pub fn signed_payload(purpose: Purpose, input: &Input) -> SignedPayload {
     // The parsed document rewrites exponents; a signature covers the bytes sent.
     let members: BTreeMap<String, &RawValue> =
@@ -76,11 +62,10 @@ pub fn signed_payload(purpose: Purpose, input: &Input) -> SignedPayload {
         Some(Field { name, value })
     });
     let claimed = input.document.get("signature").and_then(Value::as_str);
-    // In the order received, each repeat after the first of its name.
-    let visible = input.head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-    let visible = visible.filter(|(name, _)| VISIBLE_HEADERS.contains(name));
-    let headers =
-        visible.map(|(name, value)| Header { name: name.to_owned(), value: value.to_vec() });
+    // In the order received, each repeat directly after the first of its name.
+    let sent = input.head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+    let sent = sent.filter(|(name, _)| !CREDENTIAL_HEADERS.contains(name));
+    let headers = sent.map(|(name, value)| Header { name: name.to_owned(), value: value.to_vec() });
     SignedPayload {
         purpose,
         fields: fields.collect(),
@@ -115,8 +100,10 @@ fn scalar(value: &Value, raw: &RawValue) -> Option<String> {
 pub async fn verify_signature(
     core: &Core,
     client: &Client,
-    payload: SignedPayload,
+    mut payload: SignedPayload,
 ) -> Result<Option<SignatureDecision>> {
+    let visible = &core.settings.policy.visible_headers.0;
+    payload.headers.retain(|header| visible.contains(&header.name));
     let identifier = payload.fields.iter().find(|field| field.name == "identifier");
     let identifier = identifier.map(|field| field.value.clone());
     let evaluation = evaluate(
