@@ -8,6 +8,7 @@ mod compile_permits;
 mod compiled;
 pub(crate) mod configuration;
 mod fuel_budget;
+mod limits;
 mod load;
 mod log_throttle;
 mod rollout;

@@ -61,6 +61,7 @@ impl CompilerProgram {
         let mut child = Command::new(&self.program)
             .args(&self.arguments)
             .args([limits.compile_memory_bytes_max.to_string(), seconds.to_string()])
+            .arg(limits.component_bytes_max.to_string())
             .env_clear()
             // Counted when it is used, not when it is reserved.
             .env("MIMALLOC_ARENA_EAGER_COMMIT", "0")
@@ -130,12 +131,17 @@ fn rejection(status: ExitStatus, message: &str, limits: &PolicyLimits) -> Reject
     }
 }
 
-/// Bounds this process, compiles the component of the standard input and writes its native code to the
-/// standard output. For the child alone.
+/// Bounds this process, compiles the component of the standard input, of which it reads no more
+/// than `component_bytes_max`, and writes its native code to the standard output. For the child
+/// alone.
 ///
 /// # Errors
 /// The reason, in one line: it becomes the reason of the refusal.
-pub fn compile_as_child(memory_bytes_max: u64, seconds_max: u64) -> Result<(), String> {
+pub fn compile_as_child(
+    memory_bytes_max: u64,
+    seconds_max: u64,
+    component_bytes_max: u64,
+) -> Result<(), String> {
     let bound = |resource, most, maximum| {
         let limit = Rlimit { current: Some(most), maximum: Some(maximum) };
         setrlimit(resource, limit).map_err(|error| format!("a bound of the compiler: {error}"))
@@ -148,8 +154,7 @@ pub fn compile_as_child(memory_bytes_max: u64, seconds_max: u64) -> Result<(), S
     // Without it the child is only less polite.
     let _ = nice(NICENESS);
     let mut wasm = Vec::new();
-    let most = PolicyLimits::default().component_bytes_max as u64;
-    let input = std::io::stdin().take(most);
+    let input = std::io::stdin().take(component_bytes_max);
     { input }.read_to_end(&mut wasm).map_err(|error| format!("no component: {error}"))?;
     let compile = move || {
         let engine = Engine::new(&compiler_config()).map_err(|error| format!("{error:#}"))?;

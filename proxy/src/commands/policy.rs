@@ -30,6 +30,8 @@ pub(crate) enum Policy {
         memory_bytes_max: u64,
         /// Bound of the processor time, in seconds.
         seconds_max: u64,
+        /// Bound of the component, in bytes.
+        component_bytes_max: u64,
     },
     #[command(flatten)]
     Lifecycle(Lifecycle),
@@ -45,8 +47,9 @@ impl Policy {
             Self::New(new) => new.run(),
             Self::Build(build) => build.run(),
             Self::Check(check) => check.run(),
-            Self::CompileChild { memory_bytes_max, seconds_max } => {
-                compile_as_child(memory_bytes_max, seconds_max).map_err(StartupError::from)
+            Self::CompileChild { memory_bytes_max, seconds_max, component_bytes_max } => {
+                compile_as_child(memory_bytes_max, seconds_max, component_bytes_max)
+                    .map_err(StartupError::from)
             }
             Self::Lifecycle(command) => command.run(),
         }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod lifecycle;
+mod limits;
 mod replayed;
 mod signed;
 mod told;

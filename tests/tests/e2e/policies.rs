@@ -164,7 +164,7 @@ async fn a_policy_that_loops_costs_its_partner_little_and_others_nothing() {
 async fn a_compilation_is_bounded_by_a_process_of_its_own() {
     let compile = async |memory_bytes: u64| {
         let mut command = Command::new(binary());
-        command.args(["policy", "compile-child", &memory_bytes.to_string(), "60"]);
+        command.args(["policy", "compile-child", &memory_bytes.to_string(), "60", "2097152"]);
         // As an edge starts it: reserved memory is not counted.
         command.env_clear().env("MIMALLOC_ARENA_EAGER_COMMIT", "0");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -38,7 +38,7 @@ pub(super) const POLICY: Subject = Subject {
         .with(&[
             Input::new("component", "Component")
                 .kind(Kind::File)
-                .hint("A WebAssembly component of at most 2 MiB. The active one if left out."),
+                .hint("A component within policy.component_bytes. The active one if left out."),
             Input::new("config", "Configuration").kind(Kind::Json).hint(
                 "A JSON object, as the component declares it. That of the active version if empty.",
             ),

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Names;
 
-/// Arguments of `policy.compiler`; the bounds of memory, in bytes, and of processor time, in seconds,
-/// follow.
+/// Arguments of `policy.compiler`; the bounds of memory, in bytes, of processor time, in seconds,
+/// and of the component, in bytes, follow.
 pub const COMPILER_ARGUMENTS: [&str; 2] = ["policy", "compile-child"];
 
 /// Headers with a credential, which no policy sees.
@@ -44,12 +44,47 @@ pub struct Policy {
     /// built-in rule answers.
     #[schemars(range(min = 1, max = 1_000_000_000_000u64), extend("x-unit" = "fuel"))]
     pub fuel_per_second_max: u64,
+    /// Fuel of one call while an upload is examined.
+    #[schemars(range(min = 1, max = 1_000_000_000_000u64), extend("x-unit" = "fuel"))]
+    pub admission_fuel: u64,
     /// Longest wall-clock time of one call.
     #[schemars(range(min = 1, max = 60_000))]
     pub deadline_ms: u64,
     /// Linear memory of one call.
     #[schemars(range(min = 65_536, max = 4_294_967_296u64))]
     pub call_memory_bytes: usize,
+    /// WebAssembly stack of one call.
+    // A serving thread has 2 MiB for it and for what calls it.
+    #[schemars(range(min = 65_536, max = 524_288))]
+    pub stack_bytes: usize,
+    /// Most linear memories of a component.
+    #[schemars(range(min = 1, max = 16), extend("x-unit" = "memories"))]
+    pub memories_max: u32,
+    /// Most tables of a component.
+    #[schemars(range(min = 1, max = 16), extend("x-unit" = "tables"))]
+    pub tables_max: u32,
+    /// Most core instances of a component.
+    #[schemars(range(min = 1, max = 64), extend("x-unit" = "instances"))]
+    pub core_instances_max: u32,
+    /// Largest component that is accepted.
+    // In base64 it fits the largest body of the operators' API.
+    #[schemars(range(min = 65_536, max = 3_000_000))]
+    pub component_bytes: usize,
+    /// Largest output of one call, and largest arguments of one function of the host.
+    #[schemars(range(min = 4_096, max = 1_048_576))]
+    pub output_bytes: usize,
+    /// Largest text of one `fee` or `method-order` request with its configuration.
+    #[schemars(range(min = 16_384, max = 1_048_576))]
+    pub request_bytes: usize,
+    /// Largest text of one `signature` request with its configuration.
+    #[schemars(range(min = 16_384, max = 1_048_576))]
+    pub signature_request_bytes: usize,
+    /// Most lines that are kept of what one call logs.
+    #[schemars(range(min = 0, max = 1_000), extend("x-unit" = "lines"))]
+    pub log_lines_max: usize,
+    /// Text that is kept of what one call logs.
+    #[schemars(range(min = 0, max = 65_536))]
+    pub log_bytes: usize,
     /// Memory of all compiled components; over it, those called least recently are loaded again at
     /// their next call.
     #[schemars(range(min = 4_194_304, max = 1_099_511_627_776u64))]
@@ -115,8 +150,19 @@ impl Default for Policy {
         Self {
             fuel: limits.fuel_max,
             fuel_per_second_max: 1_000_000_000,
+            admission_fuel: limits.admission_fuel_max,
             deadline_ms: limits.deadline_ms,
             call_memory_bytes: limits.memory_bytes_max,
+            stack_bytes: limits.stack_bytes_max,
+            memories_max: limits.memories_max,
+            tables_max: limits.tables_max,
+            core_instances_max: limits.core_instances_max,
+            component_bytes: limits.component_bytes_max,
+            output_bytes: limits.output_bytes_max,
+            request_bytes: limits.request_bytes_max,
+            signature_request_bytes: limits.signature_request_bytes_max,
+            log_lines_max: limits.log_lines_max,
+            log_bytes: limits.log_bytes_max,
             memory_bytes: 512 << 20,
             compile_memory_bytes: limits.compile_memory_bytes_max,
             compile_timeout_ms: limits.admission_ms_max,

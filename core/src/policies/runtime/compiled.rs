@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use futures::future::try_join_all;
 use rampart_plugins::contract::PolicyKind;
-use rampart_plugins::{CompilerProgram, NativeCodeCache, Policy, PolicyEngine, PolicyLimits};
+use rampart_plugins::{CompilerProgram, NativeCodeCache, Policy, PolicyEngine};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, oneshot};
 
 use super::compile_permits::CompilePermits;
+use super::limits::policy_limits;
 use super::root_keys::{RootKey, RootKeys};
 use super::slot::Slot;
 use crate::Core;
@@ -69,7 +70,7 @@ impl Policies {
         let root_keys = RootKeys::parse(settings).map_err(|problem| {
             Error::internal("read the root keys", std::io::Error::other(problem))
         })?;
-        let limits = limits(settings);
+        let limits = policy_limits(settings);
         let key = keys.derive(Purpose::NativeCode)?;
         let cache = settings.cache_folder.clone().map(|folder| NativeCodeCache { folder, key });
         let compiler = settings.compiler.clone().map(|program| CompilerProgram {
@@ -371,23 +372,6 @@ async fn compile(
         }
         Ok(Err(rejection)) => Err(Failure::Final(rejection.to_string())),
         Err(_) => Err(Failure::Transient("the compiler panicked".into())),
-    }
-}
-
-/// The engine's limits with those of the settings.
-fn limits(settings: &settings::Policy) -> PolicyLimits {
-    let defaults = PolicyLimits::default();
-    PolicyLimits {
-        fuel_max: settings.fuel,
-        deadline_ms: settings.deadline_ms,
-        memory_bytes_max: settings.call_memory_bytes,
-        compile_memory_bytes_max: settings.compile_memory_bytes,
-        admission_ms_max: settings.compile_timeout_ms,
-        live_calls_max: settings.live_max,
-        // Background calls and admissions get no more slots than live calls.
-        background_calls_max: defaults.background_calls_max.min(settings.live_max),
-        admissions_max: defaults.admissions_max.min(settings.live_max),
-        ..defaults
     }
 }
 

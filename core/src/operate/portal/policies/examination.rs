@@ -34,7 +34,7 @@ fn checks(failed: Option<Check>, reason: &str) -> Markup {
 
 const fn question(check: Check) -> &'static str {
     match check {
-        Check::Size => "Size: at most 2 MiB",
+        Check::Size => "Size: within the limit",
         Check::Compilation => "Compilation: a component that compiles in time",
         Check::Imports => "Imports: only what its kind is granted",
         Check::Exports => "Exports: exactly its kind, and meta",

@@ -144,19 +144,20 @@ pub(super) fn form(visit: &Visit<'_>, terms: &UploadTerms, errors: &[(&str, &str
         return note(Tone::Info, &html! { "Owners and developers of your team upload versions." });
     }
     let sent = visit.form();
-    let input = |kind: &'static str,
-                 name: &'static str,
-                 label: &'static str,
-                 hint: &'static str| {
+    let input = |kind: &'static str, name: &'static str, label: &'static str, hint: &str| {
         let error = errors.iter().find(|(at, _)| *at == name).map(|(_, text)| *text);
         let value = if errors.is_empty() || kind == "file" { "" } else { sent.get(name) };
         let required = name == "component";
         field(&Field { kind, value, error, hint: Some(hint), required, ..Field::text(name, label) })
     };
     let kinds = PolicyKind::ALL.map(|kind| (kind.as_str(), label(kind)));
+    let kib = visit.core.settings.policy.component_bytes >> 10;
+    let component = format!(
+        "A WebAssembly component of at most {kib} KiB. It is examined before it is stored."
+    );
     visit.form_with_file_to(PATH, &html! {
         (select("kind", "Kind", sent.get("kind"), &kinds))
-        (input("file", "component", "Component", "A WebAssembly component of at most 2 MiB. It is examined before it is stored."))
+        (input("file", "component", "Component", &component))
         @if !terms.signature_required {
             (input("textarea", "config", "Configuration", "A JSON object, as the component declares it. That of the active version if empty."))
         }

@@ -1,0 +1,63 @@
+//! The limits of the policy engine.
+
+use rampart_plugins::PolicyLimits;
+
+use crate::platform::settings;
+
+/// The engine's limits with those of the settings.
+pub(super) fn policy_limits(settings: &settings::Policy) -> PolicyLimits {
+    let defaults = PolicyLimits::default();
+    PolicyLimits {
+        component_bytes_max: settings.component_bytes,
+        admission_ms_max: settings.compile_timeout_ms,
+        compile_memory_bytes_max: settings.compile_memory_bytes,
+        fuel_max: settings.fuel,
+        admission_fuel_max: settings.admission_fuel,
+        deadline_ms: settings.deadline_ms,
+        memory_bytes_max: settings.call_memory_bytes,
+        memories_max: settings.memories_max,
+        tables_max: settings.tables_max,
+        core_instances_max: settings.core_instances_max,
+        stack_bytes_max: settings.stack_bytes,
+        output_bytes_max: settings.output_bytes,
+        request_bytes_max: settings.request_bytes,
+        signature_request_bytes_max: settings.signature_request_bytes,
+        log_lines_max: settings.log_lines_max,
+        log_bytes_max: settings.log_bytes,
+        live_calls_max: settings.live_max,
+        // Background calls and admissions get no more slots than live calls.
+        background_calls_max: defaults.background_calls_max.min(settings.live_max),
+        admissions_max: defaults.admissions_max.min(settings.live_max),
+        ..defaults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_those_of_the_settings() {
+        let defaults = PolicyLimits::default();
+        assert_eq!(policy_limits(&settings::Policy::default()), defaults);
+        let settings = settings::Policy {
+            stack_bytes: 1,
+            memories_max: 2,
+            tables_max: 3,
+            core_instances_max: 4,
+            signature_request_bytes: 5,
+            log_bytes: 6,
+            ..settings::Policy::default()
+        };
+        let limits = PolicyLimits {
+            stack_bytes_max: 1,
+            memories_max: 2,
+            tables_max: 3,
+            core_instances_max: 4,
+            signature_request_bytes_max: 5,
+            log_bytes_max: 6,
+            ..defaults
+        };
+        assert_eq!(policy_limits(&settings), limits);
+    }
+}
