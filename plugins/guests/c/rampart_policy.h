@@ -613,7 +613,7 @@ typedef struct {
 
 typedef struct {
     rp_text id;
-    rp_optional_text badge;
+    rp_optional_text badge; /* `recommended` or `last-used`; any other is dropped */
 } rp_placement;
 
 /* An id in neither list follows in the host's own order. */

@@ -1,4 +1,5 @@
-/* Names its rule after what it was told, for the tests of what the host tells. */
+/* Names its rule after what it was told, for the tests of what the host tells. The first method gets
+ * a label that the host does not know. */
 
 #define RAMPART_METHOD_ORDER
 #include "rampart_policy.h"
@@ -31,5 +32,10 @@ rp_order_answer rp_rank(const rp_context *context, const rp_config *config,
             number(method->settles_in.is_set, method->settles_in.seconds);
         }
     }
-    return rp_ranked(RP_NEW(rp_placement, 1), 0, (rp_texts){0}, rp_built(&told));
+    rp_placement *shown = RP_NEW(rp_placement, 1);
+    size_t count = request->methods.length > 0 ? 1 : 0;
+    if (count > 0) {
+        shown[0] = (rp_placement){request->methods.at[0].id, {true, RP("sponsored")}};
+    }
+    return rp_ranked(shown, count, (rp_texts){0}, rp_built(&told));
 }

@@ -21,6 +21,8 @@ pub const METHODS_MAX: usize = 64;
 const METHODS_USUAL: usize = METHODS_MAX / 2;
 /// Most that is kept of a rule's name, in bytes. The contract leaves the text free, and no row has it.
 const RULE_BYTES_MAX: usize = 64;
+/// Labels that a method may be shown with (`wit/README.md`).
+const BADGES: [&str; 2] = ["last-used", "recommended"];
 
 /// Orders the payment methods of one user. Cheap to clone, to be shared by threads.
 #[derive(Clone)]
@@ -79,7 +81,8 @@ impl MethodOrderPolicy {
 /// Every method that is to be shown, best first.
 ///
 /// The host's part of the contract is applied: a method the policy did not name follows in the
-/// host's order, and a policy that hides everything is ignored (the host's order stands).
+/// host's order, a policy that hides everything is ignored (the host's order stands), and so is a
+/// label that the host does not know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranking {
     /// Ids of the request, each at most once; never empty unless the request was.
@@ -107,6 +110,10 @@ fn check_ranking(ranking: method_order::Ranking, request: &RankRequest) -> Resul
         }
     }
     indices.truncate(shown.len());
+    for placement in &mut shown {
+        let known = |badge: &String| BADGES.contains(&badge.as_str());
+        placement.badge = placement.badge.take().filter(known);
+    }
     let hides_everything = hidden.len() == request.methods.len();
     for (index, method) in request.methods.iter().enumerate() {
         if hides_everything || !named[index] {

@@ -54,6 +54,19 @@ fn a_rule_is_any_text_of_which_one_line_is_kept() {
 }
 
 #[test]
+fn a_label_that_the_host_does_not_know_is_dropped() {
+    let request = probe_requests().swap_remove(1);
+    let shown = |badge: &str| {
+        let shown = vec![Placement { id: "method0".into(), badge: Some(badge.into()) }];
+        let answer = method_order::Ranking { shown, hidden: Vec::new(), rule: String::new() };
+        let ranking = check_ranking(answer, &request).expect("a label breaks no contract");
+        ranking.shown[0].badge.clone()
+    };
+    assert_eq!(shown("last-used").as_deref(), Some("last-used"));
+    assert_eq!((shown("sponsored"), shown("")), (None, None));
+}
+
+#[test]
 fn fuzz_rankings() {
     rampart_fuzz::fuzz("policy-answers", |input| {
         let text = String::from_utf8_lossy(input);

@@ -39,3 +39,15 @@ async fn a_decimal_of_an_answer_may_have_40_characters() {
     let failed = dry_run(&context, FEE, amount(thirds(38))).await;
     assert_eq!(failed["failure"]["cause"], "answer", "41 characters: {failed}");
 }
+
+#[tokio::test]
+async fn a_label_that_the_host_does_not_know_is_dropped() {
+    let context = context().await;
+    push(&context, METHOD_ORDER, "told-order").await.assert_status(200);
+    // The guest labels the first method `sponsored`.
+    let methods = json!([{"id": "creditCard"}, {"id": "bankTransfer"}]);
+    let ranked = dry_run(&context, METHOD_ORDER, json!({"methods": methods})).await;
+    let plain = |id: &str| json!({"id": id, "badge": null});
+    let expected = json!([plain("creditCard"), plain("bankTransfer")]);
+    assert_eq!(ranked["decision"]["shown"], expected, "{ranked}");
+}
