@@ -8,15 +8,18 @@ use std::time::Duration;
 
 use wasmtime::Engine;
 
-/// One tick, in milliseconds: the largest delay of a deadline. Shorter ones cost: on a virtual
-/// machine each takes some 10 µs of a processor, a hundredth of it by the millisecond, and a deadline
-/// of 20 ms is none the better for them.
-const TICK_MS: u64 = 5;
+/// Longest tick, in milliseconds: the largest delay of a deadline. Shorter ones cost: on a virtual
+/// machine each takes some 10 µs of a processor, a hundredth of it by the millisecond, and a
+/// deadline of 20 ms is none the better for them.
+const TICK_MS_MAX: u64 = 5;
+/// Ticks in the deadline of a live call that is too short for the longest ones.
+const TICKS_MIN: u64 = 3;
 
 /// Its thread ends when it is dropped.
 pub(crate) struct DeadlineClock {
     signals: Arc<Signals>,
     thread: Thread,
+    tick_ms: u64,
 }
 
 /// State shared by callers and the thread.
@@ -30,18 +33,26 @@ struct Signals {
 }
 
 impl DeadlineClock {
-    /// Starts the thread. `deadline_ms_max` is the longest deadline of a call.
+    /// Starts the thread. `deadline_ms` is that of live calls, which the length of a tick follows, and
+    /// `deadline_ms_max` the longest of all.
     ///
     /// # Errors
     /// When the system refuses the thread.
-    pub(crate) fn start(engine: &Engine, deadline_ms_max: u64) -> std::io::Result<Self> {
+    pub(crate) fn start(
+        engine: &Engine,
+        deadline_ms: u64,
+        deadline_ms_max: u64,
+    ) -> std::io::Result<Self> {
+        let tick_ms = tick_ms(deadline_ms);
+        let every = Duration::from_millis(tick_ms);
+        let sleep_after = ticks(deadline_ms_max, tick_ms);
         let signals = Arc::new(Signals::default());
         let (shared, engine) = (Arc::clone(&signals), engine.weak());
         let tick = move || engine.upgrade().map(|engine| engine.increment_epoch()).is_some();
         let thread = thread::Builder::new()
             .name("policy-clock".into())
-            .spawn(move || shared.run(ticks(deadline_ms_max), tick))?;
-        Ok(Self { signals, thread: thread.thread().clone() })
+            .spawn(move || shared.run(every, sleep_after, tick))?;
+        Ok(Self { signals, thread: thread.thread().clone(), tick_ms })
     }
 
     /// Must precede every call, as a sleeping clock would not end it. The deadline in ticks from now,
@@ -53,7 +64,7 @@ impl DeadlineClock {
         {
             self.thread.unpark();
         }
-        ticks(deadline_ms)
+        ticks(deadline_ms, self.tick_ms)
     }
 }
 
@@ -67,10 +78,10 @@ impl Drop for DeadlineClock {
 impl Signals {
     /// Ticks until the clock is dropped, or `tick` returns that the engine is gone. Sleeps once no call
     /// began for `sleep_after` ticks: by then the deadline of every earlier one has passed.
-    fn run(&self, sleep_after: u64, tick: impl Fn() -> bool) {
+    fn run(&self, every: Duration, sleep_after: u64, tick: impl Fn() -> bool) {
         let mut idle_ticks = 0;
         while !self.ended.load(Ordering::SeqCst) {
-            thread::park_timeout(Duration::from_millis(TICK_MS));
+            thread::park_timeout(every);
             if !tick() {
                 return;
             }
@@ -94,9 +105,14 @@ impl Signals {
     }
 }
 
+/// The length of a tick for live calls with this deadline, in milliseconds.
+fn tick_ms(deadline_ms: u64) -> u64 {
+    (deadline_ms / TICKS_MIN).clamp(1, TICK_MS_MAX)
+}
+
 /// The first tick may come at once, so it does not count.
-fn ticks(ms: u64) -> u64 {
-    ms.div_ceil(TICK_MS).saturating_add(1)
+fn ticks(ms: u64, tick_ms: u64) -> u64 {
+    ms.div_ceil(tick_ms).saturating_add(1)
 }
 
 #[cfg(test)]
@@ -108,7 +124,13 @@ mod tests {
 
     #[test]
     fn a_deadline_is_never_short() {
-        assert_eq!((ticks(1), ticks(5), ticks(6), ticks(20)), (2, 2, 3, 5));
+        assert_eq!((ticks(1, 5), ticks(5, 5), ticks(6, 5), ticks(20, 5)), (2, 2, 3, 5));
+        assert_eq!((ticks(1, 1), ticks(3, 1)), (2, 4));
+    }
+
+    #[test]
+    fn a_tick_is_at_most_a_third_of_the_deadline_down_to_a_millisecond() {
+        assert_eq!([1, 3, 6, 9, 15, 20, 60_000].map(tick_ms), [1, 1, 2, 3, 5, 5, 5]);
     }
 
     #[test]
@@ -117,15 +139,17 @@ mod tests {
         let (ticked, ticks) = mpsc::sync_channel(64);
         let (count, shared) = (AtomicU64::new(0), Arc::clone(&signals));
         let thread = thread::spawn(move || {
-            shared.run(2, || ticked.try_send(count.fetch_add(1, Ordering::SeqCst)).is_ok());
+            let every = Duration::from_millis(TICK_MS_MAX);
+            shared.run(every, 2, || ticked.try_send(count.fetch_add(1, Ordering::SeqCst)).is_ok());
         });
-        let clock = DeadlineClock { signals, thread: thread.thread().clone() };
+        let (waker, tick_ms) = (thread.thread().clone(), TICK_MS_MAX);
+        let clock = DeadlineClock { signals, thread: waker, tick_ms };
         while !clock.signals.sleeping.load(Ordering::SeqCst) {
             thread::yield_now();
         }
         let before = ticks.try_iter().count();
         assert_eq!(before, 3, "it ticked on although there was no call");
-        clock.begin(TICK_MS);
+        clock.begin(TICK_MS_MAX);
         assert!(!clock.signals.sleeping.load(Ordering::SeqCst));
         ticks.iter().take(3).for_each(drop);
         drop(clock);

@@ -39,7 +39,7 @@ impl Runtime {
         let native_code = native_code.map(Folder::open).transpose()?;
         let engine = Engine::new(&engine_config(&limits))?;
         let deadline_ms_max = limits.deadline_ms.max(limits.admission_deadline_ms);
-        let deadlines = DeadlineClock::start(&engine, deadline_ms_max)?;
+        let deadlines = DeadlineClock::start(&engine, limits.deadline_ms, deadline_ms_max)?;
         Ok(Self {
             engine,
             limits,

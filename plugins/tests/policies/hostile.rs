@@ -50,6 +50,23 @@ fn the_deadline_stops_a_loop_that_fuel_does_not() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the promise is about real time")]
+fn a_short_deadline_is_not_held_up_by_long_ticks() {
+    let limits = PolicyLimits { fuel_max: u64::MAX / 2, deadline_ms: 3, ..generous_limits() };
+    let policy = fee_policy(&engine(limits), "hostile");
+    // The best of many: other processes may slow down some of them.
+    let fastest = (0..20).map(|_| {
+        let start = Instant::now();
+        let failure = misbehave(&policy, "loop").outcome.expect_err("it never ends");
+        assert_eq!(failure.kind, FailureKind::Deadline);
+        start.elapsed()
+    });
+    let fastest = fastest.min().expect("twenty runs");
+    let (least, most) = (Duration::from_millis(3), Duration::from_millis(5));
+    assert!((least..most).contains(&fastest), "{fastest:?}");
+}
+
+#[test]
 fn a_component_that_never_starts_is_stopped() {
     let policy = fee_policy(&ENGINE, "hostile-start");
     let failure = misbehave(&policy, "").outcome.expect_err("it never starts");
