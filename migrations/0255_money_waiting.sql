@@ -194,7 +194,11 @@ language sql stable as $$
     ) f
     union
     -- what has no order is one book of each client, and no check of orders finds what it owes
-    select t.client_id, null::bigint, t.currency from ledger_account t where t.kind = 'refund_payable'
+    select t.client_id, null::bigint, t.currency from ledger_account t
+    where t.kind = 'refund_payable' and exists (
+      select from payment p
+      join payment_refund r on r.client_id = p.client_id and r.payment_id = p.payment_id
+      where p.client_id = t.client_id and p.currency = t.currency and p.suspense)
     union
     select p.client_id, p.order_id, p.currency from payment p where p.kind = 'dispute-won' and p.order_id is not null
   ), book as materialized (
