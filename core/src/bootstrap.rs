@@ -146,7 +146,7 @@ impl Core {
             }
         };
         store_lasting_keys(&keys, &clock, &db).await.map_err(StartError::database)?;
-        let assembled = Self::assemble(settings, clock, db, (keys, parts)).await;
+        let assembled = Self::assemble(settings, clock, db, keys, parts).await;
         assembled.map_err(StartError::database)
     }
 
@@ -176,7 +176,7 @@ impl Core {
                 read_key(&clock, &db).await.map_err(StartError::database)?
             }
         };
-        let assembled = Self::assemble(settings, clock, db, (keys, parts)).await;
+        let assembled = Self::assemble(settings, clock, db, keys, parts).await;
         Ok((Some(assembled.map_err(StartError::database)?), schema))
     }
 
@@ -184,7 +184,8 @@ impl Core {
         settings: Settings,
         clock: Clock,
         db: Pool,
-        (keys, parts): (MasterKey, Parts),
+        keys: MasterKey,
+        parts: Parts,
     ) -> Result<Arc<Self>> {
         load_lasting_keys(&keys, &db).await?;
         let has_tenant_keys = match settings.keys.per_tenant {

@@ -301,7 +301,7 @@ impl EdgeService {
         let certificates = &self.shutdown.certificates;
         let acceptor = tls::acceptor(Arc::clone(certificates), &edge.tls, &core)?;
         let of_private =
-            |certificate| Tls::of_private(certificate, PRIVATE_CONNECTIONS_MAX, (&edge.tls, &core));
+            |certificate| Tls::of_private(certificate, PRIVATE_CONNECTIONS_MAX, &edge.tls, &core);
         let admin_tls = of_private(self.shutdown.admin_certificate.as_ref())?;
         let connectors_tls = self.shutdown.connectors_certificate.as_ref();
         let connectors_tls = of_private(connectors_tls)?;

@@ -85,7 +85,7 @@ impl Anvil {
     }
 
     /// Sends so many units of a token from one of its accounts, in a block when this returns.
-    pub async fn send_token(&self, token: &str, (from, to): (&str, &str), units: u128) -> String {
+    pub async fn send_token(&self, token: &str, from: &str, to: &str, units: u128) -> String {
         let input = format!("0xa9059cbb{}{units:064x}", word(to));
         let request = json!({"from": from, "to": token, "data": input});
         self.mined(request).await["transactionHash"].as_str().unwrap().to_owned()

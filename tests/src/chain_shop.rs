@@ -62,7 +62,7 @@ impl ChainShop {
         }
         let put = edge.admin(Method::PUT, "/admin/v1/routes", json!({ "routes": routes })).await;
         put.assert_status(200);
-        let chain = ChainConnector::new(&edge, (&anvil, &token), &chain);
+        let chain = ChainConnector::new(&edge, &anvil, &token, &chain);
         Self { edge, anvil, token, partner, cards, chain }
     }
 
@@ -77,7 +77,7 @@ impl ChainShop {
     }
 
     /// Confirms a purchase of so many EUR; its order.
-    pub async fn order(&self, (pair, wallet): (&str, &str), fiat: u32) -> u64 {
+    pub async fn order(&self, pair: &str, wallet: &str, fiat: u32) -> u64 {
         let body = json!({"currencyPair": pair, "paymentMethod": "creditCard", "fiatAmount": fiat});
         let quote = self.partner.post("/api/v1/buy/quote", body).await.assert_status(200).json();
         let body = json!({"quote": quote["quote"], "walletAddress": wallet,
@@ -157,7 +157,7 @@ pub struct ChainConnector {
 impl ChainConnector {
     /// The connector of a chain with this token of USDC, which has `secret` at the edge. It pays from
     /// the treasury, by the configuration `evm`.
-    pub fn new(edge: &Edge, (anvil, token): (&Anvil, &str), secret: &str) -> Self {
+    pub fn new(edge: &Edge, anvil: &Anvil, token: &str, secret: &str) -> Self {
         let (rpc_url, token) = (anvil.url.clone(), token.to_owned());
         let connector = Self { edge: edge.connectors, rpc_url, token, folder: Folder::make() };
         connector.write("token", secret);

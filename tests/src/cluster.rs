@@ -126,7 +126,7 @@ pub fn urls_through(pooler: &PgBouncer, owner: &str) -> [String; 2] {
 pub async fn pgbouncer(owner: &str, servers: u32) -> PgBouncer {
     let (place, socket) = owner.split_once("?host=").expect("a URL of this cluster");
     let port = place.split([':', '/']).nth(4).expect("it names the port");
-    PgBouncer::start((socket, port), servers).await
+    PgBouncer::start(socket, port, servers).await
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test has no configuration to read it from")]

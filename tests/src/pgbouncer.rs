@@ -38,7 +38,7 @@ impl PgBouncer {
     ///
     /// # Panics
     /// When it is not installed: `deploy/setup --test` does so.
-    pub async fn start((socket, port): (&str, &str), servers: u32) -> Self {
+    pub async fn start(socket: &str, port: &str, servers: u32) -> Self {
         Self::over(&format!("host={socket} port={port}"), "", servers).await
     }
 

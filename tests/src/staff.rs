@@ -84,7 +84,7 @@ impl Staff {
 
     /// Opens a page.
     pub async fn get(&mut self, path: &str) -> Answer {
-        let answer = self.send(Method::GET, path, ("", Vec::new())).await;
+        let answer = self.send(Method::GET, path, "", Vec::new()).await;
         if let Some((_, rest)) = answer.text().split_once("name=\"formToken\" value=\"") {
             self.form_token = rest.split('"').next().unwrap().to_owned();
         }
@@ -107,7 +107,7 @@ impl Staff {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.append_pair("formToken", token).extend_pairs(fields);
         let form = form.finish().into_bytes();
-        self.send(Method::POST, path, ("application/x-www-form-urlencoded", form)).await
+        self.send(Method::POST, path, "application/x-www-form-urlencoded", form).await
     }
 
     /// Sends a form of the last page with a file.
@@ -141,7 +141,7 @@ impl Staff {
             body.extend([head.as_bytes(), content, b"\r\n"].concat());
         }
         body.extend(b"--b1--\r\n");
-        self.send(Method::POST, path, ("multipart/form-data; boundary=b1", body)).await
+        self.send(Method::POST, path, "multipart/form-data; boundary=b1", body).await
     }
 
     /// The token of the forms of the last page.
@@ -158,7 +158,8 @@ impl Staff {
         &mut self,
         method: Method,
         path: &str,
-        (media_type, body): (&str, Vec<u8>),
+        media_type: &str,
+        body: Vec<u8>,
     ) -> Answer {
         let cookies: Vec<_> = self.cookies.iter().map(|(n, v)| format!("{n}={v}")).collect();
         let mut request = self.partner.anonymous(method, path).body(body);

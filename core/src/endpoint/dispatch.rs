@@ -34,17 +34,18 @@ pub(super) async fn dispatch<E: Endpoint>(
         Claim::Answered(reply) => return Ok(reply),
     };
     let Some(key) = key else {
-        return carry_out::<E>(core, (&input, caller), None, fault).await;
+        return carry_out::<E>(core, &input, caller, None, fault).await;
     };
     // On the heap: the renewal would have room for the work twice.
-    let work = Box::pin(carry_out::<E>(core, (&input, caller), Some(&key), fault));
+    let work = Box::pin(carry_out::<E>(core, &input, caller, Some(&key), fault));
     let result = key.renew_while(core, work).await;
     key.settle(core, result, &input.head.request_id).await
 }
 
 async fn carry_out<E: Endpoint>(
     core: &Core,
-    (input, caller): (&Input, E::Caller),
+    input: &Input,
+    caller: E::Caller,
     key: Option<&ClaimedKey>,
     fault: Option<Error>,
 ) -> Result<Reply> {
@@ -56,7 +57,7 @@ async fn carry_out<E: Endpoint>(
         return Ok(reply);
     }
     let answer = if E::RETRIED {
-        call_retried::<E>(core, (input, caller), request).await
+        call_retried::<E>(core, input, caller, request).await
     } else if E::MAY_BE_STALE {
         db::stale(E::call(core, caller, request)).await
     } else {
@@ -68,7 +69,8 @@ async fn carry_out<E: Endpoint>(
 /// Calls the endpoint, again with the request read anew while Postgres asks for it.
 async fn call_retried<E: Endpoint>(
     core: &Core,
-    (input, caller): (&Input, E::Caller),
+    input: &Input,
+    caller: E::Caller,
     request: E::Request,
 ) -> Result<E::Response> {
     let mut first = Some(request);

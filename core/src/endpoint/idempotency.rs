@@ -161,7 +161,8 @@ pub(crate) async fn save_answer_of(
     key: Option<&ClaimedKey>,
     core: &Core,
     tx: &mut Connection,
-    (answer, user): (&impl Serialize, UserId),
+    answer: &impl Serialize,
+    user: UserId,
 ) -> Result<()> {
     let Some(key) = key else { return Ok(()) };
     key.save_in(core, tx, (&Reply::json(StatusCode::OK, answer)?, Some(user))).await

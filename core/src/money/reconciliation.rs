@@ -74,7 +74,8 @@ impl Booked {
 /// The database's.
 pub(crate) async fn reconcile(
     core: &Core,
-    (connector, order_max): (&str, Option<Decimal>),
+    connector: &str,
+    order_max: Option<Decimal>,
     lines: Vec<Line>,
     actor: &str,
 ) -> Result<Reconciled> {
@@ -98,7 +99,7 @@ pub(crate) async fn reconcile(
         } else if let Some(other) = booked.first() {
             result.differences.push(difference("amount", &line, Some(other.amount)));
         } else if line.amount > Decimal::ZERO {
-            let recorded = receive(core, (connector, order_max), &line, actor).await?;
+            let recorded = receive(core, connector, order_max, &line, actor).await?;
             recorded.count(core);
             result.recorded += 1;
             let kind = PaymentKind::Received.as_str().to_owned();
@@ -255,7 +256,8 @@ async fn find(
 /// none above `order_max`.
 async fn receive(
     core: &Core,
-    (connector, order_max): (&str, Option<Decimal>),
+    connector: &str,
+    order_max: Option<Decimal>,
     line: &Line,
     actor: &str,
 ) -> Result<Recorded> {

@@ -173,7 +173,7 @@ pub async fn record(
     )
     .execute(&mut *conn)
     .await?;
-    webhooks::fan_out(conn, core, client, (event_id, kind.as_str(), order_id)).await?;
+    webhooks::fan_out(conn, core, client, event_id, kind.as_str(), order_id).await?;
     let Some(url) = callback_url else { return Ok(()) };
     sqlx::query!(
         "insert into delivery \

@@ -62,7 +62,9 @@ pub(crate) async fn fan_out(
     conn: &mut Connection,
     core: &Core,
     client: ClientId,
-    (event, kind, order): (EventId, &str, Option<i64>),
+    event: EventId,
+    kind: &str,
+    order: Option<i64>,
 ) -> Result<u64, sqlx::Error> {
     // It is for one endpoint alone, when it is sent again too.
     if kind == EventType::WebhookTest.as_str() {

@@ -57,7 +57,8 @@ pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub(super) async fn serve(
     core: &Arc<Core>,
     operator: Operator,
-    (head, body): (Head, Bytes),
+    head: Head,
+    body: Bytes,
 ) -> Result<Reply> {
     let found = private_api::find(core.operators_api, (&head, &body), BODY_BYTES_MAX)?;
     let (route, params) = &found;

@@ -120,10 +120,10 @@ async fn respond(visit: &Visit<'_>, typed: Typed, is_post: bool) -> Result<Reply
     };
     match target {
         Target::Action(subject, ids, name) if is_post => {
-            action::submit(visit, subject, (&ids, &name), typed).await
+            action::submit(visit, subject, &ids, &name, typed).await
         }
         Target::Action(subject, ids, name) => {
-            action::show(visit, subject, (&ids, &name), &typed).await
+            action::show(visit, subject, &ids, &name, &typed).await
         }
         Target::CarryOut(id) => approvals::carry_out(visit, &id, is_post.then_some(&typed)).await,
         Target::Users => users::search(visit, &typed, is_post).await,
@@ -133,8 +133,8 @@ async fn respond(visit: &Visit<'_>, typed: Typed, is_post: bool) -> Result<Reply
             let refused = Refused { status: StatusCode::METHOD_NOT_ALLOWED, reason };
             render(visit, &Page::refused(&refused))
         }
-        Target::List(list, ref ids) => list_or_file(visit, (&target, list, ids), &typed).await,
-        Target::Approvals => list_or_file(visit, (&target, &approvals::LIST, &[]), &typed).await,
+        Target::List(list, ref ids) => list_or_file(visit, &target, list, ids, &typed).await,
+        Target::Approvals => list_or_file(visit, &target, &approvals::LIST, &[], &typed).await,
         target => shown(visit, &target, &typed).await,
     }
 }
@@ -142,7 +142,9 @@ async fn respond(visit: &Visit<'_>, typed: Typed, is_post: bool) -> Result<Reply
 /// The page of a list, or the list as a file.
 async fn list_or_file(
     visit: &Visit<'_>,
-    (target, list, ids): (&Target, &'static List, &[String]),
+    target: &Target,
+    list: &'static List,
+    ids: &[String],
     typed: &Typed,
 ) -> Result<Reply> {
     match list.file(visit, ids, typed).await {

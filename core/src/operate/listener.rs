@@ -31,6 +31,6 @@ impl Core {
         browser::check_origin(&head)?;
         // Before the path is looked at: a stranger learns nothing of what exists.
         let operator = Operator::log_in(self, &head).await?;
-        serve(self, operator, (head, body)).await
+        serve(self, operator, head, body).await
     }
 }

@@ -62,7 +62,8 @@ impl Clock {
     pub(crate) fn follow(
         &self,
         database: DateTime<Utc>,
-        (sent, received): (DateTime<Utc>, DateTime<Utc>),
+        sent: DateTime<Utc>,
+        received: DateTime<Utc>,
     ) {
         let least = (database - received).num_microseconds().unwrap_or(0);
         let most = (database - sent).num_microseconds().unwrap_or(0).max(least);
@@ -224,14 +225,14 @@ mod tests {
         let clock = Clock::system();
         let now = clock.system_now();
         let ms = TimeDelta::milliseconds;
-        clock.follow(now + ms(5), (now, now + ms(10)));
+        clock.follow(now + ms(5), now, now + ms(10));
         assert_eq!(clock.database_ahead(), ms(0), "it may be the same");
-        clock.follow(now + TimeDelta::hours(1), (now - ms(10), now + ms(10)));
+        clock.follow(now + TimeDelta::hours(1), now - ms(10), now + ms(10));
         assert_eq!(clock.database_ahead(), TimeDelta::hours(1));
         assert!(clock.clone().now() >= now + TimeDelta::hours(1));
-        clock.follow(now + TimeDelta::hours(1), (now - ms(40), now));
+        clock.follow(now + TimeDelta::hours(1), now - ms(40), now);
         assert_eq!(clock.database_ahead(), TimeDelta::hours(1), "a slow answer says less");
-        clock.follow(now - TimeDelta::hours(1), (now, now));
+        clock.follow(now - TimeDelta::hours(1), now, now);
         assert!(clock.now() < now);
     }
 

@@ -79,9 +79,10 @@ impl Message {
         conn: &mut Connection,
         core: &Core,
         client: ClientId,
-        (kind, user): (Kind, Option<UserId>),
+        kind: Kind,
+        user: Option<UserId>,
     ) -> Result<()> {
-        self.insert(conn, core, client, (kind, user, user.is_some())).await
+        self.insert(conn, core, client, kind, user, user.is_some()).await
     }
 
     /// Adds a mail to the partner's own people to the outbox; without an address of theirs, as
@@ -97,7 +98,7 @@ impl Message {
         kind: Kind,
         has_address: bool,
     ) -> Result<()> {
-        self.insert(conn, core, client, (kind, None, has_address)).await
+        self.insert(conn, core, client, kind, None, has_address).await
     }
 
     async fn insert(
@@ -105,7 +106,9 @@ impl Message {
         conn: &mut Connection,
         core: &Core,
         client: ClientId,
-        (kind, user, sent): (Kind, Option<UserId>, bool),
+        kind: Kind,
+        user: Option<UserId>,
+        sent: bool,
     ) -> Result<()> {
         let id = core.clock.uuid()?;
         let plain = serde_json::to_vec(self).map_err(|e| Error::internal("write a mail", e))?;

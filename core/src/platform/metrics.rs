@@ -312,7 +312,8 @@ impl Metrics {
     pub(crate) fn row_failed(
         &self,
         worker: &'static str,
-        (client, row): (Uuid, &dyn Display),
+        client: Uuid,
+        row: &dyn Display,
         error: Error,
     ) -> Result<()> {
         if error.is_unavailable() {

@@ -49,7 +49,7 @@ impl<'a> Sweep<'a> {
                     if error.is_lock_timeout() {
                         self.held.insert(client);
                     }
-                    self.metrics.row_failed(self.name, (client, &row), error)?;
+                    self.metrics.row_failed(self.name, client, &row, error)?;
                 }
             }
         }
@@ -76,7 +76,7 @@ where
     for client in clients {
         match delete(client.into()).await {
             Ok(more) => has_more |= more,
-            Err(error) => metrics.row_failed(EXPIRED, (client, &kind), error)?,
+            Err(error) => metrics.row_failed(EXPIRED, client, &kind, error)?,
         }
     }
     Ok(has_more)
@@ -102,7 +102,7 @@ where
             Ok(true) => {}
             Ok(false) => break,
             Err(error) if error.is_lock_timeout() => {
-                return metrics.row_failed(name, (Uuid::nil(), &"locked"), error);
+                return metrics.row_failed(name, Uuid::nil(), &"locked", error);
             }
             Err(error) => return Err(error),
         }

@@ -46,7 +46,8 @@ pub(crate) enum DryRunInput {
 pub(crate) async fn dry_run(
     core: &Core,
     target: Target<'_>,
-    (version, now): (Option<i64>, Option<u32>),
+    version: Option<i64>,
+    now: Option<u32>,
     input: DryRunInput,
 ) -> Result<Value, LifecycleError> {
     core.refresh().await?;

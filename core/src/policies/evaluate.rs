@@ -57,7 +57,8 @@ pub(super) async fn evaluate<R: PolicyRequest>(
     core: &Core,
     client: &Client,
     subject: Option<&[u8]>,
-    (request, attributes): (R, &Attributes),
+    request: R,
+    attributes: &Attributes,
 ) -> Result<Option<Evaluation<R::Output>>, PolicyFailure> {
     let policies = &client.tenant.policies;
     let (active, rollout) = (policies.get(R::KIND), policies.rollout(R::KIND));
@@ -70,7 +71,7 @@ pub(super) async fn evaluate<R: PolicyRequest>(
         // Also for a shadow run, which loads nothing.
         let candidate = ServingVersion::load(core, &rollout.policy).await;
         if rollout.includes(client.id(), subject) {
-            let evaluation = call_version(core, client, &candidate, (&request, attributes));
+            let evaluation = call_version(core, client, &candidate, &request, attributes);
             if evaluation.is_some() {
                 return Ok(evaluation);
             }
@@ -81,13 +82,13 @@ pub(super) async fn evaluate<R: PolicyRequest>(
         }
     }
     let Some((active, serving)) = serving else { return Ok(None) };
-    let evaluation = call_version(core, client, &serving, (&request, attributes));
+    let evaluation = call_version(core, client, &serving, &request, attributes);
     fail_closed |= active.fail_closed;
     if let Some(shadow) = rollout.filter(|rollout| rollout.canary_percentage.is_none()) {
         let output = evaluation.as_ref().map(|evaluation| evaluation.output.clone());
-        shadow::queue_run(core, client, shadow, (request, attributes), output);
+        shadow::queue_run(core, client, shadow, request, attributes, output);
     } else if R::SAMPLED {
-        shadow::queue_sample(core, client, active, (request, attributes));
+        shadow::queue_sample(core, client, active, request, attributes);
     }
     evaluation.map(Some).ok_or(PolicyFailure { fail_closed })
 }
@@ -97,7 +98,8 @@ fn call_version<R: PolicyRequest>(
     core: &Core,
     client: &Client,
     ServingVersion { version: active, code }: &ServingVersion,
-    (request, attributes): (&R, &Attributes),
+    request: &R,
+    attributes: &Attributes,
 ) -> Option<Evaluation<R::Output>> {
     let Some(policy) = code else {
         count_outcome(core, client, active.kind, "load");
@@ -123,18 +125,18 @@ fn call_version<R: PolicyRequest>(
     let ended = core.clock.monotonic_ns();
     budget.burn(fuel);
     if !log.is_empty() || log_dropped > 0 {
-        shadow::queue_log(core, client, active, (log, log_dropped));
+        shadow::queue_log(core, client, active, log, log_dropped);
     }
     let meters = active.meters.get_or_init(|| core.metrics.policy_meters(kind));
     meters.cost(Duration::from_nanos(ended.saturating_sub(started)), fuel);
     let failure = outcome.as_ref().err().map(|failure| failure.kind);
-    end_spans(spans, active, (fuel, failure.map(|kind| kind.as_str())));
+    end_spans(spans, active, fuel, failure.map(|kind| kind.as_str()));
     let opened = active.breaker.record(ended / NS_PER_MS, failure);
     match outcome {
         Ok(output) => {
             count_outcome(core, client, active.kind, R::outcome(&output));
             let input = request.stored_input(core, client);
-            let decision = decision::<R>(active, (&context, attributes), &output, fuel, input);
+            let decision = decision::<R>(active, &context, attributes, &output, fuel, input);
             Some(Evaluation { output, decision })
         }
         Err(failure) => {
@@ -160,11 +162,7 @@ fn call_version<R: PolicyRequest>(
 }
 
 /// Ends the spans of a call.
-fn end_spans(
-    mut spans: Spans,
-    active: &ActivePolicy,
-    (fuel, failure): (u64, Option<&'static str>),
-) {
+fn end_spans(mut spans: Spans, active: &ActivePolicy, fuel: u64, failure: Option<&'static str>) {
     spans.describe(|span| {
         span.set_number("rampart.policy.version", active.version);
         span.set_number("rampart.policy.fuel", fuel);
@@ -177,7 +175,8 @@ fn end_spans(
 /// The audit record of a call: version, rule, cost, digest of the output and stored input.
 fn decision<R: PolicyRequest>(
     active: &ActivePolicy,
-    (context, attributes): (&CallContext, &Attributes),
+    context: &CallContext,
+    attributes: &Attributes,
     output: &R::Output,
     fuel: u64,
     input: Value,

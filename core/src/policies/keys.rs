@@ -70,7 +70,7 @@ pub(crate) async fn list(core: &Core, client: ClientId) -> Result<Vec<ListedKey>
     .fetch_all(&core.db)
     .await?;
     let listed = rows.into_iter().map(|row| ListedKey {
-        fingerprint: public_fingerprint(core, client, (&row.name, &row.algorithm), &row.sealed),
+        fingerprint: public_fingerprint(core, client, &row.name, &row.algorithm, &row.sealed),
         name: row.name,
         algorithm: row.algorithm,
         not_before: row.not_before,
@@ -84,7 +84,8 @@ pub(crate) async fn list(core: &Core, client: ClientId) -> Result<Vec<ListedKey>
 fn public_fingerprint(
     core: &Core,
     client: ClientId,
-    (name, algorithm): (&str, &str),
+    name: &str,
+    algorithm: &str,
     sealed: &[u8],
 ) -> Option<String> {
     if let Algorithm::HmacSha256 | Algorithm::HmacSha512 = runtime::algorithm(algorithm)? {
@@ -133,7 +134,8 @@ pub(super) async fn check_named(
 pub(crate) async fn put(
     core: &Core,
     actor: &str,
-    (client, slug): (ClientId, &str),
+    client: ClientId,
+    slug: &str,
     name: &str,
     new: NewKey<'_>,
 ) -> Result<(), LifecycleError> {
@@ -215,7 +217,8 @@ fn change_of(action: &str, slug: &str, name: &str) -> ChangeStatement {
 pub(crate) async fn delete(
     core: &Core,
     actor: &str,
-    (client, slug): (ClientId, &str),
+    client: ClientId,
+    slug: &str,
     name: &str,
     signed: Option<&SignedChange>,
 ) -> Result<(), LifecycleError> {

@@ -109,7 +109,8 @@ pub(super) fn queue_run<R: PolicyRequest>(
     core: &Core,
     client: &Client,
     rollout: &Arc<Rollout>,
-    (request, attributes): (R, &Attributes),
+    request: R,
+    attributes: &Attributes,
     active: Option<R::Output>,
 ) {
     let context = live_context(core, client, attributes);
@@ -157,7 +158,8 @@ pub(super) fn queue_sample<R: PolicyRequest>(
     core: &Core,
     client: &Client,
     active: &ActivePolicy,
-    (request, attributes): (R, &Attributes),
+    request: R,
+    attributes: &Attributes,
 ) {
     if let Some(slot) = active.sample_throttle.next_slot(core.clock.monotonic_ns() / NS_PER_MS) {
         let attributes = attributes.clone();
@@ -172,7 +174,8 @@ pub(super) fn queue_log(
     core: &Core,
     client: &Client,
     active: &ActivePolicy,
-    (lines, lines_dropped): (Vec<LogLine>, u32),
+    lines: Vec<LogLine>,
+    lines_dropped: u32,
 ) {
     let Some(slot) = active.stored_log.next_slot(core.clock.monotonic_ns() / NS_PER_MS) else {
         active.log_calls_dropped.fetch_add(1, Ordering::Relaxed);
@@ -254,7 +257,7 @@ impl Core {
             .map_err(|error| Error::internal("run shadow jobs", error))?;
         for (client, rollout, tally) in results.tallies.into_values() {
             if let Err(error) = self.write_tally(client, &rollout, tally).await {
-                self.metrics.row_failed(SWEEP, (client.uuid(), &rollout.id), error)?;
+                self.metrics.row_failed(SWEEP, client.uuid(), &rollout.id, error)?;
             }
         }
         for (client, kind, slot, input) in results.samples {
@@ -274,7 +277,7 @@ impl Core {
         for logged in results.logs {
             let client = logged.client.uuid();
             if let Err(error) = self.write_log(logged).await {
-                self.metrics.row_failed(SWEEP, (client, &"log"), error)?;
+                self.metrics.row_failed(SWEEP, client, &"log", error)?;
             }
         }
         Ok(())

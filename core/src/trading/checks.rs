@@ -196,7 +196,8 @@ impl Hold {
     /// When the database cannot be read.
     pub(crate) async fn of_order(
         conn: &mut Connection,
-        (client, order): (ClientId, OrderId),
+        client: ClientId,
+        order: OrderId,
     ) -> Result<Vec<Self>> {
         let names = sqlx::query_scalar!(
             "select holds from payout_gate($1, $2, 'none')",
@@ -234,10 +235,7 @@ impl Hold {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub(crate) async fn of_user(
-        core: &Core,
-        (client, user): (ClientId, UserId),
-    ) -> Result<Vec<Self>> {
+    pub(crate) async fn of_user(core: &Core, client: ClientId, user: UserId) -> Result<Vec<Self>> {
         let names = sqlx::query_scalar!(
             "select holds from user_checks($1, $2)",
             client.uuid(),

@@ -87,7 +87,7 @@ impl Row {
                 .map_err(|error| sqlx::Error::Decode(error.into()))?;
         let set = |name: &str| set.get(name).map(|amount| amount.0);
         Ok(Trader {
-            rules: Rules::new((self.buy_limit, self.sell_limit), set),
+            rules: Rules::new(self.buy_limit, self.sell_limit, set),
             statuses: Statuses {
                 email: self.email,
                 identity: self.identity,
@@ -141,7 +141,8 @@ impl Bounds {
 /// When the database cannot be used.
 pub(crate) async fn hold_traders(
     conn: &mut Connection,
-    (clients, users): (&[Uuid], &[Uuid]),
+    clients: &[Uuid],
+    users: &[Uuid],
 ) -> Result<HashMap<(Uuid, Uuid), Rules>, sqlx::Error> {
     // In one order, so that two transactions never wait for each other.
     let rows = select_traders!(
@@ -188,7 +189,7 @@ pub(crate) async fn have_room(
     .await?;
     let Some(order) = order else { return Ok(true) };
     let user = (client.uuid(), order.user_id);
-    let rules = hold_traders(conn, (&[user.0], &[user.1])).await?;
+    let rules = hold_traders(conn, &[user.0], &[user.1]).await?;
     let Some(rules) = rules.get(&user) else { return Ok(false) };
     let amount = order.limit.checked_mul(fiat).and_then(|all| all.checked_div(order.fiat));
     let Some(amount) = amount else { return Ok(false) };
@@ -216,7 +217,7 @@ pub(crate) async fn have_room(
 /// smallest unit; `None` without a rate.
 pub(crate) fn limit_amount(core: &Core, catalogue: &Catalogue, quote: &Quote) -> Option<Decimal> {
     let (from, to) = (quote.fiat_currency(), core.settings.limits.currency);
-    let amount = catalogue.convert(quote.fiat, (from, to), core.clock.now())?;
+    let amount = catalogue.convert(quote.fiat, from, to, core.clock.now())?;
     let exponent = fiat_exponent(to).unwrap_or(quote.fiat.scale());
     Some(amount.round_dp_with_strategy(exponent, RoundingStrategy::AwayFromZero))
 }

@@ -117,7 +117,7 @@ impl Endpoint for Act {
             return Ok(page::show(look, StatusCode::CONFLICT, (&link.token, &payment)));
         }
         let at = (payment.client, payment.order);
-        match simulate(core, at, (action.event(), ACTOR)).await {
+        match simulate(core, at, action.event(), ACTOR).await {
             Ok(()) => Ok(page::redirect(&link.token, payment.return_url.as_ref())),
             // Another event came first: show the current state.
             Err(

@@ -119,7 +119,8 @@ pub(crate) enum RowLock {
 /// When the database cannot be used.
 pub(crate) async fn lock(
     conn: &mut Connection,
-    (client, user): (ClientId, UserId),
+    client: ClientId,
+    user: UserId,
     strength: RowLock,
 ) -> Result<bool> {
     let (client, user) = (client.uuid(), user.uuid());

@@ -274,7 +274,8 @@ impl Row {
 /// When the database cannot be read.
 pub(crate) async fn all_disabled(
     conn: &mut Connection,
-    (client, user): (ClientId, UserId),
+    client: ClientId,
+    user: UserId,
     kind: AccountType,
 ) -> Result<bool> {
     let all = sqlx::query_scalar!(
@@ -303,7 +304,7 @@ pub(crate) async fn open(
     let NewAccount { kind, mut details, is_stored_card, verified } = account;
     details.identifier = canonical(&details.identifier);
     // Racing transactions count one after the other. That an erased user has no key is told below.
-    account::lock(conn, (client, user), RowLock::NoKeyUpdate).await?;
+    account::lock(conn, client, user, RowLock::NoKeyUpdate).await?;
     let (id, now) = (core.clock.uuid()?, core.clock.now());
     let personal_key = personal_data::load_key(conn, core, client, user).await?;
     let plain = serde_json::to_vec(&details).map_err(|e| Error::internal("write an account", e))?;

@@ -22,10 +22,11 @@ use rampart_types::UserId;
 pub(crate) async fn add(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (&Client, UserId),
+    client: &Client,
+    user: UserId,
     answers: BTreeMap<String, String>,
 ) -> Result<Account> {
-    if !account::lock(conn, (client.id(), user), RowLock::Update).await? {
+    if !account::lock(conn, client.id(), user, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
     let known = Account::load(conn, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;

@@ -29,7 +29,7 @@ pub(crate) async fn begin(
 ) -> Result<Option<TotpSecret>> {
     let secret = TotpSecret::generate(&core.clock)?;
     let mut tx = core.db.begin().await?;
-    if !lock(&mut tx, (client, user), RowLock::Update).await? {
+    if !lock(&mut tx, client, user, RowLock::Update).await? {
         return Ok(None);
     }
     let key = load_key(&mut tx, core, client, user).await?;
@@ -96,7 +96,7 @@ pub(crate) async fn confirm(
 ) -> Result<bool> {
     core.user_attempts.count_code(core, client, user).await?;
     let mut tx = core.db.begin().await?;
-    if !redeem(&mut tx, core, (client.id(), user), (code, false)).await? {
+    if !redeem(&mut tx, core, client.id(), user, code, false).await? {
         return Ok(false);
     }
     let of = (client.id(), user);
@@ -112,15 +112,17 @@ pub(crate) async fn confirm(
 pub(crate) async fn verify(core: &Core, client: &Client, user: UserId, code: &str) -> Result<bool> {
     core.user_attempts.count_code(core, client, user).await?;
     let mut conn = core.db.acquire().await?;
-    redeem(&mut conn, core, (client.id(), user), (code, true)).await
+    redeem(&mut conn, core, client.id(), user, code, true).await
 }
 
 /// Uses a code up: of several attempts with one code, one counts.
 async fn redeem(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
-    (code, in_use): (&str, bool),
+    client: ClientId,
+    user: UserId,
+    code: &str,
+    in_use: bool,
 ) -> Result<bool> {
     let Some(sealed) = sealed(conn, (client, user), in_use).await? else { return Ok(false) };
     let secret = open(&load_key(conn, core, client, user).await?, &sealed)?;

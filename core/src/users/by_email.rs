@@ -153,7 +153,7 @@ pub(crate) async fn mail_reset_link(
         token.store(&mut tx, core, purpose, RESET_LIFETIME).await?;
     }
     let message = Message { to: email, subject, text, secrets: Some(vec![token.text]) };
-    message.enqueue(&mut tx, core, client.id(), (mail::Kind::ResetPassword, user)).await?;
+    message.enqueue(&mut tx, core, client.id(), mail::Kind::ResetPassword, user).await?;
     save_answer(key, core, &mut tx, &Done {}).await?;
     tx.commit().await?;
     Ok(())

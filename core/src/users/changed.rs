@@ -20,7 +20,8 @@ pub(super) async fn follow(
     conn: &mut Connection,
     core: &Core,
     client: &Client,
-    (account, needs_screening): (&Account, bool),
+    account: &Account,
+    needs_screening: bool,
 ) -> Result<()> {
     if let Some(person) = Person::of(account).filter(|_| needs_screening) {
         screen_person(conn, core, &client.tenant, person).await?;

@@ -16,10 +16,11 @@ use rampart_types::{ClientId, UserId};
 pub(crate) async fn agree(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
+    client: ClientId,
+    user: UserId,
 ) -> Result<()> {
     // Another check that is passed at the same time is seen here, or sees this one.
-    if !account::lock(conn, (client, user), RowLock::Update).await? {
+    if !account::lock(conn, client, user, RowLock::Update).await? {
         return Ok(());
     }
     let Some(before) = Account::load(conn, core, client, user).await? else { return Ok(()) };

@@ -112,12 +112,13 @@ fn is_name(text: &str) -> bool {
 /// the user is deleted.
 pub(crate) async fn send(
     core: &Core,
-    (client, user): (&Client, UserId),
+    client: &Client,
+    user: UserId,
     documents: Vec<Document>,
 ) -> Result<()> {
     uploads::count(core, client, user)?;
     let mut tx = core.db.begin().await?;
-    if !account::lock(&mut tx, (client.id(), user), RowLock::Update).await? {
+    if !account::lock(&mut tx, client.id(), user, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
     let personal_key = personal_data::load_key(&mut tx, core, client.id(), user).await?;
@@ -153,7 +154,7 @@ pub(super) async fn store(
             Some(stored) => stored.id(),
             None => core.clock.uuid()?,
         };
-        replace(conn, (client, user), (&kind, &side), core.clock.now()).await?;
+        replace(conn, client, user, &kind, &side, core.clock.now()).await?;
         let size = info.as_ref().and_then(|info| i64::try_from(info.size).ok());
         let written = sqlx::query!(
             "insert into user_document as known (client_id, user_id, type, side, document_id, \
@@ -215,8 +216,10 @@ pub(super) async fn want_anew(
 /// replaces it.
 async fn replace(
     conn: &mut Connection,
-    (client, user): (ClientId, UserId),
-    (kind, side): (&str, &str),
+    client: ClientId,
+    user: UserId,
+    kind: &str,
+    side: &str,
     now: DateTime<Utc>,
 ) -> Result<()> {
     sqlx::query!(

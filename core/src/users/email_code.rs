@@ -32,7 +32,8 @@ pub(super) async fn mail(
     conn: &mut Connection,
     core: &Core,
     client: &Client,
-    (user, email): (UserId, &EmailAddress),
+    user: UserId,
+    email: &EmailAddress,
 ) -> Result<()> {
     if !attempts::admits_code_mail(conn, core, client, email).await? {
         return Ok(());
@@ -58,7 +59,7 @@ pub(super) async fn mail(
         text: format!("{}\n", texts.with("mail-code", &[("code", &code)])),
         secrets: Some(vec![code]),
     };
-    message.enqueue(conn, core, client.id(), (Kind::EmailCode, Some(user))).await
+    message.enqueue(conn, core, client.id(), Kind::EmailCode, Some(user)).await
 }
 
 /// Checks a code against the last one mailed. A wrong one is counted at once, even if the request

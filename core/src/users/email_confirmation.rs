@@ -15,12 +15,12 @@ use rampart_types::UserId;
 /// ER709 when the user is deleted.
 pub(crate) async fn mail_code(core: &Core, (client, user): (&Client, UserId)) -> Result<()> {
     let mut tx = core.db.begin().await?;
-    if !account::lock(&mut tx, (client.id(), user), RowLock::Update).await? {
+    if !account::lock(&mut tx, client.id(), user, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
     let known = Account::load(&mut tx, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
     if let Some(email) = &known.personal.email {
-        email_code::mail(&mut tx, core, client, (user, email)).await?;
+        email_code::mail(&mut tx, core, client, user, email).await?;
     }
     tx.commit().await?;
     Ok(())
@@ -44,7 +44,7 @@ pub(crate) async fn confirm(
     let proof = EmailProof::check(core, client, email.as_ref(), Some(code)).await?;
     let EmailProof::Verified(email) = &proof else { return Ok(false) };
     let mut tx = core.db.begin().await?;
-    if !account::lock(&mut tx, (client.id(), user), RowLock::Update).await? {
+    if !account::lock(&mut tx, client.id(), user, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
     let before =

@@ -79,7 +79,7 @@ pub(crate) async fn erase(
     delete_held_calls(conn, user).await?;
     delete_reports(conn, client, user).await?;
     // Images that are not kept are unreadable by now; they are removed as well.
-    remove_later(conn, (client, user), &kept, core.clock.now()).await?;
+    remove_later(conn, client, user, &kept, core.clock.now()).await?;
     sqlx::query!(
         "update user_document set sealed_digest = null where client_id = $1 and user_id = $2",
         client.uuid(),

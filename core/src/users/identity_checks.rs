@@ -10,7 +10,7 @@ use rampart_types::{ClientId, UserId};
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn end(conn: &mut Connection, (client, user): (ClientId, UserId)) -> Result<()> {
+pub(crate) async fn end(conn: &mut Connection, client: ClientId, user: UserId) -> Result<()> {
     sqlx::query!(
         "update command set state = 'rejected', sealed_body = null, \
              finished_at = coalesce(finished_at, now()) \

@@ -94,7 +94,7 @@ pub(crate) async fn link(
 ) -> Result<()> {
     let mut tx = core.db.begin().await?;
     // The lock ensures that a concurrent erasure deletes this identifier too.
-    if !account::lock(&mut tx, (client, user), RowLock::Update).await? {
+    if !account::lock(&mut tx, client, user, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
     if identifier::link(&mut tx, core, client, user, identifier).await? == LinkOutcome::Conflict {

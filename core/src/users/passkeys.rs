@@ -178,11 +178,12 @@ pub(crate) async fn add(
     core: &Core,
     client: ClientId,
     user: UserId,
-    (name, credential): (&str, &Credential),
+    name: &str,
+    credential: &Credential,
 ) -> Result<Added> {
     let mut tx = core.db.begin().await?;
     // Additions of one user follow each other, so that none exceeds the limit.
-    if !lock(&mut tx, (client, user), RowLock::Update).await? {
+    if !lock(&mut tx, client, user, RowLock::Update).await? {
         return Ok(Added::Refused);
     }
     let key = load_key(&mut tx, core, client, user).await?;
@@ -217,7 +218,7 @@ pub(crate) async fn add(
 /// When the database cannot be written.
 pub(crate) async fn remove(core: &Core, client: ClientId, user: UserId, id: &[u8]) -> Result<bool> {
     let mut tx = core.db.begin().await?;
-    if !lock(&mut tx, (client, user), RowLock::Update).await? {
+    if !lock(&mut tx, client, user, RowLock::Update).await? {
         return Ok(false);
     }
     let removed = sqlx::query!(

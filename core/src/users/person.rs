@@ -71,7 +71,7 @@ pub(crate) async fn declare(
     (client, user): (&Client, UserId),
     (members, form): (&[Member], &Form),
 ) -> Result<()> {
-    if !account::lock(conn, (client.id(), user), RowLock::Update).await? {
+    if !account::lock(conn, client.id(), user, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
     let known = Account::load(conn, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
@@ -97,5 +97,5 @@ pub(crate) async fn declare(
     update.store(conn, (&known.personal, &personal), known_country, details).await?;
     let needs_screening = known.personal.identity() != personal.identity();
     let account = Account { personal, ..known };
-    Box::pin(changed::follow(conn, core, client, (&account, needs_screening))).await
+    Box::pin(changed::follow(conn, core, client, &account, needs_screening)).await
 }

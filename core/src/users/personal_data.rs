@@ -138,7 +138,7 @@ pub(crate) async fn load_key(
         return PersonalDataKey::open(&core.cipher(client), client, user, &sealed);
     }
     let new = PersonalDataKey::generate(&core.clock, client, user)?;
-    store_key(conn, core, (client, user), &new).await
+    store_key(conn, core, client, user, &new).await
 }
 
 /// Stores the key of a user who has none. Returns the key that the user has then: another
@@ -149,7 +149,8 @@ pub(crate) async fn load_key(
 pub(super) async fn store_key(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
+    client: ClientId,
+    user: UserId,
     new: &PersonalDataKey,
 ) -> Result<PersonalDataKey> {
     // The lock makes an erasure wait, so that it finds the key.

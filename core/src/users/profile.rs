@@ -132,7 +132,7 @@ struct Limit {
 }
 
 impl Limit {
-    fn new((rules, currency): (&Rules, CurrencyCode), side: quotes::Side, spent: &Spent) -> Self {
+    fn new(rules: &Rules, currency: CurrencyCode, side: quotes::Side, spent: &Spent) -> Self {
         let amount = |amount| Amount::new(amount, currency);
         let remaining = amount(rules.remaining(side, spent));
         Self { limit: amount(rules.for_side(side)), remaining, interval: INTERVAL_TEXT }
@@ -260,8 +260,8 @@ impl Profile {
         accounts.retain(|account| !account.disabled);
         let wallets = wallets::list(conn, core, (account.client, account.user)).await?;
         let limits = Limits {
-            buy: Limit::new((&rules, currency), quotes::Side::Buy, &spent),
-            sell: Limit::new((&rules, currency), quotes::Side::Sell, &spent),
+            buy: Limit::new(&rules, currency, quotes::Side::Buy, &spent),
+            sell: Limit::new(&rules, currency, quotes::Side::Sell, &spent),
         };
         let status = status(&account, documents);
         let personal = account.personal;

@@ -236,7 +236,7 @@ async fn register(
     .await?;
     let is_new = inserted.rows_affected() == 1;
     if is_new {
-        store_key(&mut tx, core, (client.id(), user), &personal_key).await?;
+        store_key(&mut tx, core, client.id(), user, &personal_key).await?;
         let payload = serde_json::json!({ "uuid": user });
         let event = NewEvent { kind: EventType::UserCreated, order_id: None, payload };
         events::record(&mut tx, core, client.id(), event, None).await?;
@@ -276,7 +276,7 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     let owner = Ownership::prove(core, caller, &mut details).await?;
     let password_hash = hash(core, &mut details).await?;
     let mut tx = core.db.begin().await?;
-    if !account::lock(&mut tx, (client.id(), user), RowLock::Update).await? {
+    if !account::lock(&mut tx, client.id(), user, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
     let known = Account::load(&mut tx, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
@@ -367,9 +367,9 @@ async fn finish(
         account = answers::complete_questionnaire(&mut tx, core, account).await?;
     }
     // On the heap: most changes have nothing to follow.
-    Box::pin(changed::follow(&mut tx, core, client, (&account, needs_screening))).await?;
+    Box::pin(changed::follow(&mut tx, core, client, &account, needs_screening)).await?;
     let answer = RegisteredUser::from(account.clone());
-    save_answer_of(key, core, &mut tx, (&answer, user)).await?;
+    save_answer_of(key, core, &mut tx, &answer, user).await?;
     images.into_iter().for_each(StoredObject::retain);
     tx.commit().await?;
     Ok(account)

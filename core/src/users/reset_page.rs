@@ -144,21 +144,23 @@ fn form(
             button.main type="submit" { (texts.get("reset-set")) }
         }
     };
-    render(core, client, (status, texts), (&title, &body))
+    render(core, client, status, texts, &title, &body)
 }
 
 fn done(core: &Core, client: ClientId, texts: Texts) -> Reply {
     let title = texts.get("reset-done-title");
     let body = html! { p { (texts.get("reset-done")) } };
-    render(core, client, (StatusCode::OK, texts), (&title, &body))
+    render(core, client, StatusCode::OK, texts, &title, &body)
 }
 
 /// Renders a page with the name and the branding of the user's partner.
 fn render(
     core: &Core,
     client: ClientId,
-    (status, texts): (StatusCode, Texts),
-    (title, body): (&str, &Markup),
+    status: StatusCode,
+    texts: Texts,
+    title: &str,
+    body: &Markup,
 ) -> Reply {
     let page = Page::new(texts, &core.settings.pages, title);
     match core.snapshots.current().tenants.get(&client) {

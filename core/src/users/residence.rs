@@ -19,7 +19,8 @@ use rampart_types::UserId;
 pub(crate) async fn declare(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (&Client, UserId),
+    client: &Client,
+    user: UserId,
     mut fields: Fields<'_>,
 ) -> Result<()> {
     let mut details =
@@ -35,7 +36,7 @@ pub(crate) async fn declare(
         }
     }
     fields.finish(Some(()))?;
-    if !account::lock(conn, (client.id(), user), RowLock::Update).await? {
+    if !account::lock(conn, client.id(), user, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
     let known = Account::load(conn, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;

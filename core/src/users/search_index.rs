@@ -79,7 +79,8 @@ fn keys(personal: &PersonalData) -> Vec<SearchKey> {
 pub(super) async fn write(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
+    client: ClientId,
+    user: UserId,
     personal: &PersonalData,
 ) -> Result<()> {
     let (mut kinds, mut digests) = (Vec::new(), Vec::new());
@@ -187,7 +188,7 @@ async fn index(tx: &mut Transaction<'_>, core: &Core, user: &Sealed) -> Result<(
     let (client, id) = (ClientId::from(user.client_id), UserId::from(user.user_id));
     let sealed = (user.sealed_key.as_deref(), user.personal.as_deref());
     match personal_data::read(core, client, id, sealed) {
-        Ok(personal) => write(tx, core, (client, id), &personal).await,
-        Err(error) => core.metrics.row_failed(SWEEP, (user.client_id, &user.user_id), error),
+        Ok(personal) => write(tx, core, client, id, &personal).await,
+        Err(error) => core.metrics.row_failed(SWEEP, user.client_id, &user.user_id, error),
     }
 }

@@ -68,7 +68,7 @@ pub(crate) async fn mail(
         text: format!("{}\n{}\n", texts.get(changed.text()), texts.with("notice-not-you", &shop)),
         secrets: Some(Vec::new()),
     };
-    message.enqueue(conn, core, client, (Kind::SecurityNotice, Some(user))).await
+    message.enqueue(conn, core, client, Kind::SecurityNotice, Some(user)).await
 }
 
 async fn sent_in_an_hour(conn: &mut Connection, client: ClientId, user: UserId) -> Result<i64> {

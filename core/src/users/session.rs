@@ -205,7 +205,7 @@ async fn end_sessions(
     )
     .execute(&mut *tx)
     .await?;
-    void_tokens(tx, core, (client, user), purposes).await
+    void_tokens(tx, core, client, user, purposes).await
 }
 
 /// Ends the logins of a user who is disabled, for good: none is renewed when the user is enabled again.
@@ -218,7 +218,8 @@ async fn end_sessions(
 pub(crate) async fn end_logins(
     tx: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
+    client: ClientId,
+    user: UserId,
 ) -> Result<()> {
     sqlx::query!(
         "update refresh_family set revoked_at = rampart_now() \
@@ -229,14 +230,15 @@ pub(crate) async fn end_logins(
     .execute(&mut *tx)
     .await?;
     let purposes = [Purpose::Login, Purpose::ResetPassword, Purpose::Checks];
-    void_tokens(tx, core, (client, user), &purposes).await
+    void_tokens(tx, core, client, user, &purposes).await
 }
 
 /// Voids passkey challenges and unused tokens of these purposes.
 async fn void_tokens(
     tx: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
+    client: ClientId,
+    user: UserId,
     purposes: &[Purpose],
 ) -> Result<()> {
     let purposes: Vec<&str> = purposes.iter().map(|purpose| purpose.as_str()).collect();
@@ -298,7 +300,8 @@ pub(crate) async fn open_sessions(
 /// When the database cannot be written.
 pub(crate) async fn end_one(
     core: &Core,
-    (client, user): (ClientId, UserId),
+    client: ClientId,
+    user: UserId,
     session: Uuid,
 ) -> Result<bool> {
     let ended = sqlx::query!(

@@ -21,7 +21,7 @@ pub(crate) async fn store_for_first_check(
 ) -> Result<()> {
     let mut tx = core.db.begin().await?;
     // A check is begun under this lock.
-    if !account::lock(&mut tx, (client, user), RowLock::NoKeyUpdate).await? {
+    if !account::lock(&mut tx, client, user, RowLock::NoKeyUpdate).await? {
         return Ok(());
     }
     let is_begun = sqlx::query_scalar!(

@@ -18,10 +18,12 @@ pub(crate) const NUMBER_CHARS_MAX: usize = 32;
 pub(crate) async fn declare(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
-    (country, number): (Country, String),
+    client: ClientId,
+    user: UserId,
+    country: Country,
+    number: String,
 ) -> Result<()> {
-    if !account::lock(conn, (client, user), RowLock::Update).await? {
+    if !account::lock(conn, client, user, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
     let known = Account::load(conn, core, client, user).await?.ok_or(Code::UserNotFound)?;

@@ -91,8 +91,8 @@ impl<'a> UserUpdate<'a> {
         details: Details,
     ) -> Result<Vec<StoredObject>> {
         let is_other = known.identity() != personal.identity();
-        let has_moved = known.residence() != personal.residence()
-            || details.names_other_country(known_country);
+        let has_moved =
+            known.residence() != personal.residence() || details.names_other_country(known_country);
         let proves_another = is_other && self.proves_another(conn, known, personal).await?;
         let agreement = details.privacy_agreement.map(|agreed| match agreed {
             true => "verified",
@@ -133,13 +133,13 @@ impl<'a> UserUpdate<'a> {
         .execute(&mut *conn)
         .await?;
         if proves_another {
-            identity_checks::end(conn, (self.client.id(), self.user)).await?;
+            identity_checks::end(conn, self.client.id(), self.user).await?;
         }
         if proves_another || has_moved {
             let of = (self.client.id(), self.user);
             documents::want_anew(conn, of, (proves_another, has_moved)).await?;
         }
-        search_index::write(conn, self.core, (self.client.id(), self.user), personal).await?;
+        search_index::write(conn, self.core, self.client.id(), self.user, personal).await?;
         let holder = (self.client.id(), self.user, &self.personal_key);
         documents::store(conn, self.core, holder, details.documents).await
     }
@@ -239,7 +239,7 @@ impl<'a> UserUpdate<'a> {
         proof: &EmailProof,
     ) -> Result<()> {
         if *proof != EmailProof::Verified(email.clone()) {
-            return email_code::mail(conn, self.core, self.client, (self.user, email)).await;
+            return email_code::mail(conn, self.core, self.client, self.user, email).await;
         }
         sqlx::query!(
             "update end_user set email_status = 'verified', \

@@ -33,7 +33,7 @@ impl WebsiteRegion {
             (language, country) => {
                 let language = language.unwrap_or_default().to_owned();
                 let country = country.unwrap_or_default().to_owned();
-                return both(fields, client, (&language, &country)).map(Self::Whole);
+                return both(fields, client, &language, &country).map(Self::Whole);
             }
         };
         if !half.is_known(client) {
@@ -100,7 +100,8 @@ impl WebsiteRegion {
 fn both(
     fields: &mut Fields<'_>,
     client: &Client,
-    (language, country): (&str, &str),
+    language: &str,
+    country: &str,
 ) -> Option<WebsiteLocale> {
     let locale = WebsiteLocale::new(language, country);
     let wrong_language =

@@ -71,7 +71,7 @@ impl Doctor {
         let runtime = server::runtime(2)?;
         let inspected = runtime.block_on(Core::inspect(config.core.clone(), Clock::system()));
         let mut findings = Findings::default();
-        look_at_configuration(&config, (settled, inspected.as_ref().err()), &mut findings);
+        look_at_configuration(&config, settled, inspected.as_ref().err(), &mut findings);
         look_at_listeners(&config, &mut findings);
         match inspected {
             Ok((core, schema)) => {
@@ -97,7 +97,8 @@ impl Doctor {
 /// The settings: as the binary judges them, and as the core does.
 fn look_at_configuration(
     config: &Config,
-    (settled, refused): (Result<(), Invalid>, Option<&StartError>),
+    settled: Result<(), Invalid>,
+    refused: Option<&StartError>,
     findings: &mut Findings,
 ) {
     let about = |subject: &str| refused.filter(|error| error.subject() == subject);

@@ -58,10 +58,8 @@ impl Gateway {
             session.set_close_on_response_before_downstream_finish(false);
         }
         let written = match (reply.events.take(), reply.file.take()) {
-            (Some(events), _) => {
-                Box::pin(self.write_events(session, context, (reply, events))).await
-            }
-            (None, Some(file)) => Box::pin(self.write_file(session, context, (reply, file))).await,
+            (Some(events), _) => Box::pin(self.write_events(session, context, reply, events)).await,
+            (None, Some(file)) => Box::pin(self.write_file(session, context, reply, file)).await,
             (None, None) => write(session, context, reply).await,
         };
         written.map_err(|e| e.into_down())?;
@@ -163,7 +161,7 @@ impl Gateway {
             }
             // Boxed: what no upstream answers does not carry its room around.
             Some(upstream) => {
-                let passing_on = self.pass_on(public, context, upstream, (&admission, head));
+                let passing_on = self.pass_on(public, context, upstream, &admission, head);
                 Box::pin(passing_on).await.map_or(Ok(None), refused)
             }
             None => {
@@ -190,7 +188,8 @@ impl Gateway {
         public: &PublicListener,
         context: &mut Context,
         upstream: Upstream,
-        (admission, head): (&Admission, Head),
+        admission: &Admission,
+        head: Head,
     ) -> Option<Reply> {
         let proving = context.scope().run(self.core.pass_on(&upstream, admission, head));
         match timeout(public.answer_max, proving).await {

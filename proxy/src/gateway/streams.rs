@@ -26,7 +26,8 @@ impl Gateway {
         &self,
         session: &mut ServerSession,
         context: &mut Context,
-        (reply, mut events): (Reply, EventStream),
+        reply: Reply,
+        mut events: EventStream,
     ) -> Result<()> {
         self.begin_stream(session, context, reply).await?;
         if context.method == Method::HEAD {
@@ -63,7 +64,8 @@ impl Gateway {
         &self,
         session: &mut ServerSession,
         context: &mut Context,
-        (reply, mut file): (Reply, FileStream),
+        reply: Reply,
+        mut file: FileStream,
     ) -> Result<()> {
         self.begin_stream(session, context, reply).await?;
         if context.method == Method::HEAD {

@@ -54,7 +54,8 @@ impl Tls {
     pub(super) fn of_private(
         certificate: Option<&Arc<Certificates>>,
         connections_max: usize,
-        (settings, core): (&config::Tls, &Arc<Core>),
+        settings: &config::Tls,
+        core: &Arc<Core>,
     ) -> Result<Option<Self>, TlsError> {
         let Some(certificate) = certificate else { return Ok(None) };
         // Their callers have tokens; certificates are for partners.

@@ -80,7 +80,7 @@ pub(super) async fn serve(
     let streams = Streams { app, digest, bounds: limits.bounds, shutdown, running: Arc::default() };
     // Keeps the process from going before the last frame has left.
     let mut busy = None;
-    let reason = accept_all(&mut h2, streams, info, (limits, &mut busy)).await;
+    let reason = accept_all(&mut h2, streams, info, limits, &mut busy).await;
     let Some(reason) = reason else { return };
     h2.abrupt_shutdown(reason);
     // Whoever does not take the frame in time is gone, or as good as gone.
@@ -93,7 +93,8 @@ async fn accept_all(
     h2: &mut Connection<Stream, Bytes>,
     streams: Streams,
     info: &ConnectionInfo,
-    (limits, busy): (&ConnectionLimits, &mut Option<Busy>),
+    limits: &ConnectionLimits,
+    busy: &mut Option<Busy>,
 ) -> Option<Reason> {
     let lifecycle = &limits.lifecycle;
     let mut hostile = pin!(info.hostile());

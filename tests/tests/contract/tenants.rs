@@ -39,7 +39,7 @@ fn request(cast: &Cast, caller: &Caller, route: &Route, named: &Named) -> Reques
 }
 
 /// Checks that a refused caller gets this code for each of these requests, and changes nothing.
-async fn is_refused(cast: &Cast, caller: &Caller, route: &Route, (code, all): (&str, &[Named])) {
+async fn is_refused(cast: &Cast, caller: &Caller, route: &Route, code: &str, all: &[Named]) {
     let before = Traces::of(cast).await;
     for named in all {
         let answer = request(cast, caller, route, named).send().await;
@@ -92,7 +92,7 @@ async fn asks_for(
 
 /// A route that names nothing: it is granted, shows what is the caller's and nothing else, and
 /// changes nothing of anybody else's.
-async fn asks(cast: &Cast, (caller, standing): (&Caller, &Standing), route: &Route) {
+async fn asks(cast: &Cast, caller: &Caller, standing: &Standing, route: &Route) {
     let row = row(route);
     let named = Named { path: target(route), body: row.body(cast) };
     let before = Traces::of(cast).await;
@@ -112,13 +112,13 @@ async fn tried(cast: &Cast, caller: &Caller, route: &Route, all: &[Named]) {
     cast.context.clock().advance(row(route).pause());
     cast.remove_spare_webhooks().await;
     match (caller.standing(route), row(route)) {
-        (Standing::Refused(code), _) => is_refused(cast, caller, route, (code, all)).await,
+        (Standing::Refused(code), _) => is_refused(cast, caller, route, code, all).await,
         (standing, Row::Names(resources)) => {
             for named in resources {
                 asks_for(cast, (caller, &standing), route, *named).await;
             }
         }
-        (standing, _) => asks(cast, (caller, &standing), route).await,
+        (standing, _) => asks(cast, caller, &standing, route).await,
     }
 }
 

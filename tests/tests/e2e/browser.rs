@@ -24,7 +24,7 @@ async fn the_pages_work_in_a_browser_and_load_nothing_from_elsewhere() {
     let browser = Browser::start().await;
     docs(&browser, &edge).await;
     for (button, status) in [("pay", "completed"), ("deny", "cancelled"), ("cancel", "cancelled")] {
-        pays(&browser, &partner, &shop, (button, status)).await;
+        pays(&browser, &partner, &shop, button, status).await;
     }
     checks_out(&browser, &partner, &shop).await;
     registers(&browser, &partner, &shop).await;
@@ -52,12 +52,7 @@ async fn docs(browser: &Browser, edge: &Edge) {
     browser.shows("Quote a purchase").await;
 }
 
-async fn pays(
-    browser: &Browser,
-    partner: &Caller,
-    shop: &Receiver,
-    (button, status): (&str, &str),
-) {
+async fn pays(browser: &Browser, partner: &Caller, shop: &Receiver, button: &str, status: &str) {
     let back = shop.url(&format!("/back-from-{button}"));
     let quote = quote(partner).await["quote"].take();
     let body = json!({"quote": quote, "walletAddress": WALLET, "returnUrl": back});

@@ -44,7 +44,7 @@ async fn an_external_signer_pays() {
         format!("key.signer = {{ url = \"{}\", address = \"{TREASURY}\" }}", shop.anvil.url);
     shop.configure("signer", &signer);
     let connector = shop.connector("signer", &[]);
-    let order = shop.order(("ETH-EUR", WALLET), 100).await;
+    let order = shop.order("ETH-EUR", WALLET, 100).await;
     shop.pay(1).await;
     let read = shop.complete(&connector, order).await;
     let hash = read["blockchainInfo"]["transactionId"].clone();
@@ -58,7 +58,7 @@ async fn a_stuck_payout_is_replaced_by_a_higher_fee_with_its_nonce() {
     // No block comes by itself, and the next one wants more than the first transaction gives.
     shop.anvil.call("evm_setIntervalMining", json!([0])).await;
     let connector = shop.connector("evm", &[]);
-    let order = shop.order(("ETH-EUR", WALLET), 1_000).await;
+    let order = shop.order("ETH-EUR", WALLET, 1_000).await;
     shop.pay(1).await;
     let pool = async || shop.anvil.call("txpool_content", json!([])).await["pending"].clone();
     let first = until("it is sent", SOON, async || only(&pool().await)).await;
@@ -80,7 +80,7 @@ async fn the_fee_of_a_failed_transaction_is_in_the_books() {
     let shop = ChainShop::start().await;
     shop.anvil.call("evm_setIntervalMining", json!([0])).await;
     let connector = shop.connector("evm", &[]);
-    let order = shop.order(("ETH-EUR", WALLET), 100).await;
+    let order = shop.order("ETH-EUR", WALLET, 100).await;
     shop.pay(1).await;
     let sent = until("it is sent", SOON, async || {
         only(&shop.anvil.call("txpool_content", json!([])).await["pending"])
@@ -132,7 +132,7 @@ async fn deposits_come_to_addresses_that_the_connector_has_made() {
         let address = sale["walletAddress"].as_str().unwrap();
         let hash = match pair {
             "ETH-EUR" => shop.anvil.send(CUSTOMER, address, units).await,
-            _ => shop.anvil.send_token(&shop.token, (TREASURY, address), units).await,
+            _ => shop.anvil.send_token(&shop.token, TREASURY, address, units).await,
         };
         let told = async || deposit(&shop, &hash).await;
         let deposit = until("the deposit is told", SOON * 2, told).await;

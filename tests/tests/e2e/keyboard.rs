@@ -125,7 +125,7 @@ impl Shopper {
     }
 
     /// Registers, names a wallet and confirms.
-    pub(crate) async fn orders(&self, (checkout, wallet): (&str, &str), words: &Words) {
+    pub(crate) async fn orders(&self, checkout: &str, wallet: &str, words: &Words) {
         self.browser.prefer_language(words.language).await;
         self.browser.open(checkout).await;
         let language = self.browser.run("return document.documentElement.lang").await;
@@ -148,7 +148,7 @@ impl Shopper {
 
     /// The same, and pays.
     async fn buys(&self, checkout: &str, words: &Words) {
-        self.orders((checkout, WALLET), words).await;
+        self.orders(checkout, WALLET, words).await;
         self.arrives(words.pay).await;
         self.press("button[value=pay]", Key::Enter).await;
         self.browser.shows(words.completed).await;

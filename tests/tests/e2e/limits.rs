@@ -246,7 +246,7 @@ async fn a_client_whose_call_takes_too_long_is_told_its_rates() {
 
 /// Has two calls of `slow` wait for Postgres. Its third one is refused by `limit` and no other, and
 /// `quick` is served all the same.
-async fn assert_shed(edge: &Edge, limit: &str, (slow, quick): (&Caller, &Caller)) {
+async fn assert_shed(edge: &Edge, limit: &str, slow: &Caller, quick: &Caller) {
     let mut holder = PgConnection::connect(edge.setup().database()).await.unwrap();
     let lock = lock_endpoints(&mut holder).await;
     // The calls that look for the refusal may take a held one's place before it: it asks again.
@@ -286,7 +286,7 @@ async fn slow_calls_of_one_partner_cost_another_nothing() {
     })
     .await;
     let (slow, quick) = (edge.partner("slow").await, edge.partner("quick").await);
-    assert_shed(&edge, "partner", (&slow, &quick)).await;
+    assert_shed(&edge, "partner", &slow, &quick).await;
 }
 
 #[tokio::test]
@@ -298,7 +298,7 @@ async fn slow_calls_of_one_address_cost_another_nothing() {
     .await;
     let slow = edge.partner("slow").await;
     let quick = slow.from(ELSEWHERE.into()).over(Protocol::Http1);
-    assert_shed(&edge, "address", (&slow, &quick)).await;
+    assert_shed(&edge, "address", &slow, &quick).await;
 }
 
 #[tokio::test]

@@ -78,7 +78,8 @@ impl Provider {
         &self,
         clock: &Clock,
         pending: &LoginState,
-        (query, redirect_uri): (&str, &str),
+        query: &str,
+        redirect_uri: &str,
     ) -> Result<Person, Refusal> {
         let mut code = None;
         let mut state = None;
@@ -97,7 +98,7 @@ impl Provider {
         }
         let code = code.ok_or(Refusal::Invalid("the provider gave no code"))?;
         let endpoint = self.metadata(clock).await?.token_endpoint.clone();
-        let request = self.token_request(endpoint, &code, (&pending.verifier, redirect_uri));
+        let request = self.token_request(endpoint, &code, &pending.verifier, redirect_uri);
         let tokens: Tokens = self.connection.json(request).await.map_err(Refusal::Unavailable)?;
         self.person(clock, &tokens.id_token, Some(&pending.nonce)).await
     }
@@ -106,7 +107,8 @@ impl Provider {
         &self,
         endpoint: Url,
         code: &str,
-        (verifier, redirect_uri): (&str, &str),
+        verifier: &str,
+        redirect_uri: &str,
     ) -> RequestBuilder {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.append_pair("grant_type", "authorization_code")

@@ -56,7 +56,7 @@ impl TokenPair {
     /// # Errors
     /// When the database cannot be written.
     pub async fn issue(core: &Core, holder: Holder, device: Option<&str>) -> Result<Self> {
-        let begun = Self::begin(core, holder, (None, device)).await?;
+        let begun = Self::begin(core, holder, None, device).await?;
         begun.ok_or_else(|| Error::invariant("begin a login"))
     }
 
@@ -71,7 +71,7 @@ impl TokenPair {
         (login, device): (&PasswordLogin, Option<&str>),
     ) -> Result<Self> {
         let holder = Holder::User(client, login.user);
-        let begun = Self::begin(core, holder, (Some(login), device)).await?;
+        let begun = Self::begin(core, holder, Some(login), device).await?;
         begun.ok_or_else(|| Code::LoginInvalid.into())
     }
 
@@ -80,7 +80,8 @@ impl TokenPair {
     async fn begin(
         core: &Core,
         holder: Holder,
-        (login, device): (Option<&PasswordLogin>, Option<&str>),
+        login: Option<&PasswordLogin>,
+        device: Option<&str>,
     ) -> Result<Option<Self>> {
         let (client, user) = match holder {
             Holder::Client(client) => (client, None),

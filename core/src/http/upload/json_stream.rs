@@ -161,10 +161,10 @@ impl JsonStream {
             self.text.extend_from_slice(placeholder(self.images.len()).as_bytes());
             let stored = self.images.iter().flatten().count();
             let long_string = self.long_string.insert(LongString::new(stored < IMAGES_MAX));
-            let pushed = long_string.push(&raw, (&self.documents, &self.clock))?;
+            let pushed = long_string.push(&raw, &self.documents, &self.clock)?;
             self.malformed = pushed.is_err();
         } else if let Some(long_string) = &mut self.long_string {
-            let pushed = long_string.push(run, (&self.documents, &self.clock))?;
+            let pushed = long_string.push(run, &self.documents, &self.clock)?;
             self.malformed = pushed.is_err();
         }
         Ok(())
@@ -254,7 +254,8 @@ impl LongString {
     fn push(
         &mut self,
         raw: &[u8],
-        (documents, clock): (&DocumentStore, &Clock),
+        documents: &DocumentStore,
+        clock: &Clock,
     ) -> Result<std::result::Result<(), Malformed>> {
         let Self { decoder, image, text, bytes } = self;
         text.clear();

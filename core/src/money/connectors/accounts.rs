@@ -55,8 +55,10 @@ pub(crate) fn register_card(
 /// Has a card verified. One that is not verified may be verified again once a verification has ended,
 /// for the `attempt`th time.
 pub(crate) fn verify_card(
-    (client, user): (&Client, UserId),
-    (account, attempt): (&PaymentAccount, i64),
+    client: &Client,
+    user: UserId,
+    account: &PaymentAccount,
+    attempt: i64,
 ) -> Command {
     let tenant = &client.tenant;
     Command {
@@ -83,7 +85,8 @@ pub(crate) fn verify_card(
 /// Without entropy.
 pub(crate) fn verify_wallet_account(
     core: &Core,
-    (tenant, user): (&Tenant, UserId),
+    tenant: &Tenant,
+    user: UserId,
     token: &Secret,
 ) -> Result<Command> {
     let target = match tenant.is_test() {

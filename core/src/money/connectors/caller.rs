@@ -131,7 +131,8 @@ impl Caller for Connector {
 pub(crate) async fn issue_token(
     conn: &mut Connection,
     clock: &Clock,
-    (connector, by): (&str, &str),
+    connector: &str,
+    by: &str,
     overlap_seconds: i32,
 ) -> Result<Secret> {
     let secret: [u8; TOKEN_BYTES] = clock.random_bytes()?;

@@ -41,8 +41,10 @@ impl DepositSource {
     /// When it is not valid on its chain, which would be our fault.
     pub(crate) fn of_sandbox(
         core: &Core,
-        (client, sale): (ClientId, OrderId),
-        (asset, chain): (&str, Chain),
+        client: ClientId,
+        sale: OrderId,
+        asset: &str,
+        chain: Chain,
     ) -> Result<Self> {
         let (address, tag) = deposit_address::derive(core, client, sale, chain)?;
         Ok(Self::Made(DepositAddress {
@@ -147,7 +149,7 @@ impl DepositAddress {
         &self,
         catalogue: &Catalogue,
     ) -> Result<(WalletAddress, Option<DestinationTag>)> {
-        parse(catalogue, &self.asset, (&self.address, &self.tag))
+        parse(catalogue, &self.asset, &self.address, &self.tag)
             .ok_or_else(|| Error::invariant("read a deposit address"))
     }
 }
@@ -155,7 +157,8 @@ impl DepositAddress {
 fn parse(
     catalogue: &Catalogue,
     asset: &str,
-    (address, tag): (&str, &str),
+    address: &str,
+    tag: &str,
 ) -> Option<(WalletAddress, Option<DestinationTag>)> {
     let code: CurrencyCode = asset.parse().ok()?;
     let chain = catalogue.currencies.get(&code)?.crypto.as_ref()?.chain;
@@ -177,7 +180,8 @@ fn parse(
 pub(super) async fn store(
     conn: &mut Connection,
     core: &Core,
-    (connector, asset): (&str, &str),
+    connector: &str,
+    asset: &str,
     result: &Value,
 ) -> Result<()> {
     let catalogue = &core.snapshots.current().catalogue;
@@ -189,7 +193,7 @@ pub(super) async fn store(
             _ => String::new(),
         };
         let address = entry["address"].as_str().unwrap_or_default();
-        match parse(catalogue, asset, (address, &tag)) {
+        match parse(catalogue, asset, address, &tag) {
             Some((address, _)) => {
                 addresses.push(address.as_str().to_owned());
                 tags.push(tag);
@@ -218,7 +222,8 @@ pub(super) async fn store(
 pub(super) async fn sale_of(
     conn: &mut Connection,
     connector: &str,
-    (address, tag): (&str, &str),
+    address: &str,
+    tag: &str,
 ) -> Result<Option<(ClientId, OrderId)>> {
     let found = sqlx::query!(
         r#"
@@ -281,7 +286,7 @@ impl Core {
                 tracing::warn!(connector, asset, "the pool of deposit addresses is empty");
             }
             if free < min && !waiting {
-                self.command_addresses((connector, asset), min - free).await?;
+                self.command_addresses(connector, asset, min - free).await?;
             }
         }
         // At once: whoever scrapes in between would miss a pool.
@@ -293,7 +298,7 @@ impl Core {
         Ok(())
     }
 
-    async fn command_addresses(&self, (connector, asset): (&str, &str), count: i64) -> Result<()> {
+    async fn command_addresses(&self, connector: &str, asset: &str, count: i64) -> Result<()> {
         let count = usize::try_from(count).unwrap_or(ADDRESSES_MAX).min(ADDRESSES_MAX);
         let filled_by = sqlx::query_scalar!(
             "select c.command_id from ( \

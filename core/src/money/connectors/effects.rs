@@ -55,7 +55,7 @@ pub(super) async fn apply(
     let Finished { client, is_done, connector, .. } = finished;
     let kind = CommandKind::from_name(&finished.kind);
     if (kind, is_done) == (Some(CommandKind::PaymentRefund), &false) {
-        withdraw_rejected(conn, core, (*client, finished.command)).await?;
+        withdraw_rejected(conn, core, *client, finished.command).await?;
         return Ok(Vec::new());
     }
     let Some(order) = &finished.order else {
@@ -148,7 +148,7 @@ async fn apply_without_order(
     let Finished { client, is_done, connector, asset, .. } = finished;
     match (kind, asset) {
         (Some(CommandKind::DepositAddress), Some(asset)) if *is_done => {
-            deposits::store(conn, core, (connector, asset), &finished.result).await?;
+            deposits::store(conn, core, connector, asset, &finished.result).await?;
         }
         (Some(CommandKind::ScreeningCheck), _) => {
             let result = is_done.then_some(&finished.result);

@@ -134,7 +134,7 @@ pub(super) async fn take_in(
     let applied = match known {
         Some(_) => Applied { is_duplicate: true, payment: known, ..Applied::default() },
         // On the heap: unoptimised, the books' state does not fit beside this one's.
-        None => Box::pin(apply::apply(conn, core, (connector, actor), report)).await?,
+        None => Box::pin(apply::apply(conn, core, connector, actor, report)).await?,
     };
     if let Some((client, payment)) = applied.payment {
         sqlx::query!(

@@ -53,7 +53,7 @@ pub(crate) async fn start(
 ) -> Result<IdentityCheck> {
     let client = tenant.id;
     // Of two visits at once, one waits here for the other.
-    if !account::lock(conn, (client, user), RowLock::Update).await? {
+    if !account::lock(conn, client, user, RowLock::Update).await? {
         return Ok(IdentityCheck::NoProvider);
     }
     let latest = sqlx::query!(
@@ -158,7 +158,8 @@ fn page(result: Option<Value>) -> IdentityCheck {
 pub(super) async fn completed(
     conn: &mut Connection,
     core: &Core,
-    (connector, command): (&str, Uuid),
+    connector: &str,
+    command: Uuid,
     outcome: &str,
 ) -> Result<()> {
     let found = sqlx::query!(
@@ -175,7 +176,7 @@ pub(super) async fn completed(
     };
     let (client, user) = (ClientId::from(client), UserId::from(user));
     // Before the command, as whoever changes the name does, which ends the check too.
-    let is_there = account::lock(conn, (client, user), RowLock::Update).await?;
+    let is_there = account::lock(conn, client, user, RowLock::Update).await?;
     let ended = sqlx::query!(
         "update command set state = 'rejected', sealed_body = null, \
              finished_at = coalesce(finished_at, now()) \
@@ -190,7 +191,7 @@ pub(super) async fn completed(
         return Ok(());
     }
     match is_there {
-        true => set_identity(conn, core, (client, user), outcome == "verified").await,
+        true => set_identity(conn, core, client, user, outcome == "verified").await,
         false => Ok(()),
     }
 }
@@ -203,7 +204,8 @@ pub(super) async fn completed(
 async fn set_identity(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
+    client: ClientId,
+    user: UserId,
     is_verified: bool,
 ) -> Result<()> {
     let Some(before) = Account::load(conn, core, client, user).await? else { return Ok(()) };

@@ -253,7 +253,7 @@ pub(super) async fn lease(
             // The caller's transaction undoes its lease.
             Err(error) if only.is_some() => return Err(error),
             Err(error) => {
-                core.metrics.row_failed(SWEEP, (client, &id), error)?;
+                core.metrics.row_failed(SWEEP, client, &id, error)?;
                 give_back_attempt(conn, client, id, token).await?;
             }
         }

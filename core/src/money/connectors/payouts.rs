@@ -46,7 +46,7 @@ pub(crate) async fn command_payouts_and_transfers(
         command_payout(conn, core, client, order_id(number)?).await?;
     }
     // On the heap: most users have sold nothing.
-    Box::pin(command_transfers_of(conn, core, (client, user))).await
+    Box::pin(command_transfers_of(conn, core, client, user)).await
 }
 
 /// Commands the payout of an order in the caller's transaction, if it is paid, connectors serve it
@@ -61,7 +61,7 @@ pub(crate) async fn command_payout(
     order: OrderId,
 ) -> Result<()> {
     match connectors_of(conn, client, order).await? {
-        Some(by) => send(conn, core, (client, order), (by, false)).await,
+        Some(by) => send(conn, core, client, order, by, false).await,
         None => Ok(()),
     }
 }
@@ -77,7 +77,7 @@ pub(super) async fn command_despite_holds(
     order: OrderId,
 ) -> Result<()> {
     match connectors_of(conn, client, order).await? {
-        Some(Senders::Sandbox) => send(conn, core, (client, order), (Senders::Sandbox, true)).await,
+        Some(Senders::Sandbox) => send(conn, core, client, order, Senders::Sandbox, true).await,
         _ => Ok(()),
     }
 }
@@ -130,8 +130,10 @@ async fn connectors_of(
 async fn send(
     conn: &mut Connection,
     core: &Core,
-    (client, order): (ClientId, OrderId),
-    (by, despite_holds): (Senders, bool),
+    client: ClientId,
+    order: OrderId,
+    by: Senders,
+    despite_holds: bool,
 ) -> Result<()> {
     let row = sqlx::query!(
         r#"
@@ -265,7 +267,7 @@ pub(super) async fn is_owed(
         .await?
     };
     let Some(payable) = payable else { return Ok(true) };
-    if kind == CommandKind::TransferSend && is_recipient_erased(conn, (client, order)).await? {
+    if kind == CommandKind::TransferSend && is_recipient_erased(conn, client, order).await? {
         return Ok(false);
     }
     let position = Position::of(conn, client, Some(number)).await?;
@@ -279,7 +281,8 @@ pub(super) async fn is_owed(
 /// The database's.
 async fn is_recipient_erased(
     conn: &mut Connection,
-    (client, sale): (ClientId, OrderId),
+    client: ClientId,
+    sale: OrderId,
 ) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar!(
         r#"

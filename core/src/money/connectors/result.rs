@@ -92,7 +92,7 @@ async fn report(
     (id, new): (Uuid, &NewResult),
 ) -> Result<Reported> {
     let mut tx = core.db.begin().await?;
-    match settle(&mut tx, core, &connector.name, (id, new)).await? {
+    match settle(&mut tx, core, &connector.name, id, new).await? {
         Settled::Now(reported, causes) => {
             tx.commit().await?;
             for cause in causes {
@@ -131,7 +131,8 @@ pub(super) async fn settle(
     conn: &mut Connection,
     core: &Core,
     connector: &str,
-    (id, new): (Uuid, &NewResult),
+    id: Uuid,
+    new: &NewResult,
 ) -> Result<Settled> {
     let row = sqlx::query!(
         r#"
@@ -162,15 +163,15 @@ pub(super) async fn settle(
     // After an attempt that told nothing coins may have left: then only another one can find out.
     let is_withdrawn = new.outcome == Outcome::Retry
         && row.attempt == retries
-        && is_not_owed(conn, (client, order), &row.kind).await?;
+        && is_not_owed(conn, client, order, &row.kind).await?;
     let state = match new.outcome {
         Outcome::Done => "done",
         Outcome::Rejected => "rejected",
         Outcome::Retry if is_last || is_withdrawn => "rejected",
         Outcome::Retry => "open",
     };
-    let sealed = new.seal(core, (row.client_id, id))?;
-    let due_at = write(conn, id, (state, row.retries), new, (&digest, sealed)).await?;
+    let sealed = new.seal(core, row.client_id, id)?;
+    let due_at = write(conn, id, state, row.retries, new, &digest, sealed).await?;
     if new.outcome != Outcome::Done {
         sqlx::query!("update connector set failures = failures + 1 where name = $1", connector)
             .execute(&mut *conn)
@@ -206,7 +207,8 @@ pub(super) async fn settle(
 /// The database's.
 async fn is_not_owed(
     conn: &mut Connection,
-    (client, order): (ClientId, Option<OrderId>),
+    client: ClientId,
+    order: Option<OrderId>,
     kind: &str,
 ) -> Result<bool, sqlx::Error> {
     match (CommandKind::from_name(kind), order) {
@@ -225,9 +227,11 @@ async fn is_not_owed(
 async fn write(
     conn: &mut Connection,
     id: Uuid,
-    (state, retries): (&str, i32),
+    state: &str,
+    retries: i32,
     new: &NewResult,
-    (digest, sealed): (&[u8], Vec<u8>),
+    digest: &[u8],
+    sealed: Vec<u8>,
 ) -> Result<DateTime<Utc>> {
     let is_retry = new.outcome == Outcome::Retry;
     let backoff = 2_u32.saturating_pow(u32::try_from(retries).unwrap_or(0));
@@ -297,7 +301,7 @@ impl NewResult {
         bytes
     }
 
-    fn seal(&self, core: &Core, (client, command): (Uuid, Uuid)) -> Result<Vec<u8>> {
+    fn seal(&self, core: &Core, client: Uuid, command: Uuid) -> Result<Vec<u8>> {
         let text = json!({ "result": self.result, "reason": self.reason }).to_string();
         core.cipher(client.into()).seal(&result_context(client, command), text.as_bytes())
     }

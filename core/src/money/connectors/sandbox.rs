@@ -96,7 +96,8 @@ async fn act<E: Event>(
 async fn tell(
     conn: &mut Connection,
     core: &Core,
-    (kind, actor): (&str, &str),
+    kind: &str,
+    actor: &str,
     mut members: Value,
 ) -> Result<Vec<Cause>> {
     members["id"] = json!(core.clock.uuid()?);
@@ -131,7 +132,7 @@ async fn answer_with(
     command: &Leased,
     new: NewResult,
 ) -> Result<Option<Vec<Cause>>> {
-    match settle(conn, core, NAME, (command.id, &new)).await? {
+    match settle(conn, core, NAME, command.id, &new).await? {
         Settled::Now(_, causes) => Ok(Some(causes)),
         Settled::Before(_) | Settled::LeaseLost => Ok(None),
     }
@@ -184,7 +185,8 @@ async fn open_command(
 async fn tell_later(
     conn: &mut Connection,
     core: &Core,
-    (client, command): (ClientId, Uuid),
+    client: ClientId,
+    command: Uuid,
 ) -> Result<(), sqlx::Error> {
     sqlx::query!(
         "update command \

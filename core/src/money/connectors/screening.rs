@@ -312,7 +312,7 @@ pub(super) async fn decided(
     .await?;
     let Some(subject) = subject else { return Ok(()) };
     if decision == Decision::Clear {
-        cleared(conn, core, client, (subject.order_id, subject.user_id)).await?;
+        cleared(conn, core, client, subject.order_id, subject.user_id).await?;
     }
     Ok(())
 }
@@ -325,7 +325,8 @@ pub(crate) async fn cleared(
     conn: &mut Connection,
     core: &Core,
     client: ClientId,
-    (order, user): (Option<i64>, Option<Uuid>),
+    order: Option<i64>,
+    user: Option<Uuid>,
 ) -> Result<()> {
     if let Some(number) = order {
         let order = OrderId::try_from(number);

@@ -22,7 +22,8 @@ use crate::users::accounts::{self, PaymentAccount};
 pub(super) async fn command_transfers_of(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
+    client: ClientId,
+    user: UserId,
 ) -> Result<()> {
     // In one order, so that two transactions never wait for each other.
     let waiting = sqlx::query_scalar!(
@@ -45,7 +46,8 @@ pub(super) async fn command_transfers_of(
 async fn is_held(
     conn: &mut Connection,
     core: &Core,
-    (client, sale): (ClientId, OrderId),
+    client: ClientId,
+    sale: OrderId,
 ) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar!(
         r#"select is_held as "is_held!" from transfer_gate($1, $2, $3)"#,
@@ -89,7 +91,7 @@ pub(crate) async fn command_transfer(
     .await?;
     let Some(row) = row else { return Ok(()) };
     // A statement of its own: it sees what was committed while the one before waited.
-    if is_held(conn, core, (client, sale)).await? {
+    if is_held(conn, core, client, sale).await? {
         return Ok(());
     }
     let method = row.payment_method.clone();

@@ -16,7 +16,8 @@ const REPRICED: &str = "repriced";
 pub(super) async fn write(
     conn: &mut Connection,
     booking: &Booking<'_>,
-    (terms, amounts): (&OrderTerms, &OrderAmounts),
+    terms: &OrderTerms,
+    amounts: &OrderAmounts,
     reason: &str,
 ) -> Result<(), sqlx::Error> {
     let step = booking.core.clock.uuid().map_err(|error| sqlx::Error::Encode(error.into()))?;

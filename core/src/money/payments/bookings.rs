@@ -92,7 +92,7 @@ impl Booking<'_> {
     }
 
     async fn terms(&self, conn: &mut Connection) -> Result<OrderTerms, sqlx::Error> {
-        let terms = OrderTerms::lock(conn, (self.client, self.order, self.side)).await?;
+        let terms = OrderTerms::lock(conn, self.client, self.order, self.side).await?;
         terms.ok_or(sqlx::Error::RowNotFound)
     }
 
@@ -252,7 +252,7 @@ impl Booking<'_> {
             amounts.fiat_currency,
             amounts.price.normalize(),
         );
-        super::amounts::write(conn, self, (terms, amounts), &reason).await?;
+        super::amounts::write(conn, self, terms, amounts, &reason).await?;
         let payload = json!({
             "orderId": self.order,
             "partnerOrderIdentifier": terms.partner_reference,

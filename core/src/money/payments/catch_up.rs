@@ -21,7 +21,7 @@ pub(crate) async fn catch_up(
     (client, order, side): (ClientId, OrderId, Side),
     actor: &str,
 ) -> Result<Option<Applied>, NotApplied> {
-    let terms = OrderTerms::lock(conn, (client, order, side)).await?;
+    let terms = OrderTerms::lock(conn, client, order, side).await?;
     let Some(terms) = terms else { return Ok(None) };
     if terms.status != OrderStatus::InProgress || !Sent::has_arrived(conn, &terms).await? {
         return Ok(None);

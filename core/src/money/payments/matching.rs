@@ -25,7 +25,8 @@ use rampart_types::{ClientId, OrderId};
 pub(crate) async fn match_to(
     conn: &mut Connection,
     core: &Core,
-    (payment, order): (Uuid, OrderId),
+    payment: Uuid,
+    order: OrderId,
     actor: &str,
 ) -> Result<Vec<Cause>> {
     let (stored, terms) = matchable(conn, payment, order).await?;
@@ -40,7 +41,7 @@ pub(crate) async fn match_to(
     )
     .fetch_one(&mut *conn)
     .await?;
-    forget_erased_payer(conn, (stored.client, payment), (terms.client, order)).await?;
+    forget_erased_payer(conn, stored.client, payment, terms.client, order).await?;
     let (_, is_coins) = currency_of(core, &stored.currency);
     let held = |amount| holding(is_coins, &stored.connector, &stored.currency, amount);
     let subject = Subject {
@@ -108,8 +109,10 @@ async fn matchable(
 /// the erasure could not know it.
 async fn forget_erased_payer(
     conn: &mut Connection,
-    (client, payment): (ClientId, Uuid),
-    (to, order): (ClientId, OrderId),
+    client: ClientId,
+    payment: Uuid,
+    to: ClientId,
+    order: OrderId,
 ) -> Result<(), sqlx::Error> {
     sqlx::query!(
         r#"

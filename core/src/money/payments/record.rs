@@ -66,7 +66,7 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
     let Some(id) = store(conn, core, &payment).await? else {
         return known(conn, report, &currency).await;
     };
-    keep_report(conn, core, (client, id), report).await?;
+    keep_report(conn, core, client, id, report).await?;
     let mut recording = Recording {
         core,
         report,
@@ -82,7 +82,7 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
     Box::pin(recording.book(conn)).await?;
     let Recording { causes, order, currency, .. } = recording;
     if let (true, Some(order)) = (causes.is_empty(), &order) {
-        timeline::note(conn, core, order, (report, &currency)).await?;
+        timeline::note(conn, core, order, report, &currency).await?;
     }
     let state = match (wanted || !report.kind.is_arrival(), order) {
         (true, Some(_)) => PaymentState::Matched,
@@ -136,7 +136,8 @@ async fn known(conn: &mut Connection, report: &Report, currency: &str) -> Result
 async fn keep_report(
     conn: &mut Connection,
     core: &Core,
-    (client, payment): (ClientId, Uuid),
+    client: ClientId,
+    payment: Uuid,
     report: &Report,
 ) -> Result<()> {
     let Some(raw) = report.raw.as_deref() else { return Ok(()) };

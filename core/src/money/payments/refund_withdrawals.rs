@@ -98,7 +98,7 @@ impl CommandedRefunds<'_> {
         .fetch_all(&mut *conn)
         .await?;
         for row in withdrawn {
-            withdraw(conn, core, (row.refund_id, row.given)).await?;
+            withdraw(conn, core, row.refund_id, row.given).await?;
         }
         Ok(())
     }
@@ -174,7 +174,7 @@ pub(super) async fn withdraw_disputed(
     .fetch_all(&mut *conn)
     .await?;
     for refund in withdrawn {
-        withdraw(conn, core, (refund, Decimal::ZERO)).await?;
+        withdraw(conn, core, refund, Decimal::ZERO).await?;
     }
     Ok(())
 }
@@ -186,7 +186,8 @@ pub(super) async fn withdraw_disputed(
 pub(crate) async fn withdraw_rejected(
     conn: &mut Connection,
     core: &Core,
-    (client, command): (ClientId, Uuid),
+    client: ClientId,
+    command: Uuid,
 ) -> Result<(), sqlx::Error> {
     let refund = sqlx::query_scalar!(
         "select r.refund_id from command c \
@@ -198,7 +199,7 @@ pub(crate) async fn withdraw_rejected(
     .fetch_optional(&mut *conn)
     .await?;
     match refund {
-        Some(refund) => withdraw(conn, core, (refund, Decimal::ZERO)).await,
+        Some(refund) => withdraw(conn, core, refund, Decimal::ZERO).await,
         None => Ok(()),
     }
 }
@@ -209,7 +210,8 @@ pub(crate) async fn withdraw_rejected(
 async fn withdraw(
     conn: &mut Connection,
     core: &Core,
-    (refund, given): (Uuid, Decimal),
+    refund: Uuid,
+    given: Decimal,
 ) -> Result<(), sqlx::Error> {
     let row = sqlx::query!(
         r#"

@@ -164,7 +164,7 @@ pub(crate) async fn decide(
         if in_suspense(conn, stored.client, payment).await? >= amount {
             ((client, Some(order)), Suspense)
         } else {
-            causes.extend(stop(conn, core, (&terms, payment), (reason, actor)).await?);
+            causes.extend(stop(conn, core, &terms, payment, reason, actor).await?);
             ((client, Some(order)), Customer)
         }
     };
@@ -190,8 +190,10 @@ pub(crate) async fn decide(
 async fn stop(
     conn: &mut Connection,
     core: &Core,
-    (terms, payment): (&OrderTerms, Uuid),
-    (reason, actor): (&str, &str),
+    terms: &OrderTerms,
+    payment: Uuid,
+    reason: &str,
+    actor: &str,
 ) -> Result<Option<Cause>> {
     let (client, order) = (terms.client, terms.order);
     if withdraw_payout(conn, client, order).await? {

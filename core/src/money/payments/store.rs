@@ -107,7 +107,7 @@ pub(crate) async fn refunded(
     client: ClientId,
     order: OrderId,
 ) -> Result<Vec<(Decimal, String)>, sqlx::Error> {
-    sums(conn, (client, order), &["refunded"]).await
+    sums(conn, client, order, &["refunded"]).await
 }
 
 /// Amounts that have arrived for an order, wanted or not, by currency.
@@ -119,14 +119,15 @@ pub(crate) async fn received(
     client: ClientId,
     order: OrderId,
 ) -> Result<Vec<(Decimal, String)>, sqlx::Error> {
-    sums(conn, (client, order), &["received", "deposit-received"]).await
+    sums(conn, client, order, &["received", "deposit-received"]).await
 }
 
 /// The sums of an order's payments of these kinds, by currency; those that were matched to it
 /// included.
 async fn sums(
     conn: &mut Connection,
-    (client, order): (ClientId, OrderId),
+    client: ClientId,
+    order: OrderId,
     kinds: &[&str],
 ) -> Result<Vec<(Decimal, String)>, sqlx::Error> {
     let kinds: Vec<String> = kinds.iter().map(|kind| (*kind).to_owned()).collect();

@@ -15,7 +15,8 @@ pub(super) async fn note(
     conn: &mut Connection,
     core: &Core,
     order: &OrderTerms,
-    (report, currency): (&Report, &str),
+    report: &Report,
+    currency: &str,
 ) -> Result<(), sqlx::Error> {
     let step = core.clock.uuid().map_err(|error| sqlx::Error::Encode(error.into()))?;
     let reason = format!("{} {currency}", report.amount.normalize());

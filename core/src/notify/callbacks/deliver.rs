@@ -301,7 +301,7 @@ async fn attempt(core: &Core, claimed: &ClaimedDelivery) -> FinishedAttempt {
     drop(span);
     let first = (claimed.attempts == 0).then(|| lag.to_std().unwrap_or_default());
     core.metrics.callback(outcome.name(), first);
-    let result = AttemptResult::new(core, claimed, (sent, took))
+    let result = AttemptResult::new(core, claimed, sent, took)
         .inspect_err(|error| tracing::warn!(%error, "an attempt could not be written"));
     FinishedAttempt { outcome, took, result: result.ok() }
 }
@@ -346,7 +346,7 @@ async fn send(
     };
     let headers = trace.map(TraceContext::header_map).unwrap_or_default();
     let (outcome, answer) =
-        core.outbound.post(url, reach, message, (&signatures, headers), now).await;
+        core.outbound.post(url, reach, message, &signatures, headers, now).await;
     Ok(Attempt { outcome, sent_at: Some(now), answer })
 }
 
@@ -358,7 +358,7 @@ fn live_secrets(
     now: DateTime<Utc>,
 ) -> Result<Vec<Secret>> {
     let own = claimed.own_secrets.iter();
-    let own = own.map(|(id, sealed)| secrets::open(core, claimed.lane.client, (*id, sealed)));
+    let own = own.map(|(id, sealed)| secrets::open(core, claimed.lane.client, *id, sealed));
     let mut live = own.collect::<Result<Vec<_>>>()?;
     if claimed.by_client_secrets {
         let of_client = tenant.webhook_secrets.iter().filter(|secret| secret.is_live(now));

@@ -162,7 +162,8 @@ impl Outbound {
         url: Url,
         reach: Reach,
         message: Message,
-        (signatures, headers): (&str, HeaderMap),
+        signatures: &str,
+        headers: HeaderMap,
         now: DateTime<Utc>,
     ) -> (Outcome, Option<String>) {
         let client = match reach {
@@ -259,7 +260,8 @@ mod tests {
             url.parse().unwrap(),
             Reach::Public,
             message,
-            ("v1,", HeaderMap::new()),
+            "v1,",
+            HeaderMap::new(),
             DateTime::UNIX_EPOCH,
         );
         assert_eq!(outcome.await, (Outcome::Failed(Failure::Forbidden), None));

@@ -58,7 +58,8 @@ impl AttemptResult {
     pub(super) fn new(
         core: &Core,
         claimed: &ClaimedDelivery,
-        (attempt, took): (Attempt, Duration),
+        attempt: Attempt,
+        took: Duration,
     ) -> Result<Self> {
         let Attempt { outcome, sent_at, answer } = attempt;
         let now = core.clock.now();

@@ -86,7 +86,7 @@ pub(crate) async fn redeliver(
     .await?;
     let Some(event) = event else { return Ok(None) };
     restart(conn, core, client, id).await?;
-    webhooks::fan_out(conn, core, client, (id, &event.kind, event.order_id)).await?;
+    webhooks::fan_out(conn, core, client, id, &event.kind, event.order_id).await?;
     let deliveries = count_pending(conn, client, id).await?;
     let event =
         LoggedEvent { id, kind: event.kind, timestamp: event.created_at, data: event.payload };

@@ -73,7 +73,7 @@ pub(crate) async fn switch_off(
         let event = NewEvent { kind: EventType::WebhookDisabled, order_id: None, payload };
         events::record(&mut tx, core, client, event, None).await?;
         let failing_since = (!row.is_gone).then_some(off.failing_since);
-        mail(&mut tx, core, client, (&off.url, failing_since)).await?;
+        mail(&mut tx, core, client, &off.url, failing_since).await?;
         tx.commit().await?;
         tracing::warn!(%client, %endpoint, "a webhook endpoint that fails was switched off");
     }
@@ -85,7 +85,8 @@ async fn mail(
     tx: &mut Connection,
     core: &Core,
     client: ClientId,
-    (url, since): (&str, Option<DateTime<Utc>>),
+    url: &str,
+    since: Option<DateTime<Utc>>,
 ) -> Result<()> {
     let contact: Option<String> = sqlx::query_scalar!(
         "select contact_email from client where client_id = $1",

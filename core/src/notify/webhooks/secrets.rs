@@ -87,7 +87,7 @@ pub(crate) fn secret_context(client: Uuid, secret: Uuid) -> String {
 ///
 /// # Errors
 /// When it belongs to another row or was altered.
-pub(crate) fn open(core: &Core, client: ClientId, (id, sealed): (Uuid, &[u8])) -> Result<Secret> {
+pub(crate) fn open(core: &Core, client: ClientId, id: Uuid, sealed: &[u8]) -> Result<Secret> {
     let plain = core.cipher(client).open(&secret_context(client.uuid(), id), sealed)?;
     let text = String::from_utf8(plain).map_err(|_| Error::invariant("read a webhook secret"))?;
     Ok(Secret::new(text))

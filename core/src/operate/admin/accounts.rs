@@ -81,7 +81,8 @@ impl AccountView {
     /// When the database cannot be read.
     async fn load(
         conn: &mut Connection,
-        (client, user): (ClientId, UserId),
+        client: ClientId,
+        user: UserId,
         account: &PaymentAccount,
     ) -> Result<Self> {
         let proofs = sqlx::query_as!(
@@ -168,7 +169,7 @@ impl Change {
         if self.fast_access_enabled == Some(true) && account.kind != AccountType::CreditCard {
             return Err(Denial::unprocessable("fastAccessEnabled: only for cards").into());
         }
-        self.write(conn, core, (client, user, account.id)).await?;
+        self.write(conn, core, client, user, account.id).await?;
         command_payouts_and_transfers(conn, core, (client, user)).await?;
         // The account stands in the audit by its id, which tells nothing of the person.
         let (target, detail) = (user.to_string(), json!({"accountId": account.id, "change": self}));
@@ -177,14 +178,16 @@ impl Change {
         let identifier = &account.details.identifier;
         let account = accounts::find(conn, core, (client, user), identifier).await?;
         let account = account.ok_or_else(|| Error::invariant("read the account just written"))?;
-        AccountView::load(conn, (client, user), &account).await
+        AccountView::load(conn, client, user, &account).await
     }
 
     async fn write(
         &self,
         conn: &mut Connection,
         core: &Core,
-        (client, user, account): (ClientId, UserId, Uuid),
+        client: ClientId,
+        user: UserId,
+        account: Uuid,
     ) -> Result<()> {
         sqlx::query!(
             "update payment_account set \

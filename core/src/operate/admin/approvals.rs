@@ -101,7 +101,7 @@ async fn take_granted<E: Endpoint>(
     .await?;
     let Some(used) = used else { return Ok(false) };
     let detail = json!({ "call": call::<E>(path), "grantedBy": used.granted_by });
-    record(&mut tx, core, operator, "approval.use", (used.approval_id, detail)).await?;
+    record(&mut tx, core, operator, "approval.use", used.approval_id, detail).await?;
     tx.commit().await?;
     Ok(true)
 }
@@ -143,7 +143,7 @@ async fn open<E: Endpoint>(
     .await?;
     if let Some(id) = opened {
         let detail = json!({ "call": call::<E>(path) });
-        record(&mut tx, core, operator, "approval.request", (id, detail)).await?;
+        record(&mut tx, core, operator, "approval.request", id, detail).await?;
         tx.commit().await?;
         return Ok(id);
     }
@@ -206,7 +206,8 @@ async fn record(
     core: &Core,
     operator: &Operator,
     action: &'static str,
-    (id, detail): (Uuid, Value),
+    id: Uuid,
+    detail: Value,
 ) -> Result<(), Error> {
     let target = id.to_string();
     let entry = Entry { actor: operator.actor(), action, target: &target, detail };

@@ -82,7 +82,7 @@ impl Endpoint for Reconcile {
         let Statement { connector, lines, body } = statement;
         let (id, actor) = (core.clock.uuid()?, operator.actor());
         let order_max = order_max(core, &operator, &connector).await?;
-        let result = Box::pin(reconcile(core, (&connector, order_max), lines, actor)).await?;
+        let result = Box::pin(reconcile(core, &connector, order_max, lines, actor)).await?;
         let digest = digest::digest(&digest::SHA256, &body);
         let mut tx = core.db.begin().await?;
         let created_at = sqlx::query_scalar!(

@@ -230,7 +230,8 @@ struct Attempt<'a> {
 pub(super) async fn show(
     visit: &Visit<'_>,
     subject: &Subject,
-    (ids, name): (&[String], &str),
+    ids: &[String],
+    name: &str,
     query: &Typed,
 ) -> Result<Reply> {
     let (action, read) = match find(visit, subject, (ids, name)).await {
@@ -263,7 +264,8 @@ async fn find(
 pub(super) async fn submit(
     visit: &Visit<'_>,
     subject: &Subject,
-    (ids, name): (&[String], &str),
+    ids: &[String],
+    name: &str,
     typed: Typed,
 ) -> Result<Reply> {
     let (action, read) = match find(visit, subject, (ids, name)).await {

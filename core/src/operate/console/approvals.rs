@@ -138,25 +138,25 @@ pub(super) async fn carry_out(visit: &Visit<'_>, id: &str, typed: Option<&Typed>
         Ok(approval) => approval,
         Err(refused) => return render(visit, &Page::refused(&refused)),
     };
-    let Some(typed) = typed else { return ask(visit, &approval, (StatusCode::OK, None)) };
+    let Some(typed) = typed else { return ask(visit, &approval, StatusCode::OK, None) };
     let Some(nonce) = visit.session.nonce(typed.get("csrfToken")) else {
         let reason = "This form is of an earlier sign-in, or not of this page: nothing was done.";
-        return ask(visit, &approval, (StatusCode::FORBIDDEN, Some(reason)));
+        return ask(visit, &approval, StatusCode::FORBIDDEN, Some(reason));
     };
     if !visit.session.use_form(visit.core, nonce).await? {
         let reason = "This form was sent before, and counts once.";
-        return ask(visit, &approval, (StatusCode::CONFLICT, Some(reason)));
+        return ask(visit, &approval, StatusCode::CONFLICT, Some(reason));
     }
     let method: Method = text(&approval, "/method").parse().unwrap_or_default();
     let body = Some(&approval["body"]).filter(|body| !body.is_null());
     let reply = visit.call(method, &text(&approval, "/path"), body).await;
     if let Some(refused) = Refused::of(&reply) {
-        return ask(visit, &approval, (refused.status, Some(&refused.reason)));
+        return ask(visit, &approval, refused.status, Some(&refused.reason));
     }
     if reply.status == StatusCode::ACCEPTED {
         let reason = "The call was not made in the same words, so it waits anew: make it again \
                       where it was made first.";
-        return ask(visit, &approval, (StatusCode::CONFLICT, Some(reason)));
+        return ask(visit, &approval, StatusCode::CONFLICT, Some(reason));
     }
     let body = html! {
         (toast(Tone::Good, "The call is carried out."))
@@ -169,7 +169,8 @@ pub(super) async fn carry_out(visit: &Visit<'_>, id: &str, typed: Option<&Typed>
 fn ask(
     visit: &Visit<'_>,
     approval: &Value,
-    (status, above): (StatusCode, Option<&str>),
+    status: StatusCode,
+    above: Option<&str>,
 ) -> Result<Reply> {
     let csrf_token = visit.session.form_token(visit.core)?;
     let id = text(approval, "/id");

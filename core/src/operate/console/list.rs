@@ -71,7 +71,8 @@ impl List {
     pub(super) async fn rows(
         &self,
         visit: &Visit<'_>,
-        (ids, typed): (&[String], &Typed),
+        ids: &[String],
+        typed: &Typed,
         limit: Option<usize>,
     ) -> Result<(Vec<Value>, Option<String>), Refused> {
         let (call, pointer) = self.call();
@@ -96,10 +97,11 @@ impl List {
     pub(super) async fn show(
         &self,
         visit: &Visit<'_>,
-        (ids, typed): (&[String], &Typed),
+        ids: &[String],
+        typed: &Typed,
         above: &Markup,
     ) -> Result<Page, Refused> {
-        let found = self.rows(visit, (ids, typed), self.page_rows()).await;
+        let found = self.rows(visit, ids, typed, self.page_rows()).await;
         let (rows, next, refused) = match found {
             Ok((rows, next)) => (rows, next, None),
             Err(refused) if refused.status == http::StatusCode::UNPROCESSABLE_ENTITY => {
@@ -188,7 +190,7 @@ impl List {
         if typed.get(FORMAT) != "csv" || !visit.may(&Method::GET, self.call().0) {
             return Ok(None);
         }
-        as_file(self, visit, (ids, typed)).await.map(Some)
+        as_file(self, visit, ids, typed).await.map(Some)
     }
 }
 

@@ -236,9 +236,9 @@ pub(super) async fn show(visit: &Visit<'_>, slug: &str, query: &Typed) -> Result
             @for (kind, name) in POLICIES { a.action href={ (path) "/policies/" (kind) } { (name) } }
             a.action href=(VERIFICATION_KEYS.path(&ids)) { "Verification keys" }
         }
-        (with_actions(visit, (&KEY, slug), ("API keys", KEYS), &keys))
+        (with_actions(visit, &KEY, slug, "API keys", KEYS, &keys))
         @if !keys.is_empty() { (KEY_LIST.export(&ids, query)) }
-        (with_actions(visit, (&WEBHOOK, slug), ("Webhook endpoints", WEBHOOKS), &webhooks))
+        (with_actions(visit, &WEBHOOK, slug, "Webhook endpoints", WEBHOOKS, &webhooks))
         @if !webhooks.is_empty() { (WEBHOOK_LIST.export(&ids, query)) }
         p.row {
             @if visit.may(&Method::GET, STAFF_CALL) {
@@ -282,8 +282,10 @@ fn rows(list: &Value) -> Vec<Value> {
 /// is no row.
 pub(super) fn with_actions(
     visit: &Visit<'_>,
-    (subject, slug): (&Subject, &str),
-    (title, columns): (&str, &[(&str, Cell)]),
+    subject: &Subject,
+    slug: &str,
+    title: &str,
+    columns: &[(&str, Cell)],
     rows: &[Value],
 ) -> Markup {
     let heads = columns.iter().map(super::list::column).chain([Column::Text("Actions")]);

@@ -217,7 +217,8 @@ const CHANGES: &[(&str, Cell)] = &[
 /// The refusal of the call.
 pub(super) async fn show(
     visit: &Visit<'_>,
-    (slug, kind): (&str, &str),
+    slug: &str,
+    kind: &str,
     query: &Typed,
 ) -> Result<Page, Refused> {
     let ids = [slug.to_owned(), kind.to_owned()];

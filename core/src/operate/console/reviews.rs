@@ -92,7 +92,8 @@ pub(super) const SCREENING: Subject = Subject {
 /// The refusal of a call.
 pub(super) async fn show(
     visit: &Visit<'_>,
-    (subject, id): (&str, &str),
+    subject: &str,
+    id: &str,
     query: &Typed,
 ) -> Result<Page, Refused> {
     let ids = [subject.to_owned(), id.to_owned()];

@@ -96,7 +96,7 @@ impl Unsigned {
         };
         if waits(MANIFEST_SIGNER, MANIFEST_SIGNATURE) {
             let fields = (MANIFEST.member, MANIFEST_SIGNATURE.member);
-            let text = manifest_text((ids, read), body);
+            let text = manifest_text(ids, read, body);
             let error = "Sign the text below with your key, put the signature here, choose the \
                          file again if there was one, and send it again.";
             return Some(Self { fields, text, error });
@@ -128,7 +128,7 @@ pub(super) fn leave_to_manifest(body: &mut Value) {
 
 /// The manifest of the next version: of the component that is uploaded, or the active one, with the
 /// settings that were typed, or the active one's.
-fn manifest_text((ids, read): (&[String], &Value), body: &Value) -> String {
+fn manifest_text(ids: &[String], read: &Value, body: &Value) -> String {
     let versions = read["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let newest = versions.first().and_then(|version| version["version"].as_i64()).unwrap_or(0);
     let active = versions.iter().find(|version| version["active"] == true);
@@ -204,11 +204,11 @@ mod tests {
         ]});
         let wanted = json!({"partner": "acme", "kind": "fee", "version": 4, "digest": "bb",
             "config": {"tiers": ["0=1"]}, "failClosed": true});
-        assert_eq!(read(&manifest_text((&ids, &history), &json!({}))), wanted);
-        let open = read(&manifest_text((&ids, &history), &json!({"failClosed": false})));
+        assert_eq!(read(&manifest_text(&ids, &history, &json!({}))), wanted);
+        let open = read(&manifest_text(&ids, &history, &json!({"failClosed": false})));
         assert_eq!(open["failClosed"], false);
         let body = json!({"component": STANDARD.encode("wasm"), "config": {}, "failClosed": true});
-        let first = read(&manifest_text((&ids, &Value::Null), &body));
+        let first = read(&manifest_text(&ids, &Value::Null, &body));
         assert_eq!((&first["version"], &first["failClosed"]), (&json!(1), &json!(true)));
         assert_eq!((&first["digest"], &first["config"]), (&json!(digest_hex(b"wasm")), &json!({})));
     }

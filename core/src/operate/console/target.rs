@@ -177,7 +177,7 @@ pub(super) async fn page(
         Target::Verification => audit::verification(visit).await,
         Target::List(list, ids) => {
             let above = above(visit, list, query).await;
-            list.show(visit, (ids, query), &above).await
+            list.show(visit, ids, query, &above).await
         }
         Target::Subject(subject, ids) => Box::pin(subject_page(visit, subject, ids, query)).await,
         Target::Users | Target::Upload | Target::Action(..) | Target::CarryOut(_) => {
@@ -197,14 +197,14 @@ async fn subject_page(
         ("/console/payments/{id}", [id]) => payments::show(visit, id, query).await,
         ("/console/partners/{slug}", [slug]) => partners::show(visit, slug, query).await,
         ("/console/partners/{slug}/policies/{kind}", [slug, kind]) => {
-            policies::show(visit, (slug, kind), query).await
+            policies::show(visit, slug, kind, query).await
         }
         ("/console/partners/{slug}/verification-keys", [slug]) => {
             policies::verification_keys(visit, slug, query).await
         }
         // Things that stand on the page of another one.
         ("/console/partners/{slug}/policies/{kind}/versions/{version}", [slug, kind, _]) => {
-            policies::show(visit, (slug, kind), query).await
+            policies::show(visit, slug, kind, query).await
         }
         ("/console/partners/{slug}/keys/{id}", [slug, _])
         | ("/console/partners/{slug}/webhooks/{id}", [slug, _]) => {
@@ -219,7 +219,7 @@ async fn subject_page(
             users::show(visit, uuid, query).await
         }
         ("/console/reviews/{subject}/{id}", [kind, id]) => {
-            reviews::show(visit, (kind, id), query).await
+            reviews::show(visit, kind, id, query).await
         }
         ("/console/deliveries/{id}", [id]) => deliveries::show(visit, id, query).await,
         ("/console/approvals/{id}", _) => approvals::show(visit, query).await,
@@ -266,7 +266,7 @@ async fn above(visit: &Visit<'_>, list: &List, query: &Typed) -> Markup {
     };
     let queue = match list.page {
         "/console/reviews" => {
-            let found = list.rows(visit, (&[], query), PAGE_ROWS).await;
+            let found = list.rows(visit, &[], query, PAGE_ROWS).await;
             found.map_or_else(|_| Vec::new(), |(rows, _)| rows)
         }
         _ => Vec::new(),

@@ -199,7 +199,7 @@ pub(super) async fn search(visit: &Visit<'_>, typed: &Typed, is_sent: bool) -> R
             Ok(None) => {}
             Err(refused) => return render(visit, &Page::refused(&refused)),
         }
-        match LIST.rows(visit, (&[], typed), PAGE_ROWS).await {
+        match LIST.rows(visit, &[], typed, PAGE_ROWS).await {
             Ok((rows, query)) => {
                 found = Some(rows);
                 next = query.map(|query| Typed::read(query.as_bytes()));

@@ -83,7 +83,7 @@ impl Visit<'_> {
             request_id: self.head.request_id.clone(),
         };
         // On the heap: a page makes several calls, whose states would not fit on the stack together.
-        let served = Box::pin(serve(self.core, self.session.operator.clone(), (head, bytes))).await;
+        let served = Box::pin(serve(self.core, self.session.operator.clone(), head, bytes)).await;
         served.unwrap_or_else(|error| plain_error::reply(&error))
     }
 

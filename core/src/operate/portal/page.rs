@@ -366,7 +366,8 @@ fn is_tls(core: &Core) -> bool {
 pub(super) fn set_cookie(
     core: &Core,
     reply: &mut Reply,
-    (name, value): (&str, &str),
+    name: &str,
+    value: &str,
     seconds: i32,
 ) -> Result<()> {
     let secure = if is_tls(core) { "; Secure" } else { "" };

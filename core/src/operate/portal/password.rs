@@ -171,7 +171,7 @@ impl Endpoint for SubmitForgot {
             let reason = "Enter your e-mail address.";
             return forgot_form(core, StatusCode::BAD_REQUEST, typed, Some(reason));
         };
-        match mail_link(core, &head, (typed.0, email)).await {
+        match mail_link(core, &head, typed.0, email).await {
             Ok(()) => {}
             Err(Error::Refused(refusal)) => {
                 let (status, reason) = (
@@ -194,7 +194,7 @@ impl Endpoint for SubmitForgot {
 }
 
 /// Mails a link, unless there is no such partner.
-async fn mail_link(core: &Core, head: &Head, (partner, email): (&str, EmailAddress)) -> Result<()> {
+async fn mail_link(core: &Core, head: &Head, partner: &str, email: EmailAddress) -> Result<()> {
     core.attempts.count_staff(core, head.peer)?;
     let Some(client) = client_of(core, partner, &head.request_id) else { return Ok(()) };
     count_mail(core, &client, &email).await?;

@@ -184,7 +184,7 @@ impl StaffPage for SimulateEvent {
         let id = visit.param("id").parse::<OrderId>().ok();
         let Some((id, event)) = id.zip(event) else { return Ok(visit.not_found()) };
         let at = (client.id(), id);
-        match simulate(visit.core, at, (event, sandbox::NAME)).await {
+        match simulate(visit.core, at, event, sandbox::NAME).await {
             Ok(()) => Ok(done(&format!("/portal/orders/{}", id.number()), "simulated")),
             Err(NotApplied::NoSuchOrder) => Ok(visit.not_found()),
             Err(NotApplied::Forbidden { status }) => {

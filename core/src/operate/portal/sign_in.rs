@@ -80,8 +80,8 @@ impl Endpoint for Submit {
         match begin(core, &head, &sent).await {
             Ok(SignIn::Done(cookie)) => {
                 let mut reply = Reply::see_other("/portal");
-                set_cookie(core, &mut reply, (session_cookie(core), &cookie), SESSION_SECONDS)?;
-                set_cookie(core, &mut reply, (visitor_cookie(core), ""), 0)?;
+                set_cookie(core, &mut reply, session_cookie(core), &cookie, SESSION_SECONDS)?;
+                set_cookie(core, &mut reply, visitor_cookie(core), "", 0)?;
                 Ok(reply)
             }
             Ok(SignIn::CodeNeeded) => {
@@ -114,7 +114,7 @@ async fn begin(core: &Core, head: &Head, sent: &Form) -> Result<SignIn> {
         core.passwords.verify(password, None).await?;
         return Ok(SignIn::Wrong);
     };
-    sign_in::sign_in(core, &client, &email, (password, sent.get("code"))).await
+    sign_in::sign_in(core, &client, &email, password, sent.get("code")).await
 }
 
 /// The partner of this short name, unless it is suspended. The request is of that partner from now on.
@@ -144,7 +144,7 @@ pub(super) fn bound_page(
 ) -> Result<Reply> {
     let cookie = URL_SAFE_NO_PAD.encode(core.clock.random_bytes::<VISITOR_BYTES>()?);
     let mut reply = open_page(status, title, &body(&form_token(&cookie)));
-    set_cookie(core, &mut reply, (visitor_cookie(core), &cookie), VISITOR_SECONDS)?;
+    set_cookie(core, &mut reply, visitor_cookie(core), &cookie, VISITOR_SECONDS)?;
     Ok(reply)
 }
 
@@ -224,7 +224,7 @@ impl StaffPage for SignOut {
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         visit.session.end(visit.core).await?;
         let mut reply = Reply::see_other(SIGN_IN);
-        set_cookie(visit.core, &mut reply, (session_cookie(visit.core), ""), 0)?;
+        set_cookie(visit.core, &mut reply, session_cookie(visit.core), "", 0)?;
         Ok(reply)
     }
 }

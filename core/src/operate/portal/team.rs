@@ -58,7 +58,7 @@ impl StaffPage for Invite {
             return Ok(done(PATH, "invited"));
         }
         let tenant = &visit.session.client.tenant;
-        match invite(&mut tx, visit.core, tenant, (&email, role)).await? {
+        match invite(&mut tx, visit.core, tenant, &email, role).await? {
             Invited::Sent(id) => {
                 visit.record(&mut tx, "staff.invite", json!({"staffId": id, "role": role})).await?;
                 tx.commit().await?;

@@ -68,7 +68,7 @@ impl Endpoint for V2 {
         let attempt = async || {
             let mut tx = core.db.begin().await?;
             let at = (client.id(), order);
-            let simulated = Box::pin(simulate_in(&mut tx, core, at, (event, ACTOR))).await;
+            let simulated = Box::pin(simulate_in(&mut tx, core, at, event, ACTOR)).await;
             let (mut tx, causes) = unless_refused(tx, simulated).await?;
             let answer = OrderV2::from(find_in(&mut tx, &client, order).await?);
             save_answer(key, core, &mut tx, &answer).await?;

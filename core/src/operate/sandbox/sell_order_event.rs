@@ -75,7 +75,7 @@ impl Endpoint for V2 {
         let attempt = async || {
             let mut tx = core.db.begin().await?;
             let at = (client.id(), sale);
-            let simulated = Box::pin(simulate_in(&mut tx, core, at, (event, ACTOR))).await;
+            let simulated = Box::pin(simulate_in(&mut tx, core, at, event, ACTOR)).await;
             let (mut tx, causes) = unless_refused(tx, simulated).await?;
             let answer = view_in(&mut tx, core, &client, sale).await?;
             save_answer(key, core, &mut tx, &answer).await?;

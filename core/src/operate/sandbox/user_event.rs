@@ -155,16 +155,16 @@ impl Endpoint for V2 {
     ) -> Result<NoContent> {
         let (client, user) = (caller.client.id(), caller.user);
         let mut tx = core.db.begin().await?;
-        if !account::lock(&mut tx, (client, user), RowLock::Update).await? {
+        if !account::lock(&mut tx, client, user, RowLock::Update).await? {
             return Err(Code::UserNotFound.into());
         }
         let before = Account::load(&mut tx, core, client, user).await?;
-        write(&mut tx, core, (client, user), &event.change()).await?;
+        write(&mut tx, core, client, user, &event.change()).await?;
         let after = Account::load(&mut tx, core, client, user).await?;
         let (before, after) = before.zip(after).ok_or(Code::UserNotFound)?;
         changed::record_events(&mut tx, core, &before, &after).await?;
         if event == SimulatedUserEvent::Disable {
-            session::end_logins(&mut tx, core, (client, user)).await?;
+            session::end_logins(&mut tx, core, client, user).await?;
         }
         if event == SimulatedUserEvent::Delete {
             erase(&mut tx, core, client, user).await?;
@@ -180,7 +180,8 @@ impl Endpoint for V2 {
 async fn write(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
+    client: ClientId,
+    user: UserId,
     change: &Change,
 ) -> Result<()> {
     let written = sqlx::query!(

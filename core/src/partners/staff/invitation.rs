@@ -45,7 +45,8 @@ pub(crate) async fn invite(
     conn: &mut Connection,
     core: &Core,
     tenant: &Tenant,
-    (email, role): (&EmailAddress, StaffRole),
+    email: &EmailAddress,
+    role: StaffRole,
 ) -> Result<Invited> {
     lock_staff(conn, tenant.id).await?;
     let id = StaffId::from(core.clock.uuid()?);

@@ -42,7 +42,7 @@ pub(crate) async fn confirm(
 ) -> Result<bool> {
     let sealed = sealed(core, client, staff).await?;
     let Some(sealed) = sealed else { return Ok(false) };
-    if !redeem(core, client, (staff, &sealed), code).await? {
+    if !redeem(core, client, staff, &sealed, code).await? {
         return Ok(false);
     }
     let confirmed = sqlx::query!(
@@ -68,7 +68,7 @@ pub(crate) async fn remove(
     code: &str,
 ) -> Result<bool> {
     let Some(sealed) = sealed(core, client, staff).await? else { return Ok(false) };
-    if !redeem(core, client, (staff, &sealed), code).await? {
+    if !redeem(core, client, staff, &sealed, code).await? {
         return Ok(false);
     }
     sqlx::query!(
@@ -100,7 +100,8 @@ async fn sealed(core: &Core, client: ClientId, staff: StaffId) -> Result<Option<
 pub(super) async fn redeem(
     core: &Core,
     client: ClientId,
-    (staff, sealed): (StaffId, &[u8]),
+    staff: StaffId,
+    sealed: &[u8],
     code: &str,
 ) -> Result<bool> {
     let plain = core.cipher(client).open(&totp_context(client, staff), sealed)?;

@@ -47,7 +47,8 @@ impl Session {
         conn: &mut Connection,
         core: &Core,
         client: ClientId,
-        (staff, password_hash): (StaffId, &str),
+        staff: StaffId,
+        password_hash: &str,
     ) -> Result<Option<String>> {
         let secret = URL_SAFE_NO_PAD.encode(core.clock.random_bytes::<SECRET_BYTES>()?);
         let cookie = format!("{}{secret}", client.uuid().simple());

@@ -35,9 +35,10 @@ pub(crate) async fn sign_in(
     core: &Core,
     client: &Client,
     email: &EmailAddress,
-    (password, code): (Secret, &str),
+    password: Secret,
+    code: &str,
 ) -> Result<SignIn> {
-    count(core, client, email.as_str(), ("login", client.tenant.rates.login)).await?;
+    count(core, client, email.as_str(), "login", client.tenant.rates.login).await?;
     let row = sqlx::query!(
         r#"
         select staff_id, password_hash, sealed_totp,
@@ -59,12 +60,12 @@ pub(crate) async fn sign_in(
         }
         count_code(core, client, staff).await?;
         let sealed = row.sealed_totp.unwrap_or_default();
-        if !second_factor::redeem(core, client.id(), (staff, &sealed), code).await? {
+        if !second_factor::redeem(core, client.id(), staff, &sealed, code).await? {
             return Ok(SignIn::Wrong);
         }
     }
     let mut tx = core.db.begin().await?;
-    let cookie = Session::begin(&mut tx, core, client.id(), (staff, &hash)).await?;
+    let cookie = Session::begin(&mut tx, core, client.id(), staff, &hash).await?;
     tx.commit().await?;
     Ok(cookie.map_or(SignIn::Wrong, SignIn::Done))
 }
@@ -74,7 +75,7 @@ pub(crate) async fn sign_in(
 /// # Errors
 /// Code 920 after too many for the address.
 pub(crate) async fn count_mail(core: &Core, client: &Client, email: &EmailAddress) -> Result<()> {
-    count(core, client, email.as_str(), ("mail", MAIL_QUOTA)).await
+    count(core, client, email.as_str(), "mail", MAIL_QUOTA).await
 }
 
 /// Counts a code that a member shows.
@@ -83,8 +84,8 @@ pub(crate) async fn count_mail(core: &Core, client: &Client, email: &EmailAddres
 /// Code 920 after too many.
 pub(crate) async fn count_code(core: &Core, client: &Client, staff: StaffId) -> Result<()> {
     let staff = staff.to_string();
-    count(core, client, &staff, ("code", client.tenant.rates.login)).await?;
-    count(core, client, &staff, ("codes-of-a-day", DAY_QUOTA)).await
+    count(core, client, &staff, "code", client.tenant.rates.login).await?;
+    count(core, client, &staff, "codes-of-a-day", DAY_QUOTA).await
 }
 
 /// Counts an attempt for this name on all edges together, before anything is looked up.
@@ -92,7 +93,8 @@ async fn count(
     core: &Core,
     client: &Client,
     name: &str,
-    (bucket, quota): (&'static str, Quota),
+    bucket: &'static str,
+    quota: Quota,
 ) -> Result<()> {
     let digest = sha256(&format!("staff/{bucket}/{}/{name}", client.id()));
     let decision = shared_bucket::take(core, &digest, quota).await?;

@@ -184,7 +184,7 @@ pub(super) async fn ask(connection: &mut PgConnection, clock: &Clock) -> Result<
     // Not prepared: a pooler may not keep it.
     let row = sqlx::raw_sql("select clock_timestamp()").fetch_one(connection).await?;
     let time: DateTime<Utc> = row.try_get(0)?;
-    clock.follow(time, (sent, clock.system_now()));
+    clock.follow(time, sent, clock.system_now());
     Ok(())
 }
 

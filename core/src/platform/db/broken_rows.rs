@@ -44,10 +44,7 @@ impl BrokenRow {
     }
 
     /// Logs a row of the market.
-    pub(crate) fn of_market(
-        table: &'static str,
-        (key, reason): (&dyn Display, &dyn Display),
-    ) -> Self {
+    pub(crate) fn of_market(table: &'static str, key: &dyn Display, reason: &dyn Display) -> Self {
         tracing::error!(table, %key, error = %reason, "a row cannot be read and is left out");
         Self { table, client: None }
     }

@@ -45,9 +45,9 @@ impl std::error::Error for DatabaseError {}
 /// # Errors
 /// One sentence: no URL, unreachable, or too old.
 pub async fn open(settings: &settings::Database, clock: &Clock) -> Result<Pool, DatabaseError> {
-    let requests = Link::look(("database.url", settings.url.as_ref()), settings, clock).await?;
+    let requests = Link::look("database.url", settings.url.as_ref(), settings, clock).await?;
     let workers = match &settings.worker_url {
-        Some(url) => Link::look(("database.worker_url", Some(url)), settings, clock).await?,
+        Some(url) => Link::look("database.worker_url", Some(url), settings, clock).await?,
         None => requests.clone(),
     };
     let mut replicas = Vec::with_capacity(settings.replica_urls.len());
@@ -90,7 +90,8 @@ impl Link {
 
     /// Checks the server behind a URL, and what is between us and it.
     async fn look(
-        (key, url): (&str, Option<&Secret>),
+        key: &str,
+        url: Option<&Secret>,
         settings: &settings::Database,
         clock: &Clock,
     ) -> Result<Self, DatabaseError> {

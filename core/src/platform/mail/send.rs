@@ -218,13 +218,13 @@ impl Core {
                     SendOutcome::Rejected
                 }
             };
-            let recorded = self.record_outcome((client, row.mail_id), outcome, row.attempts).await;
+            let recorded = self.record_outcome(client, row.mail_id, outcome, row.attempts).await;
             (client, row.mail_id, recorded)
         });
         let mut results = futures::stream::iter(sending).buffer_unordered(CONCURRENCY_MAX);
         while let Some((client, mail, result)) = results.next().await {
             if let Err(error) = result {
-                self.metrics.row_failed(SWEEP, (client.uuid(), &mail), error)?;
+                self.metrics.row_failed(SWEEP, client.uuid(), &mail, error)?;
             }
         }
         Ok(count)
@@ -308,7 +308,8 @@ impl Core {
 
     async fn record_outcome(
         &self,
-        (client, mail): (ClientId, Uuid),
+        client: ClientId,
+        mail: Uuid,
         outcome: SendOutcome,
         attempts: i32,
     ) -> Result<()> {

@@ -19,7 +19,8 @@ const SWEEP: &str = "documents";
 /// When the database cannot be written.
 pub(crate) async fn remove_later(
     conn: &mut Connection,
-    (client, user): (ClientId, UserId),
+    client: ClientId,
+    user: UserId,
     kept: &[Uuid],
     now: DateTime<Utc>,
 ) -> Result<()> {
@@ -70,7 +71,7 @@ impl Core {
                 if self.documents.problem().is_some() {
                     return Err(error);
                 }
-                self.metrics.row_failed(SWEEP, (client, &document), error)?;
+                self.metrics.row_failed(SWEEP, client, &document, error)?;
                 self.postpone_removal(client, document).await?;
             }
         }

@@ -74,7 +74,7 @@ async fn archive_next(
             |error: Failure| DatabaseError::new(format!("{table} is not archived: {error}"));
         let oldest = oldest(connection, table, days).await.map_err(|e| failed(e.into()))?;
         let Some(partition) = oldest else { continue };
-        move_out(connection, (table, &partition), folder, lock_timeout_ms).await.map_err(failed)?;
+        move_out(connection, table, &partition, folder, lock_timeout_ms).await.map_err(failed)?;
         return Ok(Some(partition));
     }
     Ok(None)
@@ -142,7 +142,8 @@ async fn oldest(
 /// within.
 async fn move_out(
     connection: &mut PgConnection,
-    (table, partition): (&str, &str),
+    table: &str,
+    partition: &str,
     folder: &Path,
     lock_timeout_ms: u64,
 ) -> Result<(), Failure> {

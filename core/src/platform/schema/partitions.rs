@@ -47,7 +47,7 @@ pub(super) async fn create(
     for (table, id) in TABLES {
         for month in missing(&mut *connection, table).await? {
             if month_count(connection, table).await? == 0 {
-                begin_months(connection, (table, id), &month, lock_timeout_ms).await?;
+                begin_months(connection, table, id, &month, lock_timeout_ms).await?;
             }
             let mut tx = connection.begin().await?;
             run(&mut tx, &format!("set local lock_timeout = {lock_timeout_ms}")).await?;
@@ -135,7 +135,8 @@ async fn month_count(connection: &mut PgConnection, table: &str) -> Result<i64, 
 /// rows are read.
 async fn begin_months(
     connection: &mut PgConnection,
-    (table, id): (&str, &str),
+    table: &str,
+    id: &str,
     first: &Month,
     lock_timeout_ms: u64,
 ) -> Result<(), sqlx::Error> {

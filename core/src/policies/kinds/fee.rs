@@ -54,7 +54,7 @@ pub async fn fee_schedule(
 ) -> Result<Option<PolicyFees>> {
     let user = user.map(|user| user.uuid());
     let subject = user.as_ref().map(|user| &user.as_bytes()[..]);
-    match evaluate(core, client, subject, (request, attributes)).await {
+    match evaluate(core, client, subject, request, attributes).await {
         Ok(evaluation) => Ok(evaluation.map(|evaluation| PolicyFees {
             schedule: evaluation.output,
             decision: evaluation.decision,

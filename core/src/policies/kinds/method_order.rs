@@ -36,7 +36,7 @@ pub async fn rank(
 ) -> Option<Ranking> {
     let user = user.map(|user| user.uuid());
     let subject = user.as_ref().map(|user| &user.as_bytes()[..]);
-    let evaluation = evaluate(core, client, subject, (request, &Attributes::new())).await;
+    let evaluation = evaluate(core, client, subject, request, &Attributes::new()).await;
     Some(evaluation.ok()??.output)
 }
 

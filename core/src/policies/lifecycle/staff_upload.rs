@@ -78,14 +78,14 @@ pub(crate) async fn upload_by_staff(
 ) -> Result<StaffUpload> {
     let component = request.component.as_deref().unwrap_or_default();
     let (digest, size) = (digest_hex(component), component.len());
-    let id = match begin(core, target, staff, (&digest, size)).await? {
+    let id = match begin(core, target, staff, &digest, size).await? {
         Ok(id) => id,
         Err(refused) => return Ok(refused),
     };
     let (check, reason) = match stage(core, target, request).await {
         Ok(stored) => {
             let mut conn = core.db.acquire().await?;
-            end(&mut conn, (target.client, id), Ending::Stored(stored.version)).await?;
+            end(&mut conn, target.client, id, Ending::Stored(stored.version)).await?;
             return Ok(StaffUpload::Stored(stored.version));
         }
         Err(LifecycleError::Rejected(rejection)) => (rejection.check(), rejection.to_string()),
@@ -95,12 +95,12 @@ pub(crate) async fn upload_by_staff(
         Err(LifecycleError::Internal(error)) => {
             let mut conn = core.db.acquire().await?;
             let reason = "it could not be examined: something failed on our side";
-            end(&mut conn, (target.client, id), Ending::Refused(None, reason)).await?;
+            end(&mut conn, target.client, id, Ending::Refused(None, reason)).await?;
             return Err(error);
         }
     };
     let mut tx = core.db.begin().await?;
-    end(&mut tx, (target.client, id), Ending::Refused(check, &reason)).await?;
+    end(&mut tx, target.client, id, Ending::Refused(check, &reason)).await?;
     let check = check.map(Check::as_str);
     let detail = json!({"uploadId": id, "digest": digest, "check": check});
     record_change(core, &mut tx, target, "policy.refuse", detail).await?;
@@ -113,7 +113,8 @@ async fn begin(
     core: &Core,
     target: Target<'_>,
     staff: StaffId,
-    (digest, size): (&str, usize),
+    digest: &str,
+    size: usize,
 ) -> Result<Result<Uuid, StaffUpload>> {
     let client = target.client.uuid();
     let mut tx = core.db.begin().await?;
@@ -178,11 +179,7 @@ enum Ending<'a> {
     Refused(Option<Check>, &'a str),
 }
 
-async fn end(
-    conn: &mut Connection,
-    (client, id): (ClientId, Uuid),
-    ending: Ending<'_>,
-) -> Result<()> {
+async fn end(conn: &mut Connection, client: ClientId, id: Uuid, ending: Ending<'_>) -> Result<()> {
     let (version, check, refusal) = match ending {
         Ending::Stored(version) => (Some(version), None, None),
         Ending::Refused(check, reason) => (None, check.map(Check::as_str), Some(reason)),

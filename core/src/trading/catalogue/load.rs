@@ -62,7 +62,7 @@ fn of_market<R>(
     broken: &mut Vec<BrokenRow>,
 ) -> Vec<R> {
     let noted = read.broken.iter();
-    broken.extend(noted.map(|(key, reason)| BrokenRow::of_market(table, (key, reason))));
+    broken.extend(noted.map(|(key, reason)| BrokenRow::of_market(table, key, reason)));
     read.rows
 }
 
@@ -103,7 +103,7 @@ async fn currencies(
         };
         match read() {
             Ok(currency) => drop(currencies.insert(currency.code(), Arc::new(currency))),
-            Err(error) => broken.push(BrokenRow::of_market("currency", (&key, &error))),
+            Err(error) => broken.push(BrokenRow::of_market("currency", &key, &error)),
         }
     }
     Ok(currencies)

@@ -12,7 +12,8 @@ impl Catalogue {
     pub(crate) fn convert(
         &self,
         amount: Decimal,
-        (from, to): (CurrencyCode, CurrencyCode),
+        from: CurrencyCode,
+        to: CurrencyCode,
         now: DateTime<Utc>,
     ) -> Option<Decimal> {
         if from == to {
@@ -112,7 +113,7 @@ mod tests {
 
     fn converted(catalogue: &Catalogue, amount: u32, from: &str, to: &str) -> Option<String> {
         let now = DateTime::UNIX_EPOCH;
-        let converted = catalogue.convert(amount.into(), (code(from), code(to)), now)?;
+        let converted = catalogue.convert(amount.into(), code(from), code(to), now)?;
         Some(converted.normalize().to_string())
     }
 
@@ -162,7 +163,7 @@ mod tests {
         let catalogue = catalogue(&[("BTC", "EUR", "90000"), ("BTC", "USD", "100000")]);
         let later = DateTime::UNIX_EPOCH + chrono::TimeDelta::seconds(60);
         for from in ["USD", "BTC"] {
-            assert_eq!(catalogue.convert(Decimal::ONE, (code(from), code("EUR")), later), None);
+            assert_eq!(catalogue.convert(Decimal::ONE, code(from), code("EUR"), later), None);
         }
     }
 }

@@ -99,8 +99,8 @@ pub(super) fn details(
         (when_renewed(texts))
         form #details method="post" data-renew="change" {
             input type="hidden" name="shopper" value=(sealed);
-            (amount_input(texts, checkout, (form, errors)))
-            (wallet_inputs(texts, checkout, (form, errors)))
+            (amount_input(texts, checkout, form, errors))
+            (wallet_inputs(texts, checkout, form, errors))
             @if at_once {
                 (errors.consent("consent", &texts.get("checkout-consent")))
             }
@@ -299,7 +299,7 @@ fn terms(texts: Texts, checkout: &Checkout, with_amounts: bool) -> Markup {
     }
 }
 
-fn amount_input(texts: Texts, checkout: &Checkout, (form, errors): (&Form, &FormErrors)) -> Markup {
+fn amount_input(texts: Texts, checkout: &Checkout, form: &Form, errors: &FormErrors) -> Markup {
     let proposed = checkout.amount().map(|amount| texts.number(amount)).unwrap_or_default();
     let typed = form.get("amount");
     let currency = checkout.amount_currency();
@@ -314,11 +314,7 @@ fn amount_input(texts: Texts, checkout: &Checkout, (form, errors): (&Form, &Form
     }
 }
 
-fn wallet_inputs(
-    texts: Texts,
-    checkout: &Checkout,
-    (form, errors): (&Form, &FormErrors),
-) -> Markup {
+fn wallet_inputs(texts: Texts, checkout: &Checkout, form: &Form, errors: &FormErrors) -> Markup {
     let network = checkout.client.catalogue.network_name(&checkout.base);
     let label = texts.with("checkout-wallet", &[("network", &network)]);
     let (hint, tag) = (texts.get("checkout-wallet-hint"), texts.get("checkout-tag"));

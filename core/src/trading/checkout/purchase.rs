@@ -43,13 +43,14 @@ pub(super) enum Why {
 pub(super) async fn step(
     core: &Core,
     checkout: &Checkout,
-    (shopper, texts): (Shopper, Texts),
+    shopper: Shopper,
+    texts: Texts,
     form: &Form,
 ) -> Result<Outcome> {
     let consents = form.get("consent") == "yes";
     if form.get("action") == "confirm" {
         if consents {
-            return buy_as_shown(core, checkout, (shopper, texts), form).await;
+            return buy_as_shown(core, checkout, shopper, texts, form).await;
         }
         let quote = quote(core, checkout, (shopper, texts), form).await?;
         return Ok(Outcome::Quoted { quote, why: Why::ConsentMissing });
@@ -57,7 +58,7 @@ pub(super) async fn step(
     let at_once = consents && buys_at_once(checkout, shopper);
     let was_shown = !form.get("quote").is_empty();
     if at_once && was_shown && is_of_shown_amount(checkout, texts, form) {
-        return buy_as_shown(core, checkout, (shopper, texts), form).await;
+        return buy_as_shown(core, checkout, shopper, texts, form).await;
     }
     let quote = quote(core, checkout, (shopper, texts), form).await?;
     match at_once && !was_shown {
@@ -70,7 +71,8 @@ pub(super) async fn step(
 async fn buy_as_shown(
     core: &Core,
     checkout: &Checkout,
-    (shopper, texts): (Shopper, Texts),
+    shopper: Shopper,
+    texts: Texts,
     form: &Form,
 ) -> Result<Outcome> {
     match buy(core, checkout, shopper, form, form.get("quote")).await {
@@ -109,7 +111,8 @@ pub(super) fn shown_amount(checkout: &Checkout, texts: Texts, form: &Form) -> St
 pub(super) async fn preview(
     core: &Core,
     checkout: &Checkout,
-    (shopper, texts): (Shopper, Texts),
+    shopper: Shopper,
+    texts: Texts,
     form: &Form,
 ) -> Result<Option<Box<View>>> {
     let amount = shown_amount(checkout, texts, form);

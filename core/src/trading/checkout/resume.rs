@@ -85,7 +85,8 @@ impl Resumption {
     pub(super) fn seal(
         core: &Core,
         checkout: &Checkout,
-        (step, form): (Step, &Form),
+        step: Step,
+        form: &Form,
     ) -> Result<String> {
         let typed = INPUTS.map(|name| (name, form.get(name)));
         let typed = typed.iter().filter(|(_, value)| value.len() <= INPUT_BYTES_MAX);
@@ -135,7 +136,7 @@ pub(super) async fn mail_link(
         Err(_) => return Ok(Mailed::TooMany),
     }
     let url = session::url(core, client, checkout.offer, identifier)?;
-    let sealed = Resumption::seal(core, checkout, (Step::of(form), form))?;
+    let sealed = Resumption::seal(core, checkout, Step::of(form), form)?;
     let link = format!("{url}{}resume={sealed}", if identifier.is_some() { '&' } else { '?' });
     let shop = [("shop", &*checkout.client.tenant.name)];
     let message = Message {
@@ -149,7 +150,7 @@ pub(super) async fn mail_link(
         secrets: Some(vec![link]),
     };
     let mut tx = core.db.begin().await?;
-    message.enqueue(&mut tx, core, client, (Kind::CheckoutLink, Some(user))).await?;
+    message.enqueue(&mut tx, core, client, Kind::CheckoutLink, Some(user)).await?;
     tx.commit().await?;
     Ok(Mailed::Sent)
 }

@@ -173,8 +173,7 @@ impl Link {
             Shopper::Unknown => page::account(look, status, checkout, (note, None)),
             _ => {
                 let quote =
-                    Box::pin(purchase::preview(core, checkout, (shopper, self.texts), form))
-                        .await?;
+                    Box::pin(purchase::preview(core, checkout, shopper, self.texts, form)).await?;
                 let sealed = shopper.seal(core, checkout)?;
                 let (typed, said) = ((form, &FormErrors::default()), (quote.as_deref(), note));
                 page::details(look, status, (checkout, shopper, &sealed), typed, said)
@@ -228,7 +227,7 @@ impl Link {
             }
             Err(error) => {
                 let page = SignInPage::new(&checkout.client, self.texts);
-                error_page((page, error), (forms, form), |status, shown| {
+                error_page(page, error, forms, form, |status, shown| {
                     let look = Look { texts: self.texts, settings: &core.settings.pages };
                     page::account(look, status, checkout, shown)
                 })
@@ -298,7 +297,7 @@ impl Link {
             "mail-link" => Step::of(form),
             _ => Step::Details,
         };
-        let sealed = Resumption::seal(core, checkout, (step, form))?;
+        let sealed = Resumption::seal(core, checkout, step, form)?;
         let mut query = form_urlencoded::Serializer::new(String::new());
         if let Some(identifier) = &self.identifier {
             query.append_pair("identifier", identifier);
@@ -320,7 +319,7 @@ impl Link {
         said: &Markup,
     ) -> Result<Reply> {
         let look = Look { texts: self.texts, settings: &core.settings.pages };
-        match Box::pin(purchase::step(core, checkout, (shopper, self.texts), form)).await {
+        match Box::pin(purchase::step(core, checkout, shopper, self.texts, form)).await {
             Ok(Outcome::Quoted { quote, why }) => {
                 let sealed = shopper.seal(core, checkout)?;
                 let (mut errors, mut note) = (FormErrors::default(), said.clone());
@@ -340,8 +339,7 @@ impl Link {
             Err(Error::Refused(refusal)) => {
                 let errors = page::refusal(self.texts, checkout, &refusal);
                 let quote =
-                    Box::pin(purchase::preview(core, checkout, (shopper, self.texts), form))
-                        .await?;
+                    Box::pin(purchase::preview(core, checkout, shopper, self.texts, form)).await?;
                 let (status, sealed) = (StatusCode::BAD_REQUEST, shopper.seal(core, checkout)?);
                 let shown = (checkout, shopper, sealed.as_str());
                 let said = (quote.as_deref(), said);

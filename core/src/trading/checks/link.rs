@@ -58,7 +58,8 @@ pub(super) fn order_url(
 /// (`<region>/<invitation>`), to which the page leads back; without one if it is empty.
 pub(crate) fn account_url(
     core: &Core,
-    (token, account_page): (&str, &str),
+    token: &str,
+    account_page: &str,
     requirement: Requirement,
 ) -> String {
     let mut url = format!("{}/checks/{token}/{}", core.settings.public_url, requirement.name());

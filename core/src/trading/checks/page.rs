@@ -199,7 +199,7 @@ impl Visit {
 
     async fn content(&self, tx: &mut Connection, core: &Core, typed: Typed<'_>) -> Result<Content> {
         match (self.requirement, self.user) {
-            (Requirement::Check(hold), user) => self.check(tx, core, (hold, user), typed).await,
+            (Requirement::Check(hold), user) => self.check(tx, core, hold, user, typed).await,
             (Requirement::EmailCode, _) => Ok(email_code::form(self.texts, typed).into()),
             (Requirement::Person, Some(user)) => person::show(tx, core, self, user, typed).await,
             (Requirement::Nationality, _) => Ok(nationality::form(self, typed).into()),
@@ -214,7 +214,8 @@ impl Visit {
         &self,
         tx: &mut Connection,
         core: &Core,
-        (hold, user): (Hold, Option<UserId>),
+        hold: Hold,
+        user: Option<UserId>,
         typed: Typed<'_>,
     ) -> Result<Content> {
         match (hold, user) {

@@ -143,7 +143,7 @@ fn row(core: &Core, plan: &DepositPlan, quote: &Quote, order: OrderId) -> Result
         quote_expires_at: None,
         command: simulated_payment(core, tenant, order)?,
         screening: SealedScreening::of_wallet(core, tenant, (order, None), wallet)?,
-        ..NewOrderRow::for_quote(core, catalogue, quote, (order, None), core.clock.now())?
+        ..NewOrderRow::for_quote(core, catalogue, quote, order, None, core.clock.now())?
     })
 }
 

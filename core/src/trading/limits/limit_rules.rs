@@ -31,10 +31,7 @@ pub(crate) struct Rules {
 impl Rules {
     /// The rules of a level with these day limits of buying and selling; `set` has the values
     /// that an operator has set, by the limit's name.
-    pub(crate) fn new(
-        (buy, sell): (Decimal, Decimal),
-        set: impl Fn(&str) -> Option<Decimal>,
-    ) -> Self {
+    pub(crate) fn new(buy: Decimal, sell: Decimal, set: impl Fn(&str) -> Option<Decimal>) -> Self {
         let day = set("user_day_limit").unwrap_or(buy.max(sell));
         let own = |name: &str, default: Decimal| set(name).unwrap_or(default).min(day);
         let own_day = set("user_day_limit").is_some();
@@ -181,7 +178,7 @@ mod tests {
 
     fn rules(set: &[(&str, u32)]) -> Rules {
         let set: BTreeMap<_, _> = set.iter().copied().collect();
-        Rules::new((1000.into(), 800.into()), |name| set.get(name).map(|n| (*n).into()))
+        Rules::new(1000.into(), 800.into(), |name| set.get(name).map(|n| (*n).into()))
     }
 
     fn account(kind: AccountType, used: i64) -> PaymentAccount {
@@ -270,7 +267,7 @@ mod tests {
                 let at = SET.iter().position(|known| *known == name)?;
                 set[at].map(Decimal::from)
             };
-            let rules = Rules::new((level.0.into(), level.1.into()), find);
+            let rules = Rules::new(level.0.into(), level.1.into(), find);
             prop_assert!(rules.buy <= rules.day && rules.sell <= rules.day);
             prop_assert!(rules.non_raised_account <= rules.day && rules.new_account <= rules.day);
             prop_assert_eq!(rules.day, set[0].unwrap_or(level.0.max(level.1)).into());

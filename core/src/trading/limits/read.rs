@@ -67,13 +67,13 @@ impl Endpoint for V2 {
         let currency = core.settings.limits.currency;
         let mut limits = BTreeMap::new();
         if groups.user {
-            limits = user_limits((&rules, currency), &spent, &accounts);
+            limits = user_limits(&rules, currency, &spent, &accounts);
         }
         let mut by_identifier = BTreeMap::new();
         if groups.accounts {
             for account in &accounts {
                 let spent = spent.for_account(account, &accounts);
-                let limited = Account::new(account, (&rules, currency), (spent, now));
+                let limited = Account::new(account, &rules, currency, spent, now);
                 by_identifier.insert(account.details.identifier.clone(), limited);
             }
         }
@@ -186,7 +186,8 @@ impl Limit {
 }
 
 fn user_limits(
-    (rules, currency): (&Rules, CurrencyCode),
+    rules: &Rules,
+    currency: CurrencyCode,
     spent: &Spent,
     accounts: &[PaymentAccount],
 ) -> BTreeMap<&'static str, Limit> {
@@ -263,8 +264,10 @@ struct Account {
 impl Account {
     fn new(
         account: &PaymentAccount,
-        (rules, currency): (&Rules, CurrencyCode),
-        (spent, now): (Decimal, DateTime<Utc>),
+        rules: &Rules,
+        currency: CurrencyCode,
+        spent: Decimal,
+        now: DateTime<Utc>,
     ) -> Self {
         let money = |amount| Money::new(amount, currency);
         let quantity = |amount| Quantity::Money(money(amount));

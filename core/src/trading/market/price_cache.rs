@@ -58,7 +58,8 @@ impl<T: Serialize> ClientLists<T> {
     pub(super) fn get(
         &self,
         client: &Client,
-        (fee, now): (Decimal, DateTime<Utc>),
+        fee: Decimal,
+        now: DateTime<Utc>,
         list: impl FnOnce() -> T,
     ) -> Result<PreserializedJson<T>> {
         let kept = self.0.read().unwrap_or_else(PoisonError::into_inner);

@@ -72,7 +72,7 @@ impl Endpoint for V1 {
 
     async fn call(core: &Core, client: Client, fee: Decimal) -> Result<Self::Response> {
         let now = core.clock.now();
-        core.price_cache.of(&client.catalogue).by_side.get(&client, (fee, now), || {
+        core.price_cache.of(&client.catalogue).by_side.get(&client, fee, now, || {
             let mut prices = BySide::default();
             for (pair, shown) in quotable(&client, fee, now) {
                 prices.buy.extend(shown.buy.map(|price| (pair.code, price.into())));
@@ -125,7 +125,7 @@ impl Endpoint for V2 {
         };
         let now = core.clock.now();
         let list = || quotable(&client, fee, now).map(entry).collect();
-        core.price_cache.of(&client.catalogue).by_pair.get(&client, (fee, now), list)
+        core.price_cache.of(&client.catalogue).by_pair.get(&client, fee, now, list)
     }
 }
 

@@ -233,7 +233,7 @@ async fn bounded<'a>(
 ) -> Result<Vec<Bounded<'a, NewOrderRow>>, sqlx::Error> {
     let users = orders.iter().filter_map(|order| Some((order.client_id, order.user_id?)));
     let (clients, users): (Vec<_>, Vec<_>) = users.unzip();
-    let rules = limits::hold_traders(conn, (&clients, &users)).await?;
+    let rules = limits::hold_traders(conn, &clients, &users).await?;
     let rows = orders.iter().filter_map(|order| {
         let bounds = match order.user_id {
             None => None,

@@ -63,7 +63,7 @@ pub(super) async fn reasons(
     if order.status == OrderStatus::Blocked {
         reasons.push(blocked(order.cause, order.reason.as_deref()));
     }
-    for hold in Hold::of_order(conn, (client, order.id)).await? {
+    for hold in Hold::of_order(conn, client, order.id).await? {
         reasons.push(Reason::of(hold, link::url(core, (Side::Buy, (client, order.id)), hold)?));
     }
     Ok(reasons)

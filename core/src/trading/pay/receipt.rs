@@ -48,7 +48,7 @@ impl Endpoint for Pdf {
                 .await?;
                 let texts = link.texts.of_account(region.flatten().as_deref());
                 let document = document(texts, &client, &receipt)?;
-                Ok(attachment(("application/pdf", "pdf"), receipt.receipt.order_id, document))
+                Ok(attachment("application/pdf", "pdf", receipt.receipt.order_id, document))
             }
             Signed::Nothing(reply) => Ok(*reply),
         }
@@ -74,7 +74,7 @@ impl Endpoint for Json {
         match signed(core, &link).await? {
             Signed::Receipt(_, receipt) => {
                 let body = Reply::json(StatusCode::OK, &receipt)?.body;
-                Ok(attachment(("application/json", "json"), receipt.receipt.order_id, body.into()))
+                Ok(attachment("application/json", "json", receipt.receipt.order_id, body.into()))
             }
             Signed::Nothing(reply) => Ok(*reply),
         }
@@ -103,7 +103,7 @@ async fn signed(core: &Core, link: &Link) -> Result<Signed> {
 }
 
 /// A file that browsers keep. The link to it is a permission, so nothing on the way may.
-fn attachment((media_type, ending): (&'static str, &str), order: OrderId, body: Vec<u8>) -> Reply {
+fn attachment(media_type: &'static str, ending: &str, order: OrderId, body: Vec<u8>) -> Reply {
     let mut reply = Reply::with_body(StatusCode::OK, media_type, body.into());
     let name = format!("receipt-{order}.{ending}");
     reply.set("content-disposition", format!("attachment; filename=\"{name}\""));

@@ -182,7 +182,7 @@ impl Endpoint for SellV1 {
             None => false,
             Some((user, kind)) => {
                 let mut conn = core.db.acquire().await?;
-                accounts::all_disabled(&mut conn, (caller.client.id(), user), kind).await?
+                accounts::all_disabled(&mut conn, caller.client.id(), user, kind).await?
             }
         };
         let fiat_network_fee = quote.network_fee_cost;
@@ -299,7 +299,7 @@ pub(super) async fn quote_at(
     (price, facts): (Decimal, Option<&PolicyUser>),
 ) -> Result<Quote> {
     let pair = &request.pair;
-    let fees = Fees::evaluate(core, caller, side, request, (price, facts)).await?;
+    let fees = Fees::evaluate(core, caller, side, request, price, facts).await?;
     let terms = Terms {
         side,
         price,
@@ -363,7 +363,7 @@ impl View {
 
     fn new(request: &Request, quote: Quote, sealed: Token, reasons: Vec<Reason>) -> Result<Self> {
         let pair = &request.pair;
-        let single = single_coin((quote.fiat, quote.crypto), pair.quote.scale())
+        let single = single_coin(quote.fiat, quote.crypto, pair.quote.scale())
             .ok_or_else(|| Error::invariant("compute the price of one coin"))?;
         let (source, target) = match quote.side {
             Side::Buy => (&pair.quote, &pair.base),
@@ -395,6 +395,6 @@ impl View {
 }
 
 /// Price of one coin with its fees, rounded as by the prices endpoint. `None` when it does not fit.
-pub(super) fn single_coin((fiat, crypto): (Decimal, Decimal), exponent: u32) -> Option<Decimal> {
+pub(super) fn single_coin(fiat: Decimal, crypto: Decimal, exponent: u32) -> Option<Decimal> {
     rounded(fiat.checked_div(crypto)?, exponent)
 }

@@ -44,7 +44,8 @@ impl Fees {
         caller: &ClientMaybeUser,
         side: Side,
         request: &Request,
-        (price, facts): (Decimal, Option<&PolicyUser>),
+        price: Decimal,
+        facts: Option<&PolicyUser>,
     ) -> Result<Self> {
         let tenant = &caller.client.tenant;
         let bounds = Bounds {

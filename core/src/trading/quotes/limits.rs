@@ -79,7 +79,7 @@ impl UserLimits {
         if !kinds.is_empty() {
             let mut conn = core.db.acquire().await?;
             for kind in kinds {
-                if Box::pin(accounts::all_disabled(&mut conn, (client, user), *kind)).await? {
+                if Box::pin(accounts::all_disabled(&mut conn, client, user, *kind)).await? {
                     disabled.push(*kind);
                 }
             }

@@ -289,7 +289,7 @@ impl Comparison<'_> {
         // A confirm would refuse any other; and fewer are sealed under the key of a day.
         let sealed = quote.as_ref().filter(|_| unavailable.is_empty());
         let sealed = sealed.map(|quote| token::seal(core, &client.tenant, quote)).transpose()?;
-        Ok(Row::new(request, (fiat, quote, sealed), reasons, unavailable))
+        Ok(Row::new(request, fiat, quote, sealed, reasons, unavailable))
     }
 }
 

@@ -82,7 +82,7 @@ impl PolicyUser {
     ) -> Option<Decimal> {
         let mut total = Decimal::ZERO;
         for (from, amount) in &self.volume {
-            let converted = catalogue.convert(*amount, (*from, currency.code()), now)?;
+            let converted = catalogue.convert(*amount, *from, currency.code(), now)?;
             total = total.checked_add(converted)?;
         }
         Some(total.trunc_with_scale(currency.scale()))

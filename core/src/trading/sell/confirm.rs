@@ -206,7 +206,7 @@ impl ConfirmContext {
         }
         self.account.check(&self.quote, &mut refusal);
         if let Some(user) = self.user {
-            checks::gate(core, (&self.client, user), &self.quote, &mut refusal).await?;
+            checks::gate(core, &self.client, user, &self.quote, &mut refusal).await?;
             if let Some(usage) = checks::user(core, self.client.id(), user, &mut refusal).await? {
                 let amount = limits::limit_amount(core, &self.client.catalogue, &self.quote);
                 checks::limit(&usage, (self.quote.side, amount), &mut refusal);
@@ -226,7 +226,7 @@ impl ConfirmContext {
             let id = OrderId::from_entropy(core.clock.random_u64()?);
             let source = deposit::source(core, &self.client, &self.quote, (id, chain))?;
             let sale = (self.client.id(), self.user, id);
-            let row = |deposit: DepositAddress| self.row(core, (id, now), &deposit, key);
+            let row = |deposit: DepositAddress| self.row(core, id, now, &deposit, key);
             let (outcome, confirmed) = match insert_sale(&core.db, sale, &source, row).await {
                 // Another confirm of this quote may have taken the last address.
                 Err(error) if error.is(Code::SellingInMaintenance) => {
@@ -276,7 +276,8 @@ impl ConfirmContext {
     fn row(
         &self,
         core: &Core,
-        (id, now): (OrderId, DateTime<Utc>),
+        id: OrderId,
+        now: DateTime<Utc>,
         deposit: &DepositAddress,
         key: Option<&ClaimedKey>,
     ) -> Result<(NewSaleRow, Confirmed)> {

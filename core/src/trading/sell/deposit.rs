@@ -23,7 +23,7 @@ pub(super) fn source(
     let Client { tenant, catalogue, .. } = client;
     let asset = quote.crypto_currency().to_string();
     if routing::settlement_of(client, quote) != Settlement::Connectors {
-        return DepositSource::of_sandbox(core, (client.id(), sale), (&asset, chain));
+        return DepositSource::of_sandbox(core, client.id(), sale, &asset, chain);
     }
     let partner = (&*tenant.slug, tenant.is_test());
     let connector = catalogue.routes.connector(partner, Direction::In, Leg::Asset(&asset));

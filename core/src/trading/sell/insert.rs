@@ -82,7 +82,7 @@ async fn insert_alone<T>(
     let bounds = match user {
         None => None,
         Some(user) => {
-            let rules = limits::hold_traders(&mut tx, (&[client], &[user])).await;
+            let rules = limits::hold_traders(&mut tx, &[client], &[user]).await;
             let rules = rules.map_err(InsertError::NotCommitted)?;
             let Some(rules) = rules.get(&(client, user)) else {
                 return Ok(Ok((InsertOutcome::Forbidden, None)));

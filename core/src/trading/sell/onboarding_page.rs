@@ -96,7 +96,7 @@ impl Endpoint for Act {
             }
             Err(error) => {
                 let page = SignInPage::new(&url.client, url.texts);
-                error_page((page, error), (forms, &form), |status, shown| {
+                error_page(page, error, forms, &form, |status, shown| {
                     url.sign_in_page(core, status, shown, None)
                 })
             }

@@ -101,7 +101,8 @@ pub(super) async fn remove(
     core: &Core,
     client: &Client,
     user: UserId,
-    (texts, form): (Texts, &Form),
+    texts: Texts,
+    form: &Form,
 ) -> Result<(Markup, FormErrors)> {
     if !authenticator_app::verify(core, client, user, form.get(CODE)).await? {
         let errors = FormErrors::one(CODE, texts.get("app-code-wrong"));
@@ -140,7 +141,7 @@ pub(super) async fn section(
                 }
             }
         } @else {
-            (view.button(("app-begin", ""), &[], &texts.get("app-begin")))
+            (view.button("app-begin", "", &[], &texts.get("app-begin")))
         }
     })
 }
@@ -166,7 +167,7 @@ fn page(
                 (texts.get("app-confirm"))
             }
         }
-        (view.button(("show", ""), &[], &texts.get("app-not")))
+        (view.button("show", "", &[], &texts.get("app-not")))
     };
     view.page(status, &body)
 }

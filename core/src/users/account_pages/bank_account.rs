@@ -64,11 +64,11 @@ pub(crate) async fn act(
         Some(AccountType::CreditCard) => {
             // The processor is waited for outside of any transaction.
             tx.commit().await?;
-            let verified = verify_card(core, (client, user), (texts, form)).await?;
+            let verified = verify_card(core, (client, user), texts, form).await?;
             tx = core.db.begin().await?;
             verified
         }
-        _ => match read(client, (texts, form)) {
+        _ => match read(client, texts, form) {
             Ok(account) => ok(add(&mut tx, core, (client.id(), user), account).await?),
             Err(wrong) => {
                 errors = wrong;
@@ -90,7 +90,8 @@ pub(crate) async fn act(
 pub(super) async fn verify_card(
     core: &Core,
     owner: (&Client, UserId),
-    (texts, form): (Texts, &Form),
+    texts: Texts,
+    form: &Form,
 ) -> Result<(StatusCode, Markup)> {
     match card::verify(core, owner, form.get("card")).await {
         Ok(_) => Ok((StatusCode::OK, toast(Tone::Info, &texts.get("card-verified")))),
@@ -113,7 +114,7 @@ async fn add(
     })
 }
 
-fn read(client: &Client, (texts, form): (Texts, &Form)) -> Result<NewAccount, FormErrors> {
+fn read(client: &Client, texts: Texts, form: &Form) -> Result<NewAccount, FormErrors> {
     let iban: Option<Iban> = form.get("iban").parse().ok();
     let holder = plain_text(form.get("holder"), HOLDER_CHARS_MAX);
     let mut errors = FormErrors::default();

@@ -97,7 +97,7 @@ impl Endpoint for Submit {
             Ok(reply) => Ok(reply),
             Err(error) => {
                 let page = SignInPage::new(&client, texts);
-                error_page((page, error), (login_form, &form), |status, shown| {
+                error_page(page, error, login_form, &form, |status, shown| {
                     login_page(core, (status, texts), of, shown)
                 })
             }
@@ -156,7 +156,7 @@ async fn answer(
         "erase" => erasure::submit(&view, form).await,
         "app-begin" => match authenticator_app::begin(&view).await? {
             Some(reply) => Ok(reply),
-            None => show(&view, &Filter::default(), (&html! {}, &errors)).await,
+            None => show(&view, &Filter::default(), &html! {}, &errors).await,
         },
         "app-confirm" => {
             let (tone, said) = match authenticator_app::confirm(&view, form).await? {
@@ -165,9 +165,9 @@ async fn answer(
                 Confirmed::Nothing => (Tone::Bad, "app-code-wrong"),
             };
             let note = toast(tone, &view.texts().get(said));
-            show(&view, &Filter::default(), (&note, &errors)).await
+            show(&view, &Filter::default(), &note, &errors).await
         }
-        _ => show(&view, &Filter::read(form), (&note, &errors)).await,
+        _ => show(&view, &Filter::read(form), &note, &errors).await,
     }
 }
 
@@ -192,7 +192,7 @@ async fn enter(
     } else if CHANGES.contains(&action) {
         passkeys::renew_account_challenge(core, client.id(), shown).await?
     } else {
-        let user = match sign_in(core, client, (texts, form)).await? {
+        let user = match sign_in(core, client, texts, form).await? {
             SignIn::Done(user) => user,
             SignIn::Asked(asked) => return Ok(Entry::Asked(asked)),
         };
@@ -232,13 +232,13 @@ async fn change(
 ) -> Result<(Markup, FormErrors)> {
     let (texts, of) = (link.texts, (client.id(), user));
     let note = match form.get("action") {
-        "passkey-add" => passkey::add(core, client, user, (texts, form)).await?,
-        "passkey-remove" => passkey::remove(core, client, user, (texts, form)).await?,
+        "passkey-add" => passkey::add(core, client, user, texts, form).await?,
+        "passkey-remove" => passkey::remove(core, client, user, texts, form).await?,
         "app-remove" => {
-            return authenticator_app::remove(core, client, user, (texts, form)).await;
+            return authenticator_app::remove(core, client, user, texts, form).await;
         }
         "session-end" => sessions::end(core, of, (texts, form)).await?,
-        "card" => bank_account::verify_card(core, (client, user), (texts, form)).await?.1,
+        "card" => bank_account::verify_card(core, (client, user), texts, form).await?.1,
         "language" => {
             languages::keep(core, of, link.region()).await?;
             toast(Tone::Good, &texts.get("language-kept"))
@@ -265,7 +265,8 @@ fn login_page(
 async fn show(
     view: &View<'_>,
     filter: &Filter,
-    (note, errors): (&Markup, &FormErrors),
+    note: &Markup,
+    errors: &FormErrors,
 ) -> Result<Reply> {
     let View { core, client, account, .. } = *view;
     let texts = view.texts();
@@ -276,7 +277,7 @@ async fn show(
         false => texts.with("account-unverified", &[("level", &level)]),
     };
     let passkeys =
-        passkey::section(&mut conn, core, (client, account), (texts, view.challenge)).await?;
+        passkey::section(&mut conn, core, client, account, texts, view.challenge).await?;
     let body = html! {
         (note)
         dl {

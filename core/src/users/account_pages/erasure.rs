@@ -99,7 +99,7 @@ pub(super) async fn submit(view: &View<'_>, form: &Form) -> Result<Reply> {
     }
     let mut tx = core.db.begin().await?;
     // Another erasure may have come first, which is as good.
-    if account::lock(&mut tx, (client, user), RowLock::Update).await? {
+    if account::lock(&mut tx, client, user, RowLock::Update).await? {
         let met = Met::count(&mut tx, client, user).await?;
         if met.open_orders > 0 {
             drop(tx);
@@ -153,7 +153,7 @@ async fn confirmation(view: &View<'_>, status: StatusCode, refused: &Refused) ->
         p { (texts.with("erase-about", &[("shop", shop)])) }
         (numbers(view, &met))
         (proof)
-        (view.button(("show", ""), &[], &texts.get("erase-not")))
+        (view.button("show", "", &[], &texts.get("erase-not")))
     };
     Ok(view.page(status, &body))
 }

@@ -70,7 +70,7 @@ impl Endpoint for Submit {
             }
             Err(error) => {
                 let page = SignInPage::new(&client, link.texts);
-                error_page((page, error), (forms, &form), |status, shown| {
+                error_page(page, error, forms, &form, |status, shown| {
                     show(core, (status, link.texts), (&client, &invitation), shown)
                 })
             }

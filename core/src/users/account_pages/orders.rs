@@ -222,7 +222,7 @@ fn next_button(view: &View<'_>, filter: &Filter, next: Cursor) -> Markup {
         ("status", filter.status.map_or("", OrderStatus::as_str)),
         ("after", &*next),
     ];
-    view.button(("show", "small"), &members, &view.texts().get("account-older"))
+    view.button("show", "small", &members, &view.texts().get("account-older"))
 }
 
 fn status_text(texts: Texts, status: OrderStatus) -> String {

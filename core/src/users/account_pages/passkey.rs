@@ -142,7 +142,8 @@ pub(super) async fn add(
     core: &Core,
     client: &Client,
     user: UserId,
-    (texts, form): (Texts, &Form),
+    texts: Texts,
+    form: &Form,
 ) -> Result<Markup> {
     let made = Registration {
         client_data: form.get("clientData"),
@@ -155,7 +156,7 @@ pub(super) async fn add(
     let Some((name, credential)) = name.zip(credential) else {
         return Ok(toast(Tone::Bad, &texts.get("passkey-wrong")));
     };
-    let added = passkeys::add(core, client.id(), user, (&name, &credential)).await?;
+    let added = passkeys::add(core, client.id(), user, &name, &credential).await?;
     Ok(match added {
         Added::Stored => toast(Tone::Good, &texts.get("passkey-added")),
         Added::Refused => toast(Tone::Bad, &texts.get("passkey-wrong")),
@@ -170,7 +171,8 @@ pub(super) async fn remove(
     core: &Core,
     client: &Client,
     user: UserId,
-    (texts, form): (Texts, &Form),
+    texts: Texts,
+    form: &Form,
 ) -> Result<Markup> {
     let id = decode(form.get("credential"), CREDENTIAL_ID_BYTES_MAX).unwrap_or_default();
     Ok(match passkeys::remove(core, client.id(), user, &id).await? {
@@ -186,8 +188,10 @@ pub(super) async fn remove(
 pub(super) async fn section(
     conn: &mut Connection,
     core: &Core,
-    (client, account): (&Client, &Account),
-    (texts, challenge): (Texts, &str),
+    client: &Client,
+    account: &Account,
+    texts: Texts,
+    challenge: &str,
 ) -> Result<Markup> {
     let Some(party) = relying_party(core) else { return Ok(html! {}) };
     let passkeys = passkeys::list(conn, core, client.id(), account.user).await?;

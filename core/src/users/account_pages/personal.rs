@@ -113,8 +113,8 @@ pub(super) fn section(view: &View<'_>) -> Markup {
             }
         }
         p { (texts.get("personal-about")) }
-        (view.button(("download", "main"), &[], &texts.get("personal-download")))
-        (view.button(("erase-ask", "danger"), &[], &texts.get("erase-ask")))
+        (view.button("download", "main", &[], &texts.get("personal-download")))
+        (view.button("erase-ask", "danger", &[], &texts.get("erase-ask")))
     }
 }
 

@@ -29,9 +29,8 @@ pub(super) async fn section(conn: &mut Connection, view: &View<'_>) -> Result<Ma
     let token = OneTimeToken::generate(&core.clock, client.id())?;
     token.store(conn, core, (Purpose::Checks, view.account.user), LIFETIME).await?;
     let account_page = format!("{}/{}", view.link.region(), view.link.session());
-    let url = |requirement: Requirement| {
-        link::account_url(core, (&token.text, &account_page), requirement)
-    };
+    let url =
+        |requirement: Requirement| link::account_url(core, &token.text, &account_page, requirement);
     Ok(html! {
         h2 { (texts.get("verification-title")) }
         p { (texts.get("verification-about")) }

@@ -27,7 +27,7 @@ pub(super) async fn end(
     (texts, form): (Texts, &Form),
 ) -> Result<Markup> {
     let ended = match Uuid::try_parse(form.get("session")) {
-        Ok(id) => session::end_one(core, (client, user), id).await?,
+        Ok(id) => session::end_one(core, client, user, id).await?,
         Err(_) => false,
     };
     Ok(match ended {
@@ -67,7 +67,7 @@ pub(super) async fn section(conn: &mut Connection, view: &View<'_>) -> Result<Ma
         }
         // Newest first.
         @for (index, session) in sessions.iter().enumerate() { (row(view, session, index == 0)) }
-        (view.button(("sessions-end", "danger"), &[], &texts.get("sessions-end")))
+        (view.button("sessions-end", "danger", &[], &texts.get("sessions-end")))
     })
 }
 
@@ -81,7 +81,7 @@ fn row(view: &View<'_>, session: &OpenSession, is_newest: bool) -> Markup {
                 (texts.get("session-began")) " " (time_in(texts, session.began_at)) br;
                 (texts.get("session-ends")) " " (time_in(texts, session.ends_at))
             }
-            (view.button(("session-end", "small"), &[("session", &id)], &texts.get("session-end")))
+            (view.button("session-end", "small", &[("session", &id)], &texts.get("session-end")))
         }
     }
 }

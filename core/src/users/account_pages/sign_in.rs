@@ -71,7 +71,7 @@ pub(crate) async fn sign_in_or_register(
         let user = register_on_page(core, client, fields, identifier.cloned()).await?;
         return Ok(SignIn::Done(user));
     }
-    let signed_in = sign_in(core, client, (texts, form)).await?;
+    let signed_in = sign_in(core, client, texts, form).await?;
     if let (SignIn::Done(user), Some(identifier)) = (&signed_in, identifier) {
         link(core, client.id(), *user, identifier, None).await?;
     }
@@ -86,7 +86,8 @@ pub(crate) async fn sign_in_or_register(
 pub(crate) async fn sign_in(
     core: &Core,
     client: &Client,
-    (texts, form): (Texts, &Form),
+    texts: Texts,
+    form: &Form,
 ) -> Result<SignIn> {
     match form.get("action") {
         "passkey" => match passkey::relying_party(core) {
@@ -193,8 +194,10 @@ const fn field_name(code: Code) -> Option<&'static str> {
 /// # Errors
 /// The internal error, if it is one.
 pub(crate) fn error_page(
-    (page, error): (SignInPage<'_>, Error),
-    (forms, form): (FirstForms, &Form),
+    page: SignInPage<'_>,
+    error: Error,
+    forms: FirstForms,
+    form: &Form,
     show: impl FnOnce(StatusCode, (&Markup, Option<&Markup>)) -> Reply,
 ) -> Result<Reply> {
     let Error::Refused(refusal) = error else { return Err(error) };
@@ -203,7 +206,7 @@ pub(crate) fn error_page(
     let prefix = if refused.is_of("register") { REGISTER } else { "" };
     let (status, note) = match refusal.codes().any(|code| field_name(code).is_none()) {
         true => refusal_note(texts, &refusal),
-        false => (StatusCode::BAD_REQUEST, summary(texts, (prefix, &refusal))),
+        false => (StatusCode::BAD_REQUEST, summary(texts, prefix, &refusal)),
     };
     let mut reply = show(status, (&note, Some(&forms(page, Some(&refused)))));
     refusal.set_headers(&mut reply);
@@ -211,7 +214,7 @@ pub(crate) fn error_page(
 }
 
 /// The errors of a form, each with a link to its field.
-fn summary(texts: Texts, (prefix, refusal): (&str, &Refusal)) -> Markup {
+fn summary(texts: Texts, prefix: &str, refusal: &Refusal) -> Markup {
     let mut errors = FormErrors::default();
     for code in refusal.codes() {
         if let Some(field) = field_name(code) {
@@ -271,7 +274,7 @@ pub(crate) fn login_form(page: SignInPage<'_>, refused: Option<&Refused<'_>>) ->
     html! {
         form method="post" {
             (page.kept())
-            (email_and_password(texts, ("", "current-password"), refused))
+            (email_and_password(texts, "", "current-password", refused))
             button.main type="submit" name="action" value="log-in" { (texts.get("sign-in")) }
         }
         (page.forgot_password_link())
@@ -297,7 +300,7 @@ pub(crate) fn forms(page: SignInPage<'_>, refused: Option<&Refused<'_>>) -> Mark
         h2 { (texts.get("new-here")) }
         form method="post" {
             (page.kept())
-            (email_and_password(texts, (REGISTER, "new-password"), again))
+            (email_and_password(texts, REGISTER, "new-password", again))
             (field(&country))
             label.tick {
                 input type="checkbox" name="privacy" value="yes" required checked[agreed];
@@ -311,7 +314,8 @@ pub(crate) fn forms(page: SignInPage<'_>, refused: Option<&Refused<'_>>) -> Mark
 /// The two fields, with the address as it was typed.
 fn email_and_password(
     texts: Texts,
-    (prefix, autocomplete): (&str, &str),
+    prefix: &str,
+    autocomplete: &str,
     refused: Option<&Refused<'_>>,
 ) -> Markup {
     let error = |name| refused.and_then(|refused| refused.error(texts, name));

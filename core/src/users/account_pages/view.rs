@@ -37,7 +37,8 @@ impl View<'_> {
     /// A form with one button, and the members that it sends besides its action.
     pub(super) fn button(
         &self,
-        (action, class): (&str, &str),
+        action: &str,
+        class: &str,
         members: &[(&str, &str)],
         label: &str,
     ) -> Markup {

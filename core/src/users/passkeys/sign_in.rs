@@ -125,7 +125,7 @@ pub(crate) async fn verify(
         return Ok(None);
     }
     match party.verify(answer.challenge, &row.public_key, &answer.assertion) {
-        Some(count) => Ok(advance(core, client.id(), (user, &id), count).await?.then_some(user)),
+        Some(count) => Ok(advance(core, client.id(), user, &id, count).await?.then_some(user)),
         None => Ok(None),
     }
 }
@@ -158,7 +158,8 @@ pub(crate) async fn redeem(
 async fn advance(
     core: &Core,
     client: ClientId,
-    (user, id): (UserId, &[u8]),
+    user: UserId,
+    id: &[u8],
     count: u32,
 ) -> Result<bool> {
     let advanced = sqlx::query!(

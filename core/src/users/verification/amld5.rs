@@ -160,7 +160,7 @@ impl Endpoint for AnswersV1 {
         key: Option<&ClaimedKey>,
     ) -> Result<Json<Profile>> {
         let mut tx = core.db.begin().await?;
-        let account = answers::add(&mut tx, core, (&caller.client, caller.user), answers).await?;
+        let account = answers::add(&mut tx, core, &caller.client, caller.user, answers).await?;
         let profile = Profile::load(&mut tx, core, account).await?;
         save_answer(key, core, &mut tx, &profile).await?;
         tx.commit().await?;

@@ -88,7 +88,7 @@ pub(crate) async fn verify(
     check(&account)?;
     let attempt = ended_verifications(&mut tx, owner).await?;
     tx.rollback().await?;
-    let command = verify_card((client, user), (&account, attempt));
+    let command = verify_card(client, user, &account, attempt);
     let kind = if is_simulated(client) { SANDBOX } else { PROCESSOR };
     match answers::ask(core, command).await? {
         Answer::Done(_) => Ok(Started::initiated(kind)),

@@ -105,7 +105,7 @@ impl Endpoint for V1 {
         let verified = is_verified_instantly(&caller.client.tenant, &request.iban);
         let started = Started::initiated("photo");
         let owner = (caller.client.id(), caller.user);
-        store(core, owner, request, verified, (key, &started)).await?;
+        store(core, owner, request, verified, key, &started).await?;
         Ok(Json(started))
     }
 }
@@ -184,14 +184,16 @@ const fn encoded_chars(size: u64) -> u64 {
 /// Code 920 above the rate of uploads, ER086 for an account that is disabled.
 pub(crate) async fn prove(
     core: &Core,
-    (client, user): (&Client, UserId),
-    (account, proof): (&PaymentAccount, ReceivedImage),
+    client: &Client,
+    user: UserId,
+    account: &PaymentAccount,
+    proof: ReceivedImage,
 ) -> Result<()> {
     uploads::count(core, client, user)?;
     let AccountDetails { identifier, holder, .. } = account.details.clone();
     let iban = identifier.parse().map_err(|_| Error::invariant("read an account's IBAN"))?;
     let claim = OwnershipClaim { holder, iban, proof };
-    store(core, (client.id(), user), claim, false, (None, &Started::initiated("photo"))).await
+    store(core, (client.id(), user), claim, false, None, &Started::initiated("photo")).await
 }
 
 /// True if a proof of the account was received.
@@ -223,7 +225,8 @@ async fn store(
     owner: (ClientId, UserId),
     OwnershipClaim { holder, iban, proof }: OwnershipClaim,
     verified: bool,
-    (key, answer): (Option<&ClaimedKey>, &Started),
+    key: Option<&ClaimedKey>,
+    answer: &Started,
 ) -> Result<()> {
     let mut conn = core.db.acquire().await?;
     let personal_key = personal_data::load_key(&mut conn, core, owner.0, owner.1).await?;

@@ -54,7 +54,7 @@ impl Endpoint for V1 {
 
     async fn call(core: &Core, caller: ClientAndUser, token: Secret) -> Result<Json<Started>> {
         let owner = (caller.client.id(), caller.user);
-        let command = verify_wallet_account(core, (&caller.client.tenant, caller.user), &token)?;
+        let command = verify_wallet_account(core, &caller.client.tenant, caller.user, &token)?;
         match answers::ask(core, command).await? {
             Answer::Done(result) => {
                 let named = result["accountIdentifier"].as_str().unwrap_or_default();

@@ -134,7 +134,7 @@ impl Folder {
     /// # Errors
     /// The disk's.
     pub(crate) fn publish(&self, message: &MessageId) -> io::Result<()> {
-        self.rename("prepared", "outbox", (&message.file(), &message.file()))
+        self.rename("prepared", "outbox", &message.file(), &message.file())
     }
 
     /// Sees to it that a prepared message never appears.
@@ -170,7 +170,7 @@ impl Folder {
         &self,
         from: &str,
         to: &str,
-        (name, new_name): (&str, &str),
+        name: &str, new_name: &str,
     ) -> io::Result<()> {
         let (from, to) = (self.path(from), self.path(to));
         fs::rename(from.join(name), to.join(new_name))?;

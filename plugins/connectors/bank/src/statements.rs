@@ -61,7 +61,7 @@ async fn take(bank: &Bank, name: &str) -> Result<(), String> {
         Ok(lines) => lines,
         Err(reason) if is_settled(&path).map_err(failed)? => {
             tracing::error!(name, %reason, "a statement is refused");
-            return bank.folder.rename("inbox", "refused", (name, name)).map_err(failed);
+            return bank.folder.rename("inbox", "refused", name, name).map_err(failed);
         }
         Err(_) => return Ok(()),
     };
@@ -86,7 +86,7 @@ async fn take(bank: &Bank, name: &str) -> Result<(), String> {
         }
     }
     let new_name = taken_name(&path, name).map_err(failed)?;
-    bank.folder.rename("inbox", "taken", (name, &new_name)).map_err(failed)?;
+    bank.folder.rename("inbox", "taken", name, &new_name).map_err(failed)?;
     tracing::info!(name, told, known, "a statement was read");
     Ok(())
 }

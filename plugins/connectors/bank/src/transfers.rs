@@ -99,7 +99,7 @@ fn step(bank: &Bank, command: &Command) -> Result<Step, String> {
             let body: RefundBody = command.body().map_err(unreadable)?;
             let payment = payers::payment(&bank.folder, &body.provider_reference);
             match payment.map_err(|error| format!("cannot read statements: {error}"))? {
-                Some(line) => Transfer::of_refund(&bank.settings, &command.id, (&body, &line)),
+                Some(line) => Transfer::of_refund(&bank.settings, &command.id, &body, &line),
                 None => Err("the payment is in no statement of this folder".to_owned()),
             }
         }

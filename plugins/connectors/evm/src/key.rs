@@ -151,7 +151,7 @@ mod tests {
         assert!(refused.starts_with("another process has this key"), "{refused}");
         assert!(Signer::open(&settings, &folder, 5).is_ok(), "another chain is another account");
         let transfer = Transfer { token: None, to: Address::ZERO, units: U256::from(5) };
-        let unsigned = transfer.transaction((1, 7), 21_000, Fees { max: 9, priority: 2 });
+        let unsigned = transfer.transaction(1, 7, 21_000, Fees { max: 9, priority: 2 });
         let raw = signer.sign(unsigned.clone()).await.unwrap();
         assert_eq!(decode(&raw), Some((unsigned, signer.address())));
         drop(signer);

@@ -29,7 +29,7 @@ pub(crate) fn failed(intent: &Intent) -> Option<Value> {
 pub(crate) fn refunded(refund: &Refund, payment: &Metadata) -> Option<Value> {
     let money = Money { count: refund.amount, currency: &refund.currency };
     (refund.status.as_deref() == Some("succeeded")).then(|| {
-        let mut fact = money.fact(("payment.refunded", &refund.id, refund.created));
+        let mut fact = money.fact("payment.refunded", &refund.id, refund.created);
         if let Some(command) = &refund.metadata.command {
             fact["commandId"] = json!(command);
         }
@@ -52,7 +52,7 @@ pub(crate) fn refund_failed(refund: &Refund) -> Option<Value> {
 pub(crate) fn disputed(dispute: &Dispute, payment: &Metadata) -> Option<Value> {
     let money = Money { count: dispute.amount, currency: &dispute.currency };
     (!dispute.status.starts_with("warning")).then(|| {
-        let mut fact = money.fact(("payment.disputed", &dispute.id, dispute.created));
+        let mut fact = money.fact("payment.disputed", &dispute.id, dispute.created);
         fact["reason"] = json!(dispute.reason.as_deref().unwrap_or("unknown"));
         named(of_payment(fact, dispute.payment_intent.as_deref()), payment)
     })
@@ -62,7 +62,7 @@ pub(crate) fn disputed(dispute: &Dispute, payment: &Metadata) -> Option<Value> {
 pub(crate) fn dispute_closed(dispute: &Dispute, payment: &Metadata, at: i64) -> Option<Value> {
     let money = Money { count: dispute.amount, currency: &dispute.currency };
     matches!(&*dispute.status, "won" | "lost").then(|| {
-        let mut fact = money.fact(("dispute.closed", &dispute.id, at));
+        let mut fact = money.fact("dispute.closed", &dispute.id, at);
         fact["outcome"] = json!(dispute.status);
         named(of_payment(fact, dispute.payment_intent.as_deref()), payment)
     })
@@ -75,7 +75,7 @@ struct Money<'a> {
 }
 
 impl Money<'_> {
-    fn fact(&self, (kind, reference, at): (&str, &str, i64)) -> Value {
+    fn fact(&self, kind: &str, reference: &str, at: i64) -> Value {
         let currency = self.currency.to_ascii_uppercase();
         let mut fact = fact(kind, reference, at);
         fact["providerReference"] = json!(reference);

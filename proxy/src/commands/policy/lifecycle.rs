@@ -270,7 +270,7 @@ fn push(
             Some((pem, name)) => {
                 let history = admin.get(&policy.path(&[])).await?;
                 let (manifest, signature) =
-                    signed(policy, options, (&pem, name, &history), config, component.as_deref())?;
+                    signed(policy, options, &pem, name, &history, config, component.as_deref())?;
                 if let Some(file) = &options.manifest_out {
                     // Byte for byte as it was signed; the portal's form asks for the signature too.
                     write_file(file, manifest.as_bytes())?;
@@ -314,7 +314,9 @@ async fn at_once(
 fn signed(
     policy: &PolicyArgs,
     options: &VersionOptions,
-    (pem, name, history): (&str, &str, &Value),
+    pem: &str,
+    name: &str,
+    history: &Value,
     config: Option<Map<String, Value>>,
     component: Option<&[u8]>,
 ) -> Result<(String, Value), StartupError> {

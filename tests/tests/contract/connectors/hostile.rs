@@ -56,7 +56,8 @@ async fn a_report_is_refused_for_its_form_alone() {
 /// A paid order and the command of its payout, leased.
 async fn with_payout(
     context: &TestContext,
-    (acme, connector): (&Partner, &Connector),
+    acme: &Partner,
+    connector: &Connector,
 ) -> (OrderFixture, Value) {
     let order = paid_order(acme, connector).await;
     let payout = connector.lease(1).await.remove(0);
@@ -71,7 +72,7 @@ async fn with_payout(
 async fn a_connector_that_lies_after_its_lease_is_lost_changes_nothing() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
-    let (order, first) = with_payout(&context, (&acme, &connector)).await;
+    let (order, first) = with_payout(&context, &acme, &connector).await;
     let end = "update command set leased_until = now() - interval '1 second'";
     sqlx::query(end).execute(context.db()).await.unwrap();
     for outcome in ["done", "rejected", "retry"] {
@@ -92,7 +93,7 @@ async fn a_connector_that_lies_after_its_lease_is_lost_changes_nothing() {
 async fn an_order_is_not_given_back_while_its_coins_may_be_leaving() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
-    let (order, payout) = with_payout(&context, (&acme, &connector)).await;
+    let (order, payout) = with_payout(&context, &acme, &connector).await;
     order.event(&context, "refund").await.assert_status(409);
     let payment: uuid::Uuid =
         sqlx::query_scalar("select payment_id from payment").fetch_one(context.db()).await.unwrap();
@@ -132,7 +133,7 @@ async fn a_held_order_sends_its_coins_once_it_is_released() {
 async fn a_smaller_order_is_not_released_while_the_coins_of_the_larger_one_may_be_leaving() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
-    let (order, payout) = with_payout(&context, (&acme, &connector)).await;
+    let (order, payout) = with_payout(&context, &acme, &connector).await;
     // The provider has given a half back by itself.
     let refunded = json!({"id": "back-1", "kind": "payment.refunded", "partner": "acme",
         "occurredAt": "2026-03-01T12:00:00Z", "orderId": order.id, "providerReference": "back-1",
@@ -158,7 +159,7 @@ async fn coins_of_an_order_that_waits_or_is_over_are_not_tried_again() {
     for (act, state) in
         [("payment.disputed", "blocked"), ("payment.refunded", "refunded"), ("hold", "blocked")]
     {
-        let (order, payout) = with_payout(&context, (&acme, &connector)).await;
+        let (order, payout) = with_payout(&context, &acme, &connector).await;
         if act == "hold" {
             order.event(&context, act).await.assert_status(200);
         } else {
@@ -190,7 +191,7 @@ async fn coins_of_an_order_that_waits_or_is_over_are_not_tried_again() {
 async fn coins_that_may_have_left_are_tried_again_although_their_order_waits() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
-    let (order, first) = with_payout(&context, (&acme, &connector)).await;
+    let (order, first) = with_payout(&context, &acme, &connector).await;
     let end = "update command set leased_until = now() - interval '1 second'";
     sqlx::query(end).execute(context.db()).await.unwrap();
     order.event(&context, "hold").await.assert_status(200);

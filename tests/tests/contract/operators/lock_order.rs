@@ -19,7 +19,8 @@ async fn until_waiting(context: &TestContext, count: i64) {
 async fn meet(
     context: &TestContext,
     row: &'static str,
-    (first, second): (impl Future<Output = Answer>, impl Future<Output = Answer>),
+    first: impl Future<Output = Answer>,
+    second: impl Future<Output = Answer>,
 ) {
     let mut somebody = context.db().begin().await.unwrap();
     sqlx::query(row).execute(&mut *somebody).await.unwrap();
@@ -45,7 +46,7 @@ async fn a_configuration_and_a_new_key_of_its_partner_are_both_written() {
     let applied = context.admin(Method::PUT, "/admin/v1/configuration", applied);
     let issued = context.admin(Method::POST, "/admin/v1/partners/acme/api-keys", json!({}));
     let row = "select from client where slug = 'acme' for update";
-    meet(&context, row, (applied, issued)).await;
+    meet(&context, row, applied, issued).await;
 }
 
 #[tokio::test]
@@ -57,7 +58,7 @@ async fn a_configuration_and_a_price_are_both_written() {
     let applied = json!({"prices": {"BTC-EUR": {"price": 51_000}}});
     let applied = context.admin(Method::PUT, "/admin/v1/configuration", applied);
     let row = "select from price where pair = 'BTC-EUR' for update";
-    meet(&context, row, (applied, price(52_000))).await;
+    meet(&context, row, applied, price(52_000)).await;
 }
 
 #[tokio::test]

@@ -206,9 +206,8 @@ async fn another_country_takes_the_check_of_the_address_back_and_no_other() {
             "documents": [{"type": "proof-of-address", "side": "front", "status": "verified"}],
         });
         admin(&context, &user, Method::PATCH, "", verified).await.assert_status(200);
-        let request = |method, path| {
-            acme.request(method, path).header("user-identifier", &identifier)
-        };
+        let request =
+            |method, path| acme.request(method, path).header("user-identifier", &identifier);
         for (country, address, document) in
             [("NL", "verified", "verified"), ("BE", left, "missing")]
         {

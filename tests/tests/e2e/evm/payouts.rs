@@ -113,7 +113,7 @@ async fn buy(shop: &ChainShop, index: usize) -> Payout {
     let wallet = format!("0x{:040x}", 0x00ab_0000_0000 + index);
     let (pair, token) = if index % 3 == 2 { ("USDC-EUR", Some(6)) } else { ("ETH-EUR", None) };
     let fiat = 60 + u32::try_from(index).unwrap();
-    let order = shop.order((pair, &wallet), fiat).await;
+    let order = shop.order(pair, &wallet, fiat).await;
     Payout { order, wallet, token }
 }
 

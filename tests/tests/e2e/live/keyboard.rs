@@ -63,7 +63,7 @@ async fn a_live_purchase_needs_a_keyboard_alone() {
     let market = Box::pin(Market::open()).await;
     let before = market.anvil.balance(CUSTOMER).await;
     let shopper = Shopper::start().await;
-    shopper.orders((&market.checkout(FIAT).await, CUSTOMER), &DUTCH).await;
+    shopper.orders(&market.checkout(FIAT).await, CUSTOMER, &DUTCH).await;
     market.provider.clear("wallet").await;
     shows_card_form(&shopper.browser).await;
     for (field, text) in CARD {

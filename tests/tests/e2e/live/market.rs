@@ -63,7 +63,7 @@ impl Market {
         let chain = RemoteConnector::add(&edge, "chain", &kinds).await;
         set_routes_and_price(&edge).await;
         let token = anvil.token().await;
-        let chain = ChainConnector::new(&edge, (&anvil, &token), &chain.token);
+        let chain = ChainConnector::new(&edge, &anvil, &token, &chain.token);
         let bank = BankAccount::new(edge.connectors, &bank.token);
         let cards = CardConnector::of(&edge, &stripe).await;
         let connectors = vec![cards.start(true), chain.spawn("evm", &[]), bank.spawn(&[])];

@@ -37,7 +37,7 @@ pub(crate) async fn perform(world: &World, trade: &Trade, moment: Moment) {
         Act::Event(event) => desk.event(&mut dice, event).await,
         Act::GiveBack(which, half) => desk.give_back(which, half).await,
         Act::Match(reference) => desk.match_to(&mut dice, reference).await,
-        Act::ByHand(step, number, part) => desk.by_hand((step, number, part)).await,
+        Act::ByHand(step, number, part) => desk.by_hand(step, number, part).await,
         Act::RefundByHand(number, part) => desk.refund_by_hand(number, part).await,
     }
 }
@@ -154,16 +154,16 @@ impl Desk<'_> {
             _ => self.world.call(&call, World::life(dice, has_faults)).await,
         };
         let Some((status, answer)) = heard else { return };
-        self.expect((status, &answer), &[200, 409, 422], event);
+        self.expect(status, &answer, &[200, 409, 422], event);
         if event == "coins-sent"
             && let Some(amount) = self.recorded("manual", &format!("{id}/{transaction}")).await
         {
-            self.sent_by_hand(&transaction, (amount, "BTC"));
+            self.sent_by_hand(&transaction, amount, "BTC");
         }
     }
 
     /// Coins or money that an operator has sent.
-    fn sent_by_hand(&self, id: &str, (amount, currency): (Decimal, &str)) {
+    fn sent_by_hand(&self, id: &str, amount: Decimal, currency: &str) {
         let outgoing = Outgoing {
             order: self.trade.id,
             amount,
@@ -196,15 +196,15 @@ impl Desk<'_> {
         let path = format!("{PAYMENTS}/{payment}/refund");
         let call = Call::post(self.edge, Caller::Operator(0), path, body);
         let Some(heard) = self.world.call(&call, std::time::Duration::MAX).await else { return };
-        self.expect((heard.0, &heard.1), &[200, 202, 409], "refund");
+        self.expect(heard.0, &heard.1, &[200, 202, 409], "refund");
         let Some(approval) = heard.1["approval"].as_str() else { return };
         let path = format!("/admin/v1/approvals/{approval}/grant");
         let grant = Call::post(1 - self.edge, Caller::Operator(1), path, Value::Null);
         if let Some(heard) = self.world.call(&grant, std::time::Duration::MAX).await {
-            self.expect((heard.0, &heard.1), &[204, 409], "grant");
+            self.expect(heard.0, &heard.1, &[204, 409], "grant");
         }
         if let Some(heard) = self.world.call(&call, std::time::Duration::MAX).await {
-            self.expect((heard.0, &heard.1), &[200, 202, 409], "granted refund");
+            self.expect(heard.0, &heard.1, &[200, 202, 409], "granted refund");
         }
     }
 
@@ -224,7 +224,7 @@ impl Desk<'_> {
         let call = Call::post(self.edge, Caller::Owner, path, json!({"orderId": id}));
         let life = World::life(dice, self.moment.has_faults);
         let Some((status, answer)) = self.world.call(&call, life).await else { return };
-        self.expect((status, &answer), &[200, 409], "match");
+        self.expect(status, &answer, &[200, 409], "match");
         if status != 409 {
             return;
         }
@@ -250,7 +250,7 @@ impl Desk<'_> {
         }
     }
 
-    async fn by_hand(&self, (step, payout, part): (Step, u8, u16)) {
+    async fn by_hand(&self, step: Step, payout: u8, part: u16) {
         let Trade { id, is_sale, tenant, .. } = *self.trade;
         let transaction = format!("byhand-{id}-{payout}");
         let known = self.world.truth.lock().outgoing.get(&transaction).cloned();
@@ -290,7 +290,7 @@ impl Desk<'_> {
             "reason": "by hand"});
         if self.record(body).await {
             if known.is_none() {
-                self.sent_by_hand(&transaction, (amount, currency));
+                self.sent_by_hand(&transaction, amount, currency);
             }
             let mut truth = self.world.truth.lock();
             truth.fact(("manual", kind, &transaction), amount, currency);
@@ -321,7 +321,7 @@ impl Desk<'_> {
     async fn record(&self, body: Value) -> bool {
         let call = Call::post(self.edge, Caller::Owner, PAYMENTS, body);
         let (heard, _) = self.world.insist(&call, std::time::Duration::MAX).await;
-        self.expect((heard.0, &heard.1), &[200, 201, 409], "payment by hand");
+        self.expect(heard.0, &heard.1, &[200, 201, 409], "payment by hand");
         heard.0 != 409
     }
 
@@ -341,7 +341,7 @@ impl Desk<'_> {
         amount.fetch_optional(db).await.unwrap()
     }
 
-    fn expect(&self, (status, answer): (u16, &Value), expected: &[u16], act: &str) {
+    fn expect(&self, status: u16, answer: &Value, expected: &[u16], act: &str) {
         if !expected.contains(&status) {
             self.world.violation(format!("order {}: {act}: {status} {answer}", self.trade.id));
         }

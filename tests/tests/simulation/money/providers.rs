@@ -100,7 +100,7 @@ impl Provider<'_> {
             Conduct::Reject => self.undone(command, "rejected", &mut dice).await,
             Conduct::Lie => self.lie(command, &mut dice).await,
             Conduct::Do => {
-                let is_done = self.report(command, ("done", result), &mut dice).await == 200;
+                let is_done = self.report(command, "done", result, &mut dice).await == 200;
                 if is_done && kind == "payment.refund" {
                     self.tell_refund(command, &mut dice).await;
                 }
@@ -174,7 +174,7 @@ impl Provider<'_> {
             return;
         }
         let result = json!({"transactionId": transaction, "providerReference": transaction});
-        if self.report(command, ("done", result), dice).await == 200 {
+        if self.report(command, "done", result, dice).await == 200 {
             let mut truth = self.world.truth.lock();
             let kind = if is_coins { "payout-sent" } else { "transfer-sent" };
             truth.fact((self.name, kind, &transaction), amount, &currency);
@@ -198,12 +198,7 @@ impl Provider<'_> {
     }
 
     /// Reports a result until it is answered, and gives the status.
-    async fn report(
-        &self,
-        command: &Value,
-        (outcome, result): (&str, Value),
-        dice: &mut Dice,
-    ) -> u16 {
+    async fn report(&self, command: &Value, outcome: &str, result: Value, dice: &mut Dice) -> u16 {
         let mut body = json!({"leaseToken": command["leaseToken"], "outcome": outcome,
             "result": result});
         if outcome == "retry" {
@@ -220,7 +215,7 @@ impl Provider<'_> {
 
     /// Says that nothing was done.
     async fn undone(&self, command: &Value, outcome: &str, dice: &mut Dice) {
-        self.report(command, (outcome, Value::Null), dice).await;
+        self.report(command, outcome, Value::Null, dice).await;
     }
 
     /// Loses the lease, and says that all is done.
@@ -237,7 +232,7 @@ impl Provider<'_> {
         .unwrap();
         let outcome = dice.pick(&["done", "rejected", "retry"]);
         let lie = json!({"transactionId": "never-sent"});
-        let status = self.report(command, (outcome, lie), dice).await;
+        let status = self.report(command, outcome, lie, dice).await;
         if status == 200 {
             self.world.violation(format!("a result without a lease is accepted: {command}"));
         }

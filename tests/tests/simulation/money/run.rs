@@ -72,7 +72,7 @@ pub(crate) async fn generation(world: &Arc<World>, first: u64, orders: u64) -> R
         tokens.push(partner.token().await);
     }
     let opened = stream::iter(first..first + orders)
-        .map(|index| Trade::open(world, &tokens, (index, ROUNDS)))
+        .map(|index| Trade::open(world, &tokens, index, ROUNDS))
         .buffered(TASKS);
     let trades: Vec<Arc<Trade>> = opened.map(Arc::new).collect().await;
     for round in 0..ROUNDS {
@@ -227,7 +227,7 @@ pub(crate) async fn alone(seed: u64, index: u64) -> Option<Failure> {
     for partner in &world.partners {
         tokens.push(partner.token().await);
     }
-    let trade = [Arc::new(Trade::open(&world, &tokens, (index, ROUNDS)).await)];
+    let trade = [Arc::new(Trade::open(&world, &tokens, index, ROUNDS).await)];
     // It may name no order: there is but one.
     let wrong = |failure: Failure| {
         let acts = trade[0].script.iter().take(failure.round + 1).copied().collect();

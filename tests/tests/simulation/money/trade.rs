@@ -37,11 +37,7 @@ pub(crate) struct Trade {
 
 impl Trade {
     /// Opens the trade of an index; all about it follows from the seed.
-    pub(crate) async fn open(
-        world: &World,
-        tokens: &[String],
-        (index, acts): (u64, usize),
-    ) -> Self {
+    pub(crate) async fn open(world: &World, tokens: &[String], index: u64, acts: usize) -> Self {
         let mut dice = Dice::named(world.seed, "trade", &[index]);
         let tenant = usize::from(dice.chance(25));
         let is_sale = dice.chance(35);

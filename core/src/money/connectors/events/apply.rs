@@ -36,22 +36,23 @@ pub(in crate::money::connectors) struct Applied {
 pub(super) async fn apply(
     conn: &mut Connection,
     core: &Core,
-    (connector, actor): (&str, &str),
+    connector: &str,
+    actor: &str,
     report: &Report,
 ) -> Result<Applied> {
     let (mut client, mut order) = subject(conn, connector, report).await?;
     let Some(kind) = payment_kind(report) else {
-        return without_money(conn, core, (connector, actor, report), (client, order)).await;
+        return without_money(conn, core, connector, actor, report, client, order).await;
     };
     if order.is_none() && !kind.is_arrival() {
-        let known = payment_of_reference(conn, (connector, client), report).await?;
+        let known = payment_of_reference(conn, connector, client, report).await?;
         (client, order) = known.map_or((client, None), |(of, order)| (Some(of), order));
     }
     let amounts = match order {
         Some(order) => OrderAmounts::find(conn, client, order).await?,
         None => None,
     };
-    let moved = amount_of(conn, connector, (report, kind), amounts.as_ref()).await?;
+    let moved = amount_of(conn, connector, report, kind, amounts.as_ref()).await?;
     let Some((amount, currency)) = moved else {
         tracing::warn!(connector, event = report.id, "an event names no amount and no order");
         return Ok(Applied::default());
@@ -88,7 +89,7 @@ pub(super) async fn apply(
     }
     // A repetition must not end the payout that was commanded after the one that it tells of.
     if let (Some(ended), Some(order), false) = (ended_command(kind), order, recorded.duplicate) {
-        end_payout(conn, (recorded.client, order), ended).await?;
+        end_payout(conn, recorded.client, order, ended).await?;
     }
     let payment = Some((recorded.client, recorded.payment));
     Ok(Applied { is_duplicate: recorded.duplicate, causes: recorded.causes, payment })
@@ -126,7 +127,8 @@ fn payment_kind(report: &Report) -> Option<PaymentKind> {
 async fn amount_of(
     conn: &mut Connection,
     connector: &str,
-    (report, kind): (&Report, PaymentKind),
+    report: &Report,
+    kind: PaymentKind,
     order: Option<&OrderAmounts>,
 ) -> Result<Option<(Decimal, String)>> {
     let stated = report.amount.zip(report.currency.clone());
@@ -175,8 +177,11 @@ async fn disputed(
 async fn without_money(
     conn: &mut Connection,
     core: &Core,
-    (connector, actor, report): (&str, &str, &Report),
-    (client, order): (Option<ClientId>, Option<OrderId>),
+    connector: &str,
+    actor: &str,
+    report: &Report,
+    client: Option<ClientId>,
+    order: Option<OrderId>,
 ) -> Result<Applied> {
     if let (EventKind::PaymentFailed, Some(order)) = (report.kind, order)
         && let Some(amounts) = OrderAmounts::find(conn, client, order).await?
@@ -188,7 +193,7 @@ async fn without_money(
     }
     if let (EventKind::IdentityCompleted, Some(command)) = (report.kind, report.command) {
         let outcome = report.outcome.as_deref().unwrap_or_default();
-        identity::completed(conn, core, (connector, command), outcome).await?;
+        identity::completed(conn, core, connector, command, outcome).await?;
         return Ok(Applied::default());
     }
     if report.kind == EventKind::Health {
@@ -197,7 +202,7 @@ async fn without_money(
         tracing::info!(connector, outcome, reason, reference, "a connector told of its health");
         if let Some((amount, asset)) = report.amount.zip(report.currency.as_deref()) {
             let (asset, _) = currency_of(core, asset);
-            keep_balance(conn, (connector, &asset), (amount, report.occurred_at)).await?;
+            keep_balance(conn, connector, &asset, amount, report.occurred_at).await?;
         }
     }
     Ok(Applied::default())
@@ -228,7 +233,7 @@ async fn subject(
     }
     if let (None, Some(address)) = (order, &report.address) {
         let tag = report.tag.as_deref().unwrap_or_default();
-        if let Some((of, sale)) = deposits::sale_of(conn, connector, (address, tag)).await? {
+        if let Some((of, sale)) = deposits::sale_of(conn, connector, address, tag).await? {
             (client, order) = (Some(of), Some(sale));
         }
     }
@@ -256,7 +261,8 @@ async fn subject_of_command(
 /// given back or disputed. It must be the connector's, and the partner's if one is named.
 async fn payment_of_reference(
     conn: &mut Connection,
-    (connector, client): (&str, Option<ClientId>),
+    connector: &str,
+    client: Option<ClientId>,
     report: &Report,
 ) -> Result<Option<(ClientId, Option<OrderId>)>> {
     let own = report.provider_reference.as_deref();
@@ -295,7 +301,8 @@ const fn ended_command(kind: PaymentKind) -> Option<CommandKind> {
 /// command another one.
 async fn end_payout(
     conn: &mut Connection,
-    (client, order): (ClientId, OrderId),
+    client: ClientId,
+    order: OrderId,
     kind: CommandKind,
 ) -> Result<()> {
     sqlx::query!(
@@ -313,8 +320,10 @@ async fn end_payout(
 /// Keeps what a connector holds of an asset by its own account, unless it has told later.
 async fn keep_balance(
     conn: &mut Connection,
-    (connector, asset): (&str, &str),
-    (amount, at): (Decimal, DateTime<Utc>),
+    connector: &str,
+    asset: &str,
+    amount: Decimal,
+    at: DateTime<Utc>,
 ) -> Result<()> {
     sqlx::query!(
         "insert into connector_balance (connector, asset, amount, reported_at) \

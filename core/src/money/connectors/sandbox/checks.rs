@@ -102,7 +102,7 @@ pub(crate) async fn end_identity_check(
         "commandId": command,
         "outcome": if is_verified { "verified" } else { "failed" },
     });
-    tell(conn, core, ("identity.completed", super::NAME), members).await?;
+    tell(conn, core, "identity.completed", super::NAME, members).await?;
     Ok(())
 }
 

@@ -78,11 +78,12 @@ impl Purchase {
 pub(crate) async fn simulate(
     core: &Core,
     at: (ClientId, OrderId),
-    (simulated, actor): (SimulatedEvent, &str),
+    simulated: SimulatedEvent,
+    actor: &str,
 ) -> Result<(), NotApplied> {
     let attempt = async || {
         let mut tx = core.db.begin().await?;
-        let outcome = Box::pin(simulate_in(&mut tx, core, at, (simulated, actor))).await;
+        let outcome = Box::pin(simulate_in(&mut tx, core, at, simulated, actor)).await;
         let (tx, causes) = unless_refused(tx, outcome).await?;
         tx.commit().await?;
         Ok::<_, NotApplied>(causes)
@@ -99,7 +100,8 @@ pub(crate) async fn simulate_in(
     conn: &mut Connection,
     core: &Core,
     at: (ClientId, OrderId),
-    (simulated, actor): (SimulatedEvent, &str),
+    simulated: SimulatedEvent,
+    actor: &str,
 ) -> Result<Vec<Cause>, NotApplied> {
     let purchase = Purchase::lock(conn, at).await?.ok_or(NotApplied::NoSuchOrder)?;
     if !purchase.is_simulated {
@@ -128,10 +130,10 @@ pub(crate) async fn simulate_in(
                 "amount": JsonDecimal(amount),
                 "currency": purchase.currency,
             }));
-            Ok(tell(conn, core, ("payment.received", actor), members).await?)
+            Ok(tell(conn, core, "payment.received", actor, members).await?)
         }
         SimulatedEvent::PaymentDenied => {
-            Ok(tell(conn, core, ("payment.failed", actor), about(json!({}))).await?)
+            Ok(tell(conn, core, "payment.failed", actor, about(json!({}))).await?)
         }
         SimulatedEvent::ConfirmedOnChain => {
             let transaction = purchase.transaction_id.clone();
@@ -141,9 +143,9 @@ pub(crate) async fn simulate_in(
                 "transactionId": transaction,
                 "confirmations": 1,
             }));
-            Ok(tell(conn, core, ("payout.confirmed", actor), members).await?)
+            Ok(tell(conn, core, "payout.confirmed", actor, members).await?)
         }
-        SimulatedEvent::CoinsSent => send_coins(conn, core, at, (&event, actor)).await,
+        SimulatedEvent::CoinsSent => send_coins(conn, core, at, &event, actor).await,
         SimulatedEvent::Expire
         | SimulatedEvent::Cancel
         | SimulatedEvent::Hold
@@ -203,7 +205,8 @@ async fn send_coins(
     conn: &mut Connection,
     core: &Core,
     at: (ClientId, OrderId),
-    (event, actor): (&OrderEvent, &str),
+    event: &OrderEvent,
+    actor: &str,
 ) -> Result<Vec<Cause>, NotApplied> {
     let kind = CommandKind::PayoutSend;
     let mut payout = open_command(conn, at, kind).await?;
@@ -216,6 +219,6 @@ async fn send_coins(
     let leased = leased.ok_or(NotApplied::Refused(PAYOUT_UNDER_WAY))?;
     let result = json!({ "transactionId": transaction_id(&core.clock)? });
     let causes = answer(conn, core, &leased, (Outcome::Done, result)).await?;
-    tell_later(conn, core, (at.0, command)).await?;
+    tell_later(conn, core, at.0, command).await?;
     causes.ok_or(NotApplied::Refused(PAYOUT_UNDER_WAY))
 }

@@ -82,7 +82,8 @@ pub(crate) async fn simulate_in(
     conn: &mut Connection,
     core: &Core,
     at: (ClientId, OrderId),
-    (simulated, actor): (SimulatedSaleEvent, &str),
+    simulated: SimulatedSaleEvent,
+    actor: &str,
 ) -> Result<Vec<Cause>, NotApplied> {
     let sale = SimulatedSale::lock(conn, at).await?.ok_or(NotApplied::NoSuchOrder)?;
     if !sale.is_simulated {
@@ -123,7 +124,7 @@ pub(crate) async fn simulate_in(
                 "tag": sale.tag,
                 "confirmations": 1,
             });
-            Ok(tell(conn, core, ("deposit.received", actor), members).await?)
+            Ok(tell(conn, core, "deposit.received", actor, members).await?)
         }
         SaleEvent::PaidOut => pay_out_now(conn, core, at, actor).await,
         _ => act(conn, core, at, (&event, actor)).await,

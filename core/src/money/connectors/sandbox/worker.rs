@@ -57,7 +57,7 @@ impl Core {
             let work = Box::pin(follow_up(self, report));
             let trace = (&report.trace, name, report.command);
             if let Err(error) = in_trace(self, trace, work).await {
-                self.metrics.row_failed(SWEEP, (report.client.uuid(), &report.order), error)?;
+                self.metrics.row_failed(SWEEP, report.client.uuid(), &report.order, error)?;
             }
         }
         Ok(commands.len() + reports.len())
@@ -97,7 +97,7 @@ async fn carry_out_all(core: &Core, sweep: &'static str, commands: &[Leased]) ->
         let work = Box::pin(carry_out(core, command));
         let trace = (&command.trace, name, command.id);
         if let Err(error) = in_trace(core, trace, work).await {
-            core.metrics.row_failed(sweep, (command.client, &command.id), error)?;
+            core.metrics.row_failed(sweep, command.client, &command.id, error)?;
         }
     }
     Ok(())
@@ -239,7 +239,7 @@ async fn pay_out(
             let done = (Outcome::Done, json!({ "transactionId": transaction_id(&core.clock)? }));
             let causes = answer(conn, core, command, done).await?;
             if causes.is_some() {
-                tell_later(conn, core, (at.0, command.id)).await?;
+                tell_later(conn, core, at.0, command.id).await?;
             }
             Ok(causes.unwrap_or_default())
         }
@@ -262,7 +262,7 @@ async fn give_back(conn: &mut Connection, core: &Core, command: &Leased) -> Resu
         "amount": command.body["amount"],
         "currency": command.body["currency"],
     });
-    causes.extend(tell(conn, core, ("payment.refunded", NAME), members).await?);
+    causes.extend(tell(conn, core, "payment.refunded", NAME, members).await?);
     Ok(causes)
 }
 
@@ -304,7 +304,7 @@ async fn follow_up_in(
     };
     let causes = happen(conn, core, at, step).await?;
     if payment_step(purchase.scenario(), step.cause()).is_some() {
-        tell_later(conn, core, (report.client, report.command)).await?;
+        tell_later(conn, core, report.client, report.command).await?;
     }
     Ok(causes)
 }
@@ -322,6 +322,6 @@ async fn happen(
     at: (ClientId, OrderId),
     simulated: SimulatedEvent,
 ) -> Result<Vec<Cause>> {
-    let simulated = simulate_in(conn, core, at, (simulated, NAME)).await;
+    let simulated = simulate_in(conn, core, at, simulated, NAME).await;
     Ok(unless_forbidden(simulated)?.unwrap_or_default())
 }

@@ -53,7 +53,7 @@ impl Endpoint for ListAccounts {
         let (client, user) = find(&mut conn, &uuid).await?;
         let mut shown = Vec::new();
         for account in accounts::list(&mut conn, core, client, user).await? {
-            shown.push(AccountView::load(&mut conn, (client, user), &account).await?);
+            shown.push(AccountView::load(&mut conn, client, user, &account).await?);
         }
         part.of(shown, |account: &AccountView| account.account_id.to_string())
     }

@@ -99,10 +99,10 @@ impl Update {
         core: &Core,
     ) -> Result<(ClientId, UserId, PaymentAccount)> {
         let (client, user) = find(conn, &self.user).await?;
-        if !account::lock(conn, (client, user), RowLock::Update).await? {
+        if !account::lock(conn, client, user, RowLock::Update).await? {
             return Err(Denial::conflict("the user is deleted").into());
         }
-        let account = named(conn, core, (client, user), &self.account).await?;
+        let account = named(conn, core, client, user, &self.account).await?;
         Ok((client, user, account))
     }
 }
@@ -111,7 +111,8 @@ impl Update {
 async fn named(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
+    client: ClientId,
+    user: UserId,
     name: &str,
 ) -> Result<PaymentAccount> {
     if let Some(account) = accounts::find(conn, core, (client, user), name).await? {

@@ -59,7 +59,7 @@ impl Endpoint for GrantApproval {
             return Err(Denial::conflict("the approval is not pending").into());
         }
         let detail = json!({ "requestedBy": requested_by });
-        record(&mut tx, core, &operator, "approval.grant", (id, detail)).await?;
+        record(&mut tx, core, &operator, "approval.grant", id, detail).await?;
         tx.commit().await?;
         Ok(NoContent)
     }
@@ -103,7 +103,7 @@ impl Endpoint for RefuseApproval {
             return Err(Denial::conflict("the approval is decided already").into());
         }
         let detail = json!({ "requestedBy": requested_by });
-        record(&mut tx, core, &operator, "approval.refuse", (id, detail)).await?;
+        record(&mut tx, core, &operator, "approval.refuse", id, detail).await?;
         tx.commit().await?;
         Ok(NoContent)
     }

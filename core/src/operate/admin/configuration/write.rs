@@ -214,7 +214,7 @@ impl PartnerEntry {
                 reason: Some(REASON),
                 signed: None,
             };
-            changes.extend(activate(core, conn, target, (&subject, digest)).await?);
+            changes.extend(activate(core, conn, target, &subject, digest).await?);
         }
         Ok(changes)
     }
@@ -255,7 +255,8 @@ async fn activate(
     core: &Core,
     conn: &mut Connection,
     target: Target<'_>,
-    (subject, digest): (&str, &str),
+    subject: &str,
+    digest: &str,
 ) -> Result<Option<Difference>> {
     let (client, kind) = (target.client.uuid(), target.kind.as_str());
     let active = sqlx::query_scalar!(

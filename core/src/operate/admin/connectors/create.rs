@@ -111,7 +111,7 @@ impl Endpoint for CreateConnector {
             let reason = format!("there are {CONNECTORS_MAX} connectors already");
             return Err(Denial::conflict(reason).into());
         }
-        let token = issue_token(&mut tx, &core.clock, (&name, operator.actor()), 0).await?;
+        let token = issue_token(&mut tx, &core.clock, &name, operator.actor(), 0).await?;
         let detail = json!({"capabilities": capabilities, "methods": methods, "assets": assets});
         let actor = operator.actor();
         let entry = Entry { actor, action: "connector.create", target: &name, detail };

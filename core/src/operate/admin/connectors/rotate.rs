@@ -72,7 +72,7 @@ impl Endpoint for RotateConnectorToken {
             return Err(Denial::not_found("connector").into());
         }
         let by = operator.actor();
-        let token = issue_token(&mut tx, &core.clock, (&name, by), overlap).await?;
+        let token = issue_token(&mut tx, &core.clock, &name, by, overlap).await?;
         let detail = json!({ "overlapSeconds": overlap });
         let entry = Entry { actor: by, action: "connector.rotate", target: &name, detail };
         audit::record(&mut tx, core, entry).await?;

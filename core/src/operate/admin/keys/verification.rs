@@ -100,7 +100,7 @@ impl Endpoint for PutVerificationKey {
         let Key { algorithm, key, not_before, not_after, signed } = key;
         let signed = signed.as_ref();
         let new = NewKey { algorithm: &algorithm, key: &key, not_before, not_after, signed };
-        keys::put(core, operator.actor(), (client, &slug), &name, new).await?;
+        keys::put(core, operator.actor(), client, &slug, &name, new).await?;
         Ok(Json(KeySet { name, algorithm, not_before, not_after }))
     }
 }
@@ -172,7 +172,7 @@ impl Endpoint for DeleteVerificationKey {
     ) -> Result<NoContent> {
         let (client, _) = partners::find(core, &slug).await?;
         let actor = operator.actor();
-        keys::delete(core, actor, (client, &slug), &name, signed.as_ref()).await?;
+        keys::delete(core, actor, client, &slug, &name, signed.as_ref()).await?;
         Ok(NoContent)
     }
 }

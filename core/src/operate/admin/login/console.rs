@@ -72,7 +72,7 @@ async fn begin(core: &Core, provider: &Provider) -> Result<Reply> {
     let sealed = URL_SAFE_NO_PAD.encode(core.keys.seal(&core.clock, CONTEXT, &state)?);
     let mut reply = Reply::see_other(url.as_str());
     // The provider's page leads back here: a stricter cookie would not come along.
-    let cookie = set_cookie(core, (PENDING, &sealed), FOLDER, ("Lax", PENDING_SECONDS))?;
+    let cookie = set_cookie(core, PENDING, &sealed, FOLDER, "Lax", PENDING_SECONDS)?;
     reply.headers.append(SET_COOKIE, cookie);
     Ok(reply)
 }
@@ -83,7 +83,7 @@ async fn finish(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> 
         let unknown = Refusal::Invalid("the login was not begun in this browser, or long ago");
         let Some(pending) = pending(core, head) else { return Err(unknown) };
         let query = head.query.as_deref().unwrap_or_default();
-        provider.finish_login(&core.clock, &pending, (query, &redirect_uri(core))).await
+        provider.finish_login(&core.clock, &pending, query, &redirect_uri(core)).await
     };
     let person = match proven.await {
         Ok(person) => person,
@@ -101,7 +101,7 @@ async fn finish(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> 
     let shell = Shell { name: "Console", navigation: &[], current: "/console", account: html! {} };
     let mut reply = shell.render(StatusCode::OK, "You are logged in", &page);
     reply.headers.append(SET_COOKIE, session);
-    reply.headers.append(SET_COOKIE, set_cookie(core, (PENDING, ""), FOLDER, ("Lax", 0))?);
+    reply.headers.append(SET_COOKIE, set_cookie(core, PENDING, "", FOLDER, "Lax", 0)?);
     Ok(reply)
 }
 

@@ -43,7 +43,7 @@ pub(in crate::operate) fn show(core: &Core, head: &Head) -> Result<SignInForm> {
         Some(known) if known.len() <= 2 * COOKIE_BYTES && is_plain(known) => known.to_owned(),
         _ => URL_SAFE_NO_PAD.encode(core.clock.random_bytes::<COOKIE_BYTES>()?),
     };
-    let cookie = set_cookie(core, (COOKIE, &secret), FOLDER, ("Strict", COOKIE_SECONDS))?;
+    let cookie = set_cookie(core, COOKIE, &secret, FOLDER, "Strict", COOKIE_SECONDS)?;
     Ok(SignInForm { csrf_token: sign(&secret, "sign-in"), cookie })
 }
 

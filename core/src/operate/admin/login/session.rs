@@ -84,7 +84,7 @@ impl NewSession<'_> {
         let entry = Entry { actor, action: "operator.login", target: actor, detail };
         audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
-        set_cookie(core, (name(core), &cookie), "/", ("Strict", *seconds))
+        set_cookie(core, name(core), &cookie, "/", "Strict", *seconds)
     }
 }
 
@@ -204,7 +204,7 @@ impl Session {
         sqlx::query!("delete from operator_session where session_id = $1", self.id)
             .execute(&core.db)
             .await?;
-        set_cookie(core, (name(core), ""), "/", ("Strict", 0))
+        set_cookie(core, name(core), "", "/", "Strict", 0)
     }
 }
 
@@ -243,9 +243,11 @@ pub(super) fn cookie<'a>(head: &'a Head, name: &str) -> Option<&'a str> {
 /// Never for values in base64; the header's type says it could.
 pub(super) fn set_cookie(
     core: &Core,
-    (name, value): (&str, &str),
+    name: &str,
+    value: &str,
     path: &str,
-    (same_site, seconds): (&str, i32),
+    same_site: &str,
+    seconds: i32,
 ) -> Result<HeaderValue> {
     let secure = if is_tls(core) { "; Secure" } else { "" };
     let text = format!(

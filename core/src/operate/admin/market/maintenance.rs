@@ -145,7 +145,7 @@ impl Endpoint for CreateMaintenanceWindow {
         let mut tx = core.db.begin().await?;
         // From here on whoever makes another one waits, and counts this one.
         revision::catalogue_changed(&mut tx).await?;
-        let made = new.insert(&mut tx, (id, actor)).await?;
+        let made = new.insert(&mut tx, id, actor).await?;
         let made = made.ok_or_else(|| {
             Denial::conflict(format!("{OPEN_MAX} windows have not ended: end or withdraw one"))
         })?;
@@ -211,11 +211,7 @@ impl NewWindow {
     ///
     /// # Errors
     /// 422 for an end that is not after the start, or not to come.
-    async fn insert(
-        &self,
-        conn: &mut Connection,
-        (id, actor): (Uuid, &str),
-    ) -> Result<Option<Window>> {
+    async fn insert(&self, conn: &mut Connection, id: Uuid, actor: &str) -> Result<Option<Window>> {
         sqlx::query_as!(
             Window,
             r#"

@@ -72,10 +72,10 @@ impl Endpoint for CountDependents {
         let counted = match (client, named) {
             (None, None) => of_routes(&mut conn).await?,
             (Some(client), None) => of_partner(&mut conn, client).await?,
-            (Some(client), Some((kind, id))) => of_part(&mut conn, client, (kind, &id)).await?,
+            (Some(client), Some((kind, id))) => of_part(&mut conn, client, kind, &id).await?,
             (None, Some(("user", uuid))) => of_user(&mut conn, &uuid).await?,
             (None, Some(("operator", name))) => of_operator(&mut conn, &name).await?,
-            (None, Some((kind, code))) => of_catalogue(&mut conn, (kind, &code)).await?,
+            (None, Some((kind, code))) => of_catalogue(&mut conn, kind, &code).await?,
         };
         Ok(Json(counted))
     }
@@ -266,7 +266,7 @@ async fn of_operator(conn: &mut Connection, name: &str) -> Result<Dependents> {
 
 /// Those of a pair or a payment method. Nothing of it is stored with partners: its open orders tell
 /// who uses it.
-async fn of_catalogue(conn: &mut Connection, (kind, code): (&str, &str)) -> Result<Dependents> {
+async fn of_catalogue(conn: &mut Connection, kind: &str, code: &str) -> Result<Dependents> {
     let (pair, method) = if kind == "pair" { (Some(code), None) } else { (None, Some(code)) };
     let row = sqlx::query!(
         r#"

@@ -102,7 +102,7 @@ impl Endpoint for InviteStaff {
         let tenant = snapshot.tenants.get(&client);
         let tenant = tenant.ok_or_else(|| Error::invariant("read the partner of an invitation"))?;
         let mut tx = core.db.begin().await?;
-        let id = match invite(&mut tx, core, tenant, (&email, role)).await? {
+        let id = match invite(&mut tx, core, tenant, &email, role).await? {
             Invited::Sent(id) => id,
             Invited::Joined => {
                 return Err(Denial::conflict("the address is of a member already").into());

@@ -71,7 +71,7 @@ impl Endpoint for MatchPayment {
         let payment = id(&text)?;
         let actor = operator.actor();
         let mut tx = core.db.begin().await?;
-        let causes = match_to(&mut tx, core, (payment, order_id), actor).await?;
+        let causes = match_to(&mut tx, core, payment, order_id, actor).await?;
         let detail = json!({ "orderId": order_id });
         let entry = Entry { actor, action: "payment.match", target: &text, detail };
         audit::record(&mut tx, core, entry).await?;

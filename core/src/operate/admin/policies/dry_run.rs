@@ -56,7 +56,7 @@ impl Endpoint for DryRunPolicy {
     async fn call(core: &Core, operator: Operator, request: Request) -> Result<Json<Decided>> {
         let Request { policy, inputs, version, now } = request;
         let target = policy.target(core, &operator).await?;
-        Ok(Json(Decided(dry_run::dry_run(core, target, (version, now), inputs).await?)))
+        Ok(Json(Decided(dry_run::dry_run(core, target, version, now, inputs).await?)))
     }
 }
 

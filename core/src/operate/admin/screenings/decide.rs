@@ -91,7 +91,7 @@ impl Endpoint for DecideScreening {
             if let Some(user) = subject.user_id.filter(|_| subject.is_renamed) {
                 screen_renamed(&mut tx, core, client, user.into()).await?;
             }
-            cleared(&mut tx, core, client, (subject.order_id, subject.user_id)).await?;
+            cleared(&mut tx, core, client, subject.order_id, subject.user_id).await?;
         }
         let detail = json!({ "decision": decision.as_str(), "reason": reason });
         let entry = Entry { actor, action: "screening.decide", target: &target, detail };

@@ -79,27 +79,27 @@ impl Endpoint for UpdateUser {
         let Update { uuid, change } = update;
         let mut tx = core.db.begin().await?;
         let (client, user) = find(&mut tx, &uuid).await?;
-        if !account::lock(&mut tx, (client, user), RowLock::Update).await? {
+        if !account::lock(&mut tx, client, user, RowLock::Update).await? {
             return Err(Denial::conflict("the user is deleted").into());
         }
         let unknown = || Denial::not_found("user");
         let before = Account::load(&mut tx, core, client, user).await?.ok_or_else(unknown)?;
         // Before the address changes: the proven one hears of it.
-        remove_second_factors(&mut tx, core, (client, user), &change).await?;
-        write(&mut tx, core, (client, user), &change).await?;
+        remove_second_factors(&mut tx, core, client, user, &change).await?;
+        write(&mut tx, core, client, user, &change).await?;
         if change.disabled == Some(true) {
-            session::end_logins(&mut tx, core, (client, user)).await?;
+            session::end_logins(&mut tx, core, client, user).await?;
         }
         if let Some(email) = &change.email_address {
             write_email(&mut tx, core, &before, email).await?;
         }
         for document in &change.documents {
-            write_document(&mut tx, (client, user), document).await?;
+            write_document(&mut tx, client, user, document).await?;
         }
         let after = Account::load(&mut tx, core, client, user).await?.ok_or_else(unknown)?;
         let (was, is) = (&before.statuses.identity, &after.statuses.identity);
         if was != is && is != "verified" {
-            identity_checks::end(&mut tx, (client, user)).await?;
+            identity_checks::end(&mut tx, client, user).await?;
         }
         changed::record_events(&mut tx, core, &before, &after).await?;
         if change.deleted == Some(true) {
@@ -127,7 +127,8 @@ pub struct Update {
 async fn write(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
+    client: ClientId,
+    user: UserId,
     change: &Change,
 ) -> Result<()> {
     let checks = &change.verification;
@@ -190,7 +191,8 @@ async fn write_email(
 async fn remove_second_factors(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
+    client: ClientId,
+    user: UserId,
     change: &Change,
 ) -> Result<()> {
     if change.passkeys_removed == Some(true) && passkeys::remove_all(conn, client, user).await? {
@@ -209,7 +211,8 @@ async fn remove_second_factors(
 
 async fn write_document(
     conn: &mut Connection,
-    (client, user): (ClientId, UserId),
+    client: ClientId,
+    user: UserId,
     document: &Document,
 ) -> Result<()> {
     let written = sqlx::query!(

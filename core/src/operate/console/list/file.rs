@@ -34,10 +34,11 @@ type Columns = Vec<(&'static str, Cell)>;
 pub(super) async fn as_file(
     list: &'static List,
     visit: &Visit<'_>,
-    (ids, typed): (&[String], &Typed),
+    ids: &[String],
+    typed: &Typed,
 ) -> Result<Reply, Refused> {
     let columns = chosen(list.columns, typed.get(COLUMNS))?;
-    let (rows, next) = list.rows(visit, (ids, typed), CALL_ROWS).await?;
+    let (rows, next) = list.rows(visit, ids, typed, CALL_ROWS).await?;
     let heads = line(columns.iter().map(|(name, _)| (*name).to_owned()));
     let rest = Rest {
         core: Arc::clone(visit.core),
@@ -113,7 +114,7 @@ impl Rest {
         let session = session.ok_or_else(|| cut_short(&"the session has ended"))?;
         let visit = Visit { core: &self.core, head: &self.head, session: &session };
         let asked = Typed::read(next.as_bytes());
-        let found = self.list.rows(&visit, (&self.ids, &asked), CALL_ROWS).await;
+        let found = self.list.rows(&visit, &self.ids, &asked, CALL_ROWS).await;
         let (rows, next) = found.map_err(|refused| cut_short(&refused.status))?;
         self.count = self.count.saturating_add(rows.len());
         self.next = next;

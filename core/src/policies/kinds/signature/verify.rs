@@ -110,7 +110,8 @@ pub async fn verify_signature(
         core,
         client,
         identifier.as_ref().map(String::as_bytes),
-        (payload, &Attributes::new()),
+        payload,
+        &Attributes::new(),
     )
     .await;
     let Some(evaluation) = evaluation.map_err(|_| Code::SignaturePolicyFailed)? else {

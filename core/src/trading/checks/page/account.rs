@@ -93,7 +93,7 @@ pub(super) async fn submit(
             card::verify(core, (&visit.client, user), &account.details.identifier).await?;
         }
         AccountType::BankTransfer => match read_image(visit, form, PROOF) {
-            Ok(proof) => prove(core, (&visit.client, user), (&account, proof)).await?,
+            Ok(proof) => prove(core, &visit.client, user, &account, proof).await?,
             Err(text) => return Ok(FormErrors::one(PROOF, text)),
         },
         AccountType::Walletpay => {}

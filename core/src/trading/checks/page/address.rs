@@ -51,7 +51,7 @@ pub(super) async fn submit(
     let members = MEMBERS.map(|(name, ..)| (name.to_owned(), json!(form.get(name).trim())));
     let document = serde_json::Value::Object(members.into_iter().collect());
     let fields = Fields::from_object(&document)?;
-    match residence::declare(conn, core, (&visit.client, user), fields).await {
+    match residence::declare(conn, core, &visit.client, user, fields).await {
         Ok(()) => Ok(FormErrors::default()),
         Err(Error::Refused(refusal)) => Ok(errors(visit.texts, &refusal)),
         Err(error) => Err(error),

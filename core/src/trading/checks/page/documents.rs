@@ -90,7 +90,7 @@ pub(super) async fn submit(
         }
     }
     if errors.is_empty() && !sent.is_empty() {
-        documents::send(core, (&visit.client, user), sent).await?;
+        documents::send(core, &visit.client, user, sent).await?;
     }
     Ok(errors)
 }

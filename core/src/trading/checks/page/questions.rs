@@ -70,7 +70,7 @@ pub(super) async fn submit(
         }
     }
     if errors.is_empty() && !given.is_empty() {
-        answers::add(conn, core, (&visit.client, user), given).await?;
+        answers::add(conn, core, &visit.client, user, given).await?;
     }
     Ok(errors)
 }

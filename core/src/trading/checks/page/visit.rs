@@ -59,10 +59,10 @@ impl Link {
         let Some(requirement) = Requirement::from_name(&self.check) else { return Ok(None) };
         match link::open(core, &self.token).await? {
             Some(Permission::Order(side, client, order)) => {
-                self.visit_of_order(core, requirement, (side, client, order)).await
+                self.visit_of_order(core, requirement, side, client, order).await
             }
             Some(Permission::Account(client, user)) if !requirement.is_of_order() => {
-                self.visit_of_user(core, requirement, (client, user)).await
+                self.visit_of_user(core, requirement, client, user).await
             }
             _ => Ok(None),
         }
@@ -72,7 +72,9 @@ impl Link {
         &self,
         core: &Core,
         requirement: Requirement,
-        (side, client, order): (Side, ClientId, OrderId),
+        side: Side,
+        client: ClientId,
+        order: OrderId,
     ) -> Result<Option<Visit>> {
         let Some(client) = Client::for_page(core, client, &self.request_id) else {
             return Ok(None);
@@ -122,7 +124,8 @@ impl Link {
         &self,
         core: &Core,
         requirement: Requirement,
-        (client, user): (ClientId, UserId),
+        client: ClientId,
+        user: UserId,
     ) -> Result<Option<Visit>> {
         let Some(client) = Client::for_page(core, client, &self.request_id) else {
             return Ok(None);
@@ -195,7 +198,7 @@ impl VisitedOrder {
         user: Option<UserId>,
     ) -> Result<Vec<Hold>> {
         match (self.is_final, self.side, user) {
-            (false, Side::Buy, _) => Hold::of_order(conn, (client, self.id)).await,
+            (false, Side::Buy, _) => Hold::of_order(conn, client, self.id).await,
             (false, Side::Sell, Some(_)) => {
                 let sale = self.id.number();
                 let mut open = Hold::of_sales(conn, client, &[sale]).await?;
@@ -244,7 +247,7 @@ impl Visit {
             }
             None => {
                 let account_page = self.account_page.as_deref().unwrap_or_default();
-                Ok(link::account_url(core, (&self.token, account_page), requirement))
+                Ok(link::account_url(core, &self.token, account_page, requirement))
             }
         }
     }

@@ -80,7 +80,8 @@ pub(crate) fn guest(client: &Client, quote: &Quote, refusal: &mut Refusal) {
 /// When the database cannot be read.
 pub(crate) async fn gate(
     core: &Core,
-    (client, user): (&Client, UserId),
+    client: &Client,
+    user: UserId,
     quote: &Quote,
     refusal: &mut Refusal,
 ) -> Result<()> {
@@ -90,7 +91,7 @@ pub(crate) async fn gate(
     if !client.tenant.checks_before_payment(kind, core.settings.compliance.gate_of_live()) {
         return Ok(());
     }
-    let mut open = Hold::of_user(core, (client.id(), user)).await?;
+    let mut open = Hold::of_user(core, client.id(), user).await?;
     if quote.side == Side::Sell {
         open.retain(|hold| !matches!(hold, Hold::Registration | Hold::Address));
     }
@@ -153,7 +154,8 @@ pub(crate) fn limit(
 /// (ER011).
 pub(crate) fn account_limit(
     (_, spent): &LimitUsage,
-    (account, amount): (&NamedAccount, Option<Decimal>),
+    account: &NamedAccount,
+    amount: Option<Decimal>,
     refusal: &mut Refusal,
 ) {
     let NamedAccount::Known(PaymentAccount { id, amount_limit: Some(limit), .. }) = account else {

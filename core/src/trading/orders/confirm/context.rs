@@ -61,7 +61,7 @@ impl ConfirmContext {
                 checks::may_trade(usage, &mut refusal);
                 if let Some(usage) = usage {
                     checks::limit(usage, (self.quote.side, limit_amount()), &mut refusal);
-                    checks::account_limit(usage, (&self.account, limit_amount()), &mut refusal);
+                    checks::account_limit(usage, &self.account, limit_amount(), &mut refusal);
                 }
             }
         }
@@ -79,7 +79,7 @@ impl ConfirmContext {
     /// Checks of the user that the partner wants done before the payment (ER011).
     pub(super) async fn check_gate(&self, core: &Core, refusal: &mut Refusal) -> Result<()> {
         match self.user {
-            Some(user) => checks::gate(core, (&self.client, user), &self.quote, refusal).await,
+            Some(user) => checks::gate(core, &self.client, user, &self.quote, refusal).await,
             None => Ok(()),
         }
     }

@@ -104,7 +104,8 @@ impl<'a> NewOrder<'a> {
                 core,
                 &client.catalogue,
                 quote,
-                (id, self.partner_reference),
+                id,
+                self.partner_reference,
                 self.now,
             )?
         })

@@ -73,7 +73,8 @@ impl NewOrderRow {
         core: &Core,
         catalogue: &Catalogue,
         quote: &Quote,
-        (id, partner_reference): (OrderId, Option<&str>),
+        id: OrderId,
+        partner_reference: Option<&str>,
         now: DateTime<Utc>,
     ) -> Result<Self> {
         Ok(Self {

@@ -219,7 +219,7 @@ impl<'a> Change<'a> {
         if transition.ends_payout() && !self.may_end_payout(tx, transition).await? {
             return Err(NotApplied::Refused(PAYOUT_UNDER_WAY));
         }
-        match change.book(tx, event, (&facts, transition.cause)).await? {
+        match change.book(tx, event, &facts, transition.cause).await? {
             Booked::Done => {}
             Booked::KnownReference => return Err(NotApplied::Refused(KNOWN_REFERENCE)),
             Booked::PayoutUnderWay => return Err(NotApplied::Refused(PAYOUT_UNDER_WAY)),
@@ -227,7 +227,7 @@ impl<'a> Change<'a> {
             Booked::RefundUnderWay => return Err(NotApplied::Refused(REFUND_UNDER_WAY)),
             Booked::NotPriceable => return Err(NotApplied::Refused(NOT_PRICEABLE)),
         }
-        change.notify(tx, (transition, E::SIDE), &columns).await?;
+        change.notify(tx, transition, E::SIDE, &columns).await?;
         let Transition { from, to, cause, .. } = *transition;
         match E::SIDE {
             Side::Buy => change.command(tx, cause).await?,
@@ -256,7 +256,8 @@ impl<'a> Change<'a> {
         &self,
         tx: &mut Connection,
         event: &E,
-        (facts, cause): (&Facts, Cause),
+        facts: &Facts,
+        cause: Cause,
     ) -> Result<Booked, sqlx::Error> {
         let (amount, reference) = event.payment();
         let booking = Booking {
@@ -307,7 +308,8 @@ impl<'a> Change<'a> {
     async fn notify(
         &self,
         tx: &mut Connection,
-        (transition, side): (&Transition, Side),
+        transition: &Transition,
+        side: Side,
         columns: &NotifyColumns,
     ) -> Result<(), sqlx::Error> {
         let Some(kind) = transition.event_type else { return Ok(()) };
@@ -330,7 +332,7 @@ impl<'a> Change<'a> {
         if transition.to == OrderStatus::Blocked {
             let arrived = received(tx, self.client, self.order).await?;
             payload["received"] = arrived.into_iter().map(amount_of).collect();
-            if let Some(terms) = OrderTerms::lock(tx, (self.client, self.order, side)).await? {
+            if let Some(terms) = OrderTerms::lock(tx, self.client, self.order, side).await? {
                 let (due, currency) = terms.amounts.paid();
                 payload["due"] = amount_of((due, currency.to_owned()));
             }

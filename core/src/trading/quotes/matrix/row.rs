@@ -67,13 +67,15 @@ pub struct Row {
 impl Row {
     pub(super) fn new(
         request: &Request,
-        (fiat, quote, sealed): (Decimal, Option<Quote>, Option<Token>),
+        fiat: Decimal,
+        quote: Option<Quote>,
+        sealed: Option<Token>,
         quote_unconfirmable_reasons: Vec<Reason>,
         reasons: Vec<Obstacle>,
     ) -> Self {
         let pair: &Pair = &request.pair;
         let of = |amount: fn(&Quote) -> Decimal| quote.as_ref().map(|quote| amount(quote).into());
-        let one = quote.as_ref().and_then(|q| single_coin((q.fiat, q.crypto), pair.quote.scale()));
+        let one = quote.as_ref().and_then(|q| single_coin(q.fiat, q.crypto, pair.quote.scale()));
         let sealed_quote = quote.as_ref().filter(|_| sealed.is_some());
         let expiry = sealed_quote.map(|quote| quote.expires_at);
         Self {

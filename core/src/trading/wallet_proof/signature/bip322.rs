@@ -28,7 +28,7 @@ pub(super) fn verify(address: &str, message: &str, signature: &str) -> Option<()
     let witness = items(&bytes)?;
     let (_, version, program) = bech32::segwit::decode(address).ok()?;
     match (version.to_u8(), program.len(), &witness[..]) {
-        (0, 20, [signature, key]) => by_key_hash(&program, message, (signature, key)),
+        (0, 20, [signature, key]) => by_key_hash(&program, message, signature, key),
         (1, 32, [signature]) => by_taproot(&program, message, signature),
         _ => None,
     }
@@ -51,7 +51,7 @@ fn items(bytes: &[u8]) -> Option<Vec<&[u8]>> {
     rest.is_empty().then_some(items)
 }
 
-fn by_key_hash(program: &[u8], message: &str, (signature, key): (&[u8], &[u8])) -> Option<()> {
+fn by_key_hash(program: &[u8], message: &str, signature: &[u8], key: &[u8]) -> Option<()> {
     let (sighash, der) = signature.split_last()?;
     if *sighash != SIGHASH_ALL || key.len() != 33 || hash160(key) != program {
         return None;

@@ -60,7 +60,8 @@ pub(super) async fn of_partner(conn: &mut Connection, client: ClientId) -> Resul
 pub(super) async fn of_part(
     conn: &mut Connection,
     client: ClientId,
-    (kind, id): (&str, &str),
+    kind: &str,
+    id: &str,
 ) -> Result<Dependents> {
     let uuid = |what: &str| id.parse::<Uuid>().map_err(|_| Denial::not_found(what));
     match kind {
