@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "what a test cannot do must fail it")]
 
+mod citus;
 mod compose;
 mod dashboards;
 mod generators;
