@@ -198,7 +198,7 @@ language sql stable as $$
     where t.kind = 'refund_payable' and exists (
       select from payment p
       join payment_refund r on r.client_id = p.client_id and r.payment_id = p.payment_id
-      where p.client_id = t.client_id and p.currency = t.currency and p.suspense)
+      where p.client_id = t.client_id and p.currency = t.currency and p.suspense and p.order_id is null)
     union
     select p.client_id, p.order_id, p.currency from payment p where p.kind = 'dispute-won' and p.order_id is not null
   ), book as materialized (

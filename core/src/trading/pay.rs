@@ -273,11 +273,10 @@ impl Payment {
             }
             status => PaymentState::Moved(status, row.status_cause),
         };
-        let catalogue = &snapshot.catalogue;
-        let method = catalogue.payment_method(&row.payment_method);
-        let fiat = |amount| catalogue.format_amount(amount, &row.fiat_currency);
+        let method = snapshot.catalogue.payment_method(&row.payment_method);
+        let fiat = |amount| snapshot.catalogue.format_amount(amount, &row.fiat_currency);
         let crypto = row.crypto_currency.parse().ok();
-        let crypto = crypto.and_then(|code| catalogue.currencies.get(&code));
+        let crypto = crypto.and_then(|code| snapshot.catalogue.currencies.get(&code));
         Ok(Some(Self {
             client,
             order,
@@ -285,9 +284,9 @@ impl Payment {
             brand: tenant.brand.clone(),
             fiat: fiat(row.fiat_amount),
             fiat_amount: row.fiat_amount,
-            crypto: catalogue.format_amount(row.crypto_amount, &row.crypto_currency),
+            crypto: snapshot.catalogue.format_amount(row.crypto_amount, &row.crypto_currency),
             method: method.map_or(row.payment_method, |method| method.label.clone()),
-            network: catalogue.network_name(&row.crypto_currency),
+            network: snapshot.catalogue.network_name(&row.crypto_currency),
             price_terms: PriceTerm::all(row.price, &fees_of_row!(row), fiat),
             is_estimated: row.is_estimated_quote && pending,
             blockchain: BlockchainInfo::new(
