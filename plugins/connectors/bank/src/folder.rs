@@ -170,7 +170,8 @@ impl Folder {
         &self,
         from: &str,
         to: &str,
-        name: &str, new_name: &str,
+        name: &str,
+        new_name: &str,
     ) -> io::Result<()> {
         let (from, to) = (self.path(from), self.path(to));
         fs::rename(from.join(name), to.join(new_name))?;

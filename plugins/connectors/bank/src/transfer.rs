@@ -91,8 +91,10 @@ impl Transfer {
         Self::new(
             settings,
             end_to_end_id(Purpose::Sale, command),
-            &body.amount, &body.currency,
-            body.name.as_deref(), body.iban.as_deref(),
+            &body.amount,
+            &body.currency,
+            body.name.as_deref(),
+            body.iban.as_deref(),
             body.reference.as_deref(),
         )
     }
@@ -104,13 +106,16 @@ impl Transfer {
     pub(crate) fn of_refund(
         settings: &Settings,
         command: &str,
-        body: &RefundBody, payment: &Line,
+        body: &RefundBody,
+        payment: &Line,
     ) -> Result<Self, String> {
         Self::new(
             settings,
             end_to_end_id(Purpose::Refund, command),
-            &body.amount, &body.currency,
-            Some(&payment.name), Some(&payment.iban),
+            &body.amount,
+            &body.currency,
+            Some(&payment.name),
+            Some(&payment.iban),
             Some(&payment.reference),
         )
     }
@@ -118,8 +123,10 @@ impl Transfer {
     fn new(
         settings: &Settings,
         end_to_end_id: String,
-        amount: &Number, currency: &str,
-        name: Option<&str>, iban: Option<&str>,
+        amount: &Number,
+        currency: &str,
+        name: Option<&str>,
+        iban: Option<&str>,
         reference: Option<&str>,
     ) -> Result<Self, String> {
         let account = &settings.account;

@@ -41,7 +41,8 @@ impl Transfer {
     /// The transaction that carries it out.
     pub(crate) fn transaction(
         &self,
-        chain_id: u64, nonce: u64,
+        chain_id: u64,
+        nonce: u64,
         gas_limit: u64,
         fees: Fees,
     ) -> TxEip1559 {

@@ -12,8 +12,8 @@ use crate::api::{Dispute, Intent, Metadata, Refund};
 pub(crate) fn received(intent: &Intent) -> Option<Value> {
     let money = Money { count: intent.charged(), currency: &intent.currency };
     (intent.status == "succeeded").then(|| {
-        let of = ("payment.received", &*intent.id, intent.charged_at());
-        named(money.fact(of), &intent.metadata)
+        let fact = money.fact("payment.received", &intent.id, intent.charged_at());
+        named(fact, &intent.metadata)
     })
 }
 

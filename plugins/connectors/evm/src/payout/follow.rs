@@ -186,8 +186,8 @@ impl Payout<'_> {
         let since_block = chain.head().await?;
         let count = chain.count(signer.address(), At::Pending).await?;
         let nonce = nonces.take(&self.command.id, count);
-        let at = (self.worker.settings.chain.id, nonce);
-        let transaction = transfer.transaction(at, gas, fees);
+        let chain_id = self.worker.settings.chain.id;
+        let transaction = transfer.transaction(chain_id, nonce, gas, fees);
         let signed = match signer.sign(transaction).await {
             Ok(signed) => signed,
             Err(error) => {
