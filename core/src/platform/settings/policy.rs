@@ -15,8 +15,8 @@ use super::Names;
 pub const COMPILER_ARGUMENTS: [&str; 2] = ["policy", "compile-child"];
 
 /// Headers with a credential, which no policy sees.
-pub(crate) const CREDENTIAL_HEADERS: [&str; 4] =
-    ["authorization", "cookie", "proxy-authorization", "x-api-key"];
+pub(crate) const CREDENTIAL_HEADERS: [&str; 5] =
+    ["authorization", "cookie", "proxy-authorization", "user-authorization", "x-api-key"];
 /// Headers of signature schemes.
 const SIGNATURE_HEADERS: [&str; 12] = [
     "content-digest",
@@ -186,7 +186,8 @@ mod tests {
             Policy { visible_headers: Names(vec![name.to_owned()]), ..Policy::default() }.check()
         };
         assert_eq!((Policy::default().check(), check("x-acme-timestamp")), (Ok(()), Ok(())));
-        for wrong in ["X-Acme-Timestamp", "", "a b", "x-api-key", "authorization", "cookie"] {
+        let credentials = ["authorization", "cookie", "user-authorization", "x-api-key"];
+        for wrong in credentials.into_iter().chain(["X-Acme-Timestamp", "", "a b"]) {
             let sentence = check(wrong).unwrap_err();
             assert!(sentence.starts_with("'policy.visible_headers': '"), "{sentence}");
         }

@@ -185,6 +185,7 @@ mod tests {
             ("digest", "b"),
             ("digest", "a"),
             ("authorization", "Bearer secret"),
+            ("user-authorization", "Bearer secret"),
             ("x-api-key", "rk_test_a_b"),
             ("cookie", "a=b"),
         ] {
