@@ -14,7 +14,7 @@ use crate::platform::error::{Error, Result};
 use rampart_types::ClientId;
 
 /// Time that an answer is kept, in seconds: a day.
-pub(super) const KEPT_SECONDS: i32 = 24 * 60 * 60;
+const KEPT_SECONDS: i32 = 24 * 60 * 60;
 /// Time after which a request without an answer is taken for dead, in seconds, and another one may
 /// claim its key: its edge was killed, or Postgres went away under it. Short, because one that lives
 /// renews its claim, and cannot have an effect once its key is claimed anew.

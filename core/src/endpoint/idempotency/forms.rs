@@ -1,11 +1,14 @@
-//! Forms of pages that count once. One that is sent again, as by a double click, gets the result of
-//! the first: both are rows beside those of the `Idempotency-Key`, and are forgotten with them.
+//! Forms of pages that count once. One that is sent again soon, as by a double click, gets the
+//! result of the first: both are a row beside those of the `Idempotency-Key`, and end as they do.
 
-use super::claims::KEPT_SECONDS;
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use rampart_types::ClientId;
+
+/// Time that a form counts once and its result is kept, in seconds: ten minutes, more than a double
+/// click or a reload after a lost answer needs. Short, because the result may be a secret.
+const KEPT_SECONDS: i32 = 10 * 60;
 
 /// A form that was sent.
 #[derive(Debug)]
@@ -18,8 +21,8 @@ pub(crate) struct FormUse {
 
 impl FormUse {
     /// Uses the form up, as the first statement of the transaction of its effect. `None` the first
-    /// time, else what [`FormUse::keep`] has kept, which may be nothing. Of two at once, the second
-    /// one waits for the first to commit.
+    /// time, and again ten minutes later; else what [`FormUse::keep`] has kept, which may be
+    /// nothing. Of two at once, the second one waits for the first to commit.
     ///
     /// # Errors
     /// When the database cannot be used.
@@ -28,7 +31,9 @@ impl FormUse {
             "insert into idempotency_key \
                  (client_id, route, key, body_digest, claimed_at, expires_at) \
              values ($1, $2, $3, $4, now(), now() + make_interval(secs => $5::int)) \
-             on conflict (client_id, route, key) do nothing",
+             on conflict (client_id, route, key) do update set \
+                 claimed_at = excluded.claimed_at, expires_at = excluded.expires_at, body = null \
+             where idempotency_key.expires_at <= excluded.claimed_at",
             self.client.uuid(),
             self.route,
             self.key,

@@ -1,5 +1,5 @@
 //! Forms of the portal: each has the token of its session, and an id by which one that is sent twice,
-//! as by a double click, counts once.
+//! as by a double click, counts once within ten minutes.
 
 use maud::{Markup, html};
 use serde_json::json;
@@ -37,7 +37,8 @@ impl Visit<'_> {
     }
 
     /// Uses the form up, as the first statement of the transaction of its effect. If it was sent
-    /// before, what [`Visit::keep_result`] has kept of the first; nothing otherwise.
+    /// within the last ten minutes, what [`Visit::keep_result`] has kept of the first; nothing
+    /// otherwise.
     ///
     /// # Errors
     /// When the database cannot be used.

@@ -1,5 +1,6 @@
 //! API keys: `GET` and `POST /portal/keys`, `POST /portal/keys/{id}/revoke`. A key's text is in the
-//! answer to the form that made it, once more if that form is sent again, and nowhere else.
+//! answer to the form that made it, as often as that form is sent within ten minutes, and nowhere
+//! else.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use http::{Method, StatusCode};
@@ -37,7 +38,7 @@ impl StaffPage for Show {
     }
 }
 
-/// Issues a key and shows it, once.
+/// Issues a key and shows it, as no other page does.
 #[derive(Debug)]
 pub struct Issue;
 
@@ -74,7 +75,7 @@ impl StaffPage for Issue {
 /// The page of a new key.
 fn key_page(visit: &Visit<'_>, text: &str) -> Reply {
     let body = html! {
-        (note(Tone::Warning, &html! { "Store the key now: it is not shown again." }))
+        (note(Tone::Warning, &html! { "Store the key now: no other page shows it." }))
         p { code #new-key { (text) } }
         p { "Send it with every request, in the header " code { "X-Api-Key" } "." }
         p { a.button href=(PATH) { "To the keys" } }

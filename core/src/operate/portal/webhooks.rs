@@ -44,7 +44,7 @@ impl StaffPage for Show {
     }
 }
 
-/// Registers an endpoint with a secret of its own, which is shown once.
+/// Registers an endpoint with a secret of its own, and shows it, as no other page does.
 #[derive(Debug)]
 pub struct Register;
 
@@ -124,7 +124,7 @@ impl StaffPage for Test {
     }
 }
 
-/// Gives the endpoint a new secret and shows it, once.
+/// Gives the endpoint a new secret and shows it, as no other page does.
 #[derive(Debug)]
 pub struct RotateSecret;
 
@@ -239,7 +239,7 @@ fn secret_page_again(visit: &Visit<'_>, result: &str) -> Reply {
 /// The page of a new secret.
 fn secret_page(visit: &Visit<'_>, id: WebhookEndpointId, secret: &str) -> Reply {
     let body = html! {
-        (note(Tone::Warning, &html! { "Store the secret now: it is not shown again." }))
+        (note(Tone::Warning, &html! { "Store the secret now: no other page shows it." }))
         p { code #new-secret { (secret) } }
         p {
             "It signs what is sent to this endpoint. " a href="/docs/webhooks" {

@@ -57,6 +57,24 @@ async fn one_key_is_made_and_both_answers_show_it() {
 }
 
 #[tokio::test]
+async fn a_key_is_shown_to_its_form_for_ten_minutes() {
+    let (context, _, mut staff) = started().await;
+    let page = staff.get("/portal/keys").await;
+    let id = between(&page, "name=\"formId\" value=\"", "\"").to_owned();
+    let fields = [("formId", &*id), ("name", "Till")];
+    let mut shown = Vec::new();
+    for minutes in [0, 9, 1] {
+        let age = "update idempotency_key set expires_at = expires_at - make_interval(mins => $1)";
+        sqlx::query(age).bind(minutes).execute(context.db()).await.unwrap();
+        let page = staff.submit("/portal/keys", &fields).await;
+        shown.push(between(page.assert_status(200), "id=\"new-key\">", "<").to_owned());
+    }
+    assert_eq!(shown[0], shown[1]);
+    assert_ne!(shown[0], shown[2], "the first one was kept longer");
+    assert_eq!(count(&context, "api-key.issue").await, 2);
+}
+
+#[tokio::test]
 async fn a_changed_form_and_a_refused_one_are_not_used_up() {
     let (context, _, mut staff) = started().await;
     let page = staff.get("/portal/keys").await;
