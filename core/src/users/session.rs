@@ -233,6 +233,29 @@ pub(crate) async fn end_logins(
     void_tokens(tx, core, client, user, &purposes).await
 }
 
+/// Ends the tokens that a disabled user has from earlier logins, in the transaction that enables it,
+/// before it does. A user who is not disabled keeps its tokens.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn end_tokens_if_disabled(
+    tx: &mut Connection,
+    core: &Core,
+    client: ClientId,
+    user: UserId,
+) -> Result<()> {
+    sqlx::query!(
+        "update end_user set tokens_valid_from = greatest(tokens_valid_from, $3) \
+         where client_id = $1 and user_id = $2 and disabled_at is not null",
+        client.uuid(),
+        user.uuid(),
+        core.clock.now(),
+    )
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
 /// Voids passkey challenges and unused tokens of these purposes.
 async fn void_tokens(
     tx: &mut Connection,

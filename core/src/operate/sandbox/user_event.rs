@@ -159,6 +159,9 @@ impl Endpoint for V2 {
             return Err(Code::UserNotFound.into());
         }
         let before = Account::load(&mut tx, core, client, user).await?;
+        if event == SimulatedUserEvent::Enable {
+            session::end_tokens_if_disabled(&mut tx, core, client, user).await?;
+        }
         write(&mut tx, core, client, user, &event.change()).await?;
         let after = Account::load(&mut tx, core, client, user).await?;
         let (before, after) = before.zip(after).ok_or(Code::UserNotFound)?;
@@ -188,8 +191,6 @@ async fn write(
         "update end_user set \
              disabled_at = case when $3::boolean is null then disabled_at \
                  when $3 then coalesce(disabled_at, $6) end, \
-             tokens_valid_from = case when not $3 and disabled_at is not null \
-                 then greatest(tokens_valid_from, $6) else tokens_valid_from end, \
              identity_status = case when $5 then 'verified' \
                  else coalesce($4, identity_status) end, \
              email_status = case when $5 then 'verified' else email_status end, \

@@ -80,6 +80,25 @@ async fn every_route_refuses_the_token_of_a_disabled_user() {
 }
 
 #[tokio::test]
+async fn a_token_is_not_good_again_after_the_sandboxs_events() {
+    let ada = Holder::start().await;
+    let info = "/api/v1/user/info";
+    let simulate = async |event: &str| {
+        ada.context.clock().advance(TimeDelta::seconds(60));
+        let body = json!({ "event": event });
+        ada.user.post("/api/v2/sandbox/user/events", &body).await.assert_status(204);
+    };
+    simulate("enable").await;
+    // It was not disabled.
+    ada.request(Method::GET, info).send().await.assert_status(200);
+    for event in ["disable", "enable"] {
+        simulate(event).await;
+        assert_eq!(ada.request(Method::GET, info).send().await.codes(), ["ER702"], "{event}");
+    }
+    ada.user.get(info).await.assert_status(200);
+}
+
+#[tokio::test]
 async fn a_confirm_with_the_token_of_a_disabled_user_says_that_it_is_disabled() {
     let ada = Holder::start().await;
     ada.set_disabled(true).await;

@@ -86,6 +86,9 @@ impl Endpoint for UpdateUser {
         let before = Account::load(&mut tx, core, client, user).await?.ok_or_else(unknown)?;
         // Before the address changes: the proven one hears of it.
         remove_second_factors(&mut tx, core, client, user, &change).await?;
+        if change.disabled == Some(false) {
+            session::end_tokens_if_disabled(&mut tx, core, client, user).await?;
+        }
         write(&mut tx, core, client, user, &change).await?;
         if change.disabled == Some(true) {
             session::end_logins(&mut tx, core, client, user).await?;
@@ -137,8 +140,6 @@ async fn write(
         "update end_user set \
              disabled_at = case when $3::boolean is null then disabled_at \
                  when $3 then coalesce(disabled_at, $4) end, \
-             tokens_valid_from = case when not $3 and disabled_at is not null \
-                 then greatest(tokens_valid_from, $4) else tokens_valid_from end, \
              level = coalesce($5, level), \
              dac8_status = coalesce($6, dac8_status), \
              email_status = coalesce($7, email_status), \
