@@ -271,4 +271,16 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_refund_that_is_owed_is_told_after_what_does_not_fit_the_state() {
+        let owing = |sums: [i64; 3]| {
+            let booked = booked(OrderStatus::Completed, sums);
+            (booked.problem(), Booked { owes_refund: true, ..booked }.problem())
+        };
+        let (fits, owed) = owing([0, 0, 2]);
+        assert_eq!((fits, owed.is_some()), (None, true));
+        let (worse, told) = owing([0, -2, 2]);
+        assert_eq!((worse.is_some(), told), (true, worse));
+    }
 }
