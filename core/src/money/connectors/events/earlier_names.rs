@@ -31,7 +31,8 @@ pub(super) async fn take(
         return Ok(None);
     };
     let (currency, _) = currency_of(core, currency);
-    // Of events at once, one takes each payment: there is one a name.
+    // Each try that loses to an event at the same time has one payment less to look at: there is at
+    // most one of each name.
     for _ in 0..=EARLIER_MAX {
         let known = renamed(conn, connector, reference, amount, &currency).await?;
         if known.is_some() || report.earlier_references.is_empty() {
