@@ -1,4 +1,5 @@
-//! The HTTP client of calls to other servers than partners'.
+//! The HTTP client of calls to other servers than partners' and the price sources', which have
+//! clients of their own.
 
 use reqwest::{Client, ClientBuilder, redirect};
 
