@@ -125,7 +125,8 @@ impl SealedScreening {
     }
 
     /// Writes the screening, and its command if a connector takes it. A person's takes the place of
-    /// an earlier one, unless an operator has blocked that: it is begun anew once that is cleared.
+    /// an earlier one, unless an operator has blocked that: then the name and the country are
+    /// screened once it is cleared.
     ///
     /// # Errors
     /// The database's.
@@ -153,7 +154,7 @@ impl SealedScreening {
         if written.rows_affected() == 1 {
             self.command.insert(conn).await?;
         } else if self.user.is_some() {
-            // The block is older than the name from then on.
+            // The block is older than the name and the country from then on.
             sqlx::query!(
                 "update screening set created_at = rampart_now() \
                  where client_id = $1 and user_id = $2 and state = 'block' \
@@ -206,12 +207,12 @@ pub(crate) async fn screen_person(
     Ok(())
 }
 
-/// Screens a user by the name that was taken while an operator's block stood, in the transaction
-/// that has cleared it.
+/// Screens a user by the name and the country that it has now, one of which was taken while an
+/// operator's block stood, in the transaction that has cleared that.
 ///
 /// # Errors
 /// Without entropy, or when the database cannot be used.
-pub(crate) async fn screen_renamed(
+pub(crate) async fn screen_changed(
     conn: &mut Connection,
     core: &Core,
     client: ClientId,

@@ -13,7 +13,7 @@ use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
-use crate::money::connectors::screening::{Decision, cleared, screen_renamed};
+use crate::money::connectors::screening::{Decision, cleared, screen_changed};
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::reason;
 use crate::platform::audit::{self, Entry};
@@ -32,8 +32,8 @@ impl Endpoint for DecideScreening {
     const DOC: Doc = Doc {
         summary: "Decide about a screening",
         details: "`clear` lets the coins leave that wait for it alone, at once; `block` holds them \
-                  until another decision, whatever the user is called by then; a name that was \
-                  taken meanwhile is screened once it is cleared. What the provider says \
+                  until another decision, also if the user changes its name or country; those that \
+                  were taken meanwhile are screened once it is cleared. What the provider says \
                   afterwards changes nothing. 409 if it is decided so already.",
         path: &[ID],
         body: Shape::of::<NewDecision>(),
@@ -62,9 +62,9 @@ impl Endpoint for DecideScreening {
         let decided = sqlx::query!(
             r#"
             with before as (
-                -- that of a name which was taken after the operator's block
+                -- the user has taken another name or country after the operator's block
                 select client_id, screening_id, coalesce(state = 'block'
-                    and decided_by is not null and decided_at < created_at, false) as is_renamed
+                    and decided_by is not null and decided_at < created_at, false) as is_outdated
                 from screening where screening_id = $1 for update
             )
             update screening s set state = $2, decided_by = $3, decision_reason = $4,
@@ -72,7 +72,7 @@ impl Endpoint for DecideScreening {
             from before b
             where s.client_id = b.client_id and s.screening_id = b.screening_id
                 and (s.state <> $2 or s.decided_by is null)
-            returning s.client_id, s.order_id, s.user_id, b.is_renamed as "is_renamed!"
+            returning s.client_id, s.order_id, s.user_id, b.is_outdated as "is_outdated!"
             "#,
             id,
             decision.as_str(),
@@ -88,8 +88,8 @@ impl Endpoint for DecideScreening {
         };
         if decision == Decision::Clear {
             let client = subject.client_id.into();
-            if let Some(user) = subject.user_id.filter(|_| subject.is_renamed) {
-                screen_renamed(&mut tx, core, client, user.into()).await?;
+            if let Some(user) = subject.user_id.filter(|_| subject.is_outdated) {
+                screen_changed(&mut tx, core, client, user.into()).await?;
             }
             cleared(&mut tx, core, client, subject.order_id, subject.user_id).await?;
         }
