@@ -154,9 +154,9 @@ impl SealedScreening {
         if written.rows_affected() == 1 {
             self.command.insert(conn).await?;
         } else if self.user.is_some() {
-            // The block is older than the name and the country from then on.
+            // The block stands, and is no decision about the name and the country from then on.
             sqlx::query!(
-                "update screening set created_at = rampart_now() \
+                "update screening set decided_at = null \
                  where client_id = $1 and user_id = $2 and state = 'block' \
                      and decided_by is not null",
                 self.client,

@@ -46,7 +46,8 @@ pub struct Screening {
     state: String,
     /// When it was asked for.
     created_at: DateTime<Utc>,
-    /// When it was decided; null before.
+    /// When it was decided; null before, and of a block once the user has taken another name or
+    /// country.
     decided_at: Option<DateTime<Utc>>,
     /// The operator who has decided; null for a provider's decision.
     decided_by: Option<String>,

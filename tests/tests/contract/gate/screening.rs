@@ -1,5 +1,6 @@
 //! Screening of wallets and persons.
 
+use chrono::TimeDelta;
 use rampart_tests::wallet::Wallet;
 
 use super::identity::completed;
@@ -189,12 +190,16 @@ async fn a_block_of_an_operator_holds_a_user_of_another_name_too() {
     screener.report(&check, "done", decision("review")).await.assert_status(200);
     let path = format!("/admin/v1/screenings/{}", shop.review().await);
     let block = json!({"decision": "block", "reason": "the person on the list"});
-    shop.decide(&format!("{path}/decision"), block).await.assert_status(200);
+    let blocked = shop.decide(&format!("{path}/decision"), block).await.assert_status(200).json();
+    assert_ne!(blocked["decidedAt"], Value::Null);
+    shop.context.clock().advance(TimeDelta::seconds(60));
     bob.patch("/api/v2/user", &json!({"lastName": "King"})).await.assert_status(200);
     assert!(screener.lease(10).await.is_empty(), "no provider decides about it");
     let read = shop.context.admin(Method::GET, &path, json!({})).await;
     let read = read.assert_status(200).json();
     assert_eq!(read["state"], "block");
+    assert_eq!(read["createdAt"], blocked["createdAt"], "it keeps its place in the list");
+    assert_eq!(read["decidedAt"], Value::Null, "nobody has decided about that name");
     assert_eq!(read["decisionReason"], "the person on the list");
     let clear = json!({"decision": "clear", "reason": "another person"});
     shop.decide(&format!("{path}/decision"), clear).await.assert_status(200);

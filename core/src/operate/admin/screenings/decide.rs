@@ -62,9 +62,10 @@ impl Endpoint for DecideScreening {
         let decided = sqlx::query!(
             r#"
             with before as (
-                -- the user has taken another name or country after the operator's block
-                select client_id, screening_id, coalesce(state = 'block'
-                    and decided_by is not null and decided_at < created_at, false) as is_outdated
+                -- the user has taken another name or country after the operator's block; an
+                -- earlier edge has moved created_at then
+                select client_id, screening_id, state = 'block' and decided_by is not null
+                    and coalesce(decided_at < created_at, true) as is_outdated
                 from screening where screening_id = $1 for update
             )
             update screening s set state = $2, decided_by = $3, decision_reason = $4,
