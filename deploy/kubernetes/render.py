@@ -102,6 +102,16 @@ def unreachable(which, things):
                 yield f"{which}: nobody reaches {setting}, port {port}"
 
 
+def stuck(which, things):
+    """Volumes of one node that an update would wait for, as the pod before holds them until the next one is ready."""
+    spec = things["Deployment/rampart"]["spec"]
+    for volume in spec["template"]["spec"]["volumes"]:
+        claim = things.get(f"PersistentVolumeClaim/{volume.get('persistentVolumeClaim', {}).get('claimName')}")
+        is_shared = claim is None or claim["spec"]["accessModes"] == ["ReadWriteMany"]
+        if not is_shared and spec["strategy"]["type"] != "Recreate":
+            yield f"{which}: no update gets the volume {volume['name']}"
+
+
 def secrets(things):
     """The Secrets that a pod of an edge waits for."""
     volumes = things["Deployment/rampart"]["spec"]["template"]["spec"]["volumes"]
@@ -119,9 +129,13 @@ def main():
         problems += validity(which, of_overlay)
         problems += validity(f"{which}, chart", of_chart)
         problems += unreachable(which, of_overlay)
+        problems += stuck(which, of_overlay)
         of_chart = {full: without_helm(thing) for full, thing in of_chart.items()}
         problems += differences(which, of_overlay, of_chart)
         print(which, *of_overlay, *secrets(of_overlay))
+    of_one_node = {"policyCache": {"storage": "4Gi", "accessMode": "ReadWriteOnce"}}
+    for which, values in CHART_VALUES.items():
+        problems += stuck(f"{which}, chart with a cache of one node", chart(values | of_one_node))
     rules = yaml.safe_load((DEPLOY / "prometheus/rules.yaml").read_text())
     if overlay("ha")["PrometheusRule/rampart"]["spec"] != rules:
         problems.append("ha: PrometheusRule/rampart is not deploy/prometheus/rules.yaml")
