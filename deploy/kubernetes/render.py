@@ -112,6 +112,16 @@ def stuck(which, things):
             yield f"{which}: no update gets the volume {volume['name']}"
 
 
+def unfit_for_files(which, things):
+    """A folder for files without a name that is not the pod's own, and empty at its start."""
+    folder = things["ConfigMap/rampart-settings"]["data"].get("TMPDIR")
+    pod = things["Deployment/rampart"]["spec"]["template"]["spec"]
+    mounts = {mount["mountPath"]: mount["name"] for mount in pod["containers"][0]["volumeMounts"]}
+    own = [volume["name"] for volume in pod["volumes"] if "emptyDir" in volume]
+    if folder and mounts.get(folder) not in own:
+        yield f"{which}: TMPDIR={folder} is no emptyDir"
+
+
 def secrets(things):
     """The Secrets that a pod of an edge waits for."""
     volumes = things["Deployment/rampart"]["spec"]["template"]["spec"]["volumes"]
@@ -130,6 +140,7 @@ def main():
         problems += validity(f"{which}, chart", of_chart)
         problems += unreachable(which, of_overlay)
         problems += stuck(which, of_overlay)
+        problems += unfit_for_files(which, of_overlay)
         of_chart = {full: without_helm(thing) for full, thing in of_chart.items()}
         problems += differences(which, of_overlay, of_chart)
         print(which, *of_overlay, *secrets(of_overlay))
