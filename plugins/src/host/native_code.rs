@@ -18,8 +18,8 @@ use wasmtime::Engine;
 const FOLDER_BYTES_MAX: u64 = 1 << 30;
 /// Files at which the oldest are removed.
 const FOLDER_FILES_MAX: usize = 20_000;
-/// Files written between two looks at the folder's size.
-const WRITES_PER_CHECK: u64 = 256;
+/// Files written between two looks at the folder's size: of the largest components 1.3 GiB.
+const WRITES_PER_CHECK: u64 = 64;
 /// Largest file that is read, in bytes: native code of the largest component has some 20 MiB.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
