@@ -153,7 +153,9 @@ async fn check(admin: &AdminClient) -> Result<Value, StartupError> {
     loop {
         let page = admin.get(&format!("ledger/check{}", query([("after", after)]))).await?;
         checked += page["checked"].as_u64().unwrap_or(0);
-        for found in page["problems"].as_array().into_iter().flatten() {
+        let found = page["problems"].as_array();
+        let none = "the answer has no 'problems': it is not of an edge of this version";
+        for found in found.ok_or(none)? {
             let text = |name: &str| found[name].as_str().unwrap_or_default().to_owned();
             problems.push(format!("{}: {}", text("subject"), text("problem")));
         }

@@ -1,8 +1,12 @@
 //! The operators' listener: its names, its certificate, and the commands that call it.
 
+use std::process::{Command, Stdio};
+
 use http::{HeaderValue, Method};
 use rampart_tests::caller::Protocol;
 use rampart_tests::edge::{ADMIN_TOKEN, Edge};
+use rampart_tests::process::binary;
+use rampart_tests::receiver::Receiver;
 use serde_json::json;
 
 use crate::commands::printed;
@@ -147,4 +151,20 @@ async fn the_books_are_checked_by_command() {
     edge.process.kill();
     assert_eq!(edge.command(&check).await.status.code(), Some(2));
     assert_eq!(edge.command(&["ledger", "balances"]).await.status.code(), Some(2));
+}
+
+#[tokio::test]
+async fn nothing_is_found_in_an_answer_that_is_no_edges() {
+    let receiver = Receiver::start().await;
+    let listen = receiver.url("").replace("http://", "");
+    for arguments in [["audit", "verify"], ["ledger", "check"]] {
+        let mut command = Command::new(binary());
+        command.env_clear().args(arguments).stdin(Stdio::null());
+        command.env("RAMPART__ADMIN__LISTEN", &listen).env("RAMPART__ADMIN__TOKEN", ADMIN_TOKEN);
+        let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+        let sentence = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {sentence}");
+        assert!(sentence.contains("the answer has no"), "{arguments:?}: {sentence}");
+    }
+    assert_eq!(receiver.heard().len(), 2);
 }
