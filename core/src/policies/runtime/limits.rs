@@ -14,6 +14,8 @@ pub(super) fn policy_limits(settings: &settings::Policy) -> PolicyLimits {
         fuel_max: settings.fuel,
         admission_fuel_max: settings.admission_fuel,
         deadline_ms: settings.deadline_ms,
+        // A version that may take so long to serve must be examined, too.
+        admission_deadline_ms: defaults.admission_deadline_ms.max(settings.deadline_ms),
         memory_bytes_max: settings.call_memory_bytes,
         memories_max: settings.memories_max,
         tables_max: settings.tables_max,
@@ -59,5 +61,15 @@ mod tests {
             ..defaults
         };
         assert_eq!(policy_limits(&settings), limits);
+    }
+
+    #[test]
+    fn an_examination_has_no_less_time_than_a_live_call() {
+        for (deadline_ms, admission_deadline_ms) in [(3, 500), (500, 500), (60_000, 60_000)] {
+            let settings = settings::Policy { deadline_ms, ..settings::Policy::default() };
+            let limits = policy_limits(&settings);
+            assert_eq!(limits.deadline_ms, deadline_ms);
+            assert_eq!(limits.admission_deadline_ms, admission_deadline_ms);
+        }
     }
 }
