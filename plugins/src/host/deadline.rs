@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use wasmtime::Engine;
 
-/// Longest tick, in milliseconds: the largest delay of a deadline. Shorter ones cost: on a virtual
-/// machine each takes some 10 µs of a processor, a hundredth of it by the millisecond, and a
-/// deadline of 20 ms is none the better for them.
+/// Longest tick, in milliseconds: a call ends less than two ticks after its deadline. Shorter ones
+/// cost: on a virtual machine each takes some 10 µs of a processor, a hundredth of it by the
+/// millisecond, and a deadline of 20 ms is none the better for them.
 const TICK_MS_MAX: u64 = 5;
 /// Ticks in the deadline of a live call that is too short for the longest ones.
 const TICKS_MIN: u64 = 3;
