@@ -320,12 +320,14 @@ async fn a_lost_dispute_of_what_nobody_wanted_leaves_nothing_in_the_books() {
     assert_eq!(owed(&context, "acme").await, books);
 
     // Without an order too its end may be told before the payment.
-    for kind in ["payment.disputed", "dispute.closed", "payment.received"] {
-        let mut event = stray(kind, "early");
-        event["outcome"] = json!("lost");
-        connector.event(event).await.assert_status(200);
+    for (reference, order) in [("early", Value::Null), ("nowhere", json!(8))] {
+        for kind in ["payment.disputed", "dispute.closed", "payment.received"] {
+            let mut event = stray(kind, reference);
+            (event["outcome"], event["orderId"]) = (json!("lost"), order.clone());
+            connector.event(event).await.assert_status(200);
+        }
+        assert_eq!(owed(&context, "acme").await, books, "{reference}");
     }
-    assert_eq!(owed(&context, "acme").await, books);
     let mut disputed = stray("payment.disputed", "dp-2");
     disputed["originalReference"] = json!("later");
     let mut lost = stray("dispute.closed", "dp-2");

@@ -120,7 +120,12 @@ impl Recording<'_> {
             from named n
             join payment l on coalesce(l.original_reference, l.provider_reference) = n.reference
             where l.connector = $1 and l.kind = 'dispute-lost' and l.currency = $3
-                and l.client_id = $4 and l.order_id is null
+                and l.client_id = $4
+                -- an order that does not exist is none
+                and not exists (select from buy_order o
+                    where o.client_id = l.client_id and o.order_id = l.order_id)
+                and not exists (select from sell_order o
+                    where o.client_id = l.client_id and o.order_id = l.order_id)
             "#,
             self.report.connector,
             self.report.provider_reference,
