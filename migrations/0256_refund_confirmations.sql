@@ -9,11 +9,12 @@ create table refund_confirmation (
   amount numeric not null check (amount > 0),
   occurred_at timestamptz not null,
   recorded_at timestamptz not null default now(),
-  primary key (client_id, payment_id, provider_reference),
+  -- of coins two may tell by one transaction, each of a part
+  primary key (client_id, payment_id, connector, provider_reference),
   foreign key (client_id, payment_id) references payment (client_id, payment_id)
 );
--- A provider's reference is its own, whichever tenant it is for.
-create index refund_confirmation_reference_idx on refund_confirmation (connector, provider_reference);
+-- A provider's reference is of one refund, whichever tenant it is for.
+create unique index refund_confirmation_reference_key on refund_confirmation (connector, provider_reference);
 
 create trigger refund_confirmation_append_only before update or delete or truncate on refund_confirmation
   for each statement execute function refuse_change();

@@ -10,7 +10,7 @@ use super::terms::OrderTerms;
 use crate::money::ledger::AccountKind::{Customer, RefundPayable, Suspense};
 use crate::money::ledger::Position;
 use crate::platform::db::Connection;
-use crate::platform::error::Result;
+use crate::platform::error::{Error, Result};
 use rampart_types::ClientId;
 
 /// A refund that an order's event has booked, beside a report of its provider.
@@ -53,9 +53,10 @@ pub(super) async fn take(
     if !fits || !is_confirmed(conn, order, report, currency, &by_hand).await? {
         return Ok(None);
     }
-    sqlx::query!(
+    let stored = sqlx::query!(
         "insert into refund_confirmation (client_id, payment_id, connector, provider_reference, \
-         amount, occurred_at) values ($1, $2, $3, $4, $5, $6)",
+         amount, occurred_at) values ($1, $2, $3, $4, $5, $6) \
+         on conflict (connector, provider_reference) do nothing",
         order.client.uuid(),
         by_hand.payment,
         report.connector,
@@ -63,8 +64,14 @@ pub(super) async fn take(
         report.amount,
         report.occurred_at,
     )
-    .execute(conn)
+    .execute(&mut *conn)
     .await?;
+    if stored.rows_affected() == 0 {
+        // A report that names another order has taken the reference at the same time.
+        let known = taken_before(conn, report, currency).await?;
+        let known = known.ok_or_else(|| Error::invariant("find the refund of a known reference"));
+        return known.map(Some);
+    }
     Ok(Some(recorded(order.client, by_hand.payment, false)))
 }
 
@@ -80,7 +87,6 @@ async fn taken_before(
         from refund_confirmation c
         join payment p on p.client_id = c.client_id and p.payment_id = c.payment_id
         where c.connector = $1 and c.provider_reference = $2
-        order by c.recorded_at limit 1
         "#,
         report.connector,
         report.provider_reference,

@@ -7,6 +7,7 @@ use rampart_tests::order_fixture::OrderFixture;
 
 use super::purchase::{live, paid_order, status};
 use super::refunds::{again, owed, refunded};
+use super::sale::deposited;
 use super::*;
 use crate::payments::problems;
 
@@ -200,6 +201,66 @@ async fn of_a_refund_by_hand_and_its_report_at_once_one_is_booked() {
         assert_eq!(given_back(&context, &order).await, amounts(&[100]));
         assert_eq!(owed(&context, "acme").await, [""; 0]);
     }
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+/// The amounts that connectors have confirmed under this reference.
+async fn confirmed(context: &TestContext, reference: &str) -> Vec<rust_decimal::Decimal> {
+    sqlx::query_scalar(
+        "select trim_scale(amount) from refund_confirmation where provider_reference = $1 \
+         order by amount",
+    )
+    .bind(reference)
+    .fetch_all(context.db())
+    .await
+    .unwrap()
+}
+
+#[tokio::test]
+async fn a_reference_that_is_told_of_two_orders_confirms_the_refund_of_one() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    for round in 0..6 {
+        let reference = format!("shared-{round}");
+        let mut events = Vec::new();
+        for _ in 0..2 {
+            let order = paid_order(&acme, &connector).await;
+            order.event(&context, "refund").await.assert_status(200);
+            let mut event = told(&order, "re", 100);
+            event["providerReference"] = json!(reference);
+            events.push(event);
+        }
+        let (one, two) = (events.remove(0), events.remove(0));
+        // In half of the rounds they are told at once.
+        let known = if round % 2 == 1 {
+            let (one, two) = tokio::join!(tell(&connector, one), tell(&connector, two));
+            [one, two]
+        } else {
+            [tell(&connector, one).await, tell(&connector, two).await]
+        };
+        assert_eq!(known, [true, true], "no money moves");
+        assert_eq!(confirmed(&context, &reference).await, amounts(&[100]), "{reference}");
+        assert_eq!(owed(&context, "acme").await, [""; 0]);
+    }
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn two_connectors_confirm_parts_of_a_refund_of_coins_by_one_transaction() {
+    let context = TestContext::start().await;
+    let (connector, sale) = deposited(&context).await;
+    let other = Connector::new(&context, "other", &["payout.send"]).await;
+    let path = format!("/admin/v1/orders/{}/events", sale["orderId"]);
+    let refund = json!({"event": "refund", "reason": "asked for"});
+    context.admin(Method::POST, &path, refund).await.assert_status(200);
+    for (connector, amount) in [(&connector, 0.04), (&other, 0.06)] {
+        let event = json!({"id": "back", "kind": "payment.refunded", "partner": "acme",
+            "occurredAt": "2026-03-02T12:00:00Z", "orderId": sale["orderId"],
+            "providerReference": "0xbeef", "amount": amount, "currency": "ETH"});
+        assert!(tell(connector, event).await, "{amount}");
+    }
+    let parts = confirmed(&context, "0xbeef").await;
+    assert_eq!(parts, [rust_decimal::Decimal::new(4, 2), rust_decimal::Decimal::new(6, 2)]);
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
 

@@ -149,7 +149,7 @@ async fn two_confirms_of_one_quote_share_the_last_address() {
 }
 
 /// A live partner's sale whose coins have arrived.
-async fn deposited(context: &TestContext) -> (Connector, Value) {
+pub(super) async fn deposited(context: &TestContext) -> (Connector, Value) {
     let (acme, connector) = live(context).await;
     let made = json!([{"address": ADDRESSES[0]}, {"address": ADDRESSES[1]}]);
     connector.fill_pool(context, "ETH", made).await;
