@@ -2,6 +2,7 @@
 //! postings of every order are those of its state, and nothing is open of the last reconciliation.
 
 mod accounts;
+mod refunds;
 
 use std::borrow::Cow;
 
@@ -71,7 +72,8 @@ struct Booked {
     payable: Decimal,
     /// Coins that were exchanged.
     converted: Decimal,
-    /// Money is set aside for refunds that were asked for too long ago to be among what waits.
+    /// Money is set aside for refunds that were asked for too long ago to be among what waits, and
+    /// that nobody makes.
     owes_refund: bool,
 }
 
@@ -131,11 +133,11 @@ async fn orders(core: &Core, after: i64) -> Result<Page> {
             from sell_order where order_id > $1
             order by order_id limit $2
         )
-        select page.order_id as "order_id!", page.sold as "sold!",
+        select page.client_id as "client_id!", page.order_id as "order_id!", page.sold as "sold!",
             page.status as "status!: OrderStatus", page.fiat_amount as "fiat!",
             page.crypto_amount as "crypto!", sums.customer as "customer!",
             sums.payable as "payable!", sums.converted as "converted!",
-            sums.owes_refund as "owes_refund!"
+            sums.has_set_aside as "has_set_aside!"
         from page cross join lateral (
             select coalesce(sum(p.amount) filter (where a.kind = 'customer'), 0) as customer,
                 coalesce(sum(p.amount) filter (where a.kind = 'payout_payable'), 0) as payable,
@@ -144,7 +146,7 @@ async fn orders(core: &Core, after: i64) -> Result<Page> {
                 -- `money_waiting()` reads the books of later ones alone
                 coalesce(sum(p.amount) filter (where a.kind = 'refund_payable') < 0
                     and max(e.recorded_at) filter (where e.kind = 'refund-requested')
-                        <= rampart_now() - interval '90 days', false) as owes_refund
+                        <= rampart_now() - interval '90 days', false) as has_set_aside
             from ledger_entry e
             join ledger_posting p on p.client_id = e.client_id and p.entry_id = e.entry_id
             join ledger_account a on a.client_id = p.client_id and a.account_id = p.account_id
@@ -161,6 +163,10 @@ async fn orders(core: &Core, after: i64) -> Result<Page> {
         Some(last) if is_full(rows.len()) => format!("orders/{}", last.order_id),
         _ => entries_after(Uuid::nil(), Uuid::nil()),
     };
+    let asked = rows.iter().filter(|row| row.has_set_aside);
+    let (clients, orders): (Vec<_>, Vec<_>) =
+        asked.map(|row| (row.client_id, row.order_id)).unzip();
+    let unmade = refunds::unmade(core, &clients, &orders).await?;
     let (checked, mut problems) = (rows.len(), Vec::new());
     for row in rows {
         let booked = Booked {
@@ -171,7 +177,7 @@ async fn orders(core: &Core, after: i64) -> Result<Page> {
             customer: row.customer,
             payable: row.payable,
             converted: row.converted,
-            owes_refund: row.owes_refund,
+            owes_refund: unmade.contains(&(row.client_id, row.order_id)),
         };
         let subject = format!("order {}", row.order_id);
         let problem = booked.problem().map(Cow::from);

@@ -73,8 +73,51 @@ async fn a_refund_that_was_done_and_is_not_told_of_is_owed_after_a_week() {
     let subject = format!("order {}", order.id);
     let problem = "a refund that was asked for 90 days ago is not made";
     assert_eq!(problems(&context).await, [json!({"subject": subject, "problem": problem})]);
+    set_mode(&context, "test").await;
+    assert_eq!(problems(&context).await, [Value::Null; 0], "a test client owes nobody's money");
+    set_mode(&context, "live").await;
     refund_by_hand(&context, &order, "EUR").await;
     assert_eq!(waiting(&context).await, (vec![], 0));
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+/// Makes `acme` a client of this mode.
+async fn set_mode(context: &TestContext, mode: &str) {
+    sqlx::query("update client set mode = $1 where slug = 'acme'")
+        .bind(mode)
+        .execute(context.db())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_refund_of_long_ago_that_is_under_way_or_waits_is_no_problem_of_the_books() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    connector.event(again(&order)).await.assert_status(200);
+    connector.answer_next("done", json!({"transactionId": "tx"})).await;
+    // Nobody but an operator gives back what came in by hand.
+    let by_hand = json!({"partner": "acme", "kind": "received", "amount": 30, "currency": "EUR",
+        "connector": "manual", "providerReference": "cash", "orderId": order.id,
+        "reason": "seen"});
+    let recorded = context.admin(Method::POST, "/admin/v1/payments", by_hand).await;
+    recorded.assert_status(201);
+    context.clock().advance(TimeDelta::days(91));
+    assert_eq!(waiting(&context).await, (vec![], 1));
+    assert_eq!(problems(&context).await, [Value::Null; 0], "one is commanded, one waits");
+
+    let command = connector.answer_next("done", Value::Null).await;
+    assert_eq!(command["kind"], "payment.refund");
+    // The database has not moved with the clock.
+    sqlx::query("update command set finished_at = finished_at + interval '91 days'")
+        .execute(context.db())
+        .await
+        .unwrap();
+    assert_eq!(waiting(&context).await, (vec![], 1));
+    assert_eq!(problems(&context).await, [Value::Null; 0], "it may still be told of");
+    connector.event(refunded(&command, 100)).await.assert_status(200);
+    assert_eq!(waiting(&context).await, (vec![], 1), "it waits at any age");
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
 
