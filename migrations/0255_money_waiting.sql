@@ -53,6 +53,23 @@ language sql stable as $$
   ) told
 $$;
 
+-- The part of a payment that is in suspense because its refund was withdrawn after its order had been executed, without what was
+-- asked for since; not above zero if all of it was.
+create function withdrawn_into_suspense(of_client uuid, of_payment uuid) returns table (amount numeric)
+language sql stable as $$
+  select coalesce(withdrawn.amount, 0) - coalesce((
+    select sum(r.amount - case when w.owed_in = 'customer' then w.amount else 0 end)
+    from payment_refund r
+    left join payment_refund_withdrawal w on w.client_id = r.client_id and w.refund_id = r.refund_id
+    where r.client_id = of_client and r.payment_id = of_payment and r.requested_at > withdrawn.since), 0)
+  from (
+    select sum(w.amount) as amount, min(w.withdrawn_at) as since
+    from payment_refund r
+    join payment_refund_withdrawal w on w.client_id = r.client_id and w.refund_id = r.refund_id
+    where r.client_id = of_client and r.payment_id = of_payment and w.owed_in = 'suspense'
+  ) withdrawn
+$$;
+
 -- What is still to be given back by hand, by payment. A refund by hand names no payment: of an order, or of what has none, the
 -- oldest are made first. What was set aside there and no command makes is what is left to be made.
 create or replace function refunds_by_hand()
@@ -168,7 +185,7 @@ language sql stable as $$
     -- row by row: no plan reads the payments from end to end
     select f.client_id, f.number, f.currency
     from (
-      -- of the books of earlier refunds, of all that ever were, none is read
+      -- of the books of earlier refunds, of all that ever were, those alone are read of which a part is under way or in suspense
       select a.client_id, a.payment_id from payment_refund a
       where a.requested_at > rampart_now() - interval '90 days'
       union
@@ -177,10 +194,13 @@ language sql stable as $$
       join payment_refund a on 'refund/' || a.refund_id::text = c.idempotency_key
       where c.kind = 'payment.refund' and c.state = 'open'
       union
+      -- at any age, but for what was asked for again as a whole, whose own age counts. No index finds them, for they are few;
+      -- what was given back by hand instead names no payment, so that the book is read for good
       select a.client_id, a.payment_id
       from payment_refund_withdrawal w
       join payment_refund a on a.client_id = w.client_id and a.refund_id = w.refund_id
-      where w.owed_in = 'suspense'
+      cross join lateral withdrawn_into_suspense(a.client_id, a.payment_id) still
+      where w.owed_in = 'suspense' and still.amount > 0
     ) r
     cross join lateral (
       select coalesce(m.to_client_id, p.client_id) as client_id, p.currency,
@@ -193,7 +213,8 @@ language sql stable as $$
       offset 0
     ) f
     union
-    -- what has no order is one book of each client, and no check of orders finds what it owes
+    -- what has no order is one book of each client, and no check of orders finds what it owes: from its first refund on the
+    -- whole of it is read, once for each of its currencies
     select t.client_id, null::bigint, t.currency from ledger_account t
     where t.kind = 'refund_payable' and exists (
       select from payment p

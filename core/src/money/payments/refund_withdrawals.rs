@@ -286,23 +286,7 @@ pub(super) async fn in_suspense(
     payment: Uuid,
 ) -> Result<Decimal, sqlx::Error> {
     sqlx::query_scalar!(
-        r#"
-        with withdrawn as (
-            select sum(w.amount) as amount, min(w.withdrawn_at) as since
-            from payment_refund r
-            join payment_refund_withdrawal w
-                on w.client_id = r.client_id and w.refund_id = r.refund_id
-            where r.client_id = $1 and r.payment_id = $2 and w.owed_in = 'suspense'
-        )
-        select coalesce(withdrawn.amount, 0) - coalesce((
-            select sum(r.amount - case when w.owed_in = 'customer' then w.amount else 0 end)
-            from payment_refund r
-            left join payment_refund_withdrawal w
-                on w.client_id = r.client_id and w.refund_id = r.refund_id
-            where r.client_id = $1 and r.payment_id = $2 and r.requested_at > withdrawn.since), 0)
-            as "amount!"
-        from withdrawn
-        "#,
+        r#"select amount as "amount!" from withdrawn_into_suspense($1, $2)"#,
         client.uuid(),
         payment,
     )

@@ -42,10 +42,15 @@ async fn a_part_whose_refund_is_rejected_after_the_release_is_owed_until_it_is_g
     connector.event(confirmed).await.assert_status(200);
     assert_eq!(status(&context, &order).await, "completed");
     assert_eq!(waiting(&context).await, only(&order, &["owed"], 1));
-    assert_eq!(refund(&context, &payment, json!(30)).await, 200);
+    assert_eq!(refund(&context, &payment, json!(10)).await, 200);
+    let command = connector.answer_next("done", Value::Null).await;
+    connector.event(refunded(&command, 10)).await.assert_status(200);
+    context.clock().advance(TimeDelta::days(91));
+    assert_eq!(waiting(&context).await, only(&order, &["owed"], 1), "the rest, at any age");
+    assert_eq!(refund(&context, &payment, json!(20)).await, 200);
     assert_eq!(waiting(&context).await, (vec![], 0));
     let command = connector.answer_next("done", Value::Null).await;
-    connector.event(refunded(&command, 30)).await.assert_status(200);
+    connector.event(refunded(&command, 20)).await.assert_status(200);
     assert_eq!(waiting(&context).await, (vec![], 0));
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
