@@ -137,6 +137,19 @@ async fn two_parts_that_are_told_are_the_whole_that_was_given_back_by_hand() {
         assert_eq!(owed(&context, "acme").await, [""; 0], "{reference}");
     }
     assert_eq!(given_back(&context, &order).await, amounts(&[100]));
+    let refund: uuid::Uuid =
+        sqlx::query_scalar("select payment_id from payment where kind = 'refunded'")
+            .fetch_one(context.db())
+            .await
+            .unwrap();
+    let path = format!("/admin/v1/payments/{refund}");
+    let refund = context.admin(Method::GET, &path, Value::Null).await.assert_status(200).json();
+    let seen = refund["confirmations"].as_array().unwrap().iter();
+    let seen = seen.map(|one| json!([one["connector"], one["providerReference"], one["amount"]]));
+    let part = |reference: &str, amount: u32| {
+        json!([CONNECTOR, format!("{reference}-{}", order.id), amount])
+    };
+    assert_eq!(seen.collect::<Vec<_>>(), [part("one", 40), part("two", 60)]);
     assert!(!tell(&connector, told(&order, "three", 1)).await, "nothing of it is left");
     assert_eq!(owed(&context, "acme").await, ["dispute: 1", "provider: -1"]);
     assert_eq!(problems(&context).await, [Value::Null; 0]);
