@@ -233,7 +233,7 @@ async fn confirmed(context: &TestContext, reference: &str) -> Vec<rust_decimal::
 async fn a_reference_that_is_told_of_two_orders_confirms_the_refund_of_one() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
-    for round in 0..6 {
+    for round in 0..4 {
         let reference = format!("shared-{round}");
         let mut events = Vec::new();
         for _ in 0..2 {
