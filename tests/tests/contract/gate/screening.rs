@@ -210,6 +210,23 @@ async fn a_block_of_an_operator_holds_a_user_of_another_name_too() {
 }
 
 #[tokio::test]
+async fn a_block_is_decided_again_for_another_name() {
+    let shop = Shop::open().await;
+    let screener = shop.screener().await;
+    let bob = shop.partner.user("bob").await;
+    let check = screener.lease(10).await.remove(0);
+    screener.report(&check, "done", decision("review")).await.assert_status(200);
+    let path = format!("/admin/v1/screenings/{}/decision", shop.review().await);
+    let block = json!({"decision": "block", "reason": "the person on the list"});
+    shop.decide(&path, block.clone()).await.assert_status(200);
+    shop.decide(&path, block.clone()).await.assert_status(409);
+    bob.patch("/api/v2/user", &json!({"lastName": "King"})).await.assert_status(200);
+    let again = shop.decide(&path, block.clone()).await.assert_status(200).json();
+    assert_ne!(again["decidedAt"], Value::Null, "it is about that name, too");
+    shop.decide(&path, block).await.assert_status(409);
+}
+
+#[tokio::test]
 async fn without_a_connector_that_screens_nothing_waits_for_it() {
     let shop = Shop::open().await;
     let order = shop.paid(100, &Wallet::new(7).address()).await;

@@ -72,7 +72,7 @@ impl Endpoint for DecideScreening {
                 decided_at = rampart_now()
             from before b
             where s.client_id = b.client_id and s.screening_id = b.screening_id
-                and (s.state <> $2 or s.decided_by is null)
+                and (s.state <> $2 or s.decided_by is null or s.decided_at is null)
             returning s.client_id, s.order_id, s.user_id, b.is_outdated as "is_outdated!"
             "#,
             id,
