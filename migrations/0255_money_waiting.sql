@@ -54,7 +54,7 @@ language sql stable as $$
 $$;
 
 -- The part of a payment that is in suspense because its refund was withdrawn after its order had been executed, without what was
--- asked for since; not above zero if all of it was.
+-- asked for since: zero if all of it was, below zero if what was asked for is more and came from the order's customer instead.
 create function withdrawn_into_suspense(of_client uuid, of_payment uuid) returns table (amount numeric)
 language sql stable as $$
   select coalesce(withdrawn.amount, 0) - coalesce((
@@ -200,7 +200,7 @@ language sql stable as $$
       from payment_refund_withdrawal w
       join payment_refund a on a.client_id = w.client_id and a.refund_id = w.refund_id
       cross join lateral withdrawn_into_suspense(a.client_id, a.payment_id) still
-      where w.owed_in = 'suspense' and still.amount > 0
+      where w.owed_in = 'suspense' and still.amount <> 0
     ) r
     cross join lateral (
       select coalesce(m.to_client_id, p.client_id) as client_id, p.currency,

@@ -56,6 +56,19 @@ async fn a_part_whose_refund_is_rejected_after_the_release_is_owed_until_it_is_g
 }
 
 #[tokio::test]
+async fn a_part_beside_which_the_whole_price_was_given_back_is_owed_at_any_age() {
+    let context = TestContext::start().await;
+    let (connector, order, payment, command) = overpaid(&context).await;
+    connector.report(&command, "rejected", Value::Null).await.assert_status(200);
+    assert_eq!(refund(&context, &payment, json!(100)).await, 200);
+    let command = connector.answer_next("done", Value::Null).await;
+    connector.event(refunded(&command, 100)).await.assert_status(200);
+    assert_eq!(status(&context, &order).await, "refunded");
+    context.clock().advance(TimeDelta::days(91));
+    assert_eq!(waiting(&context).await, only(&order, &["owed"], 1));
+}
+
+#[tokio::test]
 async fn a_refund_that_was_done_and_is_not_told_of_is_owed_after_a_week() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
