@@ -13,7 +13,7 @@ create table refund_confirmation (
   primary key (client_id, payment_id, connector, provider_reference),
   foreign key (client_id, payment_id) references payment (client_id, payment_id)
 );
--- A provider's reference is of one refund, whichever tenant it is for.
+-- A provider's reference confirms one refund, whichever tenant it is for.
 create unique index refund_confirmation_reference_key on refund_confirmation (connector, provider_reference);
 
 create trigger refund_confirmation_append_only before update or delete or truncate on refund_confirmation
