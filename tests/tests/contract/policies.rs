@@ -306,8 +306,8 @@ async fn verification_keys_are_listed_without_the_keys() {
     context.admin(Method::GET, unknown, Value::Null).await.assert_status(404);
 }
 
-#[tokio::test]
-async fn a_policy_cannot_tell_a_dry_run_from_a_live_call() {
+/// A partner with a fee policy that gives back what it is told, and two verification keys.
+async fn with_mirror() -> TestContext {
     let context = context().await;
     for name in ["one", "two"] {
         let path = format!("/admin/v1/partners/acme/verification-keys/{name}");
@@ -316,6 +316,12 @@ async fn a_policy_cannot_tell_a_dry_run_from_a_live_call() {
     }
     let path = format!("{FEE}?config={{%22integer%22:1}}");
     push(&context, &path, "mirror-fee").await.assert_status(200);
+    context
+}
+
+#[tokio::test]
+async fn a_policy_cannot_tell_a_dry_run_from_a_live_call() {
+    let context = with_mirror().await;
     let report = dry_run(&context, FEE, json!({})).await;
     let mirrored: Vec<_> = report["log"][0]["text"].as_str().unwrap().split('|').collect();
     let [partner, request_id, now, rehearsal, ..] = mirrored[..] else { panic!("{report}") };

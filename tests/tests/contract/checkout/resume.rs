@@ -6,6 +6,7 @@ use rampart_tests::answer::Answer;
 use rampart_tests::outbox;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
+use rampart_tests::user::User;
 use serde_json::{Value, json};
 
 use super::purchase::{buy, hidden, post, sign_in_link};
@@ -27,6 +28,12 @@ async fn shop(context: &TestContext) -> Partner {
 async fn made(acme: &Partner) -> Value {
     let members = json!({"identifier": IDENTIFIER, "expireTime": 7200});
     acme.post("/api/v2/buy/checkout", checkout(members)).await.assert_status(200).json()
+}
+
+/// Signs a user in on the page; the sealed shopper.
+async fn signed_in(acme: &Partner, link: &str, user: &User) -> String {
+    let form = [("action", "log-in"), ("email", &*user.email), ("password", &*user.password)];
+    hidden(post(acme, link, &form).await.assert_status(200), "shopper")
 }
 
 /// Registers on the page; the sealed shopper.
@@ -252,9 +259,7 @@ async fn who_was_signed_in_is_no_guest_afterwards() {
     let acme = context.partner("acme").await;
     let ada = acme.user("ada").await;
     let made = super::made(&acme, json!({"expireTime": 7200})).await;
-    let log_in = [("action", "log-in"), ("email", &*ada.email), ("password", &*ada.password)];
-    let known = post(&acme, link(&made), &log_in).await;
-    let shopper = hidden(known.assert_status(200), "shopper");
+    let shopper = signed_in(&acme, link(&made), &ada).await;
     context.clock().advance(TimeDelta::minutes(31));
     let typed = [("amount", "80"), ("wallet", ADDRESS), ("shopper", &*shopper)];
     for action in ["change", "quote", "confirm"] {
@@ -263,8 +268,7 @@ async fn who_was_signed_in_is_no_guest_afterwards() {
     }
     let form = [&typed[..], &[("action", "quote")]].concat();
     let resumed = sign_in_link(link(&made), &post(&acme, link(&made), &form).await);
-    let known = post(&acme, &resumed, &log_in).await;
-    let shopper = hidden(known.assert_status(200), "shopper");
+    let shopper = signed_in(&acme, &resumed, &ada).await;
     let inputs = [("amount", "80"), ("wallet", ADDRESS), ("shopper", &*shopper)];
     buy(&acme, &resumed, &inputs).await.assert_status(303);
     let guests: i64 = sqlx::query_scalar("select count(*) from buy_order where user_id is null")
@@ -311,9 +315,7 @@ async fn a_sign_in_ends_when_the_user_is_disabled() {
     let acme = context.partner("acme").await;
     let ada = acme.user("ada").await;
     let made = super::made(&acme, json!({"expireTime": 7200})).await;
-    let log_in = [("action", "log-in"), ("email", &*ada.email), ("password", &*ada.password)];
-    let known = post(&acme, link(&made), &log_in).await;
-    let shopper = hidden(known.assert_status(200), "shopper");
+    let shopper = signed_in(&acme, link(&made), &ada).await;
     let typed = [("amount", "80"), ("wallet", ADDRESS), ("shopper", &*shopper)];
     sqlx::query("update end_user set disabled_at = now()").execute(context.db()).await.unwrap();
     for action in ["quote", "confirm", "mail-link"] {

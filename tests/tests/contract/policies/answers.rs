@@ -22,14 +22,7 @@ async fn the_rule_of_an_order_is_any_text_of_which_one_line_is_kept() {
 
 #[tokio::test]
 async fn a_decimal_of_an_answer_may_have_40_characters() {
-    let context = context().await;
-    for name in ["one", "two"] {
-        let path = format!("/admin/v1/partners/acme/verification-keys/{name}");
-        let body = json!({"algorithm": "ed25519", "key": ed25519(7).1});
-        context.admin(Method::PUT, &path, body).await.assert_status(200);
-    }
-    let path = format!("{FEE}?config={{%22integer%22:1}}");
-    push(&context, &path, "mirror-fee").await.assert_status(200);
+    let context = with_mirror().await;
     // The mirror gives the amount back as the most that its third fee may be.
     let thirds = |count: usize| format!("33.{}", "3".repeat(count));
     let amount = |text: String| json!({"pay": {"amount": text, "currency": "EUR"}});
