@@ -8,6 +8,7 @@ mod currency;
 pub mod decimal;
 mod iban;
 mod ids;
+mod keys;
 mod locale;
 pub mod money;
 mod person;
@@ -29,6 +30,7 @@ pub use ids::{
     ApiKeyId, CheckoutId, ClientId, DeliveryId, DocumentId, EventId, InvalidId, OfferId, OrderId,
     PolicyVersionId, QuoteId, StaffId, TokenFamilyId, UserId, WalletEntryId, WebhookEndpointId,
 };
+pub use keys::{OrderKey, UserKey};
 pub use locale::{InvalidLocale, InvalidWebsiteLocale, Language, Locale, WebsiteLocale};
 pub use money::{Amount, FeeBreakdown};
 pub use person::{EmailAddress, InvalidEmail, InvalidPhone, PhoneNumber, folded_name, plain_text};
