@@ -35,7 +35,9 @@ struct UnderWay {
 impl CommandedRefunds<'_> {
     /// Withdraws those that no connector has begun: of the payment that a report by hand names as far
     /// as it has given that back, of others as far as what is under way exceeds `covered`, those of
-    /// its amount first, then the newest. The order's row is locked, or the book of what has none.
+    /// its amount first, then the newest. Without a report an operator's event gives back what its
+    /// customer is owed: then what is withdrawn of its own payment is, too. The order's row is locked,
+    /// or the book of what has none.
     ///
     /// # Errors
     /// The database's.
@@ -98,7 +100,7 @@ impl CommandedRefunds<'_> {
         .fetch_all(&mut *conn)
         .await?;
         for row in withdrawn {
-            withdraw(conn, core, row.refund_id, row.given).await?;
+            withdraw(conn, core, row.refund_id, row.given, by_hand.is_none()).await?;
         }
         Ok(())
     }
@@ -174,7 +176,7 @@ pub(super) async fn withdraw_disputed(
     .fetch_all(&mut *conn)
     .await?;
     for refund in withdrawn {
-        withdraw(conn, core, refund, Decimal::ZERO).await?;
+        withdraw(conn, core, refund, Decimal::ZERO, false).await?;
     }
     Ok(())
 }
@@ -199,19 +201,20 @@ pub(crate) async fn withdraw_rejected(
     .fetch_optional(&mut *conn)
     .await?;
     match refund {
-        Some(refund) => withdraw(conn, core, refund, Decimal::ZERO).await,
+        Some(refund) => withdraw(conn, core, refund, Decimal::ZERO, false).await,
         None => Ok(()),
     }
 }
 
 /// Books what is still set aside for a refund to where it is owed again: to the order's customer if
-/// the order has not been executed, else to suspense, where an operator finds it. What was `given`
-/// back of it by hand is owed no more.
+/// the order is open, or is being given back as a whole, and is not executed, else to suspense, where
+/// an operator finds it. What was `given` back of it by hand is owed no more.
 async fn withdraw(
     conn: &mut Connection,
     core: &Core,
     refund: Uuid,
     given: Decimal,
+    is_of_whole: bool,
 ) -> Result<(), sqlx::Error> {
     let row = sqlx::query!(
         r#"
@@ -245,8 +248,9 @@ async fn withdraw(
     };
     let others = others.under_way(conn).await?.sum();
     let is_open = order.is_some_and(|order| {
-        matches!(order.status, OrderStatus::InProgress | OrderStatus::Blocked)
-            && !position.is_executed(&order.amounts.crypto_currency)
+        // The event that gives an order back has ended it already.
+        let waits = matches!(order.status, OrderStatus::InProgress | OrderStatus::Blocked);
+        (waits || is_of_whole) && !position.is_executed(&order.amounts.crypto_currency)
     });
     let owed_in = if is_open && !row.is_unexpected { Customer } else { Suspense };
     // What was given back by hand meanwhile has taken from it, and the rest is for other refunds.

@@ -23,7 +23,7 @@ pub(super) async fn owed(context: &TestContext, partner: &str) -> Vec<String> {
 }
 
 /// The payments of an order that came in, newest first.
-async fn arrivals(context: &TestContext, order: &OrderFixture) -> Vec<Value> {
+pub(super) async fn arrivals(context: &TestContext, order: &OrderFixture) -> Vec<Value> {
     let path = format!("/admin/v1/payments?order={}", order.id);
     let payments = context.admin(Method::GET, &path, Value::Null).await.assert_status(200).json();
     let payments = payments.as_array().unwrap().iter();

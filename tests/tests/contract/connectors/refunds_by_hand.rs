@@ -6,7 +6,7 @@ use rampart_tests::going_live::CONNECTOR;
 use rampart_tests::order_fixture::OrderFixture;
 
 use super::purchase::{live, paid_order, status};
-use super::refunds::{again, owed, refunded};
+use super::refunds::{again, arrivals, owed, refund, refunded};
 use super::sale::deposited;
 use super::*;
 use crate::payments::problems;
@@ -94,6 +94,39 @@ async fn a_refund_that_was_told_is_not_recorded_by_hand_again() {
     assert!(tell(&connector, repeated).await);
     assert!(tell(&connector, told(&order, "rest", 60)).await, "the part was no part of the rest");
     assert_eq!(owed(&context, "acme").await, [""; 0]);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+/// What the order's partner was told of its refund.
+async fn told_partner(context: &TestContext, order: &OrderFixture) -> Value {
+    sqlx::query_scalar(
+        "select payload -> 'refunded' from event where type = 'order.refunded' and order_id = $1",
+    )
+    .bind(order.id)
+    .fetch_one(context.db())
+    .await
+    .unwrap()
+}
+
+#[tokio::test]
+async fn an_operators_event_gives_back_what_was_to_be_given_back_by_command() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    for (commanded, parts) in [(40, [60, 40]), (40, [40, 60]), (100, [100, 0])] {
+        let order = paid_order(&acme, &connector).await;
+        let payment = arrivals(&context, &order).await.remove(0);
+        assert_eq!(refund(&context, &payment, json!(commanded)).await, 200);
+        order.event(&context, "refund").await.assert_status(200);
+        assert!(connector.lease(10).await.is_empty(), "the command is withdrawn");
+        assert_eq!(given_back(&context, &order).await, amounts(&[100]));
+        assert_eq!(owed(&context, "acme").await, [""; 0]);
+        let whole = json!([{"amount": 100, "currencyCode": "EUR"}]);
+        assert_eq!(told_partner(&context, &order).await, whole);
+        for (reference, amount) in ["one", "two"].into_iter().zip(parts) {
+            assert!(amount == 0 || tell(&connector, told(&order, reference, amount)).await);
+            assert_eq!(owed(&context, "acme").await, [""; 0], "{amount} of {parts:?}");
+        }
+    }
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
 
