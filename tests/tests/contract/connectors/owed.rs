@@ -99,6 +99,24 @@ async fn a_refund_that_was_done_and_is_not_told_of_is_owed_after_a_week() {
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
 
+#[tokio::test]
+async fn a_refund_that_was_done_is_owed_no_sooner_beside_one_by_hand() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    order.event(&context, "refund").await.assert_status(200);
+    connector.event(again(&order)).await.assert_status(200);
+    let command = connector.answer_next("done", Value::Null).await;
+    assert_eq!(command["kind"], "payment.refund");
+    context.clock().advance(TimeDelta::days(6));
+    assert_eq!(waiting(&context).await, (vec![], 0), "its connector may still tell of it");
+    context.clock().advance(TimeDelta::days(2));
+    assert_eq!(waiting(&context).await, only(&order, &["owed"], 1));
+    connector.event(refunded(&command, 100)).await.assert_status(200);
+    assert_eq!(waiting(&context).await, (vec![], 0));
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
 /// Makes `acme` a client of this mode.
 async fn set_mode(context: &TestContext, mode: &str) {
     sqlx::query("update client set mode = $1 where slug = 'acme'")
