@@ -66,6 +66,12 @@ async fn a_part_beside_which_the_whole_price_was_given_back_is_owed_at_any_age()
     assert_eq!(status(&context, &order).await, "refunded");
     context.clock().advance(TimeDelta::days(91));
     assert_eq!(waiting(&context).await, only(&order, &["owed"], 1));
+    assert_eq!(refund(&context, &payment, json!(31)).await, 409);
+    assert_eq!(refund(&context, &payment, json!(30)).await, 200, "it is in suspense");
+    let command = connector.answer_next("done", Value::Null).await;
+    connector.event(refunded(&command, 30)).await.assert_status(200);
+    assert_eq!(waiting(&context).await, (vec![], 0));
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Payments without an order: each is given back once, by whoever gives it back.
 
-use super::purchase::live;
-use super::refunds::{owed, refund};
+use super::purchase::{live, payable_order, status};
+use super::refunds::{owed, refund, refunded};
 use super::*;
 use crate::payments::problems;
 
@@ -151,5 +151,25 @@ async fn what_its_provider_has_given_back_is_not_given_back_again() {
         owed(&context, "acme").await,
         ["provider: 140", "refund_payable: -40", "suspense: -100"]
     );
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_payment_that_is_matched_after_its_refund_was_rejected_is_given_back() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = payable_order(&acme, &connector, 100).await;
+    to_be_given_back(&context, &connector, &[("stray", 100)]).await;
+    connector.answer_next("rejected", Value::Null).await;
+    let payment = arrived(&context, "stray").await;
+    let path = format!("/admin/v1/payments/{}/match", payment["id"].as_str().unwrap());
+    let matched = context.admin(Method::POST, &path, json!({"orderId": order.id})).await;
+    matched.assert_status(200);
+    assert_eq!(status(&context, &order).await, "in progress");
+    assert_eq!(refund(&context, &payment, Value::Null).await, 200);
+    let command = connector.answer_next("done", Value::Null).await;
+    connector.event(refunded(&command, 100)).await.assert_status(200);
+    assert_eq!(status(&context, &order).await, "refunded");
+    assert_eq!(owed(&context, "acme").await, [""; 0]);
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
