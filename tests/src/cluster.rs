@@ -178,7 +178,12 @@ async fn url(database: &str) -> String {
 
 /// Waits until somebody waits for a lock in this database. The server has those of other tests too.
 pub async fn until_a_lock_is_awaited(db: &PgPool) {
-    until("somebody waits for a lock", SOON, async || {
+    until_locks_are_awaited(db, 1).await;
+}
+
+/// Waits until so many wait for locks in this database.
+pub async fn until_locks_are_awaited(db: &PgPool, by: i64) {
+    until("locks are waited for", SOON, async || {
         let waiting: i64 = sqlx::query_scalar(
             "select count(*) from pg_stat_activity \
              where datname = current_database() and wait_event_type = 'Lock'",
@@ -186,7 +191,7 @@ pub async fn until_a_lock_is_awaited(db: &PgPool) {
         .fetch_one(db)
         .await
         .unwrap();
-        (waiting > 0).then_some(())
+        (waiting >= by).then_some(())
     })
     .await;
 }

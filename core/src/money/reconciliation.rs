@@ -228,9 +228,13 @@ async fn find(
             from named n
             join payment p on p.client_id = n.client_id and p.payment_id = n.payment_id
             where p.connector = $1
+                -- the rest of what was confirmed is of the same line
+                and not (p.kind = 'refunded' and exists (
+                    select from refund_confirmation c
+                    where c.connector = $1 and c.provider_reference = p.provider_reference))
             union all
             select c.provider_reference, p.currency, c.occurred_at, c.recorded_at, c.payment_id,
-                p.kind, -c.amount, c.provider_reference = any ($3)
+                p.kind, -c.amount - c.rest, c.provider_reference = any ($3)
             from refund_confirmation c
             join payment p on p.client_id = c.client_id and p.payment_id = c.payment_id
             where c.connector = $1 and c.provider_reference = any ($2)

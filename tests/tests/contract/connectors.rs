@@ -10,6 +10,7 @@ mod owed;
 mod payouts;
 mod purchase;
 mod queue;
+mod refund_races;
 mod refunds;
 mod refunds_by_hand;
 mod sale;

@@ -26,7 +26,7 @@ const MAY_FLOAT: [&str; 3] =
     ["core/src/platform/metrics.rs", "core/src/platform/metrics/", "proxy/src/commands/top/"];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
-const GLOBAL_TABLES: [&str; 42] = [
+const GLOBAL_TABLES: [&str; 43] = [
     "acme_account",
     "acme_certificate",
     "acme_challenge",
@@ -63,6 +63,7 @@ const GLOBAL_TABLES: [&str; 42] = [
     "quote_hour",
     "receipt_key",
     "reconciliation",
+    "refund_reference",
     "replication_mark",
     "route",
     "signed_change",

@@ -1,9 +1,11 @@
 //! Recording a report: the payment and its entry first, then what follows for its order.
 
+use std::borrow::Cow;
+
 use uuid::Uuid;
 
 use super::recording::Recording;
-use super::refund_confirmations;
+use super::refund_confirmations::{self, Taken};
 use super::report::{PaymentKind, PaymentState, RAW_BYTES_MAX, Recorded, Report, house};
 use super::store::{NewPayment, currency_of, hold_book, store};
 use super::terms::OrderTerms;
@@ -15,8 +17,8 @@ use rampart_types::{ClientId, OrderId};
 
 /// Records a report in the caller's transaction, which sees every tenant: the payment, its balanced
 /// entry, and what follows for its order. A report that is known, contradicts a known one, or
-/// confirms a refund that was booked by hand moves nothing. The order's row stays locked until the
-/// transaction ends.
+/// confirms a refund that was booked by hand moves nothing; of a refund that is more than that, the rest
+/// is the payment. The order's row stays locked until the transaction ends.
 ///
 /// # Errors
 /// The database's. The report's content is no error.
@@ -41,11 +43,13 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
         // the refund that is decided on at the same time, and a payment the dispute that is lost.
         hold_book(conn, client).await?;
     }
+    let mut report = Cow::Borrowed(report);
     if report.kind == PaymentKind::Refunded {
         let of = order.as_ref();
-        let known = refund_confirmations::take(conn, of, report, &currency, is_coins).await?;
-        if let Some(known) = known {
-            return Ok(known);
+        match refund_confirmations::take(conn, of, &report, &currency, is_coins).await? {
+            Taken::Known(known) => return Ok(known),
+            Taken::New(amount) if amount != report.amount => report.to_mut().amount = amount,
+            Taken::New(_) => {}
         }
     }
     let payment = NewPayment {
@@ -64,12 +68,12 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
         occurred_at: report.occurred_at,
     };
     let Some(id) = store(conn, core, &payment).await? else {
-        return known(conn, report, &currency).await;
+        return known(conn, &report, &currency).await;
     };
-    keep_report(conn, core, client, id, report).await?;
+    keep_report(conn, core, client, id, &report).await?;
     let mut recording = Recording {
         core,
-        report,
+        report: &report,
         payment: id,
         client,
         currency,
@@ -82,7 +86,7 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
     Box::pin(recording.book(conn)).await?;
     let Recording { causes, order, currency, .. } = recording;
     if let (true, Some(order)) = (causes.is_empty(), &order) {
-        timeline::note(conn, core, order, report, &currency).await?;
+        timeline::note(conn, core, order, &report, &currency).await?;
     }
     let state = match (wanted || !report.kind.is_arrival(), order) {
         (true, Some(_)) => PaymentState::Matched,

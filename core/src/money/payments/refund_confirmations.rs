@@ -10,8 +10,16 @@ use super::terms::OrderTerms;
 use crate::money::ledger::AccountKind::{Customer, RefundPayable, Suspense};
 use crate::money::ledger::Position;
 use crate::platform::db::Connection;
-use crate::platform::error::{Error, Result};
+use crate::platform::error::Result;
 use rampart_types::ClientId;
+
+/// A report of a refund, beside what was booked by hand and what was told before.
+pub(super) enum Taken {
+    /// It moves nothing.
+    Known(Recorded),
+    /// So much of it, above zero, is a fact of its own.
+    New(Decimal),
+}
 
 /// A refund that an order's event has booked, beside a report of its provider.
 struct ByHand {
@@ -26,9 +34,10 @@ struct ByHand {
     is_commanded: bool,
 }
 
-/// Takes a report of a refund as the confirmation of one that was booked by hand: of the same
-/// payment and currency, and of no more than is left to be confirmed. `None` if it is a fact of its
-/// own. The order's row is locked.
+/// Takes a report of a refund as the confirmation of one that was booked by hand, of the same payment
+/// and currency, as far as that is left to be confirmed. What it tells beyond that is a fact of its
+/// own. The order's row is locked; another report of the same reference waits until the transaction
+/// ends.
 ///
 /// # Errors
 /// The database's.
@@ -38,41 +47,57 @@ pub(super) async fn take(
     report: &Report,
     currency: &str,
     is_coins: bool,
-) -> Result<Option<Recorded>> {
+) -> Result<Taken> {
+    let new = Taken::New(report.amount);
     if report.connector == MANUAL {
-        return Ok(None);
+        return Ok(new);
     }
+    hold_reference(conn, report).await?;
     if let Some(known) = taken_before(conn, report, currency).await? {
-        return Ok(Some(known));
+        return Ok(Taken::Known(known));
     }
-    let Some(order) = order else { return Ok(None) };
-    let Some(by_hand) = find(conn, order, report, currency, is_coins).await? else {
-        return Ok(None);
+    let Some(order) = order else { return Ok(new) };
+    let by_hand = find(conn, order, report, currency, is_coins).await?;
+    let Some(by_hand) = by_hand.filter(|by_hand| by_hand.open > Decimal::ZERO) else {
+        return Ok(new);
     };
-    let fits = report.amount <= by_hand.open;
-    if !fits || !is_confirmed(conn, order, report, currency, &by_hand).await? {
-        return Ok(None);
+    if !is_confirmed(conn, order, report, currency, &by_hand).await? {
+        return Ok(new);
     }
-    let stored = sqlx::query!(
+    let confirmed = report.amount.min(by_hand.open);
+    let rest = report.amount - confirmed;
+    sqlx::query!(
         "insert into refund_confirmation (client_id, payment_id, connector, provider_reference, \
-         amount, occurred_at) values ($1, $2, $3, $4, $5, $6) \
-         on conflict (connector, provider_reference) do nothing",
+         amount, rest, occurred_at) values ($1, $2, $3, $4, $5, $6, $7)",
         order.client.uuid(),
         by_hand.payment,
         report.connector,
         report.provider_reference,
-        report.amount,
+        confirmed,
+        rest,
         report.occurred_at,
     )
     .execute(&mut *conn)
     .await?;
-    if stored.rows_affected() == 0 {
-        // A report that names another order has taken the reference at the same time.
-        let known = taken_before(conn, report, currency).await?;
-        let known = known.ok_or_else(|| Error::invariant("find the refund of a known reference"));
-        return known.map(Some);
-    }
-    Ok(Some(recorded(order.client, by_hand.payment, false)))
+    Ok(if rest.is_zero() {
+        Taken::Known(recorded(order.client, by_hand.payment, false))
+    } else {
+        Taken::New(rest)
+    })
+}
+
+/// Holds the report's reference, which an order's lock does not: reports of it may name different
+/// orders.
+async fn hold_reference(conn: &mut Connection, report: &Report) -> Result<(), sqlx::Error> {
+    sqlx::query!(
+        "insert into refund_reference (connector, provider_reference) values ($1, $2) \
+         on conflict do nothing",
+        report.connector,
+        report.provider_reference,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 /// The refund that a report of this reference has confirmed before.
@@ -83,7 +108,7 @@ async fn taken_before(
 ) -> Result<Option<Recorded>, sqlx::Error> {
     let row = sqlx::query!(
         r#"
-        select c.client_id, c.payment_id, c.amount, p.currency, p.order_id
+        select c.client_id, c.payment_id, c.amount + c.rest as "told!", p.currency, p.order_id
         from refund_confirmation c
         join payment p on p.client_id = c.client_id and p.payment_id = c.payment_id
         where c.connector = $1 and c.provider_reference = $2
@@ -95,7 +120,7 @@ async fn taken_before(
     .await?;
     Ok(row.map(|row| {
         let other_order = report.order.is_some_and(|order| row.order_id != Some(order.number()));
-        let contradicts = row.amount != report.amount || row.currency != currency || other_order;
+        let contradicts = row.told != report.amount || row.currency != currency || other_order;
         recorded(row.client_id.into(), row.payment_id, contradicts)
     }))
 }

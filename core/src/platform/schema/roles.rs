@@ -11,13 +11,14 @@ use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 const ROLES: [&str; 2] = ["rampart_edge", "rampart_worker"];
 
 /// Tables whose rows are never changed.
-const APPEND_ONLY: [&str; 9] = [
+const APPEND_ONLY: [&str; 10] = [
     "payment",
     "payment_alias",
     "payment_match",
     "payment_refund",
     "payment_refund_withdrawal",
     "refund_confirmation",
+    "refund_reference",
     "ledger_account",
     "ledger_entry",
     "ledger_posting",

@@ -6,13 +6,13 @@ use rampart_tests::going_live::CONNECTOR;
 use rampart_tests::order_fixture::OrderFixture;
 
 use super::purchase::{live, paid_order, status};
-use super::refunds::{again, arrivals, owed, refund, refunded};
+use super::refunds::{again, arrivals, overpaid, owed, refund, refunded};
 use super::sale::deposited;
 use super::*;
 use crate::payments::problems;
 
 /// A provider's report, under this reference, that so much of the order's payment was given back.
-fn told(order: &OrderFixture, reference: &str, amount: u32) -> Value {
+pub(super) fn told(order: &OrderFixture, reference: &str, amount: u32) -> Value {
     json!({"id": format!("{reference}-{}", order.id), "kind": "payment.refunded",
         "occurredAt": "2026-03-02T12:00:00Z", "amount": amount, "currency": "EUR",
         "providerReference": format!("{reference}-{}", order.id),
@@ -20,12 +20,15 @@ fn told(order: &OrderFixture, reference: &str, amount: u32) -> Value {
 }
 
 /// Tells of it; `true` if nothing was new.
-async fn tell(connector: &Connector, event: Value) -> bool {
+pub(super) async fn tell(connector: &Connector, event: Value) -> bool {
     connector.event(event).await.assert_status(200).json()["duplicate"] == json!(true)
 }
 
 /// The amounts of the order's refunds in the books, the earliest first.
-async fn given_back(context: &TestContext, order: &OrderFixture) -> Vec<rust_decimal::Decimal> {
+pub(super) async fn given_back(
+    context: &TestContext,
+    order: &OrderFixture,
+) -> Vec<rust_decimal::Decimal> {
     sqlx::query_scalar(
         "select trim_scale(amount) from payment where order_id = $1 and kind = 'refunded' \
          order by recorded_at, payment_id",
@@ -36,7 +39,7 @@ async fn given_back(context: &TestContext, order: &OrderFixture) -> Vec<rust_dec
     .unwrap()
 }
 
-fn amounts(amounts: &[i64]) -> Vec<rust_decimal::Decimal> {
+pub(super) fn amounts(amounts: &[i64]) -> Vec<rust_decimal::Decimal> {
     amounts.iter().map(|amount| (*amount).into()).collect()
 }
 
@@ -97,7 +100,7 @@ async fn a_refund_that_was_told_is_not_recorded_by_hand_again() {
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
 
-/// What the order's partner was told of its refund.
+/// The amounts that the order's partner was told of as given back.
 async fn told_partner(context: &TestContext, order: &OrderFixture) -> Value {
     sqlx::query_scalar(
         "select payload -> 'refunded' from event where type = 'order.refunded' and order_id = $1",
@@ -131,16 +134,43 @@ async fn an_operators_event_gives_back_what_was_to_be_given_back_by_command() {
 }
 
 #[tokio::test]
-async fn more_than_was_given_back_by_hand_is_a_refund_of_its_own() {
+async fn what_is_told_beyond_a_refund_by_hand_is_a_refund_of_its_own() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
     let order = paid_order(&acme, &connector).await;
     tell(&connector, told(&order, "part", 40)).await;
     order.event(&context, "refund").await.assert_status(200);
-    assert!(!tell(&connector, told(&order, "whole", 100)).await);
-    assert_eq!(given_back(&context, &order).await, amounts(&[40, 60, 100]));
-    assert_eq!(owed(&context, "acme").await, ["dispute: 100", "provider: -100"]);
+    let mut whole = told(&order, "whole", 100);
+    assert!(!tell(&connector, whole.clone()).await);
+    assert_eq!(given_back(&context, &order).await, amounts(&[40, 60, 40]));
+    assert_eq!(owed(&context, "acme").await, ["dispute: 40", "provider: -40"]);
+    whole["id"] = json!("again");
+    assert!(tell(&connector, whole).await, "it is told already");
+    assert_eq!(owed(&context, "acme").await, ["dispute: 40", "provider: -40"]);
+    let statement = format!(
+        "date,amount,currency,providerReference\n2026-03-01,100,EUR,pay-{id}\n\
+         2026-03-02,-40,EUR,part-{id}\n2026-03-02,-100,EUR,whole-{id}\n",
+        id = order.id
+    );
+    assert_eq!(reconciled(&context, &statement).await, (json!(3), json!([])));
     assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn parts_that_are_told_in_any_order_are_what_was_given_back_and_what_is_in_suspense() {
+    for parts in [&[130][..], &[30, 100], &[100, 30]] {
+        let context = TestContext::start().await;
+        let (connector, order, _, command) = overpaid(&context).await;
+        connector.report(&command, "rejected", Value::Null).await.assert_status(200);
+        order.event(&context, "refund").await.assert_status(200);
+        assert_eq!(owed(&context, "acme").await, ["provider: 30", "suspense: -30"]);
+        for (number, part) in parts.iter().enumerate() {
+            tell(&connector, told(&order, &format!("re-{number}"), *part)).await;
+        }
+        assert_eq!(given_back(&context, &order).await, amounts(&[100, 30]), "{parts:?}");
+        assert_eq!(owed(&context, "acme").await, [""; 0], "{parts:?}");
+        assert_eq!(problems(&context).await, [Value::Null; 0]);
+    }
 }
 
 #[tokio::test]
@@ -233,25 +263,11 @@ async fn a_refund_by_command_confirms_none_by_hand() {
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
 
-#[tokio::test]
-async fn of_a_refund_by_hand_and_its_report_at_once_one_is_booked() {
-    let context = TestContext::start().await;
-    let (acme, connector) = live(&context).await;
-    for _ in 0..8 {
-        let order = paid_order(&acme, &connector).await;
-        let (by_hand, by_provider) =
-            tokio::join!(order.event(&context, "refund"), connector.event(told(&order, "re", 100)));
-        assert!([200, 409].contains(&by_hand.status()), "{}", by_hand.text());
-        by_provider.assert_status(200);
-        assert_eq!(status(&context, &order).await, "refunded");
-        assert_eq!(given_back(&context, &order).await, amounts(&[100]));
-        assert_eq!(owed(&context, "acme").await, [""; 0]);
-    }
-    assert_eq!(problems(&context).await, [Value::Null; 0]);
-}
-
 /// The amounts that connectors have confirmed under this reference.
-async fn confirmed(context: &TestContext, reference: &str) -> Vec<rust_decimal::Decimal> {
+pub(super) async fn confirmed(
+    context: &TestContext,
+    reference: &str,
+) -> Vec<rust_decimal::Decimal> {
     sqlx::query_scalar(
         "select trim_scale(amount) from refund_confirmation where provider_reference = $1 \
          order by amount",
@@ -260,35 +276,6 @@ async fn confirmed(context: &TestContext, reference: &str) -> Vec<rust_decimal::
     .fetch_all(context.db())
     .await
     .unwrap()
-}
-
-#[tokio::test]
-async fn a_reference_that_is_told_of_two_orders_confirms_the_refund_of_one() {
-    let context = TestContext::start().await;
-    let (acme, connector) = live(&context).await;
-    for round in 0..4 {
-        let reference = format!("shared-{round}");
-        let mut events = Vec::new();
-        for _ in 0..2 {
-            let order = paid_order(&acme, &connector).await;
-            order.event(&context, "refund").await.assert_status(200);
-            let mut event = told(&order, "re", 100);
-            event["providerReference"] = json!(reference);
-            events.push(event);
-        }
-        let (one, two) = (events.remove(0), events.remove(0));
-        // In half of the rounds they are told at once.
-        let known = if round % 2 == 1 {
-            let (one, two) = tokio::join!(tell(&connector, one), tell(&connector, two));
-            [one, two]
-        } else {
-            [tell(&connector, one).await, tell(&connector, two).await]
-        };
-        assert_eq!(known, [true, true], "no money moves");
-        assert_eq!(confirmed(&context, &reference).await, amounts(&[100]), "{reference}");
-        assert_eq!(owed(&context, "acme").await, [""; 0]);
-    }
-    assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
 
 #[tokio::test]
@@ -310,6 +297,14 @@ async fn two_connectors_confirm_parts_of_a_refund_of_coins_by_one_transaction() 
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
 
+/// Lines of a statement that are matched, and its differences.
+async fn reconciled(context: &TestContext, statement: &str) -> (Value, Value) {
+    let path = format!("/admin/v1/reconciliations?connector={CONNECTOR}");
+    let body = Bytes::from(statement.to_owned());
+    let made = context.admin_bytes(Method::POST, &path, body).await.assert_status(201).json();
+    (made["matched"].clone(), made["differences"].clone())
+}
+
 #[tokio::test]
 async fn a_statement_finds_a_refund_by_hand_under_its_providers_reference() {
     let context = TestContext::start().await;
@@ -321,16 +316,10 @@ async fn a_statement_finds_a_refund_by_hand_under_its_providers_reference() {
          2026-03-02,-100,EUR,re-{id}\n",
         id = order.id
     );
-    let reconcile = async || {
-        let path = format!("/admin/v1/reconciliations?connector={CONNECTOR}");
-        let body = Bytes::from(statement.clone());
-        let made = context.admin_bytes(Method::POST, &path, body).await.assert_status(201).json();
-        (made["matched"].clone(), made["differences"].clone())
-    };
-    let (matched, differences) = reconcile().await;
+    let (matched, differences) = reconciled(&context, &statement).await;
     assert_eq!((matched, differences.as_array().unwrap().len()), (json!(1), 1), "{differences}");
     assert_eq!(problems(&context).await.len(), 1);
     tell(&connector, told(&order, "re", 100)).await;
     assert_eq!(problems(&context).await, [Value::Null; 0], "the books have the line");
-    assert_eq!(reconcile().await, (json!(2), json!([])));
+    assert_eq!(reconciled(&context, &statement).await, (json!(2), json!([])));
 }

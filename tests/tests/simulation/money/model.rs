@@ -57,7 +57,12 @@ fn facts(books: &Books, truth: &Truth) -> Vec<String> {
     for told in &books.confirmations {
         let (by, reference) = (told.connector.clone(), told.provider_reference.clone());
         let name = (by, "refunded".to_owned(), reference);
-        stored.entry(name).or_default().push((told.amount, &told.currency));
+        let stored = stored.entry(name).or_default();
+        match stored.first_mut() {
+            // The rest of what it confirms is a payment of the same name.
+            Some((amount, _)) => *amount += told.amount,
+            None => stored.push((told.amount, &told.currency)),
+        }
     }
     for (name, told) in &truth.facts {
         match stored.remove(name).as_deref() {

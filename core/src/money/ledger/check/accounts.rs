@@ -66,7 +66,7 @@ pub(super) async fn check(core: &Core) -> Result<Page> {
             join payment p on p.client_id = c.client_id and p.payment_id = c.payment_id
             where c.connector = last.connector
                 and c.provider_reference = d."providerReference"
-                and p.currency = d.currency and -c.amount = d.amount)
+                and p.currency = d.currency and -c.amount - c.rest = d.amount)
         order by last.connector, d."providerReference"
         "#,
     )
