@@ -82,7 +82,8 @@ impl Attempts {
         &self,
         core: &Core,
         peer: IpAddr,
-        (token, tenant): (Option<&RefreshToken>, Option<&Tenant>),
+        token: Option<&RefreshToken>,
+        tenant: Option<&Tenant>,
     ) -> Result<()> {
         self.count_network(core, CredentialKind::RefreshToken, peer, tenant)?;
         let bucket = sha256(&format!("partners/refresh-network/{}", network(peer)));

@@ -318,13 +318,13 @@ impl EdgeService {
         let (all, private, sockets) =
             (edge.connections_max, PRIVATE_CONNECTIONS_MAX, &self.sockets);
         let mut listeners = vec![
-            self.listener(public, &core, &sockets.edge, (all, Some(tls))),
-            self.listener(operators, &core, [&sockets.admin], (private, admin_tls)),
-            self.listener(operations, &core, [&sockets.ops], (private, None)),
+            self.listener(public, &core, &sockets.edge, all, Some(tls)),
+            self.listener(operators, &core, [&sockets.admin], private, admin_tls),
+            self.listener(operations, &core, [&sockets.ops], private, None),
         ];
         if sockets.connectors.is_some() {
-            let limits = (private, connectors_tls);
-            listeners.push(self.listener(connectors, &core, &sockets.connectors, limits));
+            let sockets = &sockets.connectors;
+            listeners.push(self.listener(connectors, &core, sockets, private, connectors_tls));
         }
         // Last, when nothing can fail any more: the old process ends then.
         take_over(self.peer.take()).await?;
@@ -347,7 +347,8 @@ impl EdgeService {
         gateway: Gateway,
         core: &Core,
         sockets: impl IntoIterator<Item = &'a Bound>,
-        (connections, tls): (usize, Option<Tls>),
+        connections: usize,
+        tls: Option<Tls>,
     ) -> Listener {
         let (edge, public) = (&self.config.edge, gateway.is_public());
         let mut proxy = HttpProxy::new(gateway, Arc::clone(&self.conf));

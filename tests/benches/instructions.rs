@@ -14,7 +14,7 @@ use crate::environment::{Database, Environment, FIRST_ORDER};
 use crate::load_client::{each, request};
 use crate::paths::{CATALOGUE, PRICES, QUOTE};
 use crate::peers;
-use crate::side::header;
+use crate::side::credential;
 
 /// Requests before the counting starts: caches are filled, code is paged in.
 const WARM: usize = 300;
@@ -32,7 +32,7 @@ pub(crate) fn count(environment: &Environment, database: &Database) {
     let key = |made: &serde_json::Value| format!("x-api-key: {}", made["apiKey"].as_str().unwrap());
     let token = environment.runtime.block_on(async {
         let caller = Caller::new(edge.address, Protocol::Http1, made.clone());
-        header(caller.authenticated().await.credential())
+        credential(&caller.authenticated().await)
     });
     let read = format!("GET {CATALOGUE}");
     let order = format!("GET /api/v2/buy/orders/{FIRST_ORDER}");

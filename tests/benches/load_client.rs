@@ -188,7 +188,8 @@ pub(crate) async fn paced(
     address: SocketAddr,
     count: usize,
     requests: Vec<Bytes>,
-    (pace, time): (Duration, Duration),
+    pace: Duration,
+    time: Duration,
 ) -> Vec<f64> {
     let open = connections(address, count).await;
     let each = pace * u32::try_from(count).unwrap();
@@ -219,7 +220,8 @@ pub(crate) fn paced_awake(
     address: SocketAddr,
     count: usize,
     request: Bytes,
-    pace: (Duration, Duration),
+    pace: Duration,
+    time: Duration,
 ) -> f64 {
     let asking = thread::spawn(move || {
         pin_this_thread(1);
@@ -230,7 +232,7 @@ pub(crate) fn paced_awake(
                     tokio::task::yield_now().await;
                 }
             });
-            paced(address, count, vec![request], pace).await.len()
+            paced(address, count, vec![request], pace, time).await.len()
         })
     });
     f64::from(u32::try_from(asking.join().unwrap()).unwrap())

@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments, clock: &Clock) -> Vec<Measured> {
     }
     if run.wants(&ruled) {
         let ruled = Database::open(&environment, RULED);
-        own_policies::compare(&mut run, &environment, (&small, &ruled));
+        own_policies::compare(&mut run, &environment, &small, &ruled);
     }
     if run.wants(&on_all_cores) {
         let side = Side::start(&environment, &small, Cores::Any);
@@ -81,11 +81,11 @@ pub(crate) fn run(arguments: &Arguments, clock: &Clock) -> Vec<Measured> {
     edges::compare(&mut run, &environment, &small);
     if let Some(binary) = arguments.against.as_deref().filter(|_| run.wants(against)) {
         let other = Database::open_for(&environment, OTHER, Some(binary));
-        against::compare(&mut run, &environment, (&small, &other));
+        against::compare(&mut run, &environment, &small, &other);
     }
     if run.wants(&large) {
         let large = Database::open(&environment, LARGE);
-        growth::compare(&mut run, &environment, (&small, &large));
+        growth::compare(&mut run, &environment, &small, &large);
     }
     if arguments.instructions {
         instructions::count(&environment, &small);

@@ -75,7 +75,7 @@ impl<'a> Side<'a> {
         let (edge, token) = environment.runtime.block_on(async {
             let edge = Edge::of(setup).await;
             let caller = Caller::new(edge.address, Protocol::Http1, database.plain.clone());
-            let token = header(caller.authenticated().await.credential());
+            let token = credential(&caller.authenticated().await);
             (edge, token)
         });
         if cores == Cores::First {
@@ -116,7 +116,7 @@ impl<'a> Side<'a> {
                 (is_routed && answer.bytes() != of_test_client).then_some(())
             })
             .await;
-            let token = header(caller.authenticated().await.credential());
+            let token = credential(&caller.authenticated().await);
             LivePartner { key: key(&made), token, caller }
         })
     }
@@ -157,15 +157,16 @@ impl Drop for Side<'_> {
 
 /// The header with the API key of a partner that an operator has made.
 fn key(made: &Value) -> String {
-    header(("x-api-key", key_text(made)))
+    format!("x-api-key: {}", key_text(made))
 }
 
 fn key_text(made: &Value) -> &str {
     made["apiKey"].as_str().expect("a key")
 }
 
-/// A header as `name: value`.
-pub(crate) fn header((name, value): (&str, &str)) -> String {
+/// The header that proves a caller, as `name: value`.
+pub(crate) fn credential(caller: &Caller) -> String {
+    let (name, value) = caller.credential();
     format!("{name}: {value}")
 }
 

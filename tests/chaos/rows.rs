@@ -14,12 +14,18 @@ use rampart_tests::journal::Fault;
 
 /// Confirms between two broken rows.
 const APART: usize = 50;
-/// Tables with a value that cannot be read.
-const BROKEN: [(&str, &str); 4] = [
-    ("client", r#"rate_limits = '{"client": "plenty"}'"#),
-    ("client", "allowed_addresses = '{10.0.0.0/33}'"),
-    ("client", "fee_cap_percentage = 'NaN'"),
-    ("api_key", "secret_digest = '\\x00'"),
+/// A value that cannot be read.
+struct Unreadable {
+    table: &'static str,
+    /// The column and the value, as an update sets it.
+    assignment: &'static str,
+}
+
+const BROKEN: [Unreadable; 4] = [
+    Unreadable { table: "client", assignment: r#"rate_limits = '{"client": "plenty"}'"# },
+    Unreadable { table: "client", assignment: "allowed_addresses = '{10.0.0.0/33}'" },
+    Unreadable { table: "client", assignment: "fee_cap_percentage = 'NaN'" },
+    Unreadable { table: "api_key", assignment: "secret_digest = '\\x00'" },
 ];
 
 /// Breaks rows, and starts edges over them.
@@ -33,7 +39,7 @@ pub(crate) async fn broken(scale: Scale) -> Report {
         let [slug, other] = ["broken", "suspended"].map(|name| format!("{name}{number}"));
         let edge = &fleet.edges[0];
         let (_, rival) = (edge.partner(&slug).await, edge.partner(&other).await);
-        break_row(&db, BROKEN[number % BROKEN.len()], &slug).await;
+        break_row(&db, &BROKEN[number % BROKEN.len()], &slug).await;
         fault.injected += 1;
         let place = number % fleet.edges.len();
         fleet.kill_edge(place).await;
@@ -66,7 +72,8 @@ fn tells(ready: &serde_json::Value) -> bool {
 }
 
 /// Writes a value that cannot be read, and lets every edge load it.
-async fn break_row(db: &PgPool, (table, assignment): (&str, &str), slug: &str) {
+async fn break_row(db: &PgPool, value: &Unreadable, slug: &str) {
+    let Unreadable { table, assignment } = value;
     let of = "client_id = (select client_id from client where slug = $1)";
     let update = format!("update {table} set {assignment} where {of}");
     query(AssertSqlSafe(update)).bind(slug).execute(db).await.unwrap();

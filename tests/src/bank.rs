@@ -119,9 +119,18 @@ pub fn element(xml: &str, name: &str) -> String {
     rest.split('<').next().unwrap().to_owned()
 }
 
-/// An entry of a statement. `side` is `CRDT` or `DBIT`, `details` more elements of the transaction,
-/// in the schema's order.
-pub fn entry((side, amount): (&str, &str), reference: &str, details: &str) -> String {
+/// An entry of a statement of money that came. `details` are more elements of the transaction, in
+/// the schema's order.
+pub fn credit(amount: &str, reference: &str, details: &str) -> String {
+    entry("CRDT", amount, reference, details)
+}
+
+/// The same of money that left.
+pub fn debit(amount: &str, reference: &str, details: &str) -> String {
+    entry("DBIT", amount, reference, details)
+}
+
+fn entry(side: &str, amount: &str, reference: &str, details: &str) -> String {
     format!(
         "<Ntry><Amt Ccy=\"EUR\">{amount}</Amt><CdtDbtInd>{side}</CdtDbtInd>\
          <Sts><Cd>BOOK</Cd></Sts><BookgDt><Dt>2026-03-01</Dt></BookgDt>\

@@ -64,7 +64,7 @@ impl Connector {
         let reply = Box::pin(self.core.connectors(head, body.clone())).await;
         let answer = Answer::new(reply.status, reply.headers, reply.body);
         assert!(answer.header("x-request-id").is_some(), "{method} {path}: no request id");
-        document::CONNECTORS.check(&method, (path, None), &body, &answer);
+        document::CONNECTORS.check(&method, path, None, &body, &answer);
         answer
     }
 

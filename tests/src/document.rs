@@ -83,8 +83,14 @@ impl Document {
     }
 
     /// Panics when a request and its answer are not as the document says.
-    pub fn check(&self, method: &Method, target: (&str, Option<&str>), sent: &[u8], got: &Answer) {
-        let (path, query) = target;
+    pub fn check(
+        &self,
+        method: &Method,
+        path: &str,
+        query: Option<&str>,
+        sent: &[u8],
+        got: &Answer,
+    ) {
         let found = self.api.find(method, path).endpoint();
         let Some(route) = found.filter(|route| route.method == *method) else {
             return;

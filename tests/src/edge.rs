@@ -328,7 +328,7 @@ impl Edge {
         // Another version's binary answers as its own document says.
         if self.setup.binary.is_none() {
             let (path, query) = path.split_once('?').map_or((path, None), |(p, q)| (p, Some(q)));
-            document::OPERATORS.check(&method, (path, query), &body, &answer);
+            document::OPERATORS.check(&method, path, query, &body, &answer);
         }
         answer
     }

@@ -89,9 +89,9 @@ impl LocalStripe {
     }
 
     /// Kills a connector at its next such request: after that has had its effect, or before.
-    pub async fn kill_at(&self, connector: &Process, (method, path): (&str, &str), effect: bool) {
+    pub async fn kill_at(&self, connector: &Process, method: &Method, path: &str, effect: bool) {
         let (pid, path) = (connector.id(), format!("/v1/{path}"));
-        let body = json!({"pid": pid, "method": method, "path": path, "effect": effect});
+        let body = json!({"pid": pid, "method": method.as_str(), "path": path, "effect": effect});
         self.configure("kill", body).await;
     }
 

@@ -48,6 +48,14 @@ pub struct Window {
     micros: Vec<u64>,
 }
 
+/// What it saw of one request.
+struct Seen {
+    /// Its time in microseconds.
+    micros: u64,
+    /// The failure, if it was not granted.
+    failure: Option<String>,
+}
+
 impl Window {
     /// The time that 99 of 100 answers took at most.
     pub fn p99(&self) -> Duration {
@@ -107,8 +115,8 @@ impl Neighbour {
         (result, window)
     }
 
-    /// One request: its time in microseconds, and the failure if it was not granted.
-    async fn ask(self, number: usize, clock: Clock) -> (u64, Option<String>) {
+    /// One request.
+    async fn ask(self, number: usize, clock: Clock) -> Seen {
         let anew = number.is_multiple_of(ANEW_EVERY);
         let caller = if anew { self.kept.over(Protocol::Http1) } else { self.kept };
         let path = self.paths[number % self.paths.len()];
@@ -120,14 +128,14 @@ impl Neighbour {
             Ok(answer) => Some(format!("{} of {path}", answer.status())),
             Err(error) => Some(cause(&error)),
         };
-        (micros, failure)
+        Seen { micros, failure }
     }
 }
 
 impl Window {
-    fn note(&mut self, (micros, failure): (u64, Option<String>)) {
-        self.micros.push(micros);
-        if let Some(failure) = failure {
+    fn note(&mut self, seen: Seen) {
+        self.micros.push(seen.micros);
+        if let Some(failure) = seen.failure {
             *self.failed.entry(failure).or_default() += 1;
         }
     }

@@ -158,7 +158,7 @@ impl Request {
         let Head { method, path, query, .. } = self.head.clone();
         let reply = self.core.handle(self.head, self.body.clone()).await;
         let answer = Answer::of_edge(&method, &path, reply);
-        document::PARTNERS.check(&method, (&path, query.as_deref()), &self.body, &answer);
+        document::PARTNERS.check(&method, &path, query.as_deref(), &self.body, &answer);
         answer
     }
 }

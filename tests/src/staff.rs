@@ -110,14 +110,15 @@ impl Staff {
         self.send(Method::POST, path, "application/x-www-form-urlencoded", form).await
     }
 
-    /// Sends a form of the last page with a file.
+    /// Sends a form of the last page with a file as this field.
     pub async fn submit_file(
         &mut self,
         path: &str,
-        file: (&str, &[u8]),
+        name: &str,
+        content: &[u8],
         fields: &[(&str, &str)],
     ) -> Answer {
-        self.submit_files(path, &[file], fields).await
+        self.submit_files(path, &[(name, content)], fields).await
     }
 
     /// The same with several files.

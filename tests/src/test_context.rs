@@ -167,7 +167,7 @@ impl TestContext {
         // On the heap: unoptimised, a test's calls would not fit on its thread's stack.
         let reply = Box::pin(self.core.admin(head, body.clone())).await;
         let answer = Answer::of_operators(&method, &path, reply);
-        document::OPERATORS.check(&method, (&path, query.as_deref()), &body, &answer);
+        document::OPERATORS.check(&method, &path, query.as_deref(), &body, &answer);
         answer
     }
 }

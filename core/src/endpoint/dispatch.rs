@@ -24,7 +24,7 @@ pub(super) async fn dispatch<E: Endpoint>(
     let caller = E::Caller::identify(core, client, &input).await?;
     let claim = match claimant {
         Some(client) if E::IDEMPOTENT => {
-            idempotency::claim(core, (client, caller.user()), E::PATH, &input).await?
+            idempotency::claim(core, client, caller.user(), E::PATH, &input).await?
         }
         _ => Claim::NoKey,
     };

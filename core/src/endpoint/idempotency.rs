@@ -51,7 +51,8 @@ pub(super) enum Claim {
 /// body.
 pub(super) async fn claim(
     core: &Core,
-    (client, user): (ClientId, Option<UserId>),
+    client: ClientId,
+    user: Option<UserId>,
     route: &'static str,
     input: &Input,
 ) -> Result<Claim> {
@@ -147,7 +148,7 @@ pub(crate) async fn save_reply(
     reply: &Reply,
 ) -> Result<()> {
     match key {
-        Some(key) => key.save_in(core, tx, (reply, key.user)).await,
+        Some(key) => key.save_in(core, tx, reply, key.user).await,
         None => Ok(()),
     }
 }
@@ -165,7 +166,7 @@ pub(crate) async fn save_answer_of(
     user: UserId,
 ) -> Result<()> {
     let Some(key) = key else { return Ok(()) };
-    key.save_in(core, tx, (&Reply::json(StatusCode::OK, answer)?, Some(user))).await
+    key.save_in(core, tx, &Reply::json(StatusCode::OK, answer)?, Some(user)).await
 }
 
 /// The error of a request whose key another one has claimed, as a statement found that saves the
@@ -216,8 +217,7 @@ impl ClaimedKey {
     }
 
     async fn renew(&self, core: &Core) {
-        let claim = (self.client.uuid(), self.route, &*self.key, self.claim);
-        if let Err(error) = claims::renew(&core.db, claim).await {
+        if let Err(error) = claims::renew(&core.db, self).await {
             tracing::debug!(%error, "the claim of an idempotency key could not be renewed");
         }
     }
@@ -243,8 +243,7 @@ impl ClaimedKey {
                 return Err(error);
             }
         };
-        let of = (&reply, self.user);
-        let saved = self.save(core, &mut *core.db.acquire().await?, of).await?;
+        let saved = self.save(core, &mut *core.db.acquire().await?, &reply, self.user).await?;
         if saved { Ok(reply) } else { self.find_answer(core).await }
     }
 
@@ -257,9 +256,10 @@ impl ClaimedKey {
         &self,
         core: &Core,
         tx: &mut Connection,
-        of: (&Reply, Option<UserId>),
+        reply: &Reply,
+        user: Option<UserId>,
     ) -> Result<()> {
-        if !self.save(core, tx, of).await? {
+        if !self.save(core, tx, reply, user).await? {
             return Err(self.lost());
         }
         self.mark_saved();
@@ -271,7 +271,8 @@ impl ClaimedKey {
         &self,
         core: &Core,
         conn: &mut Connection,
-        (reply, user): (&Reply, Option<UserId>),
+        reply: &Reply,
+        user: Option<UserId>,
     ) -> Result<bool> {
         let saved = sqlx::query!(
             "update idempotency_key set status = $5, body = $6, user_id = $7 \

@@ -17,8 +17,13 @@ use crate::http::request::{Head, Input};
 use crate::platform::db::PoolKind;
 use crate::platform::error::{Denial, Result};
 
-/// An endpoint and the decoded segments of its path.
-pub(crate) type FoundRoute = (&'static Route, Vec<(&'static str, String)>);
+/// An endpoint that a request has found.
+pub(crate) struct FoundRoute {
+    /// Its row of the table.
+    pub(crate) route: &'static Route,
+    /// The decoded segments of its path.
+    pub(crate) params: Vec<(&'static str, String)>,
+}
 
 /// Finishes what a listener has begun to answer, with the headers of every answer.
 pub(crate) async fn reply(
@@ -39,14 +44,15 @@ pub(crate) async fn reply(
 /// 413, 404, and 405 with the methods that the path has.
 pub(crate) fn find(
     api: &ServedApi,
-    (head, body): (&Head, &Bytes),
+    head: &Head,
+    body: &Bytes,
     body_bytes_max: usize,
 ) -> Result<FoundRoute> {
     if body.len() > body_bytes_max {
         return Err(Denial::new(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large").into());
     }
     match api.find(&head.method, &head.path) {
-        Found::Endpoint(route, params) => Ok((route, params)),
+        Found::Endpoint(route, params) => Ok(FoundRoute { route, params }),
         Found::OtherMethods(methods) => Err(Denial::method_not_allowed(allow(&methods)).into()),
         Found::Nothing => Err(Denial::not_found("call").into()),
     }
@@ -55,10 +61,12 @@ pub(crate) fn find(
 /// Runs the endpoint for this caller.
 pub(crate) async fn run<C: Any + Clone + Send + Sync>(
     core: &Arc<Core>,
-    (route, params): FoundRoute,
-    (head, body): (Head, Bytes),
+    found: FoundRoute,
+    head: Head,
+    body: Bytes,
     caller: C,
 ) -> Reply {
+    let FoundRoute { route, params } = found;
     let (mut proven, now) = (Extensions::new(), core.clock.now());
     proven.insert(caller);
     let input = Input { head, body, upload: None, document: Value::Null, params, now, proven };

@@ -3,6 +3,7 @@
 
 pub(crate) mod brand;
 pub(crate) mod components;
+mod document;
 pub(crate) mod form_errors;
 pub(crate) mod shell;
 
@@ -11,13 +12,14 @@ use std::sync::LazyLock;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::StatusCode;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 use ring::digest;
 use url::Url;
 
-use self::brand::{Accent, Brand};
+use self::brand::Brand;
 use self::components::brand_line;
-use crate::http::language::{Language, Texts};
+use self::document::Document;
+use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::platform::settings::Pages;
 use rampart_types::ReturnUrl;
@@ -144,8 +146,16 @@ impl<'a> Page<'a> {
         let form_action =
             self.return_url.and_then(form_source).map_or_else(String::new, |s| format!(" {s}"));
         let (language, brand) = (texts.language(), self.partner.map(|(_, brand)| brand));
-        let head = (status, language, self.title, self.refresh_seconds);
-        let mut reply = render_document(head, &layout, (&form_action, self.scripts, brand));
+        let Self { title, refresh_seconds, scripts, .. } = *self;
+        let document = Document {
+            language,
+            title,
+            refresh_seconds,
+            form_action: &form_action,
+            scripts,
+            brand,
+        };
+        let mut reply = document.render(status, &layout);
         match (brand.is_some_and(|brand| brand.logo.is_some()), self.previews_images) {
             (true, true) => allow_images(&mut reply, "'self' blob:"),
             (true, false) => allow_images(&mut reply, "'self'"),
@@ -202,55 +212,6 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Renders a whole document: head, layout, scripts, the accent of a brand, and the policy that lets in
-/// just these. `form_action` is where forms may lead besides this service, with a space before it, or
-/// empty.
-fn render_document(
-    (status, language, title, refresh_seconds): (StatusCode, Language, &str, Option<u32>),
-    layout: &Markup,
-    (form_action, scripts, brand): (&str, Option<PageScripts<'_>>, Option<&Brand>),
-) -> Reply {
-    let accent = brand.and_then(|brand| brand.accent).map(Accent::style);
-    let copy_label = scripts.map(|_| language.texts().get("copy"));
-    let document = html! {
-        (DOCTYPE)
-        html lang=(language.code()) {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="robots" content="noindex";
-                title { (title) }
-                @if let Some(seconds) = refresh_seconds {
-                    noscript { meta http-equiv="refresh" content=(seconds); }
-                }
-                @if let Some(logo) = brand.and_then(|brand| brand.logo.as_deref()) {
-                    link rel="icon" type="image/png" href=(logo);
-                }
-                style { (PreEscaped(STYLE)) }
-                @if let Some(accent) = &accent { style { (PreEscaped(accent)) } }
-            }
-            body data-copy-label=[copy_label] {
-                (layout)
-                @if let Some(scripts) = scripts { (scripts.markup()) }
-            }
-        }
-    };
-    let style = &*STYLE_SOURCE;
-    let accent = accent.map_or_else(String::new, |text| format!(" {}", source_digest(&text)));
-    let policy = format!(
-        "default-src 'none'; style-src {style}{accent}; {}form-action 'self'{form_action}; \
-         base-uri 'none'; frame-ancestors 'none'",
-        scripts.map_or_else(String::new, |scripts| scripts.policy()),
-    );
-    let mut reply = Reply::html(status, document.into_string());
-    reply.set("content-security-policy", &policy);
-    reply.set("referrer-policy", "no-referrer");
-    reply.set("x-content-type-options", "nosniff");
-    reply.set("x-frame-options", "DENY");
-    reply.set("cache-control", "no-store");
-    reply
-}
-
 /// Lets pictures of one source in on a page, such as `'self'`.
 pub(crate) fn allow_images(reply: &mut Reply, source: &str) {
     let policy = reply.headers.get("content-security-policy").and_then(|value| value.to_str().ok());
@@ -302,6 +263,7 @@ fn form_source(url: &ReturnUrl) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::language::Language;
 
     fn text(reply: &Reply) -> &str {
         std::str::from_utf8(&reply.body).unwrap()

@@ -14,10 +14,10 @@ use crate::platform::error::Result;
 const PAGE_WIDTH: i16 = 595;
 const PAGE_HEIGHT: i16 = 842;
 const MARGIN: i16 = 56;
-/// Where lines begin and end: of paragraphs, of terms and of their values.
-const PAGE_COLUMN: (i16, i16) = (MARGIN, 539);
-const TERM_COLUMN: (i16, i16) = (MARGIN, 200);
-const VALUE_COLUMN: (i16, i16) = (210, 539);
+/// The columns of paragraphs, of terms and of their values.
+const PAGE_COLUMN: Column = Column { left: MARGIN, right: 539 };
+const TERM_COLUMN: Column = Column { left: MARGIN, right: 200 };
+const VALUE_COLUMN: Column = Column { left: 210, right: 539 };
 const TITLE_SIZE: i16 = 20;
 const TEXT_SIZE: i16 = 9;
 const LINE_HEIGHT: i16 = 15;
@@ -34,6 +34,19 @@ const FILE_CONTENT: Ref = Ref::new(7);
 const FONT: Ref = Ref::new(8);
 /// Its name on the page.
 const FONT_NAME: Name<'static> = Name(b"F");
+
+/// The places of a page between which lines stand.
+#[derive(Clone, Copy)]
+struct Column {
+    left: i16,
+    right: i16,
+}
+
+impl Column {
+    const fn width(self) -> i16 {
+        self.right - self.left
+    }
+}
 
 /// A document.
 #[derive(Debug)]
@@ -123,14 +136,14 @@ impl Lines<'_> {
         self.content.show(Str(&glyphs)).end_text();
     }
 
-    /// As many lines as a text needs in a column, and the page has: where it begins and where it ends.
-    fn paragraph(&mut self, text: &str, (x, end): (i16, i16)) {
-        let fits = |line: &str| self.font.fits(line, TEXT_SIZE, end - x);
+    /// As many lines as a text needs in a column, and the page has.
+    fn paragraph(&mut self, text: &str, column: Column) {
+        let fits = |line: &str| self.font.fits(line, TEXT_SIZE, column.width());
         for line in broken(text, fits) {
             if self.y < MARGIN {
                 return;
             }
-            self.show(&line, TEXT_SIZE, x);
+            self.show(&line, TEXT_SIZE, column.left);
             self.y -= LINE_HEIGHT;
         }
     }
@@ -179,7 +192,7 @@ mod tests {
     #[test]
     fn no_term_reaches_the_values() {
         let font = Font::read().unwrap();
-        let width_max = TERM_COLUMN.1 - TERM_COLUMN.0;
+        let width_max = TERM_COLUMN.width();
         let shop = "Mannheimer Wertpapier- und Kryptohandelsgesellschaft".repeat(4);
         for language in Language::ALL {
             let term = language.texts().with("checkout-fee-shop", &[("shop", &shop)]);

@@ -55,7 +55,7 @@ impl Core {
     async fn answer_connector(self: &Arc<Self>, head: Head, body: Bytes) -> Result<Reply> {
         // Before the path is looked at: a stranger learns nothing of what exists.
         let connector = Connector::log_in(self, &head).await?;
-        let found = private_api::find(self.connectors_api, (&head, &body), BODY_BYTES_MAX)?;
-        Ok(private_api::run(self, found, (head, body), connector).await)
+        let found = private_api::find(self.connectors_api, &head, &body, BODY_BYTES_MAX)?;
+        Ok(private_api::run(self, found, head, body, connector).await)
     }
 }

@@ -85,7 +85,7 @@ pub(crate) async fn reconcile(
     let days: Vec<_> = lines.iter().filter_map(Line::at).collect();
     for line in lines {
         let references = references(&line);
-        let mut booked = find(core, connector, (&references, &line)).await?;
+        let mut booked = find(core, connector, &references, &line).await?;
         // An earlier name may be that of several payments: each is one line.
         booked.retain(|payment| payment.is_named || !taken.contains(&payment.key()));
         seen.extend(references);
@@ -199,7 +199,8 @@ fn references(line: &Line) -> Vec<String> {
 async fn find(
     core: &Core,
     connector: &str,
-    (references, line): (&[String], &Line),
+    references: &[String],
+    line: &Line,
 ) -> Result<Vec<Booked>> {
     let named = [references, line.earlier_references.as_slice()].concat();
     let mut rows = sqlx::query_as!(

@@ -41,7 +41,7 @@ use serde_json::Value;
 
 use self::operator::Operator;
 use crate::Core;
-use crate::endpoint::private_api;
+use crate::endpoint::private_api::{self, FoundRoute};
 use crate::http::reply::Reply;
 use crate::http::request::Head;
 use crate::platform::audit::{self as audit_log, Entry};
@@ -60,12 +60,12 @@ pub(super) async fn serve(
     head: Head,
     body: Bytes,
 ) -> Result<Reply> {
-    let found = private_api::find(core.operators_api, (&head, &body), BODY_BYTES_MAX)?;
-    let (route, params) = &found;
+    let found = private_api::find(core.operators_api, &head, &body, BODY_BYTES_MAX)?;
+    let FoundRoute { route, params } = &found;
     operator.check(route.roles)?;
     browser::check_media_type(route, &head, &body)?;
     let read = route.read_audit.map(|action| Read::new(action, &operator, params));
-    let reply = private_api::run(core, found, (head, body), operator).await;
+    let reply = private_api::run(core, found, head, body, operator).await;
     if let Some(read) = read.filter(|_| reply.status.is_success()) {
         read.record(core).await?;
     }

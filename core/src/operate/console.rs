@@ -8,6 +8,7 @@
 mod action;
 mod approvals;
 mod audit;
+mod call;
 mod credentials;
 mod decisions;
 mod deliveries;
@@ -76,7 +77,7 @@ pub(super) async fn answer(core: &Arc<Core>, head: &Head, body: &Bytes) -> Resul
         return sign_in::submit(core, head, &typed).await;
     }
     let Some(session) = Session::find(core, head).await? else {
-        let why = match (is_post, &*head.path) {
+        let (status, reason) = match (is_post, &*head.path) {
             (false, ROOT) => (StatusCode::OK, None),
             (false, _) => (StatusCode::UNAUTHORIZED, Some("Please sign in to see this page.")),
             (true, _) => (
@@ -86,7 +87,7 @@ pub(super) async fn answer(core: &Arc<Core>, head: &Head, body: &Bytes) -> Resul
                 ),
             ),
         };
-        return sign_in::show(core, head, why);
+        return sign_in::show(core, head, status, reason);
     };
     if session.operator.is_break_glass() {
         alarm(core, head);

@@ -91,7 +91,7 @@ async fn reseal_batch(core: &Core) -> Result<bool> {
         tracing::info!(key, "the master key is rotated");
         return Ok(false);
     };
-    let batch = column.reseal(&mut tx, core, (at.after_client, &at.after_row)).await?;
+    let batch = column.reseal(&mut tx, core, at.after_client, &at.after_row).await?;
     let (stage, client, row) = match batch.last {
         Some((client, row)) => (at.stage, client, row),
         None => {
@@ -123,12 +123,14 @@ struct Batch {
 }
 
 impl SealedColumn {
-    /// Seals the rows behind `after` again. One that cannot be opened is logged and stays.
+    /// Seals the rows behind `after_row` of `after_client` again. One that cannot be opened is logged
+    /// and stays.
     async fn reseal(
         &self,
         conn: &mut Connection,
         core: &Core,
-        after: (Uuid, &str),
+        after_client: Uuid,
+        after_row: &str,
     ) -> Result<Batch> {
         let Self { table, client, id: (id, id_type), column, .. } = self;
         // No index begins with a constant.
@@ -144,9 +146,9 @@ impl SealedColumn {
             "select {client}, {id}::text as row_id, {column} from {table} \
              where {behind} order by {order} limit $2"
         );
-        let mut page = sqlx::query_as(AssertSqlSafe(select)).bind(after.1).bind(BATCH_ROWS);
+        let mut page = sqlx::query_as(AssertSqlSafe(select)).bind(after_row).bind(BATCH_ROWS);
         if *client != NO_CLIENT {
-            page = page.bind(after.0);
+            page = page.bind(after_client);
         }
         let rows: Vec<(Uuid, String, Option<Vec<u8>>)> = page.fetch_all(&mut *conn).await?;
         let is_last = i64::try_from(rows.len()).is_ok_and(|count| count < BATCH_ROWS);

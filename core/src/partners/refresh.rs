@@ -55,8 +55,8 @@ impl Endpoint for V1 {
     async fn call(core: &Core, _: Anyone, presented: Presented) -> Result<Json<TokenPair>> {
         let snapshot = core.snapshots.current();
         let tenant = presented.token.and_then(|token| snapshot.tenants.get(&token.client));
-        let claimed = (presented.token.as_ref(), tenant.map(|tenant| &**tenant));
-        core.attempts.count_refresh(core, presented.sender.address, claimed).await?;
+        let (token, tenant) = (presented.token.as_ref(), tenant.map(|tenant| &**tenant));
+        core.attempts.count_refresh(core, presented.sender.address, token, tenant).await?;
         let token = presented.token.ok_or(Code::RefreshTokenInvalid)?;
         // Before it is looked at: one that comes from elsewhere neither ends a login nor goes on.
         if !tenant.is_some_and(|tenant| tenant.allowed_senders.include(&presented.sender)) {

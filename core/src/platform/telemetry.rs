@@ -67,7 +67,7 @@ impl Telemetry {
     /// The span of a request, in the caller's trace or a new one. `None` when no trace is recorded
     /// here and the caller names none.
     pub fn begin_request(&self, headers: &HeaderMap) -> Option<Span> {
-        self.begin(TraceContext::of_headers(headers), (SpanKind::Server, "request".into()))
+        self.begin(TraceContext::of_headers(headers), SpanKind::Server, "request".into())
     }
 
     /// A span below the stored one of a trace that was left, or of a new trace.
@@ -77,18 +77,19 @@ impl Telemetry {
         kind: SpanKind,
         name: impl Into<Cow<'static, str>>,
     ) -> Option<Span> {
-        self.begin(stored, (kind, name.into()))
+        self.begin(stored, kind, name.into())
     }
 
     /// A trace of this edge's own work.
     pub(crate) fn begin_work(&self, name: impl Into<Cow<'static, str>>) -> Option<Span> {
-        self.begin(None, (SpanKind::Internal, name.into()))
+        self.begin(None, SpanKind::Internal, name.into())
     }
 
     fn begin(
         &self,
         remote: Option<TraceContext>,
-        named: (SpanKind, Cow<'static, str>),
+        kind: SpanKind,
+        name: Cow<'static, str>,
     ) -> Option<Span> {
         let recorder = self.recorder.as_ref();
         let span_id = match (&remote, recorder) {
@@ -104,7 +105,7 @@ impl Telemetry {
                 TraceContext { trace_id, span_id, is_sampled, state: None }
             }
         };
-        Some(Span::begin(context, parent, recorder, named))
+        Some(Span::begin(context, parent, recorder, kind, name))
     }
 
     /// Spans that wait to be sent.

@@ -12,7 +12,7 @@ use super::lifecycle::error::LifecycleError;
 use super::lifecycle::target::Target;
 use crate::Core;
 use crate::platform::error::Error;
-use rampart_types::ClientId;
+use crate::tenancy::tenants::Tenant;
 
 /// A stored decision of a policy. Records of the host, such as a clamped built-in fee, do not parse.
 #[derive(Deserialize)]
@@ -31,20 +31,21 @@ struct Decision {
     attributes: Attributes,
 }
 
-/// Stored and replayed decisions of an order. A signature is verified with the partner's current
-/// keys.
+/// Stored and replayed decisions of a tenant's order. A signature is verified with the tenant's
+/// current keys.
 ///
 /// # Errors
 /// When the database cannot be read, or a payload cannot be opened.
 pub(crate) async fn replay(
     core: &Core,
-    (client, slug): (ClientId, &str),
+    tenant: &Tenant,
     decisions: &Value,
 ) -> Result<Value, LifecycleError> {
     let mut replayed = Vec::new();
     for stored in decisions.as_array().into_iter().flatten() {
         let Ok(decision) = Decision::deserialize(stored) else { continue };
         let Some(kind) = PolicyKind::from_name(&decision.kind) else { continue };
+        let (client, slug) = (tenant.id, &*tenant.slug);
         let target = Target { actor: "", slug, client, kind, reason: None, signed: None };
         replayed.push(decision.replay(core, target).await?);
     }
@@ -69,7 +70,7 @@ impl Decision {
             return Ok(report(false, json!({"failure": "the question was not kept"})));
         };
         let request =
-            kinds::read_stored(core, target.client, target.kind, (input, self.attributes.clone()))?;
+            kinds::read_stored(core, target.client, target.kind, input, self.attributes.clone())?;
         let loaded = LoadedVersion::find(core, target, Some(self.version)).await?;
         if loaded.digest() != self.digest {
             return Err(Error::invariant("find the component that decided").into());

@@ -109,7 +109,8 @@ pub(super) fn read_stored(
     core: &Core,
     client: ClientId,
     kind: PolicyKind,
-    (input, attributes): (&Value, Attributes),
+    input: &Value,
+    attributes: Attributes,
 ) -> Result<AnyRequest> {
     let row = KINDS.iter().find(|row| row.kind == kind);
     let row = row.ok_or_else(|| Error::invariant("know a stored request's kind"))?;

@@ -54,24 +54,33 @@ pub(crate) async fn list(core: &Core) -> Result<Vec<OperatorKey>> {
     Ok(keys)
 }
 
-/// Registers a key: a PEM `PUBLIC KEY` of Ed25519. A name keeps its key, so that no operator can be
-/// impersonated unnoticed.
+/// A public key of an operator that is not registered yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewOperatorKey<'a> {
+    /// The key's name, which signatures give.
+    pub(crate) name: &'a str,
+    /// A PEM `PUBLIC KEY` of Ed25519.
+    pub(crate) public_key: &'a str,
+}
+
+/// Registers a key. A name keeps its key, so that no operator can be impersonated unnoticed.
 ///
 /// # Errors
 /// [`LifecycleError::Invalid`] with the problem, [`LifecycleError::Conflict`] when the name has another key.
 pub(crate) async fn register(
     core: &Core,
     actor: &str,
-    (name, pem): (&str, &str),
+    new: NewOperatorKey<'_>,
     signed: Option<&SignedChange>,
 ) -> Result<(), LifecycleError> {
+    let NewOperatorKey { name, public_key } = new;
     key_name::check(name)?;
     if core.policies.root_key(name).is_some() {
         return Err(LifecycleError::Conflict("the name is that of a root key"));
     }
-    VerificationKey::parse(Algorithm::Ed25519, pem)
+    VerificationKey::parse(Algorithm::Ed25519, public_key)
         .map_err(|problem| LifecycleError::Invalid(format!("publicKey: {problem}")))?;
-    let fingerprint = fingerprint(pem);
+    let fingerprint = fingerprint(public_key);
     let mut tx = core.db.begin().await?;
     let change = ChangeStatement {
         action: "operator-key.register".to_owned(),
@@ -87,7 +96,7 @@ pub(crate) async fn register(
          where operator_key.fingerprint = excluded.fingerprint \
          returning name",
         name,
-        pem,
+        public_key,
         fingerprint,
         actor,
         core.clock.now(),

@@ -121,7 +121,7 @@ pub(super) fn queue_run<R: PolicyRequest>(
         let Some(policy) = &candidate.policy() else { return Comparison::Skipped };
         let inputs = CallInputs { context: &context, config: &candidate.config, keys: &keys };
         match request.call(CallClass::Background, policy, inputs) {
-            Some(report) => compare((&request, &attributes), active.as_ref(), report),
+            Some(report) => compare(&request, &attributes, active.as_ref(), report),
             None => Comparison::Skipped,
         }
     };
@@ -132,7 +132,8 @@ pub(super) fn queue_run<R: PolicyRequest>(
 }
 
 fn compare<R: PolicyRequest>(
-    (request, attributes): (&R, &Attributes),
+    request: &R,
+    attributes: &Attributes,
     active: Option<&R::Output>,
     candidate: CallReport<R::Output>,
 ) -> Comparison {
@@ -361,8 +362,8 @@ impl Core {
             ("failed", tally.failed),
             ("skipped", tally.skipped),
         ] {
-            let counted = (outcome, runs.unsigned_abs());
-            self.metrics.policy_shadow_runs(kind, &tenant.slug, counted);
+            let runs = runs.unsigned_abs();
+            self.metrics.policy_shadow_runs(kind, &tenant.slug, outcome, runs);
         }
     }
 }

@@ -40,7 +40,8 @@ pub(super) async fn check(
 pub(crate) async fn check_requirement(
     core: &Core,
     conn: &mut Connection,
-    (client, slug): (rampart_types::ClientId, &str),
+    client: rampart_types::ClientId,
+    slug: &str,
     signed: Option<&SignedChange>,
 ) -> Result<(), LifecycleError> {
     let expected = ChangeStatement {

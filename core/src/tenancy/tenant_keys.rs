@@ -101,7 +101,7 @@ pub(crate) async fn load(
     let rows = readable(read, ready(Ok(ids.clone()))).await?;
     let (mut keys, mut unreadable) = (HashMap::new(), HashSet::new());
     let mut leave_out = |client: ClientId, reason: &dyn Display| {
-        broken.push(BrokenRow::of_tenant("tenant_key", client, (&client, reason)));
+        broken.push(BrokenRow::of_tenant("tenant_key", client, &client, reason));
         unreadable.insert(client);
     };
     for (id, reason) in rows.broken {

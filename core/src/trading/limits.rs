@@ -24,7 +24,7 @@ use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::Catalogue;
 use crate::trading::quotes::{Quote, Side};
 use crate::users::account::Statuses;
-use rampart_types::{ClientId, JsonDecimal, OrderId, UserId, fiat_exponent};
+use rampart_types::{ClientId, JsonDecimal, OrderKey, UserId, fiat_exponent};
 
 /// The interval of day limits.
 pub(crate) const INTERVAL: TimeDelta = TimeDelta::days(1);
@@ -164,7 +164,8 @@ pub(crate) async fn hold_traders(
 /// When the database cannot be used.
 pub(crate) async fn have_room(
     conn: &mut Connection,
-    (client, order, side): (ClientId, OrderId, Side),
+    key: OrderKey,
+    side: Side,
     fiat: Decimal,
 ) -> Result<bool, sqlx::Error> {
     let order = sqlx::query!(
@@ -181,14 +182,14 @@ pub(crate) async fn have_room(
         ) as orders
         where user_id is not null
         "#,
-        client.uuid(),
-        order.number(),
+        key.client.uuid(),
+        key.order.number(),
         side.as_str(),
     )
     .fetch_optional(&mut *conn)
     .await?;
     let Some(order) = order else { return Ok(true) };
-    let user = (client.uuid(), order.user_id);
+    let user = (key.client.uuid(), order.user_id);
     let rules = hold_traders(conn, &[user.0], &[user.1]).await?;
     let Some(rules) = rules.get(&user) else { return Ok(false) };
     let amount = order.limit.checked_mul(fiat).and_then(|all| all.checked_div(order.fiat));
@@ -252,18 +253,20 @@ pub(crate) async fn spent(conn: &mut Connection, client: ClientId, user: UserId)
     Ok(Spent::new(trades.collect::<Result<Vec<_>>>()?))
 }
 
+/// A user who trades, and what it has traded today.
+pub(crate) struct Usage {
+    pub(crate) trader: Trader,
+    pub(crate) spent: Spent,
+}
+
 /// A user and how much of the limits is used: `None` when there is no such user any more.
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn usage(
-    core: &Core,
-    client: ClientId,
-    user: UserId,
-) -> Result<Option<(Trader, Spent)>> {
+pub(crate) async fn usage(core: &Core, client: ClientId, user: UserId) -> Result<Option<Usage>> {
     let mut conn = core.db.acquire().await?;
     let trader = trader(&mut conn, client, user).await?.filter(|trader| !trader.deleted);
     let Some(trader) = trader else { return Ok(None) };
     let spent = spent(&mut conn, client, user).await?;
-    Ok(Some((trader, spent)))
+    Ok(Some(Usage { trader, spent }))
 }

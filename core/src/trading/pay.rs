@@ -40,7 +40,7 @@ use crate::trading::orders::{BlockchainInfo, payment_link};
 use crate::trading::price_terms::PriceTerm;
 use crate::trading::quotes::Side;
 use crate::trading::sandbox::SimulatedEvent;
-use rampart_types::{ClientId, OrderId, ReturnUrl};
+use rampart_types::{ClientId, OrderId, OrderKey, ReturnUrl};
 
 /// The actor in the order's timeline.
 const ACTOR: &str = "page";
@@ -67,9 +67,9 @@ impl Endpoint for Show {
     }
 
     async fn call(core: &Core, _: Anyone, (link, made): (Link, bool)) -> Result<Reply> {
-        let look = (link.texts, &core.settings.pages);
+        let pages = &core.settings.pages;
         let Some(mut payment) = Payment::find(core, &link.token).await? else {
-            return Ok(page::not_found(look));
+            return Ok(page::not_found(link.texts, pages));
         };
         match (made, &payment.state) {
             (true, PaymentState::AtProvider(_)) => payment.state = PaymentState::Confirming,
@@ -82,7 +82,7 @@ impl Endpoint for Show {
             }
             _ => {}
         }
-        Ok(page::show(look, StatusCode::OK, (&link.token, &payment)))
+        Ok(page::show(&link, pages, StatusCode::OK, &payment))
     }
 }
 
@@ -106,25 +106,25 @@ impl Endpoint for Act {
     }
 
     async fn call(core: &Core, _: Anyone, (link, action): (Link, Option<Action>)) -> Result<Reply> {
-        let look = (link.texts, &core.settings.pages);
+        let pages = &core.settings.pages;
         let Some(payment) = Payment::find(core, &link.token).await? else {
-            return Ok(page::not_found(look));
+            return Ok(page::not_found(link.texts, pages));
         };
         let Some(action) = action else {
-            return Ok(page::show(look, StatusCode::BAD_REQUEST, (&link.token, &payment)));
+            return Ok(page::show(&link, pages, StatusCode::BAD_REQUEST, &payment));
         };
         if payment.state != PaymentState::Payable {
-            return Ok(page::show(look, StatusCode::CONFLICT, (&link.token, &payment)));
+            return Ok(page::show(&link, pages, StatusCode::CONFLICT, &payment));
         }
-        let at = (payment.client, payment.order);
-        match simulate(core, at, action.event(), ACTOR).await {
+        let key = OrderKey { client: payment.client, order: payment.order };
+        match simulate(core, key, action.event(), ACTOR).await {
             Ok(()) => Ok(page::redirect(&link.token, payment.return_url.as_ref())),
             // Another event came first: show the current state.
             Err(
                 NotApplied::Forbidden { .. } | NotApplied::Refused(_) | NotApplied::NoSuchOrder,
             ) => Ok(match Payment::find(core, &link.token).await? {
-                Some(payment) => page::show(look, StatusCode::CONFLICT, (&link.token, &payment)),
-                None => page::not_found(look),
+                Some(payment) => page::show(&link, pages, StatusCode::CONFLICT, &payment),
+                None => page::not_found(link.texts, pages),
             }),
             Err(NotApplied::Failed(error)) => Err(error),
         }
@@ -233,7 +233,8 @@ enum PaymentState {
 impl Payment {
     /// The order of a link; `None` if the link is invalid.
     async fn find(core: &Core, token: &str) -> Result<Option<Self>> {
-        let Some((client, order)) = payment_link::parse(core, token)? else { return Ok(None) };
+        let Some(key) = payment_link::parse(core, token)? else { return Ok(None) };
+        let OrderKey { client, order } = key;
         let snapshot = core.snapshots.current();
         let Some(tenant) = snapshot.tenants.get(&client) else { return Ok(None) };
         let row = sqlx::query!(
@@ -262,14 +263,15 @@ impl Payment {
             None => ProviderPayment::NotCommanded,
         };
         let holds = row.holds.unwrap_or_default();
-        let facts = (row.late, provider.is_ready(), row.transaction_id.is_some());
-        let shown_state = watches::shown_state(row.status, row.status_cause, facts, &holds);
+        let (made, sent) = (provider.is_ready(), row.transaction_id.is_some());
+        let shown_state =
+            watches::shown_state(row.status, row.status_cause, row.late, made, sent, &holds);
         let state = match row.status {
             OrderStatus::Pending if row.late || tenant.suspended => PaymentState::Closed,
             OrderStatus::Pending => provider.state(tenant.is_test()),
             _ if !holds.is_empty() => {
-                let (holds, of) = (checks::read(Some(holds))?, (Side::Buy, (client, order)));
-                PaymentState::Held(CheckLink::all(core, of, &holds)?)
+                let holds = checks::read(Some(holds))?;
+                PaymentState::Held(CheckLink::all(core, Side::Buy, key, &holds)?)
             }
             status => PaymentState::Moved(status, row.status_cause),
         };

@@ -118,16 +118,17 @@ impl Endpoint for V2 {
         };
         let order = offered(&client, order);
         if client.tenant.policies.has(PolicyKind::MethodOrder) {
-            let policy_methods = (&**catalogue, methods.policy_methods());
+            let policy_methods = methods.policy_methods();
             let performance = core.method_performance.get(client.id());
             // A live client may be offered less than others of the country.
             let is_shared = matches!(order, Cow::Borrowed(_))
                 && performance.is_none()
                 && !context.states_more_than_country();
             let input = match cached.filter(|_| is_shared) {
-                Some(country) => country.policy_input(policy_methods, &context),
+                Some(country) => country.policy_input(catalogue, policy_methods, &context),
                 None => {
-                    policy_input(policy_methods, &context, &order, performance.as_deref()).into()
+                    let performance = performance.as_deref();
+                    policy_input(catalogue, policy_methods, &context, &order, performance).into()
                 }
             };
             if let Some(ranking) = method_order::rank(core, &client, user, input).await {

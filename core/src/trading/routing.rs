@@ -28,30 +28,20 @@ const fn directions(side: Side) -> (Direction, Direction) {
     }
 }
 
-/// Who settles an order of this tenant, payment method and asset.
-fn settlement(
-    catalogue: &Catalogue,
-    tenant: &Tenant,
-    side: Side,
-    (method, asset): (&str, &str),
-) -> Settlement {
-    let (partner, (money, coins)) = ((&*tenant.slug, tenant.is_test()), directions(side));
-    let routes = &catalogue.routes;
-    let has = |direction, leg| routes.connector(partner, direction, leg).is_some();
-    if has(money, Leg::Method(method)) && has(coins, Leg::Asset(asset)) {
+/// Who settles the order that a quote of this client becomes.
+pub(crate) fn settlement_of(client: &Client, quote: &Quote) -> Settlement {
+    let (tenant, routes) = (&client.tenant, &client.catalogue.routes);
+    let asset = quote.crypto_currency().to_string();
+    let (money, coins) = directions(quote.side);
+    let is_test = tenant.is_test();
+    let has = |direction, leg| routes.connector(&tenant.slug, is_test, direction, leg).is_some();
+    if has(money, Leg::Method(&quote.payment_method)) && has(coins, Leg::Asset(&asset)) {
         Settlement::Connectors
-    } else if tenant.is_test() {
+    } else if is_test {
         Settlement::Sandbox
     } else {
         Settlement::Nobody
     }
-}
-
-/// Who settles the order that a quote of this client becomes.
-pub(crate) fn settlement_of(client: &Client, quote: &Quote) -> Settlement {
-    let asset = quote.crypto_currency().to_string();
-    let of_quote = (&*quote.payment_method, &*asset);
-    settlement(&client.catalogue, &client.tenant, quote.side, of_quote)
 }
 
 /// True if the tenant is offered this payment method.
@@ -61,9 +51,8 @@ pub(crate) fn offers_method(
     side: Side,
     method: &str,
 ) -> bool {
-    let (money, _) = directions(side);
-    let partner = (&*tenant.slug, false);
-    tenant.is_test() || catalogue.routes.connector(partner, money, Leg::Method(method)).is_some()
+    let ((money, _), routes) = (directions(side), &catalogue.routes);
+    tenant.is_test() || routes.connector(&tenant.slug, false, money, Leg::Method(method)).is_some()
 }
 
 /// True if the tenant is offered this asset.
@@ -79,10 +68,9 @@ pub(crate) fn offers_asset(
 /// True if a live partner of this slug has routes for the coins of an order and for money, by any
 /// payment method.
 pub(crate) fn is_routed(catalogue: &Catalogue, slug: &str, side: Side, asset: &str) -> bool {
-    let ((money, coins), partner) = (directions(side), (slug, false));
-    let routes = &catalogue.routes;
-    routes.has_method(partner, money)
-        && routes.connector(partner, coins, Leg::Asset(asset)).is_some()
+    let ((money, coins), routes) = (directions(side), &catalogue.routes);
+    routes.has_method(slug, false, money)
+        && routes.connector(slug, false, coins, Leg::Asset(asset)).is_some()
 }
 
 /// The mid price that the tenant may be quoted at `now`: for a live one it must have been observed.

@@ -10,7 +10,7 @@ use crate::Core;
 use crate::money::connectors::payouts::command_payout;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use rampart_types::{ClientId, OrderId};
+use rampart_types::OrderKey;
 
 /// Largest amount, in EUR or any other fiat currency, for which an unhosted wallet needs no proof; the
 /// function `payout_gate` of the database has the same.
@@ -74,7 +74,7 @@ impl<'a> Proof<'a> {
 pub(crate) async fn record(
     conn: &mut Connection,
     core: &Core,
-    (client, order): (ClientId, OrderId),
+    key: OrderKey,
     proof: Proof<'_>,
 ) -> Result<bool> {
     let (actor, reason) = proof.author();
@@ -92,8 +92,8 @@ pub(crate) async fn record(
          insert into wallet_proof (client_id, order_id, kind, actor, reason, message, signature, \
              recorded_at) \
          select client_id, order_id, $3, $4, $5, $6, $7, rampart_now() from proven",
-        client.uuid(),
-        order.number(),
+        key.client.uuid(),
+        key.order.number(),
         proof.kind(),
         actor,
         reason,
@@ -105,6 +105,6 @@ pub(crate) async fn record(
     if recorded.rows_affected() == 0 {
         return Ok(false);
     }
-    command_payout(conn, core, client, order).await?;
+    command_payout(conn, core, key.client, key.order).await?;
     Ok(true)
 }

@@ -5,12 +5,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::personal_data::{self, PersonalData};
+use super::personal_data::{self, PersonalData, SealedPersonalData};
 use crate::Core;
 use crate::http::language::{Language, Texts};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use rampart_types::{ClientId, EmailAddress, PhoneNumber, UserId};
+use rampart_types::{ClientId, EmailAddress, PhoneNumber, UserId, UserKey};
 
 /// A user, possibly deleted.
 #[derive(Clone, Debug)]
@@ -77,7 +77,10 @@ impl Account {
         .fetch_optional(conn)
         .await?;
         let Some(row) = row else { return Ok(None) };
-        let sealed = (row.sealed_key.as_deref(), row.personal.as_deref());
+        let sealed = SealedPersonalData {
+            key: row.sealed_key.as_deref(),
+            personal: row.personal.as_deref(),
+        };
         Ok(Some(Self {
             client,
             user,
@@ -170,12 +173,8 @@ pub(super) async fn texts_of(
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn page_texts(
-    core: &Core,
-    texts: Texts,
-    owner: (ClientId, UserId),
-) -> Result<Texts> {
-    page_texts_in(&mut *core.db.acquire().await?, texts, owner).await
+pub(crate) async fn page_texts(core: &Core, texts: Texts, key: UserKey) -> Result<Texts> {
+    page_texts_in(&mut *core.db.acquire().await?, texts, key).await
 }
 
 /// The same over the caller's connection.
@@ -185,9 +184,9 @@ pub(crate) async fn page_texts(
 pub(crate) async fn page_texts_in(
     conn: &mut Connection,
     texts: Texts,
-    (client, user): (ClientId, UserId),
+    key: UserKey,
 ) -> Result<Texts> {
-    let region = region_of(conn, client, user).await?;
+    let region = region_of(conn, key.client, key.user).await?;
     Ok(texts.of_account(region.as_deref()))
 }
 

@@ -20,7 +20,7 @@ use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::users::account::{self, RowLock};
 use crate::users::personal_data;
-use rampart_types::{ClientId, Iban, UserId};
+use rampart_types::{ClientId, Iban, UserId, UserKey};
 
 /// Most accounts of one user.
 pub(crate) const ACCOUNTS_MAX: i64 = 32;
@@ -210,7 +210,7 @@ pub(crate) async fn list(
 pub(crate) async fn find(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
+    key: UserKey,
     identifier: &str,
 ) -> Result<Option<PaymentAccount>> {
     let row = sqlx::query_as!(
@@ -221,14 +221,14 @@ pub(crate) async fn find(
         from payment_account
         where client_id = $1 and user_id = $2 and identifier_index = $3 and sealed is not null
         "#,
-        client.uuid(),
-        user.uuid(),
-        identifier_index(core, client, &canonical(identifier))?,
+        key.client.uuid(),
+        key.user.uuid(),
+        identifier_index(core, key.client, &canonical(identifier))?,
     )
     .fetch_optional(&mut *conn)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let personal_key = personal_data::load_key(conn, core, client, user).await?;
+    let personal_key = personal_data::load_key(conn, core, key.client, key.user).await?;
     row.open(&personal_key).map(Some)
 }
 
@@ -298,15 +298,15 @@ pub(crate) async fn all_disabled(
 pub(crate) async fn open(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
+    key: UserKey,
     account: NewAccount,
 ) -> Result<OpenOutcome> {
     let NewAccount { kind, mut details, is_stored_card, verified } = account;
     details.identifier = canonical(&details.identifier);
     // Racing transactions count one after the other. That an erased user has no key is told below.
-    account::lock(conn, client, user, RowLock::NoKeyUpdate).await?;
+    account::lock(conn, key.client, key.user, RowLock::NoKeyUpdate).await?;
     let (id, now) = (core.clock.uuid()?, core.clock.now());
-    let personal_key = personal_data::load_key(conn, core, client, user).await?;
+    let personal_key = personal_data::load_key(conn, core, key.client, key.user).await?;
     let plain = serde_json::to_vec(&details).map_err(|e| Error::internal("write an account", e))?;
     let inserted = sqlx::query!(
         "insert into payment_account (client_id, user_id, account_id, type, sealed, \
@@ -314,12 +314,12 @@ pub(crate) async fn open(
          select $1, $2, $3, $4, $5, $6, $7, case when $8 then $9::timestamptz end, $9, $9 \
          where (select count(*) from payment_account where client_id = $1 and user_id = $2) < $10 \
          on conflict (client_id, user_id, identifier_index) do nothing",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
         id,
         kind.as_str(),
         personal_key.seal(&core.clock, &location(id), &plain)?,
-        identifier_index(core, client, &details.identifier)?,
+        identifier_index(core, key.client, &details.identifier)?,
         is_stored_card,
         verified,
         now,
@@ -328,7 +328,7 @@ pub(crate) async fn open(
     .execute(&mut *conn)
     .await?;
     if inserted.rows_affected() == 0 {
-        let existing = find(conn, core, (client, user), &details.identifier).await?;
+        let existing = find(conn, core, key, &details.identifier).await?;
         return Ok(existing.map_or(OpenOutcome::LimitReached, OpenOutcome::Existing));
     }
     Ok(OpenOutcome::Created(PaymentAccount {
@@ -353,15 +353,15 @@ pub(crate) async fn open(
 pub(crate) async fn verify(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
+    key: UserKey,
     account: Uuid,
 ) -> Result<bool> {
     let done = sqlx::query!(
         "update payment_account set verified_at = $4 \
          where client_id = $1 and user_id = $2 and account_id = $3 \
              and verified_at is null and disabled_at is null",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
         account,
         core.clock.now(),
     )
@@ -377,14 +377,14 @@ pub(crate) async fn verify(
 pub(crate) async fn disable(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
+    key: UserKey,
     account: Uuid,
 ) -> Result<()> {
     sqlx::query!(
         "update payment_account set disabled_at = coalesce(disabled_at, $4) \
          where client_id = $1 and user_id = $2 and account_id = $3",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
         account,
         core.clock.now(),
     )

@@ -13,7 +13,7 @@ use crate::money::connectors::payouts::command_payouts_and_transfers;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::users::verification::questions;
-use rampart_types::UserId;
+use rampart_types::{UserId, UserKey};
 
 /// Adds answers (question to option) to the user's personal data, in the caller's transaction.
 ///
@@ -46,7 +46,7 @@ pub(crate) async fn add(
     if answers_all {
         account = complete_questionnaire(conn, core, account).await?;
     }
-    command_payouts_and_transfers(conn, core, (client.id(), user)).await?;
+    command_payouts_and_transfers(conn, core, UserKey { client: client.id(), user }).await?;
     Ok(account)
 }
 

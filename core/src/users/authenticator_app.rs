@@ -12,7 +12,7 @@ use crate::auth::totp::TotpSecret;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
-use rampart_types::{ClientId, UserId};
+use rampart_types::{ClientId, UserId, UserKey};
 
 /// The place that a secret is sealed for.
 const LOCATION: &str = "authenticator_app/secret";
@@ -59,7 +59,7 @@ pub(crate) async fn begun(
     user: UserId,
 ) -> Result<Option<TotpSecret>> {
     let mut conn = core.db.acquire().await?;
-    let sealed = sealed(&mut conn, (client, user), false).await?;
+    let sealed = sealed(&mut conn, UserKey { client, user }, false).await?;
     let Some(sealed) = sealed else { return Ok(None) };
     let key = load_key(&mut conn, core, client, user).await?;
     open(&key, &sealed).map(Some)
@@ -99,8 +99,8 @@ pub(crate) async fn confirm(
     if !redeem(&mut tx, core, client.id(), user, code, false).await? {
         return Ok(false);
     }
-    let of = (client.id(), user);
-    security_notice::mail(&mut tx, core, of, Changed::AuthenticatorAppAdded).await?;
+    let key = UserKey { client: client.id(), user };
+    security_notice::mail(&mut tx, core, key, Changed::AuthenticatorAppAdded).await?;
     tx.commit().await?;
     Ok(true)
 }
@@ -124,7 +124,8 @@ async fn redeem(
     code: &str,
     in_use: bool,
 ) -> Result<bool> {
-    let Some(sealed) = sealed(conn, (client, user), in_use).await? else { return Ok(false) };
+    let sealed = sealed(conn, UserKey { client, user }, in_use).await?;
+    let Some(sealed) = sealed else { return Ok(false) };
     let secret = open(&load_key(conn, core, client, user).await?, &sealed)?;
     let Some(step) = secret.verify(code, core.clock.unix_seconds()) else { return Ok(false) };
     let used = sqlx::query!(
@@ -160,18 +161,14 @@ pub(crate) async fn remove(conn: &mut Connection, client: ClientId, user: UserId
 }
 
 /// The sealed secret of a user who may sign in.
-async fn sealed(
-    conn: &mut Connection,
-    (client, user): (ClientId, UserId),
-    in_use: bool,
-) -> Result<Option<Vec<u8>>> {
+async fn sealed(conn: &mut Connection, key: UserKey, in_use: bool) -> Result<Option<Vec<u8>>> {
     let sealed = sqlx::query_scalar!(
         "select a.sealed_secret from authenticator_app a \
          join end_user u using (client_id, user_id) \
          where a.client_id = $1 and a.user_id = $2 and (a.confirmed_at is not null) = $3 \
              and u.deleted_at is null and u.disabled_at is null",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
         in_use,
     )
     .fetch_optional(conn)

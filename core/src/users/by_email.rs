@@ -149,8 +149,7 @@ pub(crate) async fn mail_reset_link(
     );
     let subject = texts.with("mail-reset-subject", &[("shop", &client.tenant.name)]);
     if let Some(user) = user {
-        let purpose = (Purpose::ResetPassword, user);
-        token.store(&mut tx, core, purpose, RESET_LIFETIME).await?;
+        token.store(&mut tx, core, Purpose::ResetPassword, user, RESET_LIFETIME).await?;
     }
     let message = Message { to: email, subject, text, secrets: Some(vec![token.text]) };
     message.enqueue(&mut tx, core, client.id(), mail::Kind::ResetPassword, user).await?;

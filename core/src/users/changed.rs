@@ -10,6 +10,7 @@ use crate::money::connectors::screening::{Person, screen_person};
 use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
+use rampart_types::UserKey;
 
 /// Screens a user whose name or country has changed, and commands the payouts that waited for the
 /// change.
@@ -26,7 +27,8 @@ pub(super) async fn follow(
     if let Some(person) = Person::of(account).filter(|_| needs_screening) {
         screen_person(conn, core, &client.tenant, person).await?;
     }
-    command_payouts_and_transfers(conn, core, (client.id(), account.user)).await
+    let key = UserKey { client: client.id(), user: account.user };
+    command_payouts_and_transfers(conn, core, key).await
 }
 
 /// Records the events of the partner's log that follow from a change of the user's state.

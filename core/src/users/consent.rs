@@ -6,7 +6,7 @@ use crate::Core;
 use crate::money::connectors::payouts::command_payouts_and_transfers;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use rampart_types::{ClientId, UserId};
+use rampart_types::{ClientId, UserId, UserKey};
 
 /// Stores the agreement in the caller's transaction, records `user.verified` if it was the last check,
 /// and commands what waited for it. A user whom an operator has blocked stays so.
@@ -35,5 +35,5 @@ pub(crate) async fn agree(
     if let Some(after) = Account::load(conn, core, client, user).await? {
         changed::record_events(conn, core, &before, &after).await?;
     }
-    command_payouts_and_transfers(conn, core, (client, user)).await
+    command_payouts_and_transfers(conn, core, UserKey { client, user }).await
 }

@@ -83,8 +83,10 @@ pub(super) enum FormKind {
 /// Reads every member; violations are added to `fields`.
 pub(super) fn read(
     fields: &mut Fields<'_>,
-    (form, client): (FormKind, &Client),
-    (now, upload): (DateTime<Utc>, Option<&UploadedBody>),
+    form: FormKind,
+    client: &Client,
+    now: DateTime<Utc>,
+    upload: Option<&UploadedBody>,
 ) -> Details {
     let country = country(fields, form, client);
     let business_country =

@@ -19,7 +19,7 @@ use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::platform::object_store::StoredObject;
-use rampart_types::{ClientId, UserId};
+use rampart_types::{ClientId, UserId, UserKey};
 
 /// Most sides in one request.
 const DOCUMENTS_MAX: usize = 8;
@@ -122,7 +122,8 @@ pub(crate) async fn send(
         return Err(Code::UserNotFound.into());
     }
     let personal_key = personal_data::load_key(&mut tx, core, client.id(), user).await?;
-    let images = store(&mut tx, core, (client.id(), user, &personal_key), documents).await?;
+    let key = UserKey { client: client.id(), user };
+    let images = store(&mut tx, core, key, &personal_key, documents).await?;
     images.into_iter().for_each(StoredObject::retain);
     tx.commit().await?;
     Ok(())
@@ -136,7 +137,8 @@ pub(crate) async fn send(
 pub(super) async fn store(
     conn: &mut Connection,
     core: &Core,
-    (client, user, personal_key): (ClientId, UserId, &PersonalDataKey),
+    key: UserKey,
+    personal_key: &PersonalDataKey,
     documents: Vec<Document>,
 ) -> Result<Vec<StoredObject>> {
     let mut all = Vec::with_capacity(documents.len());
@@ -154,7 +156,7 @@ pub(super) async fn store(
             Some(stored) => stored.id(),
             None => core.clock.uuid()?,
         };
-        replace(conn, client, user, &kind, &side, core.clock.now()).await?;
+        replace(conn, key.client, key.user, &kind, &side, core.clock.now()).await?;
         let size = info.as_ref().and_then(|info| i64::try_from(info.size).ok());
         let written = sqlx::query!(
             "insert into user_document as known (client_id, user_id, type, side, document_id, \
@@ -165,8 +167,8 @@ pub(super) async fn store(
                  media_type = excluded.media_type, size = excluded.size, \
                  sealed_digest = excluded.sealed_digest, created_at = excluded.created_at \
              where known.status in ('missing', 'failed')",
-            client.uuid(),
-            user.uuid(),
+            key.client.uuid(),
+            key.user.uuid(),
             kind,
             side,
             id,
@@ -186,6 +188,15 @@ pub(super) async fn store(
     Ok(all)
 }
 
+/// The facts that verified documents of a user do not prove any more.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outdated {
+    /// The person is another one by name or birth date.
+    pub(super) person: bool,
+    /// The residential address is another one.
+    pub(super) address: bool,
+}
+
 /// Wants the verified sides of a user anew whose name or address is another one (an address in
 /// another country is), in the caller's transaction, which has locked the user's row. Their images
 /// stay until others replace them.
@@ -194,18 +205,18 @@ pub(super) async fn store(
 /// When the database cannot be written.
 pub(super) async fn want_anew(
     conn: &mut Connection,
-    (client, user): (ClientId, UserId),
-    (is_other_person, is_other_address): (bool, bool),
+    key: UserKey,
+    outdated: Outdated,
 ) -> Result<()> {
     sqlx::query!(
         "update user_document set status = 'missing' \
          where client_id = $1 and user_id = $2 and status = 'verified' \
              and case when type = $3 then $5::boolean else $4::boolean end",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
         ADDRESS_PROOF.0,
-        is_other_person,
-        is_other_address,
+        outdated.person,
+        outdated.address,
     )
     .execute(conn)
     .await?;

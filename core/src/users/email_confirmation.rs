@@ -13,7 +13,7 @@ use rampart_types::UserId;
 ///
 /// # Errors
 /// ER709 when the user is deleted.
-pub(crate) async fn mail_code(core: &Core, (client, user): (&Client, UserId)) -> Result<()> {
+pub(crate) async fn mail_code(core: &Core, client: &Client, user: UserId) -> Result<()> {
     let mut tx = core.db.begin().await?;
     if !account::lock(&mut tx, client.id(), user, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
@@ -33,7 +33,8 @@ pub(crate) async fn mail_code(core: &Core, (client, user): (&Client, UserId)) ->
 /// ER709 when the user is deleted.
 pub(crate) async fn confirm(
     core: &Core,
-    (client, user): (&Client, UserId),
+    client: &Client,
+    user: UserId,
     code: &str,
 ) -> Result<bool> {
     let mut conn = core.db.acquire().await?;

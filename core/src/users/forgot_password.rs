@@ -38,7 +38,7 @@ impl Endpoint for Show {
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
         Ok(match link.client(core) {
-            Some(client) => link.form(core, StatusCode::OK, &client, ("", None)),
+            Some(client) => link.form(core, StatusCode::OK, &client, "", None),
             None => link.unknown(core),
         })
     }
@@ -68,15 +68,15 @@ impl Endpoint for Submit {
         let Typed { text, email } = typed;
         let Some(email) = email else {
             let error = if text.is_empty() { "forgot-missing" } else { "error-email" };
-            let shown = (&*text, Some(Refused::Field(error)));
-            return Ok(link.form(core, StatusCode::BAD_REQUEST, &client, shown));
+            let refused = Some(Refused::Field(error));
+            return Ok(link.form(core, StatusCode::BAD_REQUEST, &client, &text, refused));
         };
         match mail_reset_link(core, &client, email, None).await {
             Ok(()) => Ok(link.sent(core, &client)),
             Err(error @ Error::Failed(_)) => Err(error),
             Err(_) => {
-                let shown = (&*text, Some(Refused::Whole("forgot-too-many")));
-                Ok(link.form(core, StatusCode::TOO_MANY_REQUESTS, &client, shown))
+                let refused = Some(Refused::Whole("forgot-too-many"));
+                Ok(link.form(core, StatusCode::TOO_MANY_REQUESTS, &client, &text, refused))
             }
         }
     }
@@ -131,7 +131,8 @@ impl Link {
         core: &Core,
         status: StatusCode,
         client: &Client,
-        (typed, refused): (&str, Option<Refused>),
+        typed: &str,
+        refused: Option<Refused>,
     ) -> Reply {
         let texts = self.texts;
         let [title, label] = ["forgot-title", "email"].map(|id| texts.get(id));

@@ -10,7 +10,7 @@ use crate::platform::clock::Clock;
 use crate::platform::crypto::sha256;
 use crate::platform::db::{Connection, tenant};
 use crate::platform::error::{Code, Error, Result};
-use rampart_types::{ClientId, UserId};
+use rampart_types::{ClientId, UserId, UserKey};
 
 /// Characters of the client's id in a token: a UUID in bare hexadecimal.
 const CLIENT_CHARS: usize = 32;
@@ -67,7 +67,8 @@ impl OneTimeToken {
         &self,
         conn: &mut Connection,
         core: &Core,
-        (purpose, user): (Purpose, UserId),
+        purpose: Purpose,
+        user: UserId,
         lifetime: TimeDelta,
     ) -> Result<DateTime<Utc>> {
         let now = core.clock.now();
@@ -104,11 +105,7 @@ pub(crate) fn parse_client(text: &str) -> Option<ClientId> {
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn holder(
-    core: &Core,
-    purpose: Purpose,
-    text: &str,
-) -> Result<Option<(ClientId, UserId)>> {
+pub(crate) async fn holder(core: &Core, purpose: Purpose, text: &str) -> Result<Option<UserKey>> {
     let Some(client) = parse_client(text) else { return Ok(None) };
     let user = sqlx::query_scalar!(
         r#"
@@ -124,7 +121,7 @@ pub(crate) async fn holder(
     )
     .fetch_optional(&core.db)
     .await?;
-    Ok(user.map(|user| (client, UserId::from(user))))
+    Ok(user.map(|user| UserKey { client, user: UserId::from(user) }))
 }
 
 /// Redeems the token: of several concurrent attempts, one gets its user.
@@ -135,7 +132,7 @@ pub(crate) async fn redeem(
     conn: &mut Connection,
     purpose: Purpose,
     text: &str,
-) -> Result<Option<(ClientId, UserId)>> {
+) -> Result<Option<UserKey>> {
     let Some(client) = parse_client(text) else { return Ok(None) };
     let user = sqlx::query_scalar!(
         "update one_time_token t set used_at = rampart_now() from end_user u \
@@ -150,7 +147,7 @@ pub(crate) async fn redeem(
     )
     .fetch_optional(conn)
     .await?;
-    Ok(user.map(|user| (client, UserId::from(user))))
+    Ok(user.map(|user| UserKey { client, user: UserId::from(user) }))
 }
 
 /// Redeems a login token that this client presents, and returns its user.
@@ -167,7 +164,7 @@ pub(crate) async fn redeem_login(
         return Err(Error::of_member(Code::LoginTokenNotFound, LOGIN_TOKEN));
     }
     match redeem(conn, Purpose::Login, text).await? {
-        Some((_, user)) => Ok(user),
+        Some(key) => Ok(key.user),
         None => Err(Error::of_member(refusal_code(conn, client, text).await?, LOGIN_TOKEN)),
     }
 }

@@ -17,7 +17,7 @@ use crate::auth::webauthn::Credential;
 use crate::platform::crypto::sha256;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
-use rampart_types::{ClientId, UserId};
+use rampart_types::{ClientId, UserId, UserKey};
 
 /// Most passkeys of one user.
 pub(crate) const PASSKEYS_MAX: i64 = 10;
@@ -207,7 +207,7 @@ pub(crate) async fn add(
     if stored.rows_affected() == 0 {
         return Ok(Added::Refused);
     }
-    security_notice::mail(&mut tx, core, (client, user), Changed::PasskeyAdded).await?;
+    security_notice::mail(&mut tx, core, UserKey { client, user }, Changed::PasskeyAdded).await?;
     tx.commit().await?;
     Ok(Added::Stored)
 }
@@ -232,7 +232,7 @@ pub(crate) async fn remove(core: &Core, client: ClientId, user: UserId, id: &[u8
     if removed.rows_affected() == 0 {
         return Ok(false);
     }
-    security_notice::mail(&mut tx, core, (client, user), Changed::PasskeyRemoved).await?;
+    security_notice::mail(&mut tx, core, UserKey { client, user }, Changed::PasskeyRemoved).await?;
     tx.commit().await?;
     Ok(true)
 }

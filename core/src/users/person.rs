@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::account::{self, Account, RowLock};
 use super::changed;
 use super::details::{self, FormKind};
-use super::user_update::UserUpdate;
+use super::user_update::{Known, UserUpdate};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::fields::Fields;
@@ -68,8 +68,10 @@ impl Member {
 pub(crate) async fn declare(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (&Client, UserId),
-    (members, form): (&[Member], &Form),
+    client: &Client,
+    user: UserId,
+    members: &[Member],
+    form: &Form,
 ) -> Result<()> {
     if !account::lock(conn, client.id(), user, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
@@ -82,8 +84,7 @@ pub(crate) async fn declare(
     };
     let document = Value::Object(wanted.iter().map(given).collect());
     let mut fields = Fields::from_object(&document)?;
-    let mut details =
-        details::read(&mut fields, (FormKind::Change, client), (core.clock.now(), None));
+    let mut details = details::read(&mut fields, FormKind::Change, client, core.clock.now(), None);
     for member in &wanted {
         if fields.value(member.name()).and_then(Value::as_str).is_none_or(str::is_empty) {
             fields.refuse_member(member.code(), member.name());
@@ -93,8 +94,8 @@ pub(crate) async fn declare(
     let mut personal = known.personal.clone();
     personal.merge(std::mem::take(&mut details.personal));
     let update = UserUpdate::start(conn, core, client, user).await?;
-    let known_country = known.country.as_deref();
-    update.store(conn, (&known.personal, &personal), known_country, details).await?;
+    let before = Known { personal: &known.personal, country: known.country.as_deref() };
+    update.store(conn, before, &personal, details).await?;
     let needs_screening = known.personal.identity() != personal.identity();
     let account = Account { personal, ..known };
     Box::pin(changed::follow(conn, core, client, &account, needs_screening)).await

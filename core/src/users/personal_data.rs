@@ -187,6 +187,15 @@ pub(crate) fn open(key: &PersonalDataKey, sealed: &[u8]) -> Result<PersonalData>
     serde_json::from_slice(&plain).map_err(|_| Error::invariant("read personal values"))
 }
 
+/// The columns of a user's personal data.
+#[derive(Clone, Copy)]
+pub(crate) struct SealedPersonalData<'a> {
+    /// The user's key, wrapped.
+    pub(crate) key: Option<&'a [u8]>,
+    /// The data, sealed with the key.
+    pub(crate) personal: Option<&'a [u8]>,
+}
+
 /// Opens the personal data of a user's columns. They are empty without a key: the user has none, or
 /// they were erased.
 ///
@@ -196,9 +205,9 @@ pub(crate) fn read(
     core: &Core,
     client: ClientId,
     user: UserId,
-    (sealed_key, personal): (Option<&[u8]>, Option<&[u8]>),
+    sealed: SealedPersonalData<'_>,
 ) -> Result<PersonalData> {
-    match (sealed_key, personal) {
+    match (sealed.key, sealed.personal) {
         (Some(key), Some(personal)) => {
             open(&PersonalDataKey::open(&core.cipher(client), client, user, key)?, personal)
         }

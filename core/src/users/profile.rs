@@ -21,7 +21,7 @@ use crate::trading::limits::limit_rules::{Rules, Spent};
 use crate::trading::limits::{self, INTERVAL_TEXT};
 use crate::trading::quotes;
 use crate::users::accounts::{self, AccountType, PaymentAccount};
-use rampart_types::{Amount, CurrencyCode, EmailAddress, PhoneNumber};
+use rampart_types::{Amount, CurrencyCode, EmailAddress, PhoneNumber, UserKey};
 
 /// A profile, for the OpenAPI document.
 pub(crate) const EXAMPLE: &str = r#"{
@@ -258,7 +258,8 @@ impl Profile {
         let documents = documents::sides(conn, account.client, account.user).await?;
         let mut accounts = accounts::list(conn, core, account.client, account.user).await?;
         accounts.retain(|account| !account.disabled);
-        let wallets = wallets::list(conn, core, (account.client, account.user)).await?;
+        let key = UserKey { client: account.client, user: account.user };
+        let wallets = wallets::list(conn, core, key).await?;
         let limits = Limits {
             buy: Limit::new(&rules, currency, quotes::Side::Buy, &spent),
             sell: Limit::new(&rules, currency, quotes::Side::Sell, &spent),

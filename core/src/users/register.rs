@@ -11,7 +11,7 @@ use super::documents::Document;
 use super::identifier::{self, LinkOutcome};
 use super::ownership::Ownership;
 use super::personal_data::{PersonalData, email_index, store_key};
-use super::user_update::{EmailProof, UserUpdate};
+use super::user_update::{EmailProof, Known, UserUpdate};
 use super::{chamber_of_commerce, member_docs, session, uploads};
 use crate::Core;
 use crate::auth::caller::{Client, ClientAndUser};
@@ -22,7 +22,7 @@ use crate::http::request::Input;
 use crate::http::upload::UploadedBody;
 use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
-use crate::platform::db::Transaction;
+use crate::platform::db::{Connection, Transaction};
 use crate::platform::error::{Code, Error, Refusal, Result, concat_codes};
 use crate::platform::object_store::StoredObject;
 use crate::tenancy::tenants::Scope;
@@ -87,9 +87,8 @@ impl Endpoint for RegisterV2 {
     type Response = Json<RegisteredUser>;
 
     fn read(input: &Input, client: &Client) -> Result<Registration> {
-        let form = (FormKind::Registration, client);
-        let sent = (input.now, input.upload.as_ref());
-        Registration::read(Fields::from_object(&input.document)?, form, sent)
+        let (fields, form) = (Fields::from_object(&input.document)?, FormKind::Registration);
+        Registration::read(fields, form, client, input.now, input.upload.as_ref())
     }
 
     async fn call(
@@ -143,8 +142,8 @@ impl Endpoint for UpdateV2 {
 
     fn read(input: &Input, caller: &ClientAndUser) -> Result<Details> {
         let mut fields = Fields::from_object(&input.document)?;
-        let form = (FormKind::Change, &caller.client);
-        let details = details::read(&mut fields, form, (input.now, input.upload.as_ref()));
+        let (form, upload) = (FormKind::Change, input.upload.as_ref());
+        let details = details::read(&mut fields, form, &caller.client, input.now, upload);
         fields.finish(Some(details))
     }
 
@@ -168,10 +167,12 @@ pub struct Registration {
 impl Registration {
     fn read(
         mut fields: Fields<'_>,
-        form: (FormKind, &Client),
-        sent: (DateTime<Utc>, Option<&UploadedBody>),
+        form: FormKind,
+        client: &Client,
+        now: DateTime<Utc>,
+        upload: Option<&UploadedBody>,
     ) -> Result<Self> {
-        let details = details::read(&mut fields, form, sent);
+        let details = details::read(&mut fields, form, client, now, upload);
         let parts = details.personal.email.clone().zip(details.country);
         fields.finish(parts.map(|(email, country)| Self { email, country, details }))
     }
@@ -192,8 +193,7 @@ pub(crate) async fn register_on_page(
     if fields.value("password").is_none() {
         fields.refuse_member(Code::PasswordTooShort, "password");
     }
-    let mut request =
-        Registration::read(fields, (FormKind::Page, client), (core.clock.now(), None))?;
+    let mut request = Registration::read(fields, FormKind::Page, client, core.clock.now(), None)?;
     core.user_attempts.count(core, client, &request.email).await?;
     request.details.identifier = identifier;
     Ok(register(core, client, request, None).await?.user)
@@ -261,11 +261,12 @@ async fn register(
     }
     let user_update = UserUpdate { core, client, user, personal_key };
     let personal = std::mem::take(&mut details.personal);
-    let (known, known_country) = (PersonalData::default(), Some(country.as_str()));
-    let images = user_update.store(&mut tx, (&known, &personal), known_country, details).await?;
+    let known = Known { personal: &PersonalData::default(), country: Some(country.as_str()) };
+    let images = user_update.store(&mut tx, known, &personal, details).await?;
     user_update.verify_or_mail_code(&mut tx, &email, &proof).await?;
     let needs_screening = personal.last_name.is_some();
-    finish(core, tx, (client, user, needs_screening), (images, None), (true, key)).await
+    let account = load_written(&mut tx, &user_update, None, true).await?;
+    finish(tx, &user_update, account, needs_screening, images, key).await
 }
 
 async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Result<Account> {
@@ -324,10 +325,10 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     // A screening is of a name in a country.
     let needs_screening = known.personal.identity() != personal.identity()
         || details.names_other_country(known_country);
-    let of = (&known.personal, &personal);
-    let images = user_update.store(&mut tx, of, known_country, details).await?;
-    let images = (images, Some(&known));
-    finish(core, tx, (client, user, needs_screening), images, (may_complete, None)).await
+    let before = Known { personal: &known.personal, country: known_country };
+    let images = user_update.store(&mut tx, before, &personal, details).await?;
+    let account = load_written(&mut tx, &user_update, Some(&known), may_complete).await?;
+    finish(tx, &user_update, account, needs_screening, images, None).await
 }
 
 /// Hashes the password of the request, if any.
@@ -349,27 +350,41 @@ fn is_number_of_country(
     number.is_none_or(|number| chamber_of_commerce::read(number, country).is_some())
 }
 
-/// Commits what was written of a user, with what follows from it. `before` is the user of a change,
-/// and `may_complete` tells if the request may end the AMLD5 questions.
-async fn finish(
-    core: &Core,
-    mut tx: Transaction<'_>,
-    (client, user, needs_screening): (&Client, UserId, bool),
-    (images, before): (Vec<StoredObject>, Option<&Account>),
-    (may_complete, key): (bool, Option<&ClaimedKey>),
+/// Loads the user just written, records the events of its change, and ends the AMLD5 questions if
+/// the request may. `before` is the user of a change.
+async fn load_written(
+    conn: &mut Connection,
+    update: &UserUpdate<'_>,
+    before: Option<&Account>,
+    may_complete: bool,
 ) -> Result<Account> {
-    let account = Account::load(&mut tx, core, client.id(), user).await?;
-    let mut account = account.ok_or_else(|| Error::invariant("read the user just written"))?;
+    let UserUpdate { core, client, user, .. } = *update;
+    let account = Account::load(conn, core, client.id(), user).await?;
+    let account = account.ok_or_else(|| Error::invariant("read the user just written"))?;
     if let Some(before) = before {
-        changed::record_events(&mut tx, core, before, &account).await?;
+        changed::record_events(conn, core, before, &account).await?;
     }
-    if may_complete {
-        account = answers::complete_questionnaire(&mut tx, core, account).await?;
+    match may_complete {
+        true => answers::complete_questionnaire(conn, core, account).await,
+        false => Ok(account),
     }
+}
+
+/// Commits what was written of a user, with what follows from it and the answer under the request's
+/// key.
+async fn finish(
+    mut tx: Transaction<'_>,
+    update: &UserUpdate<'_>,
+    account: Account,
+    needs_screening: bool,
+    images: Vec<StoredObject>,
+    key: Option<&ClaimedKey>,
+) -> Result<Account> {
+    let UserUpdate { core, client, .. } = *update;
     // On the heap: most changes have nothing to follow.
     Box::pin(changed::follow(&mut tx, core, client, &account, needs_screening)).await?;
     let answer = RegisteredUser::from(account.clone());
-    save_answer_of(key, core, &mut tx, &answer, user).await?;
+    save_answer_of(key, core, &mut tx, &answer, account.user).await?;
     images.into_iter().for_each(StoredObject::retain);
     tx.commit().await?;
     Ok(account)

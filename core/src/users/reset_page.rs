@@ -48,7 +48,7 @@ impl Endpoint for Show {
         Ok(match holder {
             Some(holder) => {
                 let texts = page_texts(core, texts, holder).await?;
-                form(core, holder.0, (StatusCode::OK, texts), &FormErrors::default())
+                form(core, holder.client, StatusCode::OK, texts, &FormErrors::default())
             }
             None => dead_link_page(core, texts, &token),
         })
@@ -96,34 +96,35 @@ impl Endpoint for Submit {
         let texts = page_texts(core, texts, holder).await?;
         let Some(password) = password else {
             let errors = FormErrors::one("password", texts.get("reset-hint"));
-            return Ok(form(core, holder.0, (StatusCode::BAD_REQUEST, texts), &errors));
+            return Ok(form(core, holder.client, StatusCode::BAD_REQUEST, texts, &errors));
         };
         let hash = core.passwords.hash(password).await?;
         let mut tx = core.db.begin().await?;
         let redeemed = one_time_token::redeem(&mut tx, Purpose::ResetPassword, &token).await?;
-        let Some((client, user)) = redeemed else {
+        let Some(key) = redeemed else {
             return Ok(dead_link_page(core, texts, &token));
         };
         sqlx::query!(
             "update end_user set password_hash = $3 \
              where client_id = $1 and user_id = $2 and deleted_at is null",
-            client.uuid(),
-            user.uuid(),
+            key.client.uuid(),
+            key.user.uuid(),
             hash,
         )
         .execute(&mut *tx)
         .await?;
-        session::end_all(&mut tx, core, client, user).await?;
-        security_notice::mail(&mut tx, core, (client, user), Changed::Password).await?;
+        session::end_all(&mut tx, core, key.client, key.user).await?;
+        security_notice::mail(&mut tx, core, key, Changed::Password).await?;
         tx.commit().await?;
-        Ok(done(core, client, texts))
+        Ok(done(core, key.client, texts))
     }
 }
 
 fn form(
     core: &Core,
     client: ClientId,
-    (status, texts): (StatusCode, Texts),
+    status: StatusCode,
+    texts: Texts,
     errors: &FormErrors,
 ) -> Reply {
     let [title, label, hint] = ["reset-title", "reset-new", "reset-hint"].map(|id| texts.get(id));
@@ -175,9 +176,9 @@ fn dead_link_page(core: &Core, texts: Texts, token: &str) -> Reply {
     let snapshot = core.snapshots.current();
     let client = one_time_token::parse_client(token);
     let tenant = client.and_then(|client| snapshot.tenants.get(&client));
-    let path = tenant.filter(|tenant| !tenant.suspended).and_then(|tenant| {
-        forgot_password_path(texts, (&*snapshot.catalogue.regions, &*tenant.slug))
-    });
+    let path = tenant
+        .filter(|tenant| !tenant.suspended)
+        .and_then(|tenant| forgot_password_path(texts, &snapshot.catalogue.regions, &tenant.slug));
     let title = texts.get("dead-link-title");
     let body = html! {
         p { (texts.get("dead-link-reset")) }

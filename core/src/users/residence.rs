@@ -2,14 +2,14 @@
 
 use super::account::{self, Account, RowLock};
 use super::details::{self, FormKind};
-use super::user_update::UserUpdate;
+use super::user_update::{Known, UserUpdate};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::fields::Fields;
 use crate::money::connectors::payouts::command_payouts_and_transfers;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
-use rampart_types::UserId;
+use rampart_types::{UserId, UserKey};
 
 /// Stores the address in `fields`, named as in the API, in the caller's transaction, and commands
 /// what waited for it.
@@ -23,8 +23,7 @@ pub(crate) async fn declare(
     user: UserId,
     mut fields: Fields<'_>,
 ) -> Result<()> {
-    let mut details =
-        details::read(&mut fields, (FormKind::Change, client), (core.clock.now(), None));
+    let mut details = details::read(&mut fields, FormKind::Change, client, core.clock.now(), None);
     for (member, code) in [
         ("address", Code::StreetInvalid),
         ("addressNo", Code::HouseNumberInvalid),
@@ -43,7 +42,7 @@ pub(crate) async fn declare(
     let mut personal = known.personal.clone();
     personal.merge(std::mem::take(&mut details.personal));
     let update = UserUpdate::start(conn, core, client, user).await?;
-    let known_country = known.country.as_deref();
-    update.store(conn, (&known.personal, &personal), known_country, details).await?;
-    command_payouts_and_transfers(conn, core, (client.id(), user)).await
+    let before = Known { personal: &known.personal, country: known.country.as_deref() };
+    update.store(conn, before, &personal, details).await?;
+    command_payouts_and_transfers(conn, core, UserKey { client: client.id(), user }).await
 }

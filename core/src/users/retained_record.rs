@@ -20,7 +20,7 @@ use crate::platform::crypto::DataKey;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
-use rampart_types::{ClientId, UserId};
+use rampart_types::{ClientId, UserId, UserKey};
 
 /// Most records of one statement of the worker.
 const DESTROYED_MAX: i64 = 100;
@@ -138,7 +138,7 @@ pub(super) async fn keep(
     };
     let key = DataKey::random(&core.clock)?;
     let accounts = traded_accounts(conn, core, client, user).await?;
-    let (documents, keys) = documents(conn, core, (client, user, &key)).await?;
+    let (documents, keys) = documents(conn, core, UserKey { client, user }, &key).await?;
     let ids: Vec<Uuid> = documents.iter().map(|document| document.id).collect();
     let record = RetainedRecord { personal: account.personal.retained(), accounts, documents };
     let plain = serde_json::to_vec(&Stored { record, keys })
@@ -192,7 +192,8 @@ async fn traded_accounts(
 async fn documents(
     conn: &mut Connection,
     core: &Core,
-    (client, user, record_key): (ClientId, UserId, &DataKey),
+    user: UserKey,
+    record_key: &DataKey,
 ) -> Result<(Vec<RetainedDocument>, BTreeMap<Uuid, String>)> {
     let rows = sqlx::query_as!(
         RetainedDocument,
@@ -202,15 +203,15 @@ async fn documents(
         where client_id = $1 and user_id = $2 and media_type is not null and status <> 'failed'
         order by type, side
         "#,
-        client.uuid(),
-        user.uuid(),
+        user.client.uuid(),
+        user.user.uuid(),
     )
     .fetch_all(&mut *conn)
     .await?;
     if rows.is_empty() {
         return Ok((rows, BTreeMap::new()));
     }
-    let personal_key = personal_data::load_key(conn, core, client, user).await?;
+    let personal_key = personal_data::load_key(conn, core, user.client, user.user).await?;
     let found = image_keys(core, &personal_key, rows.iter().map(|row| row.id).collect()).await?;
     let mut keys = BTreeMap::new();
     for (id, key) in &found {

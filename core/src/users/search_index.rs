@@ -4,7 +4,7 @@
 
 use uuid::Uuid;
 
-use super::personal_data::{self, PersonalData};
+use super::personal_data::{self, PersonalData, SealedPersonalData};
 use crate::Core;
 use crate::platform::crypto::Purpose;
 use crate::platform::db::{Connection, Transaction};
@@ -186,7 +186,8 @@ async fn index_batch(core: &Core) -> Result<bool> {
 /// Indexes one user; one whose data cannot be opened is counted and left out.
 async fn index(tx: &mut Transaction<'_>, core: &Core, user: &Sealed) -> Result<()> {
     let (client, id) = (ClientId::from(user.client_id), UserId::from(user.user_id));
-    let sealed = (user.sealed_key.as_deref(), user.personal.as_deref());
+    let sealed =
+        SealedPersonalData { key: user.sealed_key.as_deref(), personal: user.personal.as_deref() };
     match personal_data::read(core, client, id, sealed) {
         Ok(personal) => write(tx, core, client, id, &personal).await,
         Err(error) => core.metrics.row_failed(SWEEP, user.client_id, &user.user_id, error),

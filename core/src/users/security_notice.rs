@@ -7,7 +7,7 @@ use crate::http::language::Language;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::platform::mail::{Kind, Message};
-use rampart_types::{ClientId, UserId};
+use rampart_types::UserKey;
 
 /// Most notices of one user in an hour: whoever changes an account over and over fills no mailbox.
 const HOUR_MAX: i64 = 20;
@@ -44,20 +44,20 @@ impl Changed {
 pub(crate) async fn mail(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
+    key: UserKey,
     changed: Changed,
 ) -> Result<()> {
-    let Some(account) = Account::load(&mut *conn, core, client, user).await? else {
+    let Some(account) = Account::load(&mut *conn, core, key.client, key.user).await? else {
         return Ok(());
     };
     let Some(to) = account.personal.email.filter(|_| account.statuses.email == "verified") else {
         return Ok(());
     };
-    let Some(shop) = core.snapshots.current().tenants.get(&client).map(|one| one.name.clone())
+    let Some(shop) = core.snapshots.current().tenants.get(&key.client).map(|one| one.name.clone())
     else {
         return Ok(());
     };
-    if sent_in_an_hour(conn, client, user).await? >= HOUR_MAX {
+    if sent_in_an_hour(conn, key).await? >= HOUR_MAX {
         return Ok(());
     }
     let texts = Language::of_region(account.region.as_deref()).texts();
@@ -68,18 +68,18 @@ pub(crate) async fn mail(
         text: format!("{}\n{}\n", texts.get(changed.text()), texts.with("notice-not-you", &shop)),
         secrets: Some(Vec::new()),
     };
-    message.enqueue(conn, core, client, Kind::SecurityNotice, Some(user)).await
+    message.enqueue(conn, core, key.client, Kind::SecurityNotice, Some(key.user)).await
 }
 
-async fn sent_in_an_hour(conn: &mut Connection, client: ClientId, user: UserId) -> Result<i64> {
+async fn sent_in_an_hour(conn: &mut Connection, key: UserKey) -> Result<i64> {
     let count = sqlx::query_scalar!(
         r#"
         select count(*) as "count!" from mail_outbox
         where client_id = $1 and user_id = $2 and kind = 'security-notice'
             and created_at > rampart_now() - interval '1 hour'
         "#,
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
     )
     .fetch_one(conn)
     .await?;

@@ -23,7 +23,7 @@ use crate::platform::crypto::Secret;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
-use rampart_types::{ClientId, EmailAddress, UserId};
+use rampart_types::{ClientId, EmailAddress, UserId, UserKey};
 
 /// Most open sessions of a user that are listed, the newest.
 const SESSIONS_MAX: i64 = 100;
@@ -90,8 +90,8 @@ impl Endpoint for LoginV1 {
     async fn call(core: &Core, client: Client, login: Login) -> Result<Json<Session>> {
         let device = login.device.clone();
         let login = verify_password(core, &client, login).await?;
-        let of = (&login, device.as_deref());
-        let tokens = TokenPair::issue_to_user(core, client.id(), of).await?;
+        let device = device.as_deref();
+        let tokens = TokenPair::issue_to_user(core, client.id(), &login, device).await?;
         Ok(Json(Session { uuid: login.user, tokens }))
     }
 }
@@ -166,8 +166,8 @@ impl Endpoint for LogoutV1 {
 
     async fn call(core: &Core, caller: LoggedIn, (): ()) -> Result<Json<Done>> {
         let mut tx = core.db.begin().await?;
-        let holder = (caller.client.id(), caller.user);
-        end_sessions(&mut tx, core, holder, &[Purpose::Login, Purpose::Checks]).await?;
+        let key = UserKey { client: caller.client.id(), user: caller.user };
+        end_sessions(&mut tx, core, key, &[Purpose::Login, Purpose::Checks]).await?;
         tx.commit().await?;
         Ok(Json(Done {}))
     }
@@ -185,27 +185,27 @@ pub(crate) async fn end_all(
     user: UserId,
 ) -> Result<()> {
     let purposes = [Purpose::Login, Purpose::ResetPassword, Purpose::Checks];
-    end_sessions(tx, core, (client, user), &purposes).await
+    end_sessions(tx, core, UserKey { client, user }, &purposes).await
 }
 
 /// Ends every session of the user; voids passkey challenges and unused tokens of these purposes.
 async fn end_sessions(
     tx: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
+    key: UserKey,
     purposes: &[Purpose],
 ) -> Result<()> {
     let now = core.clock.now();
     sqlx::query!(
         "update end_user set tokens_valid_from = greatest(tokens_valid_from, $3) \
          where client_id = $1 and user_id = $2",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
         now,
     )
     .execute(&mut *tx)
     .await?;
-    void_tokens(tx, core, client, user, purposes).await
+    void_tokens(tx, core, key.client, key.user, purposes).await
 }
 
 /// Ends the logins of a user who is disabled, for good: none is renewed when the user is enabled again.
@@ -366,9 +366,9 @@ impl Endpoint for LoginTokenV1 {
         let token = OneTimeToken::generate(&core.clock, caller.client.id())?;
         let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token_seconds.into());
         let mut conn = core.db.acquire().await?;
-        let purpose = (Purpose::Login, caller.user);
-        let expiry_date = token.store(&mut conn, core, purpose, lifetime).await?;
-        Ok(Json(LoginToken { uuid: caller.user, token: token.text, expiry_date }))
+        let user = caller.user;
+        let expiry_date = token.store(&mut conn, core, Purpose::Login, user, lifetime).await?;
+        Ok(Json(LoginToken { uuid: user, token: token.text, expiry_date }))
     }
 }
 

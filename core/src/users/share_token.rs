@@ -7,21 +7,17 @@ use crate::Core;
 use crate::platform::crypto::Secret;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use rampart_types::{ClientId, UserId};
+use rampart_types::UserKey;
 
 /// Stores the token that a user has come with, for the first identity check: in place of an earlier
 /// one, and not once that check was begun, so that a URL that is opened again gives its token once.
 ///
 /// # Errors
 /// When the database cannot be used.
-pub(crate) async fn store_for_first_check(
-    core: &Core,
-    (client, user): (ClientId, UserId),
-    token: &Secret,
-) -> Result<()> {
+pub(crate) async fn store_for_first_check(core: &Core, key: UserKey, token: &Secret) -> Result<()> {
     let mut tx = core.db.begin().await?;
     // A check is begun under this lock.
-    if !account::lock(&mut tx, client, user, RowLock::NoKeyUpdate).await? {
+    if !account::lock(&mut tx, key.client, key.user, RowLock::NoKeyUpdate).await? {
         return Ok(());
     }
     let is_begun = sqlx::query_scalar!(
@@ -29,12 +25,13 @@ pub(crate) async fn store_for_first_check(
         select exists (select from command
             where client_id = $1 and user_id = $2 and kind = 'identity.start') as "is_begun!"
         "#,
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
     )
     .fetch_one(&mut *tx)
     .await?;
-    let Some(account) = Account::load(&mut tx, core, client, user).await? else { return Ok(()) };
+    let account = Account::load(&mut tx, core, key.client, key.user).await?;
+    let Some(account) = account else { return Ok(()) };
     if is_begun || account.statuses.identity == "verified" {
         return Ok(());
     }

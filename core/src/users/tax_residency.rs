@@ -6,7 +6,7 @@ use crate::Core;
 use crate::money::connectors::payouts::command_payouts_and_transfers;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
-use rampart_types::{ClientId, Country, UserId};
+use rampart_types::{ClientId, Country, UserId, UserKey};
 
 /// Longest tax identification number, in characters.
 pub(crate) const NUMBER_CHARS_MAX: usize = 32;
@@ -43,5 +43,5 @@ pub(crate) async fn declare(
     )
     .execute(&mut *conn)
     .await?;
-    command_payouts_and_transfers(conn, core, (client, user)).await
+    command_payouts_and_transfers(conn, core, UserKey { client, user }).await
 }

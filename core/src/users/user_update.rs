@@ -2,7 +2,7 @@
 
 use super::account::Account;
 use super::details::Details;
-use super::documents;
+use super::documents::{self, Outdated};
 use super::email_code;
 use super::identity_checks;
 use super::personal_data::{self, PersonalData, email_index};
@@ -16,7 +16,7 @@ use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, OnConstraint as _, Result};
 use crate::platform::object_store::StoredObject;
-use rampart_types::{Country, EmailAddress, UserId, WebsiteLocale};
+use rampart_types::{Country, EmailAddress, UserId, UserKey, WebsiteLocale};
 
 /// The verification of the request's `emailCode`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +50,14 @@ impl EmailProof {
     }
 }
 
+/// The state of a user before an update.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known<'a> {
+    pub(super) personal: &'a PersonalData,
+    /// The country of residence, by ISO 3166-1 alpha-2.
+    pub(super) country: Option<&'a str>,
+}
+
 /// An update of one user.
 pub(crate) struct UserUpdate<'a> {
     pub(super) core: &'a Core,
@@ -74,26 +82,30 @@ impl<'a> UserUpdate<'a> {
         Ok(Self { core, client, user, personal_key })
     }
 
-    /// Stores the user's data; `known` and `known_country` are the previous state. Changed data
-    /// must be verified again, by other images where the known ones were verified; an address in
-    /// another country is another address. A check that is under way ends with the name that it was
-    /// begun for, not with one that was missing, and a business has questions other than a
-    /// person's. An agreement or an address that an operator has blocked stays so. The caller must
-    /// retain the returned images.
+    fn key(&self) -> UserKey {
+        UserKey { client: self.client.id(), user: self.user }
+    }
+
+    /// Stores the user's data. Changed data must be verified again, by other images where the known
+    /// ones were verified; an address in another country is another address. A check that is under
+    /// way ends with the name that it was begun for, not with one that was missing, and a business
+    /// has questions other than a person's. An agreement or an address that an operator has blocked
+    /// stays so. The caller must retain the returned images.
     ///
     /// # Errors
     /// ER708 for a document that must not be replaced.
     pub(super) async fn store(
         &self,
         conn: &mut Connection,
-        (known, personal): (&PersonalData, &PersonalData),
-        known_country: Option<&str>,
+        known: Known<'_>,
+        personal: &PersonalData,
         details: Details,
     ) -> Result<Vec<StoredObject>> {
-        let is_other = known.identity() != personal.identity();
+        let Known { personal: before, country } = known;
+        let is_other = before.identity() != personal.identity();
         let has_moved =
-            known.residence() != personal.residence() || details.names_other_country(known_country);
-        let proves_another = is_other && self.proves_another(conn, known, personal).await?;
+            before.residence() != personal.residence() || details.names_other_country(country);
+        let proves_another = is_other && self.proves_another(conn, before, personal).await?;
         let agreement = details.privacy_agreement.map(|agreed| match agreed {
             true => "verified",
             false => "pending",
@@ -136,12 +148,12 @@ impl<'a> UserUpdate<'a> {
             identity_checks::end(conn, self.client.id(), self.user).await?;
         }
         if proves_another || has_moved {
-            let of = (self.client.id(), self.user);
-            documents::want_anew(conn, of, (proves_another, has_moved)).await?;
+            let outdated = Outdated { person: proves_another, address: has_moved };
+            documents::want_anew(conn, self.key(), outdated).await?;
         }
         search_index::write(conn, self.core, self.client.id(), self.user, personal).await?;
-        let holder = (self.client.id(), self.user, &self.personal_key);
-        documents::store(conn, self.core, holder, details.documents).await
+        let (key, personal_key) = (self.key(), &self.personal_key);
+        documents::store(conn, self.core, key, personal_key, details.documents).await
     }
 
     /// True if checks and images prove another identity than the user has by now: one that was
@@ -193,8 +205,7 @@ impl<'a> UserUpdate<'a> {
             return Ok(false);
         }
         // The address until now has to hear of it.
-        let of = (self.client.id(), self.user);
-        security_notice::mail(conn, self.core, of, Changed::EmailAddress).await?;
+        security_notice::mail(conn, self.core, self.key(), Changed::EmailAddress).await?;
         sqlx::query!(
             "update end_user set email_index = $3, email_status = 'pending' \
              where client_id = $1 and user_id = $2",
@@ -297,7 +308,6 @@ impl<'a> UserUpdate<'a> {
         )
         .execute(&mut *conn)
         .await?;
-        let of = (self.client.id(), self.user);
-        security_notice::mail(conn, self.core, of, Changed::Password).await
+        security_notice::mail(conn, self.core, self.key(), Changed::Password).await
     }
 }

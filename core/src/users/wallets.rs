@@ -9,7 +9,7 @@ use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::orders::row::{currency, tag};
-use rampart_types::{ClientId, CurrencyCode, DestinationTag, UserId};
+use rampart_types::{CurrencyCode, DestinationTag, UserId, UserKey};
 
 /// Most wallets that are listed, those used last.
 const WALLETS_MAX: i64 = 100;
@@ -39,7 +39,7 @@ pub(super) struct EnabledWallet {
 pub(super) async fn list(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
+    key: UserKey,
 ) -> Result<Vec<EnabledWallet>> {
     let rows = sqlx::query!(
         r#"
@@ -56,8 +56,8 @@ pub(super) async fn list(
         ) as wallet
         group by currency, address, tag order by max(created_at) desc limit $4
         "#,
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
         ORDERS_MAX,
         WALLETS_MAX,
     )
@@ -67,7 +67,7 @@ pub(super) async fn list(
     let wallets = rows.into_iter().map(|row| {
         let currency = currency(catalogue, row.currency)?;
         let tag_text = row.tag.clone().unwrap_or_default();
-        let id = id(user, &[currency.code().as_str(), &row.address, &tag_text]);
+        let id = id(key.user, &[currency.code().as_str(), &row.address, &tag_text]);
         let name = row.name.unwrap_or_else(|| label(currency.code(), &row.address));
         let destination_tag = tag(&currency, row.tag)?;
         let currency = currency.code();

@@ -112,7 +112,8 @@ pub(super) async fn read_body(
 pub(super) async fn read_entity(
     session: &mut ServerSession,
     route: &Route,
-    (budget, uploads): (&Budget, &Budget),
+    budget: &Budget,
+    uploads: &Budget,
     core: &Arc<Core>,
 ) -> Result<ReceivedBody<Entity>, BodyError> {
     let large_form = matches!(route.body, Body::LargeForm(_)).then(|| uploads.clone());

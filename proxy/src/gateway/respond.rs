@@ -137,13 +137,13 @@ impl Gateway {
             // Pingora waits for a body that it has not seen itself.
             session.enable_retry_buffering();
         }
-        let budgets = (&self.budget, &public.uploads);
+        let (budget, uploads) = (&self.budget, &public.uploads);
         let (route, code) = (admission.route, admission.route.body.bound().1);
         let refused = |mut reply: Reply| {
             admission.write_rates(&mut reply);
             Ok(Some(reply))
         };
-        let received = match read_entity(session, route, budgets, &self.core).await {
+        let received = match read_entity(session, route, budget, uploads, &self.core).await {
             Ok(received) => received,
             Err(BodyError::Gone) => return Err(client_gone()),
             Err(why) => {

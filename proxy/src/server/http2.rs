@@ -58,8 +58,6 @@ const LEAVE_MAX: Duration = Duration::from_secs(2);
 /// Time for the last frame of a connection.
 const CLOSE_MAX: Duration = Duration::from_secs(2);
 
-type Accepted = (Request<RecvStream>, SendResponse<Bytes>);
-
 /// Serves a connection, stream by stream, until it ends or is to end, within `limits`.
 pub(super) async fn serve(
     app: &Arc<HttpProxy<Gateway>>,
@@ -124,7 +122,7 @@ async fn accept_all(
                 (used, accepted) = (true, accepted.saturating_add(1));
                 if leaving.as_ref().is_some_and(|leaving| leaving.is_over) {
                     refuse(answer);
-                } else if !streams.spawn((request, answer)) {
+                } else if !streams.spawn(request, answer) {
                     return Some(Reason::ENHANCE_YOUR_CALM);
                 }
                 accepted >= limits.connection_requests_max
@@ -196,7 +194,7 @@ impl Streams {
     }
 
     /// Serves one; `false` when too many run already.
-    fn spawn(&self, (request, answer): Accepted) -> bool {
+    fn spawn(&self, request: Request<RecvStream>, answer: SendResponse<Bytes>) -> bool {
         let running = RunningStream::new(&self.running);
         if self.running.load(Ordering::Acquire) > RUNNING_MAX {
             return false;

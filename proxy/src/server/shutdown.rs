@@ -137,8 +137,8 @@ impl Shutdown {
                     }
                 };
                 // No signal ends this halfway: within seconds one of the two accepts.
-                if let Some(heir) = heir
-                    && self.hand_over(heir).await
+                if let Some((heir, copies)) = heir
+                    && self.hand_over(heir, copies).await
                 {
                     tracing::info!("the new process accepts; finishing what is in flight");
                     return UPGRADE;
@@ -177,7 +177,7 @@ impl Shutdown {
 
     /// Says whether the new process owns our sockets now: it accepts only when we do no more. Should
     /// it not do so, we accept again.
-    async fn hand_over(&self, (heir, copies): (UpgradeHeir, SocketCopies)) -> bool {
+    async fn hand_over(&self, heir: UpgradeHeir, copies: SocketCopies) -> bool {
         self.handing_over.send_replace(true);
         self.lifecycle.all_deaf().await;
         let accepting = tokio::task::spawn_blocking(move || heir.accept()).await;

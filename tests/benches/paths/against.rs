@@ -68,7 +68,8 @@ pub(super) const ROWS: [Row; 7] = [READ, READ_HTTP2, QUOTE, HANDSHAKE, MEMORY, O
 pub(super) fn compare(
     run: &mut Run<'_>,
     environment: &Environment,
-    (this, other): (&Database, &Database),
+    this: &Database,
+    other: &Database,
 ) {
     if run.wants(&[READ, READ_HTTP2, QUOTE, HANDSHAKE, MEMORY]) {
         let sides = [this, other].map(|it| Side::start(environment, it, Cores::First));

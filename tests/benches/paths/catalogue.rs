@@ -154,7 +154,7 @@ pub(super) fn cpu_at_pace(
     request: Bytes,
 ) -> impl Fn(Duration) -> f64 {
     move |time| {
-        let load = |time| paced_awake(address, CONNECTIONS, request.clone(), (PACE, time));
+        let load = |time| paced_awake(address, CONNECTIONS, request.clone(), PACE, time);
         cpu_per_answer(&[process], time, load)
     }
 }

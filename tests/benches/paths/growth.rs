@@ -55,7 +55,8 @@ pub(super) const ROWS: [Row; 5] = [PARTNERS, ORDERS, LIST, SEARCH, CLAIM];
 pub(super) fn compare(
     run: &mut Run<'_>,
     environment: &Environment,
-    (small, large): (&Database, &Database),
+    small: &Database,
+    large: &Database,
 ) {
     if run.wants(&[ORDERS, LIST, SEARCH, CLAIM]) {
         // A server that has run for a day has read its orders before.

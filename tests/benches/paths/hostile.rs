@@ -11,7 +11,7 @@ use super::Run;
 use super::reader::Reader;
 use crate::comparison::{Better, Combine, Comparison, Row};
 use crate::load_client::{paced, request};
-use crate::side::{Side, header};
+use crate::side::{Side, credential};
 
 /// Misbehaviour of the policies, as settings of the hostile guest: a partner each.
 const MODES: [&str; 3] = ["loop", "panic", "allocate"];
@@ -103,7 +103,7 @@ impl<'a> Hostile<'a> {
                 let path = format!("/admin/v1/partners/{mode}/policies/fee");
                 let pushed = side.edge.admin_bytes(Method::PUT, &path, component("hostile")).await;
                 pushed.assert_status(200);
-                keys.push(header(partner.credential()));
+                keys.push(credential(&partner));
             }
             keys
         });
@@ -133,7 +133,7 @@ impl<'a> Hostile<'a> {
         let p99 = reader.p99(time, |time| {
             join_all(self.keys.iter().map(|key| {
                 let quote = |body: &String| request("POST /api/v1/buy/quote", &[key], body);
-                paced(self.side.address(), 1, quotes.iter().map(quote).collect(), (PACE, time))
+                paced(self.side.address(), 1, quotes.iter().map(quote).collect(), PACE, time)
             }))
         });
         let after = self.failures();

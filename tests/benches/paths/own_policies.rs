@@ -47,7 +47,8 @@ pub(super) const ROWS: [Row; 3] = [MEMORY, ONE, ALL];
 pub(super) fn compare(
     run: &mut Run<'_>,
     environment: &Environment,
-    (few, many): (&Database, &Database),
+    few: &Database,
+    many: &Database,
 ) {
     if run.wants(&[MEMORY]) {
         let many = Partners::of(environment, many);

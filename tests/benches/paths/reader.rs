@@ -31,8 +31,7 @@ impl<'a> Reader<'a> {
     /// which is told how long it should take. Counted from when each was due.
     pub(super) fn p99<T>(&self, time: Duration, meanwhile: impl AsyncFnOnce(Duration) -> T) -> f64 {
         let time = time * LONGER;
-        let reading =
-            paced(self.side.address(), CONNECTIONS, vec![self.read.clone()], (PACE, time));
+        let reading = paced(self.side.address(), CONNECTIONS, vec![self.read.clone()], PACE, time);
         let both = async { tokio::join!(reading, meanwhile(time)).0 };
         let seconds = self.side.environment.runtime.block_on(both);
         quantile(&seconds, 99, 100).expect("some were read")

@@ -28,8 +28,10 @@ use serde_json::{Value, json};
 async fn command(
     context: &TestContext,
     partner: &Partner,
-    (kind, key): (CommandKind, &str),
-    (order, target): (Option<i64>, Target),
+    kind: CommandKind,
+    key: &str,
+    order: Option<i64>,
+    target: Target,
 ) -> bool {
     let id: uuid::Uuid = partner.id.parse().unwrap();
     let command = Command {
@@ -120,7 +122,7 @@ async fn an_operator_sees_contact_queue_and_failures() {
     assert_eq!((&fresh["lastContactAt"], &fresh["queueLength"]), (&Value::Null, &json!(0)));
     for key in ["a", "b"] {
         let kind = CommandKind::PaymentCreate;
-        assert!(command(&context, &acme, (kind, key), (None, to("cards"))).await);
+        assert!(command(&context, &acme, kind, key, None, to("cards")).await);
     }
     let leased = cards.lease(1).await;
     cards.report(&leased[0], "rejected", Value::Null).await.assert_status(200);
@@ -161,9 +163,9 @@ async fn routes_are_replaced_as_a_whole_and_lead_commands() {
     assert_eq!(read, json!({ "routes": routes }));
     let out = |asset: &str| Target::Asset { direction: Direction::Out, asset: asset.to_owned() };
     let payout = CommandKind::PayoutSend;
-    assert!(command(&context, &acme, (payout, "a"), (None, out("ETH"))).await);
-    assert!(command(&context, &acme, (payout, "b"), (None, out("ETH"))).await);
-    assert!(command(&context, &other, (payout, "c"), (None, out("ETH"))).await);
+    assert!(command(&context, &acme, payout, "a", None, out("ETH")).await);
+    assert!(command(&context, &acme, payout, "b", None, out("ETH")).await);
+    assert!(command(&context, &other, payout, "c", None, out("ETH")).await);
     let leased = one.lease(1).await;
     assert_eq!(leased[0]["body"]["key"], "a");
     assert!(two.lease(10).await.is_empty(), "no route leads to it");

@@ -130,11 +130,11 @@ async fn what_was_typed_before_another_sign_in_is_sent_again() {
     let ended = staff.submit("/portal/keys", &typed).await;
     assert!(ended.assert_status(401).text().contains("nothing was done"), "{}", ended.text());
     assert!(!ended.text().contains("choose the file"), "{}", ended.text());
-    let ended = staff.submit_file("/portal/branding", ("logo", b"x"), &[]).await;
+    let ended = staff.submit_file("/portal/branding", "logo", b"x", &[]).await;
     let text = ended.assert_status(401).text();
     assert!(text.contains("choose the file once more"), "{text}");
     staff.signs_in(PASSWORD).await.assert_status(303);
-    let file = staff.submit_file("/portal/branding", ("logo", b"x"), &[("name", "Shop")]).await;
+    let file = staff.submit_file("/portal/branding", "logo", b"x", &[("name", "Shop")]).await;
     let text = file.assert_status(403).text();
     for part in ["choose the file once more", "href=\"/portal/branding\"", "<dd>Shop</dd>"] {
         assert!(text.contains(part), "{part}: {text}");

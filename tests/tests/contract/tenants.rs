@@ -65,9 +65,11 @@ async fn everything(cast: &Cast, route: &Route) -> Vec<Named> {
 /// A route that names something: what the caller sees is granted, the rest is as if it were not.
 async fn asks_for(
     cast: &Cast,
-    (caller, standing): (&Caller, &Standing),
+    caller: &Caller,
+    standing: &Standing,
     route: &Route,
-    (thing, scope): (Thing, Scope),
+    thing: Thing,
+    scope: Scope,
 ) {
     let nobodys = cast.name(route, thing, Owner::Nobody, cast.partner(standing)).await;
     let nothing = request(cast, caller, route, &nobodys).send().await;
@@ -114,8 +116,8 @@ async fn tried(cast: &Cast, caller: &Caller, route: &Route, all: &[Named]) {
     match (caller.standing(route), row(route)) {
         (Standing::Refused(code), _) => is_refused(cast, caller, route, code, all).await,
         (standing, Row::Names(resources)) => {
-            for named in resources {
-                asks_for(cast, (caller, &standing), route, *named).await;
+            for (thing, scope) in resources {
+                asks_for(cast, caller, &standing, route, *thing, *scope).await;
             }
         }
         (standing, _) => asks(cast, caller, &standing, route).await,

@@ -5,7 +5,9 @@ mod kills;
 use std::time::Duration;
 
 use http::Method;
-use rampart_tests::bank::{ACCOUNT, BankAccount, element, entry, is_valid, paid_by_ada, transfer};
+use rampart_tests::bank::{
+    ACCOUNT, BankAccount, credit, debit, element, is_valid, paid_by_ada, transfer,
+};
 use rampart_tests::buyer::RETURN_URL;
 use rampart_tests::caller::Caller;
 use rampart_tests::deadline::until;
@@ -130,13 +132,13 @@ async fn money_of_sales_leaves_by_files_and_comes_back_by_statements() {
     let file = std::fs::read_to_string(&market.bank.files("outbox")[0]).unwrap();
     std::fs::write(&wrong, file.replace("<PmtMtd>TRF</PmtMtd>", "")).unwrap();
     assert!(!is_valid(&[wrong]), "the schema is not looked at");
-    market.bank.deliver("1.xml", &[entry(("DBIT", &amount), "bank-1", &transfer(&id, None))]);
+    market.bank.deliver("1.xml", &[debit(&amount, "bank-1", &transfer(&id, None))]);
     market.reaches(sale, "completed").await;
 
     // Another one comes back, and is sent once more when an operator says so.
     let sale = market.sale().await;
     let (id, _) = market.transfer(sale, &[]).await;
-    let returned = entry(("CRDT", &amount), "bank-3", &transfer(&id, Some("AC04")));
+    let returned = credit(&amount, "bank-3", &transfer(&id, Some("AC04")));
     market.bank.deliver("2.xml", std::slice::from_ref(&returned));
     market.reaches(sale, "blocked").await;
     market.bank.deliver("3.xml", &[returned]);
@@ -148,7 +150,7 @@ async fn money_of_sales_leaves_by_files_and_comes_back_by_statements() {
     let release = json!({"event": "release"});
     market.edge.admin(Method::POST, &path, release).await.assert_status(200);
     let (again, _) = market.transfer(sale, &[&id]).await;
-    market.bank.deliver("4.xml", &[entry(("DBIT", &amount), "bank-4", &transfer(&again, None))]);
+    market.bank.deliver("4.xml", &[debit(&amount, "bank-4", &transfer(&again, None))]);
     market.reaches(sale, "completed").await;
     assert!(market.bank.transfers().values().all(|(times, _)| *times == 1));
     assert!(connector.status().is_none(), "{:?}", connector.err());
@@ -175,9 +177,8 @@ async fn a_bank_transfer_is_announced_received_once_and_given_back() {
         (told == [true; 2]).then_some(())
     })
     .await;
-    let paid = |reference: &str, amount: &str, text: &str| {
-        entry(("CRDT", amount), reference, &paid_by_ada(text))
-    };
+    let paid =
+        |reference: &str, amount: &str, text: &str| credit(amount, reference, &paid_by_ada(text));
     let reads = |count: usize| {
         let market = &market;
         async move {
@@ -203,7 +204,7 @@ async fn a_bank_transfer_is_announced_received_once_and_given_back() {
     assert_eq!((times, id.starts_with('R')), (1, true));
     assert_eq!(element(&text, "InstdAmt"), "100.00");
     assert_eq!(element(&text, "IBAN"), "NL58ABNA0000000001", "to the account that it came from");
-    let refunded = entry(("DBIT", "100.00"), "bank-3", &transfer(&id, None));
+    let refunded = debit("100.00", "bank-3", &transfer(&id, None));
     market.bank.deliver("3.xml", std::slice::from_ref(&refunded));
     market.bank.deliver("bad.xml", &["<Ntry><Amt Ccy=\"EUR\">1</Amt>".to_owned()]);
     reads(3).await;

@@ -251,17 +251,17 @@ struct Watched<'a> {
 
 impl Watched<'_> {
     /// Has it killed at its next such request.
-    async fn dies_at(&self, request: (&str, &str), effect: bool) {
-        self.shop.stripe.kill_at(&self.process, request, effect).await;
+    async fn dies_at(&self, method: &Method, path: &str, effect: bool) {
+        self.shop.stripe.kill_at(&self.process, method, path, effect).await;
     }
 
     /// Waits until it is gone and starts it again, to be killed again at such a request if one is
     /// named.
-    async fn comes_back(&mut self, dies_at: Option<((&str, &str), bool)>) {
+    async fn comes_back(&mut self, dies_at: Option<(&Method, &str, bool)>) {
         self.until("the connector is killed", async || self.process.status()).await;
         self.process = self.shop.connector.start(false);
-        if let Some((request, effect)) = dies_at {
-            self.dies_at(request, effect).await;
+        if let Some((method, path, effect)) = dies_at {
+            self.dies_at(method, path, effect).await;
         }
     }
 
@@ -299,20 +299,20 @@ async fn a_connector_killed_at_any_step_charges_and_refunds_nobody_twice() {
     let process = shop.connector.start(false);
     let mut connector = Watched { shop: &shop, context, process };
     for effect in [false, true] {
-        connector.dies_at(("POST", "payment_intents"), effect).await;
+        connector.dies_at(&Method::POST, "payment_intents", effect).await;
         let order = shop.order("https://a.example/").await;
         connector.comes_back(None).await;
         let token = connector.until("the payment is made", async || order.client_token().await);
         let token = token.await;
         let payment = format!("payment_intents/{}", token.split_once("_secret_").unwrap().0);
-        connector.dies_at(("GET", &payment), effect).await;
+        connector.dies_at(&Method::GET, &payment, effect).await;
         assert_eq!(shop.stripe.charge(&token, GOOD).await["status"], "succeeded");
         connector.comes_back(None).await;
         connector.reaches(&order, "in progress").await;
         shop.reject_payouts().await;
-        connector.dies_at(("POST", "refunds"), effect).await;
+        connector.dies_at(&Method::POST, "refunds", effect).await;
         shop.refund(&order).await;
-        connector.comes_back(Some((("GET", &payment), effect))).await;
+        connector.comes_back(Some((&Method::GET, &payment, effect))).await;
         connector.comes_back(None).await;
         connector.dies_between_news_and_result(&order).await;
         connector.comes_back(None).await;

@@ -85,20 +85,25 @@ fn wanted(catalogue: &BTreeMap<String, Value>) -> BTreeSet<(String, u16)> {
 }
 
 /// The differences between an answer and its row; empty if there are none.
-fn unlike(row: &(&str, u16, Option<String>), answer: &Answer, entry: Option<&Value>) -> String {
-    let (code, status, request_id) = row;
-    if answer.status() != *status || answer.codes() != [*code] {
+fn unlike(
+    code: &str,
+    status: u16,
+    request_id: Option<&str>,
+    answer: &Answer,
+    entry: Option<&Value>,
+) -> String {
+    if answer.status() != status || answer.codes() != [code] {
         return format!("{} {}", answer.status(), answer.text());
     }
     let Some(entry) = entry else { return "not in the catalogue".to_owned() };
-    let error = &answer.json()["errors"][*code];
+    let error = &answer.json()["errors"][code];
     let solution = error["solution"].as_str().unwrap();
     let rest = solution.strip_prefix(entry["solution"].as_str().unwrap());
     let named = rest.is_some_and(|rest| {
         rest.is_empty() || (rest.starts_with(" (") && rest.ends_with(')') && rest.len() > 3)
     });
-    let sent_back = request_id.is_none() || answer.header("x-request-id") == request_id.as_deref();
-    let can_wait = matches!(*status, 429 | 503) == answer.header("retry-after").is_some();
+    let sent_back = request_id.is_none() || answer.header("x-request-id") == request_id;
+    let can_wait = matches!(status, 429 | 503) == answer.header("retry-after").is_some();
     let members: Vec<_> = error.as_object().unwrap().keys().map(String::as_str).collect();
     let required = ["code", "message", "solution", "documentation"];
     let members_fit = required.iter().all(|name| members.contains(name))
@@ -110,7 +115,7 @@ fn unlike(row: &(&str, u16, Option<String>), answer: &Answer, entry: Option<&Val
         (members_fit, "members"),
         (sent_back, "X-Request-Id"),
         (can_wait, "Retry-After"),
-        ((*status == 405) == answer.header("allow").is_some(), "Allow"),
+        ((status == 405) == answer.header("allow").is_some(), "Allow"),
         (answer.header("content-type") == Some("application/json"), "Content-Type"),
         (answer.header("cache-control") == Some("no-store"), "Cache-Control"),
     ] {
@@ -137,8 +142,8 @@ async fn every_code_is_answered_to_a_request_that_provokes_it() {
     let (mut seen, mut report) = (BTreeSet::new(), String::new());
     for Row { code, status, wrong, request_id, answer } in rows {
         seen.insert((code.to_owned(), status));
-        let row = (code, status, request_id);
-        let unlike = unlike(&row, &answer.await, catalogue.get(code));
+        let (answer, entry) = (answer.await, catalogue.get(code));
+        let unlike = unlike(code, status, request_id.as_deref(), &answer, entry);
         if !unlike.is_empty() {
             report += &format!("{code} {status} ({wrong}): {unlike}\n");
         }

@@ -143,7 +143,8 @@ async fn unlimit(edge: &Edge, user: &str) {
 async fn trade(
     partner: &Caller,
     identifier: &str,
-    (side, quote): (&str, Value),
+    side: &str,
+    quote: Value,
     mut confirm: Value,
 ) -> Value {
     let post = async |what: &str, body: &Value| {
@@ -160,5 +161,5 @@ async fn purchase(partner: &Caller, identifier: &str) -> Value {
     let quote =
         json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
     let confirm = json!({"walletAddress": WALLET, "returnUrl": "https://shop.example/back"});
-    trade(partner, identifier, ("buy", quote), confirm).await
+    trade(partner, identifier, "buy", quote, confirm).await
 }

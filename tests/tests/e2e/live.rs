@@ -10,7 +10,7 @@ use std::process::Command;
 
 use http::Method;
 use rampart_tests::anvil::CUSTOMER;
-use rampart_tests::bank::{element, entry, is_valid, transfer};
+use rampart_tests::bank::{debit, element, is_valid, transfer};
 use rampart_tests::browser::Browser;
 use rampart_tests::deadline::{SOON, until};
 use serde_json::{Value, json};
@@ -199,7 +199,7 @@ async fn pay_out(market: &Market, sale: u64) {
         [&amount, &owed].map(|text| text.parse().unwrap());
     assert_eq!(paid, owed);
     market.bank.collect();
-    let done = entry(("DBIT", &amount), "bank-1", &transfer(&id, None));
+    let done = debit(&amount, "bank-1", &transfer(&id, None));
     market.bank.deliver("1.xml", &[done]);
     market.reaches(sale, "completed").await;
 }

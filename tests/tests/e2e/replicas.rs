@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::buyer::{order, order_of};
 
 /// An edge that reads on the replica while that is at most this far behind.
-async fn edge((primary, replica): (&str, &str), lag_max_ms: u32) -> Edge {
+async fn edge(primary: &str, replica: &str, lag_max_ms: u32) -> Edge {
     let mut setup = Setup::over(primary);
     setup.set("database.replica_urls", replica);
     setup.set("database.replica_lag_max_ms", lag_max_ms.to_string());
@@ -36,9 +36,9 @@ async fn a_replica_reads_while_it_is_near_and_otherwise_the_primary() {
     let server = PostgresServer::start().await;
     let replica = server.replica().await;
     let database = server.database().await;
-    let urls = (server.url(&database), replica.url(&database));
-    let urls = (&*urls.0, &*urls.1);
-    let (patient, strict) = (edge(urls, 600_000).await, edge(urls, 1_000).await);
+    let (on_primary, on_replica) = (server.url(&database), replica.url(&database));
+    let patient = edge(&on_primary, &on_replica, 600_000).await;
+    let strict = edge(&on_primary, &on_replica, 1_000).await;
     knows_its_replica(&patient).await;
     knows_its_replica(&strict).await;
     let partner = patient.partner("shop").await.authenticated().await;

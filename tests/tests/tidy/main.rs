@@ -4,12 +4,15 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot read the repository must fail")]
 
 mod guides;
+mod parameters;
 
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use rampart_tests::repository::root;
+
+use self::parameters::tuple_parameters;
 
 /// Lines of a Rust file.
 const FILE_LINES_MAX: usize = 400;
@@ -357,4 +360,13 @@ fn the_rules_find_what_they_forbid() {
                create table if not exists c (b int, client_id uuid, primary key (b, client_id));";
     let found = tables(sql).into_iter().map(|(name, body)| (name, is_by_client(&body)));
     assert_eq!(found.collect::<Vec<_>>(), [("a".to_owned(), true), ("c".to_owned(), false)]);
+
+    let signature = concat!(
+        "f",
+        "n a<T: Fn(u8) -> T>(b: &(dyn C + D), e: Vec<(F, G)>, h: &'i mut (\n J,\n K<L, M>,\n))"
+    );
+    assert_eq!(tuple_parameters(signature), ["1: a takes (J, K<L, M>)"]);
+    let endpoint = concat!("type Request = (J, K);\nf", "n call(&self, (j, k): (J, K))");
+    assert!(tuple_parameters(endpoint).is_empty());
+    assert_eq!(tuple_parameters(&endpoint.replace("call", "read")), ["2: read takes (J, K)"]);
 }

@@ -68,7 +68,8 @@ impl TokenPair {
     pub(crate) async fn issue_to_user(
         core: &Core,
         client: ClientId,
-        (login, device): (&PasswordLogin, Option<&str>),
+        login: &PasswordLogin,
+        device: Option<&str>,
     ) -> Result<Self> {
         let holder = Holder::User(client, login.user);
         let begun = Self::begin(core, holder, Some(login), device).await?;

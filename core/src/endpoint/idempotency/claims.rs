@@ -6,6 +6,7 @@ use std::time::Duration;
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
+use super::ClaimedKey;
 use crate::Core;
 use crate::platform::batch::{BatchJob, Batcher, RunSingly};
 use crate::platform::db::{HeldConnection, Pool, retrying_statement};
@@ -185,10 +186,7 @@ async fn claim(
 ///
 /// # Errors
 /// When the database cannot be used.
-pub(super) async fn renew(
-    db: &Pool,
-    (client, route, key, claim): (Uuid, &str, &str, Uuid),
-) -> Result<(), sqlx::Error> {
+pub(super) async fn renew(db: &Pool, key: &ClaimedKey) -> Result<(), sqlx::Error> {
     sqlx::query!(
         "with held as materialized ( \
              select client_id, route, key from idempotency_key \
@@ -197,10 +195,10 @@ pub(super) async fn renew(
              for no key update skip locked) \
          update idempotency_key k set claimed_at = now() from held h \
          where k.client_id = h.client_id and k.route = h.route and k.key = h.key",
-        client,
-        route,
-        key,
-        claim,
+        key.client.uuid(),
+        key.route,
+        key.key,
+        key.claim,
         CLAIM_SECONDS,
     )
     .execute(db)

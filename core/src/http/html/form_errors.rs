@@ -3,7 +3,15 @@
 use maud::{Markup, html};
 
 use super::components::error_summary;
+use crate::http::form::Form;
 use crate::http::language::Texts;
+
+/// A form as it was typed, and the errors in it.
+#[derive(Clone, Copy)]
+pub(crate) struct Typed<'a> {
+    pub(crate) form: &'a Form,
+    pub(crate) errors: &'a FormErrors,
+}
 
 /// Errors of a form in the reader's language, each with the name of its field; an empty name is the
 /// form's.
@@ -53,7 +61,8 @@ impl FormErrors {
     /// A choice that has to be made of pairs of value and label, with its error.
     pub(crate) fn choice(
         &self,
-        (name, label): (&str, &str),
+        name: &str,
+        label: &str,
         chosen: &str,
         options: &[(&str, &str)],
     ) -> Markup {

@@ -3,7 +3,8 @@
 use http::StatusCode;
 use maud::{Markup, html};
 
-use super::{PAGE_SCRIPT, PageScripts, render_document};
+use super::document::Document;
+use super::{PAGE_SCRIPT, PageScripts};
 use crate::http::language::Language;
 use crate::http::reply::Reply;
 
@@ -41,12 +42,15 @@ impl Shell<'_> {
             main #page .wide { h1 { (title) } (body) }
         };
         let whole = format!("{title} · {}", self.name);
-        let scripts = Some(PageScripts::Own(PAGE_SCRIPT));
-        let mut reply = render_document(
-            (status, Language::English, &whole, None),
-            &layout,
-            ("", scripts, None),
-        );
+        let document = Document {
+            language: Language::English,
+            title: &whole,
+            refresh_seconds: None,
+            form_action: "",
+            scripts: Some(PageScripts::Own(PAGE_SCRIPT)),
+            brand: None,
+        };
+        let mut reply = document.render(status, &layout);
         // Without it browsers hide the origin of forms, which tells them from those of other pages.
         reply.set("referrer-policy", "same-origin");
         reply

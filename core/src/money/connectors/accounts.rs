@@ -1,11 +1,12 @@
 //! Accounts of users that connectors verify: cards at their processor, accounts at the wallet
 //! provider.
 
-use rampart_types::{ClientId, UserId};
-use serde_json::{Value, json};
+use rampart_types::{UserId, UserKey};
+use serde_json::json;
 use uuid::Uuid;
 
 use super::commands::{Command, CommandKind, Target};
+use super::effects::Finished;
 use super::payouts::command_payouts_and_transfers;
 use super::sandbox::timing as sandbox;
 use crate::Core;
@@ -15,6 +16,7 @@ use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::tenancy::tenants::Tenant;
 use crate::trading::catalogue::{Direction, Leg};
+use crate::users::accounts::register_card::Session;
 use crate::users::accounts::{
     self, AccountDetails, AccountType, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, NewAccount,
     OpenOutcome, PaymentAccount,
@@ -29,12 +31,13 @@ pub(crate) const NOT_INSTANT: &str = "not-instant";
 /// Without entropy.
 pub(crate) fn register_card(
     core: &Core,
-    (client, user): (&Client, UserId),
-    (session, holder, currency): (&str, &str, &str),
+    client: &Client,
+    user: UserId,
+    session: &Session,
 ) -> Result<Command> {
     let tenant = &client.tenant;
     let target = card_route(client);
-    let key = format!("card-session/{user}/{}", hex::encode(sha256(session)));
+    let key = format!("card-session/{user}/{}", hex::encode(sha256(&session.identifier)));
     Ok(Command {
         client: tenant.id,
         order: None,
@@ -45,9 +48,9 @@ pub(crate) fn register_card(
         body: json!({
             "partner": &*tenant.slug,
             "userId": user,
-            "sessionIdentifier": session,
-            "cardHolderName": holder,
-            "currency": currency,
+            "sessionIdentifier": session.identifier,
+            "cardHolderName": session.holder,
+            "currency": session.currency.as_str(),
         }),
     })
 }
@@ -121,10 +124,10 @@ fn card_route(client: &Client) -> Target {
 
 /// True if the sandbox is the processor of the client's cards.
 pub(crate) fn is_simulated(client: &Client) -> bool {
-    let partner = (&*client.tenant.slug, client.tenant.is_test());
+    let (partner, is_test) = (&client.tenant.slug, client.tenant.is_test());
     let cards = Leg::Method(AccountType::CreditCard.as_str());
-    let route = client.catalogue.routes.connector(partner, Direction::In, cards);
-    client.tenant.is_test() && route.is_none()
+    let route = client.catalogue.routes.connector(partner, is_test, Direction::In, cards);
+    is_test && route.is_none()
 }
 
 /// The name of an effect; of the sandbox, whose sessions and tokens are good again and again, another
@@ -143,7 +146,7 @@ fn repeatable(core: &Core, key: String, target: &Target) -> Result<String> {
 /// When the database cannot be read.
 pub(crate) async fn ended_verifications(
     conn: &mut Connection,
-    (client, user): (ClientId, UserId),
+    UserKey { client, user }: UserKey,
 ) -> Result<i64> {
     let ended = sqlx::query_scalar!(
         r#"
@@ -166,13 +169,15 @@ pub(crate) async fn ended_verifications(
 pub(super) async fn verified(
     conn: &mut Connection,
     core: &Core,
-    (client, user, kind): (ClientId, UserId, CommandKind),
-    (body, result): (&Value, &Value),
+    finished: &Finished,
+    user: UserId,
+    kind: CommandKind,
 ) -> Result<()> {
-    let owner = (client, user);
+    let Finished { client, result, .. } = finished;
+    let (body, key) = (finished.body(core)?, UserKey { client: *client, user });
     if let Some(account) = body["accountId"].as_str().and_then(|id| id.parse::<Uuid>().ok()) {
-        accounts::verify(conn, core, owner, account).await?;
-        return command_payouts_and_transfers(conn, core, owner).await;
+        accounts::verify(conn, core, key, account).await?;
+        return command_payouts_and_transfers(conn, core, key).await;
     }
     let is_card = kind == CommandKind::CardVerify;
     let identifier = result["accountIdentifier"].as_str().filter(|text| {
@@ -194,14 +199,14 @@ pub(super) async fn verified(
         is_stored_card: is_card,
         verified: !is_card,
     };
-    match accounts::open(conn, core, owner, account).await? {
+    match accounts::open(conn, core, key, account).await? {
         OpenOutcome::Existing(known) if !is_card && !known.disabled => {
-            accounts::verify(conn, core, owner, known.id).await?;
+            accounts::verify(conn, core, key, known.id).await?;
         }
         OpenOutcome::Created(account) if result["disabled"] == true => {
-            accounts::disable(conn, core, owner, account.id).await?;
+            accounts::disable(conn, core, key, account.id).await?;
         }
         _ => {}
     }
-    command_payouts_and_transfers(conn, core, owner).await
+    command_payouts_and_transfers(conn, core, key).await
 }

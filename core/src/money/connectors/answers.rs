@@ -113,7 +113,7 @@ impl Commanded {
 
     /// Has the sandbox answer now: it need not wait for its worker.
     async fn simulate(&self, conn: &mut Connection, core: &Core) -> Result<Answer> {
-        Box::pin(sandbox::carry_out_now(conn, core, (self.kind, self.id))).await?;
+        Box::pin(sandbox::carry_out_now(conn, core, self.kind, self.id)).await?;
         Ok(self.answer(conn, core).await?.unwrap_or(Answer::None))
     }
 

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use rampart_types::{
-    Chain, ClientId, CurrencyCode, DestinationTag, OrderId, TagKind, WalletAddress,
+    Chain, ClientId, CurrencyCode, DestinationTag, OrderId, OrderKey, TagKind, WalletAddress,
 };
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::commands::{Command, CommandKind, Target, enqueue};
 use super::sandbox::timing as sandbox;
@@ -24,12 +23,7 @@ const ADDRESSES_MAX: usize = 1_000;
 #[derive(Debug)]
 pub(crate) enum DepositSource {
     /// The pool of a connector.
-    Pool {
-        /// Name of the connector.
-        connector: String,
-        /// Code of the currency.
-        asset: String,
-    },
+    Pool(Pool),
     /// The sandbox: it has made the address for one sale, and no pool has it.
     Made(DepositAddress),
 }
@@ -62,14 +56,14 @@ impl DepositSource {
     pub(crate) async fn take(
         &self,
         conn: &mut Connection,
-        sale: (Uuid, i64),
+        sale: OrderKey,
     ) -> Result<Option<DepositAddress>, sqlx::Error> {
         match self {
-            Self::Pool { connector, asset } => {
-                if let Some(free) = take_free(conn, (connector, asset), sale).await? {
+            Self::Pool(pool) => {
+                if let Some(free) = pool.take_free(conn, sale).await? {
                     return Ok(Some(free));
                 }
-                take_released(conn, (connector, asset), sale).await
+                pool.take_released(conn, sale).await
             }
             Self::Made(made) => {
                 let added = sqlx::query!(
@@ -80,8 +74,8 @@ impl DepositSource {
                     made.asset,
                     made.address,
                     made.tag,
-                    sale.0,
-                    sale.1,
+                    sale.client.uuid(),
+                    sale.order.number(),
                 )
                 .execute(conn)
                 .await?;
@@ -111,25 +105,40 @@ macro_rules! take_oldest {
     };
 }
 
-/// Takes the oldest address of a pool that nobody else is taking.
-async fn take_free(
-    conn: &mut Connection,
-    (connector, asset): (&str, &str),
-    (client, sale): (Uuid, i64),
-) -> Result<Option<DepositAddress>, sqlx::Error> {
-    take_oldest!("for update skip locked", connector, asset, client, sale)
-        .fetch_optional(conn)
-        .await
+/// The deposit addresses of a connector for one currency.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    /// Name of the connector.
+    pub(crate) connector: String,
+    /// Code of the currency.
+    pub(crate) asset: String,
 }
 
-/// Waits for the sales that are taking the last addresses of a pool, and takes one that is given
-/// up, as by a quote that two requests confirm at once.
-async fn take_released(
-    conn: &mut Connection,
-    (connector, asset): (&str, &str),
-    (client, sale): (Uuid, i64),
-) -> Result<Option<DepositAddress>, sqlx::Error> {
-    take_oldest!("for update", connector, asset, client, sale).fetch_optional(conn).await
+impl Pool {
+    /// Takes the oldest address that nobody else is taking.
+    async fn take_free(
+        &self,
+        conn: &mut Connection,
+        sale: OrderKey,
+    ) -> Result<Option<DepositAddress>, sqlx::Error> {
+        let (client, order) = (sale.client.uuid(), sale.order.number());
+        take_oldest!("for update skip locked", self.connector, self.asset, client, order)
+            .fetch_optional(conn)
+            .await
+    }
+
+    /// Waits for the sales that are taking the last addresses, and takes one that is given up, as by
+    /// a quote that two requests confirm at once.
+    async fn take_released(
+        &self,
+        conn: &mut Connection,
+        sale: OrderKey,
+    ) -> Result<Option<DepositAddress>, sqlx::Error> {
+        let (client, order) = (sale.client.uuid(), sale.order.number());
+        take_oldest!("for update", self.connector, self.asset, client, order)
+            .fetch_optional(conn)
+            .await
+    }
 }
 
 /// An address that a sale takes.
@@ -224,7 +233,7 @@ pub(super) async fn sale_of(
     connector: &str,
     address: &str,
     tag: &str,
-) -> Result<Option<(ClientId, OrderId)>> {
+) -> Result<Option<OrderKey>> {
     let found = sqlx::query!(
         r#"
         select taken_by as "taken_by!", taken_for as "taken_for!" from deposit_address
@@ -239,7 +248,7 @@ pub(super) async fn sale_of(
     let Some(row) = found else { return Ok(None) };
     let order = OrderId::try_from(row.taken_for)
         .map_err(|error| Error::internal("read a sale's id", error))?;
-    Ok(Some((row.taken_by.into(), order)))
+    Ok(Some(OrderKey { client: row.taken_by.into(), order }))
 }
 
 impl Core {

@@ -1,6 +1,6 @@
 //! The effects of a command's end, in the transaction that ends it.
 
-use rampart_types::{ClientId, OrderId, UserId};
+use rampart_types::{ClientId, OrderId, OrderKey, UserId};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -42,6 +42,17 @@ pub(super) struct Finished {
     pub(super) reason: Option<String>,
 }
 
+impl Finished {
+    /// Its body.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub(super) fn body(&self, core: &Core) -> Result<Value> {
+        let context = body_context(self.client.uuid(), self.command);
+        commands::open(&core.cipher(self.client), &context, &self.sealed_body)
+    }
+}
+
 /// Applies what follows from the end of a command. Gives the causes of changes of an order, to be
 /// counted after the commit.
 ///
@@ -62,22 +73,22 @@ pub(super) async fn apply(
         apply_without_order(conn, core, finished, kind).await?;
         return Ok(Vec::new());
     };
-    let at = (*client, *order);
+    let key = OrderKey { client: *client, order: *order };
     match (kind, is_done) {
         (Some(CommandKind::PaymentCreate), false) => {
             let event = OrderEvent::PaymentDenied { reason: finished.reason.clone() };
-            settlement::apply(conn, core, at, &event, connector).await
+            settlement::apply(conn, core, key, &event, connector).await
         }
         (Some(CommandKind::PaymentCreate), true) if BankTransfer::is_wrong(&finished.result) => {
             tracing::warn!(connector, %order, "a bank account is not valid, and no payer is told it");
             Ok(Vec::new())
         }
         (Some(kind @ (CommandKind::PayoutSend | CommandKind::TransferSend)), true) => {
-            sent(conn, core, finished, (at.1, kind)).await
+            sent(conn, core, finished, *order, kind).await
         }
         (Some(CommandKind::TransferSend), false) => {
             let event = SaleEvent::Hold { reason: Some(TRANSFER_REJECTED.to_owned()) };
-            settlement::apply(conn, core, at, &event, connector).await
+            settlement::apply(conn, core, key, &event, connector).await
         }
         (Some(CommandKind::PayoutSend), false) => {
             if let Some(fee) = NetworkFee::read(&finished.result) {
@@ -88,7 +99,7 @@ pub(super) async fn apply(
                     .await?;
             }
             let event = OrderEvent::Hold { reason: Some(PAYOUT_REJECTED.to_owned()) };
-            settlement::apply(conn, core, at, &event, connector).await
+            settlement::apply(conn, core, key, &event, connector).await
         }
         _ => Ok(Vec::new()),
     }
@@ -99,7 +110,8 @@ async fn sent(
     conn: &mut Connection,
     core: &Core,
     finished: &Finished,
-    (order, kind): (OrderId, CommandKind),
+    order: OrderId,
+    kind: CommandKind,
 ) -> Result<Vec<Cause>> {
     let Finished { client, connector, result, .. } = finished;
     let Some(amounts) = OrderAmounts::find(conn, Some(*client), order).await? else {
@@ -152,14 +164,11 @@ async fn apply_without_order(
         }
         (Some(CommandKind::ScreeningCheck), _) => {
             let result = is_done.then_some(&finished.result);
-            screening::decided(conn, core, (*client, finished.command), result).await?;
+            screening::decided(conn, core, *client, finished.command, result).await?;
         }
         (Some(kind @ (CommandKind::CardVerify | CommandKind::WalletProviderVerify)), _) => {
             if let (true, Some(user)) = (*is_done, finished.user) {
-                let context = body_context(client.uuid(), finished.command);
-                let body = commands::open(&core.cipher(*client), &context, &finished.sealed_body)?;
-                let of = (*client, user, kind);
-                accounts::verified(conn, core, of, (&body, &finished.result)).await?;
+                accounts::verified(conn, core, finished, user, kind).await?;
             }
         }
         _ => {}

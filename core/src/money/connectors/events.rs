@@ -61,8 +61,8 @@ impl Endpoint for ReportEvent {
 /// Stores the report and lets the state follow, in one transaction. `true` if it was taken before.
 async fn take(core: &Core, connector: &Connector, report: &Report) -> Result<bool> {
     let mut tx = core.db.begin().await?;
-    let by = (&*connector.name, &*connector.name);
-    match take_in(&mut tx, core, by, report).await? {
+    let reporter = Reporter { connector: &connector.name, actor: &connector.name };
+    match take_in(&mut tx, core, reporter, report).await? {
         Stored::Now(applied) => {
             tx.commit().await?;
             for cause in applied.causes {
@@ -80,6 +80,15 @@ async fn take(core: &Core, connector: &Connector, report: &Report) -> Result<boo
     }
 }
 
+/// The author of a report.
+#[derive(Clone, Copy)]
+pub(super) struct Reporter<'a> {
+    /// Name of the connector.
+    pub(super) connector: &'a str,
+    /// The one that the order's timeline names.
+    pub(super) actor: &'a str,
+}
+
 /// The effect of a report.
 pub(super) enum Stored {
     /// It is stored, with what follows.
@@ -89,16 +98,17 @@ pub(super) enum Stored {
 }
 
 /// Stores a connector's report and lets the state follow, in the caller's transaction, which gives up
-/// what was not stored now. The actor stands in the timeline of the order.
+/// what was not stored now.
 ///
 /// # Errors
 /// The database's.
 pub(super) async fn take_in(
     conn: &mut Connection,
     core: &Core,
-    (connector, actor): (&str, &str),
+    reporter: Reporter<'_>,
     report: &Report,
 ) -> Result<Stored> {
+    let connector = reporter.connector;
     let text = canonical(&report.raw);
     let digest = digest::digest(&digest::SHA256, text.as_bytes());
     let report_id = core.clock.uuid()?;
@@ -134,7 +144,7 @@ pub(super) async fn take_in(
     let applied = match known {
         Some(_) => Applied { is_duplicate: true, payment: known, ..Applied::default() },
         // On the heap: unoptimised, the books' state does not fit beside this one's.
-        None => Box::pin(apply::apply(conn, core, connector, actor, report)).await?,
+        None => Box::pin(apply::apply(conn, core, reporter, report)).await?,
     };
     if let Some((client, payment)) = applied.payment {
         sqlx::query!(

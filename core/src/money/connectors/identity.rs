@@ -1,7 +1,7 @@
 //! Identity checks at a provider: started when the user first opens the page of the reason, ended by
 //! the provider's report.
 
-use rampart_types::{ClientId, UserId};
+use rampart_types::{ClientId, UserId, UserKey};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -48,7 +48,8 @@ pub(crate) enum IdentityCheck {
 pub(crate) async fn start(
     conn: &mut Connection,
     core: &Core,
-    (tenant, user): (&Tenant, UserId),
+    tenant: &Tenant,
+    user: UserId,
     return_url: &str,
 ) -> Result<IdentityCheck> {
     let client = tenant.id;
@@ -92,18 +93,20 @@ pub(crate) async fn start(
     let Some(account) = Account::load(conn, core, client, user).await? else {
         return Ok(IdentityCheck::NoProvider);
     };
-    Box::pin(command(conn, core, (tenant, &account), (latest.ended, return_url))).await
+    Box::pin(command(conn, core, tenant, &account, latest.ended, return_url)).await
 }
 
 /// Commands a check, after so many that have ended.
 async fn command(
     conn: &mut Connection,
     core: &Core,
-    (tenant, account): (&Tenant, &Account),
-    (ended, return_url): (i64, &str),
+    tenant: &Tenant,
+    account: &Account,
+    ended: i64,
+    return_url: &str,
 ) -> Result<IdentityCheck> {
     let (client, user) = (tenant.id, account.user);
-    let of_checkout = checkout::share_token::take(conn, core, (client, user)).await?;
+    let of_checkout = checkout::share_token::take(conn, core, UserKey { client, user }).await?;
     let share_token = match of_checkout {
         Some(token) => Some(token),
         None => share_token::take(conn, core, account).await?,
@@ -231,5 +234,5 @@ async fn set_identity(
         let event = NewEvent { kind: EventType::UserVerified, order_id: None, payload };
         events::record(conn, core, client, event, None).await?;
     }
-    command_payouts_and_transfers(conn, core, (client, user)).await
+    command_payouts_and_transfers(conn, core, UserKey { client, user }).await
 }

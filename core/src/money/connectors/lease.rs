@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::caller::Connector;
 use super::cancellations;
 use super::commands::{self, CommandKind, body_context};
+use super::sandbox::timing as sandbox;
 use crate::Core;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
@@ -83,9 +84,14 @@ impl Endpoint for LeaseCommands {
         let wait = Duration::from_secs(lease.wait_seconds.into());
         loop {
             let mut conn = core.db.acquire().await?;
-            let wanted = (&*kinds, lease.max, lease.lease_seconds);
-            let leased = self::lease(&mut conn, core, (&connector.name, true), wanted, None);
-            let leased = leased.await?;
+            let new = NewLease {
+                connector: &connector.name,
+                kinds: &kinds,
+                max: lease.max,
+                seconds: lease.lease_seconds,
+                only: None,
+            };
+            let leased = self::lease(&mut conn, core, &new).await?;
             drop(conn);
             let waited = Duration::from_nanos(core.clock.monotonic_ns().saturating_sub(began));
             let left = wait.saturating_sub(waited);
@@ -150,6 +156,20 @@ impl LeaseRequest {
     }
 }
 
+/// A lease of commands to be taken.
+pub(super) struct NewLease<'a> {
+    /// Name of the connector that takes it.
+    pub(super) connector: &'a str,
+    /// Kinds of the commands.
+    pub(super) kinds: &'a [String],
+    /// Most commands.
+    pub(super) max: u16,
+    /// Time for which nobody else gets them, in seconds.
+    pub(super) seconds: u16,
+    /// The only command, which need not be due.
+    pub(super) only: Option<Uuid>,
+}
+
 /// Leases what is due for a connector, or one command before it is due. Two leases at once get
 /// different commands: each passes over rows that the other has locked. An order whose earlier command
 /// is still open waits, and so does a payout of coins or money that a check holds back, which no refund
@@ -165,10 +185,10 @@ impl LeaseRequest {
 pub(super) async fn lease(
     conn: &mut Connection,
     core: &Core,
-    (connector, is_outside): (&str, bool),
-    (kinds, max, seconds): (&[String], u16, u16),
-    only: Option<Uuid>,
+    new: &NewLease<'_>,
 ) -> Result<Vec<Leased>> {
+    let NewLease { connector, kinds, max, seconds, only } = *new;
+    let is_outside = connector != sandbox::NAME;
     let token = core.clock.uuid()?;
     let rows = sqlx::query_as!(
         LeasedRow,

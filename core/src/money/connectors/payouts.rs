@@ -5,7 +5,7 @@
 //! order's row second sees what the other has cleared, and commands; the sweep (`sweep`) is for what
 //! else may free an order, such as a changed gate.
 
-use rampart_types::{ClientId, OrderId, UserId};
+use rampart_types::{ClientId, OrderId, OrderKey, UserKey};
 use rust_decimal::Decimal;
 use serde_json::json;
 
@@ -29,7 +29,7 @@ use rampart_types::JsonDecimal;
 pub(crate) async fn command_payouts_and_transfers(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
+    UserKey { client, user }: UserKey,
 ) -> Result<()> {
     // In one order, so that two transactions never wait for each other.
     let waiting = sqlx::query_scalar!(
@@ -234,7 +234,7 @@ struct Payable {
 /// The database's.
 pub(super) async fn is_owed(
     conn: &mut Connection,
-    (client, order): (ClientId, OrderId),
+    OrderKey { client, order }: OrderKey,
     kind: CommandKind,
 ) -> Result<bool, sqlx::Error> {
     let (of, number) = (client.uuid(), order.number());

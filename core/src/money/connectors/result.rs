@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
-use rampart_types::{ClientId, OrderId};
+use rampart_types::{ClientId, OrderId, OrderKey};
 use ring::digest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -81,16 +81,12 @@ impl Endpoint for ReportResult {
         connector: Connector,
         (id, new): (Uuid, NewResult),
     ) -> Result<Json<Reported>> {
-        Ok(Json(report(core, &connector, (id, &new)).await?))
+        Ok(Json(report(core, &connector, id, &new).await?))
     }
 }
 
 /// Writes a result with what follows, in one transaction.
-async fn report(
-    core: &Core,
-    connector: &Connector,
-    (id, new): (Uuid, &NewResult),
-) -> Result<Reported> {
+async fn report(core: &Core, connector: &Connector, id: Uuid, new: &NewResult) -> Result<Reported> {
     let mut tx = core.db.begin().await?;
     match settle(&mut tx, core, &connector.name, id, new).await? {
         Settled::Now(reported, causes) => {
@@ -213,7 +209,7 @@ async fn is_not_owed(
 ) -> Result<bool, sqlx::Error> {
     match (CommandKind::from_name(kind), order) {
         (Some(kind @ (CommandKind::PayoutSend | CommandKind::TransferSend)), Some(order)) => {
-            Ok(!is_owed(conn, (client, order), kind).await?)
+            Ok(!is_owed(conn, OrderKey { client, order }, kind).await?)
         }
         _ => Ok(false),
     }

@@ -19,14 +19,14 @@ pub(crate) mod timing;
 pub(crate) mod worker;
 
 use chrono::SecondsFormat;
-use rampart_types::{ClientId, OrderId};
+use rampart_types::{ClientId, OrderKey};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 pub(crate) use self::timing::NAME;
 use super::commands::CommandKind;
-use super::events::{Report, Stored, take_in};
-use super::lease::{Leased, lease};
+use super::events::{Report, Reporter, Stored, take_in};
+use super::lease::{Leased, NewLease, lease};
 use super::result::{NewResult, Outcome, Settled, settle};
 use crate::Core;
 use crate::platform::clock::{Clock, NoEntropy};
@@ -82,8 +82,9 @@ pub(crate) async fn unless_refused(
 async fn act<E: Event>(
     conn: &mut Connection,
     core: &Core,
-    (client, order): (ClientId, OrderId),
-    (event, actor): (&E, &str),
+    OrderKey { client, order }: OrderKey,
+    event: &E,
+    actor: &str,
 ) -> Result<Vec<Cause>, NotApplied> {
     Ok(vec![apply_in(conn, core, client, order, event, actor).await?.cause])
 }
@@ -105,7 +106,7 @@ async fn tell(
     members["occurredAt"] = core.clock.now().to_rfc3339_opts(SecondsFormat::Micros, true).into();
     let report = Report::read(&members);
     let report = report.map_err(|_| Error::invariant("read an event of the sandbox"))?;
-    match take_in(conn, core, (NAME, actor), &report).await? {
+    match take_in(conn, core, Reporter { connector: NAME, actor }, &report).await? {
         Stored::Now(applied) => Ok(applied.causes),
         Stored::Before { .. } => Err(Error::invariant("name an event of the sandbox anew")),
     }
@@ -120,7 +121,8 @@ async fn answer(
     conn: &mut Connection,
     core: &Core,
     command: &Leased,
-    (outcome, result): (Outcome, Value),
+    outcome: Outcome,
+    result: Value,
 ) -> Result<Option<Vec<Cause>>> {
     let new = NewResult::of_sandbox(command.lease_token, outcome, result);
     answer_with(conn, core, command, new).await
@@ -146,11 +148,13 @@ async fn answer_with(
 async fn lease_now(
     conn: &mut Connection,
     core: &Core,
-    (kind, id): (CommandKind, Uuid),
+    kind: CommandKind,
+    command: Uuid,
 ) -> Result<Option<Leased>> {
     let kinds = [kind.as_str().to_owned()];
-    let leased = lease(conn, core, (NAME, false), (&kinds, 1, LEASE_SECONDS), Some(id)).await?;
-    Ok(leased.into_iter().next())
+    let only = Some(command);
+    let new = NewLease { connector: NAME, kinds: &kinds, max: 1, seconds: LEASE_SECONDS, only };
+    Ok(lease(conn, core, &new).await?.into_iter().next())
 }
 
 /// The open command of an order of this kind, and whether it is the sandbox's.
@@ -159,7 +163,7 @@ async fn lease_now(
 /// The database's.
 async fn open_command(
     conn: &mut Connection,
-    (client, order): (ClientId, OrderId),
+    OrderKey { client, order }: OrderKey,
     kind: CommandKind,
 ) -> Result<Option<(Uuid, bool)>, sqlx::Error> {
     let found = sqlx::query!(

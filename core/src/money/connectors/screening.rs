@@ -4,7 +4,7 @@
 //! A wallet is screened at the confirm, a person once its name is known, and again when that or the
 //! country changes. Without a connector that screens there is nothing to wait for.
 
-use rampart_types::{ClientId, OrderId, UserId};
+use rampart_types::{ClientId, OrderId, UserId, UserKey};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -42,6 +42,16 @@ impl Decision {
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         [Self::Clear, Self::Review, Self::Block].into_iter().find(|one| one.as_str() == name)
     }
+}
+
+/// A wallet to be screened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wallet<'a> {
+    /// Code of the currency.
+    pub(crate) asset: &'a str,
+    pub(crate) address: &'a str,
+    /// The destination tag.
+    pub(crate) tag: Option<&'a str>,
 }
 
 /// A person to be screened.
@@ -89,8 +99,9 @@ impl SealedScreening {
     pub(crate) fn of_wallet(
         core: &Core,
         tenant: &Tenant,
-        (order, reference): (OrderId, Option<&str>),
-        (asset, address, tag): (&str, &str, Option<&str>),
+        order: OrderId,
+        reference: Option<&str>,
+        wallet: Wallet<'_>,
     ) -> Result<Option<Self>> {
         let client = tenant.id;
         let decision = tenant.is_test().then(|| magic::wallet(reference));
@@ -109,9 +120,9 @@ impl SealedScreening {
                 "subject": "wallet",
                 "partner": &*tenant.slug,
                 "orderId": order,
-                "asset": asset,
-                "address": address,
-                "tag": tag,
+                "asset": wallet.asset,
+                "address": wallet.address,
+                "tag": wallet.tag,
             }),
         };
         Ok(Some(Self {
@@ -181,7 +192,7 @@ pub(crate) async fn screen_person(
 ) -> Result<()> {
     let (client, id, user) = (tenant.id, core.clock.uuid()?, person.user);
     let decision = tenant.is_test().then(|| magic::person(person.last_name));
-    if decision == Some(Decision::Clear) && !is_known(conn, (client, user)).await? {
+    if decision == Some(Decision::Clear) && !is_known(conn, UserKey { client, user }).await? {
         return Ok(());
     }
     let command = Command {
@@ -275,7 +286,7 @@ fn sealed(core: &Core, command: Command, decision: Option<Decision>) -> Result<S
 }
 
 /// True if the person was screened before.
-async fn is_known(conn: &mut Connection, (client, user): (ClientId, UserId)) -> Result<bool> {
+async fn is_known(conn: &mut Connection, UserKey { client, user }: UserKey) -> Result<bool> {
     let known = sqlx::query_scalar!(
         r#"
         select exists (select from screening where client_id = $1 and user_id = $2) as "known!"
@@ -296,7 +307,8 @@ async fn is_known(conn: &mut Connection, (client, user): (ClientId, UserId)) -> 
 pub(super) async fn decided(
     conn: &mut Connection,
     core: &Core,
-    (client, command): (ClientId, Uuid),
+    client: ClientId,
+    command: Uuid,
     result: Option<&Value>,
 ) -> Result<()> {
     let decision = result.and_then(|result| Decision::from_name(result["decision"].as_str()?));
@@ -335,7 +347,10 @@ pub(crate) async fn cleared(
         command_payout(conn, core, client, order).await?;
     }
     match user {
-        Some(user) => command_payouts_and_transfers(conn, core, (client, user.into())).await,
+        Some(user) => {
+            let key = UserKey { client, user: user.into() };
+            command_payouts_and_transfers(conn, core, key).await
+        }
         None => Ok(()),
     }
 }

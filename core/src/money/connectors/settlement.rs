@@ -1,7 +1,7 @@
 //! Facts that connectors tell, as the books and the orders take them.
 
 use chrono::{DateTime, Utc};
-use rampart_types::{ClientId, OrderId};
+use rampart_types::{ClientId, OrderId, OrderKey};
 use rust_decimal::Decimal;
 
 use crate::Core;
@@ -72,7 +72,7 @@ pub(super) async fn record(conn: &mut Connection, core: &Core, fact: Fact<'_>) -
 pub(super) async fn apply<E: Event>(
     conn: &mut Connection,
     core: &Core,
-    (client, order): (ClientId, OrderId),
+    OrderKey { client, order }: OrderKey,
     event: &E,
     connector: &str,
 ) -> Result<Vec<Cause>> {

@@ -13,6 +13,7 @@ use crate::Core;
 use crate::platform::error::{Denial, Result};
 use crate::trading::orders::state::OrderStatus;
 use crate::trading::quotes::Side;
+use rampart_types::ClientId;
 
 /// Orders, or entries, of one page.
 const PAGE_ROWS: i64 = 2_000;
@@ -47,13 +48,13 @@ pub(crate) async fn check(core: &Core, after: Option<&str>) -> Result<Page> {
         }
         Some(Some(("entries", last))) => match last.split_once('/') {
             Some((client, entry)) => {
-                let [client, entry] = [client, entry].map(|id| id.parse().map_err(|_| unknown()));
-                entries(core, (client?, entry?)).await
+                let parse = |id: &str| id.parse::<Uuid>().map_err(|_| unknown());
+                entries(core, parse(client)?.into(), parse(entry)?).await
             }
             // An earlier edge has kept an id alone, which says nothing in this order.
             None => {
                 last.parse::<Uuid>().map_err(|_| unknown())?;
-                entries(core, (Uuid::nil(), Uuid::nil())).await
+                entries(core, Uuid::nil().into(), Uuid::nil()).await
             }
         },
         Some(Some(("accounts", ""))) => accounts::check(core).await,
@@ -161,7 +162,7 @@ async fn orders(core: &Core, after: i64) -> Result<Page> {
     .await?;
     let next = match rows.last() {
         Some(last) if is_full(rows.len()) => format!("orders/{}", last.order_id),
-        _ => entries_after(Uuid::nil(), Uuid::nil()),
+        _ => entries_after(Uuid::nil().into(), Uuid::nil()),
     };
     let asked = rows.iter().filter(|row| row.has_set_aside);
     let (clients, orders): (Vec<_>, Vec<_>) =
@@ -187,11 +188,12 @@ async fn orders(core: &Core, after: i64) -> Result<Page> {
 }
 
 /// The cursor of the entries after this one, in the order of clients and ids: that of the primary key.
-fn entries_after(client: Uuid, entry: Uuid) -> String {
+fn entries_after(client: ClientId, entry: Uuid) -> String {
     format!("entries/{client}/{entry}")
 }
 
-async fn entries(core: &Core, after: (Uuid, Uuid)) -> Result<Page> {
+/// The page of the entries after this one.
+async fn entries(core: &Core, client: ClientId, entry: Uuid) -> Result<Page> {
     let rows = sqlx::query!(
         r#"
         with page as (
@@ -211,15 +213,15 @@ async fn entries(core: &Core, after: (Uuid, Uuid)) -> Result<Page> {
             ) as "empty!"
         from page order by page.client_id, page.entry_id
         "#,
-        after.0,
-        after.1,
+        client.uuid(),
+        entry,
         PAGE_ROWS,
     )
     .fetch_all(&core.db)
     .await?;
     let last = rows.last().filter(|_| is_full(rows.len()));
-    let next =
-        last.map_or("accounts/".to_owned(), |last| entries_after(last.client_id, last.entry_id));
+    let next = last
+        .map_or("accounts/".to_owned(), |last| entries_after(last.client_id.into(), last.entry_id));
     let (checked, mut problems) = (rows.len(), Vec::new());
     for row in rows {
         let problem = match (row.off, row.empty) {

@@ -24,7 +24,7 @@ use crate::platform::db::Connection;
 use crate::trading::limits;
 use crate::trading::orders::state::Cause;
 use crate::trading::quotes::Side;
-use rampart_types::{ClientId, JsonDecimal, OrderId};
+use rampart_types::{ClientId, JsonDecimal, OrderId, OrderKey};
 
 /// A change of an order's state that is being written.
 #[derive(Clone, Copy)]
@@ -96,6 +96,10 @@ impl Booking<'_> {
         terms.ok_or(sqlx::Error::RowNotFound)
     }
 
+    const fn key(&self) -> OrderKey {
+        OrderKey { client: self.client, order: self.order }
+    }
+
     fn subject(&self, payment: Option<Uuid>) -> Subject {
         Subject {
             client: self.client,
@@ -110,8 +114,10 @@ impl Booking<'_> {
         &self,
         conn: &mut Connection,
         kind: PaymentKind,
-        (amount, currency): (Decimal, &str),
-        (connector, reference): (&str, Option<&str>),
+        connector: &str,
+        amount: Decimal,
+        currency: &str,
+        reference: Option<&str>,
     ) -> Result<Option<Uuid>, sqlx::Error> {
         let payment = NewPayment {
             client: self.client,
@@ -147,8 +153,8 @@ impl Booking<'_> {
                 ),
             };
             let connector = connector_of(self.actor);
-            let from = (connector, reference.as_deref());
-            let payment = self.payment(conn, kind, (amount, currency), from).await?;
+            let reference = reference.as_deref();
+            let payment = self.payment(conn, kind, connector, amount, currency, reference).await?;
             let Some(payment) = payment else { return Ok(Booked::KnownReference) };
             let postings = [
                 holding(is_coins, connector, currency, amount),
@@ -187,8 +193,9 @@ impl Booking<'_> {
             let Some(amounts) = self.within_limits(&terms, arrived, price) else {
                 return Ok(Booked::NotPriceable);
             };
-            let at = (self.client, self.order, self.side);
-            if arrived > due && !limits::have_room(conn, at, amounts.fiat).await? {
+            if arrived > due
+                && !limits::have_room(conn, self.key(), self.side, amounts.fiat).await?
+            {
                 return Ok(Booked::NotPriceable);
             }
             self.write_amounts(conn, &terms, &amounts).await?;
@@ -203,7 +210,7 @@ impl Booking<'_> {
             [Posting::new(PayoutPayable, gets, settled), Posting::new(Suspense, gets, -settled)];
         post(conn, self.core, "settled", &subject, &postings).await?;
         if self.side == Side::Buy && settled >= payout {
-            name_transaction(conn, (self.client, self.order), gets).await?;
+            name_transaction(conn, self.key(), gets).await?;
         }
         Ok(Booked::Done)
     }
@@ -283,12 +290,10 @@ impl Booking<'_> {
         let amount = if owed.is_zero() { payout } else { owed };
         let connector = connector_of(self.actor);
         let reference = self.reference.map(|id| format!("{}/{id}", self.order));
-        let from = (connector, reference.as_deref());
-        let Some(payment) = self.payment(conn, kind, (amount, currency), from).await? else {
-            return Ok(Booked::KnownReference);
-        };
-        let at = (self.client, self.order);
-        if Sent::of(conn, at, (currency, payment)).await?.has_moved() {
+        let reference = reference.as_deref();
+        let payment = self.payment(conn, kind, connector, amount, currency, reference).await?;
+        let Some(payment) = payment else { return Ok(Booked::KnownReference) };
+        if Sent::of(conn, self.key(), currency, payment).await?.has_moved() {
             let postings = [
                 Posting::new(PayoutPayable, currency, owed),
                 Posting::new(Suspense, currency, amount - owed),
@@ -333,7 +338,7 @@ impl Booking<'_> {
             let commanded = amount.min(payable);
             payable -= commanded;
             let kind = PaymentKind::Refunded;
-            let payment = self.payment(conn, kind, (amount, currency), (&connector, None)).await?;
+            let payment = self.payment(conn, kind, &connector, amount, currency, None).await?;
             let postings = [
                 Posting::new(RefundPayable, currency, commanded),
                 Posting::new(Customer, currency, amount - commanded),

@@ -8,7 +8,7 @@ use crate::trading::orders::state::OrderStatus;
 use crate::trading::orders::status::{Applied, NotApplied, OrderEvent, apply_recorded};
 use crate::trading::quotes::Side;
 use crate::trading::sell::status::SaleEvent;
-use rampart_types::{ClientId, OrderId};
+use rampart_types::OrderKey;
 
 /// Completes an order that goes on after all of it has arrived: the report came while it was not
 /// paid, or waited.
@@ -18,9 +18,11 @@ use rampart_types::{ClientId, OrderId};
 pub(crate) async fn catch_up(
     conn: &mut Connection,
     core: &Core,
-    (client, order, side): (ClientId, OrderId, Side),
+    key: OrderKey,
+    side: Side,
     actor: &str,
 ) -> Result<Option<Applied>, NotApplied> {
+    let OrderKey { client, order } = key;
     let terms = OrderTerms::lock(conn, client, order, side).await?;
     let Some(terms) = terms else { return Ok(None) };
     if terms.status != OrderStatus::InProgress || !Sent::has_arrived(conn, &terms).await? {
@@ -37,17 +39,16 @@ pub(crate) async fn catch_up(
     .fetch_optional(&mut *conn)
     .await?;
     let Some(payment) = report else { return Ok(None) };
-    let at = (client, order, payment);
     let applied = match side {
         Side::Buy => {
             let (_, currency) = terms.amounts.payout();
-            name_transaction(conn, (client, order), currency).await?;
+            name_transaction(conn, key, currency).await?;
             let arrived = OrderEvent::ConfirmedOnChain;
-            Box::pin(apply_recorded(conn, core, at, &arrived, actor)).await
+            Box::pin(apply_recorded(conn, core, key, payment, &arrived, actor)).await
         }
         Side::Sell => {
             let paid_out = SaleEvent::PaidOut;
-            Box::pin(apply_recorded(conn, core, at, &paid_out, actor)).await
+            Box::pin(apply_recorded(conn, core, key, payment, &paid_out, actor)).await
         }
     };
     applied.map(Some)

@@ -148,8 +148,8 @@ impl Recording<'_> {
     pub(super) async fn follow_arrival(&mut self, conn: &mut Connection) -> Result<()> {
         let Some(order) = &self.order else { return Ok(()) };
         let amount = Some(self.report.amount);
-        let at = (order.client, order.order, order.amounts.side);
-        match order.amounts.side {
+        let (key, side) = (order.key(), order.amounts.side);
+        match side {
             Side::Buy => {
                 let reference = Some(self.report.provider_reference.clone());
                 self.apply(conn, OrderEvent::PaymentReceived { amount, reference }).await?;
@@ -161,7 +161,7 @@ impl Recording<'_> {
                 self.apply(conn, deposit).await?;
             }
         }
-        let caught_up = catch_up(conn, self.core, at, &self.report.actor).await;
+        let caught_up = catch_up(conn, self.core, key, side, &self.report.actor).await;
         caught_up.transpose().map_or(Ok(()), |applied| self.follow(applied))
     }
 
@@ -232,9 +232,9 @@ impl Recording<'_> {
         let Some(order) = self.order.clone() else {
             return self.post(conn, &[self.line(Suspense, amount), self.held(-amount)]).await;
         };
-        let at = (order.client, order.order);
         // A payout is told twice, by its begin and by its end: whichever is first has moved it.
-        let has_moved = Sent::of(conn, at, (&self.currency, self.payment)).await?.has_moved();
+        let sent = Sent::of(conn, order.key(), &self.currency, self.payment).await?;
+        let has_moved = sent.has_moved();
         if has_moved {
             let payable = self.position(conn).await?.owed(PayoutPayable, &self.currency);
             let due = payable.min(amount);
@@ -263,7 +263,7 @@ impl Recording<'_> {
                     self.apply(conn, OrderEvent::CoinsSent { transaction_id }).await?;
                 }
                 if Sent::has_arrived(conn, &order).await? {
-                    name_transaction(conn, at, &self.currency).await?;
+                    name_transaction(conn, order.key(), &self.currency).await?;
                     self.apply(conn, OrderEvent::ConfirmedOnChain).await?;
                 }
                 Ok(())
@@ -285,8 +285,8 @@ impl Recording<'_> {
             return self.post(conn, &[self.held(amount), self.line(Suspense, -amount)]).await;
         };
         let waits = matches!(order.status, OrderStatus::InProgress | OrderStatus::Blocked);
-        let at = (order.client, order.order);
-        if Sent::of(conn, at, (&self.currency, self.payment)).await?.has_moved() {
+        let sent = Sent::of(conn, order.key(), &self.currency, self.payment).await?;
+        if sent.has_moved() {
             let owed_again = self.take_back(conn, &order).await?;
             // It has what it pays out all the same, or is over.
             if !waits || owed_again.is_zero() {
@@ -355,8 +355,9 @@ impl Recording<'_> {
     /// Lets its order follow the payment; it stays as it is where its state forbids that.
     async fn apply<E: Event>(&mut self, conn: &mut Connection, event: E) -> Result<()> {
         let Some(order) = &self.order else { return Ok(()) };
-        let at = (order.client, order.order, self.payment);
-        let applied = apply_recorded(conn, self.core, at, &event, &self.report.actor).await;
+        let key = order.key();
+        let (payment, actor) = (self.payment, &self.report.actor);
+        let applied = apply_recorded(conn, self.core, key, payment, &event, actor).await;
         self.follow(applied)
     }
 

@@ -19,7 +19,7 @@ use crate::trading::orders::state::{Cause, OrderStatus};
 use crate::trading::orders::status::{NotApplied, OrderEvent, apply_recorded};
 use crate::trading::quotes::Side;
 use crate::trading::sell::status::SaleEvent;
-use rampart_types::{ClientId, JsonDecimal, OrderId};
+use rampart_types::{ClientId, JsonDecimal, OrderId, OrderKey};
 
 /// A refund that is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -213,15 +213,15 @@ async fn stop(
         return Ok(None);
     }
     let reason = Some(reason.to_owned());
-    let at = (client, order, payment);
+    let key = OrderKey { client, order };
     let applied = match terms.amounts.side {
         Side::Buy => {
             let hold = OrderEvent::Hold { reason };
-            Box::pin(apply_recorded(conn, core, at, &hold, actor)).await
+            Box::pin(apply_recorded(conn, core, key, payment, &hold, actor)).await
         }
         Side::Sell => {
             let hold = SaleEvent::Hold { reason };
-            Box::pin(apply_recorded(conn, core, at, &hold, actor)).await
+            Box::pin(apply_recorded(conn, core, key, payment, &hold, actor)).await
         }
     };
     match applied {

@@ -29,14 +29,8 @@ pub(crate) fn reprice(
     units: Units,
 ) -> Option<OrderAmounts> {
     let Units { fiat_exponent: exponent, crypto_scale, .. } = units;
-    let (before, basis) = match order.side {
-        Side::Buy => (order.fiat, paid),
-        Side::Sell => {
-            let before = fiat_value(order.crypto, order.price, exponent)?;
-            (before, fiat_value(paid, price, exponent)?)
-        }
-    };
-    let fees = scaled(&order.fees, (before, basis), units)?;
+    let basis = fee_basis(order.side, paid, price, exponent)?;
+    let fees = scaled_fees(order, basis, units)?;
     let rest = sum([basis, -fees.total()?])?;
     let repriced = match order.side {
         Side::Buy => {
@@ -50,17 +44,23 @@ pub(crate) fn reprice(
     positive.then_some(repriced)
 }
 
-/// The fees of `before`, for `after`.
-fn scaled(
-    fees: &FeeBreakdown,
-    (before, after): (Decimal, Decimal),
-    units: Units,
-) -> Option<FeeBreakdown> {
-    if before == after {
+/// The fiat that the fees of an order are parts of. `None` if it does not fit.
+fn fee_basis(side: Side, paid: Decimal, price: Decimal, exponent: u32) -> Option<Decimal> {
+    match side {
+        Side::Buy => Some(paid),
+        Side::Sell => fiat_value(paid, price, exponent),
+    }
+}
+
+/// The order's fees for another basis.
+fn scaled_fees(order: &OrderAmounts, basis: Decimal, units: Units) -> Option<FeeBreakdown> {
+    let fees = &order.fees;
+    let before = fee_basis(order.side, order.paid().0, order.price, units.fiat_exponent)?;
+    if before == basis {
         return Some(*fees);
     }
     let scale = |fee: Decimal| {
-        let scaled = fee.checked_mul(after)?.checked_div(before)?;
+        let scaled = fee.checked_mul(basis)?.checked_div(before)?;
         Some(round_fiat(scaled, units.fiat_exponent))
     };
     let fixed = units.method_fixed.min(fees.payment_method);

@@ -7,7 +7,7 @@ use super::terms::OrderTerms;
 use crate::money::ledger::AccountKind::PayoutPayable;
 use crate::money::ledger::Position;
 use crate::platform::db::Connection;
-use rampart_types::{ClientId, OrderId};
+use rampart_types::OrderKey;
 
 /// Kind of the entry of an order that is older than the books.
 const OPENING: &str = "opening";
@@ -80,8 +80,9 @@ impl Sent {
     /// The database's.
     pub(super) async fn of(
         conn: &mut Connection,
-        (client, order): (ClientId, OrderId),
-        (currency, report): (&str, Uuid),
+        OrderKey { client, order }: OrderKey,
+        currency: &str,
+        report: Uuid,
     ) -> Result<Self, sqlx::Error> {
         let rows = sqlx::query!(
             r#"
@@ -188,8 +189,7 @@ impl Sent {
         {
             return Ok(false);
         }
-        let at = (order.client, order.order);
-        let sent = Self::of(conn, at, (currency, Uuid::nil())).await?;
+        let sent = Self::of(conn, order.key(), currency, Uuid::nil()).await?;
         let arrived = sent.out.iter().filter(|payout| payout.end.is_some());
         Ok(arrived.map(|payout| payout.amount).sum::<Decimal>() >= payout)
     }
@@ -204,7 +204,7 @@ impl Sent {
 /// The database's.
 pub(super) async fn name_transaction(
     conn: &mut Connection,
-    (client, order): (ClientId, OrderId),
+    OrderKey { client, order }: OrderKey,
     currency: &str,
 ) -> Result<(), sqlx::Error> {
     sqlx::query!(

@@ -7,7 +7,7 @@ use crate::money::ledger::entries::OrderAmounts;
 use crate::platform::db::Connection;
 use crate::trading::orders::state::OrderStatus;
 use crate::trading::quotes::Side;
-use rampart_types::{ClientId, FeeBreakdown, OrderId, PairCode};
+use rampart_types::{ClientId, FeeBreakdown, OrderId, OrderKey, PairCode};
 
 /// An order of either side, as its row has it.
 #[derive(Clone, Debug)]
@@ -59,6 +59,11 @@ macro_rules! lock_row {
 }
 
 impl OrderTerms {
+    /// The order's key.
+    pub(crate) const fn key(&self) -> OrderKey {
+        OrderKey { client: self.client, order: self.order }
+    }
+
     /// Reads an order of this side and locks its row until the transaction ends.
     ///
     /// # Errors

@@ -44,7 +44,8 @@ pub(crate) async fn resend(
 pub(crate) async fn resend_since(
     conn: &mut Connection,
     core: &Core,
-    (client, endpoint): (ClientId, WebhookEndpointId),
+    client: ClientId,
+    endpoint: WebhookEndpointId,
     since: DateTime<Utc>,
 ) -> Result<u64> {
     let registered_at = sqlx::query_scalar!(

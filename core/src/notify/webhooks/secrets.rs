@@ -24,7 +24,8 @@ const SECRET_BYTES: usize = 32;
 pub(crate) async fn rotate(
     conn: &mut Connection,
     core: &Core,
-    (client, endpoint): (ClientId, WebhookEndpointId),
+    client: ClientId,
+    endpoint: WebhookEndpointId,
     overlap: TimeDelta,
 ) -> Result<Option<Secret>> {
     let bytes: [u8; SECRET_BYTES] = core.clock.random_bytes()?;

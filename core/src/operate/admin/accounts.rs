@@ -18,7 +18,7 @@ use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
 use crate::users::accounts::{self, AccountType, PaymentAccount};
-use rampart_types::{ClientId, JsonDecimal, UserId};
+use rampart_types::{ClientId, JsonDecimal, UserId, UserKey};
 
 /// Most proofs of one account that are listed.
 const PROOFS_MAX: i64 = 100;
@@ -163,20 +163,22 @@ impl Change {
         &self,
         conn: &mut Connection,
         core: &Core,
-        (client, user, account): (ClientId, UserId, &PaymentAccount),
-        (operator, action): (Operator, &'static str),
+        UserKey { client, user }: UserKey,
+        account: &PaymentAccount,
+        operator: Operator,
+        action: &'static str,
     ) -> Result<AccountView> {
         if self.fast_access_enabled == Some(true) && account.kind != AccountType::CreditCard {
             return Err(Denial::unprocessable("fastAccessEnabled: only for cards").into());
         }
         self.write(conn, core, client, user, account.id).await?;
-        command_payouts_and_transfers(conn, core, (client, user)).await?;
+        command_payouts_and_transfers(conn, core, UserKey { client, user }).await?;
         // The account stands in the audit by its id, which tells nothing of the person.
         let (target, detail) = (user.to_string(), json!({"accountId": account.id, "change": self}));
         let entry = Entry { actor: operator.actor(), action, target: &target, detail };
         audit::record(conn, core, entry).await?;
         let identifier = &account.details.identifier;
-        let account = accounts::find(conn, core, (client, user), identifier).await?;
+        let account = accounts::find(conn, core, UserKey { client, user }, identifier).await?;
         let account = account.ok_or_else(|| Error::invariant("read the account just written"))?;
         AccountView::load(conn, client, user, &account).await
     }

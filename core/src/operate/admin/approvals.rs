@@ -39,7 +39,7 @@ pub(super) async fn hold<E: Endpoint>(
     input: &Input,
     operator: &Operator,
 ) -> Result<Option<Reply>> {
-    hold_as::<E>(core, (input, &input.head.path), operator).await
+    hold_as::<E>(core, input, &input.head.path, operator).await
 }
 
 /// As [`hold`], for a call that is kept under a path of the same meaning. A path is kept for good, in
@@ -49,13 +49,14 @@ pub(super) async fn hold<E: Endpoint>(
 /// Those of [`hold`].
 pub(super) async fn hold_as<E: Endpoint>(
     core: &Core,
-    call: (&Input, &str),
+    input: &Input,
+    path: &str,
     operator: &Operator,
 ) -> Result<Option<Reply>> {
-    if operator.is_break_glass() || take_granted::<E>(core, call, operator).await? {
+    if operator.is_break_glass() || take_granted::<E>(core, input, path, operator).await? {
         return Ok(None);
     }
-    let id = open::<E>(core, call, operator).await?;
+    let id = open::<E>(core, input, path, operator).await?;
     let body = json!({
         "approval": id,
         "state": "pending",
@@ -85,7 +86,8 @@ pub(super) fn alone_max(core: &Core) -> Decimal {
 /// one finds it.
 async fn take_granted<E: Endpoint>(
     core: &Core,
-    (input, path): (&Input, &str),
+    input: &Input,
+    path: &str,
     operator: &Operator,
 ) -> Result<bool> {
     let mut tx = core.db.begin().await?;
@@ -109,7 +111,8 @@ async fn take_granted<E: Endpoint>(
 /// The open approval of this call, a new one if there is none.
 async fn open<E: Endpoint>(
     core: &Core,
-    (input, path): (&Input, &str),
+    input: &Input,
+    path: &str,
     operator: &Operator,
 ) -> Result<Uuid> {
     let (id, digest, method) = (core.clock.uuid()?, digest_of_call(input, path), E::METHOD);

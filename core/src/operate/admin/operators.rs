@@ -50,8 +50,10 @@ impl IssuedToken {
     async fn issue(
         conn: &mut Connection,
         core: &Core,
-        (operator, name): (Uuid, String),
-        (seconds, by): (i32, &str),
+        operator: Uuid,
+        name: String,
+        seconds: i32,
+        by: &str,
     ) -> Result<Self> {
         let (token, token_id) = (generate_token(&core.clock)?, core.clock.uuid()?);
         let expires_at = sqlx::query_scalar!(

@@ -14,20 +14,19 @@ use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::platform::error::{Denial, Result};
 use crate::trading::quotes::Side;
-use rampart_types::{ClientId, OrderId};
+use rampart_types::{OrderId, OrderKey};
 
 /// The path's `{id}`.
 const ID: Member = required("id", Kind::Text, "The order's number.");
 
-/// The key of an order.
+/// An order with its side, which its number does not tell.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct OrderKey {
-    pub(super) client: ClientId,
+pub(super) struct FoundOrder {
+    pub(super) key: OrderKey,
     pub(super) side: Side,
-    pub(super) order: OrderId,
 }
 
-impl OrderKey {
+impl FoundOrder {
     /// The order of this number: it is unique within a client, and in practice overall.
     ///
     /// # Errors
@@ -48,7 +47,7 @@ impl OrderKey {
         match &rows[..] {
             [row] => {
                 let side = if row.sold { Side::Sell } else { Side::Buy };
-                Ok(Self { client: row.client_id.into(), side, order })
+                Ok(Self { key: OrderKey { client: row.client_id.into(), order }, side })
             }
             [] => Err(Denial::not_found("order").into()),
             _ => Err(Denial::conflict("several orders have this id").into()),
@@ -69,8 +68,8 @@ impl OrderKey {
             select fiat_amount as "fiat!", crypto_amount as "due!" from sell_order
             where client_id = $1 and order_id = $2 and $3
             "#,
-            self.client.uuid(),
-            self.order.number(),
+            self.key.client.uuid(),
+            self.key.order.number(),
             self.side == Side::Sell,
         )
         .fetch_one(&core.db)
@@ -82,7 +81,7 @@ impl OrderKey {
 
     /// The order's row.
     async fn row(self, core: &Core) -> Result<Value, sqlx::Error> {
-        let (client, order) = (self.client.uuid(), self.order.number());
+        let (client, order) = (self.key.client.uuid(), self.key.order.number());
         match self.side {
             Side::Buy => {
                 sqlx::query_scalar!(

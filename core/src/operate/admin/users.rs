@@ -9,16 +9,16 @@ pub mod update;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
-use rampart_types::{ClientId, UserId};
+use rampart_types::{UserId, UserKey};
 
 /// The path's `{uuid}`.
 pub(super) const UUID: Member = required("uuid", Kind::Format("uuid"), "The user's id.");
 
-/// The client and id of the user that the path names.
+/// The key of the user that the path names.
 ///
 /// # Errors
 /// 404 when there is none.
-pub(super) async fn find(conn: &mut Connection, uuid: &str) -> Result<(ClientId, UserId)> {
+pub(super) async fn find(conn: &mut Connection, uuid: &str) -> Result<UserKey> {
     let unknown = || Denial::not_found("user");
     let user: UserId = uuid.parse().map_err(|_| unknown())?;
     let client =
@@ -26,5 +26,5 @@ pub(super) async fn find(conn: &mut Connection, uuid: &str) -> Result<(ClientId,
             .fetch_optional(conn)
             .await?
             .ok_or_else(unknown)?;
-    Ok((client.into(), user))
+    Ok(UserKey { client: client.into(), user })
 }

@@ -1,10 +1,11 @@
 //! Actions: each is a form on a page of its own that shows what it is about, and one call of the
 //! operators' API. Nothing acts without such a form, which counts once.
 
-use http::{Method, StatusCode};
+use http::StatusCode;
 use maud::{Markup, html};
 use serde_json::Value;
 
+pub(super) use super::call::{Call, Verb};
 use super::figures::Figures;
 use super::form::{FieldError, Input, Kind, Typed, body};
 use super::layout::{Page, render};
@@ -16,26 +17,6 @@ use crate::http::html::components::{Tone, error_summary, note, toast};
 use crate::http::reply::Reply;
 use crate::platform::error::Result;
 
-/// The method of an action's call.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Verb {
-    Post,
-    Put,
-    Patch,
-    Delete,
-}
-
-impl Verb {
-    pub(super) const fn method(self) -> Method {
-        match self {
-            Self::Post => Method::POST,
-            Self::Put => Method::PUT,
-            Self::Patch => Method::PATCH,
-            Self::Delete => Method::DELETE,
-        }
-    }
-}
-
 /// An action of a subject.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Action {
@@ -45,9 +26,7 @@ pub(super) struct Action {
     pub(super) label: &'static str,
     /// What it does, and whom it reaches.
     pub(super) effect: &'static str,
-    pub(super) verb: Verb,
-    /// The call's path, as the table of endpoints has it. The page's ids fill it.
-    pub(super) call: &'static str,
+    pub(super) call: Call,
     pub(super) inputs: &'static [Input],
     /// Members that the call always has.
     pub(super) fixed: &'static [(&'static str, &'static str)],
@@ -67,15 +46,15 @@ pub(super) struct Action {
 impl Action {
     /// A change without a form field.
     pub(super) const fn new(
-        (name, label): (&'static str, &'static str),
-        (verb, call): (Verb, &'static str),
+        name: &'static str,
+        label: &'static str,
+        call: Call,
         effect: &'static str,
     ) -> Self {
         Self {
             name,
             label,
             effect,
-            verb,
             call,
             inputs: &[],
             fixed: &[],
@@ -138,7 +117,7 @@ impl Action {
         let status = view::text(subject, "/status");
         let fits = self.when.is_empty() || self.when.contains(&&*status);
         let is_side = self.side.is_empty() || view::text(subject, "/side") == self.side;
-        fits && is_side && visit.may(&self.verb.method(), self.call)
+        fits && is_side && visit.may(&self.call.verb.method(), self.call.path)
     }
 
     /// The same, whose answer is shown.
@@ -234,23 +213,24 @@ pub(super) async fn show(
     name: &str,
     query: &Typed,
 ) -> Result<Reply> {
-    let (action, read) = match find(visit, subject, (ids, name)).await {
+    let (action, read) = match find(visit, subject, ids, name).await {
         Ok(found) => found,
         Err(refused) => return render(visit, &Page::refused(&refused)),
     };
     let mut typed = query.of_link();
     typed.fill(action.inputs, &read);
     let attempt = Attempt { subject, action, ids, typed };
-    attempt.render(visit, &read, (StatusCode::OK, None, &[])).await
+    attempt.render(visit, &read, StatusCode::OK, None, &[]).await
 }
 
 async fn find(
     visit: &Visit<'_>,
     subject: &Subject,
-    (ids, name): (&[String], &str),
+    ids: &[String],
+    name: &str,
 ) -> Result<(&'static Action, Value), Refused> {
     let action = subject.action(name).ok_or_else(Refused::nothing)?;
-    if !visit.may(&action.verb.method(), action.call) {
+    if !visit.may(&action.call.verb.method(), action.call.path) {
         let reason = format!("“{}” is not for your role.", action.label);
         return Err(Refused { status: StatusCode::FORBIDDEN, reason });
     }
@@ -268,7 +248,7 @@ pub(super) async fn submit(
     name: &str,
     typed: Typed,
 ) -> Result<Reply> {
-    let (action, read) = match find(visit, subject, (ids, name)).await {
+    let (action, read) = match find(visit, subject, ids, name).await {
         Ok(found) => found,
         Err(refused) => return render(visit, &Page::refused(&refused)),
     };
@@ -276,37 +256,36 @@ pub(super) async fn submit(
     let Some(nonce) = visit.session.nonce(attempt.typed.get("csrfToken")) else {
         let reason = "This form is of an earlier sign-in, or not of this page: nothing was done. \
                       What you typed is still here; check it and send it again.";
-        return attempt.render(visit, &read, (StatusCode::FORBIDDEN, Some(reason), &[])).await;
+        return attempt.render(visit, &read, StatusCode::FORBIDDEN, Some(reason), &[]).await;
     };
     let nonce = nonce.to_owned();
-    let mut body = match body((action.inputs, action.fixed), &attempt.typed, &read) {
+    let mut body = match body(action.inputs, action.fixed, &attempt.typed, &read) {
         Ok(body) => body,
         Err(errors) => {
             attempt.typed.renew(action.inputs, &read);
             let status = StatusCode::UNPROCESSABLE_ENTITY;
-            return attempt.render(visit, &read, (status, None, &errors)).await;
+            return attempt.render(visit, &read, status, None, &errors).await;
         }
     };
     leave_to_manifest(&mut body);
     let ids = action.ids(ids, &attempt.typed);
     let at = visit.core.clock.unix_seconds();
-    let signed = (action.inputs, action.statement);
-    if let Some(unsigned) = Unsigned::of(signed, (&ids, &read), (&attempt.typed, &body), at) {
+    if let Some(unsigned) = Unsigned::of(action, &ids, &read, &attempt.typed, &body, at) {
         let error = unsigned.show(&mut attempt.typed);
         let status = StatusCode::UNPROCESSABLE_ENTITY;
-        return attempt.render(visit, &read, (status, None, &[error])).await;
+        return attempt.render(visit, &read, status, None, &[error]).await;
     }
     if !visit.session.use_form(visit.core, &nonce).await? {
         let reason = "This form was sent before, and counts once. Look at the page of what it is \
                       about before you send it again.";
-        return attempt.render(visit, &read, (StatusCode::CONFLICT, Some(reason), &[])).await;
+        return attempt.render(visit, &read, StatusCode::CONFLICT, Some(reason), &[]).await;
     }
-    let reply = visit.call(action.verb.method(), &fill(action.call, &ids), Some(&body)).await;
+    let Call { verb, path } = action.call;
+    let reply = visit.call(verb.method(), &fill(path, &ids), Some(&body)).await;
     match Refused::of(&reply) {
         Some(refused) => {
             let (at_field, above) = attempt.place(refused.reason);
-            let refusal = (refused.status, above.as_deref(), &at_field[..]);
-            attempt.render(visit, &read, refusal).await
+            attempt.render(visit, &read, refused.status, above.as_deref(), &at_field).await
         }
         None => attempt.succeed(visit, &reply),
     }
@@ -349,7 +328,9 @@ impl Attempt<'_> {
         &self,
         visit: &Visit<'_>,
         subject: &Value,
-        (status, above, errors): (StatusCode, Option<&str>, &[FieldError]),
+        status: StatusCode,
+        above: Option<&str>,
+        errors: &[FieldError],
     ) -> Result<Reply> {
         let Self { action, typed, .. } = self;
         let csrf_token = visit.session.form_token(visit.core)?;

@@ -25,14 +25,16 @@ pub(super) const APPROVAL: Subject = Subject {
     facts: &[],
     actions: &[
         Action::new(
-            ("grant", "Agree"),
-            (Verb::Post, "/admin/v1/approvals/{id}/grant"),
+            "grant",
+            "Agree",
+            Verb::Post.call("/admin/v1/approvals/{id}/grant"),
             "The operator who made the call can carry it out, once, within a day of when it was \
              made.",
         ),
         Action::new(
-            ("refuse", "Refuse"),
-            (Verb::Post, "/admin/v1/approvals/{id}/refuse"),
+            "refuse",
+            "Refuse",
+            Verb::Post.call("/admin/v1/approvals/{id}/refuse"),
             "The call is not carried out.",
         ),
     ],

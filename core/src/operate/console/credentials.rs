@@ -41,8 +41,9 @@ pub(super) const KEY: Subject = Subject {
     read: "/admin/v1/partners/{slug}",
     facts: FACTS,
     actions: &[Action::new(
-        ("revoke", "Revoke"),
-        (Verb::Delete, "/admin/v1/partners/{slug}/api-keys/{id}"),
+        "revoke",
+        "Revoke",
+        Verb::Delete.call("/admin/v1/partners/{slug}/api-keys/{id}"),
         "Every edge refuses the key within a second, for good. Whoever uses it stops working.",
     )
     .destructive()
@@ -84,13 +85,13 @@ pub(super) const WEBHOOK: Subject = Subject {
     facts: FACTS,
     actions: &[
         Action::new(
-            ("test", "Test"),
-            (Verb::Post, "/admin/v1/partners/{slug}/webhooks/{id}/test"),
+            "test", "Test",
+            Verb::Post.call("/admin/v1/partners/{slug}/webhooks/{id}/test"),
             "A test event is sent there, whatever the endpoint listens to. The deliveries show its fate.",
         ),
         Action::new(
-            ("remove", "Remove"),
-            (Verb::Delete, "/admin/v1/partners/{slug}/webhooks/{id}"),
+            "remove", "Remove",
+            Verb::Delete.call("/admin/v1/partners/{slug}/webhooks/{id}"),
             "Nothing is sent there any more, not what waits either. The partner can register it again.",
         )
         .destructive()

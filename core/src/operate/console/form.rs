@@ -192,7 +192,8 @@ pub(super) type FieldError = (&'static str, String);
 /// # Errors
 /// Every field that is not as it must be.
 pub(super) fn body(
-    (inputs, fixed): (&[Input], &[(&str, &str)]),
+    inputs: &[Input],
+    fixed: &[(&str, &str)],
     typed: &Typed,
     subject: &Value,
 ) -> Result<Value, Vec<FieldError>> {
@@ -283,7 +284,8 @@ mod tests {
 
     fn made(text: &str, subject: &Value) -> Result<Value, Vec<FieldError>> {
         body(
-            (INPUTS, &[("event", "hold"), ("deleted", "true")]),
+            INPUTS,
+            &[("event", "hold"), ("deleted", "true")],
             &Typed::read(text.as_bytes()),
             subject,
         )
@@ -307,7 +309,7 @@ mod tests {
         let inputs =
             &[Input::new("documents.0.type", "Type"), Input::new("documents.0.side", "Side")];
         let typed = Typed::read(b"documents.0.type=passport&documents.0.side=front");
-        let body = body((inputs, &[]), &typed, &Value::Null).unwrap();
+        let body = body(inputs, &[], &typed, &Value::Null).unwrap();
         assert_eq!(body, json!({"documents": [{"type": "passport", "side": "front"}]}));
     }
 
@@ -319,11 +321,11 @@ mod tests {
         typed.set("name", "Acme Wallets".to_owned());
         typed.set("cap", String::new());
         typed.set("countries", "NL, DE\nBE".to_owned());
-        let body = body((INPUTS, &[]), &typed, &partner).unwrap();
+        let body = body(INPUTS, &[], &typed, &partner).unwrap();
         let wanted = json!({"name": "Acme Wallets", "cap": null, "countries": ["NL", "DE", "BE"]});
         assert_eq!(body, wanted);
         let renamed = json!({"name": "Acme Pay", "cap": 3, "countries": ["NL"]});
-        let errors = super::body((INPUTS, &[]), &typed, &renamed).unwrap_err();
+        let errors = super::body(INPUTS, &[], &typed, &renamed).unwrap_err();
         assert_eq!(errors, [("name", "Name has become Acme Pay meanwhile".to_owned())]);
     }
 }

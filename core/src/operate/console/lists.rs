@@ -62,8 +62,9 @@ pub(super) const DELIVERY: Subject = Subject {
         ("Made", Cell::Time("/createdAt")),
     ],
     actions: &[Action::new(
-        ("redeliver", "Send again"),
-        (Verb::Post, "/admin/v1/deliveries/{id}/redeliver"),
+        "redeliver",
+        "Send again",
+        Verb::Post.call("/admin/v1/deliveries/{id}/redeliver"),
         "The event is sent to the same address again, under the same id: a receiver that has it \
          already knows it by that.",
     )],
@@ -188,8 +189,9 @@ pub(super) const PAIR: Subject = Subject {
     facts: &[],
     actions: &[
         Action::new(
-            ("price", "Set the price"),
-            (Verb::Put, "/admin/v1/prices/{pair}"),
+            "price",
+            "Set the price",
+            Verb::Put.call("/admin/v1/prices/{pair}"),
             "It confirms one that deviates, and replaces the sources' until it ends. A second \
              operator must agree.",
         )
@@ -199,8 +201,9 @@ pub(super) const PAIR: Subject = Subject {
             Input::new("quotesValidFrom", "Void quotes sealed before (UTC)"),
         ]),
         Action::new(
-            ("sides", "Open, close, change terms"),
-            (Verb::Patch, "/admin/v1/pairs/{pair}"),
+            "sides",
+            "Open, close, change terms",
+            Verb::Patch.call("/admin/v1/pairs/{pair}"),
             "Every edge follows within a second. What is left empty stays.",
         )
         .with(&[
@@ -256,8 +259,9 @@ pub(super) const METHOD: Subject = Subject {
     read: "",
     facts: &[],
     actions: &[Action::new(
-        ("change", "Change a payment method"),
-        (Verb::Patch, "/admin/v1/payment-methods/{code}"),
+        "change",
+        "Change a payment method",
+        Verb::Patch.call("/admin/v1/payment-methods/{code}"),
         "Every edge follows within a second. What is left empty stays.",
     )
     .with(&[

@@ -41,8 +41,8 @@ pub(super) const NEW_WINDOW: Subject = Subject {
     read: "",
     facts: &[],
     actions: &[Action::new(
-        ("plan", "Plan maintenance"),
-        (Verb::Post, "/admin/v1/maintenance-windows"),
+        "plan", "Plan maintenance",
+        Verb::Post.call("/admin/v1/maintenance-windows"),
         "From its start to its end the enabled sides of the pair are in maintenance, or the payment \
          method is not offered; afterwards they are what they were. Orders under way go on.",
     )
@@ -63,8 +63,9 @@ pub(super) const WINDOW: Subject = Subject {
     read: "",
     facts: &[],
     actions: &[Action::new(
-        ("end", "End or withdraw"),
-        (Verb::Delete, "/admin/v1/maintenance-windows/{id}"),
+        "end",
+        "End or withdraw",
+        Verb::Delete.call("/admin/v1/maintenance-windows/{id}"),
         "One that runs ends now, and what it closed opens within a second. One to come is \
          withdrawn.",
     )

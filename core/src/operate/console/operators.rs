@@ -38,8 +38,9 @@ pub(super) const NEW_OPERATOR: Subject = Subject {
     read: "",
     facts: &[],
     actions: &[Action::new(
-        ("add", "Add an operator"),
-        (Verb::Post, "/admin/v1/operators"),
+        "add",
+        "Add an operator",
+        Verb::Post.call("/admin/v1/operators"),
         "A second operator must agree. The token is shown once, on the next page.",
     )
     .with(&[
@@ -57,14 +58,16 @@ pub(super) const OPERATOR: Subject = Subject {
     facts: &[],
     actions: &[
         Action::new(
-            ("roles", "Change roles"),
-            (Verb::Patch, "/admin/v1/operators/{name}"),
+            "roles",
+            "Change roles",
+            Verb::Patch.call("/admin/v1/operators/{name}"),
             "A second operator must agree. It counts from the next call on.",
         )
         .with(&[Input::new("roles", "Roles").kind(Kind::Words).hint(ROLES_HINT).required()]),
         Action::new(
-            ("disable", "Disable"),
-            (Verb::Patch, "/admin/v1/operators/{name}"),
+            "disable",
+            "Disable",
+            Verb::Patch.call("/admin/v1/operators/{name}"),
             "No token and no session of theirs counts from the next call on.",
         )
         .fixed(&[("disabled", "true")])
@@ -74,8 +77,9 @@ pub(super) const OPERATOR: Subject = Subject {
             &[("Tokens", Cell::Count("/tokens")), ("Sessions", Cell::Count("/sessions"))],
         ),
         Action::new(
-            ("token", "Issue a token"),
-            (Verb::Post, "/admin/v1/operators/{name}/tokens"),
+            "token",
+            "Issue a token",
+            Verb::Post.call("/admin/v1/operators/{name}/tokens"),
             "The token is shown once, on the next page; earlier ones end after the overlap.",
         )
         .with(&[
@@ -97,8 +101,9 @@ pub(super) const TOKEN: Subject = Subject {
     read: "",
     facts: &[],
     actions: &[Action::new(
-        ("revoke", "Revoke"),
-        (Verb::Delete, "/admin/v1/operators/{name}/tokens/{id}"),
+        "revoke",
+        "Revoke",
+        Verb::Delete.call("/admin/v1/operators/{name}/tokens/{id}"),
         "It is refused from the next call on, and sessions that began with it end.",
     )
     .destructive()],
@@ -160,8 +165,9 @@ pub(super) const SIGNING_KEYS: Subject = Subject {
     facts: &[],
     actions: &[
         Action::new(
-            ("register", "Register a key"),
-            (Verb::Put, "/admin/v1/operator-keys/{name}"),
+            "register",
+            "Register a key",
+            Verb::Put.call("/admin/v1/operator-keys/{name}"),
             "It signs manifests and changes of policies. A name has one key for good. The private \
              key stays with its operator.",
         )
@@ -177,8 +183,9 @@ pub(super) const SIGNING_KEYS: Subject = Subject {
         ])
         .signed("operator-key.register", &["key"]),
         Action::new(
-            ("remove", "Remove a key"),
-            (Verb::Delete, "/admin/v1/operator-keys/{name}"),
+            "remove",
+            "Remove a key",
+            Verb::Delete.call("/admin/v1/operator-keys/{name}"),
             "Versions that it signed serve on; where a signature is required they cannot be \
              activated again.",
         )

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::action::{Action, Subject, Verb, outcome};
+use super::action::{Action, Call, Subject, Verb, outcome};
 use super::decisions::decisions;
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
@@ -14,7 +14,7 @@ use crate::http::html::components::{Column, Fact, table, timeline};
 
 const SECTION: &str = "/console/orders";
 const CALL: &str = "/admin/v1/orders/{id}";
-const EVENTS: (Verb, &str) = (Verb::Post, "/admin/v1/orders/{id}/events");
+const EVENTS: Call = Verb::Post.call("/admin/v1/orders/{id}/events");
 const STATUSES: &[(&str, &str)] = &[
     ("pending", "pending"),
     ("in progress", "in progress"),
@@ -98,32 +98,32 @@ pub(super) const ORDER: Subject = Subject {
     read: CALL,
     facts: FACTS,
     actions: &[
-        Action::new(("hold", "Hold"), EVENTS, "The order waits, and nothing is sent, until it is released or refunded. Its partner is told that it is blocked.")
+        Action::new("hold", "Hold", EVENTS, "The order waits, and nothing is sent, until it is released or refunded. Its partner is told that it is blocked.")
             .with(&[Input::REASON]).fixed(&[("event", "hold")]).when(&["in progress"]),
-        Action::new(("release", "Release"), EVENTS, "The order goes on: coins or money leave as soon as nothing else holds them.")
+        Action::new("release", "Release", EVENTS, "The order goes on: coins or money leave as soon as nothing else holds them.")
             .with(&[Input::REASON]).fixed(&[("event", "release")]).when(&["blocked"]),
-        Action::new(("refund", "Refund"), EVENTS, "The order ends as refunded, for good. Give the payment itself back as well, if no connector does.")
+        Action::new("refund", "Refund", EVENTS, "The order ends as refunded, for good. Give the payment itself back as well, if no connector does.")
             .with(&[Input::REASON]).fixed(&[("event", "refund")]).destructive().when(&["in progress", "blocked"]),
-        Action::new(("cancel", "Cancel"), EVENTS, "The order ends, for good; a payment that comes later goes into suspense.")
+        Action::new("cancel", "Cancel", EVENTS, "The order ends, for good; a payment that comes later goes into suspense.")
             .with(&[Input::REASON]).fixed(&[("event", "cancel")]).destructive().when(&["pending"]),
-        Action::new(("payment-received", "Payment received"), EVENTS, "The order goes on as if a connector had reported its payment. Above the limit of one operator a second one must agree.")
+        Action::new("payment-received", "Payment received", EVENTS, "The order goes on as if a connector had reported its payment. Above the limit of one operator a second one must agree.")
             .with(&[
                 Input::new("amount", "Amount").kind(Kind::Decimal).hint("The exact one of the order if left out."),
                 Input::new("reference", "Reference").hint("The bank's or the chain's own name for the payment."),
             ])
             .fixed(&[("event", "payment-received")]).when(&["pending"]),
-        Action::new(("payment-denied", "Payment denied"), EVENTS, "The order ends as cancelled, for good.")
+        Action::new("payment-denied", "Payment denied", EVENTS, "The order ends as cancelled, for good.")
             .with(&[OPTIONAL_REASON]).fixed(&[("event", "payment-denied")]).destructive().of_side("buy").when(&["pending"]),
-        Action::new(("coins-sent", "Coins sent"), EVENTS, "The order counts as sent by hand. Coins that leave twice are lost. Above the limit of one operator a second one must agree.")
+        Action::new("coins-sent", "Coins sent", EVENTS, "The order counts as sent by hand. Coins that leave twice are lost. Above the limit of one operator a second one must agree.")
             .with(&[Input::new("transactionId", "Transaction on chain").required()])
             .fixed(&[("event", "coins-sent")]).destructive().of_side("buy").when(&["in progress"]),
-        Action::new(("confirmed-on-chain", "Confirmed on chain"), EVENTS, "The order ends as completed. Above the limit of one operator a second one must agree.")
+        Action::new("confirmed-on-chain", "Confirmed on chain", EVENTS, "The order ends as completed. Above the limit of one operator a second one must agree.")
             .fixed(&[("event", "confirmed-on-chain")]).of_side("buy").when(&["in progress"]),
-        Action::new(("paid-out", "Paid out"), EVENTS, "A sale ends as completed: its seller has the money. Above the limit of one operator a second one must agree.")
+        Action::new("paid-out", "Paid out", EVENTS, "A sale ends as completed: its seller has the money. Above the limit of one operator a second one must agree.")
             .fixed(&[("event", "paid-out")]).of_side("sell").when(&["in progress"]),
-        Action::new(("prove-wallet", "Accept proof of the wallet"), (Verb::Post, "/admin/v1/orders/{id}/wallet-proof"), "The wallet counts as the user's. The coins leave at once unless something else holds them.")
+        Action::new("prove-wallet", "Accept proof of the wallet", Verb::Post.call("/admin/v1/orders/{id}/wallet-proof"), "The wallet counts as the user's. The coins leave at once unless something else holds them.")
             .with(&[Input::REASON]).when(&["pending", "in progress", "blocked"]),
-        Action::new(("replay", "Replay policy decisions"), (Verb::Post, "/admin/v1/orders/{id}/replay"), "Runs the policies again on what was recorded, and compares. Nothing changes.")
+        Action::new("replay", "Replay policy decisions", Verb::Post.call("/admin/v1/orders/{id}/replay"), "Runs the policies again on what was recorded, and compares. Nothing changes.")
             .answering(),
     ],
 };

@@ -4,7 +4,7 @@ use http::Method;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::action::{Action, Subject, Verb, outcome};
+use super::action::{Action, Call, Subject, Verb, outcome};
 use super::credentials::{FACTS, KEY, KEY_LIST, KEYS, WEBHOOK, WEBHOOK_LIST, WEBHOOKS};
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
@@ -18,7 +18,7 @@ use super::visit::{Refused, Visit, fill, segment};
 use crate::http::html::components::{self, Column, Step, table};
 
 pub(super) const SECTION: &str = "/console/partners";
-const UPDATE: (Verb, &str) = (Verb::Patch, "/admin/v1/partners/{slug}");
+const UPDATE: Call = Verb::Patch.call("/admin/v1/partners/{slug}");
 const GATES: Kind = Kind::Choice(&[
     ("before-payment", "before the payment"),
     ("before-payout", "before coins leave"),
@@ -53,8 +53,9 @@ pub(super) const PARTNERS: Subject = Subject {
     read: "",
     facts: &[],
     actions: &[Action::new(
-        ("create", "Create a partner"),
-        (Verb::Post, "/admin/v1/partners"),
+        "create",
+        "Create a partner",
+        Verb::Post.call("/admin/v1/partners"),
         "The partner gets one of every credential. They are shown once, on the next page.",
     )
     .with(&[
@@ -162,39 +163,39 @@ pub(super) const PARTNER: Subject = Subject {
     read: "/admin/v1/partners/{slug}",
     facts: FACTS,
     actions: &[
-        Action::new(("settings", "Change settings"), UPDATE, "Every edge follows within a second. What stays as it is shown is not touched.")
+        Action::new("settings", "Change settings", UPDATE, "Every edge follows within a second. What stays as it is shown is not touched.")
             .with(SETTING_INPUTS),
-        Action::new(("rename", "Rename"), UPDATE, "Shoppers see the new name within a second; the slug stays.")
+        Action::new("rename", "Rename", UPDATE, "Shoppers see the new name within a second; the slug stays.")
             .with(&[Input::new("name", "Name").of("/name").required()]),
-        Action::new(("branding", "Branding"), UPDATE, "The pages for its shoppers follow within a second. A link that is emptied is taken away.")
+        Action::new("branding", "Branding", UPDATE, "The pages for its shoppers follow within a second. A link that is emptied is taken away.")
             .with(BRANDING_INPUTS),
-        Action::new(("guests", "Guests' orders"), UPDATE, "A second operator must agree.")
+        Action::new("guests", "Guests' orders", UPDATE, "A second operator must agree.")
             .with(&[
                 Input::new("guestOrders.allowed", "Guests may order").kind(Kind::YesNo).required(),
                 Input::new("guestOrders.maxFiat", "Largest order of a guest").kind(Kind::Decimal),
             ]),
-        Action::new(("gate", "Compliance gate"), UPDATE, "When the checks of its users must be done. A second operator must agree.")
+        Action::new("gate", "Compliance gate", UPDATE, "When the checks of its users must be done. A second operator must agree.")
             .with(&[Input::new("complianceGate", "Gate").kind(GATES).required()]),
-        Action::new(("method-gates", "Gates by payment method"), UPDATE, "In place of the compliance gate, for orders that are paid so. A second operator must agree.")
+        Action::new("method-gates", "Gates by payment method", UPDATE, "In place of the compliance gate, for orders that are paid so. A second operator must agree.")
             .with(&[
                 Input::new("complianceGates.card", "Cards").kind(GATES),
                 Input::new("complianceGates.bank-transfer", "Bank transfers").kind(GATES),
                 Input::new("complianceGates.instant-transfer", "Instant transfers").kind(GATES),
                 Input::new("complianceGates.wallet", "Wallets").kind(GATES),
             ]),
-        Action::new(("go-live", "Go live"), UPDATE, "Its orders are of real money and coins from then on, for good. A second operator must agree.")
+        Action::new("go-live", "Go live", UPDATE, "Its orders are of real money and coins from then on, for good. A second operator must agree.")
             .fixed(&[("mode", "live")]).destructive(),
-        Action::new(("suspend", "Suspend"), UPDATE, "None of its credentials is accepted, and none of its users can order, within a second.")
+        Action::new("suspend", "Suspend", UPDATE, "None of its credentials is accepted, and none of its users can order, within a second.")
             .fixed(&[("status", "suspended")]).destructive().when(&["active"])
             .counting("partner={}", DEPENDENTS),
-        Action::new(("activate", "Activate"), UPDATE, "Its credentials are accepted again.")
+        Action::new("activate", "Activate", UPDATE, "Its credentials are accepted again.")
             .fixed(&[("status", "active")]).when(&["suspended"]),
-        Action::new(("require-signatures", "Require signatures"), UPDATE, "Its policies change by what an operator's key has signed alone.")
+        Action::new("require-signatures", "Require signatures", UPDATE, "Its policies change by what an operator's key has signed alone.")
             .fixed(&[("policySignatureRequired", "true")]),
-        Action::new(("waive-signatures", "Waive signatures"), UPDATE, "Its policies change without signatures again. This itself must be signed.")
+        Action::new("waive-signatures", "Waive signatures", UPDATE, "Its policies change without signatures again. This itself must be signed.")
             .with(&[SIGNER, STATEMENT, SIGNATURE]).fixed(&[("policySignatureRequired", "false")])
             .signed("policy.waive-signature", &["partner"]),
-        Action::new(("issue-key", "Issue an API key"), (Verb::Post, "/admin/v1/partners/{slug}/api-keys"), "The key is shown once, on the next page.")
+        Action::new("issue-key", "Issue an API key", Verb::Post.call("/admin/v1/partners/{slug}/api-keys"), "The key is shown once, on the next page.")
             .with(&[
                 Input::new("name", "Name"),
                 Input::new("scopes", "Scopes").kind(Kind::Words).hint("Such as quotes:read orders:write; everything if left empty."),
@@ -202,7 +203,7 @@ pub(super) const PARTNER: Subject = Subject {
                 Input::new("expiresAt", "End (UTC, such as 2027-01-01T00:00:00Z)"),
             ]).answering(),
         INVITE,
-        Action::new(("rotate-secret", "Rotate a secret"), (Verb::Post, "/admin/v1/partners/{slug}/secrets/rotate"), "The new secret is shown once, on the next page; the old one stays good during the overlap.")
+        Action::new("rotate-secret", "Rotate a secret", Verb::Post.call("/admin/v1/partners/{slug}/secrets/rotate"), "The new secret is shown once, on the next page; the old one stays good during the overlap.")
             .with(&[
                 Input::new("kind", "Secret").kind(Kind::Choice(&[("signing", "signing: of its offers"), ("webhook", "webhook: of what is sent to it"), ("password", "password")])).required(),
                 Input::new("overlapSeconds", "Overlap in seconds").kind(Kind::Integer).hint("86400, a day, if left out."),

@@ -64,8 +64,8 @@ pub(super) const PAYMENTS: Subject = Subject {
     read: "",
     facts: &[],
     actions: &[Action::new(
-        ("record", "Record a payment by hand"),
-        (Verb::Post, "/admin/v1/payments"),
+        "record", "Record a payment by hand",
+        Verb::Post.call("/admin/v1/payments"),
         "It is booked, and its order follows, as if a connector had reported it. Above the limit of \
          one operator a second one must agree.",
     )
@@ -104,15 +104,15 @@ pub(super) const PAYMENT: Subject = Subject {
     facts: FACTS,
     actions: &[
         Action::new(
-            ("match", "Match to an order"),
-            (Verb::Post, "/admin/v1/payments/{id}/match"),
+            "match", "Match to an order",
+            Verb::Post.call("/admin/v1/payments/{id}/match"),
             "The order goes on as if the payment had named it. This cannot be taken back. Above the \
              limit of one operator, and for coins, a second one must agree.",
         )
         .with(&[Input::new("orderId", "Order").kind(Kind::Integer).required()]),
         Action::new(
-            ("refund", "Refund"),
-            (Verb::Post, "/admin/v1/payments/{id}/refund"),
+            "refund", "Refund",
+            Verb::Post.call("/admin/v1/payments/{id}/refund"),
             "The payment is given back by its connector, and its order waits for that. Above the \
              limit of one operator, and for coins, a second one must agree.",
         )

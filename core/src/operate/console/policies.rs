@@ -31,8 +31,9 @@ pub(super) const POLICY: Subject = Subject {
     facts: &[("Active version", Cell::Text("/active")), ("On trial", Cell::Text("/trial/version"))],
     actions: &[
         Action::new(
-            ("upload", "Upload a version"),
-            (Verb::Post, "/admin/v1/partners/{slug}/policies/{kind}/versions"),
+            "upload",
+            "Upload a version",
+            Verb::Post.call("/admin/v1/partners/{slug}/policies/{kind}/versions"),
             "It is examined, and serves nobody until it is activated.",
         )
         .with(&[
@@ -49,23 +50,26 @@ pub(super) const POLICY: Subject = Subject {
             MANIFEST_SIGNATURE,
         ]),
         Action::new(
-            ("rollback", "Roll back"),
-            (Verb::Post, "/admin/v1/partners/{slug}/policies/{kind}/rollback"),
+            "rollback",
+            "Roll back",
+            Verb::Post.call("/admin/v1/partners/{slug}/policies/{kind}/rollback"),
             "One step back: from a canary to the active version, else to the version before. Every \
              edge follows within a second.",
         )
         .with(BECAUSE)
         .signed("policy.rollback", OF_POLICY),
         Action::new(
-            ("end-trial", "End the trial"),
-            (Verb::Delete, "/admin/v1/partners/{slug}/policies/{kind}/trial"),
+            "end-trial",
+            "End the trial",
+            Verb::Delete.call("/admin/v1/partners/{slug}/policies/{kind}/trial"),
             "The active version serves everybody.",
         )
         .with(BECAUSE)
         .signed("policy.end-trial", OF_POLICY),
         Action::new(
-            ("remove", "Return to the built-in rule"),
-            (Verb::Delete, "/admin/v1/partners/{slug}/policies/{kind}"),
+            "remove",
+            "Return to the built-in rule",
+            Verb::Delete.call("/admin/v1/partners/{slug}/policies/{kind}"),
             "No version is active any more; they all stay stored.",
         )
         .with(BECAUSE)
@@ -90,8 +94,10 @@ pub(super) const VERSION: Subject = Subject {
     facts: POLICY.facts,
     actions: &[
         Action::new(
-            ("activate", "Activate"),
-            (Verb::Post, "/admin/v1/partners/{slug}/policies/{kind}/versions/{version}/activate"),
+            "activate",
+            "Activate",
+            Verb::Post
+                .call("/admin/v1/partners/{slug}/policies/{kind}/versions/{version}/activate"),
             "It serves everybody, or as a canary a percentage of the users. Every edge follows \
              within a second.",
         )
@@ -106,16 +112,18 @@ pub(super) const VERSION: Subject = Subject {
         ])
         .signed("policy.activate", OF_VERSION),
         Action::new(
-            ("shadow", "Run in the shadow"),
-            (Verb::Post, "/admin/v1/partners/{slug}/policies/{kind}/versions/{version}/shadow"),
+            "shadow",
+            "Run in the shadow",
+            Verb::Post.call("/admin/v1/partners/{slug}/policies/{kind}/versions/{version}/shadow"),
             "It gets the same inputs as the active version; its answers are compared, and used for \
              nothing.",
         )
         .with(BECAUSE)
         .signed("policy.shadow", OF_VERSION),
         Action::new(
-            ("dry-run", "Dry run"),
-            (Verb::Post, DRY_RUN),
+            "dry-run",
+            "Dry run",
+            Verb::Post.call(DRY_RUN),
             "It runs on the inputs that were recorded from live requests. Nothing changes.",
         )
         .with(&[Input::new("version", "Version").kind(Kind::Integer).required()])
@@ -133,8 +141,9 @@ pub(super) const VERIFICATION_KEYS: Subject = Subject {
     facts: &[("Policies need signatures", Cell::Text("/policySignatureRequired"))],
     actions: &[
         Action::new(
-            ("set", "Set a verification key"),
-            (Verb::Put, "/admin/v1/partners/{slug}/verification-keys/{name}"),
+            "set",
+            "Set a verification key",
+            Verb::Put.call("/admin/v1/partners/{slug}/verification-keys/{name}"),
             "A signature policy of the partner may name it. It takes the place of one of the same \
              name.",
         )
@@ -150,8 +159,9 @@ pub(super) const VERIFICATION_KEYS: Subject = Subject {
         ])
         .signed("verification-key.put", &["partner", "key"]),
         Action::new(
-            ("delete", "Delete a verification key"),
-            (Verb::Delete, "/admin/v1/partners/{slug}/verification-keys/{name}"),
+            "delete",
+            "Delete a verification key",
+            Verb::Delete.call("/admin/v1/partners/{slug}/verification-keys/{name}"),
             "Policies that name it fail from then on.",
         )
         .with(&[

@@ -116,7 +116,7 @@ pub(super) fn show_form(visit: &Visit<'_>) -> Result<Reply> {
     if !visit.may(&Method::POST, CALL) {
         return render(visit, &Page::refused(&not_permitted()));
     }
-    form(visit, &Typed::default(), (StatusCode::OK, None, &[]))
+    form(visit, &Typed::default(), StatusCode::OK, None, &[])
 }
 
 /// Takes the form: a statement is laid beside the books, once.
@@ -133,7 +133,7 @@ pub(super) async fn submit(visit: &Visit<'_>, body: &Bytes) -> Result<Reply> {
     typed.set("connector", connector.to_owned());
     let Some(nonce) = visit.session.nonce(sent.get("csrfToken")) else {
         let reason = "This form is of an earlier sign-in, or not of this page: nothing was done.";
-        return form(visit, &typed, (StatusCode::FORBIDDEN, Some(reason), &[]));
+        return form(visit, &typed, StatusCode::FORBIDDEN, Some(reason), &[]);
     };
     let missing = [
         ("connector", "Connector is missing", connector.is_empty()),
@@ -142,12 +142,12 @@ pub(super) async fn submit(visit: &Visit<'_>, body: &Bytes) -> Result<Reply> {
     let missing = missing.into_iter().filter(|(.., is_missing)| *is_missing);
     let missing: Vec<_> = missing.map(|(name, text, _)| (name, text)).collect();
     if !missing.is_empty() {
-        return form(visit, &typed, (StatusCode::UNPROCESSABLE_ENTITY, None, &missing));
+        return form(visit, &typed, StatusCode::UNPROCESSABLE_ENTITY, None, &missing);
     }
     if !visit.session.use_form(visit.core, nonce).await? {
         let reason = "This form was sent before, and counts once. Look at the reconciliations \
                       before you send it again.";
-        return form(visit, &typed, (StatusCode::CONFLICT, Some(reason), &[]));
+        return form(visit, &typed, StatusCode::CONFLICT, Some(reason), &[]);
     }
     let query = form_urlencoded::Serializer::new(String::new())
         .append_pair("connector", connector)
@@ -155,7 +155,7 @@ pub(super) async fn submit(visit: &Visit<'_>, body: &Bytes) -> Result<Reply> {
     let file = (HeaderValue::from_static("application/octet-stream"), statement.to_vec().into());
     let reply = visit.send(Method::POST, &format!("{CALL}?{query}"), Some(file)).await;
     match Refused::of(&reply) {
-        Some(refused) => form(visit, &typed, (refused.status, Some(&refused.reason), &[])),
+        Some(refused) => form(visit, &typed, refused.status, Some(&refused.reason), &[]),
         None => {
             let made: serde_json::Value = serde_json::from_slice(&reply.body).unwrap_or_default();
             let id = segment(made["id"].as_str().unwrap_or_default());
@@ -173,7 +173,9 @@ fn not_permitted() -> Refused {
 fn form(
     visit: &Visit<'_>,
     typed: &Typed,
-    (status, above, errors): (StatusCode, Option<&str>, &[(&str, &str)]),
+    status: StatusCode,
+    above: Option<&str>,
+    errors: &[(&str, &str)],
 ) -> Result<Reply> {
     let csrf_token = visit.session.form_token(visit.core)?;
     let error = |name: &str| errors.iter().find(|(at, _)| *at == name).map(|(_, text)| *text);

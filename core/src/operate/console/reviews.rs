@@ -49,11 +49,12 @@ pub(super) const REVIEW: Subject = Subject {
     facts: &[],
     actions: &[
         Action::new(
-            ("claim", "Claim"),
-            (Verb::Post, PATH),
+            "claim",
+            "Claim",
+            Verb::Post.call(PATH),
             "Nobody else can claim it for half an hour; you can claim it again.",
         ),
-        Action::new(("release", "Give back"), (Verb::Delete, PATH), "Somebody else can claim it."),
+        Action::new("release", "Give back", Verb::Delete.call(PATH), "Somebody else can claim it."),
     ],
 };
 
@@ -74,8 +75,9 @@ pub(super) const SCREENING: Subject = Subject {
         ("Reason", Cell::Text("/decisionReason")),
     ],
     actions: &[Action::new(
-        ("decide", "Decide"),
-        (Verb::Post, "/admin/v1/screenings/{id}/decision"),
+        "decide",
+        "Decide",
+        Verb::Post.call("/admin/v1/screenings/{id}/decision"),
         "Clear lets the coins leave that wait for it alone, at once; block holds them.",
     )
     .with(&[
@@ -148,7 +150,7 @@ async fn dossier_of(visit: &Visit<'_>, uuid: &str) -> Result<Markup, Refused> {
     let user = visit.get(&format!("/admin/v1/users/{}", segment(uuid))).await?;
     let (accounts, _) = visit.rows(&format!("/admin/v1/users/{}/accounts", segment(uuid))).await?;
     let decided = decided(visit, &user).await?;
-    Ok(html! { (dossier(visit, (&user, &accounts), uuid)) (decided) })
+    Ok(html! { (dossier(visit, &user, &accounts, uuid)) (decided) })
 }
 
 fn page_of(review: &Value) -> String {

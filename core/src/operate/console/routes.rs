@@ -19,8 +19,9 @@ pub(super) const ROUTES: Subject = Subject {
     read: "/admin/v1/routes",
     facts: &[],
     actions: &[Action::new(
-        ("replace", "Replace all"),
-        (Verb::Put, "/admin/v1/routes"),
+        "replace",
+        "Replace all",
+        Verb::Put.call("/admin/v1/routes"),
         "The first match counts. Commands that nobody has leased yet follow the new routes. A \
          second operator must agree.",
     )

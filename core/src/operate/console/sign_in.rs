@@ -20,7 +20,8 @@ use crate::platform::error::{Error, Result};
 pub(super) fn show(
     core: &Core,
     head: &Head,
-    (status, reason): (StatusCode, Option<&str>),
+    status: StatusCode,
+    reason: Option<&str>,
 ) -> Result<Reply> {
     let SignInForm { csrf_token, cookie } = login::show(core, head)?;
     let token = Field {
@@ -53,7 +54,7 @@ pub(super) fn show(
 pub(super) async fn submit(core: &Core, head: &Head, typed: &Typed) -> Result<Reply> {
     if !login::is_own(head, typed.get("csrfToken")) {
         let reason = "This form is no longer good, or not of this page. Please sign in here.";
-        return show(core, head, (StatusCode::FORBIDDEN, Some(reason)));
+        return show(core, head, StatusCode::FORBIDDEN, Some(reason));
     }
     match login::sign_in(core, head, typed.get("token").trim()).await {
         Ok(cookie) => Ok(led_to("/console", cookie)),
@@ -64,7 +65,7 @@ pub(super) async fn submit(core: &Core, head: &Head, typed: &Typed) -> Result<Re
                 }
                 _ => "This token is wrong, has ended or was revoked.",
             };
-            show(core, head, (denial.status(), Some(reason)))
+            show(core, head, denial.status(), Some(reason))
         }
         Err(error) => Err(error),
     }

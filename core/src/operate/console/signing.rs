@@ -6,6 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
+use super::action::Action;
 use super::form::{FieldError, Input, Kind, Typed};
 use crate::policies::manifest::{self, digest_hex};
 use crate::policies::statement;
@@ -84,14 +85,16 @@ pub(super) struct Unsigned {
 impl Unsigned {
     /// The text of a form that names a key and has no signature yet.
     pub(super) fn of(
-        (inputs, statement): (&[Input], Option<Statement>),
-        (ids, read): (&[String], &Value),
-        (typed, body): (&Typed, &Value),
+        action: &Action,
+        ids: &[String],
+        read: &Value,
+        typed: &Typed,
+        body: &Value,
         at: i64,
     ) -> Option<Self> {
         let waits = |key: Input, signature: Input| {
             let has = |input: Input| !typed.get(input.member).trim().is_empty();
-            let takes = inputs.iter().any(|input| input.member == key.member);
+            let takes = action.inputs.iter().any(|input| input.member == key.member);
             takes && has(key) && !has(signature)
         };
         if waits(MANIFEST_SIGNER, MANIFEST_SIGNATURE) {
@@ -101,7 +104,7 @@ impl Unsigned {
                          file again if there was one, and send it again.";
             return Some(Self { fields, text, error });
         }
-        let statement = statement.filter(|_| waits(SIGNER, SIGNATURE))?;
+        let statement = action.statement.filter(|_| waits(SIGNER, SIGNATURE))?;
         let fields = (STATEMENT.member, SIGNATURE.member);
         let error = "Sign the text below with your key within a quarter of an hour, put the \
                      signature here, and send it again.";

@@ -26,8 +26,9 @@ pub(super) const STAFF: Subject = Subject {
 
 /// Mails somebody an invitation; it stands among the actions of the partner.
 pub(super) const INVITE: Action = Action::new(
-    ("invite", "Invite to its staff"),
-    (Verb::Post, STAFF_CALL),
+    "invite",
+    "Invite to its staff",
+    Verb::Post.call(STAFF_CALL),
     "A link is mailed to the address, by which its reader chooses a password for the portal within \
      three days. Earlier links to the same address are void then.",
 )
@@ -50,8 +51,9 @@ pub(super) const MEMBER: Subject = Subject {
     read: "",
     facts: &[],
     actions: &[Action::new(
-        ("remove", "Remove"),
-        (Verb::Delete, "/admin/v1/partners/{slug}/staff/{id}"),
+        "remove",
+        "Remove",
+        Verb::Delete.call("/admin/v1/partners/{slug}/staff/{id}"),
         "Sessions and links of this person end at once, on every edge.",
     )
     .destructive()

@@ -322,7 +322,7 @@ mod tests {
             let pattern = |path: &str| subject.read.is_empty() || has(&Method::GET, path);
             assert!(pattern(subject.read), "{}", subject.read);
             for action in subject.actions {
-                assert!(has(&action.verb.method(), action.call), "{action:?}");
+                assert!(has(&action.call.verb.method(), action.call.path), "{action:?}");
             }
         }
     }

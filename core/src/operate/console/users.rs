@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 use url::form_urlencoded;
 
-use super::action::{Action, Subject, Verb, outcome};
+use super::action::{Action, Call, Subject, Verb, outcome};
 use super::decisions::decisions;
 use super::form::{Input, Kind, Typed};
 use super::layout::{Page, render};
@@ -25,7 +25,7 @@ const CHECKS: Kind = Kind::Choice(&[
     ("failed", "failed"),
     ("blocked", "blocked"),
 ]);
-const UPDATE: (Verb, &str) = (Verb::Patch, "/admin/v1/users/{uuid}");
+const UPDATE: Call = Verb::Patch.call("/admin/v1/users/{uuid}");
 
 const CRITERIA: &[Input] = &[
     Input::new("email", "E-mail address"),
@@ -110,7 +110,7 @@ pub(super) const USER: Subject = Subject {
     read: "/admin/v1/users/{uuid}",
     facts: FACTS,
     actions: &[
-        Action::new(("checks", "Decide checks"), UPDATE, "Orders that wait for these checks go on at once.")
+        Action::new("checks", "Decide checks", UPDATE, "Orders that wait for these checks go on at once.")
             .with(&[
                 Input::new("verification.identity", "Identity").kind(CHECKS),
                 Input::new("verification.email", "E-mail").kind(CHECKS),
@@ -118,22 +118,22 @@ pub(super) const USER: Subject = Subject {
                 Input::new("verification.residentialAddress", "Address").kind(CHECKS),
                 Input::REASON,
             ]),
-        Action::new(("level", "Change the level"), UPDATE, "Above bronze a second operator must agree.")
+        Action::new("level", "Change the level", UPDATE, "Above bronze a second operator must agree.")
             .with(&[Input::new("level", "Level").required().kind(Kind::Choice(&[
                 ("bronze", "bronze"), ("silver", "silver"), ("gold", "gold"),
             ])), Input::REASON]),
-        Action::new(("disable", "Disable"), UPDATE, "The user can neither sign in nor order.")
+        Action::new("disable", "Disable", UPDATE, "The user can neither sign in nor order.")
             .with(&[Input::REASON]).fixed(&[("disabled", "true")]).destructive().counting("user={}", DEPENDENTS),
-        Action::new(("enable", "Enable"), UPDATE, "The user can sign in and order again.")
+        Action::new("enable", "Enable", UPDATE, "The user can sign in and order again.")
             .with(&[Input::REASON]).fixed(&[("disabled", "false")]),
-        Action::new(("document", "Decide about a document"), UPDATE, "Compare its image with the person before.")
+        Action::new("document", "Decide about a document", UPDATE, "Compare its image with the person before.")
             .with(&[
                 Input::new("documents.0.type", "Document").required(),
                 Input::new("documents.0.side", "Side").required(),
                 Input::new("documents.0.status", "Decision").required().kind(CHECKS),
                 Input::REASON,
             ]),
-        Action::new(("erase", "Erase"), UPDATE, "The user's key is destroyed and the personal data are gone, for good. Of a user who has ordered, what law demands is kept for the role compliance.")
+        Action::new("erase", "Erase", UPDATE, "The user's key is destroyed and the personal data are gone, for good. Of a user who has ordered, what law demands is kept for the role compliance.")
             .with(&[Input::REASON]).fixed(&[("deleted", "true")]).destructive().counting("user={}", DEPENDENTS),
     ],
 };
@@ -165,15 +165,17 @@ pub(super) const ACCOUNT: Subject = Subject {
     facts: FACTS,
     actions: &[
         Action::new(
-            ("verify", "Verify the account"),
-            (Verb::Patch, "/admin/v1/users/{uuid}/accounts/{accountIdentifier}"),
+            "verify",
+            "Verify the account",
+            Verb::Patch.call("/admin/v1/users/{uuid}/accounts/{accountIdentifier}"),
             "The account counts as the user's. Orders that wait for it go on at once.",
         )
         .with(&[Input::REASON])
         .fixed(&[("verified", "true")]),
         Action::new(
-            ("disable", "Disable the account"),
-            (Verb::Patch, "/admin/v1/users/{uuid}/accounts/{accountIdentifier}"),
+            "disable",
+            "Disable the account",
+            Verb::Patch.call("/admin/v1/users/{uuid}/accounts/{accountIdentifier}"),
             "Nothing is paid from it or to it.",
         )
         .with(&[Input::REASON])
@@ -249,7 +251,7 @@ pub(super) async fn show(visit: &Visit<'_>, uuid: &str, query: &Typed) -> Result
         (outcome(query, ACCOUNT.actions))
         (facts(&user, FACTS))
         (USER.actions(visit, &ids, &user))
-        (dossier(visit, (&user, &accounts), uuid))
+        (dossier(visit, &user, &accounts, uuid))
         (account_list(&accounts, &path))
         @if !accounts.is_empty() { (ACCOUNT_LIST.export(&ids, query)) }
         (decided)
@@ -266,11 +268,7 @@ pub(super) async fn decided(visit: &Visit<'_>, user: &Value) -> Result<Markup, R
 }
 
 /// A user's data beside the pictures that prove them.
-pub(super) fn dossier(
-    visit: &Visit<'_>,
-    (user, accounts): (&Value, &[Value]),
-    uuid: &str,
-) -> Markup {
+pub(super) fn dossier(visit: &Visit<'_>, user: &Value, accounts: &[Value], uuid: &str) -> Markup {
     let may_look = visit.may(&Method::GET, "/admin/v1/users/{uuid}/documents/{id}");
     let pictures = if may_look { Picture::all(user, accounts, uuid) } else { Vec::new() };
     html! {

@@ -5,7 +5,7 @@ use http::{Method, StatusCode};
 use maud::html;
 
 use super::page::{FORM_TOKEN, SIGN_IN, open_page};
-use super::sign_in::{bound_page, client_of, is_own_form};
+use super::sign_in::{Typed, bound_page, client_of, is_own_form};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
@@ -140,7 +140,7 @@ impl Endpoint for ShowForgot {
     }
 
     async fn call(core: &Core, _: Anyone, (): ()) -> Result<Reply> {
-        forgot_form(core, StatusCode::OK, ("", ""), None)
+        forgot_form(core, StatusCode::OK, &Typed::default(), None)
     }
 }
 
@@ -162,23 +162,23 @@ impl Endpoint for SubmitForgot {
     }
 
     async fn call(core: &Core, _: Anyone, (head, sent): (Head, Form)) -> Result<Reply> {
-        let typed = (sent.get("partner").trim(), sent.get("email").trim());
+        let typed = Typed { partner: sent.get("partner").trim(), email: sent.get("email").trim() };
         if !is_own_form(core, &head, &sent) {
             let reason = "This form was open for too long. Please send it again.";
-            return forgot_form(core, StatusCode::FORBIDDEN, typed, Some(reason));
+            return forgot_form(core, StatusCode::FORBIDDEN, &typed, Some(reason));
         }
-        let Ok(email) = typed.1.parse::<EmailAddress>() else {
+        let Ok(email) = typed.email.parse::<EmailAddress>() else {
             let reason = "Enter your e-mail address.";
-            return forgot_form(core, StatusCode::BAD_REQUEST, typed, Some(reason));
+            return forgot_form(core, StatusCode::BAD_REQUEST, &typed, Some(reason));
         };
-        match mail_link(core, &head, typed.0, email).await {
+        match mail_link(core, &head, typed.partner, email).await {
             Ok(()) => {}
             Err(Error::Refused(refusal)) => {
                 let (status, reason) = (
                     StatusCode::TOO_MANY_REQUESTS,
                     "Too many links were asked for. Try again in an hour.",
                 );
-                let mut reply = forgot_form(core, status, typed, Some(reason))?;
+                let mut reply = forgot_form(core, status, &typed, Some(reason))?;
                 refusal.set_headers(&mut reply);
                 return Ok(reply);
             }
@@ -207,14 +207,17 @@ async fn mail_link(core: &Core, head: &Head, partner: &str, email: EmailAddress)
 fn forgot_form(
     core: &Core,
     status: StatusCode,
-    (partner, email): (&str, &str),
+    typed: &Typed<'_>,
     reason: Option<&str>,
 ) -> Result<Reply> {
-    let partner =
-        Field { value: partner, autocomplete: "organization", ..Field::text("partner", "Partner") };
+    let partner = Field {
+        value: typed.partner,
+        autocomplete: "organization",
+        ..Field::text("partner", "Partner")
+    };
     let email = Field {
         kind: "email",
-        value: email,
+        value: typed.email,
         error: reason.filter(|_| status == StatusCode::BAD_REQUEST),
         autocomplete: "username",
         ..Field::text("email", "E-mail address")

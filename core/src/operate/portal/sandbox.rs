@@ -21,7 +21,7 @@ use crate::trading::orders::status::NotApplied;
 use crate::trading::quotes::Side;
 use crate::trading::quotes::create::{BuyV1, Request};
 use crate::trading::sandbox::{Scenario, SimulatedEvent};
-use rampart_types::OrderId;
+use rampart_types::{OrderId, OrderKey};
 
 const PATH: &str = "/portal/sandbox";
 const IDENTITY: &str = "/portal/sandbox/identity";
@@ -183,8 +183,8 @@ impl StaffPage for SimulateEvent {
         let event = event.filter(|_| client.tenant.is_test());
         let id = visit.param("id").parse::<OrderId>().ok();
         let Some((id, event)) = id.zip(event) else { return Ok(visit.not_found()) };
-        let at = (client.id(), id);
-        match simulate(visit.core, at, event, sandbox::NAME).await {
+        let key = OrderKey { client: client.id(), order: id };
+        match simulate(visit.core, key, event, sandbox::NAME).await {
             Ok(()) => Ok(done(&format!("/portal/orders/{}", id.number()), "simulated")),
             Err(NotApplied::NoSuchOrder) => Ok(visit.not_found()),
             Err(NotApplied::Forbidden { status }) => {

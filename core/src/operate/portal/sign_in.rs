@@ -165,9 +165,9 @@ pub(super) fn ended(core: &Core, has_file: bool) -> Result<Reply> {
 
 /// The fields of a form as they are shown again.
 #[derive(Default)]
-struct Typed<'a> {
-    partner: &'a str,
-    email: &'a str,
+pub(super) struct Typed<'a> {
+    pub(super) partner: &'a str,
+    pub(super) email: &'a str,
 }
 
 impl<'a> Typed<'a> {

@@ -75,10 +75,9 @@ impl StaffPage for Register {
             let reason = format!("There are {ENDPOINTS_MAX} endpoints already: remove one first.");
             return page(visit, &[("url", &reason)]).await;
         };
-        let named = (client.id(), endpoint.id);
-        let Some(secret) = secrets::rotate(&mut tx, core, named, TimeDelta::zero()).await? else {
-            return Ok(visit.not_found());
-        };
+        let no_overlap = TimeDelta::zero();
+        let rotated = secrets::rotate(&mut tx, core, client.id(), endpoint.id, no_overlap).await?;
+        let Some(secret) = rotated else { return Ok(visit.not_found()) };
         visit.record(&mut tx, "webhook.register", json!({"endpointId": endpoint.id})).await?;
         visit.keep_result(&mut tx, PATH, &result_of(endpoint.id, &secret)).await?;
         tx.commit().await?;
@@ -140,12 +139,13 @@ impl StaffPage for RotateSecret {
         let Some(hours) = hours.and_then(|(hours, _)| hours.parse().ok()) else {
             return Ok(visit.not_found());
         };
-        let named = (visit.session.client.id(), id);
+        let client = visit.session.client.id();
         let mut tx = visit.core.db.begin().await?;
         if let Some(result) = visit.earlier_result(&mut tx, Self::PATH).await? {
             return Ok(secret_page_again(visit, &result));
         }
-        let rotated = secrets::rotate(&mut tx, visit.core, named, TimeDelta::hours(hours)).await?;
+        let overlap = TimeDelta::hours(hours);
+        let rotated = secrets::rotate(&mut tx, visit.core, client, id, overlap).await?;
         let Some(secret) = rotated else { return Ok(visit.not_found()) };
         let detail = json!({"endpointId": id, "overlapHours": hours});
         visit.record(&mut tx, "webhook.rotate-secret", detail).await?;
@@ -171,9 +171,9 @@ impl StaffPage for ResendSince {
         let Some(since) = since else {
             return endpoint_page(visit, Some("A time within the last 30 days.")).await;
         };
-        let named = (visit.session.client.id(), id);
+        let client = visit.session.client.id();
         let mut tx = visit.core.db.begin().await?;
-        let count = resend_since(&mut tx, visit.core, named, since).await?;
+        let count = resend_since(&mut tx, visit.core, client, id, since).await?;
         let detail = json!({"endpointId": id, "since": since, "deliveries": count});
         visit.record(&mut tx, "webhook.resend", detail).await?;
         tx.commit().await?;

@@ -18,6 +18,7 @@ use crate::trading::orders::lookup::{ID, OrderName, find, find_in};
 use crate::trading::orders::read::{OrderV2, order_example};
 use crate::trading::orders::status::NotApplied;
 use crate::trading::sandbox::SimulatedEvent;
+use rampart_types::OrderKey;
 
 /// Version 2, the only one.
 pub struct V2;
@@ -67,7 +68,7 @@ impl Endpoint for V2 {
         let order = find(core, &client, None, &name).await?.id;
         let attempt = async || {
             let mut tx = core.db.begin().await?;
-            let at = (client.id(), order);
+            let at = OrderKey { client: client.id(), order };
             let simulated = Box::pin(simulate_in(&mut tx, core, at, event, ACTOR)).await;
             let (mut tx, causes) = unless_refused(tx, simulated).await?;
             let answer = OrderV2::from(find_in(&mut tx, &client, order).await?);

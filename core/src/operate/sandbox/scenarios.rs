@@ -157,6 +157,14 @@ enum Kind {
     Identity,
 }
 
+/// A state that the last answer of a scenario shows.
+#[derive(Clone, Copy)]
+struct Shown {
+    status: &'static str,
+    /// A JSON Pointer.
+    at: &'static str,
+}
+
 impl ListedScenario {
     /// Requests of which the last is refused with the code and the status of its own.
     fn error(
@@ -186,9 +194,10 @@ impl ListedScenario {
 
     /// Requests of which the last shows a state.
     fn state(
-        (kind, name): (Kind, &str),
+        kind: Kind,
+        name: &str,
         description: &'static str,
-        (status, status_at): (&'static str, &'static str),
+        shown: Shown,
         requests: impl Into<Vec<ScenarioRequest>>,
     ) -> Self {
         Self {
@@ -197,8 +206,8 @@ impl ListedScenario {
             description,
             code: None,
             http_status: 200,
-            status: Some(status),
-            status_at: Some(status_at),
+            status: Some(shown.status),
+            status_at: Some(shown.at),
             partner_order_identifier: None,
             fiat_amount: None,
             steps: Vec::new(),

@@ -18,6 +18,7 @@ use crate::trading::orders::lookup::OrderName;
 use crate::trading::orders::status::NotApplied;
 use crate::trading::sandbox::SimulatedSaleEvent;
 use crate::trading::sell::orders::{EXAMPLE, SaleV1, find, view_in};
+use rampart_types::OrderKey;
 
 /// Version 2, the only one.
 pub struct V2;
@@ -74,7 +75,7 @@ impl Endpoint for V2 {
         let sale = find(core, &client, None, &name).await?.id;
         let attempt = async || {
             let mut tx = core.db.begin().await?;
-            let at = (client.id(), sale);
+            let at = OrderKey { client: client.id(), order: sale };
             let simulated = Box::pin(simulate_in(&mut tx, core, at, event, ACTOR)).await;
             let (mut tx, causes) = unless_refused(tx, simulated).await?;
             let answer = view_in(&mut tx, core, &client, sale).await?;

@@ -17,7 +17,7 @@ use crate::users::account::{self, Account, RowLock};
 use crate::users::changed;
 use crate::users::erase::erase;
 use crate::users::session;
-use rampart_types::{ClientId, UserId};
+use rampart_types::{ClientId, UserId, UserKey};
 
 /// A simulated event of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,7 +172,7 @@ impl Endpoint for V2 {
         if event == SimulatedUserEvent::Delete {
             erase(&mut tx, core, client, user).await?;
         }
-        command_payouts_and_transfers(&mut tx, core, (client, user)).await?;
+        command_payouts_and_transfers(&mut tx, core, UserKey { client, user }).await?;
         save_reply(key, core, &mut tx, &NoContent.respond()?).await?;
         tx.commit().await?;
         Ok(NoContent)

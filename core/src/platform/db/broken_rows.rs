@@ -36,7 +36,8 @@ impl BrokenRow {
     pub(crate) fn of_tenant(
         table: &'static str,
         client: impl Into<ClientId>,
-        (key, reason): (&dyn Display, &dyn Display),
+        key: &dyn Display,
+        reason: &dyn Display,
     ) -> Self {
         let client = client.into();
         tracing::error!(table, %client, %key, error = %reason, "a row cannot be read and is left out");

@@ -26,7 +26,8 @@ impl Metrics {
         &self,
         kind: &'static str,
         partner: &str,
-        (outcome, runs): (&'static str, u64),
+        outcome: &'static str,
+        runs: u64,
     ) {
         self.partners.counter(partner, Series::PolicyShadow { kind, outcome }).inc_by(runs);
     }

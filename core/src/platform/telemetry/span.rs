@@ -61,7 +61,8 @@ impl Span {
         context: TraceContext,
         parent: Option<[u8; 8]>,
         recorder: Option<&Arc<Recorder>>,
-        (kind, name): (SpanKind, Cow<'static, str>),
+        kind: SpanKind,
+        name: Cow<'static, str>,
     ) -> Self {
         let recording = recorder.filter(|_| context.is_sampled).map(|recorder| Recording {
             recorder: Arc::clone(recorder),
@@ -191,14 +192,15 @@ impl TraceScope {
     /// A span below the first one, whose context goes along with a request of ours.
     pub fn outgoing(&self, clock: &Clock, name: &'static str) -> Option<Span> {
         let parent = self.0.as_deref()?.first()?;
-        parent.child(clock, (SpanKind::Client, name.into()))
+        parent.child(clock, SpanKind::Client, name.into())
     }
 }
 
 impl Parent {
-    fn child(&self, clock: &Clock, named: (SpanKind, Cow<'static, str>)) -> Option<Span> {
+    fn child(&self, clock: &Clock, kind: SpanKind, name: Cow<'static, str>) -> Option<Span> {
         let context = TraceContext { span_id: span_id(clock)?, ..self.context.clone() };
-        Some(Span::begin(context, Some(self.context.span_id), self.recorder.as_ref(), named))
+        let recorder = self.recorder.as_ref();
+        Some(Span::begin(context, Some(self.context.span_id), recorder, kind, name))
     }
 }
 
@@ -222,7 +224,7 @@ impl Spans {
             let name = name();
             let spans = parents.iter().filter(recorded).filter_map(|parent| {
                 let recorder = parent.recorder.as_ref()?;
-                parent.child(&recorder.clock, (kind, name.clone()))
+                parent.child(&recorder.clock, kind, name.clone())
             });
             Some(spans.collect())
         });

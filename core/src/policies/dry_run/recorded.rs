@@ -63,8 +63,8 @@ async fn payloads(core: &Core, target: Target<'_>) -> Result<Vec<AnyRequest>> {
     .fetch_all(&core.db)
     .await?;
     let open = |sealed| {
-        let stored = (&Value::String(sealed), Attributes::new());
-        kinds::read_stored(core, target.client, target.kind, stored)
+        let stored = Value::String(sealed);
+        kinds::read_stored(core, target.client, target.kind, &stored, Attributes::new())
     };
     sealed.into_iter().map(open).collect()
 }

@@ -50,7 +50,8 @@ pub async fn fee_schedule(
     core: &Core,
     client: &Client,
     user: Option<UserId>,
-    (request, attributes): (FeeRequest, &Attributes),
+    request: FeeRequest,
+    attributes: &Attributes,
 ) -> Result<Option<PolicyFees>> {
     let user = user.map(|user| user.uuid());
     let subject = user.as_ref().map(|user| &user.as_bytes()[..]);

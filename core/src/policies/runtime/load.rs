@@ -57,7 +57,7 @@ impl TenantPolicies {
         let rows = rows(core, ids).await?;
         for (id, reason) in &rows.broken {
             policies.remove(id);
-            broken.push(BrokenRow::of_tenant("policy_version", *id, (id, reason)));
+            broken.push(BrokenRow::of_tenant("policy_version", *id, id, reason));
         }
         for row in rows.rows {
             match current_version(current, &row) {

@@ -58,7 +58,7 @@ pub(crate) async fn load(
     };
     let rows = readable(read, ready(Ok(ids.to_vec()))).await?;
     for (id, reason) in &rows.broken {
-        broken.push(BrokenRow::of_tenant("verification_key", *id, (id, reason)));
+        broken.push(BrokenRow::of_tenant("verification_key", *id, id, reason));
     }
     let mut rings: HashMap<Uuid, Vec<(String, BoundKey)>> = HashMap::new();
     for row in rows.rows {
@@ -73,8 +73,8 @@ pub(crate) async fn load(
                 rings.entry(row.client_id).or_default().push((row.name, bound));
             }
             Err(error) => {
-                let why = (&row.name as _, &error as _);
-                broken.push(BrokenRow::of_tenant("verification_key", row.client_id, why));
+                let table = "verification_key";
+                broken.push(BrokenRow::of_tenant(table, row.client_id, &row.name, &error));
             }
         }
     }

@@ -95,7 +95,8 @@ impl StoredSecret {
     /// Hashes or seals a secret for its row.
     pub(crate) async fn new(
         core: &Core,
-        (client, cipher): (ClientId, &TenantCipher<'_>),
+        client: ClientId,
+        cipher: &TenantCipher<'_>,
         kind: SecretKind,
         secret: &Secret,
     ) -> Result<Self> {
@@ -150,11 +151,11 @@ impl NewTenant {
         ];
         let key = NewTenantKey::generate(core, id)?;
         let own = key.as_ref().map(NewTenantKey::key);
-        let of = (id, &TenantCipher::new(&core.keys, &core.clock, own));
+        let cipher = &TenantCipher::new(&core.keys, &core.clock, own);
         let stored = vec![
-            StoredSecret::new(core, of, SecretKind::Password, &password).await?,
-            StoredSecret::new(core, of, SecretKind::Signing, &signing_secret).await?,
-            StoredSecret::new(core, of, SecretKind::Webhook, &webhook_secret).await?,
+            StoredSecret::new(core, id, cipher, SecretKind::Password, &password).await?,
+            StoredSecret::new(core, id, cipher, SecretKind::Signing, &signing_secret).await?,
+            StoredSecret::new(core, id, cipher, SecretKind::Webhook, &webhook_secret).await?,
         ];
         let api_key = ApiKey::generate(&core.clock, mode)?;
         let allowed_addresses = Vec::new();

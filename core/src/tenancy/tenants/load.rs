@@ -102,7 +102,7 @@ impl ChangedTenants {
             };
             match tenant(core, row, held) {
                 Ok(tenant) => tenants.push(tenant),
-                Err(error) => broken.push(BrokenRow::of_tenant("client", id, (&id, &error))),
+                Err(error) => broken.push(BrokenRow::of_tenant("client", id, &id, &error)),
             }
         }
         let all = ids.into_iter().map(ClientId::from).chain(broken.iter().filter_map(|r| r.client));
@@ -204,7 +204,7 @@ pub(crate) fn of_tenants<R>(
     broken: &mut Vec<BrokenRow>,
 ) -> Vec<R> {
     let noted = read.broken.iter();
-    broken.extend(noted.map(|(id, reason)| BrokenRow::of_tenant(table, *id, (id, reason))));
+    broken.extend(noted.map(|(id, reason)| BrokenRow::of_tenant(table, *id, id, reason)));
     read.rows
 }
 
@@ -269,7 +269,7 @@ async fn secrets(
         let text = match open(core, client, secret, &row.sealed) {
             Ok(text) => text,
             Err(error) => {
-                let why = BrokenRow::of_tenant("client_secret", client, (&secret, &error));
+                let why = BrokenRow::of_tenant("client_secret", client, &secret, &error);
                 broken.push(why);
                 continue;
             }
@@ -322,7 +322,7 @@ async fn api_keys(
         let (client, id) = (row.client_id, row.api_key_id);
         match api_key(row) {
             Ok(key) => keys.entry(client).or_default().push(Arc::new(key)),
-            Err(error) => broken.push(BrokenRow::of_tenant("api_key", client, (&id, &error))),
+            Err(error) => broken.push(BrokenRow::of_tenant("api_key", client, &id, &error)),
         }
     }
     Ok(keys)

@@ -37,7 +37,7 @@ impl Catalogue {
         let closed = InMaintenance::load(db).await?;
         Ok(Self {
             revision,
-            pairs: pairs(db, &currencies, (&mut prices, &closed), &mut broken).await?,
+            pairs: pairs(db, &currencies, &mut prices, &closed, &mut broken).await?,
             currencies,
             payment_methods: payment_methods(db, &closed, &mut broken).await?,
             preferences: preferences(db, &mut broken).await?,
@@ -151,7 +151,8 @@ async fn prices(
 async fn pairs(
     db: &Pool,
     currencies: &BTreeMap<CurrencyCode, Arc<Currency>>,
-    (prices, closed): (&mut HashMap<String, Loaded>, &InMaintenance),
+    prices: &mut HashMap<String, Loaded>,
+    closed: &InMaintenance,
     broken: &mut Vec<BrokenRow>,
 ) -> Result<BTreeMap<PairCode, Arc<Pair>>> {
     let keys = sqlx::query_scalar!("select pair from currency_pair").fetch_all(db);

@@ -114,7 +114,8 @@ impl Routes {
     /// client's legs go only where a route names the client.
     pub fn connector(
         &self,
-        (partner, is_test): (&str, bool),
+        partner: &str,
+        is_test: bool,
         direction: Direction,
         leg: Leg<'_>,
     ) -> Option<&str> {
@@ -127,7 +128,7 @@ impl Routes {
     }
 
     /// True if any payment method of the partner has a route.
-    pub fn has_method(&self, (partner, is_test): (&str, bool), direction: Direction) -> bool {
+    pub fn has_method(&self, partner: &str, is_test: bool, direction: Direction) -> bool {
         let mut routes = self.applicable(partner, is_test);
         routes.any(|destinations| !destinations.methods[direction as usize].is_empty())
     }
@@ -172,17 +173,17 @@ mod tests {
             route(None, Some("creditCard"), "cards"),
             route(None, None, "chain"),
         ]);
-        let of = |partner, leg| routes.connector(partner, Direction::In, leg);
+        let of = |partner, is_test, leg| routes.connector(partner, is_test, Direction::In, leg);
         let card = Leg::Method("creditCard");
-        assert_eq!(of(("acme", false), card), Some("own"));
-        assert_eq!(of(("other", false), card), Some("cards"));
-        assert_eq!(of(("acme", true), card), Some("own"));
-        assert_eq!(of(("other", true), card), None);
-        assert_eq!(of(("other", false), Leg::Asset("ETH")), Some("chain"));
-        assert_eq!(of(("other", false), Leg::Asset("BTC")), None);
-        assert_eq!(routes.connector(("other", false), Direction::Out, card), None);
-        assert!(routes.has_method(("other", false), Direction::In));
-        assert!(!routes.has_method(("other", true), Direction::In));
+        assert_eq!(of("acme", false, card), Some("own"));
+        assert_eq!(of("other", false, card), Some("cards"));
+        assert_eq!(of("acme", true, card), Some("own"));
+        assert_eq!(of("other", true, card), None);
+        assert_eq!(of("other", false, Leg::Asset("ETH")), Some("chain"));
+        assert_eq!(of("other", false, Leg::Asset("BTC")), None);
+        assert_eq!(routes.connector("other", false, Direction::Out, card), None);
+        assert!(routes.has_method("other", false, Direction::In));
+        assert!(!routes.has_method("other", true, Direction::In));
     }
 
     /// Routes of few partners, methods and assets, so that many match twice.
@@ -202,7 +203,8 @@ mod tests {
     /// The first route that matches, looked for from the beginning.
     fn first<'a>(
         routes: &'a [Route],
-        (partner, is_test): (&str, bool),
+        partner: &str,
+        is_test: bool,
         direction: Direction,
         leg: Leg<'_>,
     ) -> Option<&'a str> {
@@ -224,9 +226,9 @@ mod tests {
             for (partner, is_test) in [("acme", false), ("acme", true), ("third", false), ("third", true)] {
                 for direction in [Direction::In, Direction::Out] {
                     for leg in [Leg::Method("a"), Leg::Method("b"), Leg::Asset("a"), Leg::Asset("b")] {
-                        let of = (partner, is_test);
-                        let expected = first(&listed, of, direction, leg);
-                        prop_assert_eq!(routes.connector(of, direction, leg), expected);
+                        let expected = first(&listed, partner, is_test, direction, leg);
+                        let found = routes.connector(partner, is_test, direction, leg);
+                        prop_assert_eq!(found, expected);
                         if let (Some(connector), Leg::Asset(asset)) = (expected, leg) {
                             let mut assets = routes.assets(direction);
                             prop_assert!(assets.any(|routed| routed == (connector, asset)));
@@ -234,9 +236,9 @@ mod tests {
                     }
                     let methods = [Leg::Method("a"), Leg::Method("b")];
                     let any = methods.iter().any(|leg| {
-                        first(&listed, (partner, is_test), direction, *leg).is_some()
+                        first(&listed, partner, is_test, direction, *leg).is_some()
                     });
-                    prop_assert_eq!(routes.has_method((partner, is_test), direction), any);
+                    prop_assert_eq!(routes.has_method(partner, is_test, direction), any);
                 }
             }
         }

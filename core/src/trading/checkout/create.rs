@@ -121,8 +121,8 @@ impl Endpoint for V2 {
         let decision = request.proof.check(core, &client).await?;
         let mut tx = core.db.begin().await?;
         let user = request.login.user(&mut tx, client.id()).await?;
-        let owner = (client.id(), user);
-        let stored = StoredOffer::write(&mut tx, core, owner, &request.terms, decision).await?;
+        let (client_id, terms) = (client.id(), &request.terms);
+        let stored = StoredOffer::write(&mut tx, core, client_id, user, terms, decision).await?;
         let id = stored.offer_id;
         let identifier = request.identifier.as_ref();
         let row = CheckoutRow {

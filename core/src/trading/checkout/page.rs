@@ -6,11 +6,11 @@ use maud::{Markup, html};
 use super::price::{is_hint, of_quote, when_renewed};
 use super::purchase::{buys_at_once, shown_amount};
 use super::resume;
-use super::shopper::Shopper;
+use super::shopper::{SealedShopper, Shopper};
 use super::stored::Checkout;
 use crate::http::form::Form;
 use crate::http::html::components::{Field, Step, address, field, money, stepper, time_in};
-use crate::http::html::form_errors::FormErrors;
+use crate::http::html::form_errors::{FormErrors, Typed};
 use crate::http::html::{Page, PageScripts, back_link};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
@@ -49,7 +49,8 @@ pub(super) fn account(
     look: Look<'_>,
     status: StatusCode,
     checkout: &Checkout,
-    (note, form): (&Markup, Option<&Markup>),
+    note: &Markup,
+    form: Option<&Markup>,
 ) -> Reply {
     let texts = look.texts;
     let page = SignInPage::new(&checkout.client, texts);
@@ -70,12 +71,14 @@ pub(super) fn account(
 pub(super) fn details(
     look: Look<'_>,
     status: StatusCode,
-    (checkout, shopper, sealed): (&Checkout, Shopper, &str),
-    (form, errors): (&Form, &FormErrors),
-    (quote, note): (Option<&View>, &Markup),
+    checkout: &Checkout,
+    SealedShopper { shopper, text: sealed }: &SealedShopper,
+    Typed { form, errors }: Typed<'_>,
+    quote: Option<&View>,
+    note: &Markup,
 ) -> Reply {
     let texts = look.texts;
-    let at_once = buys_at_once(checkout, shopper);
+    let at_once = buys_at_once(checkout, *shopper);
     let button = if at_once { "checkout-buy-now" } else { "checkout-continue" };
     let body = html! {
         (steps(texts, At::Details))
@@ -105,8 +108,8 @@ pub(super) fn details(
                 (errors.consent("consent", &texts.get("checkout-consent")))
             }
             button.main type="submit" name="action" value="quote" { (texts.get(button)) }
-            (link_button(texts, shopper, resume::Step::Details))
-            @if shopper == Shopper::Guest {
+            (link_button(texts, *shopper, resume::Step::Details))
+            @if *shopper == Shopper::Guest {
                 button type="submit" name="action" value="account" formnovalidate {
                     (texts.get("checkout-have-account"))
                 }
@@ -119,9 +122,11 @@ pub(super) fn details(
 /// The third step: the quote with its fees.
 pub(super) fn confirmation(
     look: Look<'_>,
-    (checkout, shopper, sealed): (&Checkout, Shopper, &str),
-    (form, errors): (&Form, &FormErrors),
-    (quote, note): (&View, &Markup),
+    checkout: &Checkout,
+    SealedShopper { shopper, text: sealed }: &SealedShopper,
+    Typed { form, errors }: Typed<'_>,
+    quote: &View,
+    note: &Markup,
 ) -> Reply {
     let texts = look.texts;
     let status = if errors.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
@@ -158,7 +163,7 @@ pub(super) fn confirmation(
             }
             button type="submit" name="action" value="quote" { (texts.get("checkout-renew")) }
             button type="submit" name="action" value="change" { (texts.get("checkout-change")) }
-            (link_button(texts, shopper, resume::Step::Confirm))
+            (link_button(texts, *shopper, resume::Step::Confirm))
         }
     };
     render(look, status, checkout, "checkout-confirm-title", &body)

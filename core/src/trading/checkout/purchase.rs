@@ -52,7 +52,7 @@ pub(super) async fn step(
         if consents {
             return buy_as_shown(core, checkout, shopper, texts, form).await;
         }
-        let quote = quote(core, checkout, (shopper, texts), form).await?;
+        let quote = quote(core, checkout, shopper, texts, form).await?;
         return Ok(Outcome::Quoted { quote, why: Why::ConsentMissing });
     }
     let at_once = consents && buys_at_once(checkout, shopper);
@@ -60,7 +60,7 @@ pub(super) async fn step(
     if at_once && was_shown && is_of_shown_amount(checkout, texts, form) {
         return buy_as_shown(core, checkout, shopper, texts, form).await;
     }
-    let quote = quote(core, checkout, (shopper, texts), form).await?;
+    let quote = quote(core, checkout, shopper, texts, form).await?;
     match at_once && !was_shown {
         true => buy(core, checkout, shopper, form, quote.token()).await,
         false => Ok(Outcome::Quoted { quote, why: Why::Asked }),
@@ -77,7 +77,7 @@ async fn buy_as_shown(
 ) -> Result<Outcome> {
     match buy(core, checkout, shopper, form, form.get("quote")).await {
         Err(error) if error.is(Code::QuoteExpired) => {
-            let quote = quote(core, checkout, (shopper, texts), form).await?;
+            let quote = quote(core, checkout, shopper, texts, form).await?;
             Ok(Outcome::Quoted { quote, why: Why::NewPrice })
         }
         outcome => outcome,
@@ -129,7 +129,8 @@ pub(super) async fn preview(
 async fn quote(
     core: &Core,
     checkout: &Checkout,
-    (shopper, texts): (Shopper, Texts),
+    shopper: Shopper,
+    texts: Texts,
     form: &Form,
 ) -> Result<Box<View>> {
     let (address, tag) = wallet(checkout, form);

@@ -120,7 +120,8 @@ pub(super) enum Mailed {
 pub(super) async fn mail_link(
     core: &Core,
     checkout: &Checkout,
-    (user, identifier): (UserId, Option<&str>),
+    user: UserId,
+    identifier: Option<&str>,
     form: &Form,
     texts: Texts,
 ) -> Result<Mailed> {

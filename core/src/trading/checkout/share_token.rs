@@ -5,7 +5,7 @@ use crate::Core;
 use crate::platform::crypto::Secret;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use rampart_types::{ClientId, OfferId, UserId};
+use rampart_types::{ClientId, OfferId, UserKey};
 
 /// The context that a share token is sealed for.
 pub(crate) fn context(client: ClientId, offer: OfferId) -> String {
@@ -34,7 +34,7 @@ pub(super) fn seal(
 pub(crate) async fn take(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
+    UserKey { client, user }: UserKey,
 ) -> Result<Option<Secret>> {
     let taken = sqlx::query!(
         r#"

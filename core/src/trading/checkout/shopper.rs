@@ -32,6 +32,13 @@ pub(super) enum Shopper {
     User(UserId, DateTime<Utc>),
 }
 
+/// A shopper, with what the forms of a checkout carry for it.
+pub(super) struct SealedShopper {
+    pub(super) shopper: Shopper,
+    /// Empty unless the shopper has signed in.
+    pub(super) text: String,
+}
+
 /// The sealed content.
 #[derive(Deserialize, Serialize)]
 struct Claims {
@@ -61,7 +68,7 @@ impl Shopper {
     /// When the database cannot be read.
     pub(super) async fn open(core: &Core, checkout: &Checkout, text: &str) -> Result<Self> {
         if let Some((user, signed_in_at)) = read(core, checkout, text)
-            && holds(core, checkout, (user, signed_in_at)).await?
+            && holds(core, checkout, user, signed_in_at).await?
         {
             return Ok(Self::User(user, signed_in_at));
         }
@@ -80,12 +87,14 @@ impl Shopper {
         }
     }
 
-    /// Seals a signed-in shopper for the forms of this checkout; empty for any other.
+    /// Seals a shopper for the forms of this checkout.
     ///
     /// # Errors
     /// Without entropy.
-    pub(super) fn seal(self, core: &Core, checkout: &Checkout) -> Result<String> {
-        let Self::User(user, signed_in_at) = self else { return Ok(String::new()) };
+    pub(super) fn seal(self, core: &Core, checkout: &Checkout) -> Result<SealedShopper> {
+        let Self::User(user, signed_in_at) = self else {
+            return Ok(SealedShopper { shopper: self, text: String::new() });
+        };
         let claims = Claims {
             user: user.uuid(),
             signed_in_at: Some(signed_in_at),
@@ -94,7 +103,8 @@ impl Shopper {
         let plain = serde_json::to_vec(&claims)
             .map_err(|error| Error::internal("write a shopper's session", error))?;
         let key = core.keys.sealing_key(Purpose::Identifiers)?;
-        Ok(URL_SAFE_NO_PAD.encode(key.seal(&core.clock, &context(checkout), &plain)?))
+        let text = URL_SAFE_NO_PAD.encode(key.seal(&core.clock, &context(checkout), &plain)?);
+        Ok(SealedShopper { shopper: self, text })
     }
 }
 
@@ -112,7 +122,8 @@ fn read(core: &Core, checkout: &Checkout, text: &str) -> Option<(UserId, DateTim
 async fn holds(
     core: &Core,
     checkout: &Checkout,
-    (user, signed_in_at): (UserId, DateTime<Utc>),
+    user: UserId,
+    signed_in_at: DateTime<Utc>,
 ) -> Result<bool> {
     let holds = sqlx::query_scalar!(
         r#"

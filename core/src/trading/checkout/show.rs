@@ -22,7 +22,7 @@ use crate::http::fields::Fields;
 use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
 use crate::http::html::dead_link;
-use crate::http::html::form_errors::FormErrors;
+use crate::http::html::form_errors::{FormErrors, Typed};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -33,6 +33,7 @@ use crate::users::account_pages::sign_in::{
     Asked, SignIn, error_page, forms, login_form, sign_in_or_register,
 };
 use crate::users::account_pages::sign_in_page::SignInPage;
+use rampart_types::UserKey;
 
 const PATH: &str = "/checkout/{session}";
 /// Actions of the steps that follow the account's.
@@ -64,8 +65,7 @@ impl Endpoint for Show {
             Some(None) => Ok(dead_link(link.texts, look.settings, "dead-link-shop")),
             None => {
                 let (shopper, empty) = (Shopper::initial(&checkout), Form::read(&[]));
-                let ok = (StatusCode::OK, &html! {});
-                link.first_step(core, &checkout, shopper, &empty, ok).await
+                link.first_step(core, &checkout, shopper, &empty, &html! {}).await
             }
         }
     }
@@ -106,10 +106,7 @@ impl Endpoint for Act {
                 link.quote_or_buy(core, &checkout, shopper, &form, &html! {}).await
             }
             "mail-link" => link.mail(core, &checkout, shopper, &form).await,
-            "change" => {
-                let ok = (StatusCode::OK, &html! {});
-                link.first_step(core, &checkout, shopper, &form, ok).await
-            }
+            "change" => link.first_step(core, &checkout, shopper, &form, &html! {}).await,
             _ => link.sign_in(core, &checkout, &form).await,
         }
     }
@@ -142,13 +139,14 @@ impl Link {
     /// The same in the language of the shopper's account, if there is one.
     async fn read_by(self, core: &Core, checkout: &Checkout, shopper: Shopper) -> Result<Self> {
         let Some(user) = shopper.user() else { return Ok(self) };
-        let texts = page_texts(core, self.texts, (checkout.client.id(), user)).await?;
+        let key = UserKey { client: checkout.client.id(), user };
+        let texts = page_texts(core, self.texts, key).await?;
         Ok(Self { texts, ..self })
     }
 
     async fn checkout(&self, core: &Core) -> Result<Option<Checkout>> {
-        let link = (self.session.as_str(), self.identifier.as_deref());
-        Checkout::find(core, link, &self.request_id).await
+        let sealed = self.identifier.as_deref();
+        Checkout::find(core, &self.session, sealed, &self.request_id).await
     }
 
     /// The step that the link names; an inner `None` if that cannot be used.
@@ -163,20 +161,21 @@ impl Link {
         checkout: &Checkout,
         shopper: Shopper,
         form: &Form,
-        (status, note): (StatusCode, &Markup),
+        note: &Markup,
     ) -> Result<Reply> {
         let look = Look { texts: self.texts, settings: &core.settings.pages };
         if !checkout.is_open {
-            return self.ended(core, checkout, shopper, status);
+            return self.ended(core, checkout, shopper, StatusCode::OK);
         }
         Ok(match shopper {
-            Shopper::Unknown => page::account(look, status, checkout, (note, None)),
+            Shopper::Unknown => page::account(look, StatusCode::OK, checkout, note, None),
             _ => {
                 let quote =
                     Box::pin(purchase::preview(core, checkout, shopper, self.texts, form)).await?;
                 let sealed = shopper.seal(core, checkout)?;
-                let (typed, said) = ((form, &FormErrors::default()), (quote.as_deref(), note));
-                page::details(look, status, (checkout, shopper, &sealed), typed, said)
+                let typed = Typed { form, errors: &FormErrors::default() };
+                let quote = quote.as_deref();
+                page::details(look, StatusCode::OK, checkout, &sealed, typed, quote, note)
             }
         })
     }
@@ -198,38 +197,36 @@ impl Link {
             Some(_) if shopper.user().is_none() => {
                 let note = toast(Tone::Info, &self.texts.get("checkout-resume-sign-in"));
                 let form = login_form(SignInPage::new(&checkout.client, self.texts), None);
-                page::account(look, status, checkout, (&note, Some(&form)))
+                page::account(look, status, checkout, &note, Some(&form))
             }
             _ => page::ended(look, status, checkout),
         })
     }
 
     async fn sign_in(&self, core: &Core, checkout: &Checkout, form: &Form) -> Result<Reply> {
-        let region = self.texts.spoken_region(&checkout.client.catalogue.regions);
-        let to = (checkout.identifier.as_ref(), region);
+        let client = &checkout.client;
+        let region = self.texts.spoken_region(&client.catalogue.regions);
+        let identifier = checkout.identifier.as_ref();
         // Before the password is looked at: one that is changed meanwhile ends this sign-in too.
         let began_at = core.clock.now();
-        match sign_in_or_register(core, &checkout.client, (self.texts, form), to).await {
+        match sign_in_or_register(core, client, self.texts, form, identifier, region).await {
             Ok(SignIn::Asked(Asked { status, note, form })) => {
                 let look = Look { texts: self.texts, settings: &core.settings.pages };
-                Ok(page::account(look, status, checkout, (&note, form.as_ref())))
+                Ok(page::account(look, status, checkout, &note, form.as_ref()))
             }
             Ok(SignIn::Done(user)) => {
                 let shopper = Shopper::User(user, began_at);
                 let link = self.clone().read_by(core, checkout, shopper).await?;
                 match link.resumption(core, checkout).flatten() {
                     Some(resumption) => link.go_on(core, checkout, shopper, &resumption).await,
-                    None => {
-                        let ok = (StatusCode::OK, &html! {});
-                        link.first_step(core, checkout, shopper, form, ok).await
-                    }
+                    None => link.first_step(core, checkout, shopper, form, &html! {}).await,
                 }
             }
             Err(error) => {
                 let page = SignInPage::new(&checkout.client, self.texts);
-                error_page(page, error, forms, form, |status, shown| {
+                error_page(page, error, forms, form, |status, (note, form)| {
                     let look = Look { texts: self.texts, settings: &core.settings.pages };
-                    page::account(look, status, checkout, shown)
+                    page::account(look, status, checkout, note, form)
                 })
             }
         }
@@ -247,16 +244,13 @@ impl Link {
         if shopper == Shopper::Unknown && checkout.is_open {
             let look = Look { texts: self.texts, settings: &core.settings.pages };
             let note = toast(Tone::Info, &self.texts.get("checkout-resume-sign-in"));
-            return Ok(page::account(look, StatusCode::OK, checkout, (&note, None)));
+            return Ok(page::account(look, StatusCode::OK, checkout, &note, None));
         }
         match resumption.step {
             Step::Confirm if checkout.is_open => {
                 self.quote_or_buy(core, checkout, shopper, form, &html! {}).await
             }
-            _ => {
-                let ok = (StatusCode::OK, &html! {});
-                self.first_step(core, checkout, shopper, form, ok).await
-            }
+            _ => self.first_step(core, checkout, shopper, form, &html! {}).await,
         }
     }
 
@@ -269,8 +263,8 @@ impl Link {
         form: &Form,
     ) -> Result<Reply> {
         let Some(user) = shopper.user() else { return self.lead_to_sign_in(core, checkout, form) };
-        let to = (user, self.identifier.as_deref());
-        let mailed = resume::mail_link(core, checkout, to, form, self.texts).await?;
+        let identifier = self.identifier.as_deref();
+        let mailed = resume::mail_link(core, checkout, user, identifier, form, self.texts).await?;
         let (status, tone, text) = match mailed {
             Mailed::Sent => (StatusCode::OK, Tone::Good, "checkout-mail-sent"),
             Mailed::NoAddress => (StatusCode::CONFLICT, Tone::Bad, "checkout-mail-no-address"),
@@ -278,9 +272,7 @@ impl Link {
         };
         let note = toast(tone, &self.texts.get(text));
         let mut reply = match Step::of(form) {
-            Step::Details => {
-                self.first_step(core, checkout, shopper, form, (StatusCode::OK, &note)).await
-            }
+            Step::Details => self.first_step(core, checkout, shopper, form, &note).await,
             Step::Confirm => self.quote_or_buy(core, checkout, shopper, form, &note).await,
         }?;
         if reply.status == StatusCode::OK {
@@ -332,8 +324,8 @@ impl Link {
                         note = toast(Tone::Warning, &self.texts.get("checkout-new-price"));
                     }
                 }
-                let shown = (checkout, shopper, sealed.as_str());
-                Ok(page::confirmation(look, shown, (form, &errors), (&quote, &note)))
+                let typed = Typed { form, errors: &errors };
+                Ok(page::confirmation(look, checkout, &sealed, typed, &quote, &note))
             }
             Ok(Outcome::Bought { payment_url }) => Ok(page::to_payment(&payment_url)),
             Err(Error::Refused(refusal)) => {
@@ -341,9 +333,8 @@ impl Link {
                 let quote =
                     Box::pin(purchase::preview(core, checkout, shopper, self.texts, form)).await?;
                 let (status, sealed) = (StatusCode::BAD_REQUEST, shopper.seal(core, checkout)?);
-                let shown = (checkout, shopper, sealed.as_str());
-                let said = (quote.as_deref(), said);
-                let mut reply = page::details(look, status, shown, (form, &errors), said);
+                let (typed, quote) = (Typed { form, errors: &errors }, quote.as_deref());
+                let mut reply = page::details(look, status, checkout, &sealed, typed, quote, said);
                 refusal.set_headers(&mut reply);
                 Ok(reply)
             }

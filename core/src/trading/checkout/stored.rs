@@ -57,7 +57,8 @@ impl Checkout {
     /// is deleted or suspended.
     pub(super) async fn find(
         core: &Core,
-        (session, sealed): (&str, Option<&str>),
+        session: &str,
+        sealed: Option<&str>,
         request_id: &str,
     ) -> Result<Option<Self>> {
         let Some((client, offer)) = session::open(core, session)? else { return Ok(None) };

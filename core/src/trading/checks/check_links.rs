@@ -9,7 +9,7 @@ use crate::Core;
 use crate::http::language::Texts;
 use crate::platform::error::Result;
 use crate::trading::quotes::Side;
-use rampart_types::{ClientId, OrderId};
+use rampart_types::OrderKey;
 
 /// The link to the page of an open check.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,12 +31,13 @@ impl CheckLink {
     /// Those of the master key.
     pub(crate) fn all(
         core: &Core,
-        order: (Side, (ClientId, OrderId)),
+        side: Side,
+        order: OrderKey,
         open: &[Hold],
     ) -> Result<Vec<Self>> {
         let mut links = Vec::new();
         for hold in open {
-            if let Some(url) = link::url(core, order, *hold)? {
+            if let Some(url) = link::url(core, side, order, *hold)? {
                 links.push(Self::new(url, message(*hold)));
             }
         }

@@ -8,14 +8,14 @@ use crate::http::signed_link;
 use crate::platform::error::Result;
 use crate::trading::quotes::Side;
 use crate::users::one_time_token::{self, Purpose};
-use rampart_types::{ClientId, OrderId, UserId};
+use rampart_types::{OrderId, OrderKey, UserKey};
 
 /// Permission that a page's token gives.
 pub(super) enum Permission {
     /// To pass the checks of an order, and to complete the verification of its user.
-    Order(Side, ClientId, OrderId),
+    Order(Side, OrderKey),
     /// To complete the verification of a user who has signed in.
-    Account(ClientId, UserId),
+    Account(UserKey),
 }
 
 /// The page's name in its signed link: a purchase and a sale may have one number.
@@ -31,12 +31,8 @@ const fn page(side: Side) -> &'static str {
 ///
 /// # Errors
 /// Those of the master key.
-pub(crate) fn url(
-    core: &Core,
-    order: (Side, (ClientId, OrderId)),
-    hold: Hold,
-) -> Result<Option<String>> {
-    let url = hold.is_users().then(|| order_url(core, order, Requirement::Check(hold)));
+pub(crate) fn url(core: &Core, side: Side, order: OrderKey, hold: Hold) -> Result<Option<String>> {
+    let url = hold.is_users().then(|| order_url(core, side, order, Requirement::Check(hold)));
     url.transpose()
 }
 
@@ -46,7 +42,8 @@ pub(crate) fn url(
 /// Those of the master key.
 pub(super) fn order_url(
     core: &Core,
-    (side, (client, order)): (Side, (ClientId, OrderId)),
+    side: Side,
+    OrderKey { client, order }: OrderKey,
     requirement: Requirement,
 ) -> Result<String> {
     let number = order.number().to_be_bytes();
@@ -78,9 +75,9 @@ pub(super) async fn open(core: &Core, token: &str) -> Result<Option<Permission>>
     for side in [Side::Buy, Side::Sell] {
         if let Some((client, number)) = signed_link::verify(&core.keys, page(side), token)? {
             let order = OrderId::new(i64::from_be_bytes(number));
-            return Ok(order.map(|order| Permission::Order(side, client, order)));
+            return Ok(order.map(|order| Permission::Order(side, OrderKey { client, order })));
         }
     }
     let holder = one_time_token::holder(core, Purpose::Checks, token).await?;
-    Ok(holder.map(|(client, user)| Permission::Account(client, user)))
+    Ok(holder.map(Permission::Account))
 }

@@ -30,7 +30,7 @@ use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
 use crate::http::form::{Form, SentForm};
-use crate::http::html::form_errors::FormErrors;
+use crate::http::html::form_errors::{FormErrors, Typed};
 use crate::http::html::{PAGE_SCRIPT, Page, PageScripts, back_link};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -65,7 +65,7 @@ impl Endpoint for Show {
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
         match link.visit(core).await? {
             Some(visit) => {
-                let empty = (&Form::default(), &FormErrors::default());
+                let empty = Typed { form: &Form::default(), errors: &FormErrors::default() };
                 Box::pin(visit.show(core, StatusCode::OK, &html! {}, empty)).await
             }
             None => Ok(link.not_found(core)),
@@ -96,16 +96,16 @@ impl Endpoint for Submit {
         let form = form.read();
         match Box::pin(visit.submit(core, &form)).await {
             Ok(errors) if errors.is_empty() => {
-                let empty = (&Form::default(), &errors);
+                let empty = Typed { form: &Form::default(), errors: &errors };
                 Box::pin(visit.show(core, StatusCode::OK, &visit.note(&form), empty)).await
             }
             Ok(errors) => {
-                let status = StatusCode::BAD_REQUEST;
-                Box::pin(visit.show(core, status, &html! {}, (&form, &errors))).await
+                let typed = Typed { form: &form, errors: &errors };
+                Box::pin(visit.show(core, StatusCode::BAD_REQUEST, &html! {}, typed)).await
             }
             Err(Error::Refused(refusal)) => {
                 let (status, note) = refusal_note(visit.texts, &refusal);
-                let typed = (&form, &FormErrors::default());
+                let typed = Typed { form: &form, errors: &FormErrors::default() };
                 let mut reply = Box::pin(visit.show(core, status, &note, typed)).await?;
                 refusal.set_headers(&mut reply);
                 Ok(reply)
@@ -123,9 +123,6 @@ struct Content {
     /// True if its form takes images.
     takes_images: bool,
 }
-
-/// A form as it was typed, and the errors in it.
-type Typed<'a> = (&'a Form, &'a FormErrors);
 
 impl From<Markup> for Content {
     fn from(body: Markup) -> Self {
@@ -151,7 +148,7 @@ impl Visit {
         tx.commit().await?;
         let (tenant, texts) = (&self.client.tenant, self.texts);
         let body = html! {
-            (typed.1.summary(texts))
+            (typed.errors.summary(texts))
             (note)
             (content.body)
             @if let Some(path) = self.account_path() {
@@ -204,7 +201,7 @@ impl Visit {
             (Requirement::Person, Some(user)) => person::show(tx, core, self, user, typed).await,
             (Requirement::Nationality, _) => Ok(nationality::form(self, typed).into()),
             (Requirement::AddressProof, Some(user)) => {
-                address_proof::show(tx, self, user, typed.1).await
+                address_proof::show(tx, self, user, typed.errors).await
             }
             (requirement, None) => Ok(self.only_named(requirement.message())),
         }
@@ -223,9 +220,9 @@ impl Visit {
             (Hold::Identity, Some(user)) => identity::show(tx, core, self, user, typed).await,
             (Hold::Amld5, Some(user)) => questions::show(tx, core, self, user, typed).await,
             (Hold::Address, _) => Ok(address::form(self.texts, typed).into()),
-            (Hold::Registration, _) => Ok(registration::form(self.texts, typed.1).into()),
+            (Hold::Registration, _) => Ok(registration::form(self.texts, typed.errors).into()),
             (Hold::Tax, _) => Ok(tax::form(self.texts, typed).into()),
-            (Hold::Account, Some(user)) => account::show(tx, core, self, user, typed.1).await,
+            (Hold::Account, Some(user)) => account::show(tx, core, self, user, typed.errors).await,
             _ => Ok(self.only_named(message(hold))),
         }
     }

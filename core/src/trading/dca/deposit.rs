@@ -7,7 +7,7 @@ use crate::Core;
 use crate::auth::caller::{Client, ClientMaybeUser, Credential};
 use crate::money::connectors::commands::{Command, CommandKind, SealedCommand, Target};
 use crate::money::connectors::sandbox::timing;
-use crate::money::connectors::screening::SealedScreening;
+use crate::money::connectors::screening::{SealedScreening, Wallet};
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Denial, Error, Refusal, Result};
 use crate::tenancy::tenants::Tenant;
@@ -132,7 +132,8 @@ fn row(core: &Core, plan: &DepositPlan, quote: &Quote, order: OrderId) -> Result
     let tenant = snapshot.tenants.get(&plan.client);
     let tenant = tenant.ok_or_else(|| Error::invariant("find the client of a savings plan"))?;
     let asset = plan.crypto_currency.to_string();
-    let wallet = (&*asset, &*plan.wallet_address, plan.destination_tag.as_deref());
+    let (address, tag) = (&*plan.wallet_address, plan.destination_tag.as_deref());
+    let wallet = Wallet { asset: &asset, address, tag };
     Ok(NewOrderRow {
         client_id: plan.client.uuid(),
         user_id: Some(plan.user.uuid()),
@@ -142,7 +143,7 @@ fn row(core: &Core, plan: &DepositPlan, quote: &Quote, order: OrderId) -> Result
         is_dca_order: true,
         quote_expires_at: None,
         command: simulated_payment(core, tenant, order)?,
-        screening: SealedScreening::of_wallet(core, tenant, (order, None), wallet)?,
+        screening: SealedScreening::of_wallet(core, tenant, order, None, wallet)?,
         ..NewOrderRow::for_quote(core, catalogue, quote, order, None, core.clock.now())?
     })
 }

@@ -24,6 +24,8 @@ use rampart_types::{CurrencyCode, fiat_exponent};
 
 /// The `calculator` member of every amount.
 const CALCULATOR: &str = "decimal";
+/// The `boundaryType` member of every limit.
+const MAXIMUM: &str = "maximum";
 
 /// Version 2, the only one.
 pub struct V2;
@@ -176,15 +178,6 @@ pub(crate) struct Limit {
     remaining_limit: Quantity,
 }
 
-impl Limit {
-    fn maximum(
-        (kind, block_type, sub_type): (&'static str, &'static str, &'static str),
-        (limit, remaining_limit): (Quantity, Quantity),
-    ) -> Self {
-        Self { kind, block_type, sub_type, boundary_type: "maximum", limit, remaining_limit }
-    }
-}
-
 fn user_limits(
     rules: &Rules,
     currency: CurrencyCode,
@@ -204,8 +197,10 @@ fn user_limits(
     let taken = Decimal::from(accounts.iter().filter(open).count());
     let count = |n: Decimal| Quantity::Count(u32::try_from(n).unwrap_or(u32::MAX));
     let allowed = rules.non_raised_accounts;
-    let entry =
-        |kind, block, name, quantities| (name, Limit::maximum((kind, block, name), quantities));
+    let entry = |kind, block_type, sub_type, (limit, remaining_limit)| {
+        let boundary_type = MAXIMUM;
+        (sub_type, Limit { kind, block_type, sub_type, boundary_type, limit, remaining_limit })
+    };
     BTreeMap::from([
         entry("user", "hard", "user_day_limit", quantities(rules.for_side(Side::Buy), to_buy)),
         entry(
@@ -272,10 +267,13 @@ impl Account {
         let money = |amount| Money::new(amount, currency);
         let quantity = |amount| Quantity::Money(money(amount));
         let is_new = account.created_at > now - INTERVAL;
-        let limit = rules.for_account(account, is_new).map(|limit| {
-            let amounts = (quantity(limit.amount), quantity(remaining(limit.amount, spent)));
-            let block = if limit.is_hard { "hard" } else { "soft" };
-            Limit::maximum(("paymentMethod", block, limit.name), amounts)
+        let limit = rules.for_account(account, is_new).map(|limit| Limit {
+            kind: "paymentMethod",
+            block_type: if limit.is_hard { "hard" } else { "soft" },
+            sub_type: limit.name,
+            boundary_type: MAXIMUM,
+            limit: quantity(limit.amount),
+            remaining_limit: quantity(remaining(limit.amount, spent)),
         });
         Self {
             identifier: account.details.identifier.clone(),

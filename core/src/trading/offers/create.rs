@@ -82,7 +82,7 @@ impl Endpoint for V2 {
         let mut tx = core.db.begin().await?;
         let user = login.user(&mut tx, client.id()).await?;
         let StoredOffer { offer_id, expires_at } =
-            StoredOffer::write(&mut tx, core, (client.id(), user), &terms, decision).await?;
+            StoredOffer::write(&mut tx, core, client.id(), user, &terms, decision).await?;
         let created = Created {
             offer_uuid: offer_id,
             return_url: terms.return_url.map(|url| url.as_str().to_owned()),

@@ -25,7 +25,8 @@ impl StoredOffer {
     pub(crate) async fn write(
         conn: &mut Connection,
         core: &Core,
-        (client, user): (ClientId, Option<UserId>),
+        client: ClientId,
+        user: Option<UserId>,
         terms: &Terms,
         decision: Option<SignatureDecision>,
     ) -> Result<Self> {

@@ -11,7 +11,7 @@ use crate::platform::error::Result;
 use crate::trading::checks::Hold;
 use crate::trading::checks::link;
 use crate::trading::quotes::Side;
-use rampart_types::{ClientId, OrderId};
+use rampart_types::{ClientId, OrderKey};
 
 /// A reason, as the API document has it.
 #[derive(Debug, PartialEq, Eq, JsonSchema, Serialize)]
@@ -63,8 +63,9 @@ pub(super) async fn reasons(
     if order.status == OrderStatus::Blocked {
         reasons.push(blocked(order.cause, order.reason.as_deref()));
     }
+    let key = OrderKey { client, order: order.id };
     for hold in Hold::of_order(conn, client, order.id).await? {
-        reasons.push(Reason::of(hold, link::url(core, (Side::Buy, (client, order.id)), hold)?));
+        reasons.push(Reason::of(hold, link::url(core, Side::Buy, key, hold)?));
     }
     Ok(reasons)
 }
@@ -73,12 +74,8 @@ pub(super) async fn reasons(
 ///
 /// # Errors
 /// Those of the master key.
-pub(crate) fn incomplete_checks(
-    core: &Core,
-    sale: (ClientId, OrderId),
-    open: &[Hold],
-) -> Result<Vec<Reason>> {
-    let reason = |hold: &Hold| Ok(Reason::of(*hold, link::url(core, (Side::Sell, sale), *hold)?));
+pub(crate) fn incomplete_checks(core: &Core, sale: OrderKey, open: &[Hold]) -> Result<Vec<Reason>> {
+    let reason = |hold: &Hold| Ok(Reason::of(*hold, link::url(core, Side::Sell, sale, *hold)?));
     open.iter().map(reason).collect()
 }
 

@@ -5,7 +5,7 @@ use crate::Core;
 use crate::http::signed_link;
 use crate::platform::crypto::MasterKey;
 use crate::platform::error::Result;
-use rampart_types::{ClientId, OrderId};
+use rampart_types::{ClientId, OrderId, OrderKey};
 
 /// The page's name in its signed links.
 const PAGE: &str = "pay";
@@ -23,7 +23,7 @@ pub fn payment_url(core: &Core, client: ClientId, order: OrderId) -> Result<Stri
 ///
 /// # Errors
 /// As [`MasterKey::mac`].
-pub fn parse(core: &Core, token: &str) -> Result<Option<(ClientId, OrderId)>> {
+pub fn parse(core: &Core, token: &str) -> Result<Option<OrderKey>> {
     open(&core.keys, token)
 }
 
@@ -31,9 +31,9 @@ fn token(keys: &MasterKey, client: ClientId, order: OrderId) -> Result<String> {
     signed_link::sign(keys, PAGE, client, &order.number().to_be_bytes())
 }
 
-fn open(keys: &MasterKey, token: &str) -> Result<Option<(ClientId, OrderId)>> {
+fn open(keys: &MasterKey, token: &str) -> Result<Option<OrderKey>> {
     let Some((client, number)) = signed_link::verify(keys, PAGE, token)? else { return Ok(None) };
-    Ok(OrderId::new(i64::from_be_bytes(number)).map(|order| (client, order)))
+    Ok(OrderId::new(i64::from_be_bytes(number)).map(|order| OrderKey { client, order }))
 }
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ mod tests {
             let token = link_token(client, order.number());
             prop_assert_eq!(&token, &link_token(client, order.number()));
             let client = ClientId::from(Uuid::from_u128(client));
-            prop_assert_eq!(open(&keys(), &token).unwrap(), Some((client, order)));
+            prop_assert_eq!(open(&keys(), &token).unwrap(), Some(OrderKey { client, order }));
         }
 
         #[test]

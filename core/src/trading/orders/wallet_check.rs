@@ -110,7 +110,7 @@ impl Endpoint for V2 {
         let crypto = pair.base.crypto.as_ref();
         let crypto =
             crypto.ok_or_else(|| Error::invariant("read the crypto currency of a pair"))?;
-        let valid = Destination::parse(crypto, &address, (TAG, &tag)).is_ok();
+        let valid = Destination::parse(crypto, &address, &tag, TAG).is_ok();
         let is_large = fiat.is_none_or(|fiat| fiat > UNPROVEN_FIAT_MAX);
         Ok(Json(CheckedWallet {
             valid,

@@ -18,7 +18,7 @@ use crate::trading::offers::proof::Proof as SignatureProof;
 use crate::trading::offers::signature::canonical;
 use crate::trading::orders::lookup::{ID, OrderName, find};
 use crate::trading::wallet_proof::{Proof, record};
-use rampart_types::{OrderId, plain_text};
+use rampart_types::{OrderId, OrderKey, plain_text};
 
 /// Longest reason, in characters.
 const REASON_CHARS_MAX: usize = 255;
@@ -135,7 +135,8 @@ impl Endpoint for V2 {
         request.assertion.check(core, &client).await?;
         let proof = Proof::Partner { slug: &client.tenant.slug, reason: &request.reason };
         let mut tx = core.db.begin().await?;
-        let recorded = record(&mut tx, core, (client.id(), order.id), proof).await?;
+        let recorded =
+            record(&mut tx, core, OrderKey { client: client.id(), order: order.id }, proof).await?;
         let answer = Asserted { order_id: order.id, recorded };
         save_answer(key, core, &mut tx, &answer).await?;
         tx.commit().await?;

@@ -34,8 +34,7 @@ impl Endpoint for Follow {
     }
 
     async fn call(core: &Core, _: Anyone, (link, address): (Link, IpAddr)) -> Result<Reply> {
-        let look = (link.texts, &core.settings.pages);
-        let not_found = || Ok(page::not_found(look));
+        let not_found = || Ok(page::not_found(link.texts, &core.settings.pages));
         let Some(order) = payment_link::parse(core, &link.token)? else { return not_found() };
         let watches = &core.order_watches;
         let followed = match watches.follow(order, address, None)? {

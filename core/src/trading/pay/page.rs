@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::provider::{CardForm, ProviderForm};
 use super::steps::steps;
 use super::transfer::bank_transfer;
-use super::{Action, Payment, PaymentState};
+use super::{Action, Link, Payment, PaymentState};
 use crate::http::html::components::{address, countdown, dialog, linked_address, money, time_in};
 use crate::http::html::{PAGE_SCRIPT, Page, PageScripts, back_link};
 use crate::http::language::Texts;
@@ -30,12 +30,8 @@ const CARD_FORM: &str =
     concat!(include_str!("../../http/html/page.js"), include_str!("card_form.js"));
 
 /// The page of an order, with the buttons that apply.
-pub(super) fn show(
-    (texts, settings): (Texts, &Pages),
-    status: StatusCode,
-    (token, payment): (&str, &Payment),
-) -> Reply {
-    let texts = texts.of_account(payment.region.as_deref());
+pub(super) fn show(link: &Link, settings: &Pages, status: StatusCode, payment: &Payment) -> Reply {
+    let texts = link.texts.of_account(payment.region.as_deref());
     let (heading, text) = heading_and_text(payment);
     let followed = payment.is_followed();
     let body = html! {
@@ -48,7 +44,7 @@ pub(super) fn show(
         (terms(texts, payment))
         (price(texts, payment))
         @if let PaymentState::Moved(OrderStatus::Completed, _) = &payment.state {
-            (receipt(texts, token))
+            (receipt(texts, &link.token))
         }
         @match (&payment.state, &payment.return_url) {
             (PaymentState::Payable, _) => (buttons(texts)),
@@ -128,7 +124,7 @@ fn card_form(texts: Texts, form: &CardForm, payment: &Payment) -> Markup {
 }
 
 /// The page for an invalid link; the same for every reason.
-pub(super) fn not_found((texts, settings): (Texts, &Pages)) -> Reply {
+pub(super) fn not_found(texts: Texts, settings: &Pages) -> Reply {
     let title = texts.get("pay-unknown-title");
     let body = html! { p { (texts.get("pay-unknown")) } };
     Page::new(texts, settings, &title).render(StatusCode::NOT_FOUND, &body)
@@ -295,7 +291,9 @@ mod tests {
     }
 
     fn show(status: StatusCode, payment: &Payment) -> Reply {
-        super::show((Language::English.texts(), &Pages::default()), status, ("token", payment))
+        let (token, texts) = ("token".to_owned(), Language::English.texts());
+        let link = Link { token, request_id: String::new(), texts };
+        super::show(&link, &Pages::default(), status, payment)
     }
 
     fn text(reply: &Reply) -> &str {

@@ -91,10 +91,12 @@ enum Signed {
 /// The receipt of a link's order, of a suspended partner too.
 async fn signed(core: &Core, link: &Link) -> Result<Signed> {
     let unknown =
-        || Ok(Signed::Nothing(Box::new(page::not_found((link.texts, &core.settings.pages)))));
-    let Some((client, number)) = payment_link::parse(core, &link.token)? else { return unknown() };
-    let Some(client) = Client::of_link(core, client, &link.request_id) else { return unknown() };
-    let Some(order) = find_by_number(core, &client, number).await? else { return unknown() };
+        || Ok(Signed::Nothing(Box::new(page::not_found(link.texts, &core.settings.pages))));
+    let Some(key) = payment_link::parse(core, &link.token)? else { return unknown() };
+    let Some(client) = Client::of_link(core, key.client, &link.request_id) else {
+        return unknown();
+    };
+    let Some(order) = find_by_number(core, &client, key.order).await? else { return unknown() };
     if order.status != OrderStatus::Completed {
         return Ok(Signed::Nothing(Box::new(page::redirect(&link.token, None))));
     }

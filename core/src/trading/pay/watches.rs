@@ -12,8 +12,9 @@ use crate::Core;
 use crate::http::event_stream::StreamPermit;
 use crate::platform::error::{Error, Result};
 use crate::platform::network::network;
+use crate::trading::orders::row::id;
 use crate::trading::orders::status::{Cause, OrderStatus};
-use rampart_types::{ClientId, OrderId};
+use rampart_types::OrderKey;
 
 /// Most pages of this edge that follow an order.
 const WATCHES_MAX: usize = 4_096;
@@ -23,16 +24,13 @@ const WATCHES_PER_ORDER_MAX: usize = 8;
 /// many customers behind one address.
 const WATCHES_PER_ADDRESS_MAX: usize = 64;
 
-/// An order of a client.
-type Key = (Uuid, i64);
-
 /// The orders that pages of this edge follow.
 #[derive(Debug, Default)]
 pub struct OrderWatches(Arc<Mutex<Watched>>);
 
 #[derive(Debug, Default)]
 struct Watched {
-    orders: HashMap<Key, WatchedOrder>,
+    orders: HashMap<OrderKey, WatchedOrder>,
     addresses: HashMap<IpAddr, usize>,
     /// Open watches of all orders.
     count: usize,
@@ -48,7 +46,7 @@ struct WatchedOrder {
 #[derive(Debug)]
 struct Watch {
     watched: Arc<Mutex<Watched>>,
-    order: Key,
+    order: OrderKey,
     address: IpAddr,
 }
 
@@ -84,11 +82,11 @@ impl OrderWatches {
     /// 503 when too many follow already.
     pub(super) fn follow(
         &self,
-        (client, order): (ClientId, OrderId),
+        key: OrderKey,
         address: IpAddr,
         state: Option<Arc<str>>,
     ) -> Result<Option<Followed>> {
-        let (key, address) = ((client.uuid(), order.number()), network(address));
+        let address = network(address);
         let mut watched = lock(&self.0);
         let of_address = watched.addresses.get(&address).copied().unwrap_or_default();
         let of_order = watched.orders.get(&key).map_or(0, |order| order.count);
@@ -122,12 +120,12 @@ impl OrderWatches {
         lock(&self.0).count
     }
 
-    fn keys(&self) -> Vec<Key> {
+    fn keys(&self) -> Vec<OrderKey> {
         lock(&self.0).orders.keys().copied().collect()
     }
 
     /// Tells the pages that follow the order, if its state is another one.
-    fn tell(&self, key: Key, state: &str) {
+    fn tell(&self, key: OrderKey, state: &str) {
         if let Some(order) = lock(&self.0).orders.get(&key) {
             order.state.send_if_modified(|known| {
                 let changed = **known != *state;
@@ -162,16 +160,14 @@ impl Core {
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(super) async fn read_state(
-    core: &Core,
-    (client, order): (ClientId, OrderId),
-) -> Result<Option<Arc<str>>> {
-    let states = read_states(core, &[(client.uuid(), order.number())]).await?;
+pub(super) async fn read_state(core: &Core, key: OrderKey) -> Result<Option<Arc<str>>> {
+    let states = read_states(core, &[key]).await?;
     Ok(states.into_iter().next().map(|(_, state)| state.into()))
 }
 
-async fn read_states(core: &Core, keys: &[Key]) -> Result<Vec<(Key, String)>> {
-    let (clients, orders): (Vec<Uuid>, Vec<i64>) = keys.iter().copied().unzip();
+async fn read_states(core: &Core, keys: &[OrderKey]) -> Result<Vec<(OrderKey, String)>> {
+    let keys = keys.iter().map(|key| (key.client.uuid(), key.order.number()));
+    let (clients, orders): (Vec<Uuid>, Vec<i64>) = keys.unzip();
     let rows = sqlx::query!(
         r#"
         select o.client_id, o.order_id, o.status as "status: OrderStatus",
@@ -196,11 +192,10 @@ async fn read_states(core: &Core, keys: &[Key]) -> Result<Vec<(Key, String)>> {
     .await?;
     let states = rows.into_iter().map(|row| {
         let holds = row.holds.unwrap_or_default();
-        let facts = (row.late, row.made, row.sent);
-        let state = shown_state(row.status, row.status_cause, facts, &holds);
-        ((row.client_id, row.order_id), state)
+        let state = shown_state(row.status, row.status_cause, row.late, row.made, row.sent, &holds);
+        Ok((OrderKey { client: row.client_id.into(), order: id(row.order_id)? }, state))
     });
-    Ok(states.collect())
+    states.collect()
 }
 
 /// The state of an order as far as its page shows it, in a line: as long as it is the same, the page
@@ -209,7 +204,9 @@ async fn read_states(core: &Core, keys: &[Key]) -> Result<Vec<(Key, String)>> {
 pub(super) fn shown_state(
     status: OrderStatus,
     cause: Cause,
-    (late, made, sent): (bool, Option<bool>, bool),
+    late: bool,
+    made: Option<bool>,
+    sent: bool,
     holds: &[String],
 ) -> String {
     if !holds.is_empty() {
@@ -234,9 +231,10 @@ fn lock(watched: &Mutex<Watched>) -> MutexGuard<'_, Watched> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rampart_types::OrderId;
 
-    fn order(number: i64) -> (ClientId, OrderId) {
-        (ClientId::from(Uuid::nil()), OrderId::new(number).unwrap())
+    fn order(number: i64) -> OrderKey {
+        OrderKey { client: Uuid::nil().into(), order: OrderId::new(number).unwrap() }
     }
 
     fn address(last: u8) -> IpAddr {
@@ -280,10 +278,9 @@ mod tests {
         let (mut one, _one) = follow(&watches, 1, 1).unwrap().unwrap();
         let (other, _other) = follow(&watches, 2, 1).unwrap().unwrap();
         assert!(watches.follow(order(3), address(1), None).unwrap().is_none());
-        let key = |number| (Uuid::nil(), number);
-        watches.tell(key(1), "pending");
+        watches.tell(order(1), "pending");
         assert!(!one.has_changed().unwrap());
-        watches.tell(key(1), "completed");
+        watches.tell(order(1), "completed");
         assert_eq!(&**one.borrow_and_update(), "completed");
         assert!(!other.has_changed().unwrap());
         let late = watches.follow(order(1), address(2), None).unwrap();
@@ -292,8 +289,7 @@ mod tests {
 
     #[test]
     fn a_state_says_what_the_page_shows_of_it() {
-        let state =
-            |status, cause, late, made| shown_state(status, cause, (late, made, false), &[]);
+        let state = |status, cause, late, made| shown_state(status, cause, late, made, false, &[]);
         let (pending, moved) = (OrderStatus::Pending, OrderStatus::InProgress);
         let first = state(pending, Cause::Confirmed, false, None);
         assert_eq!(first, "pending");
@@ -305,9 +301,9 @@ mod tests {
         let denied = state(OrderStatus::Cancelled, Cause::PaymentDenied, false, None);
         assert_eq!(denied, "cancelled: payment-denied");
         let holds = ["identity", "tax"].map(str::to_owned);
-        let held = shown_state(moved, Cause::PaymentReceived, (false, None, false), &holds);
+        let held = shown_state(moved, Cause::PaymentReceived, false, None, false, &holds);
         assert_eq!(held, "in progress: identity tax");
-        let sent = shown_state(moved, Cause::CoinsSent, (false, None, true), &[]);
+        let sent = shown_state(moved, Cause::CoinsSent, false, None, true, &[]);
         assert_eq!(sent, "in progress: sent");
     }
 }

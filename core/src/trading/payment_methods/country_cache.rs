@@ -60,10 +60,11 @@ impl CountryMethods {
     /// The policy's input; `context` is that of the country.
     pub(super) fn policy_input(
         &self,
-        methods: (&Catalogue, &[Method]),
+        catalogue: &Catalogue,
+        methods: &[Method],
         context: &RankingContext,
     ) -> Arc<RankRequest> {
-        let build = || Arc::new(policy_input(methods, context, &self.order, None));
+        let build = || Arc::new(policy_input(catalogue, methods, context, &self.order, None));
         Arc::clone(self.input.get_or_init(build))
     }
 }
@@ -77,18 +78,21 @@ mod tests {
     #[test]
     fn users_of_a_country_share_one_entry() {
         let (catalogue, countries) = (catalogue(), CountryCache::default());
-        let methods = (&catalogue, &policy_methods(&catalogue)[..]);
+        let methods = policy_methods(&catalogue);
         let context =
             |country: Option<&str>| RankingContext::for_country(country.map(str::to_owned));
         let entry = |country| countries.get(&catalogue, &context(country)).unwrap();
         let (dutch, unknown) = (entry(Some("NL")), entry(None));
         assert!(std::ptr::eq(dutch, entry(Some("NL"))) && !std::ptr::eq(dutch, unknown));
         assert_eq!((&dutch.order[..], &unknown.order[..]), (&[4, 3, 0, 1][..], &[0, 1, 3, 4][..]));
-        let input = dutch.policy_input(methods, &context(Some("NL")));
-        assert!(Arc::ptr_eq(&input, &dutch.policy_input(methods, &context(Some("NL")))));
+        let input_of = |entry: &CountryMethods, country| {
+            entry.policy_input(&catalogue, &methods, &context(Some(country)))
+        };
+        let input = input_of(dutch, "NL");
+        assert!(Arc::ptr_eq(&input, &input_of(dutch, "NL")));
         assert_eq!((input.user.country.as_str(), input.methods.len()), ("NL", 4));
         assert_eq!(input.methods[0].id, "d");
-        let german = entry(Some("DE")).policy_input(methods, &context(Some("DE")));
+        let german = input_of(entry(Some("DE")), "DE");
         assert_eq!(german.user.country, "DE");
     }
 

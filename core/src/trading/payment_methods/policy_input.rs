@@ -12,7 +12,8 @@ use crate::trading::catalogue::Catalogue;
 /// The input for the first [`METHODS_MAX`] methods at these positions of the catalogue, in the built-in
 /// `order`. `methods` are all of the catalogue in the form of the contract.
 pub(super) fn policy_input(
-    (catalogue, methods): (&Catalogue, &[Method]),
+    catalogue: &Catalogue,
+    methods: &[Method],
     context: &RankingContext,
     order: &[usize],
     performance: Option<&Performance>,
@@ -67,7 +68,7 @@ mod tests {
         let catalogue = catalogue();
         let methods = policy_methods(&catalogue);
         let context = RankingContext::default();
-        let input = policy_input((&catalogue, &methods), &context, &[3, 0], None);
+        let input = policy_input(&catalogue, &methods, &context, &[3, 0], None);
         let ids: Vec<_> = input.methods.iter().map(|method| method.id.as_str()).collect();
         assert_eq!(ids, ["c", "a"]);
         assert_eq!(
@@ -81,7 +82,7 @@ mod tests {
         let catalogue = catalogue();
         let methods = policy_methods(&catalogue);
         let order = [0; METHODS_MAX + 1];
-        let input = policy_input((&catalogue, &methods), &RankingContext::default(), &order, None);
+        let input = policy_input(&catalogue, &methods, &RankingContext::default(), &order, None);
         assert_eq!(input.methods.len(), METHODS_MAX);
     }
 
@@ -92,7 +93,7 @@ mod tests {
         let methods = policy_methods(&catalogue);
         let amount = Some((1000.into(), "EUR".parse().unwrap()));
         let context = RankingContext { amount, channel: Some("ios"), ..RankingContext::default() };
-        let input = policy_input((&catalogue, &methods), &context, &[0], None);
+        let input = policy_input(&catalogue, &methods, &context, &[0], None);
         let amount = input.amount.unwrap();
         assert_eq!((&*amount.amount, &*amount.currency), ("1000", "EUR"));
         assert_eq!((methods[0].cost, input.methods[0].cost), (Some(10_000), Some(1_000)));

@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::fees::Fees;
+use super::fees::{Fees, paid_and_received};
 use super::limits::{self, Reason, UserLimits};
 use super::market::open_market;
 use super::policy_user::PolicyUser;
@@ -263,8 +263,8 @@ pub(crate) async fn create(
 ) -> Result<View> {
     let quote = quote(core, caller, side, &request).await?;
     let sealed = token::seal(core, &caller.client.tenant, &quote)?;
-    let amounts = (quote.fiat, quote.crypto);
-    let mut reasons = limits::reasons(side, &request.pair, &request.method, amounts);
+    let sold = (side == Side::Sell).then_some(quote.crypto);
+    let mut reasons = limits::reasons(&request.pair, &request.method, quote.fiat, sold);
     let kind = Family::kind_of(&quote.payment_method).filter(|_| side == Side::Buy);
     if let Some(user) = UserLimits::of(core, caller, kind.as_slice()).await? {
         reasons.extend(user.reasons(core, &caller.client.catalogue, &quote));
@@ -284,7 +284,7 @@ pub(crate) async fn quote(
 ) -> Result<Quote> {
     let price = open_market(core, &caller.client, side, request)?;
     let facts = PolicyUser::of(core, caller).await?;
-    quote_at(core, caller, side, request, (price, facts.as_ref())).await
+    quote_at(core, caller, side, request, price, facts.as_ref()).await
 }
 
 /// Quotes the request at this price, whether or not it is offered. `facts` are the user's.
@@ -296,7 +296,8 @@ pub(super) async fn quote_at(
     caller: &ClientMaybeUser,
     side: Side,
     request: &Request,
-    (price, facts): (Decimal, Option<&PolicyUser>),
+    price: Decimal,
+    facts: Option<&PolicyUser>,
 ) -> Result<Quote> {
     let pair = &request.pair;
     let fees = Fees::evaluate(core, caller, side, request, price, facts).await?;
@@ -365,10 +366,7 @@ impl View {
         let pair = &request.pair;
         let single = single_coin(quote.fiat, quote.crypto, pair.quote.scale())
             .ok_or_else(|| Error::invariant("compute the price of one coin"))?;
-        let (source, target) = match quote.side {
-            Side::Buy => (&pair.quote, &pair.base),
-            Side::Sell => (&pair.base, &pair.quote),
-        };
+        let (source, target) = paid_and_received(quote.side, request);
         Ok(Self {
             quote: sealed,
             currency_pair: quote.pair,

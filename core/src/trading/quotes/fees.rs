@@ -59,10 +59,9 @@ impl Fees {
                     let (pays, _) = paid_and_received(side, request);
                     user.volume_in(pays, &client.catalogue, core.clock.now())
                 });
-                let input = policy_input(side, request, price, (facts, volume))
+                let input = policy_input(side, request, price, facts, volume)
                     .ok_or_else(|| request.unpriceable(Unpriceable::TooLarge))?;
-                let call = (input, &attributes(request));
-                Box::pin(fee_schedule(core, client, user, call)).await?
+                Box::pin(fee_schedule(core, client, user, input, &attributes(request))).await?
             }
             false => None,
         };
@@ -125,7 +124,7 @@ impl Fees {
 }
 
 /// The currencies that the user pays and receives.
-fn paid_and_received(side: Side, request: &Request) -> (&Currency, &Currency) {
+pub(super) fn paid_and_received(side: Side, request: &Request) -> (&Currency, &Currency) {
     let pair = &request.pair;
     match side {
         Side::Buy => (&pair.quote, &pair.base),
@@ -148,7 +147,8 @@ fn policy_input(
     side: Side,
     request: &Request,
     price: Decimal,
-    (user, volume): (Option<&PolicyUser>, Option<Decimal>),
+    user: Option<&PolicyUser>,
+    volume: Option<Decimal>,
 ) -> Option<FeeRequest> {
     let pair = &request.pair;
     let exponent = pair.quote.scale();

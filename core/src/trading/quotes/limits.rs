@@ -10,8 +10,7 @@ use crate::Core;
 use crate::auth::caller::ClientMaybeUser;
 use crate::platform::error::{Code, Result};
 use crate::trading::catalogue::{Catalogue, Pair, PaymentMethod};
-use crate::trading::limits::limit_rules::Spent;
-use crate::trading::limits::{self, Trader};
+use crate::trading::limits::{self, Usage};
 use crate::trading::payment_methods::families::Family;
 use crate::users::accounts::{self, AccountType};
 
@@ -34,16 +33,17 @@ pub(crate) enum Reason {
     UserRegistrationNotCompleted,
 }
 
-/// Reasons by pair and method. A pair's bounds are in the currency that the user pays.
+/// Reasons by pair and method, for a sale of `sold` coins or else for a purchase. A pair's bounds
+/// are in the currency that the user pays.
 pub(super) fn reasons(
-    side: Side,
     pair: &Pair,
     method: &PaymentMethod,
-    (fiat, crypto): (Decimal, Decimal),
+    fiat: Decimal,
+    sold: Option<Decimal>,
 ) -> Vec<Reason> {
-    let (limits, paid) = match side {
-        Side::Buy => (&pair.buy, fiat),
-        Side::Sell => (&pair.sell, crypto),
+    let (limits, paid) = match sold {
+        None => (&pair.buy, fiat),
+        Some(coins) => (&pair.sell, coins),
     };
     let outside = !(limits.min..=limits.max).contains(&paid);
     let above = !method.accepts(fiat);
@@ -54,8 +54,7 @@ pub(super) fn reasons(
 
 /// What the caller's user may still trade.
 pub(super) struct UserLimits {
-    trader: Trader,
-    spent: Spent,
+    usage: Usage,
     /// Kinds of which the user has accounts, and all of them are disabled.
     disabled: Vec<AccountType>,
 }
@@ -74,7 +73,7 @@ impl UserLimits {
         let client = caller.client.id();
         // Boxed: it would enlarge the future of every quote, and most have no user.
         let usage = Box::pin(limits::usage(core, client, user)).await?;
-        let (trader, spent) = usage.ok_or(Code::UserNotFound)?;
+        let usage = usage.ok_or(Code::UserNotFound)?;
         let mut disabled = Vec::new();
         if !kinds.is_empty() {
             let mut conn = core.db.acquire().await?;
@@ -84,15 +83,16 @@ impl UserLimits {
                 }
             }
         }
-        Ok(Some(Self { trader, spent, disabled }))
+        Ok(Some(Self { usage, disabled }))
     }
 
     /// Reasons by the user.
     pub(super) fn reasons(&self, core: &Core, catalogue: &Catalogue, quote: &Quote) -> Vec<Reason> {
         let amount = limits::limit_amount(core, catalogue, quote);
-        let remaining = self.trader.rules.remaining(quote.side, &self.spent);
+        let Usage { trader, spent } = &self.usage;
+        let remaining = trader.rules.remaining(quote.side, spent);
         let above = amount.is_none_or(|amount| amount > remaining);
-        let open = !self.trader.statuses.is_verified();
+        let open = !trader.statuses.is_verified();
         let kind = Family::kind_of(&quote.payment_method);
         // A quote of a sale says so in a member of its own.
         let disabled = quote.side == Side::Buy && kind.is_some_and(|k| self.disabled.contains(&k));

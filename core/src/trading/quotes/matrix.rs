@@ -266,7 +266,7 @@ impl Comparison<'_> {
         let facts = self.facts.as_ref();
         let quote = match price {
             None => None,
-            Some(price) => match quote_at(core, caller, Side::Buy, request, (price, facts)).await {
+            Some(price) => match quote_at(core, caller, Side::Buy, request, price, facts).await {
                 Ok(quote) => Some(quote),
                 Err(error) if error.is(Code::FiatAmountInvalid) => {
                     unavailable.push(Obstacle::AmountUnpriceable);
@@ -280,8 +280,7 @@ impl Comparison<'_> {
             },
         };
         let (Given::Fiat(fiat) | Given::Crypto(fiat)) = request.given;
-        // Bounds of buying are in fiat.
-        let mut reasons = limits::reasons(Side::Buy, pair, method, (fiat, Decimal::ZERO));
+        let mut reasons = limits::reasons(pair, method, fiat, None);
         if let Some((user, quote)) = self.user.as_ref().zip(quote.as_ref()) {
             reasons.extend(user.reasons(core, &client.catalogue, quote));
         }

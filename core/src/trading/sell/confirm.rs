@@ -34,7 +34,9 @@ use crate::trading::orders::status::{Cause, OrderStatus};
 use crate::trading::quotes::{Quote, Side, token};
 use crate::trading::routing::{self, Settlement};
 use crate::users::accounts::{IDENTIFIER_BYTES_MAX, identifier};
-use rampart_types::{CallbackUrl, DestinationTag, JsonDecimal, OrderId, PartnerReference, UserId};
+use rampart_types::{
+    CallbackUrl, DestinationTag, JsonDecimal, OrderId, OrderKey, PartnerReference, UserId,
+};
 
 /// Time that the user has to send the coins.
 const TIME_TO_DEPOSIT: TimeDelta = TimeDelta::minutes(30);
@@ -209,7 +211,7 @@ impl ConfirmContext {
             checks::gate(core, &self.client, user, &self.quote, &mut refusal).await?;
             if let Some(usage) = checks::user(core, self.client.id(), user, &mut refusal).await? {
                 let amount = limits::limit_amount(core, &self.client.catalogue, &self.quote);
-                checks::limit(&usage, (self.quote.side, amount), &mut refusal);
+                checks::limit(&usage, self.quote.side, amount, &mut refusal);
             }
         }
         Ok(refusal)
@@ -224,10 +226,11 @@ impl ConfirmContext {
             .chain;
         for _ in 0..ORDER_ID_TRIES_MAX {
             let id = OrderId::from_entropy(core.clock.random_u64()?);
-            let source = deposit::source(core, &self.client, &self.quote, (id, chain))?;
-            let sale = (self.client.id(), self.user, id);
+            let source = deposit::source(core, &self.client, &self.quote, id, chain)?;
+            let sale = OrderKey { client: self.client.id(), order: id };
             let row = |deposit: DepositAddress| self.row(core, id, now, &deposit, key);
-            let (outcome, confirmed) = match insert_sale(&core.db, sale, &source, row).await {
+            let inserted = insert_sale(&core.db, sale, self.user, &source, row).await;
+            let (outcome, confirmed) = match inserted {
                 // Another confirm of this quote may have taken the last address.
                 Err(error) if error.is(Code::SellingInMaintenance) => {
                     return self.existing_order(core).await?.ok_or(error);

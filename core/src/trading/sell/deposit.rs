@@ -2,7 +2,7 @@
 
 use crate::Core;
 use crate::auth::caller::Client;
-use crate::money::connectors::deposits::DepositSource;
+use crate::money::connectors::deposits::{DepositSource, Pool};
 use crate::platform::error::{Code, Result};
 use crate::trading::catalogue::{Direction, Leg};
 use crate::trading::quotes::Quote;
@@ -18,15 +18,16 @@ pub(super) fn source(
     core: &Core,
     client: &Client,
     quote: &Quote,
-    (sale, chain): (OrderId, Chain),
+    sale: OrderId,
+    chain: Chain,
 ) -> Result<DepositSource> {
     let Client { tenant, catalogue, .. } = client;
     let asset = quote.crypto_currency().to_string();
     if routing::settlement_of(client, quote) != Settlement::Connectors {
         return DepositSource::of_sandbox(core, client.id(), sale, &asset, chain);
     }
-    let partner = (&*tenant.slug, tenant.is_test());
-    let connector = catalogue.routes.connector(partner, Direction::In, Leg::Asset(&asset));
+    let (is_test, coins) = (tenant.is_test(), Leg::Asset(&asset));
+    let connector = catalogue.routes.connector(&tenant.slug, is_test, Direction::In, coins);
     let connector = connector.ok_or(Code::SellingInMaintenance)?.to_owned();
-    Ok(DepositSource::Pool { connector, asset })
+    Ok(DepositSource::Pool(Pool { connector, asset }))
 }

@@ -18,7 +18,7 @@ use crate::trading::orders::insert::{Bounded, InsertError, InsertOutcome};
 use crate::trading::orders::quoted::QuotedColumns;
 use crate::trading::orders::row::{currency, id, tag};
 use crate::trading::quotes::Side;
-use rampart_types::{ClientId, CurrencyCode, DestinationTag, OrderId, QuoteId, UserId};
+use rampart_types::{CurrencyCode, DestinationTag, OrderId, OrderKey, QuoteId, UserId};
 
 /// A sale as the statement takes it, with all that is written beside it.
 #[derive(Debug, Serialize)]
@@ -59,14 +59,14 @@ pub(super) struct NewSaleRow {
 /// ER016 when no deposit address is free; those of `row`.
 pub(super) async fn insert_sale<T>(
     db: &Pool,
-    (client, user, sale): (ClientId, Option<UserId>, OrderId),
+    sale: OrderKey,
+    user: Option<UserId>,
     source: &DepositSource,
     row: impl Fn(DepositAddress) -> Result<(NewSaleRow, T)>,
 ) -> Result<(InsertOutcome, Option<T>)> {
-    let sale = (client.uuid(), user.map(UserId::uuid), sale.number());
     let inserted = retrying_statement(async || {
         let mut connection = db.acquire().await.map_err(InsertError::NotCommitted)?;
-        insert_alone(&mut connection, sale, source, &row).await
+        insert_alone(&mut connection, sale, user, source, &row).await
     });
     inserted.await.unwrap_or_else(|error| Ok((error.outcome(), None)))
 }
@@ -74,12 +74,14 @@ pub(super) async fn insert_sale<T>(
 /// A refusal that is no error of the database is inside: it is never tried again.
 async fn insert_alone<T>(
     connection: &mut Connection,
-    (client, user, sale): (Uuid, Option<Uuid>, i64),
+    sale: OrderKey,
+    user: Option<UserId>,
     source: &DepositSource,
     row: &impl Fn(DepositAddress) -> Result<(NewSaleRow, T)>,
 ) -> Result<Result<(InsertOutcome, Option<T>)>, InsertError> {
     let mut tx = connection.begin().await.map_err(InsertError::NotCommitted)?;
-    let bounds = match user {
+    let client = sale.client.uuid();
+    let bounds = match user.map(UserId::uuid) {
         None => None,
         Some(user) => {
             let rules = limits::hold_traders(&mut tx, &[client], &[user]).await;
@@ -90,10 +92,10 @@ async fn insert_alone<T>(
             Some(Bounds::new(rules, Side::Sell))
         }
     };
-    let taken = source.take(&mut tx, (client, sale)).await.map_err(InsertError::NotCommitted)?;
+    let taken = source.take(&mut tx, sale).await.map_err(InsertError::NotCommitted)?;
     let Some(deposit) = taken else {
         return Ok(match source {
-            DepositSource::Pool { .. } => {
+            DepositSource::Pool(_) => {
                 Err(Error::with_detail(Code::SellingInMaintenance, "no deposit address is free"))
             }
             // Another sale has the number.

@@ -31,7 +31,7 @@ use crate::users::account_pages::sign_in::{Asked, SignIn, error_page, forms, sig
 use crate::users::account_pages::sign_in_page::SignInPage;
 use crate::users::accounts::AccountType;
 use crate::users::{identifiers, share_token};
-use rampart_types::{ReturnUrl, UserId, UserIdentifier};
+use rampart_types::{ReturnUrl, UserId, UserIdentifier, UserKey};
 
 /// Shows the forms.
 pub struct Show;
@@ -50,7 +50,7 @@ impl Endpoint for Show {
 
     async fn call(core: &Core, _: Anyone, signed_url: SignedUrl) -> Result<Reply> {
         Ok(match VerifiedUrl::open(core, &signed_url) {
-            Some(url) => url.sign_in_page(core, StatusCode::OK, (&html! {}, None), None),
+            Some(url) => url.sign_in_page(core, StatusCode::OK, &html! {}, None, None),
             None => signed_url.not_genuine(core),
         })
     }
@@ -80,15 +80,15 @@ impl Endpoint for Act {
             return url.get_account_ready(core, &form, kind).await;
         }
         let region = url.texts.spoken_region(&url.client.catalogue.regions);
-        let to = (url.identifier.as_ref(), region);
-        match sign_in_or_register(core, &url.client, (url.texts, &form), to).await {
+        let (texts, identifier) = (url.texts, url.identifier.as_ref());
+        match sign_in_or_register(core, &url.client, texts, &form, identifier, region).await {
             Ok(SignIn::Asked(Asked { status, note, form: step })) => {
-                Ok(url.sign_in_page(core, status, (&note, step.as_ref()), Some(&form)))
+                Ok(url.sign_in_page(core, status, &note, step.as_ref(), Some(&form)))
             }
             Ok(SignIn::Done(user)) => {
                 if let Some(token) = &url.share_token {
-                    let user = (url.client.id(), user);
-                    share_token::store_for_first_check(core, user, token).await?;
+                    let key = UserKey { client: url.client.id(), user };
+                    share_token::store_for_first_check(core, key, token).await?;
                 }
                 let mut conn = core.db.acquire().await?;
                 url.speak_to(&mut conn, user).await?;
@@ -96,8 +96,8 @@ impl Endpoint for Act {
             }
             Err(error) => {
                 let page = SignInPage::new(&url.client, url.texts);
-                error_page(page, error, forms, &form, |status, shown| {
-                    url.sign_in_page(core, status, shown, None)
+                error_page(page, error, forms, &form, |status, (note, form)| {
+                    url.sign_in_page(core, status, note, form, None)
                 })
             }
         }
@@ -179,7 +179,8 @@ impl VerifiedUrl {
 
     /// Changes to the language of the account, unless the URL names one.
     async fn speak_to(&mut self, conn: &mut Connection, user: UserId) -> Result<()> {
-        self.texts = page_texts_in(conn, self.texts, (self.client.id(), user)).await?;
+        let key = UserKey { client: self.client.id(), user };
+        self.texts = page_texts_in(conn, self.texts, key).await?;
         Ok(())
     }
 
@@ -203,7 +204,8 @@ impl VerifiedUrl {
         &self,
         core: &Core,
         status: StatusCode,
-        (note, form): (&Markup, Option<&Markup>),
+        note: &Markup,
+        form: Option<&Markup>,
         sent: Option<&Form>,
     ) -> Reply {
         let page = SignInPage::new(&self.client, self.texts).after(sent);
@@ -223,9 +225,9 @@ impl VerifiedUrl {
         user: UserId,
         typed: &Form,
     ) -> Result<Reply> {
-        let (owner, shown) = ((self.client.id(), user), (self.texts, &*self.methods));
-        let typed = (typed, &FormErrors::default());
-        let section = section(conn, core, owner, shown, typed).await?;
+        let key = UserKey { client: self.client.id(), user };
+        let (texts, methods, errors) = (self.texts, &self.methods, FormErrors::default());
+        let section = section(conn, core, key, texts, methods, typed, &errors).await?;
         Ok(self.page(core, StatusCode::OK, &section))
     }
 
@@ -238,7 +240,7 @@ impl VerifiedUrl {
     ) -> Result<Reply> {
         let mut tx = core.db.begin().await?;
         let user = redeem(&mut tx, form).await?;
-        let user = user.filter(|(client, _)| *client == self.client.id()).map(|(_, user)| user);
+        let user = user.filter(|key| key.client == self.client.id()).map(|key| key.user);
         let offered = self.methods.contains(&kind);
         let Some(user) = user.filter(|_| offered) else {
             let texts = self.texts;
@@ -246,12 +248,11 @@ impl VerifiedUrl {
                 (toast(Tone::Bad, &texts.get("bank-form-ended")))
                 p { (texts.get("checkout-signed-out")) }
             };
-            let (status, first) = (StatusCode::BAD_REQUEST, (&note, None));
-            return Ok(self.sign_in_page(core, status, first, Some(form)));
+            return Ok(self.sign_in_page(core, StatusCode::BAD_REQUEST, &note, None, Some(form)));
         };
         self.speak_to(&mut tx, user).await?;
-        let shown = (self.texts, &*self.methods);
-        let (status, body) = Box::pin(act(tx, core, (&self.client, user), shown, form)).await?;
+        let (client, texts, methods) = (&self.client, self.texts, &self.methods);
+        let (status, body) = Box::pin(act(tx, core, client, user, texts, methods, form)).await?;
         Ok(self.page(core, status, &body))
     }
 }

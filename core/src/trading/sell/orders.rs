@@ -27,7 +27,7 @@ use crate::trading::orders::not_completed::{Reason, blocked, incomplete_checks};
 use crate::trading::orders::status::OrderStatus;
 use crate::users::accounts::{self, PaymentAccount};
 use rampart_types::{
-    Amount, ClientId, CurrencyDetails, DestinationTag, JsonDecimal, OrderId, PairCode,
+    Amount, ClientId, CurrencyDetails, DestinationTag, JsonDecimal, OrderId, OrderKey, PairCode,
     Preserialized, UserId,
 };
 
@@ -254,7 +254,8 @@ impl Seller {
         let held = sale.status == OrderStatus::Blocked;
         let held = held.then(|| blocked(sale.cause, sale.reason.as_deref()));
         let open = self.open.get(&sale.id.number()).map(Vec::as_slice).unwrap_or_default();
-        let open = incomplete_checks(core, (self.client, sale.id), open)?;
+        let key = OrderKey { client: self.client, order: sale.id };
+        let open = incomplete_checks(core, key, open)?;
         Ok(held.into_iter().chain(open).collect())
     }
 }

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use rampart_types::{ClientId, OrderId, UserId};
+use rampart_types::{OrderKey, UserId};
 
 /// Lifetime of a message, in seconds.
 const LIFETIME_SECONDS: i64 = 900;
@@ -33,8 +33,9 @@ impl Challenge {
     pub(crate) async fn current(
         conn: &mut Connection,
         core: &Core,
-        (client, order): (ClientId, OrderId),
-        (user, wallet): (Option<UserId>, &str),
+        OrderKey { client, order }: OrderKey,
+        user: Option<UserId>,
+        wallet: &str,
     ) -> Result<Self> {
         let nonce = nonce(core)?;
         let of_user = user.map_or_else(String::new, |user| format!(" of user {user}"));
@@ -82,7 +83,7 @@ impl Challenge {
     /// When the database cannot be written.
     pub(crate) async fn redeem(
         conn: &mut Connection,
-        (client, order): (ClientId, OrderId),
+        key: OrderKey,
         nonce: &str,
     ) -> Result<Option<String>> {
         let message = sqlx::query_scalar!(
@@ -92,8 +93,8 @@ impl Challenge {
                  and o.client_id = w.client_id and o.order_id = w.order_id \
                  and w.user_id is not distinct from o.user_id \
              returning w.message",
-            client.uuid(),
-            order.number(),
+            key.client.uuid(),
+            key.order.number(),
             nonce,
         )
         .fetch_optional(conn)

@@ -19,7 +19,7 @@ use crate::platform::error::Result;
 use crate::users::authenticator_app;
 use crate::users::passkeys::sign_in;
 use crate::users::security_notice::{self, Changed};
-use rampart_types::UserId;
+use rampart_types::{UserId, UserKey};
 
 /// Name of the field that a code is typed into.
 const CODE: &str = "code";
@@ -63,7 +63,7 @@ pub(super) async fn verify(core: &Core, client: &Client, form: &Form) -> Result<
 /// Without entropy; when the database cannot be written.
 pub(super) async fn begin(view: &View<'_>) -> Result<Option<Reply>> {
     let secret = authenticator_app::begin(view.core, view.client.id(), view.account.user).await?;
-    Ok(secret.map(|secret| page(view, StatusCode::OK, (&secret, &FormErrors::default()))))
+    Ok(secret.map(|secret| page(view, StatusCode::OK, &secret, &FormErrors::default())))
 }
 
 /// The outcome of a first code.
@@ -89,7 +89,7 @@ pub(super) async fn confirm(view: &View<'_>, form: &Form) -> Result<Confirmed> {
         return Ok(Confirmed::Nothing);
     };
     let errors = FormErrors::one(CODE, view.texts().get("app-code-wrong"));
-    let again = page(view, StatusCode::BAD_REQUEST, (&secret, &errors));
+    let again = page(view, StatusCode::BAD_REQUEST, &secret, &errors);
     Ok(Confirmed::Again(Box::new(again)))
 }
 
@@ -110,8 +110,8 @@ pub(super) async fn remove(
     }
     let mut tx = core.db.begin().await?;
     if authenticator_app::remove(&mut tx, client.id(), user).await? {
-        let of = (client.id(), user);
-        security_notice::mail(&mut tx, core, of, Changed::AuthenticatorAppRemoved).await?;
+        let key = UserKey { client: client.id(), user };
+        security_notice::mail(&mut tx, core, key, Changed::AuthenticatorAppRemoved).await?;
     }
     tx.commit().await?;
     Ok((toast(Tone::Good, &texts.get("app-removed")), FormErrors::default()))
@@ -147,11 +147,7 @@ pub(super) async fn section(
 }
 
 /// The secret as a key and as a link, and the form that confirms it.
-fn page(
-    view: &View<'_>,
-    status: StatusCode,
-    (secret, errors): (&TotpSecret, &FormErrors),
-) -> Reply {
+fn page(view: &View<'_>, status: StatusCode, secret: &TotpSecret, errors: &FormErrors) -> Reply {
     let texts = view.texts();
     let email = view.account.personal.email.as_ref().map_or("", |email| email.as_str());
     let body = html! {

@@ -24,16 +24,13 @@ use crate::users::accounts::{
 use crate::users::one_time_token::{self, OneTimeToken, Purpose};
 use crate::users::verification::card;
 use crate::users::verification::iban_photo::is_verified_instantly;
-use rampart_types::{ClientId, Iban, UserId, plain_text};
+use rampart_types::{Iban, UserId, UserKey, plain_text};
 
 /// Redeems the form's token and returns its user.
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn redeem(
-    conn: &mut Connection,
-    form: &Form,
-) -> Result<Option<(ClientId, UserId)>> {
+pub(crate) async fn redeem(conn: &mut Connection, form: &Form) -> Result<Option<UserKey>> {
     one_time_token::redeem(conn, Purpose::Login, form.get("token")).await
 }
 
@@ -54,22 +51,25 @@ pub(crate) fn kind_of(form: &Form) -> Option<AccountType> {
 pub(crate) async fn act(
     mut tx: Transaction<'_>,
     core: &Core,
-    (client, user): (&Client, UserId),
-    (texts, kinds): (Texts, &[AccountType]),
+    client: &Client,
+    user: UserId,
+    texts: Texts,
+    kinds: &[AccountType],
     form: &Form,
 ) -> Result<(StatusCode, Markup)> {
     let ok = |message: &'static str| (StatusCode::OK, toast(Tone::Info, &texts.get(message)));
+    let key = UserKey { client: client.id(), user };
     let mut errors = FormErrors::default();
     let (status, note) = match kind_of(form) {
         Some(AccountType::CreditCard) => {
             // The processor is waited for outside of any transaction.
             tx.commit().await?;
-            let verified = verify_card(core, (client, user), texts, form).await?;
+            let verified = verify_card(core, client, user, texts, form).await?;
             tx = core.db.begin().await?;
             verified
         }
         _ => match read(client, texts, form) {
-            Ok(account) => ok(add(&mut tx, core, (client.id(), user), account).await?),
+            Ok(account) => ok(add(&mut tx, core, key, account).await?),
             Err(wrong) => {
                 errors = wrong;
                 (StatusCode::BAD_REQUEST, errors.summary(texts))
@@ -77,8 +77,8 @@ pub(crate) async fn act(
         },
     };
     let empty = Form::default();
-    let typed = (if errors.is_empty() { &empty } else { form }, &errors);
-    let section = section(&mut tx, core, (client.id(), user), (texts, kinds), typed).await?;
+    let typed = if errors.is_empty() { &empty } else { form };
+    let section = section(&mut tx, core, key, texts, kinds, typed, &errors).await?;
     tx.commit().await?;
     Ok((status, html! { (note) (section) }))
 }
@@ -89,11 +89,12 @@ pub(crate) async fn act(
 /// When it cannot be asked for.
 pub(super) async fn verify_card(
     core: &Core,
-    owner: (&Client, UserId),
+    client: &Client,
+    user: UserId,
     texts: Texts,
     form: &Form,
 ) -> Result<(StatusCode, Markup)> {
-    match card::verify(core, owner, form.get("card")).await {
+    match card::verify(core, client, user, form.get("card")).await {
         Ok(_) => Ok((StatusCode::OK, toast(Tone::Info, &texts.get("card-verified")))),
         Err(Error::Refused(refusal)) => Ok(refusal_note(texts, &refusal)),
         Err(error) => Err(error),
@@ -104,10 +105,10 @@ pub(super) async fn verify_card(
 async fn add(
     conn: &mut Connection,
     core: &Core,
-    owner: (ClientId, UserId),
+    key: UserKey,
     account: NewAccount,
 ) -> Result<&'static str> {
-    Ok(match accounts::open(conn, core, owner, account).await? {
+    Ok(match accounts::open(conn, core, key, account).await? {
         OpenOutcome::Created(_) => "bank-added",
         OpenOutcome::Existing(_) => "bank-existing",
         OpenOutcome::LimitReached => "bank-limit",
@@ -140,15 +141,17 @@ fn read(client: &Client, texts: Texts, form: &Form) -> Result<NewAccount, FormEr
 pub(crate) async fn section(
     conn: &mut Connection,
     core: &Core,
-    (client, user): (ClientId, UserId),
-    (texts, kinds): (Texts, &[AccountType]),
-    typed: (&Form, &FormErrors),
+    key: UserKey,
+    texts: Texts,
+    kinds: &[AccountType],
+    typed: &Form,
+    errors: &FormErrors,
 ) -> Result<Markup> {
-    let mut accounts = accounts::list(conn, core, client, user).await?;
+    let mut accounts = accounts::list(conn, core, key.client, key.user).await?;
     accounts.retain(|account| !account.disabled && kinds.contains(&account.kind));
-    let token = OneTimeToken::generate(&core.clock, client)?;
+    let token = OneTimeToken::generate(&core.clock, key.client)?;
     let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token_seconds.into());
-    token.store(conn, core, (Purpose::Login, user), lifetime).await?;
+    token.store(conn, core, Purpose::Login, key.user, lifetime).await?;
     let proof = html! { input type="hidden" name="token" value=(token.text); };
     Ok(html! {
         h2 { (texts.get("bank-accounts")) }
@@ -156,7 +159,7 @@ pub(crate) async fn section(
         @if kinds.iter().any(|kind| *kind != AccountType::BankTransfer) {
             p { (texts.get("accounts-of-providers")) }
         }
-        @if kinds.contains(&AccountType::BankTransfer) { (form(texts, &token.text, typed)) }
+        @if kinds.contains(&AccountType::BankTransfer) { (form(texts, &token.text, typed, errors)) }
     })
 }
 
@@ -200,25 +203,25 @@ fn described(texts: Texts, account: &PaymentAccount) -> String {
 }
 
 /// The form, for the user of this token.
-pub(crate) fn form(texts: Texts, token: &str, (form, errors): (&Form, &FormErrors)) -> Markup {
+pub(crate) fn form(texts: Texts, token: &str, typed: &Form, errors: &FormErrors) -> Markup {
     html! {
         h2 { (texts.get("bank-add-title")) }
         form method="post" {
             input type="hidden" name="token" value=(token);
-            (fields(texts, (form, errors)))
+            (fields(texts, typed, errors))
             button.main type="submit" name="action" value="account" { (texts.get("bank-add")) }
         }
     }
 }
 
 /// The inputs of the form.
-pub(super) fn fields(texts: Texts, (form, errors): (&Form, &FormErrors)) -> Markup {
+pub(super) fn fields(texts: Texts, typed: &Form, errors: &FormErrors) -> Markup {
     html! {
         (field(&Field {
-            value: form.get("iban"), error: errors.of("iban"), ..Field::text("iban", "IBAN")
+            value: typed.get("iban"), error: errors.of("iban"), ..Field::text("iban", "IBAN")
         }))
         (field(&Field {
-            value: form.get("holder"),
+            value: typed.get("holder"),
             error: errors.of("holder"),
             autocomplete: "name",
             ..Field::text("holder", &texts.get("bank-holder"))

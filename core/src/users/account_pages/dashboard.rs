@@ -32,7 +32,7 @@ use crate::users::accounts;
 use crate::users::identifier::linked_user;
 use crate::users::one_time_token::{OneTimeToken, Purpose};
 use crate::users::passkeys;
-use rampart_types::UserId;
+use rampart_types::{UserId, UserKey};
 
 const PATH: &str = "/{region}/dashboard/{session}";
 /// Actions of the account's page that only read, as often as the user likes.
@@ -68,8 +68,7 @@ impl Endpoint for Show {
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
         Ok(link.page(core, |client, invitation| {
-            let first = (&html! {}, None);
-            login_page(core, (StatusCode::OK, link.texts), (client, invitation), first)
+            login_page(core, StatusCode::OK, link.texts, client, invitation, &html! {}, None)
         }))
     }
 }
@@ -92,13 +91,13 @@ impl Endpoint for Submit {
 
     async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
         let Some((client, invitation)) = link.open(core) else { return Ok(link.not_found(core)) };
-        let (texts, of) = (link.texts, (&client, &invitation));
-        match answer(core, &link, of, &form).await {
+        let texts = link.texts;
+        match answer(core, &link, &client, &invitation, &form).await {
             Ok(reply) => Ok(reply),
             Err(error) => {
                 let page = SignInPage::new(&client, texts);
-                error_page(page, error, login_form, &form, |status, shown| {
-                    login_page(core, (status, texts), of, shown)
+                error_page(page, error, login_form, &form, |status, (note, form)| {
+                    login_page(core, status, texts, &client, &invitation, note, form)
                 })
             }
         }
@@ -125,23 +124,25 @@ struct Grant {
 async fn answer(
     core: &Core,
     link: &Link,
-    of: (&Client, &Invitation),
+    client: &Client,
+    invitation: &Invitation,
     form: &Form,
 ) -> Result<Reply> {
-    let (client, invitation) = of;
-    let Grant { user, challenge } = match enter(core, link.texts, of, form).await? {
+    let texts = link.texts;
+    let Grant { user, challenge } = match enter(core, texts, client, invitation, form).await? {
         Entry::Granted(grant) => grant,
         Entry::Asked(Asked { status, note, form }) => {
-            return Ok(login_page(core, (status, link.texts), of, (&note, form.as_ref())));
+            let form = form.as_ref();
+            return Ok(login_page(core, status, texts, client, invitation, &note, form));
         }
     };
     let action = form.get("action");
     if action == "sessions-end" {
         sessions::end_all(core, client.id(), user).await?;
-        let note = toast(Tone::Good, &link.texts.get("sessions-ended"));
-        return Ok(login_page(core, (StatusCode::OK, link.texts), of, (&note, None)));
+        let note = toast(Tone::Good, &texts.get("sessions-ended"));
+        return Ok(login_page(core, StatusCode::OK, texts, client, invitation, &note, None));
     }
-    let (note, errors) = change(core, link, (client, user), form).await?;
+    let (note, errors) = change(core, link, client, user, form).await?;
     let mut conn = core.db.acquire().await?;
     let account = Account::load(&mut conn, core, client.id(), user).await?;
     drop(conn);
@@ -179,7 +180,8 @@ async fn answer(
 async fn enter(
     core: &Core,
     texts: Texts,
-    (client, invitation): (&Client, &Invitation),
+    client: &Client,
+    invitation: &Invitation,
     form: &Form,
 ) -> Result<Entry> {
     let action = form.get("action");
@@ -227,20 +229,21 @@ async fn check_linked(
 async fn change(
     core: &Core,
     link: &Link,
-    (client, user): (&Client, UserId),
+    client: &Client,
+    user: UserId,
     form: &Form,
 ) -> Result<(Markup, FormErrors)> {
-    let (texts, of) = (link.texts, (client.id(), user));
+    let (texts, key) = (link.texts, UserKey { client: client.id(), user });
     let note = match form.get("action") {
         "passkey-add" => passkey::add(core, client, user, texts, form).await?,
         "passkey-remove" => passkey::remove(core, client, user, texts, form).await?,
         "app-remove" => {
             return authenticator_app::remove(core, client, user, texts, form).await;
         }
-        "session-end" => sessions::end(core, of, (texts, form)).await?,
-        "card" => bank_account::verify_card(core, (client, user), texts, form).await?.1,
+        "session-end" => sessions::end(core, key, texts, form).await?,
+        "card" => bank_account::verify_card(core, client, user, texts, form).await?.1,
         "language" => {
-            languages::keep(core, of, link.region()).await?;
+            languages::keep(core, key, link.region()).await?;
             toast(Tone::Good, &texts.get("language-kept"))
         }
         _ => html! {},
@@ -250,16 +253,19 @@ async fn change(
 
 fn login_page(
     core: &Core,
-    (status, texts): (StatusCode, Texts),
-    (client, invitation): (&Client, &Invitation),
-    (note, form): (&Markup, Option<&Markup>),
+    status: StatusCode,
+    texts: Texts,
+    client: &Client,
+    invitation: &Invitation,
+    note: &Markup,
+    form: Option<&Markup>,
 ) -> Reply {
     let body = html! {
         p { (texts.with("account-intro", &[("shop", &client.tenant.name)])) }
         (note)
         @if let Some(form) = form { (form) } @else { (login_form(SignInPage::new(client, texts), None)) }
     };
-    page(core, (status, texts), (client, invitation), &body)
+    page(core, status, texts, client, invitation, &body)
 }
 
 async fn show(
@@ -318,7 +324,7 @@ async fn lead_to_secured_page(view: &View<'_>, page: &str) -> Result<Reply> {
     let token = OneTimeToken::generate(&core.clock, client)?;
     let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token_seconds.into());
     let mut conn = core.db.acquire().await?;
-    token.store(&mut conn, core, (Purpose::Login, user), lifetime).await?;
+    token.store(&mut conn, core, Purpose::Login, user, lifetime).await?;
     let region = view.link.region();
     let (token, back) = (token.text, view.link.session());
     let path = format!("/{region}/account/{page}?token={token}&uuid={user}&back={back}");

@@ -187,8 +187,8 @@ async fn proof(view: &View<'_>, met: &Met, refused: &Refused) -> Result<Markup> 
         error: matches!(refused, Refused::Password).then_some(&*wrong),
         ..Field::text("password", &label)
     };
-    let of = (view.account.user, view.challenge);
-    let by_passkey = passkey::erasure_form(view.core, view.client, texts, of).await?;
+    let (user, visit) = (view.account.user, view.challenge);
+    let by_passkey = passkey::erasure_form(view.core, view.client, user, texts, visit).await?;
     Ok(html! {
         @if met.has_password {
             form method="post" {

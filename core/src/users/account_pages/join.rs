@@ -37,8 +37,7 @@ impl Endpoint for Show {
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
         Ok(link.page(core, |client, invitation| {
-            let first = (&html! {}, None);
-            show(core, (StatusCode::OK, link.texts), (client, invitation), first)
+            show(core, StatusCode::OK, link.texts, client, invitation, &html! {}, None)
         }))
     }
 }
@@ -61,17 +60,17 @@ impl Endpoint for Submit {
 
     async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
         let Some((client, invitation)) = link.open(core) else { return Ok(link.not_found(core)) };
-        let to = (Some(&invitation.identifier), Some(link.region()));
-        match sign_in_or_register(core, &client, (link.texts, &form), to).await {
+        let (texts, region) = (link.texts, Some(link.region()));
+        let identifier = Some(&invitation.identifier);
+        match sign_in_or_register(core, &client, texts, &form, identifier, region).await {
             Ok(SignIn::Done(_)) => Ok(redirect(&invitation.return_url)),
             Ok(SignIn::Asked(Asked { status, note, form })) => {
-                let shown = (&note, form.as_ref());
-                Ok(show(core, (status, link.texts), (&client, &invitation), shown))
+                Ok(show(core, status, texts, &client, &invitation, &note, form.as_ref()))
             }
             Err(error) => {
-                let page = SignInPage::new(&client, link.texts);
-                error_page(page, error, forms, &form, |status, shown| {
-                    show(core, (status, link.texts), (&client, &invitation), shown)
+                let page = SignInPage::new(&client, texts);
+                error_page(page, error, forms, &form, |status, (note, form)| {
+                    show(core, status, texts, &client, &invitation, note, form)
                 })
             }
         }
@@ -80,9 +79,12 @@ impl Endpoint for Submit {
 
 fn show(
     core: &Core,
-    (status, texts): (StatusCode, Texts),
-    (client, invitation): (&Client, &Invitation),
-    (note, form): (&Markup, Option<&Markup>),
+    status: StatusCode,
+    texts: Texts,
+    client: &Client,
+    invitation: &Invitation,
+    note: &Markup,
+    form: Option<&Markup>,
 ) -> Reply {
     let (partner, brand) = (&client.tenant.name, &client.tenant.brand);
     let title = texts.get("join-title");

@@ -6,22 +6,18 @@ use super::view::View;
 use crate::Core;
 use crate::http::language::Language;
 use crate::platform::error::Result;
-use rampart_types::{ClientId, UserId};
+use rampart_types::UserKey;
 
 /// Keeps the website locale of a page's path as the user's. It is one of the served regions.
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(super) async fn keep(
-    core: &Core,
-    (client, user): (ClientId, UserId),
-    region: &str,
-) -> Result<()> {
+pub(super) async fn keep(core: &Core, key: UserKey, region: &str) -> Result<()> {
     sqlx::query!(
         "update end_user set region = $3 \
          where client_id = $1 and user_id = $2 and deleted_at is null",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
         region,
     )
     .execute(&core.db)

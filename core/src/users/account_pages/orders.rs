@@ -15,7 +15,7 @@ use crate::trading::orders::list::Cursor;
 use crate::trading::orders::payment_link::payment_url;
 use crate::trading::orders::status::OrderStatus;
 use crate::trading::quotes::Side;
-use rampart_types::{ClientId, JsonDecimal, OrderId, UserId};
+use rampart_types::{JsonDecimal, OrderId, UserKey};
 
 /// Orders of a page.
 const PAGE_ORDERS: usize = 10;
@@ -66,7 +66,7 @@ impl Filter {
 /// When the database cannot be read.
 pub(super) async fn find(
     conn: &mut Connection,
-    (client, user): (ClientId, UserId),
+    key: UserKey,
     filter: &Filter,
     limit: usize,
 ) -> Result<Vec<TradedOrder>> {
@@ -98,8 +98,8 @@ pub(super) async fn find(
         ) as traded
         order by created_at desc, order_id desc limit $7
         "#,
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
         filter.side.map(Side::as_str),
         filter.status.map(OrderStatus::as_str),
         after.created_at,
@@ -138,9 +138,10 @@ pub(super) async fn section(
     view: &View<'_>,
     filter: &Filter,
 ) -> Result<Markup> {
-    let (texts, of) = (view.texts(), (view.client.id(), view.account.user));
+    let texts = view.texts();
+    let key = UserKey { client: view.client.id(), user: view.account.user };
     // One more than the page takes, to detect a next page.
-    let mut orders = find(conn, of, filter, PAGE_ORDERS + 1).await?;
+    let mut orders = find(conn, key, filter, PAGE_ORDERS + 1).await?;
     let more = orders.len() > PAGE_ORDERS;
     orders.truncate(PAGE_ORDERS);
     let title = texts.get("account-orders");

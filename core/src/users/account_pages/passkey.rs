@@ -26,9 +26,34 @@ use rampart_types::{UserId, plain_text};
 pub(crate) const SCRIPT: &str =
     concat!(include_str!("../../http/html/page.js"), include_str!("../../http/html/passkey.js"));
 
-/// Members of an authenticator's answer to a challenge.
-const ANSWER: [&str; 5] =
-    ["credential", "clientData", "authenticatorData", "signature", "userHandle"];
+/// A ceremony of a browser with an authenticator.
+#[derive(Clone, Copy)]
+enum Ceremony {
+    /// The user is proven by a passkey.
+    Authentication,
+    /// A passkey is made.
+    Registration,
+}
+
+impl Ceremony {
+    /// The method of the browser's `navigator.credentials`.
+    const fn method(self) -> &'static str {
+        match self {
+            Self::Authentication => "get",
+            Self::Registration => "create",
+        }
+    }
+
+    /// Members of the authenticator's answer to the challenge.
+    const fn answer(self) -> &'static [&'static str] {
+        match self {
+            Self::Authentication => {
+                &["credential", "clientData", "authenticatorData", "signature", "userHandle"]
+            }
+            Self::Registration => &["clientData", "authenticatorData", "publicKey"],
+        }
+    }
+}
 
 /// The relying party of this edge; `None` where its URL is none that passkeys can be bound to.
 pub(super) fn relying_party(core: &Core) -> Option<RelyingParty> {
@@ -56,7 +81,9 @@ pub(super) fn offer(page: SignInPage<'_>) -> Markup {
 pub(super) async fn sign_in_form(
     core: &Core,
     page: SignInPage<'_>,
-    (party, user, known): (&RelyingParty, Option<UserId>, &[Vec<u8>]),
+    party: &RelyingParty,
+    user: Option<UserId>,
+    known: &[Vec<u8>],
 ) -> Result<Markup> {
     let texts = page.texts();
     let challenge = sign_in::challenge(core, page.client().id(), user).await?;
@@ -65,11 +92,10 @@ pub(super) async fn sign_in_form(
         (page.kept())
         button.main type="submit" { (texts.get("passkey-use")) }
     };
-    let form = ("passkey-answer", "get", &options);
     Ok(html! {
         h2 { (texts.get("passkey-step-title")) }
         p { (texts.get("passkey-step")) }
-        (ceremony(texts, form, &ANSWER, &body))
+        (ceremony_form(texts, Ceremony::Authentication, "passkey-answer", &options, &body))
     })
 }
 
@@ -81,8 +107,9 @@ pub(super) async fn sign_in_form(
 pub(super) async fn erasure_form(
     core: &Core,
     client: &Client,
+    user: UserId,
     texts: Texts,
-    (user, visit): (UserId, &str),
+    visit: &str,
 ) -> Result<Option<Markup>> {
     let known = sign_in::older_credentials(core, client.id(), user).await?;
     let Some(party) = relying_party(core).filter(|_| !known.is_empty()) else {
@@ -94,7 +121,7 @@ pub(super) async fn erasure_form(
         input type="hidden" name="visit" value=(visit);
         button.danger type="submit" { (texts.get("erase-by-passkey")) }
     };
-    Ok(Some(ceremony(texts, ("erase", "get", &options), &ANSWER, &body)))
+    Ok(Some(ceremony_form(texts, Ceremony::Authentication, "erase", &options, &body)))
 }
 
 /// True if the answer of that form proves the user, without telling what is wrong.
@@ -245,25 +272,26 @@ fn add_form(texts: Texts, options: &Value) -> Markup {
         }
         button type="submit" { (texts.get("passkey-add")) }
     };
-    let form = ("passkey-add", "create", options);
-    ceremony(texts, form, &["clientData", "authenticatorData", "publicKey"], &body)
+    ceremony_form(texts, Ceremony::Registration, "passkey-add", options, &body)
 }
 
 /// A form that the script fills in with the authenticator's answer before it is sent.
-fn ceremony(
+fn ceremony_form(
     texts: Texts,
-    (action, kind, options): (&str, &str, &Value),
-    answer: &[&str],
+    ceremony: Ceremony,
+    action: &str,
+    options: &Value,
     body: &Markup,
 ) -> Markup {
     let challenge = options["challenge"].as_str().unwrap_or_default();
+    let method = ceremony.method();
     html! {
         p.note data-no-passkey { (texts.get("passkey-script")) }
         div hidden data-passkey {
-            form method="post" data-ceremony=(kind) data-options=(options.to_string()) {
+            form method="post" data-ceremony=(method) data-options=(options.to_string()) {
                 input type="hidden" name="action" value=(action);
                 input type="hidden" name="challenge" value=(challenge);
-                @for name in answer { input type="hidden" name=(name); }
+                @for name in ceremony.answer() { input type="hidden" name=(name); }
                 (body)
                 p.field-error role="alert" data-text=(texts.get("passkey-wrong")) {}
             }

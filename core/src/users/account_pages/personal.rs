@@ -16,6 +16,7 @@ use crate::users::personal_data::PersonalData;
 use crate::users::profile::Profile;
 use crate::users::session;
 use crate::users::{authenticator_app, passkeys};
+use rampart_types::UserKey;
 
 /// Most orders of a file, the newest.
 const ORDERS_MAX: usize = 10_000;
@@ -138,7 +139,8 @@ pub(super) async fn download(view: &View<'_>) -> Result<Reply> {
     let (core, client, user) = (view.core, view.client.id(), view.account.user);
     let mut conn = core.db.acquire().await?;
     let all = Filter::default();
-    let mut orders = orders::find(&mut conn, (client, user), &all, ORDERS_MAX + 1).await?;
+    let key = UserKey { client, user };
+    let mut orders = orders::find(&mut conn, key, &all, ORDERS_MAX + 1).await?;
     let has_all_orders = orders.len() <= ORDERS_MAX;
     orders.truncate(ORDERS_MAX);
     let accounts = accounts::list(&mut conn, core, client, user).await?;

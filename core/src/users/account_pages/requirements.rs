@@ -27,7 +27,7 @@ pub(super) async fn section(conn: &mut Connection, view: &View<'_>) -> Result<Ma
         return Ok(html! {});
     }
     let token = OneTimeToken::generate(&core.clock, client.id())?;
-    token.store(conn, core, (Purpose::Checks, view.account.user), LIFETIME).await?;
+    token.store(conn, core, Purpose::Checks, view.account.user, LIFETIME).await?;
     let account_page = format!("{}/{}", view.link.region(), view.link.session());
     let url =
         |requirement: Requirement| link::account_url(core, &token.text, &account_page, requirement);

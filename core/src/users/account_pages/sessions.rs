@@ -12,7 +12,7 @@ use crate::http::language::Texts;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::users::session::{self, OpenSession};
-use rampart_types::{ClientId, UserId};
+use rampart_types::{ClientId, UserId, UserKey};
 
 /// Seconds of a minute.
 const MINUTE_SECONDS: u32 = 60;
@@ -21,13 +21,9 @@ const MINUTE_SECONDS: u32 = 60;
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(super) async fn end(
-    core: &Core,
-    (client, user): (ClientId, UserId),
-    (texts, form): (Texts, &Form),
-) -> Result<Markup> {
+pub(super) async fn end(core: &Core, key: UserKey, texts: Texts, form: &Form) -> Result<Markup> {
     let ended = match Uuid::try_parse(form.get("session")) {
-        Ok(id) => session::end_one(core, client, user, id).await?,
+        Ok(id) => session::end_one(core, key.client, key.user, id).await?,
         Err(_) => false,
     };
     Ok(match ended {

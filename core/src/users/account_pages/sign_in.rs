@@ -62,8 +62,10 @@ fn registration(form: &Form, region: Option<&str>) -> Value {
 pub(crate) async fn sign_in_or_register(
     core: &Core,
     client: &Client,
-    (texts, form): (Texts, &Form),
-    (identifier, region): (Option<&UserIdentifier>, Option<&str>),
+    texts: Texts,
+    form: &Form,
+    identifier: Option<&UserIdentifier>,
+    region: Option<&str>,
 ) -> Result<SignIn> {
     if form.get("action") == "register" {
         let document = registration(form, region);
@@ -93,7 +95,7 @@ pub(crate) async fn sign_in(
         "passkey" => match passkey::relying_party(core) {
             Some(party) => {
                 let page = SignInPage::new(client, texts).after(Some(form));
-                let form = passkey::sign_in_form(core, page, (&party, None, &[])).await?;
+                let form = passkey::sign_in_form(core, page, &party, None, &[]).await?;
                 Ok(asked(StatusCode::OK, html! {}, Some(form)))
             }
             None => Ok(refused(texts, "passkey-wrong")),
@@ -126,8 +128,7 @@ async fn second_factor(core: &Core, page: SignInPage<'_>, user: UserId) -> Resul
     let mut forms = Vec::new();
     // Passkeys of an edge that had a name before it was at an address let nobody in, nor pass.
     if let Some(party) = passkey::relying_party(core).filter(|_| !known.is_empty()) {
-        let of = (&party, Some(user), &known[..]);
-        forms.push(passkey::sign_in_form(core, page, of).await?);
+        forms.push(passkey::sign_in_form(core, page, &party, Some(user), &known).await?);
     }
     if has_app {
         forms.push(authenticator_app::sign_in_form(core, page, user).await?);

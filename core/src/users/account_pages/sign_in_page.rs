@@ -20,10 +20,7 @@ pub(crate) struct SignInPage<'a> {
 
 /// Path of the page for forgotten passwords of the partner with this slug, in the reader's language;
 /// `None` where no region is served.
-pub(crate) fn forgot_password_path(
-    texts: Texts,
-    (regions, slug): (&[String], &str),
-) -> Option<String> {
+pub(crate) fn forgot_password_path(texts: Texts, regions: &[String], slug: &str) -> Option<String> {
     let region = texts.region(regions)?;
     Some(format!("/{region}/forgot-password?client={slug}"))
 }
@@ -51,9 +48,9 @@ impl<'a> SignInPage<'a> {
 
     /// The link to the page for forgotten passwords.
     pub(super) fn forgot_password_link(self) -> Markup {
-        let of = (&*self.client.catalogue.regions, &*self.client.tenant.slug);
+        let (regions, slug) = (&self.client.catalogue.regions, &self.client.tenant.slug);
         html! {
-            @if let Some(path) = forgot_password_path(self.texts, of) {
+            @if let Some(path) = forgot_password_path(self.texts, regions, slug) {
                 p { a href=(path) { (self.texts.get("forgot-title")) } }
             }
         }

@@ -20,7 +20,7 @@ use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 use crate::users::accounts::AccountType;
 use crate::users::one_time_token::{self, Purpose};
-use rampart_types::UserId;
+use rampart_types::{UserId, UserKey};
 
 const PATH: &str = "/{region}/account/verify-bank-account";
 
@@ -43,8 +43,8 @@ impl Endpoint for Show {
         let opened = link.open(core).await?;
         Ok(match opened {
             Some((client, _)) => {
-                let empty = (&Form::default(), &FormErrors::default());
-                let form = form(link.texts, &link.token, empty);
+                let (empty, errors) = (Form::default(), FormErrors::default());
+                let form = form(link.texts, &link.token, &empty, &errors);
                 link.page(core, &client, StatusCode::OK, &form)
             }
             None => link.unopened(core, "bank-title"),
@@ -78,7 +78,7 @@ impl Endpoint for Submit {
             return Ok(link.not_found(core));
         }
         let mut tx = core.db.begin().await?;
-        let Some((client, user)) = redeem(&mut tx, &form).await? else {
+        let Some(UserKey { client, user }) = redeem(&mut tx, &form).await? else {
             return Ok(link.form_ended(core, &form));
         };
         let is_offered = kind_of(&form) != Some(AccountType::CreditCard);
@@ -88,8 +88,8 @@ impl Endpoint for Submit {
         let Some(client) = Client::for_page(core, client, &link.request_id) else {
             return Ok(link.not_found(core));
         };
-        let shown = (link.texts, &[AccountType::BankTransfer][..]);
-        let (status, body) = act(tx, core, (&client, user), shown, &form).await?;
+        let kinds = [AccountType::BankTransfer];
+        let (status, body) = act(tx, core, &client, user, link.texts, &kinds, &form).await?;
         Ok(link.page(core, &client, status, &body))
     }
 }
@@ -129,9 +129,9 @@ impl Link {
             return Ok(None);
         }
         let holder = one_time_token::holder(core, Purpose::Login, &self.token).await?;
-        let holder = holder.filter(|(_, user)| self.user == Some(*user));
-        Ok(holder.and_then(|(client, user)| {
-            Some((Client::for_page(core, client, &self.request_id)?, user))
+        let holder = holder.filter(|key| self.user == Some(key.user));
+        Ok(holder.and_then(|key| {
+            Some((Client::for_page(core, key.client, &self.request_id)?, key.user))
         }))
     }
 
@@ -166,7 +166,7 @@ impl Link {
         let body = html! {
             (toast(Tone::Bad, &texts.get("bank-form-ended")))
             @if back.is_none() { p { (texts.get("dead-link-shop")) } }
-            (fields(texts, (form, &FormErrors::default())))
+            (fields(texts, form, &FormErrors::default()))
             @if let Some(back) = back { (back) }
         };
         let title = texts.get("bank-title");

@@ -53,15 +53,17 @@ impl View<'_> {
 
     /// Renders a page with this body and the way back to the partner.
     pub(super) fn page(&self, status: StatusCode, body: &Markup) -> Reply {
-        page(self.core, (status, self.texts()), (self.client, self.invitation), body)
+        page(self.core, status, self.texts(), self.client, self.invitation, body)
     }
 }
 
 /// Renders a page of the account.
 pub(super) fn page(
     core: &Core,
-    (status, texts): (StatusCode, Texts),
-    (client, invitation): (&Client, &Invitation),
+    status: StatusCode,
+    texts: Texts,
+    client: &Client,
+    invitation: &Invitation,
     body: &Markup,
 ) -> Reply {
     let (tenant, return_url) = (&client.tenant, &invitation.return_url);

@@ -16,7 +16,7 @@ use crate::money::connectors::accounts::{NOT_INSTANT, is_simulated, register_car
 use crate::money::connectors::answers::{self, Answer};
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
-use rampart_types::{CurrencyCode, plain_text};
+use rampart_types::{CurrencyCode, UserKey, plain_text};
 
 /// Version 2, the only one.
 pub struct V2;
@@ -102,21 +102,20 @@ impl Endpoint for V2 {
 /// A completed session and the holder of its card.
 #[derive(Debug)]
 pub struct Session {
-    identifier: String,
-    holder: String,
-    currency: CurrencyCode,
+    pub(crate) identifier: String,
+    pub(crate) holder: String,
+    pub(crate) currency: CurrencyCode,
 }
 
 /// Adds the card that the processor names. Its account is opened where the result is reported.
 async fn from_processor(
     core: &Core,
     caller: &ClientAndUser,
-    Session { identifier, holder, currency }: Session,
+    session: Session,
     key: Option<&ClaimedKey>,
 ) -> Result<Json<Added>> {
-    let owner = (caller.client.id(), caller.user);
-    let session = (&*identifier, &*holder, currency.as_str());
-    let command = register_card(core, (&caller.client, caller.user), session)?;
+    let user = UserKey { client: caller.client.id(), user: caller.user };
+    let command = register_card(core, &caller.client, caller.user, &session)?;
     let (mut tx, answer) = if is_simulated(&caller.client) {
         // In the transaction that saves our own answer.
         let mut tx = core.db.begin().await?;
@@ -137,7 +136,7 @@ async fn from_processor(
         return Err(code.into());
     };
     let named = result["accountIdentifier"].as_str().unwrap_or_default();
-    let account = super::find(&mut tx, core, owner, named).await?;
+    let account = super::find(&mut tx, core, user, named).await?;
     // One that the processor has disabled in this session was added all the same.
     let is_added = |one: &PaymentAccount| !one.disabled || result["disabled"] == true;
     let account = account.filter(is_added).ok_or(Code::PaymentAccountFailed)?;

@@ -14,7 +14,7 @@ use crate::money::connectors::answers::{self, Answer};
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
 use crate::users::accounts::{self, AccountType, PaymentAccount};
-use rampart_types::UserId;
+use rampart_types::{UserId, UserKey};
 
 /// The reported type of a verification at the processor.
 const PROCESSOR: &str = "processor";
@@ -68,7 +68,7 @@ impl Endpoint for V1 {
     }
 
     async fn call(core: &Core, caller: ClientAndUser, identifier: String) -> Result<Json<Started>> {
-        verify(core, (&caller.client, caller.user), &identifier).await.map(Json)
+        verify(core, &caller.client, caller.user, &identifier).await.map(Json)
     }
 }
 
@@ -78,15 +78,16 @@ impl Endpoint for V1 {
 /// The endpoint's; ER400 when the processor refuses or does not answer in time.
 pub(crate) async fn verify(
     core: &Core,
-    (client, user): (&Client, UserId),
+    client: &Client,
+    user: UserId,
     identifier: &str,
 ) -> Result<Started> {
-    let owner = (client.id(), user);
     let mut tx = core.db.begin().await?;
-    let account = accounts::find(&mut tx, core, owner, identifier).await?;
+    let key = UserKey { client: client.id(), user };
+    let account = accounts::find(&mut tx, core, key, identifier).await?;
     let account = account.ok_or(Code::AccountNotFound)?;
     check(&account)?;
-    let attempt = ended_verifications(&mut tx, owner).await?;
+    let attempt = ended_verifications(&mut tx, key).await?;
     tx.rollback().await?;
     let command = verify_card(client, user, &account, attempt);
     let kind = if is_simulated(client) { SANDBOX } else { PROCESSOR };

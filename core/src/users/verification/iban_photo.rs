@@ -22,7 +22,7 @@ use crate::users::accounts::{
     self, AccountDetails, AccountType, HOLDER_CHARS_MAX, NewAccount, OpenOutcome, PaymentAccount,
 };
 use crate::users::{personal_data, uploads};
-use rampart_types::{ClientId, Iban, UserId, plain_text};
+use rampart_types::{Iban, UserId, UserKey, plain_text};
 
 /// Suffix of account numbers that are disabled in the sandbox (ER086).
 const DISABLED: &str = "0000000086";
@@ -104,8 +104,8 @@ impl Endpoint for V1 {
         }
         let verified = is_verified_instantly(&caller.client.tenant, &request.iban);
         let started = Started::initiated("photo");
-        let owner = (caller.client.id(), caller.user);
-        store(core, owner, request, verified, key, &started).await?;
+        let user = UserKey { client: caller.client.id(), user: caller.user };
+        store(core, user, request, verified, key, &started).await?;
         Ok(Json(started))
     }
 }
@@ -193,7 +193,8 @@ pub(crate) async fn prove(
     let AccountDetails { identifier, holder, .. } = account.details.clone();
     let iban = identifier.parse().map_err(|_| Error::invariant("read an account's IBAN"))?;
     let claim = OwnershipClaim { holder, iban, proof };
-    store(core, (client.id(), user), claim, false, None, &Started::initiated("photo")).await
+    let user = UserKey { client: client.id(), user };
+    store(core, user, claim, false, None, &Started::initiated("photo")).await
 }
 
 /// True if a proof of the account was received.
@@ -202,7 +203,7 @@ pub(crate) async fn prove(
 /// When the database cannot be read.
 pub(crate) async fn has_proof(
     conn: &mut Connection,
-    (client, user): (ClientId, UserId),
+    key: UserKey,
     account: &PaymentAccount,
 ) -> Result<bool> {
     let found = sqlx::query_scalar!(
@@ -210,8 +211,8 @@ pub(crate) async fn has_proof(
         select exists (select from ownership_proof
             where client_id = $1 and user_id = $2 and account_id = $3) as "found!"
         "#,
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
         account.id,
     )
     .fetch_one(conn)
@@ -222,14 +223,14 @@ pub(crate) async fn has_proof(
 /// Stores the proof and its account, both or none, and the answer under the request's key.
 async fn store(
     core: &Core,
-    owner: (ClientId, UserId),
+    user: UserKey,
     OwnershipClaim { holder, iban, proof }: OwnershipClaim,
     verified: bool,
     key: Option<&ClaimedKey>,
     answer: &Started,
 ) -> Result<()> {
     let mut conn = core.db.acquire().await?;
-    let personal_key = personal_data::load_key(&mut conn, core, owner.0, owner.1).await?;
+    let personal_key = personal_data::load_key(&mut conn, core, user.client, user.user).await?;
     drop(conn);
     let (image, stored) = proof.store(core, &personal_key).await?;
     let account = NewAccount {
@@ -239,7 +240,7 @@ async fn store(
         verified,
     };
     let mut tx = core.db.begin().await?;
-    let account = match accounts::open(&mut tx, core, owner, account).await? {
+    let account = match accounts::open(&mut tx, core, user, account).await? {
         OpenOutcome::Created(account) => account,
         OpenOutcome::Existing(account) if account.disabled => {
             return Err(Code::IbanAccountDisabled.into());
@@ -251,8 +252,8 @@ async fn store(
         "insert into ownership_proof (client_id, user_id, account_id, proof_id, media_type, size, \
              created_at) \
          values ($1, $2, $3, $4, $5, $6, $7)",
-        owner.0.uuid(),
-        owner.1.uuid(),
+        user.client.uuid(),
+        user.user.uuid(),
         account.id,
         stored.id(),
         image.media_type,

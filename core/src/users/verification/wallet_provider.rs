@@ -16,6 +16,7 @@ use crate::platform::crypto::Secret;
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
 use crate::users::accounts;
+use rampart_types::UserKey;
 
 /// The reported type of this verification.
 const KIND: &str = "walletpay";
@@ -53,13 +54,13 @@ impl Endpoint for V1 {
     }
 
     async fn call(core: &Core, caller: ClientAndUser, token: Secret) -> Result<Json<Started>> {
-        let owner = (caller.client.id(), caller.user);
+        let key = UserKey { client: caller.client.id(), user: caller.user };
         let command = verify_wallet_account(core, &caller.client.tenant, caller.user, &token)?;
         match answers::ask(core, command).await? {
             Answer::Done(result) => {
                 let named = result["accountIdentifier"].as_str().unwrap_or_default();
                 let mut conn = core.db.acquire().await?;
-                let account = accounts::find(&mut conn, core, owner, named).await?;
+                let account = accounts::find(&mut conn, core, key, named).await?;
                 let is_open = account.is_some_and(|account| !account.disabled);
                 Ok(Json(if is_open { Started::initiated(KIND) } else { Started::failed(KIND) }))
             }

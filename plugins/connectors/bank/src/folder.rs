@@ -15,6 +15,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use ring::digest;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::{Deserialize, Serialize};
 
@@ -134,7 +135,8 @@ impl Folder {
     /// # Errors
     /// The disk's.
     pub(crate) fn publish(&self, message: &MessageId) -> io::Result<()> {
-        self.rename("prepared", "outbox", &message.file(), &message.file())
+        let file = message.file();
+        rename(&self.path("prepared").join(&file), &self.path("outbox").join(&file))
     }
 
     /// Sees to it that a prepared message never appears.
@@ -162,21 +164,24 @@ impl Folder {
         Ok(!is_in("prepared")? && !is_in("void")?)
     }
 
-    /// Moves a file from a subfolder to another one, durably.
+    /// Puts a statement of the inbox away that was read. Two of one name and other contents are both
+    /// kept.
     ///
     /// # Errors
     /// The disk's.
-    pub(crate) fn rename(
-        &self,
-        from: &str,
-        to: &str,
-        name: &str,
-        new_name: &str,
-    ) -> io::Result<()> {
-        let (from, to) = (self.path(from), self.path(to));
-        fs::rename(from.join(name), to.join(new_name))?;
-        sync(&to)?;
-        sync(&from)
+    pub(crate) fn keep(&self, name: &str) -> io::Result<()> {
+        let file = self.path("inbox").join(name);
+        let digest = digest::digest(&digest::SHA256, &fs::read(&file)?);
+        let kept = format!("{}-{name}", hex::encode(&digest.as_ref()[..8]));
+        rename(&file, &self.path("taken").join(kept))
+    }
+
+    /// Puts a file of the inbox away that is no statement of the account.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub(crate) fn refuse(&self, name: &str) -> io::Result<()> {
+        rename(&self.path("inbox").join(name), &self.path("refused").join(name))
     }
 
     fn void_prepared(&self) -> io::Result<()> {
@@ -222,6 +227,12 @@ fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()?;
     fs::rename(&unfinished, folder.join(name))?;
     sync(folder)
+}
+
+/// Moves a file to another subfolder, durably.
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)?;
+    [to, from].into_iter().filter_map(Path::parent).try_for_each(sync)
 }
 
 fn sync(folder: &Path) -> io::Result<()> {
@@ -271,6 +282,22 @@ pub(crate) mod tests {
         folder.void(&dropped).unwrap();
         assert!(!folder.has_appeared(&dropped).unwrap() && place.names("prepared").is_empty());
         assert!(folder.publish(&dropped).is_err());
+    }
+
+    #[test]
+    fn two_statements_of_one_name_are_both_kept() {
+        let place = Place::make();
+        let folder = Folder::open(&place.0).unwrap();
+        for text in ["first", "second"] {
+            folder.receive("a.xml", text.as_bytes()).unwrap();
+            folder.keep("a.xml").unwrap();
+        }
+        let kept = place.names("taken");
+        assert!(kept.len() == 2 && kept.iter().all(|name| name.ends_with("-a.xml")), "{kept:?}");
+        folder.receive("a.xml", b"third").unwrap();
+        folder.refuse("a.xml").unwrap();
+        assert_eq!(place.names("refused"), ["a.xml"]);
+        assert!(place.names("inbox").is_empty());
     }
 
     #[test]

@@ -15,7 +15,8 @@ const NAMESPACE: &str = "urn:iso:std:iso:20022:tech:xsd:pain.001.001.09";
 pub(crate) fn message(
     account: &Account,
     transfers: &[Transfer],
-    (id, now): (&MessageId, DateTime<Utc>),
+    id: &MessageId,
+    now: DateTime<Utc>,
 ) -> String {
     let mut xml = Xml::default();
     xml.text.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -147,7 +148,7 @@ mod tests {
         let transfers = [transfer(9_310, "Zoe Ada"), transfer(5, "O'Neill")];
         let (id, now) = (MessageId::new().unwrap(), Utc.with_ymd_and_hms(2026, 3, 1, 12, 0, 0));
         let account = settings().account;
-        let text = message(&account, &transfers, (&id, now.unwrap()));
+        let text = message(&account, &transfers, &id, now.unwrap());
         for part in [
             "<NbOfTxs>2</NbOfTxs>",
             "<CtrlSum>93.15</CtrlSum>",
@@ -163,7 +164,7 @@ mod tests {
         }
         let other =
             Account { currency: "CHF".to_owned(), bic: Some("UBSWCHZH".to_owned()), ..account };
-        let text = message(&other, &transfers, (&id, now.unwrap()));
+        let text = message(&other, &transfers, &id, now.unwrap());
         assert!(text.contains("<ChrgBr>SHAR</ChrgBr>") && !text.contains("SEPA"), "{text}");
         assert!(text.contains("<BICFI>UBSWCHZH</BICFI>"));
     }

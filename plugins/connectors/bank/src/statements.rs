@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use rampart_connector::{ClientError, pace};
 use rampart_statement::{Line, Unreadable};
-use ring::digest;
 
 use crate::Bank;
 use crate::account::Account;
@@ -61,7 +60,7 @@ async fn take(bank: &Bank, name: &str) -> Result<(), String> {
         Ok(lines) => lines,
         Err(reason) if is_settled(&path).map_err(failed)? => {
             tracing::error!(name, %reason, "a statement is refused");
-            return bank.folder.rename("inbox", "refused", name, name).map_err(failed);
+            return bank.folder.refuse(name).map_err(failed);
         }
         Err(_) => return Ok(()),
     };
@@ -85,8 +84,7 @@ async fn take(bank: &Bank, name: &str) -> Result<(), String> {
             Err(error) => return Err(error.to_string()),
         }
     }
-    let new_name = taken_name(&path, name).map_err(failed)?;
-    bank.folder.rename("inbox", "taken", name, &new_name).map_err(failed)?;
+    bank.folder.keep(name).map_err(failed)?;
     tracing::info!(name, told, known, "a statement was read");
     Ok(())
 }
@@ -133,12 +131,6 @@ fn is_settled(path: &Path) -> io::Result<bool> {
     let age = fs::metadata(path)?.modified()?.elapsed();
     // A file of the future is being written by somebody whose clock is wrong.
     Ok(age.is_ok_and(|age| age >= SETTLED))
-}
-
-/// The name under which a statement is kept: two of one name and other contents are both kept.
-fn taken_name(path: &Path, name: &str) -> io::Result<String> {
-    let digest = digest::digest(&digest::SHA256, &fs::read(path)?);
-    Ok(format!("{}-{name}", hex::encode(&digest.as_ref()[..8])))
 }
 
 #[cfg(test)]
@@ -188,9 +180,5 @@ pub(crate) mod tests {
             assert_eq!(read(&path).unwrap().is_ok(), is_read, "{text}");
         }
         assert!(!is_settled(&path).unwrap());
-        assert_ne!(taken_name(&path, "a").unwrap(), {
-            fs::write(&path, &whole).unwrap();
-            taken_name(&path, "a").unwrap()
-        });
     }
 }

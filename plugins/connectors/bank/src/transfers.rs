@@ -122,7 +122,7 @@ async fn write(bank: &Bank, mut batch: Vec<(Command, Transfer)>) -> Result<(), S
         let message = MessageId::new()?;
         let transfers: Vec<Transfer> = batch.iter().map(|(_, transfer)| transfer.clone()).collect();
         let account = &bank.settings.account;
-        let text = pain::message(account, &transfers, (&message, clock::now()));
+        let text = pain::message(account, &transfers, &message, clock::now());
         bank.folder.prepare(&message, &text).map_err(failed)?;
         let checkpoint =
             Checkpoint { folder: bank.folder.id().to_owned(), message: message.clone() };

@@ -1,5 +1,7 @@
 //! The chain, as a node tells of it.
 
+use std::ops::RangeInclusive;
+
 use alloy::primitives::{Address, B256, Bytes, U64, U256, b256};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -234,15 +236,16 @@ impl Chain {
         self.0.call("eth_getLogs", json!([filter])).await
     }
 
-    /// The transaction of an account with a nonce, which must be used by block `high`; `low` is a
-    /// block where it perhaps was not. `None` if the node does not tell.
+    /// The transaction of an account with a nonce, which must be used by the last of the blocks; the
+    /// first is one where it perhaps was not. `None` if the node does not tell.
     pub(crate) async fn taker(
         &self,
         account: Address,
         nonce: u64,
-        (low, high): (u64, u64),
+        blocks: RangeInclusive<u64>,
     ) -> Result<Option<B256>, RpcError> {
-        let (mut low, mut high) = (low.min(high), high);
+        let (first, mut high) = blocks.into_inner();
+        let mut low = first.min(high);
         let mut back = 64;
         while low > 0 && self.count(account, At::Block(low)).await? > nonce {
             (high, low) = (low, low.saturating_sub(back));

@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
     use crate::fees::Fees;
-    use crate::transaction::Transfer;
+    use crate::transaction::{Slot, Transfer};
 
     #[tokio::test]
     async fn one_process_has_a_key_and_signs_with_it() {
@@ -151,7 +151,8 @@ mod tests {
         assert!(refused.starts_with("another process has this key"), "{refused}");
         assert!(Signer::open(&settings, &folder, 5).is_ok(), "another chain is another account");
         let transfer = Transfer { token: None, to: Address::ZERO, units: U256::from(5) };
-        let unsigned = transfer.transaction(1, 7, 21_000, Fees { max: 9, priority: 2 });
+        let slot = Slot { chain_id: 1, nonce: 7 };
+        let unsigned = transfer.transaction(slot, 21_000, Fees { max: 9, priority: 2 });
         let raw = signer.sign(unsigned.clone()).await.unwrap();
         assert_eq!(decode(&raw), Some((unsigned, signer.address())));
         drop(signer);

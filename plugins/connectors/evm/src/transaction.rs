@@ -7,6 +7,15 @@ use alloy::primitives::{Address, B256, Bytes, Signature, TxKind, U256, keccak256
 
 use crate::fees::Fees;
 
+/// The place of a transaction among those of its sender: one transaction takes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot {
+    /// Id of the chain.
+    pub(crate) chain_id: u64,
+    /// The sender's count of transactions before it.
+    pub(crate) nonce: u64,
+}
+
 /// Coins and their recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Transfer {
@@ -39,16 +48,10 @@ impl Transfer {
     }
 
     /// The transaction that carries it out.
-    pub(crate) fn transaction(
-        &self,
-        chain_id: u64,
-        nonce: u64,
-        gas_limit: u64,
-        fees: Fees,
-    ) -> TxEip1559 {
+    pub(crate) fn transaction(&self, slot: Slot, gas_limit: u64, fees: Fees) -> TxEip1559 {
         TxEip1559 {
-            chain_id,
-            nonce,
+            chain_id: slot.chain_id,
+            nonce: slot.nonce,
             gas_limit,
             max_fee_per_gas: fees.max,
             max_priority_fee_per_gas: fees.priority,

@@ -21,11 +21,11 @@ async fn commands_come_oldest_first_with_their_body_and_once() {
     let acme = context.partner("acme").await;
     let chain = Connector::new(&context, "chain", &["payout.send", "payment.refund"]).await;
     for key in ["a", "b", "c"] {
-        assert!(command(&context, &acme, (PAYOUT, key), (None, to("chain"))).await);
+        assert!(command(&context, &acme, PAYOUT, key, None, to("chain")).await);
     }
     let other = CommandKind::PaymentCreate;
-    assert!(command(&context, &acme, (other, "d"), (None, to("chain"))).await, "not capable");
-    assert!(!command(&context, &acme, (PAYOUT, "a"), (None, to("chain"))).await, "commanded once");
+    assert!(command(&context, &acme, other, "d", None, to("chain")).await, "not capable");
+    assert!(!command(&context, &acme, PAYOUT, "a", None, to("chain")).await, "commanded once");
     let leased = chain.lease(2).await;
     let keys: Vec<_> = leased.iter().map(|command| command["body"]["key"].clone()).collect();
     assert_eq!(keys, ["a", "b"]);
@@ -54,7 +54,7 @@ async fn a_command_that_cannot_be_opened_costs_no_other() {
     let acme = context.partner("acme").await;
     let chain = Connector::new(&context, "chain", &["payout.send"]).await;
     for key in ["broken", "a", "b"] {
-        assert!(command(&context, &acme, (PAYOUT, key), (None, to("chain"))).await);
+        assert!(command(&context, &acme, PAYOUT, key, None, to("chain")).await);
     }
     let spoil = "update command set sealed_body = '\\x00' where command_id = \
         (select command_id from command order by created_at, command_id limit 1)";
@@ -84,7 +84,7 @@ async fn what_is_routed_and_what_is_anybodys_come_in_one_order() {
             true => (PAYOUT, to("chain")),
             false => (CommandKind::ScreeningCheck, Target::Capability),
         };
-        assert!(command(&context, &acme, (kind, key), (None, target)).await);
+        assert!(command(&context, &acme, kind, key, None, target).await);
     }
     let mut keys = Vec::new();
     for (connector, max) in [(&chain, 3), (&other, 1), (&chain, 100), (&other, 100)] {
@@ -100,9 +100,9 @@ async fn one_orders_commands_come_one_after_the_other() {
     let acme = context.partner("acme").await;
     let one = Connector::new(&context, "one", &["payout.send"]).await;
     let two = Connector::new(&context, "two", &["payment.refund"]).await;
-    command(&context, &acme, (PAYOUT, "a"), (Some(7), to("one"))).await;
-    command(&context, &acme, (CommandKind::PaymentRefund, "b"), (Some(7), to("two"))).await;
-    command(&context, &acme, (CommandKind::PaymentRefund, "c"), (Some(8), to("two"))).await;
+    command(&context, &acme, PAYOUT, "a", Some(7), to("one")).await;
+    command(&context, &acme, CommandKind::PaymentRefund, "b", Some(7), to("two")).await;
+    command(&context, &acme, CommandKind::PaymentRefund, "c", Some(8), to("two")).await;
     let free = two.lease(10).await;
     assert_eq!(free.len(), 1, "{free:?}");
     assert_eq!(free[0]["body"]["key"], "c");
@@ -117,10 +117,9 @@ async fn nothing_waits_for_a_command_that_its_connector_cannot_do() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let one = Connector::new(&context, "one", &["payment.refund"]).await;
-    let target = || (Some(7), to("one"));
-    command(&context, &acme, (CommandKind::PaymentCancel, "a"), target()).await;
-    command(&context, &acme, (CommandKind::PaymentRefund, "b"), target()).await;
-    command(&context, &acme, (CommandKind::PaymentRefund, "c"), target()).await;
+    command(&context, &acme, CommandKind::PaymentCancel, "a", Some(7), to("one")).await;
+    command(&context, &acme, CommandKind::PaymentRefund, "b", Some(7), to("one")).await;
+    command(&context, &acme, CommandKind::PaymentRefund, "c", Some(7), to("one")).await;
     let free = one.lease(10).await;
     assert_eq!(free.len(), 1, "{free:?}");
     assert_eq!(free[0]["body"]["key"], "b");
@@ -132,7 +131,7 @@ async fn of_many_leases_at_once_each_gets_other_commands() {
     let acme = context.partner("acme").await;
     let chain = Connector::new(&context, "chain", &["payout.send"]).await;
     for number in 0..40 {
-        command(&context, &acme, (PAYOUT, &number.to_string()), (None, to("chain"))).await;
+        command(&context, &acme, PAYOUT, &number.to_string(), None, to("chain")).await;
     }
     let leases = (0..8).map(|_| {
         let chain = chain.clone();
@@ -159,7 +158,7 @@ async fn a_lost_lease_changes_nothing() {
     let acme = context.partner("acme").await;
     let chain = Connector::new(&context, "chain", &["payout.send"]).await;
     let other = Connector::new(&context, "other", &["payout.send"]).await;
-    command(&context, &acme, (PAYOUT, "a"), (None, to("chain"))).await;
+    command(&context, &acme, PAYOUT, "a", None, to("chain")).await;
     let first = chain.lease(1).await.remove(0);
     chain.checkpoint(&first, json!({"nonce": 7})).await.assert_status(200);
     other.checkpoint(&first, json!({"nonce": 8})).await.assert_status(404);
@@ -189,7 +188,7 @@ async fn a_checkpoint_is_bounded_and_extends_the_lease() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let chain = Connector::new(&context, "chain", &["payout.send"]).await;
-    command(&context, &acme, (PAYOUT, "a"), (None, to("chain"))).await;
+    command(&context, &acme, PAYOUT, "a", None, to("chain")).await;
     let leased = chain.lease(1).await.remove(0);
     let large = json!({ "text": "x".repeat(16 * 1024) });
     chain.checkpoint(&leased, large).await.assert_status(422);
@@ -210,7 +209,7 @@ async fn a_result_is_the_same_again_and_no_other() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let chain = Connector::new(&context, "chain", &["payout.send"]).await;
-    command(&context, &acme, (PAYOUT, "a"), (None, to("chain"))).await;
+    command(&context, &acme, PAYOUT, "a", None, to("chain")).await;
     let leased = chain.lease(1).await.remove(0);
     let result = json!({"transactionId": "0x1", "fee": {"b": 1, "a": 2}});
     let first = chain.report(&leased, "done", result.clone()).await.assert_status(200).json();
@@ -233,7 +232,7 @@ async fn a_retry_backs_off_until_the_attempts_are_used_up() {
     let context = TestContext::with(|settings| settings.connectors.attempts_max = 3).await;
     let acme = context.partner("acme").await;
     let chain = Connector::new(&context, "chain", &["payout.send"]).await;
-    command(&context, &acme, (PAYOUT, "a"), (None, to("chain"))).await;
+    command(&context, &acme, PAYOUT, "a", None, to("chain")).await;
     for attempt in 1..=2 {
         let leased = chain.lease(1).await.remove(0);
         assert_eq!(leased["attempt"], attempt);
@@ -263,7 +262,7 @@ async fn a_lease_waits_for_a_command() {
             chain.call(Method::POST, "/connectors/v1/commands/lease", lease).await.json()
         })
     };
-    command(&context, &acme, (PAYOUT, "a"), (None, to("chain"))).await;
+    command(&context, &acme, PAYOUT, "a", None, to("chain")).await;
     let leased = tokio::time::timeout(Duration::from_secs(25), waiting).await.unwrap().unwrap();
     assert_eq!(leased[0]["body"]["key"], "a");
     let waiting = {

@@ -12,15 +12,14 @@ const STATEMENT: &str = "date,amount,currency,reference,providerReference,name,i
     2026-03-01,100,EUR,hello,bank-1,Ada,NL91ABNA0417164300\n\
     2026-03-01,-20,EUR,fee,bank-2,Bank,NL91ABNA0417164300\n";
 
-/// A form with a file, as a browser sends it.
-fn with_file(members: &[(&str, &str)], file: (&str, &str)) -> Bytes {
+/// A form with a statement as its file, as a browser sends it.
+fn with_statement(members: &[(&str, &str)], statement: &str) -> Bytes {
     let part = |head: &str, content: &str| {
         format!("--b1\r\nContent-Disposition: form-data; {head}\r\n\r\n{content}\r\n")
     };
     let mut body: String =
         members.iter().map(|(name, value)| part(&format!("name=\"{name}\""), value)).collect();
-    let (name, content) = file;
-    body += &part(&format!("name=\"{name}\"; filename=\"a.csv\""), content);
+    body += &part("name=\"statement\"; filename=\"a.csv\"", statement);
     format!("{body}--b1--\r\n").into()
 }
 
@@ -34,7 +33,7 @@ impl Shown {
 
 async fn upload(browser: &Browser<'_>, members: &[(&str, &str)], statement: &str) -> Shown {
     let media_type = ("content-type", "multipart/form-data; boundary=b1");
-    let body = with_file(members, ("statement", statement));
+    let body = with_statement(members, statement);
     browser.send(Method::POST, UPLOAD, &[media_type], body).await
 }
 

@@ -12,16 +12,18 @@ use super::{METHODS, PAIRS, change, pair};
 
 const WINDOWS: &str = "/admin/v1/maintenance-windows";
 
-/// Makes a window that starts after this time, if there is one, and ends after that one.
+/// Makes a window of what this member names. It starts after the first time, if there is one, and
+/// ends after the second.
 async fn plan(
     context: &TestContext,
-    subject: (&str, &str),
+    member: &str,
+    code: &str,
     starts: Option<TimeDelta>,
     ends: TimeDelta,
 ) -> Answer {
     let now = context.clock().now();
     let mut body = json!({"endsAt": now + ends, "reason": "upgrade of the node"});
-    body[subject.0] = json!(subject.1);
+    body[member] = json!(code);
     if let Some(starts) = starts {
         body["startsAt"] = json!(now + starts);
     }
@@ -61,7 +63,7 @@ async fn a_window_closes_both_sides_of_its_pair_and_opens_them_again() {
     change(&context, Method::PATCH, path, json!({"sell": {"status": "disabled"}})).await;
     let (minute, hour) = (TimeDelta::minutes(1), TimeDelta::hours(1));
     for code in ["BTC-EUR", "ETH-EUR"] {
-        let made = plan(&context, ("pair", code), Some(minute), hour).await;
+        let made = plan(&context, "pair", code, Some(minute), hour).await;
         let made = made.assert_status(201).json();
         assert_eq!((&made["status"], &made["pair"]), (&json!("upcoming"), &json!(code)), "{made}");
     }
@@ -115,7 +117,7 @@ async fn a_method_is_not_offered_until_its_window_is_ended() {
     let acme = context.partner("acme").await;
     let offered = async || acme.get(METHODS).await.text().contains("\"creditCard\"");
     assert!(offered().await);
-    let made = plan(&context, ("paymentMethod", "creditCard"), None, TimeDelta::hours(1)).await;
+    let made = plan(&context, "paymentMethod", "creditCard", None, TimeDelta::hours(1)).await;
     let made = made.assert_status(201).json();
     let named = (&made["status"], &made["createdBy"], &made["reason"]);
     assert_eq!(named, (&json!("running"), &json!("admin"), &json!("upgrade of the node")));
@@ -150,7 +152,7 @@ async fn an_upcoming_window_is_withdrawn() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let (day, week) = (TimeDelta::days(1), TimeDelta::weeks(1));
-    let made = plan(&context, ("pair", "BTC-EUR"), Some(day), week).await;
+    let made = plan(&context, "pair", "BTC-EUR", Some(day), week).await;
     let made = made.assert_status(201).json();
     let path = format!("{WINDOWS}/{}", made["id"].as_str().unwrap());
     context.admin(Method::DELETE, &path, Value::Null).await.assert_status(204);
@@ -168,7 +170,7 @@ async fn of_edges_that_look_at_once_one_raises_the_revision_and_all_follow() {
     let acme = context.partner("acme").await;
     other.core().refresh().await.unwrap();
     let (minute, hour) = (TimeDelta::minutes(1), TimeDelta::hours(1));
-    plan(&context, ("pair", "BTC-EUR"), Some(minute), hour).await.assert_status(201);
+    plan(&context, "pair", "BTC-EUR", Some(minute), hour).await.assert_status(201);
     let there = acme.at(&other);
     for (wait, status) in [(minute, 400), (hour, 200)] {
         let before = revision(&context).await;
@@ -233,7 +235,7 @@ async fn at_most_a_hundred_windows_have_not_ended() {
          select gen_random_uuid(), 'BTC-EUR', now() + interval '1 day', \
              now() + n * interval '2 days', 'upgrade', 'ada' from generate_series(1, 99) n";
     sqlx::query(many).execute(context.db()).await.unwrap();
-    let new = async || plan(&context, ("pair", "ETH-EUR"), None, TimeDelta::hours(1)).await;
+    let new = async || plan(&context, "pair", "ETH-EUR", None, TimeDelta::hours(1)).await;
     let (one, two) = tokio::join!(new(), new());
     let mut statuses = [one.status(), two.status()];
     statuses.sort_unstable();

@@ -38,7 +38,12 @@ fn new() -> String {
 }
 
 /// A tenant with something of everything that is sealed for it.
-async fn tenant(context: &TestContext, slug: &str) -> (Partner, User) {
+struct Tenant {
+    partner: Partner,
+    user: User,
+}
+
+async fn tenant(context: &TestContext, slug: &str) -> Tenant {
     let partner = context.partner(slug).await;
     let user = partner.user(&format!("{slug}ada")).await;
     let verification = json!({"algorithm": "hmac-sha256", "key": STANDARD.encode([1; 32])});
@@ -56,7 +61,7 @@ async fn tenant(context: &TestContext, slug: &str) -> (Partner, User) {
     let path = "/admin/v1/reconciliations?connector=manual";
     let read = context.admin_bytes(Method::POST, path, Bytes::from(statement)).await;
     assert_eq!(read.assert_status(201).json()["recorded"], 1);
-    (partner, user)
+    Tenant { partner, user }
 }
 
 /// Sealed values of tenants' tables, by column and mark.
@@ -93,7 +98,8 @@ async fn columns(context: &TestContext, mark: &str) -> Vec<String> {
 }
 
 /// Logs the user in, and reads what is sealed for the user and its partner.
-async fn reads_everything(edge: &TestContext, (partner, user): &(Partner, User)) {
+async fn reads_everything(edge: &TestContext, tenant: &Tenant) {
+    let Tenant { partner, user } = tenant;
     let there = partner.at(edge);
     let login = json!({"emailAddress": user.email, "password": user.password});
     let session = there.post("/api/v1/user/login", login).await.assert_status(200).json();
@@ -190,7 +196,7 @@ async fn values_of_before_open_and_move_under_the_tenants_key() {
     edge.core().refresh().await.unwrap();
     // Not every edge has loaded the key: nothing may be sealed under it yet.
     edge.core().rotate_keys().await.unwrap();
-    acme.0.at(&edge).user("early").await;
+    acme.partner.at(&edge).user("early").await;
     assert_eq!(ring(&edge).await["rotation"]["resealed"], 0);
     assert_eq!(columns(&context, BY_TENANT).await, [""; 0]);
 
@@ -201,7 +207,7 @@ async fn values_of_before_open_and_move_under_the_tenants_key() {
     assert!(status["rotation"]["finishedAt"].is_string(), "{status}");
     assert_eq!(columns(&context, BY_MASTER).await, ["tenant_key.sealed"]);
     // The setting makes keys; one that is there is used by every edge.
-    acme.0.at(&context).user("late").await;
+    acme.partner.at(&context).user("late").await;
     assert_eq!(columns(&context, BY_MASTER).await, ["tenant_key.sealed"]);
     for edge in [&context, &edge] {
         reads_everything(edge, &acme).await;
@@ -218,8 +224,8 @@ async fn a_lost_key_costs_its_tenant_alone_and_gets_no_successor() {
     let restored = "update tenant_key t set sealed = k.sealed from kept k \
         where k.client_id = t.client_id";
     let served = async |status| {
-        acme.0.get("/api/v1/prices").await.assert_status(status);
-        globex.0.get("/api/v1/prices").await.assert_status(200);
+        acme.partner.get("/api/v1/prices").await.assert_status(status);
+        globex.partner.get("/api/v1/prices").await.assert_status(200);
         assert!(context.core().readiness().await.ready);
     };
     sqlx::query("create table kept as select client_id, sealed from tenant_key")
@@ -247,7 +253,8 @@ async fn a_lost_key_costs_its_tenant_alone_and_gets_no_successor() {
     .await;
     served(200).await;
     assert!(
-        !opens_users_key(&context, &acme.0).await && opens_users_key(&context, &globex.0).await
+        !opens_users_key(&context, &acme.partner).await
+            && opens_users_key(&context, &globex.partner).await
     );
     context.core().make_tenant_keys().await.unwrap();
     assert_eq!(ring(&context).await["partnerKeys"]["missing"], 1, "it gets no other");

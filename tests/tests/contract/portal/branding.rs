@@ -115,7 +115,7 @@ async fn an_owner_sets_the_branding_with_a_file() {
     let mut staff = Staff::signed_in(&context, &acme, "owner").await;
     let png = STANDARD.decode(PNG).unwrap();
     let fields = [("accentColor", "#0b57d0"), ("termsUrl", "https://acme.example/terms")];
-    let saved = staff.submit_file(PATH, ("logo", &png), &fields).await;
+    let saved = staff.submit_file(PATH, "logo", &png, &fields).await;
     assert_eq!(saved.header("location"), Some("/portal/branding?done=saved"));
     let page = staff.get(PATH).await;
     let text = page.assert_status(200).text();
@@ -127,12 +127,12 @@ async fn an_owner_sets_the_branding_with_a_file() {
         assert!(text.contains(part), "{part}: {text}");
     }
     // No file leaves the logo, an empty field takes away.
-    staff.submit_file(PATH, ("logo", b""), &[("accentColor", "#0b57d0")]).await.assert_status(303);
+    staff.submit_file(PATH, "logo", b"", &[("accentColor", "#0b57d0")]).await.assert_status(303);
     let partner = context.admin(Method::GET, PARTNER, Value::Null).await.json();
     assert!(partner["branding"]["logoPath"].is_string());
     assert_eq!(partner["branding"]["termsUrl"], Value::Null);
     let wrong = [("accentColor", "#ffff00"), ("supportUrl", "ftp://acme.example")];
-    let page = staff.submit_file(PATH, ("logo", b"GIF89a"), &wrong).await;
+    let page = staff.submit_file(PATH, "logo", b"GIF89a", &wrong).await;
     let text = page.assert_status(400).text();
     for part in [
         "href=\"#field-logo\"",
@@ -158,11 +158,11 @@ async fn a_drawing_is_written_anew_and_served_so_that_nothing_runs() {
     };
     let shape = "<path d=\"M0,0 L8,8z\" fill=\"#8a1538\"/>";
     for bad in ["<script>alert(1)</script>", "<image href=\"https://a.example/b.png\"/>"] {
-        let refused = staff.submit_file(PATH, ("logo", drawing(bad).as_bytes()), &[]).await;
+        let refused = staff.submit_file(PATH, "logo", drawing(bad).as_bytes(), &[]).await;
         assert!(refused.assert_status(400).text().contains("href=\"#field-logo\""));
     }
     let sent = drawing(&shape.replace("/>", " onload=\"alert(1)\"/>"));
-    staff.submit_file(PATH, ("logo", sent.as_bytes()), &[]).await.assert_status(303);
+    staff.submit_file(PATH, "logo", sent.as_bytes(), &[]).await.assert_status(303);
     let partner = context.admin(Method::GET, PARTNER, Value::Null).await.json();
     let path = partner["branding"]["logoPath"].as_str().unwrap().to_owned();
     assert!(path.ends_with(".svg"), "{path}");

@@ -40,7 +40,7 @@ async fn allow(context: &TestContext, allowed: bool) {
 async fn upload(staff: &mut Staff, wasm: &[u8], fields: &[(&str, &str)]) -> Answer {
     staff.get(PATH).await.assert_status(200);
     let fields: Vec<_> = [("kind", "fee")].into_iter().chain(fields.iter().copied()).collect();
-    staff.submit_file(PATH, ("component", wasm), &fields).await
+    staff.submit_file(PATH, "component", wasm, &fields).await
 }
 
 /// The page that an answer leads to.
@@ -287,8 +287,8 @@ async fn uploads_of_a_day_are_bounded_also_when_they_come_at_once() {
     let (mut one, mut other) = (ada.clone(), ada.clone());
     let fields = [("kind", "fee")];
     let (one, other) = tokio::join!(
-        one.submit_file(PATH, ("component", b"nonsense"), &fields),
-        other.submit_file(PATH, ("component", b"nonsense"), &fields),
+        one.submit_file(PATH, "component", b"nonsense", &fields),
+        other.submit_file(PATH, "component", b"nonsense", &fields),
     );
     let mut statuses = [one.status(), other.status()];
     statuses.sort_unstable();

@@ -50,7 +50,7 @@ async fn plant(edge: &Edge) -> Value {
         edge.admin(Method::POST, &path, event).await.assert_status(200);
     }
     let sell = json!({"currencyPair": "BTC-EUR", "cryptoAmount": 0.01});
-    let sell_order = trade(&partner, identifier, ("sell", sell), json!({})).await;
+    let sell_order = trade(&partner, identifier, "sell", sell, json!({})).await;
     json!({
         "apiKey": partner.secret("apiKey"),
         "username": partner.secret("username"),

@@ -134,7 +134,10 @@ async fn check_chain(shop: &ChainShop, payouts: &[Payout]) -> usize {
         let amount: Decimal = read["cryptoAmount"]["amount"].to_string().parse().unwrap();
         let decimals = token.unwrap_or(18);
         let units = (amount * Decimal::from(10_u64.pow(decimals))).to_u128().unwrap();
-        let sent: Vec<_> = transactions.iter().filter(|sent| pays(sent, shop, wallet)).collect();
+        let sent: Vec<_> = transactions
+            .iter()
+            .filter(|(sent, receipt)| pays(sent, receipt, shop, wallet))
+            .collect();
         assert_eq!(sent.len(), 1, "order {order}: {sent:?}");
         assert_eq!(read["blockchainInfo"]["transactionId"], sent[0].0["hash"], "order {order}");
         let balance = match token {
@@ -146,8 +149,8 @@ async fn check_chain(shop: &ChainShop, payouts: &[Payout]) -> usize {
     transactions.iter().filter(|(sent, _)| sent["from"] == TREASURY).count()
 }
 
-/// True if a transaction of the chain has moved coins to a wallet.
-fn pays((sent, receipt): &(Value, Value), shop: &ChainShop, wallet: &str) -> bool {
+/// True if a transaction of the chain, with this receipt, has moved coins to a wallet.
+fn pays(sent: &Value, receipt: &Value, shop: &ChainShop, wallet: &str) -> bool {
     let native = sent["to"] == wallet && quantity(&sent["value"]) > 0;
     let token = sent["to"] == shop.token.as_str() && {
         let end = &wallet[2..];

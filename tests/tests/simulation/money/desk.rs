@@ -1,6 +1,7 @@
 //! Acts carried out: reports of providers, and operators at their desk.
 
 use std::sync::PoisonError;
+use std::time::Duration;
 
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
@@ -104,7 +105,7 @@ impl Desk<'_> {
         }
         let report = (by, body.clone());
         self.trade.reports.lock().unwrap_or_else(PoisonError::into_inner).push(report);
-        tell(self.world, self.edge, by, &body, (dice, self.moment.has_faults)).await;
+        tell(self.world, self.edge, by, &body, World::life(dice, self.moment.has_faults)).await;
     }
 
     async fn again(&self, dice: &mut Dice, which: u8, how: Again) {
@@ -132,7 +133,7 @@ impl Desk<'_> {
             }
             return;
         }
-        tell(self.world, self.edge, by, &body, (dice, self.moment.has_faults)).await;
+        tell(self.world, self.edge, by, &body, World::life(dice, self.moment.has_faults)).await;
     }
 
     async fn event(&self, dice: &mut Dice, event: &'static str) {
@@ -195,15 +196,15 @@ impl Desk<'_> {
         }
         let path = format!("{PAYMENTS}/{payment}/refund");
         let call = Call::post(self.edge, Caller::Operator(0), path, body);
-        let Some(heard) = self.world.call(&call, std::time::Duration::MAX).await else { return };
+        let Some(heard) = self.world.call(&call, Duration::MAX).await else { return };
         self.expect(heard.0, &heard.1, &[200, 202, 409], "refund");
         let Some(approval) = heard.1["approval"].as_str() else { return };
         let path = format!("/admin/v1/approvals/{approval}/grant");
         let grant = Call::post(1 - self.edge, Caller::Operator(1), path, Value::Null);
-        if let Some(heard) = self.world.call(&grant, std::time::Duration::MAX).await {
+        if let Some(heard) = self.world.call(&grant, Duration::MAX).await {
             self.expect(heard.0, &heard.1, &[204, 409], "grant");
         }
-        if let Some(heard) = self.world.call(&call, std::time::Duration::MAX).await {
+        if let Some(heard) = self.world.call(&call, Duration::MAX).await {
             self.expect(heard.0, &heard.1, &[200, 202, 409], "granted refund");
         }
     }
@@ -293,7 +294,7 @@ impl Desk<'_> {
                 self.sent_by_hand(&transaction, amount, currency);
             }
             let mut truth = self.world.truth.lock();
-            truth.fact(("manual", kind, &transaction), amount, currency);
+            truth.fact("manual", kind, &transaction, amount, currency);
             if let Some(known) = truth.outgoing.get_mut(&transaction) {
                 match step {
                     Step::Sent => {}
@@ -313,14 +314,14 @@ impl Desk<'_> {
             "reason": "by hand"});
         if self.record(body).await {
             let mut truth = self.world.truth.lock();
-            truth.fact(("manual", "refunded", &reference), amount, currency);
+            truth.fact("manual", "refunded", &reference, amount, currency);
         }
     }
 
     /// Records a payment by hand, until it is answered. `false` for one that contradicts another.
     async fn record(&self, body: Value) -> bool {
         let call = Call::post(self.edge, Caller::Owner, PAYMENTS, body);
-        let (heard, _) = self.world.insist(&call, std::time::Duration::MAX).await;
+        let (heard, _) = self.world.insist(&call, Duration::MAX).await;
         self.expect(heard.0, &heard.1, &[200, 201, 409], "payment by hand");
         heard.0 != 409
     }
@@ -359,10 +360,10 @@ pub(crate) async fn tell(
     edge: usize,
     connector: &'static str,
     body: &Value,
-    (dice, has_faults): (&mut Dice, bool),
+    life: Duration,
 ) -> Heard {
     let call = Call::post(edge, Caller::Connector(connector), EVENTS, body.clone());
-    let ((status, answer), again) = world.insist(&call, World::life(dice, has_faults)).await;
+    let ((status, answer), again) = world.insist(&call, life).await;
     let mut truth = world.truth.lock();
     if status != 200 {
         truth.violations.push(format!("{status} to an event: {body} {answer}"));
@@ -390,6 +391,6 @@ pub(crate) async fn tell(
     };
     let amount = body["amount"].to_string().parse().unwrap_or(Decimal::ZERO);
     let currency = if body["asset"].is_null() { text("currency") } else { text("asset") };
-    truth.fact((connector, kind, text("providerReference")), amount, currency);
+    truth.fact(connector, kind, text("providerReference"), amount, currency);
     (status, answer)
 }

@@ -177,7 +177,7 @@ impl Provider<'_> {
         if self.report(command, "done", result, dice).await == 200 {
             let mut truth = self.world.truth.lock();
             let kind = if is_coins { "payout-sent" } else { "transfer-sent" };
-            truth.fact((self.name, kind, &transaction), amount, &currency);
+            truth.fact(self.name, kind, &transaction, amount, &currency);
             if let Some(sent) = truth.outgoing.get_mut(&transaction) {
                 sent.told_sent = true;
             }
@@ -275,7 +275,8 @@ impl Provider<'_> {
             "amount": body["amount"],
             "currency": body["currency"],
         });
-        tell(self.world, self.edge, self.name, &event, (dice, self.moment.has_faults)).await;
+        let life = World::life(dice, self.moment.has_faults);
+        tell(self.world, self.edge, self.name, &event, life).await;
     }
 
     /// Tells the ends of what was sent.
@@ -334,14 +335,14 @@ impl Provider<'_> {
             if dice.chance(20) {
                 let mut early = event.clone();
                 (early["id"], early["confirmations"]) = (json!(format!("early-{id}")), json!(0));
-                let faults = (&mut dice, false);
-                tell(self.world, self.edge, self.name, &early, faults).await;
+                let life = World::life(&mut dice, false);
+                tell(self.world, self.edge, self.name, &early, life).await;
             }
             event["confirmations"] = json!(6);
         }
         for _ in 0..1 + usize::from(dice.chance(25)) {
-            let faults = (&mut dice, self.moment.has_faults);
-            let (status, _) = tell(self.world, self.edge, self.name, &event, faults).await;
+            let life = World::life(&mut dice, self.moment.has_faults);
+            let (status, _) = tell(self.world, self.edge, self.name, &event, life).await;
             if let (200, Some(known)) = (status, self.world.truth.lock().outgoing.get_mut(id)) {
                 match has_arrived {
                     true => known.told_arrived = true,

@@ -86,8 +86,14 @@ impl Truth {
     }
 
     /// Notes an accepted fact.
-    pub(crate) fn fact(&mut self, name: (&str, &str, &str), amount: Decimal, currency: &str) {
-        let (connector, kind, reference) = name;
+    pub(crate) fn fact(
+        &mut self,
+        connector: &str,
+        kind: &str,
+        reference: &str,
+        amount: Decimal,
+        currency: &str,
+    ) {
         let name = (connector.to_owned(), kind.to_owned(), reference.to_owned());
         self.facts.entry(name).or_default().push((amount, currency.to_owned()));
     }

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
+use super::Reporter;
 use super::report::{EventKind, Report};
 use crate::Core;
 use crate::money::connectors::commands::CommandKind;
@@ -16,7 +17,7 @@ use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::orders::state::Cause;
 use crate::trading::orders::status::OrderEvent;
-use rampart_types::{ClientId, OrderId};
+use rampart_types::{ClientId, OrderId, OrderKey};
 
 /// The effects of an event.
 #[derive(Debug, Default)]
@@ -29,20 +30,20 @@ pub(in crate::money::connectors) struct Applied {
     pub(super) payment: Option<(ClientId, Uuid)>,
 }
 
-/// Applies an event of a connector, as the actor that an order's timeline names.
+/// Applies an event of a connector.
 ///
 /// # Errors
 /// When the database cannot be written; the event is then not stored either.
 pub(super) async fn apply(
     conn: &mut Connection,
     core: &Core,
-    connector: &str,
-    actor: &str,
+    reporter: Reporter<'_>,
     report: &Report,
 ) -> Result<Applied> {
+    let Reporter { connector, actor } = reporter;
     let (mut client, mut order) = subject(conn, connector, report).await?;
     let Some(kind) = payment_kind(report) else {
-        return without_money(conn, core, connector, actor, report, client, order).await;
+        return without_money(conn, core, reporter, report, client, order).await;
     };
     if order.is_none() && !kind.is_arrival() {
         let known = payment_of_reference(conn, connector, client, report).await?;
@@ -177,8 +178,7 @@ async fn disputed(
 async fn without_money(
     conn: &mut Connection,
     core: &Core,
-    connector: &str,
-    actor: &str,
+    Reporter { connector, actor }: Reporter<'_>,
     report: &Report,
     client: Option<ClientId>,
     order: Option<OrderId>,
@@ -187,8 +187,8 @@ async fn without_money(
         && let Some(amounts) = OrderAmounts::find(conn, client, order).await?
     {
         let event = OrderEvent::PaymentDenied { reason: report.reason.clone() };
-        let at = (amounts.client, order);
-        let causes = settlement::apply(conn, core, at, &event, actor).await?;
+        let key = OrderKey { client: amounts.client, order };
+        let causes = settlement::apply(conn, core, key, &event, actor).await?;
         return Ok(Applied { causes, ..Applied::default() });
     }
     if let (EventKind::IdentityCompleted, Some(command)) = (report.kind, report.command) {
@@ -233,8 +233,8 @@ async fn subject(
     }
     if let (None, Some(address)) = (order, &report.address) {
         let tag = report.tag.as_deref().unwrap_or_default();
-        if let Some((of, sale)) = deposits::sale_of(conn, connector, address, tag).await? {
-            (client, order) = (Some(of), Some(sale));
+        if let Some(sale) = deposits::sale_of(conn, connector, address, tag).await? {
+            (client, order) = (Some(sale.client), Some(sale.order));
         }
     }
     Ok((client, order))

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use rampart_types::{ClientId, UserId};
+use rampart_types::{UserId, UserKey};
 use serde_json::{Value, json};
 
 use super::tell;
@@ -60,8 +60,8 @@ pub(super) async fn card(
         _ => {}
     }
     if is_disabled && let Some(user) = command.user {
-        let owner = (ClientId::from(command.client), UserId::from(user));
-        if accounts::find(conn, core, owner, &number).await?.is_some() {
+        let key = UserKey { client: command.client.into(), user: user.into() };
+        if accounts::find(conn, core, key, &number).await?.is_some() {
             return Ok(rejected(None));
         }
     }
@@ -92,10 +92,12 @@ pub(super) fn wallet_account(command: &Leased) -> (Outcome, Value) {
 pub(crate) async fn end_identity_check(
     conn: &mut Connection,
     core: &Core,
-    (tenant, user): (&Tenant, UserId),
-    (return_url, is_verified): (&str, bool),
+    tenant: &Tenant,
+    user: UserId,
+    return_url: &str,
+    is_verified: bool,
 ) -> Result<()> {
-    let check = identity::start(conn, core, (tenant, user), return_url).await?;
+    let check = identity::start(conn, core, tenant, user, return_url).await?;
     let IdentityCheck::Simulated { command, .. } = check else { return Ok(()) };
     let members = json!({
         "partner": &*tenant.slug,

@@ -1,7 +1,7 @@
 //! What happens to a bought order of a test client: payments and coins by the reports of the sandbox,
 //! the acts of users, operators and time by the state machine, as those of live orders.
 
-use rampart_types::{ClientId, JsonDecimal, OrderId};
+use rampart_types::{JsonDecimal, OrderId, OrderKey};
 use rust_decimal::Decimal;
 use serde_json::json;
 
@@ -41,7 +41,7 @@ impl Purchase {
     /// The database's.
     pub(super) async fn lock(
         conn: &mut Connection,
-        (client, order): (ClientId, OrderId),
+        OrderKey { client, order }: OrderKey,
     ) -> Result<Option<Self>, sqlx::Error> {
         sqlx::query_as!(
             Self,
@@ -77,13 +77,13 @@ impl Purchase {
 /// As [`simulate_in`].
 pub(crate) async fn simulate(
     core: &Core,
-    at: (ClientId, OrderId),
+    key: OrderKey,
     simulated: SimulatedEvent,
     actor: &str,
 ) -> Result<(), NotApplied> {
     let attempt = async || {
         let mut tx = core.db.begin().await?;
-        let outcome = Box::pin(simulate_in(&mut tx, core, at, simulated, actor)).await;
+        let outcome = Box::pin(simulate_in(&mut tx, core, key, simulated, actor)).await;
         let (tx, causes) = unless_refused(tx, outcome).await?;
         tx.commit().await?;
         Ok::<_, NotApplied>(causes)
@@ -99,11 +99,11 @@ pub(crate) async fn simulate(
 pub(crate) async fn simulate_in(
     conn: &mut Connection,
     core: &Core,
-    at: (ClientId, OrderId),
+    key: OrderKey,
     simulated: SimulatedEvent,
     actor: &str,
 ) -> Result<Vec<Cause>, NotApplied> {
-    let purchase = Purchase::lock(conn, at).await?.ok_or(NotApplied::NoSuchOrder)?;
+    let purchase = Purchase::lock(conn, key).await?.ok_or(NotApplied::NoSuchOrder)?;
     if !purchase.is_simulated {
         return Err(NotApplied::Refused(NOT_SIMULATED));
     }
@@ -116,11 +116,11 @@ pub(crate) async fn simulate_in(
     };
     let event = event_of(core, simulated, amount)?;
     if matches!(simulated, SimulatedEvent::Expire | SimulatedEvent::PaymentLate) {
-        make_overdue(conn, at).await?;
+        make_overdue(conn, key).await?;
     }
     // A fact is never refused: one that the order does not wait for is not made up.
-    permit(conn, core, at, &event).await?;
-    let about = |members| with_order(members, at.1, &purchase.partner);
+    permit(conn, core, key, &event).await?;
+    let about = |members| with_order(members, key.order, &purchase.partner);
     match simulated {
         SimulatedEvent::PaymentReceived
         | SimulatedEvent::PaymentLate
@@ -145,12 +145,12 @@ pub(crate) async fn simulate_in(
             }));
             Ok(tell(conn, core, "payout.confirmed", actor, members).await?)
         }
-        SimulatedEvent::CoinsSent => send_coins(conn, core, at, &event, actor).await,
+        SimulatedEvent::CoinsSent => send_coins(conn, core, key, &event, actor).await,
         SimulatedEvent::Expire
         | SimulatedEvent::Cancel
         | SimulatedEvent::Hold
         | SimulatedEvent::Release
-        | SimulatedEvent::Refund => act(conn, core, at, (&event, actor)).await,
+        | SimulatedEvent::Refund => act(conn, core, key, &event, actor).await,
     }
 }
 
@@ -186,7 +186,7 @@ fn with_order(mut members: serde_json::Value, order: OrderId, partner: &str) -> 
 /// sweep comes between.
 async fn make_overdue(
     conn: &mut Connection,
-    (client, order): (ClientId, OrderId),
+    OrderKey { client, order }: OrderKey,
 ) -> Result<(), sqlx::Error> {
     sqlx::query!(
         "update buy_order set expires_at = rampart_now() - interval '1 millisecond' \
@@ -204,21 +204,21 @@ async fn make_overdue(
 async fn send_coins(
     conn: &mut Connection,
     core: &Core,
-    at: (ClientId, OrderId),
+    key: OrderKey,
     event: &OrderEvent,
     actor: &str,
 ) -> Result<Vec<Cause>, NotApplied> {
     let kind = CommandKind::PayoutSend;
-    let mut payout = open_command(conn, at, kind).await?;
+    let mut payout = open_command(conn, key, kind).await?;
     if payout.is_none() {
-        command_despite_holds(conn, core, at.0, at.1).await?;
-        payout = open_command(conn, at, kind).await?;
+        command_despite_holds(conn, core, key.client, key.order).await?;
+        payout = open_command(conn, key, kind).await?;
     }
-    let Some((command, true)) = payout else { return act(conn, core, at, (event, actor)).await };
-    let leased = lease_now(conn, core, (kind, command)).await?;
+    let Some((command, true)) = payout else { return act(conn, core, key, event, actor).await };
+    let leased = lease_now(conn, core, kind, command).await?;
     let leased = leased.ok_or(NotApplied::Refused(PAYOUT_UNDER_WAY))?;
     let result = json!({ "transactionId": transaction_id(&core.clock)? });
-    let causes = answer(conn, core, &leased, (Outcome::Done, result)).await?;
-    tell_later(conn, core, at.0, command).await?;
+    let causes = answer(conn, core, &leased, Outcome::Done, result).await?;
+    tell_later(conn, core, key.client, command).await?;
     causes.ok_or(NotApplied::Refused(PAYOUT_UNDER_WAY))
 }

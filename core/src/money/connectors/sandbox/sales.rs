@@ -1,7 +1,7 @@
 //! What happens to a sale of a test client: coins and transfers by the reports of the sandbox, the acts
 //! of users, operators and time by the state machine, as those of live sales.
 
-use rampart_types::{ClientId, JsonDecimal, OrderId};
+use rampart_types::{JsonDecimal, OrderKey};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
@@ -38,10 +38,7 @@ struct SimulatedSale {
 
 impl SimulatedSale {
     /// Reads a sale; its row stays locked until the transaction ends.
-    async fn lock(
-        conn: &mut Connection,
-        (client, sale): (ClientId, OrderId),
-    ) -> Result<Option<Self>, sqlx::Error> {
+    async fn lock(conn: &mut Connection, sale: OrderKey) -> Result<Option<Self>, sqlx::Error> {
         sqlx::query_as!(
             Self,
             r#"
@@ -54,8 +51,8 @@ impl SimulatedSale {
             where o.client_id = $1 and o.order_id = $2
             for update of o
             "#,
-            client.uuid(),
-            sale.number(),
+            sale.client.uuid(),
+            sale.order.number(),
             NAME,
         )
         .fetch_optional(conn)
@@ -81,11 +78,11 @@ impl SimulatedSale {
 pub(crate) async fn simulate_in(
     conn: &mut Connection,
     core: &Core,
-    at: (ClientId, OrderId),
+    key: OrderKey,
     simulated: SimulatedSaleEvent,
     actor: &str,
 ) -> Result<Vec<Cause>, NotApplied> {
-    let sale = SimulatedSale::lock(conn, at).await?.ok_or(NotApplied::NoSuchOrder)?;
+    let sale = SimulatedSale::lock(conn, key).await?.ok_or(NotApplied::NoSuchOrder)?;
     if !sale.is_simulated {
         return Err(NotApplied::Refused(NOT_SIMULATED));
     }
@@ -106,15 +103,15 @@ pub(crate) async fn simulate_in(
         SimulatedSaleEvent::Expire => SaleEvent::Expire,
     };
     if matches!(simulated, SimulatedSaleEvent::Expire | SimulatedSaleEvent::DepositLate) {
-        make_overdue(conn, at).await?;
+        make_overdue(conn, key).await?;
     }
     // A fact is never refused: one that the sale does not wait for is not made up.
-    permit(conn, core, at, &event).await?;
+    permit(conn, core, key, &event).await?;
     match &event {
         SaleEvent::DepositReceived { amount, .. } => {
             let transaction = transaction_id(&core.clock)?;
             let members = json!({
-                "orderId": at.1,
+                "orderId": key.order,
                 "partner": sale.partner,
                 "providerReference": transaction,
                 "transactionId": transaction,
@@ -126,22 +123,19 @@ pub(crate) async fn simulate_in(
             });
             Ok(tell(conn, core, "deposit.received", actor, members).await?)
         }
-        SaleEvent::PaidOut => pay_out_now(conn, core, at, actor).await,
-        _ => act(conn, core, at, (&event, actor)).await,
+        SaleEvent::PaidOut => pay_out_now(conn, core, key, actor).await,
+        _ => act(conn, core, key, &event, actor).await,
     }
 }
 
 /// Ends the time to deposit of a pending sale, in the transaction of what happens afterwards, so that
 /// no sweep comes between.
-async fn make_overdue(
-    conn: &mut Connection,
-    (client, sale): (ClientId, OrderId),
-) -> Result<(), sqlx::Error> {
+async fn make_overdue(conn: &mut Connection, sale: OrderKey) -> Result<(), sqlx::Error> {
     sqlx::query!(
         "update sell_order set expires_at = rampart_now() - interval '1 millisecond' \
          where client_id = $1 and order_id = $2 and status = 'pending'",
-        client.uuid(),
-        sale.number(),
+        sale.client.uuid(),
+        sale.order.number(),
     )
     .execute(conn)
     .await?;
@@ -149,30 +143,30 @@ async fn make_overdue(
 }
 
 /// The result of a transfer that has arrived already.
-fn transferred(core: &Core) -> Result<(Outcome, Value)> {
+fn transferred(core: &Core) -> Result<Value> {
     let reference = core.clock.uuid()?;
-    Ok((Outcome::Done, json!({ "providerReference": reference, "completed": true })))
+    Ok(json!({ "providerReference": reference, "completed": true }))
 }
 
 /// Has the money arrive at once. What another connector sends is an operator's word.
 async fn pay_out_now(
     conn: &mut Connection,
     core: &Core,
-    at: (ClientId, OrderId),
+    key: OrderKey,
     actor: &str,
 ) -> Result<Vec<Cause>, NotApplied> {
     let kind = CommandKind::TransferSend;
-    let mut transfer = open_command(conn, at, kind).await?;
+    let mut transfer = open_command(conn, key, kind).await?;
     if transfer.is_none() {
-        command_transfer(conn, core, at.0, at.1).await?;
-        transfer = open_command(conn, at, kind).await?;
+        command_transfer(conn, core, key.client, key.order).await?;
+        transfer = open_command(conn, key, kind).await?;
     }
     let Some((command, true)) = transfer else {
-        return act(conn, core, at, (&SaleEvent::PaidOut, actor)).await;
+        return act(conn, core, key, &SaleEvent::PaidOut, actor).await;
     };
-    let leased = lease_now(conn, core, (kind, command)).await?;
+    let leased = lease_now(conn, core, kind, command).await?;
     let leased = leased.ok_or(NotApplied::Refused(PAYOUT_UNDER_WAY))?;
-    let causes = answer(conn, core, &leased, transferred(core)?).await?;
+    let causes = answer(conn, core, &leased, Outcome::Done, transferred(core)?).await?;
     causes.ok_or(NotApplied::Refused(PAYOUT_UNDER_WAY))
 }
 
@@ -185,18 +179,19 @@ pub(super) async fn pay_out(
     conn: &mut Connection,
     core: &Core,
     command: &Leased,
-    at: (ClientId, OrderId),
+    key: OrderKey,
 ) -> Result<Vec<Cause>> {
-    let sale = SimulatedSale::lock(conn, at).await?;
+    let sale = SimulatedSale::lock(conn, key).await?;
     let Some(sale) = sale.filter(|sale| sale.status == OrderStatus::InProgress) else {
-        let rejected = (Outcome::Rejected, json!({}));
-        return Ok(answer(conn, core, command, rejected).await?.unwrap_or_default());
+        let causes = answer(conn, core, command, Outcome::Rejected, json!({})).await?;
+        return Ok(causes.unwrap_or_default());
     };
     let Some(event) = sale.act() else {
-        return Ok(answer(conn, core, command, transferred(core)?).await?.unwrap_or_default());
+        let causes = answer(conn, core, command, Outcome::Done, transferred(core)?).await?;
+        return Ok(causes.unwrap_or_default());
     };
-    if answer(conn, core, command, (Outcome::Retry, json!({}))).await?.is_none() {
+    if answer(conn, core, command, Outcome::Retry, json!({})).await?.is_none() {
         return Ok(Vec::new());
     }
-    Ok(unless_forbidden(act(conn, core, at, (&event, NAME)).await)?.unwrap_or_default())
+    Ok(unless_forbidden(act(conn, core, key, &event, NAME).await)?.unwrap_or_default())
 }

@@ -1,7 +1,7 @@
 //! The worker of the sandbox: it leases its commands, answers them, and tells later what follows.
 
 use chrono::{DateTime, Utc};
-use rampart_types::{ClientId, OrderId};
+use rampart_types::{ClientId, OrderId, OrderKey};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::Core;
 use crate::money::connectors::commands::CommandKind;
-use crate::money::connectors::lease::{Leased, lease};
+use crate::money::connectors::lease::{Leased, NewLease, lease};
 use crate::money::connectors::result::{NewResult, Outcome};
 use crate::money::connectors::settlement::order_id;
 use crate::platform::db::{Connection, retrying_statement};
@@ -29,8 +29,7 @@ const SWEEP: &str = "sandbox";
 
 /// A command that is done, and of which something is to be told.
 struct DueReport {
-    client: ClientId,
-    order: OrderId,
+    order: OrderKey,
     command: Uuid,
     kind: String,
     trace: StoredTrace,
@@ -55,9 +54,10 @@ impl Core {
         for report in &reports {
             let name = format!("report {}", report.kind);
             let work = Box::pin(follow_up(self, report));
-            let trace = (&report.trace, name, report.command);
-            if let Err(error) = in_trace(self, trace, work).await {
-                self.metrics.row_failed(SWEEP, report.client.uuid(), &report.order, error)?;
+            let done = in_trace(self, &report.trace, name, report.command, work).await;
+            if let Err(error) = done {
+                let OrderKey { client, order } = report.order;
+                self.metrics.row_failed(SWEEP, client.uuid(), &order, error)?;
             }
         }
         Ok(commands.len() + reports.len())
@@ -95,8 +95,8 @@ async fn carry_out_all(core: &Core, sweep: &'static str, commands: &[Leased]) ->
     for command in commands {
         let name = format!("carry out {}", command.kind);
         let work = Box::pin(carry_out(core, command));
-        let trace = (&command.trace, name, command.id);
-        if let Err(error) = in_trace(core, trace, work).await {
+        let done = in_trace(core, &command.trace, name, command.id, work).await;
+        if let Err(error) = done {
             core.metrics.row_failed(sweep, command.client, &command.id, error)?;
         }
     }
@@ -106,10 +106,12 @@ async fn carry_out_all(core: &Core, sweep: &'static str, commands: &[Leased]) ->
 /// Runs `work` below the trace that its command was written in, if it was in one.
 async fn in_trace(
     core: &Core,
-    (stored, name, command): (&StoredTrace, String, Uuid),
+    trace: &StoredTrace,
+    name: String,
+    command: Uuid,
     work: impl Future<Output = Result<()>>,
 ) -> Result<()> {
-    let Some(trace) = stored.context() else { return work.await };
+    let Some(trace) = trace.context() else { return work.await };
     let mut span = core.telemetry.resume(Some(trace), SpanKind::Internal, name);
     let done = span.as_ref().map(Span::scope).unwrap_or_default().run(work).await;
     if let Some(span) = &mut span {
@@ -128,9 +130,10 @@ async fn in_trace(
 pub(crate) async fn carry_out_now(
     conn: &mut Connection,
     core: &Core,
-    command: (CommandKind, Uuid),
+    kind: CommandKind,
+    command: Uuid,
 ) -> Result<()> {
-    if let Some(leased) = lease_now(conn, core, command).await? {
+    if let Some(leased) = lease_now(conn, core, kind, command).await? {
         carry_out_in(conn, core, &leased).await?;
     }
     Ok(())
@@ -140,7 +143,9 @@ pub(crate) async fn carry_out_now(
 async fn lease_due(core: &Core, kinds: impl Iterator<Item = CommandKind>) -> Result<Vec<Leased>> {
     let kinds: Vec<String> = kinds.map(|kind| kind.as_str().to_owned()).collect();
     let mut conn = core.db.acquire().await?;
-    lease(&mut conn, core, (NAME, false), (&kinds, BATCH, LEASE_SECONDS), None).await
+    let new =
+        NewLease { connector: NAME, kinds: &kinds, max: BATCH, seconds: LEASE_SECONDS, only: None };
+    lease(&mut conn, core, &new).await
 }
 
 async fn claim_reports(core: &Core) -> Result<Vec<DueReport>> {
@@ -164,8 +169,7 @@ async fn claim_reports(core: &Core) -> Result<Vec<DueReport>> {
         let order = OrderId::try_from(row.order_id)
             .map_err(|error| Error::internal("read an order's id", error))?;
         Ok(DueReport {
-            client: row.client_id.into(),
-            order,
+            order: OrderKey { client: row.client_id.into(), order },
             command: row.command_id,
             kind: row.kind,
             trace: StoredTrace { traceparent: row.traceparent, tracestate: row.tracestate },
@@ -188,11 +192,12 @@ async fn carry_out(core: &Core, command: &Leased) -> Result<()> {
 }
 
 async fn carry_out_in(conn: &mut Connection, core: &Core, command: &Leased) -> Result<Vec<Cause>> {
-    let order = order_id(command.order)?.map(|order| (ClientId::from(command.client), order));
+    let client = ClientId::from(command.client);
+    let order = order_id(command.order)?.map(|order| OrderKey { client, order });
     match (CommandKind::from_name(&command.kind), order) {
-        (Some(CommandKind::PayoutSend), Some(at)) => pay_out(conn, core, command, at).await,
-        (Some(CommandKind::TransferSend), Some(at)) => {
-            sales::pay_out(conn, core, command, at).await
+        (Some(CommandKind::PayoutSend), Some(order)) => pay_out(conn, core, command, order).await,
+        (Some(CommandKind::TransferSend), Some(sale)) => {
+            sales::pay_out(conn, core, command, sale).await
         }
         (Some(CommandKind::PaymentRefund), _) => give_back(conn, core, command).await,
         (Some(CommandKind::CardVerify), _) => {
@@ -202,12 +207,12 @@ async fn carry_out_in(conn: &mut Connection, core: &Core, command: &Leased) -> R
             Ok(causes.unwrap_or_default())
         }
         (Some(CommandKind::WalletProviderVerify), _) => {
-            let answered = answer(conn, core, command, checks::wallet_account(command)).await?;
-            Ok(answered.unwrap_or_default())
+            let (outcome, result) = checks::wallet_account(command);
+            Ok(answer(conn, core, command, outcome, result).await?.unwrap_or_default())
         }
         _ => {
-            let done = (Outcome::Done, json!({}));
-            Ok(answer(conn, core, command, done).await?.unwrap_or_default())
+            let causes = answer(conn, core, command, Outcome::Done, json!({})).await?;
+            Ok(causes.unwrap_or_default())
         }
     }
 }
@@ -218,28 +223,27 @@ async fn pay_out(
     conn: &mut Connection,
     core: &Core,
     command: &Leased,
-    at: (ClientId, OrderId),
+    order: OrderKey,
 ) -> Result<Vec<Cause>> {
-    let purchase = Purchase::lock(conn, at).await?;
+    let purchase = Purchase::lock(conn, order).await?;
     let waits =
         |one: &Purchase| one.status == OrderStatus::InProgress && one.transaction_id.is_none();
     let Some(purchase) = purchase.filter(waits) else {
-        let rejected = (Outcome::Rejected, json!({}));
-        return Ok(answer(conn, core, command, rejected).await?.unwrap_or_default());
+        let causes = answer(conn, core, command, Outcome::Rejected, json!({})).await?;
+        return Ok(causes.unwrap_or_default());
     };
     match next(purchase.scenario(), purchase.cause, false) {
         Some(act @ (SimulatedEvent::Hold | SimulatedEvent::Refund)) => {
-            let retry = (Outcome::Retry, json!({}));
-            if answer(conn, core, command, retry).await?.is_none() {
+            if answer(conn, core, command, Outcome::Retry, json!({})).await?.is_none() {
                 return Ok(Vec::new());
             }
-            happen(conn, core, at, act).await
+            happen(conn, core, order, act).await
         }
         _ => {
-            let done = (Outcome::Done, json!({ "transactionId": transaction_id(&core.clock)? }));
-            let causes = answer(conn, core, command, done).await?;
+            let result = json!({ "transactionId": transaction_id(&core.clock)? });
+            let causes = answer(conn, core, command, Outcome::Done, result).await?;
             if causes.is_some() {
-                tell_later(conn, core, at.0, command.id).await?;
+                tell_later(conn, core, order.client, command.id).await?;
             }
             Ok(causes.unwrap_or_default())
         }
@@ -249,8 +253,8 @@ async fn pay_out(
 /// Gives a payment back.
 async fn give_back(conn: &mut Connection, core: &Core, command: &Leased) -> Result<Vec<Cause>> {
     let reference = core.clock.uuid()?;
-    let done = (Outcome::Done, json!({ "providerReference": reference }));
-    let Some(mut causes) = answer(conn, core, command, done).await? else {
+    let result = json!({ "providerReference": reference });
+    let Some(mut causes) = answer(conn, core, command, Outcome::Done, result).await? else {
         return Ok(Vec::new());
     };
     let slug = sqlx::query_scalar!("select slug from client where client_id = $1", command.client);
@@ -284,12 +288,12 @@ async fn follow_up_in(
     core: &Core,
     report: &DueReport,
 ) -> Result<Vec<Cause>> {
-    let at = (report.client, report.order);
-    let purchase = Purchase::lock(conn, at).await?;
+    let order = report.order;
+    let purchase = Purchase::lock(conn, order).await?;
     let claimed = sqlx::query!(
         "update command set report_due_at = null \
          where client_id = $1 and command_id = $2 and report_due_at = $3",
-        report.client.uuid(),
+        order.client.uuid(),
         report.command,
         report.claimed_until,
     )
@@ -297,14 +301,14 @@ async fn follow_up_in(
     .await?;
     let (Some(purchase), 1) = (purchase, claimed.rows_affected()) else { return Ok(Vec::new()) };
     if report.kind == CommandKind::PayoutSend.as_str() {
-        return happen(conn, core, at, SimulatedEvent::ConfirmedOnChain).await;
+        return happen(conn, core, order, SimulatedEvent::ConfirmedOnChain).await;
     }
     let Some(step) = payment_step(purchase.scenario(), purchase.cause) else {
         return Ok(Vec::new());
     };
-    let causes = happen(conn, core, at, step).await?;
+    let causes = happen(conn, core, order, step).await?;
     if payment_step(purchase.scenario(), step.cause()).is_some() {
-        tell_later(conn, core, report.client, report.command).await?;
+        tell_later(conn, core, order.client, report.command).await?;
     }
     Ok(causes)
 }
@@ -319,9 +323,9 @@ fn payment_step(scenario: Option<Scenario>, cause: Cause) -> Option<SimulatedEve
 async fn happen(
     conn: &mut Connection,
     core: &Core,
-    at: (ClientId, OrderId),
+    order: OrderKey,
     simulated: SimulatedEvent,
 ) -> Result<Vec<Cause>> {
-    let simulated = simulate_in(conn, core, at, simulated, NAME).await;
+    let simulated = simulate_in(conn, core, order, simulated, NAME).await;
     Ok(unless_forbidden(simulated)?.unwrap_or_default())
 }

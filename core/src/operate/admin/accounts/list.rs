@@ -13,6 +13,7 @@ use crate::operate::admin::page::{AFTER, Page, Part, limit};
 use crate::operate::admin::users::{UUID, find};
 use crate::platform::error::Result;
 use crate::users::accounts::{self, ACCOUNTS_MAX};
+use rampart_types::UserKey;
 
 /// `GET /admin/v1/users/{uuid}/accounts`
 pub struct ListAccounts;
@@ -50,7 +51,7 @@ impl Endpoint for ListAccounts {
         (uuid, part): (String, Part),
     ) -> Result<Page<AccountView>> {
         let mut conn = core.db.acquire().await?;
-        let (client, user) = find(&mut conn, &uuid).await?;
+        let UserKey { client, user } = find(&mut conn, &uuid).await?;
         let mut shown = Vec::new();
         for account in accounts::list(&mut conn, core, client, user).await? {
             shown.push(AccountView::load(&mut conn, client, user, &account).await?);

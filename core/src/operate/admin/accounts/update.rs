@@ -18,7 +18,7 @@ use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use crate::users::account::{self, RowLock};
 use crate::users::accounts::{self, PaymentAccount};
-use rampart_types::{ClientId, UserId};
+use rampart_types::UserKey;
 
 /// `PATCH /admin/v1/users/{uuid}/accounts/{accountIdentifier}`
 pub struct UpdateAccount;
@@ -64,17 +64,18 @@ impl Endpoint for UpdateAccount {
         if !(update.change.raises_limit()) {
             return Ok(None);
         }
-        let (_, user, account) = update.find(&mut *core.db.begin().await?, core).await?;
+        let (UserKey { user, .. }, account) =
+            update.find(&mut *core.db.begin().await?, core).await?;
         // An account's identifier is personal, such as an IBAN: the call is kept with its id.
         let path = format!("/admin/v1/users/{user}/accounts/{}", account.id);
-        approvals::hold_as::<Self>(core, (input, &path), operator).await
+        approvals::hold_as::<Self>(core, input, &path, operator).await
     }
 
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<AccountView>> {
         let mut tx = core.db.begin().await?;
-        let (client, user, account) = update.find(&mut tx, core).await?;
-        let (account, by) = ((client, user, &account), (operator, "account.change"));
-        let shown = update.change.apply(&mut tx, core, account, by).await?;
+        let (user, account) = update.find(&mut tx, core).await?;
+        let (change, action) = (update.change, "account.change");
+        let shown = change.apply(&mut tx, core, user, &account, operator, action).await?;
         tx.commit().await?;
         Ok(Json(shown))
     }
@@ -93,17 +94,13 @@ impl Update {
     ///
     /// # Errors
     /// 404 without such a user or account; 409 when the user is deleted.
-    async fn find(
-        &self,
-        conn: &mut Connection,
-        core: &Core,
-    ) -> Result<(ClientId, UserId, PaymentAccount)> {
-        let (client, user) = find(conn, &self.user).await?;
-        if !account::lock(conn, client, user, RowLock::Update).await? {
+    async fn find(&self, conn: &mut Connection, core: &Core) -> Result<(UserKey, PaymentAccount)> {
+        let user = find(conn, &self.user).await?;
+        if !account::lock(conn, user.client, user.user, RowLock::Update).await? {
             return Err(Denial::conflict("the user is deleted").into());
         }
-        let account = named(conn, core, client, user, &self.account).await?;
-        Ok((client, user, account))
+        let account = named(conn, core, user, &self.account).await?;
+        Ok((user, account))
     }
 }
 
@@ -111,15 +108,14 @@ impl Update {
 async fn named(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    user: UserKey,
     name: &str,
 ) -> Result<PaymentAccount> {
-    if let Some(account) = accounts::find(conn, core, (client, user), name).await? {
+    if let Some(account) = accounts::find(conn, core, user, name).await? {
         return Ok(account);
     }
     let id: Option<Uuid> = name.parse().ok();
-    let all = accounts::list(conn, core, client, user).await?;
+    let all = accounts::list(conn, core, user.client, user.user).await?;
     let found = all.into_iter().find(|account| Some(account.id) == id);
     found.ok_or_else(|| Denial::not_found("account").into())
 }

@@ -15,7 +15,7 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
-use crate::operate::admin::orders::OrderKey;
+use crate::operate::admin::orders::FoundOrder;
 use crate::operate::admin::orders::read::{EXAMPLE, Order};
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Error, Result};
@@ -24,7 +24,7 @@ use crate::trading::dca::deposit::{Deposit, DepositPlan, make_order, quote};
 use crate::trading::orders::status::Cause;
 use crate::trading::quotes::Side;
 use rampart_types::decimal::fits_decimals;
-use rampart_types::{ClientId, CurrencyCode, JsonDecimal, OrderId, PartnerReference};
+use rampart_types::{ClientId, CurrencyCode, JsonDecimal, OrderId, OrderKey, PartnerReference};
 
 /// `POST /admin/v1/dca-codes/{code}/deposits`
 pub struct ReportDeposit;
@@ -157,7 +157,8 @@ impl Respond for Reported {
 }
 
 async fn detail(core: &Core, client: ClientId, order: OrderId) -> Result<Order> {
-    OrderKey { client, side: Side::Buy, order }.detail(core).await
+    let key = OrderKey { client, order };
+    FoundOrder { key, side: Side::Buy }.detail(core).await
 }
 
 /// Refuses what is not a positive amount in whole smallest units of a fiat currency.

@@ -14,7 +14,7 @@ use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{Page, Part, limit};
 use crate::platform::error::Result;
-use crate::policies::operator_keys::{self, KEYS_MAX, OperatorKey};
+use crate::policies::operator_keys::{self, KEYS_MAX, NewOperatorKey, OperatorKey};
 use crate::policies::statement::SignedChange;
 
 /// `GET /admin/v1/operator-keys`
@@ -83,7 +83,7 @@ impl Endpoint for RegisterOperatorKey {
         operator: Operator,
         (name, NewKey { public_key, signed }): (String, NewKey),
     ) -> Result<Json<Registered>> {
-        let key = (name.as_str(), public_key.as_str());
+        let key = NewOperatorKey { name: &name, public_key: &public_key };
         operator_keys::register(core, operator.actor(), key, signed.as_ref()).await?;
         Ok(Json(Registered { name }))
     }

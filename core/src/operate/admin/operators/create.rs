@@ -85,9 +85,8 @@ impl Endpoint for CreateOperator {
             Some("operator_name_key") => Denial::conflict("name is taken").into(),
             _ => Error::from(error),
         })?;
-        let to = (id, name.clone());
-        let issued =
-            IssuedToken::issue(&mut tx, core, to, (lifetime(expires_in_seconds)?, by)).await?;
+        let seconds = lifetime(expires_in_seconds)?;
+        let issued = IssuedToken::issue(&mut tx, core, id, name.clone(), seconds, by).await?;
         let detail = json!({"roles": roles, "tokenId": issued.token_id});
         let entry = Entry { actor: by, action: "operator.create", target: &name, detail };
         audit::record(&mut tx, core, entry).await?;

@@ -89,7 +89,7 @@ impl Endpoint for IssueOperatorToken {
         )
         .execute(&mut *tx)
         .await?;
-        let issued = IssuedToken::issue(&mut tx, core, (id, name.clone()), (seconds, by)).await?;
+        let issued = IssuedToken::issue(&mut tx, core, id, name.clone(), seconds, by).await?;
         let detail = json!({"tokenId": issued.token_id, "expiresAt": issued.expires_at,
             "overlapSeconds": overlap});
         let entry = Entry { actor: by, action: "operator.issue-token", target: &name, detail };

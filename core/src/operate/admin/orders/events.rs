@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::read::{EXAMPLE, Order};
-use super::{ID, OrderKey};
+use super::{FoundOrder, ID};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -25,8 +25,8 @@ use crate::platform::error::{Denial, Error, Result};
 use crate::trading::orders::status::{Applied, Cause, NotApplied, OrderEvent, apply_in};
 use crate::trading::quotes::Side;
 use crate::trading::sell::status::SaleEvent;
-use rampart_types::JsonDecimal;
 use rampart_types::money::AMOUNT_MAX;
+use rampart_types::{JsonDecimal, OrderKey};
 
 /// Longest reason or reference, in characters.
 const TEXT_CHARS_MAX: usize = 255;
@@ -75,7 +75,7 @@ impl Endpoint for ApplyOrderEvent {
             return Ok(None);
         }
         let reported = event.amount.map(|JsonDecimal(amount)| amount);
-        let worth = OrderKey::find(core, id).await?.worth(core, reported).await?;
+        let worth = FoundOrder::find(core, id).await?.worth(core, reported).await?;
         if !approvals::exceeds_alone(core, worth) {
             return Ok(None);
         }
@@ -85,13 +85,13 @@ impl Endpoint for ApplyOrderEvent {
     /// The audit's row is of the same transaction: neither is there without the other.
     async fn call(core: &Core, operator: Operator, request: Request) -> Result<Json<Order>> {
         let Request { id, event, mut detail } = request;
-        let order = OrderKey::find(core, &id).await?;
+        let order = FoundOrder::find(core, &id).await?;
         let actor = operator.actor();
         let mut tx = core.db.begin().await?;
         let (applied, completed) = apply(&mut tx, core, order, event, actor).await?;
         detail["from"] = applied.from.as_str().into();
         detail["to"] = completed.as_ref().unwrap_or(&applied).to.as_str().into();
-        let target = order.order.to_string();
+        let target = order.key.order.to_string();
         let entry = Entry { actor, action: "order.event", target: &target, detail };
         audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
@@ -238,10 +238,11 @@ impl NewEvent {
 async fn apply(
     conn: &mut Connection,
     core: &Core,
-    OrderKey { client, side, order }: OrderKey,
+    FoundOrder { key, side }: FoundOrder,
     event: NewEvent,
     actor: &str,
 ) -> Result<(Applied, Option<Applied>)> {
+    let OrderKey { client, order } = key;
     let applied = match side {
         Side::Buy => {
             let event = event.into_order_event()?;
@@ -255,7 +256,7 @@ async fn apply(
     let applied = applied.map_err(refusal)?;
     let goes_on = matches!(applied.cause, Cause::PaymentReceived | Cause::Released);
     let completed = match goes_on {
-        true => catch_up(conn, core, (client, order, side), actor).await.map_err(refusal)?,
+        true => catch_up(conn, core, key, side, actor).await.map_err(refusal)?,
         false => None,
     };
     Ok((applied, completed))

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{ID, OrderKey};
+use super::{FoundOrder, ID};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::Doc;
@@ -52,7 +52,7 @@ impl Endpoint for ReadOrder {
     }
 
     async fn call(core: &Core, _: Operator, id: String) -> Result<Json<Order>> {
-        let order = OrderKey::find(core, &id).await?;
+        let order = FoundOrder::find(core, &id).await?;
         Ok(Json(order.detail(core).await?))
     }
 }
@@ -91,7 +91,7 @@ struct Step {
     actor: String,
 }
 
-impl OrderKey {
+impl FoundOrder {
     /// The whole order.
     ///
     /// # Errors
@@ -100,8 +100,8 @@ impl OrderKey {
         let mut row = in_camel_case(self.row(core).await?);
         hide_sealed_inputs(&mut row);
         let snapshot = core.snapshots.current();
-        let partner = snapshot.tenants.get(&self.client).map(|tenant| tenant.slug.to_string());
-        let (side, id) = (self.side, self.order.number());
+        let partner = snapshot.tenants.get(&self.key.client).map(|tenant| tenant.slug.to_string());
+        let (side, id) = (self.side, self.key.order.number());
         Ok(Order { row, partner, side, id, timeline: self.timeline(core).await? })
     }
 
@@ -119,8 +119,8 @@ impl OrderKey {
                 from sell_order_transition where client_id = $1 and order_id = $2 and $3
             ) steps order by at, transition_id
             "#,
-            self.client.uuid(),
-            self.order.number(),
+            self.key.client.uuid(),
+            self.key.order.number(),
             self.side == Side::Sell,
         )
         .fetch_all(&core.db)

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{ID, OrderKey};
+use super::{FoundOrder, ID};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::Doc;
@@ -44,14 +44,14 @@ impl Endpoint for ReplayDecisions {
     }
 
     async fn call(core: &Core, _: Operator, id: String) -> Result<Json<Replayed>> {
-        let order = OrderKey::find(core, &id).await?;
+        let order = FoundOrder::find(core, &id).await?;
         let row = order.row(core).await?;
         core.refresh().await?;
         let snapshot = core.snapshots.current();
         let tenant =
-            snapshot.tenants.get(&order.client).ok_or_else(|| Denial::not_found("partner"))?;
-        let (client, decisions) = ((order.client, &*tenant.slug), &row["policy_decisions"]);
-        Ok(Json(Replayed(decision_replay::replay(core, client, decisions).await?)))
+            snapshot.tenants.get(&order.key.client).ok_or_else(|| Denial::not_found("partner"))?;
+        let decisions = &row["policy_decisions"];
+        Ok(Json(Replayed(decision_replay::replay(core, tenant, decisions).await?)))
     }
 }
 

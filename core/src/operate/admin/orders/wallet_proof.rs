@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::read::{EXAMPLE, Order};
-use super::{ID, OrderKey};
+use super::{FoundOrder, ID};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -56,21 +56,20 @@ impl Endpoint for ProveWallet {
         operator: Operator,
         (id, NewProof { reason }): (String, NewProof),
     ) -> Result<Json<Order>> {
-        let key = OrderKey::find(core, &id).await?;
+        let order = FoundOrder::find(core, &id).await?;
         let mut tx = core.db.begin().await?;
         let proof = Proof::Operator { name: operator.actor(), reason: &reason };
-        let recorded =
-            key.side == Side::Buy && record(&mut tx, core, (key.client, key.order), proof).await?;
+        let recorded = order.side == Side::Buy && record(&mut tx, core, order.key, proof).await?;
         if !recorded {
             tx.rollback().await?;
             return Err(Denial::conflict("the order needs no proof of its wallet").into());
         }
-        let (actor, target) = (operator.actor(), key.order.to_string());
+        let (actor, target) = (operator.actor(), order.key.order.to_string());
         let detail = json!({ "reason": reason });
         let entry = Entry { actor, action: "order.wallet-proof", target: &target, detail };
         audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
-        Ok(Json(key.detail(core).await?))
+        Ok(Json(order.detail(core).await?))
     }
 }
 

@@ -19,6 +19,7 @@ use crate::operate::admin::operator::Operator;
 use crate::operate::admin::{partners, users};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
+use rampart_types::UserKey;
 
 /// Number at which counting stops.
 pub(in crate::operate) const COUNTED_MAX: i64 = 1_000;
@@ -212,7 +213,7 @@ async fn of_routes(conn: &mut Connection) -> Result<Dependents> {
 }
 
 async fn of_user(conn: &mut Connection, uuid: &str) -> Result<Dependents> {
-    let (client, user) = users::find(conn, uuid).await?;
+    let UserKey { client, user } = users::find(conn, uuid).await?;
     let row = sqlx::query!(
         r#"
         with orders as (

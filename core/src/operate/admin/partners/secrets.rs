@@ -54,7 +54,7 @@ impl Endpoint for RotateSecret {
         let Rotation { slug, kind, overlap } = rotation;
         let (client, _) = find(core, &slug).await?;
         let secret = kind.generate(&core.clock)?;
-        let stored = StoredSecret::new(core, (client, &core.cipher(client)), kind, &secret).await?;
+        let stored = StoredSecret::new(core, client, &core.cipher(client), kind, &secret).await?;
         let now = core.clock.now();
         let valid_until = now + TimeDelta::seconds(overlap.into());
         let mut tx = core.db.begin().await?;

@@ -32,7 +32,7 @@ use crate::policies::statement::SignedChange;
 use crate::tenancy::tenants::branding::{self, BrandingChange, BrandingMembers};
 use crate::tenancy::tenants::{Mode, RATE_BUCKETS};
 use crate::trading::catalogue::PaymentMethodKind;
-use rampart_types::{ClientId, Country, EmailAddress, JsonDecimal};
+use rampart_types::{Country, EmailAddress, JsonDecimal};
 
 /// Highest cap of a partner's fee, in percent.
 const FEE_CAP_PERCENTAGE_MAX: Decimal = Decimal::from_parts(20, 0, 0, false, 0);
@@ -141,8 +141,7 @@ async fn waive_signature(
             .fetch_optional(&mut *conn)
             .await?
             .ok_or_else(|| Denial::not_found("partner"))?;
-    let partner = (ClientId::from(client), slug);
-    Ok(signed_change::check_requirement(core, conn, partner, signed).await?)
+    Ok(signed_change::check_requirement(core, conn, client.into(), slug, signed).await?)
 }
 
 /// A change of one partner's settings.

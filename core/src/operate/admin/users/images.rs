@@ -18,7 +18,7 @@ use crate::operate::admin::operator::Operator;
 use crate::platform::db::PooledConnection;
 use crate::platform::error::{Denial, Result};
 use crate::users::personal_data;
-use rampart_types::{ClientId, UserId};
+use rampart_types::{ClientId, UserId, UserKey};
 
 /// Media types of images, as stored.
 const MEDIA_TYPES: [&str; 3] = ["image/jpeg", "image/png", "application/pdf"];
@@ -120,7 +120,7 @@ impl Wanted {
 
     async fn find(&self, core: &Core) -> Result<Found> {
         let mut conn = core.db.acquire().await?;
-        let (client, user) = find(&mut conn, &self.user).await?;
+        let UserKey { client, user } = find(&mut conn, &self.user).await?;
         Ok(Found { conn, client, user })
     }
 }

@@ -19,7 +19,7 @@ use crate::platform::error::{Denial, Result};
 use crate::users::account::Account;
 use crate::users::personal_data::PersonalData;
 use crate::users::profile::Profile;
-use rampart_types::{ClientId, UserId};
+use rampart_types::{ClientId, UserId, UserKey};
 
 /// `GET /admin/v1/users/{uuid}`
 pub struct ReadUser;
@@ -47,7 +47,7 @@ impl Endpoint for ReadUser {
 
     async fn call(core: &Core, _: Operator, uuid: String) -> Result<Json<User>> {
         let mut conn = core.db.acquire().await?;
-        let (client, user) = find(&mut conn, &uuid).await?;
+        let UserKey { client, user } = find(&mut conn, &uuid).await?;
         Ok(Json(User::load(&mut conn, core, client, user).await?))
     }
 }

@@ -24,7 +24,7 @@ use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 use crate::users::retained_record::{self, OpenedRecord, RetainedRecord};
-use rampart_types::{UserId, plain_text};
+use rampart_types::{UserId, UserKey, plain_text};
 
 /// Characters of a reason.
 const REASON_CHARS_MAX: usize = 500;
@@ -141,7 +141,7 @@ impl Opening {
         action: &'static str,
     ) -> Result<(UserId, OpenedRecord)> {
         let mut tx = core.db.begin().await?;
-        let (client, user) = find(&mut tx, &self.user).await?;
+        let UserKey { client, user } = find(&mut tx, &self.user).await?;
         operator.check_own(Role::Compliance)?;
         let opened = retained_record::open(&mut tx, core, client, user).await?;
         let opened = opened.ok_or_else(|| Denial::not_found("retained record"))?;

@@ -28,7 +28,7 @@ use crate::users::erase::erase;
 use crate::users::security_notice::{self, Changed};
 use crate::users::user_update::UserUpdate;
 use crate::users::{authenticator_app, identity_checks, passkeys, session};
-use rampart_types::{ClientId, EmailAddress, UserId};
+use rampart_types::{ClientId, EmailAddress, UserId, UserKey};
 
 /// `PATCH /admin/v1/users/{uuid}`
 pub struct UpdateUser;
@@ -78,7 +78,7 @@ impl Endpoint for UpdateUser {
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<User>> {
         let Update { uuid, change } = update;
         let mut tx = core.db.begin().await?;
-        let (client, user) = find(&mut tx, &uuid).await?;
+        let UserKey { client, user } = find(&mut tx, &uuid).await?;
         if !account::lock(&mut tx, client, user, RowLock::Update).await? {
             return Err(Denial::conflict("the user is deleted").into());
         }
@@ -108,7 +108,7 @@ impl Endpoint for UpdateUser {
         if change.deleted == Some(true) {
             erase(&mut tx, core, client, user).await?;
         }
-        command_payouts_and_transfers(&mut tx, core, (client, user)).await?;
+        command_payouts_and_transfers(&mut tx, core, UserKey { client, user }).await?;
         // A member is a name of our own, a number or the operator's reason: nothing of the person.
         let detail = serde_json::to_value(&change)
             .map_err(|error| Error::internal("write an audit row", error))?;
@@ -197,12 +197,13 @@ async fn remove_second_factors(
     change: &Change,
 ) -> Result<()> {
     if change.passkeys_removed == Some(true) && passkeys::remove_all(conn, client, user).await? {
-        security_notice::mail(conn, core, (client, user), Changed::PasskeyRemoved).await?;
+        security_notice::mail(conn, core, UserKey { client, user }, Changed::PasskeyRemoved)
+            .await?;
     }
     if change.authenticator_app_removed == Some(true) {
         if authenticator_app::remove(conn, client, user).await? {
             let changed = Changed::AuthenticatorAppRemoved;
-            security_notice::mail(conn, core, (client, user), changed).await?;
+            security_notice::mail(conn, core, UserKey { client, user }, changed).await?;
         }
         // Whoever has the page of the account open could set up an app of their own.
         passkeys::end_challenges(conn, client, user).await?;

@@ -1,7 +1,7 @@
 //! Outcomes of an identity check.
 
 use super::recipe::{ScenarioRequest, user, user_event};
-use super::{Kind, ListedScenario};
+use super::{Kind, ListedScenario, Shown};
 use crate::operate::sandbox::user_event::SimulatedUserEvent;
 
 /// The state in a user's profile.
@@ -30,7 +30,8 @@ pub(super) fn scenarios() -> Vec<ListedScenario> {
         let mut requests = vec![user()];
         requests.extend(event.map(|event| user_event(event.as_str())));
         requests.push(ScenarioRequest::get("/api/v1/user/info").for_user());
-        ListedScenario::state((Kind::Identity, name), description, (status, SHOWN_AT), requests)
+        let shown = Shown { status, at: SHOWN_AT };
+        ListedScenario::state(Kind::Identity, name, description, shown, requests)
     })
     .collect()
 }

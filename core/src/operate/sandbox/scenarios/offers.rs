@@ -41,7 +41,7 @@ pub(super) fn scenarios() -> Vec<ListedScenario> {
     scenarios
 }
 
-fn refused((code, description, changes): (Code, &'static str, Value)) -> ListedScenario {
+fn refused(code: Code, description: &'static str, changes: Value) -> ListedScenario {
     ListedScenario::error(code, description, [post(OFFER, changes)])
 }
 
@@ -69,7 +69,7 @@ fn terms() -> Vec<ListedScenario> {
         (Code::ExpireTimeBlank, "A blank time.", json!({"expireTime": ""})),
         (Code::ExpireTimeOutOfBounds, "A minute.", json!({"expireTime": 60})),
     ];
-    rows.into_iter().map(refused).collect()
+    rows.into_iter().map(|(code, text, changes)| refused(code, text, changes)).collect()
 }
 
 fn flags() -> Vec<ListedScenario> {
@@ -84,7 +84,7 @@ fn flags() -> Vec<ListedScenario> {
         (Code::FixedPaymentMethodNotBool, "A flag in words.", json!({"fixedPaymentMethod": "yes"})),
         (Code::ShowWalletNotBool, "A flag in words.", json!({"showWalletAddress": "yes"})),
     ];
-    rows.into_iter().map(refused).collect()
+    rows.into_iter().map(|(code, text, changes)| refused(code, text, changes)).collect()
 }
 
 /// Members that a signature covers. Their form is looked at before the signature is.
@@ -106,7 +106,7 @@ fn covered() -> Vec<ListedScenario> {
             Some(_) => changes,
             None => with(changes, json!({"signature": "00"})),
         };
-        refused((code, description, changes))
+        refused(code, description, changes)
     };
     rows.into_iter().map(row).collect()
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::recipe::{ScenarioRequest, confirm, quote, user};
-use super::{Kind, ListedScenario};
+use super::{Kind, ListedScenario, Shown};
 use crate::trading::orders::status::OrderStatus;
 use crate::trading::sandbox::{Scenario, SimulatedEvent};
 use rampart_types::JsonDecimal;
@@ -57,13 +57,14 @@ fn followed(scenario: Scenario) -> ListedScenario {
     let reference = json!({"partnerOrderIdentifier": scenario.reference()});
     let order = confirm(reference).save("order", "/orderId");
     let requests = [user(), quote(json!({})), order, read().poll()];
-    let shown = (scenario.final_status().as_str(), "/status");
+    let shown = Shown { status: scenario.final_status().as_str(), at: "/status" };
     ListedScenario {
         partner_order_identifier: Some(scenario.reference()),
         fiat_amount: Some(JsonDecimal(scenario.amount())),
         steps: scenario.steps().into_iter().map(SimulatedEvent::as_str).collect(),
         ..ListedScenario::state(
-            (Kind::BuyOrder, scenario.name()),
+            Kind::BuyOrder,
+            scenario.name(),
             scenario.description(),
             shown,
             requests,
@@ -82,6 +83,6 @@ fn moved(path: &Path) -> ListedScenario {
     if path.events.is_empty() {
         requests.push(read());
     }
-    let shown = (path.status.as_str(), "/status");
-    ListedScenario::state((Kind::BuyOrder, path.name), path.description, shown, requests)
+    let shown = Shown { status: path.status.as_str(), at: "/status" };
+    ListedScenario::state(Kind::BuyOrder, path.name, path.description, shown, requests)
 }

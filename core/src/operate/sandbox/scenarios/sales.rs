@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::recipe::{SELL_CONFIRM, ScenarioRequest, sell_quote, user};
-use super::{Kind, ListedScenario};
+use super::{Kind, ListedScenario, Shown};
 use crate::trading::orders::status::OrderStatus;
 use crate::trading::sandbox::Scenario;
 use crate::trading::sandbox::SimulatedSaleEvent::{
@@ -133,6 +133,6 @@ fn scenario(path: &Path) -> ListedScenario {
         (None, []) => requests.push(read()),
         (None, _) => {}
     }
-    let shown = (path.status.as_str(), "/status");
-    ListedScenario::state((Kind::SellOrder, path.name), path.description, shown, requests)
+    let shown = Shown { status: path.status.as_str(), at: "/status" };
+    ListedScenario::state(Kind::SellOrder, path.name, path.description, shown, requests)
 }

@@ -25,7 +25,7 @@ pub(super) fn scenarios() -> Vec<ListedScenario> {
 }
 
 /// A registration that is wrong in one member.
-fn wrong((code, description, changes): (Code, &'static str, Value)) -> ListedScenario {
+fn wrong(code: Code, description: &'static str, changes: Value) -> ListedScenario {
     let body = with(registration(), changes);
     ListedScenario::error(code, description, [ScenarioRequest::post(REGISTER, &body)])
 }
@@ -49,7 +49,7 @@ fn registrations() -> Vec<ListedScenario> {
         (Code::PasswordTooShort, "7 characters.", json!({"password": "1234567"})),
         (Code::PasswordTooLong, "65 characters.", json!({"password": LONG_PASSWORD})),
     ];
-    rows.into_iter().map(wrong).collect()
+    rows.into_iter().map(|(code, text, changes)| wrong(code, text, changes)).collect()
 }
 
 fn persons() -> Vec<ListedScenario> {
@@ -74,7 +74,7 @@ fn persons() -> Vec<ListedScenario> {
         (Code::CityInvalid, "An empty city.", json!({"city": ""})),
         (Code::PostalCodeInvalid, "An empty postal code.", json!({"postalCode": ""})),
     ];
-    rows.into_iter().map(wrong).collect()
+    rows.into_iter().map(|(code, text, changes)| wrong(code, text, changes)).collect()
 }
 
 /// Registrations that collide with an earlier one.

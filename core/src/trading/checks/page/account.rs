@@ -14,7 +14,7 @@ use crate::trading::quotes::Side;
 use crate::users::accounts::{self, AccountType, PaymentAccount};
 use crate::users::verification::card;
 use crate::users::verification::iban_photo::{has_proof, prove};
-use rampart_types::UserId;
+use rampart_types::{UserId, UserKey};
 
 /// Name of the field with the proof.
 const PROOF: &str = "proof";
@@ -44,9 +44,9 @@ pub(super) async fn show(
         }
         .into()),
         Some(AccountType::BankTransfer) => {
-            let owner = (visit.client.id(), user);
+            let key = UserKey { client: visit.client.id(), user };
             let is_sent = match &account {
-                Some(account) => has_proof(conn, owner, account).await?,
+                Some(account) => has_proof(conn, key, account).await?,
                 None => false,
             };
             let intro = match (is_sent, is_sale) {
@@ -90,7 +90,7 @@ pub(super) async fn submit(
     let Some(account) = account else { return Ok(FormErrors::default()) };
     match account.kind {
         AccountType::CreditCard => {
-            card::verify(core, (&visit.client, user), &account.details.identifier).await?;
+            card::verify(core, &visit.client, user, &account.details.identifier).await?;
         }
         AccountType::BankTransfer => match read_image(visit, form, PROOF) {
             Ok(proof) => prove(core, &visit.client, user, &account, proof).await?,

@@ -3,12 +3,12 @@
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::{Typed, Visit};
+use super::Visit;
 use crate::Core;
 use crate::http::fields::Fields;
 use crate::http::form::Form;
 use crate::http::html::components::{Field, field};
-use crate::http::html::form_errors::FormErrors;
+use crate::http::html::form_errors::{FormErrors, Typed};
 use crate::http::language::Texts;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Refusal, Result};
@@ -25,7 +25,7 @@ const MEMBERS: [(&str, &str, &str); 4] = [
 ];
 
 /// The form.
-pub(super) fn form(texts: Texts, (form, errors): Typed<'_>) -> Markup {
+pub(super) fn form(texts: Texts, Typed { form, errors }: Typed<'_>) -> Markup {
     html! {
         p { (texts.get("check-address-intro")) }
         form method="post" {

@@ -2,11 +2,11 @@
 
 use maud::html;
 
-use super::{Content, Typed, Visit};
+use super::{Content, Visit};
 use crate::Core;
 use crate::http::form::Form;
 use crate::http::html::components::{Field, image_field, select};
-use crate::http::html::form_errors::FormErrors;
+use crate::http::html::form_errors::{FormErrors, Typed};
 use crate::http::images::ReceivedImage;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
@@ -31,7 +31,7 @@ pub(super) async fn show(
     conn: &mut Connection,
     visit: &Visit,
     user: UserId,
-    (form, errors): Typed<'_>,
+    Typed { form, errors }: Typed<'_>,
 ) -> Result<Content> {
     let texts = visit.texts;
     let sides = documents::sides(conn, visit.client.id(), user).await?;

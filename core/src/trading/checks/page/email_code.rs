@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::{Typed, Visit};
+use super::Visit;
 use crate::Core;
 use crate::http::form::Form;
 use crate::http::html::components::{Field, Tone, field, toast};
-use crate::http::html::form_errors::FormErrors;
+use crate::http::html::form_errors::{FormErrors, Typed};
 use crate::http::language::Texts;
 use crate::platform::error::Result;
 use crate::users::email_confirmation;
@@ -18,7 +18,7 @@ const CODE: &str = "code";
 const MAIL: &str = "mail";
 
 /// The form for the code, and the button that mails another one.
-pub(super) fn form(texts: Texts, (form, errors): Typed<'_>) -> Markup {
+pub(super) fn form(texts: Texts, Typed { form, errors }: Typed<'_>) -> Markup {
     html! {
         p { (texts.get("check-email-intro")) }
         form method="post" {
@@ -53,12 +53,12 @@ pub(super) async fn submit(
     user: UserId,
     form: &Form,
 ) -> Result<FormErrors> {
-    let of = (&visit.client, user);
+    let client = &visit.client;
     if form.get("action") == MAIL {
-        email_confirmation::mail_code(core, of).await?;
+        email_confirmation::mail_code(core, client, user).await?;
         return Ok(FormErrors::default());
     }
-    match email_confirmation::confirm(core, of, form.get(CODE).trim()).await? {
+    match email_confirmation::confirm(core, client, user, form.get(CODE).trim()).await? {
         true => Ok(FormErrors::default()),
         false => Ok(FormErrors::one(CODE, visit.texts.get("check-email-wrong"))),
     }

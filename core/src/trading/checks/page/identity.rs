@@ -3,10 +3,10 @@
 
 use maud::html;
 
-use super::{Content, Typed, Visit, documents};
+use super::{Content, Visit, documents};
 use crate::Core;
 use crate::http::form::Form;
-use crate::http::html::form_errors::FormErrors;
+use crate::http::html::form_errors::{FormErrors, Typed};
 use crate::money::connectors::identity::{IdentityCheck, start};
 use crate::money::connectors::sandbox::checks::end_identity_check;
 use crate::platform::db::Connection;
@@ -25,7 +25,7 @@ pub(super) async fn show(
 ) -> Result<Content> {
     let page = visit.url(core, Requirement::Check(Hold::Identity))?;
     let texts = visit.texts;
-    match start(conn, core, (&visit.client.tenant, user), &page).await? {
+    match start(conn, core, &visit.client.tenant, user, &page).await? {
         IdentityCheck::At(url) => Ok(html! {
             p { (texts.get("check-identity-provider")) }
             p { a.button href=(url) rel="noreferrer" { (texts.get("check-identity")) } }
@@ -62,12 +62,12 @@ pub(super) async fn submit(
     form: &Form,
 ) -> Result<FormErrors> {
     let page = visit.url(core, Requirement::Check(Hold::Identity))?;
-    let of = (&*visit.client.tenant, user);
+    let tenant = &visit.client.tenant;
     let mut tx = core.db.begin().await?;
-    let check = start(&mut tx, core, of, &page).await?;
+    let check = start(&mut tx, core, tenant, user, &page).await?;
     if let IdentityCheck::Simulated { .. } = check {
-        let outcome = (&*page, form.get("outcome") == "verified");
-        end_identity_check(&mut tx, core, of, outcome).await?;
+        let is_verified = form.get("outcome") == "verified";
+        end_identity_check(&mut tx, core, tenant, user, &page, is_verified).await?;
     }
     tx.commit().await?;
     match check {

@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::{Typed, Visit};
+use super::Visit;
 use crate::Core;
 use crate::http::form::Form;
-use crate::http::html::form_errors::FormErrors;
+use crate::http::html::form_errors::{FormErrors, Typed};
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result, Violation};
 use crate::users::person::{self, Member};
@@ -15,15 +15,15 @@ use rampart_types::UserId;
 const NATIONALITY: &str = Member::Nationality.name();
 
 /// The form. A script names the regions in the reader's language; without one they are in English.
-pub(super) fn form(visit: &Visit, (form, errors): Typed<'_>) -> Markup {
+pub(super) fn form(visit: &Visit, Typed { form, errors }: Typed<'_>) -> Markup {
     let texts = visit.texts;
     let known = visit.client.catalogue.nationalities.iter();
     let options: Vec<_> = known.map(|known| (&*known.code, &*known.name)).collect();
-    let named = (NATIONALITY, &*texts.get("personal-nationality"));
+    let label = texts.get("personal-nationality");
     html! {
         p { (texts.get("check-nationality-intro")) }
         form method="post" data-regions {
-            (errors.choice(named, form.get(NATIONALITY), &options))
+            (errors.choice(NATIONALITY, &label, form.get(NATIONALITY), &options))
             button.main type="submit" { (texts.get("check-send")) }
         }
     }
@@ -37,8 +37,8 @@ pub(super) async fn submit(
     user: UserId,
     form: &Form,
 ) -> Result<FormErrors> {
-    let given = (&[Member::Nationality][..], form);
-    match person::declare(conn, core, (&visit.client, user), given).await {
+    let members = [Member::Nationality];
+    match person::declare(conn, core, &visit.client, user, &members, form).await {
         Ok(()) => Ok(FormErrors::default()),
         Err(Error::Refused(refusal)) if refusal.violations().iter().all(is_of_field) => {
             Ok(FormErrors::one(NATIONALITY, visit.texts.get("check-nationality-missing")))

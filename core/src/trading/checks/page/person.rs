@@ -2,11 +2,11 @@
 
 use maud::html;
 
-use super::{Content, Typed, Visit};
+use super::{Content, Visit};
 use crate::Core;
 use crate::http::form::Form;
 use crate::http::html::components::{Field, field};
-use crate::http::html::form_errors::FormErrors;
+use crate::http::html::form_errors::{FormErrors, Typed};
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Result};
 use crate::users::account::Account;
@@ -29,7 +29,7 @@ pub(super) async fn show(
     core: &Core,
     visit: &Visit,
     user: UserId,
-    (form, errors): Typed<'_>,
+    Typed { form, errors }: Typed<'_>,
 ) -> Result<Content> {
     let texts = visit.texts;
     let account = Account::load(conn, core, visit.client.id(), user).await?;
@@ -66,7 +66,7 @@ pub(super) async fn submit(
     form: &Form,
 ) -> Result<FormErrors> {
     let members = FIELDS.map(|(member, ..)| member);
-    match person::declare(conn, core, (&visit.client, user), (&members, form)).await {
+    match person::declare(conn, core, &visit.client, user, &members, form).await {
         Ok(()) => Ok(FormErrors::default()),
         Err(Error::Refused(refusal)) => {
             let mut errors = FormErrors::default();

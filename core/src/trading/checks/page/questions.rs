@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use maud::html;
 
-use super::{Content, Typed, Visit};
+use super::{Content, Visit};
 use crate::Core;
 use crate::http::form::Form;
-use crate::http::html::form_errors::FormErrors;
+use crate::http::html::form_errors::{FormErrors, Typed};
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::users::account::Account;
@@ -21,7 +21,7 @@ pub(super) async fn show(
     core: &Core,
     visit: &Visit,
     user: UserId,
-    (form, errors): Typed<'_>,
+    Typed { form, errors }: Typed<'_>,
 ) -> Result<Content> {
     let (language, open) = (visit.texts.language(), open(conn, core, visit, user).await?);
     if open.is_empty() {
@@ -31,8 +31,9 @@ pub(super) async fn show(
         p { (visit.texts.get("check-questions-intro")) }
         form method="post" {
             @for question in open {
-                @let named = (question.key, question.page_label(language));
-                (errors.choice(named, form.get(question.key), &question.page_options(language)))
+                @let label = question.page_label(language);
+                @let options = question.page_options(language);
+                (errors.choice(question.key, label, form.get(question.key), &options))
             }
             button.main type="submit" { (visit.texts.get("check-send")) }
         }

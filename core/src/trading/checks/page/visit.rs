@@ -18,7 +18,7 @@ use crate::trading::orders::state::OrderStatus;
 use crate::trading::quotes::Side;
 use crate::users::account::Account;
 use crate::users::account_pages::invitation::Invitation;
-use rampart_types::{ClientId, OrderId, ReturnUrl, UserId};
+use rampart_types::{ClientId, OrderId, OrderKey, ReturnUrl, UserId, UserKey};
 
 /// The URL parameters of the page.
 #[derive(Debug)]
@@ -58,11 +58,11 @@ impl Link {
     pub(super) async fn visit(&self, core: &Core) -> Result<Option<Visit>> {
         let Some(requirement) = Requirement::from_name(&self.check) else { return Ok(None) };
         match link::open(core, &self.token).await? {
-            Some(Permission::Order(side, client, order)) => {
-                self.visit_of_order(core, requirement, side, client, order).await
+            Some(Permission::Order(side, order)) => {
+                self.visit_of_order(core, requirement, side, order).await
             }
-            Some(Permission::Account(client, user)) if !requirement.is_of_order() => {
-                self.visit_of_user(core, requirement, client, user).await
+            Some(Permission::Account(user)) if !requirement.is_of_order() => {
+                self.visit_of_user(core, requirement, user).await
             }
             _ => Ok(None),
         }
@@ -73,8 +73,7 @@ impl Link {
         core: &Core,
         requirement: Requirement,
         side: Side,
-        client: ClientId,
-        order: OrderId,
+        OrderKey { client, order }: OrderKey,
     ) -> Result<Option<Visit>> {
         let Some(client) = Client::for_page(core, client, &self.request_id) else {
             return Ok(None);
@@ -124,8 +123,7 @@ impl Link {
         &self,
         core: &Core,
         requirement: Requirement,
-        client: ClientId,
-        user: UserId,
+        UserKey { client, user }: UserKey,
     ) -> Result<Option<Visit>> {
         let Some(client) = Client::for_page(core, client, &self.request_id) else {
             return Ok(None);
@@ -242,8 +240,8 @@ impl Visit {
     pub(super) fn url(&self, core: &Core, requirement: Requirement) -> Result<String> {
         match &self.order {
             Some(order) => {
-                let order = (order.side, (self.client.id(), order.id));
-                link::order_url(core, order, requirement)
+                let key = OrderKey { client: self.client.id(), order: order.id };
+                link::order_url(core, order.side, key, requirement)
             }
             None => {
                 let account_page = self.account_page.as_deref().unwrap_or_default();

@@ -2,23 +2,23 @@
 
 use maud::html;
 
-use super::{Content, Typed, Visit};
+use super::{Content, Visit};
 use crate::Core;
 use crate::http::form::Form;
 use crate::http::html::components::{Field, field, time_in};
-use crate::http::html::form_errors::FormErrors;
+use crate::http::html::form_errors::{FormErrors, Typed};
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::wallet_proof::challenge::Challenge;
 use crate::trading::wallet_proof::{self, Proof, signature};
-use rampart_types::{Chain, ClientId, CurrencyCode, OrderId, WalletAddress};
+use rampart_types::{Chain, CurrencyCode, OrderKey, WalletAddress};
 
 /// The message to sign, and the form for the signature.
 pub(super) async fn show(
     conn: &mut Connection,
     core: &Core,
     visit: &Visit,
-    (form, errors): Typed<'_>,
+    Typed { form, errors }: Typed<'_>,
 ) -> Result<Content> {
     let (wallet, order) = named(visit)?;
     let texts = visit.texts;
@@ -29,7 +29,7 @@ pub(super) async fn show(
         };
         return Ok(body.into());
     }
-    let challenge = Challenge::current(conn, core, order, (visit.user, wallet.as_str())).await?;
+    let challenge = Challenge::current(conn, core, order, visit.user, wallet.as_str()).await?;
     let how = match wallet.chain() {
         Chain::Ethereum => "check-wallet-how-evm",
         Chain::Bitcoin => "check-wallet-how-bitcoin",
@@ -82,12 +82,13 @@ fn refused(visit: &Visit, message: &'static str) -> FormErrors {
 }
 
 /// The order of the page, and its wallet.
-fn named(visit: &Visit) -> Result<(WalletAddress, (ClientId, OrderId))> {
+fn named(visit: &Visit) -> Result<(WalletAddress, OrderKey)> {
     let invalid = || Error::invariant("read an order's wallet");
     let order = visit.order.as_ref().ok_or_else(invalid)?;
     let code: Option<CurrencyCode> = order.asset.parse().ok();
     let currency = code.and_then(|code| visit.client.catalogue.currencies.get(&code));
     let chain = currency.and_then(|currency| currency.crypto.as_ref()).map(|crypto| crypto.chain);
     let wallet = chain.and_then(|chain| WalletAddress::parse(chain, &order.wallet_address).ok());
-    Ok((wallet.ok_or_else(invalid)?, (visit.client.id(), order.id)))
+    let key = OrderKey { client: visit.client.id(), order: order.id };
+    Ok((wallet.ok_or_else(invalid)?, key))
 }

@@ -41,8 +41,18 @@ pub(super) struct Reading {
     pub(super) observed_at: DateTime<Utc>,
 }
 
-/// A price and its time.
-pub(super) type Observed = (Decimal, DateTime<Utc>);
+impl Reading {
+    /// The reading of a price observed now. A clock that is a little ahead is taken for right.
+    ///
+    /// # Errors
+    /// When the source's time is so far ahead that the price would look fresh for too long.
+    pub(super) fn as_of(self, now: DateTime<Utc>) -> Result<Self, SourceError> {
+        if self.observed_at > now + AHEAD_MAX {
+            return Err(SourceError::Ahead);
+        }
+        Ok(Self { observed_at: self.observed_at.min(now), ..self })
+    }
+}
 
 /// Reason that a source gave no price. Never with the URL, which may hold an access key.
 #[derive(Debug)]
@@ -108,7 +118,7 @@ impl Source {
     ///
     /// # Errors
     /// When it gives none.
-    pub(super) async fn read(&self, http: &reqwest::Client) -> Result<Observed, SourceError> {
+    pub(super) async fn read(&self, http: &reqwest::Client) -> Result<Reading, SourceError> {
         let failed = |error: reqwest::Error| SourceError::Http(error.without_url());
         let mut response = http.get(self.url.url().clone()).send().await.map_err(failed)?;
         if response.status() != http::StatusCode::OK {
@@ -121,33 +131,19 @@ impl Source {
             }
             body.extend_from_slice(&chunk);
         }
-        observed_at(&body, (&self.pointer, &self.time_pointer))
+        self.reading(&body)
     }
 
-    /// The reading of a price observed now. A clock that is a little ahead is taken for right.
-    ///
-    /// # Errors
-    /// When the source's time is so far ahead that the price would look fresh for too long.
-    pub(super) fn reading(
-        &self,
-        (price, observed_at): Observed,
-        now: DateTime<Utc>,
-    ) -> Result<Reading, SourceError> {
-        if observed_at > now + AHEAD_MAX {
-            return Err(SourceError::Ahead);
-        }
-        let source = self.name.clone();
-        Ok(Reading { pair: self.pair, source, price, observed_at: observed_at.min(now) })
+    /// The number, or numeric string, at the JSON pointer (RFC 6901), exactly, and the time at the
+    /// other.
+    fn reading(&self, body: &[u8]) -> Result<Reading, SourceError> {
+        let document: Value = serde_json::from_slice(body).map_err(|_| SourceError::NotJson)?;
+        let price = document.pointer(&self.pointer).and_then(decimal::from_number_or_text);
+        let price = price.filter(|price| *price > Decimal::ZERO).ok_or(SourceError::NoPrice)?;
+        let observed_at = document.pointer(&self.time_pointer).and_then(time_of);
+        let observed_at = observed_at.ok_or(SourceError::NoTime)?;
+        Ok(Reading { pair: self.pair, source: self.name.clone(), price, observed_at })
     }
-}
-
-/// The number, or numeric string, at a JSON pointer (RFC 6901), exactly, and the time at the other.
-fn observed_at(body: &[u8], (price, time): (&str, &str)) -> Result<Observed, SourceError> {
-    let document: Value = serde_json::from_slice(body).map_err(|_| SourceError::NotJson)?;
-    let price = document.pointer(price).and_then(decimal::from_number_or_text);
-    let price = price.filter(|price| *price > Decimal::ZERO).ok_or(SourceError::NoPrice)?;
-    let time = document.pointer(time).and_then(time_of).ok_or(SourceError::NoTime)?;
-    Ok((price, time))
 }
 
 /// A time: RFC 3339, or a number or numeric string of seconds or milliseconds since 1970.
@@ -207,13 +203,13 @@ mod tests {
 
     #[test]
     fn a_price_is_read_to_the_last_digit_with_its_time() {
-        let read = |body: &str| observed_at(body.as_bytes(), ("/last/price", "/at"));
-        let (price, at) =
-            read(r#"{"last":{"price":90123.123456789012345},"at":1700000000}"#).unwrap();
-        assert_eq!(price.to_string(), "90123.123456789012345");
-        assert_eq!(at, time("2023-11-14T22:13:20Z"));
-        let (price, _) = read(r#"{"last":{"price":"0.10"},"at":"2023-11-14T22:13:20Z"}"#).unwrap();
-        assert_eq!(price, Decimal::new(1, 1));
+        let source = source("https://prices.example/x", "/last/price", "/at").unwrap();
+        let read = |body: &str| source.reading(body.as_bytes());
+        let first = read(r#"{"last":{"price":90123.123456789012345},"at":1700000000}"#).unwrap();
+        assert_eq!(first.price.to_string(), "90123.123456789012345");
+        assert_eq!(first.observed_at, time("2023-11-14T22:13:20Z"));
+        let text = read(r#"{"last":{"price":"0.10"},"at":"2023-11-14T22:13:20Z"}"#).unwrap();
+        assert_eq!(text.price, Decimal::new(1, 1));
     }
 
     #[test]
@@ -235,20 +231,26 @@ mod tests {
 
     #[test]
     fn a_value_other_than_a_positive_number_gives_no_price() {
+        let named = source("https://prices.example/x", "/price", "/time").unwrap();
         for price in ["0", "-1", "\"abc\"", "null", "[1]", "1e400"] {
             let body = format!(r#"{{"price":{price},"time":1}}"#);
-            let read = observed_at(body.as_bytes(), ("/price", "/time"));
+            let read = named.reading(body.as_bytes());
             assert!(matches!(read, Err(SourceError::NoPrice)), "{body}: {read:?}");
         }
-        assert!(observed_at(br#"{"price":1}"#, ("/price", "/time")).is_err());
-        assert!(observed_at(br#"[{"a/b":1},2]"#, ("/0/a~1b", "/1")).is_ok());
+        assert!(named.reading(br#"{"price":1}"#).is_err());
+        let numbered = source("https://prices.example/x", "/0/a~1b", "/1").unwrap();
+        assert!(numbered.reading(br#"[{"a/b":1},2]"#).is_ok());
     }
 
     #[test]
     fn a_source_from_the_future_gives_no_price() {
         let source = source("https://prices.example/x", "/price", "/time").unwrap();
         let now = time("2026-03-01T12:00:00Z");
-        let read = |ahead| source.reading((Decimal::ONE, now + TimeDelta::seconds(ahead)), now);
+        let reading = source.reading(br#"{"price":1,"time":1}"#).unwrap();
+        let read = |ahead| {
+            let observed_at = now + TimeDelta::seconds(ahead);
+            Reading { observed_at, ..reading.clone() }.as_of(now)
+        };
         assert_eq!(read(5).unwrap().observed_at, now);
         assert_eq!(read(-60).unwrap().observed_at, now - TimeDelta::seconds(60));
         assert!(read(6).is_err());

@@ -147,7 +147,7 @@ async fn judge_pairs(
         let readings = fresh(readings, max_age, held.now);
         changed |= match judge(last.get(&held.pair).copied(), &readings, &feed.rules) {
             Verdict::TooFew => false,
-            Verdict::Price(observed) => set(conn, held, observed).await?,
+            Verdict::Price((price, observed_at)) => set(conn, held, price, observed_at).await?,
             Verdict::Deviates(price) => close(conn, held, price).await?,
         };
     }
@@ -158,7 +158,8 @@ async fn judge_pairs(
 async fn set(
     conn: &mut Connection,
     held: &HeldPair,
-    (price, observed_at): (Decimal, DateTime<Utc>),
+    price: Decimal,
+    observed_at: DateTime<Utc>,
 ) -> Result<bool, sqlx::Error> {
     let done = sqlx::query!(
         "insert into price as known (pair, price, fixed, observed_at) \

@@ -35,7 +35,7 @@ async fn read_from(answer: Vec<u8>) -> Result<String, String> {
     };
     let feed = PriceFeed::new(&settings(vec![source(&url)])).unwrap().unwrap();
     let (read, ()) = tokio::join!(feed.sources[0].read(&feed.http), serve);
-    read.map(|(price, _)| price.to_string()).map_err(|reason| reason.to_string())
+    read.map(|reading| reading.price.to_string()).map_err(|reason| reason.to_string())
 }
 
 fn ok(body: &str) -> Vec<u8> {

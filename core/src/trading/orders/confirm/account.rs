@@ -8,7 +8,7 @@ use crate::platform::error::{Code, Refusal, Result};
 use crate::trading::payment_methods::families::Family;
 use crate::trading::quotes::Quote;
 use crate::users::accounts::{self, PaymentAccount};
-use rampart_types::{ClientId, UserId};
+use rampart_types::{ClientId, UserId, UserKey};
 
 /// The payment account named in a confirm.
 #[derive(Debug)]
@@ -35,7 +35,8 @@ impl NamedAccount {
         let Some(identifier) = identifier else { return Ok(Self::None) };
         let Some(user) = user else { return Ok(Self::Unknown) };
         let mut conn = core.db.acquire().await?;
-        let account = accounts::find(&mut conn, core, (client, user), identifier).await?;
+        let key = UserKey { client, user };
+        let account = accounts::find(&mut conn, core, key, identifier).await?;
         Ok(account.map_or(Self::Unknown, Self::Known))
     }
 

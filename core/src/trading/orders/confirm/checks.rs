@@ -10,8 +10,8 @@ use crate::platform::error::{Code, Refusal, Result};
 use crate::tenancy::tenants::GuestOrders;
 use crate::trading::catalogue::{Pair, PairStatus, PaymentMethodKind};
 use crate::trading::checks::Hold;
-use crate::trading::limits::limit_rules::{Spent, remaining};
-use crate::trading::limits::{self, Trader};
+use crate::trading::limits::limit_rules::remaining;
+use crate::trading::limits::{self, Usage};
 use crate::trading::quotes::{Quote, Side};
 use crate::trading::routing::{self, Settlement};
 use crate::users::accounts::PaymentAccount;
@@ -107,9 +107,6 @@ fn beyond(refusal: &mut Refusal, whose: &str, min: Decimal, max: Decimal) {
     refusal.add(Code::FiatAmountInvalid, Some(format!("the {whose} takes {min} to {max}").into()));
 }
 
-/// A user who trades, and what it has traded today.
-pub(crate) type LimitUsage = (Trader, Spent);
-
 /// Reads the user, and refuses one that may not trade.
 ///
 /// # Errors
@@ -119,31 +116,27 @@ pub(crate) async fn user(
     client: ClientId,
     user: UserId,
     refusal: &mut Refusal,
-) -> Result<Option<LimitUsage>> {
+) -> Result<Option<Usage>> {
     let read = limits::usage(core, client, user).await?;
     may_trade(read.as_ref(), refusal);
     Ok(read)
 }
 
 /// Refuses a user that is disabled (ER124), or gone since the quote (ER709).
-pub(crate) fn may_trade(usage: Option<&LimitUsage>, refusal: &mut Refusal) {
+pub(crate) fn may_trade(usage: Option<&Usage>, refusal: &mut Refusal) {
     match usage {
         None => refusal.add(Code::UserNotFound, None),
-        Some((trader, _)) if trader.disabled => refusal.add(Code::UserDisabled, None),
+        Some(usage) if usage.trader.disabled => refusal.add(Code::UserDisabled, None),
         Some(_) => {}
     }
 }
 
 /// An amount in the currency of limits beyond what the user may still trade for today (ER011), or
 /// without a rate to that currency (ER008).
-pub(crate) fn limit(
-    (trader, spent): &LimitUsage,
-    (side, amount): (Side, Option<Decimal>),
-    refusal: &mut Refusal,
-) {
+pub(crate) fn limit(usage: &Usage, side: Side, amount: Option<Decimal>, refusal: &mut Refusal) {
     match amount {
         None => no_limit_rate(refusal),
-        Some(amount) if amount > trader.rules.remaining(side, spent) => {
+        Some(amount) if amount > usage.trader.rules.remaining(side, &usage.spent) => {
             refusal.add(Code::FiatAmountInvalid, Some(LIMIT_REACHED.into()));
         }
         Some(_) => {}
@@ -153,7 +146,7 @@ pub(crate) fn limit(
 /// An amount in the currency of limits beyond what the account that pays may still be used for today
 /// (ER011).
 pub(crate) fn account_limit(
-    (_, spent): &LimitUsage,
+    usage: &Usage,
     account: &NamedAccount,
     amount: Option<Decimal>,
     refusal: &mut Refusal,
@@ -161,7 +154,7 @@ pub(crate) fn account_limit(
     let NamedAccount::Known(PaymentAccount { id, amount_limit: Some(limit), .. }) = account else {
         return;
     };
-    if amount.is_some_and(|amount| amount > remaining(*limit, spent.naming_account(*id))) {
+    if amount.is_some_and(|amount| amount > remaining(*limit, usage.spent.naming_account(*id))) {
         refusal.add(Code::FiatAmountInvalid, Some(ACCOUNT_LIMIT_REACHED.into()));
     }
 }

@@ -33,7 +33,7 @@ pub(super) enum UsageCheck<'a> {
     /// The statement that makes the order decides.
     Deferred,
     /// As read, for an order of a user.
-    Read(Option<&'a checks::LimitUsage>),
+    Read(Option<&'a limits::Usage>),
 }
 
 impl ConfirmContext {
@@ -60,7 +60,7 @@ impl ConfirmContext {
             UsageCheck::Read(usage) => {
                 checks::may_trade(usage, &mut refusal);
                 if let Some(usage) = usage {
-                    checks::limit(usage, (self.quote.side, limit_amount()), &mut refusal);
+                    checks::limit(usage, self.quote.side, limit_amount(), &mut refusal);
                     checks::account_limit(usage, &self.account, limit_amount(), &mut refusal);
                 }
             }
@@ -124,16 +124,16 @@ impl ConfirmContext {
                 }
                 InsertOutcome::KeyLost => return Err(key_lost(key.map(|(key, _)| key))),
                 InsertOutcome::QuoteExpired => {
-                    return self.resolve_conflict(core, (Code::QuoteExpired, None)).await;
+                    return self.resolve_conflict(core, Code::QuoteExpired, None).await;
                 }
                 // One that was confirmed meanwhile is refused as that: this one is over by the
                 // database's clock, if not by ours.
                 InsertOutcome::OfferTaken => {
-                    return self.resolve_conflict(core, (Code::OfferExpired, None)).await;
+                    return self.resolve_conflict(core, Code::OfferExpired, None).await;
                 }
                 InsertOutcome::Forbidden => {
-                    let limit_reached = (Code::FiatAmountInvalid, Some(checks::LIMIT_REACHED));
-                    return self.resolve_conflict(core, limit_reached).await;
+                    let detail = Some(checks::LIMIT_REACHED);
+                    return self.resolve_conflict(core, Code::FiatAmountInvalid, detail).await;
                 }
                 InsertOutcome::Unavailable => return Err(Error::unavailable("place an order")),
                 InsertOutcome::Failed(error) => return Err(error.into()),
@@ -170,7 +170,8 @@ impl ConfirmContext {
     async fn resolve_conflict(
         &self,
         core: &Core,
-        (code, detail): (Code, Option<&'static str>),
+        code: Code,
+        detail: Option<&'static str>,
     ) -> Result<Confirmed> {
         if let Some(confirmed) = self.existing_order(core).await? {
             return Ok(confirmed);

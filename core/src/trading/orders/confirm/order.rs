@@ -11,7 +11,7 @@ use crate::Core;
 use crate::endpoint::SavedAnswer;
 use crate::money::connectors::commands::{Command, CommandKind, SealedCommand, Target};
 use crate::money::connectors::sandbox::timing;
-use crate::money::connectors::screening::SealedScreening;
+use crate::money::connectors::screening::{SealedScreening, Wallet};
 use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::Direction;
 use crate::trading::orders::insert::NewOrderRow;
@@ -165,9 +165,9 @@ impl NewOrder<'_> {
         let ConfirmContext { client, quote, destination, .. } = self.context;
         let asset = quote.crypto_currency().to_string();
         let tag = destination.tag.as_ref().map(ToString::to_string);
-        let wallet = (&*asset, destination.address.as_str(), tag.as_deref());
-        let order = (id, self.partner_reference);
-        SealedScreening::of_wallet(core, &client.tenant, order, wallet)
+        let address = destination.address.as_str();
+        let wallet = Wallet { asset: &asset, address, tag: tag.as_deref() };
+        SealedScreening::of_wallet(core, &client.tenant, id, self.partner_reference, wallet)
     }
 }
 

@@ -33,8 +33,7 @@ impl Destination {
             .get(&quote.crypto_currency())
             .and_then(|currency| currency.crypto.as_ref())
             .ok_or(Code::CurrencyInMaintenance)?;
-        let tag = (request.terms.tag_name(), &request.tag);
-        Self::parse(crypto, &request.wallet_address, tag)
+        Self::parse(crypto, &request.wallet_address, &request.tag, request.terms.tag_name())
     }
 
     /// Reads `walletAddress`, and the tag of this name, by the rules of the currency's chain.
@@ -44,7 +43,8 @@ impl Destination {
     pub(crate) fn parse(
         crypto: &Crypto,
         address: &str,
-        (tag_name, tag): (&'static str, &Value),
+        tag: &Value,
+        tag_name: &'static str,
     ) -> Result<Self> {
         let mut refusal = Refusal::new();
         let address = WalletAddress::parse(crypto.chain, address);

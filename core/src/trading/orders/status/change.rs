@@ -21,7 +21,7 @@ use crate::platform::db::{Connection, retrying_statement};
 use crate::platform::error::Error;
 use crate::trading::orders::callback::{self, Outcome};
 use crate::trading::quotes::Side;
-use rampart_types::{ClientId, JsonDecimal, OrderId};
+use rampart_types::{ClientId, JsonDecimal, OrderId, OrderKey};
 
 /// The reason that partners are told of an order whose price has moved.
 const PRICE_MOVED: &str = "the price has moved by more than it may before the payment arrived";
@@ -143,10 +143,10 @@ pub(crate) async fn apply_in<E: Event>(
 pub(crate) async fn permit<E: Event>(
     conn: &mut Connection,
     core: &Core,
-    (client, order): (ClientId, OrderId),
+    key: OrderKey,
     event: &E,
 ) -> Result<(), NotApplied> {
-    let change = Change::new(core, client, order, "")?;
+    let change = Change::new(core, key.client, key.order, "")?;
     let facts = E::facts(conn, &change).await?.ok_or(NotApplied::NoSuchOrder)?;
     match next_transition(&facts, event, facts.read_at) {
         Some(_) => Ok(()),
@@ -162,11 +162,13 @@ pub(crate) async fn permit<E: Event>(
 pub(crate) async fn apply_recorded<E: Event>(
     conn: &mut Connection,
     core: &Core,
-    (client, order, payment): (ClientId, OrderId, Uuid),
+    key: OrderKey,
+    payment: Uuid,
     event: &E,
     actor: &str,
 ) -> Result<Applied, NotApplied> {
-    let change = Change { payment: Some(payment), ..Change::new(core, client, order, actor)? };
+    let change = Change::new(core, key.client, key.order, actor)?;
+    let change = Change { payment: Some(payment), ..change };
     change.attempt_in(conn, event).await
 }
 
@@ -316,6 +318,9 @@ impl<'a> Change<'a> {
         let outcome = Outcome::from_state(transition.to, transition.cause);
         let url = columns.callback_url.as_deref().zip(outcome);
         let url = url.map(|(url, outcome)| callback::address(url, self.order, outcome));
+        let amounts = |all: Vec<(Decimal, String)>| -> Value {
+            all.iter().map(|(amount, currency)| amount_of(*amount, currency)).collect()
+        };
         let mut payload = json!({
             "orderId": self.order,
             "partnerOrderIdentifier": columns.partner_reference,
@@ -325,16 +330,16 @@ impl<'a> Change<'a> {
             Cause::PriceMoved => payload["reason"] = PRICE_MOVED.into(),
             Cause::Refunded => {
                 let given_back = refunded(tx, self.client, self.order).await?;
-                payload["refunded"] = given_back.into_iter().map(amount_of).collect();
+                payload["refunded"] = amounts(given_back);
             }
             _ => {}
         }
         if transition.to == OrderStatus::Blocked {
             let arrived = received(tx, self.client, self.order).await?;
-            payload["received"] = arrived.into_iter().map(amount_of).collect();
+            payload["received"] = amounts(arrived);
             if let Some(terms) = OrderTerms::lock(tx, self.client, self.order, side).await? {
                 let (due, currency) = terms.amounts.paid();
-                payload["due"] = amount_of((due, currency.to_owned()));
+                payload["due"] = amount_of(due, currency);
             }
         }
         let event = NewEvent { kind, order_id: Some(self.order), payload };
@@ -343,6 +348,6 @@ impl<'a> Change<'a> {
 }
 
 /// An amount in the data of an event.
-fn amount_of((amount, currency): (Decimal, String)) -> Value {
+fn amount_of(amount: Decimal, currency: &str) -> Value {
     json!({ "amount": JsonDecimal(amount), "currencyCode": currency })
 }

@@ -13,7 +13,7 @@ use crate::chain::{At, Call, Receipt};
 use crate::fees::{Fees, bound_for_each};
 use crate::key::SigningError;
 use crate::rpc::RpcError;
-use crate::transaction::{self, decode};
+use crate::transaction::{self, Slot, decode};
 use crate::work::Worker;
 
 /// Pause before another attempt at a payout for which coins lack, or fees are too high, in seconds.
@@ -186,8 +186,8 @@ impl Payout<'_> {
         let since_block = chain.head().await?;
         let count = chain.count(signer.address(), At::Pending).await?;
         let nonce = nonces.take(&self.command.id, count);
-        let chain_id = self.worker.settings.chain.id;
-        let transaction = transfer.transaction(chain_id, nonce, gas, fees);
+        let slot = Slot { chain_id: self.worker.settings.chain.id, nonce };
+        let transaction = transfer.transaction(slot, gas, fees);
         let signed = match signer.sign(transaction).await {
             Ok(signed) => signed,
             Err(error) => {
@@ -240,8 +240,8 @@ impl Payout<'_> {
         }
         let final_block = (head + 1).saturating_sub(self.order.confirmations);
         if chain.count(account, At::Block(final_block)).await? > attempt.nonce {
-            let range = (attempt.since_block, final_block);
-            return match chain.taker(account, attempt.nonce, range).await? {
+            let blocks = attempt.since_block..=final_block;
+            return match chain.taker(account, attempt.nonce, blocks).await? {
                 Some(taker) if attempt.hashes().all(|hash| hash != taker) => {
                     self.bury(attempt.nonce, taker).await
                 }

@@ -9,7 +9,7 @@ use super::{Found, Search, mask};
 use crate::Core;
 use crate::auth::user_credentials::identifier_digest;
 use crate::platform::error::Result;
-use crate::users::personal_data::{self, PersonalData, email_index};
+use crate::users::personal_data::{self, PersonalData, SealedPersonalData, email_index};
 use crate::users::search_index::SearchKey;
 use rampart_types::{ClientId, EmailAddress, UserId, UserIdentifier};
 
@@ -162,7 +162,10 @@ async fn load(core: &Core, search: &Search, ids: &[Uuid], is_masked: bool) -> Re
     let mut users = Vec::with_capacity(rows.len());
     for row in rows {
         let (client, user) = (ClientId::from(row.client_id), UserId::from(row.user_id));
-        let sealed = (row.sealed_key.as_deref(), row.personal.as_deref());
+        let sealed = SealedPersonalData {
+            key: row.sealed_key.as_deref(),
+            personal: row.personal.as_deref(),
+        };
         let personal = personal_data::read(core, client, user, sealed)?;
         // The index may be older than the data, and never decides alone.
         if !search.criteria.iter().all(|criterion| criterion.is_met(&personal)) {
