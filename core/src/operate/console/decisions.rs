@@ -46,7 +46,7 @@ pub(super) async fn decisions(
         rows.extend(found.iter().map(decision));
     }
     rows.sort_by_key(|row| Reverse(text(row, "/at").parse::<DateTime<Utc>>().ok()));
-    let heads: Vec<_> = COLUMNS.iter().map(column).collect();
+    let heads: Vec<_> = COLUMNS.iter().map(|&(name, cell)| column(name, cell)).collect();
     Ok(html! {
         @if !rows.is_empty() {
             h2 { "Decisions" }

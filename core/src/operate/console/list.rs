@@ -138,7 +138,7 @@ impl List {
 
     /// The rows as a table.
     pub(super) fn table(&self, rows: &[Value]) -> Markup {
-        let columns: Vec<_> = self.columns.iter().map(column).collect();
+        let columns: Vec<_> = self.columns.iter().map(|&(name, cell)| column(name, cell)).collect();
         html! {
             @if rows.is_empty() { (empty_state("Nothing here", self.empty)) }
             @else { (table(self.title, &columns, &rows_of(rows, self.columns))) }
@@ -195,6 +195,6 @@ impl List {
 }
 
 /// The head of a column.
-pub(super) fn column<'a>((name, cell): &'a (&'a str, Cell)) -> Column<'a> {
+pub(super) fn column(name: &str, cell: Cell) -> Column<'_> {
     if cell.is_amount() { Column::Amount(name) } else { Column::Text(name) }
 }

@@ -189,7 +189,8 @@ async fn known(visit: &Visit<'_>, url: &str) -> Result<Vec<Value>, Refused> {
 
 /// A table with a heading, if there are rows.
 pub(super) fn of(title: &str, rows: &[Value], columns: &[(&str, Cell)]) -> Markup {
-    let heads: Vec<Column<'_>> = columns.iter().map(super::list::column).collect();
+    let heads: Vec<Column<'_>> =
+        columns.iter().map(|&(name, cell)| super::list::column(name, cell)).collect();
     html! {
         @if !rows.is_empty() { h2 { (title) } (table(title, &heads, &rows_of(rows, columns))) }
     }

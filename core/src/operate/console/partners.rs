@@ -289,7 +289,10 @@ pub(super) fn with_actions(
     columns: &[(&str, Cell)],
     rows: &[Value],
 ) -> Markup {
-    let heads = columns.iter().map(super::list::column).chain([Column::Text("Actions")]);
+    let heads = columns
+        .iter()
+        .map(|&(name, cell)| super::list::column(name, cell))
+        .chain([Column::Text("Actions")]);
     let heads: Vec<_> = heads.collect();
     let cells = rows_of(rows, columns).into_iter().zip(rows).map(|(mut cells, row)| {
         let ids = [slug.to_owned(), text(row, "/id")];
