@@ -76,6 +76,30 @@ impl Language {
         }
     }
 
+    /// The website locale of its pages where no supported region speaks it.
+    const fn own_region(self) -> &'static str {
+        match self {
+            Self::English => "en-gb",
+            Self::Dutch => "nl-nl",
+            Self::German => "de-de",
+            Self::French => "fr-fr",
+            Self::Spanish => "es-es",
+            Self::Portuguese => "pt-pt",
+            Self::Italian => "it-it",
+            Self::Polish => "pl-pl",
+        }
+    }
+
+    /// Website locales in the paths of pages: the supported regions, and one for each language that
+    /// none of them speaks.
+    pub(crate) fn page_regions(supported: &[String]) -> Vec<String> {
+        let added = Self::ALL
+            .into_iter()
+            .filter(|language| language.texts().spoken_region(supported).is_none())
+            .map(|language| language.own_region().to_owned());
+        supported.iter().cloned().chain(added).collect()
+    }
+
     const fn source(self) -> &'static str {
         match self {
             Self::English => include_str!("texts/en.ftl"),
@@ -189,11 +213,6 @@ impl Texts {
     /// The language.
     pub(crate) const fn language(self) -> Language {
         self.language
-    }
-
-    /// The website locale in this language, of those there are; else the first.
-    pub(crate) fn region(self, regions: &[String]) -> Option<&str> {
-        self.spoken_region(regions).or_else(|| regions.first().map(String::as_str))
     }
 
     /// The website locale in this language, of those there are.
@@ -336,16 +355,21 @@ mod tests {
     }
 
     #[test]
-    fn a_region_speaks_the_language_if_one_does() {
-        let regions = ["nl-nl", "fr-be", "fr-fr"].map(str::to_owned);
-        for (language, region) in
-            [(Language::French, Some("fr-be")), (Language::Polish, Some("nl-nl"))]
-        {
-            assert_eq!(language.texts().region(&regions), region);
+    fn pages_have_a_region_for_every_language() {
+        let supported = ["nl-nl", "fr-be", "fr-fr", "pt-br"].map(str::to_owned);
+        assert_eq!(Language::Polish.texts().spoken_region(&supported), None);
+        let regions = Language::page_regions(&supported);
+        let (first, added) = regions.split_at(supported.len());
+        assert_eq!(first, supported);
+        assert_eq!(added, ["en-gb", "de-de", "es-es", "it-it", "pl-pl"]);
+        for (language, region) in [(Language::French, "fr-be"), (Language::Polish, "pl-pl")] {
+            assert_eq!(language.texts().spoken_region(&regions), Some(region));
         }
-        assert_eq!(Language::French.texts().spoken_region(&regions), Some("fr-be"));
-        assert_eq!(Language::Polish.texts().spoken_region(&regions), None);
-        assert_eq!(Language::French.texts().region(&[]), None);
+        let alone = Language::page_regions(&[]);
+        assert_eq!(alone, Language::ALL.map(Language::own_region));
+        for (language, region) in Language::ALL.into_iter().zip(&alone) {
+            assert_eq!(Language::from_tag(region), Some(language));
+        }
     }
 
     #[test]

@@ -38,8 +38,11 @@ pub struct Catalogue {
     pub preferences: HashMap<String, Vec<String>>,
     /// Routes of money and coins to connectors.
     pub routes: Routes,
-    /// `xx-xx`, in order.
+    /// `xx-xx`, in order: the regions that partners see and send.
     pub regions: Vec<String>,
+    /// The regions in the paths of pages: the same, and one for each language that none of them
+    /// speaks.
+    pub page_regions: Vec<String>,
     /// Nationalities that can register.
     pub nationalities: Vec<Nationality>,
     /// Rows that were left out.

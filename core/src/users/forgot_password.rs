@@ -121,7 +121,7 @@ impl Link {
 
     fn client(&self, core: &Core) -> Option<Client> {
         let snapshot = core.snapshots.current();
-        let served = snapshot.catalogue.regions.contains(&self.region);
+        let served = snapshot.catalogue.page_regions.contains(&self.region);
         let tenant = snapshot.tenant_by_slug(&self.slug)?;
         served.then(|| Client::for_page(core, tenant.id, &self.request_id))?
     }

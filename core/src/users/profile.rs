@@ -265,12 +265,15 @@ impl Profile {
             sell: Limit::new(&rules, currency, quotes::Side::Sell, &spent),
         };
         let status = status(&account, documents);
+        // A page may have kept a region that partners neither know nor may send.
+        let is_supported =
+            |region: &String| core.snapshots.current().catalogue.regions.contains(region);
         let personal = account.personal;
         Ok(Self {
             email_address: personal.email,
             first_name: personal.first_name,
             last_name: personal.last_name,
-            region: account.region,
+            region: account.region.filter(is_supported),
             country: account.country,
             phone_number: personal.phone_number,
             registration_date: account.created_at,

@@ -12,6 +12,7 @@ use super::identifier::{self, LinkOutcome};
 use super::ownership::Ownership;
 use super::personal_data::{PersonalData, email_index, store_key};
 use super::user_update::{EmailProof, Known, UserUpdate};
+use super::website_region::WebsiteRegion;
 use super::{chamber_of_commerce, member_docs, session, uploads};
 use crate::Core;
 use crate::auth::caller::{Client, ClientAndUser};
@@ -26,7 +27,7 @@ use crate::platform::db::{Connection, Transaction};
 use crate::platform::error::{Code, Error, Refusal, Result, concat_codes};
 use crate::platform::object_store::StoredObject;
 use crate::tenancy::tenants::Scope;
-use rampart_types::{Country, EmailAddress, UserId, UserIdentifier};
+use rampart_types::{Country, EmailAddress, UserId, UserIdentifier, WebsiteLocale};
 
 /// Largest body, with images in it, in bytes (section 1 of the contract).
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -179,8 +180,8 @@ impl Registration {
 }
 
 /// Registers a user from a page, where a password is required, because nothing else would let the
-/// user in again. The identifier is the page's. Attempts count like logins, because the response
-/// reveals if an address is registered.
+/// user in again. The identifier and the locale are the page's. Attempts count like logins, because
+/// the response reveals if an address is registered.
 ///
 /// # Errors
 /// Every violation; ER002, ER706; code 920.
@@ -189,6 +190,7 @@ pub(crate) async fn register_on_page(
     client: &Client,
     mut fields: Fields<'_>,
     identifier: Option<UserIdentifier>,
+    locale: Option<WebsiteLocale>,
 ) -> Result<UserId> {
     if fields.value("password").is_none() {
         fields.refuse_member(Code::PasswordTooShort, "password");
@@ -196,6 +198,7 @@ pub(crate) async fn register_on_page(
     let mut request = Registration::read(fields, FormKind::Page, client, core.clock.now(), None)?;
     core.user_attempts.count(core, client, &request.email).await?;
     request.details.identifier = identifier;
+    request.details.region = locale.map(WebsiteRegion::Whole);
     Ok(register(core, client, request, None).await?.user)
 }
 

@@ -176,9 +176,9 @@ fn dead_link_page(core: &Core, texts: Texts, token: &str) -> Reply {
     let snapshot = core.snapshots.current();
     let client = one_time_token::parse_client(token);
     let tenant = client.and_then(|client| snapshot.tenants.get(&client));
-    let path = tenant
-        .filter(|tenant| !tenant.suspended)
-        .and_then(|tenant| forgot_password_path(texts, &snapshot.catalogue.regions, &tenant.slug));
+    let path = tenant.filter(|tenant| !tenant.suspended).and_then(|tenant| {
+        forgot_password_path(texts, &snapshot.catalogue.page_regions, &tenant.slug)
+    });
     let title = texts.get("dead-link-title");
     let body = html! {
         p { (texts.get("dead-link-reset")) }

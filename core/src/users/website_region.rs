@@ -12,7 +12,7 @@ const COUNTRY: &str = "websiteCountry";
 /// The region in a request.
 #[derive(Debug)]
 pub(super) enum WebsiteRegion {
-    /// Both halves, supported together.
+    /// Both halves, supported together or those of a page.
     Whole(WebsiteLocale),
     /// The language of a supported region, for the country that is stored.
     Language(String),

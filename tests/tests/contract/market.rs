@@ -332,6 +332,37 @@ async fn every_page_that_the_system_names_answers() {
 }
 
 #[tokio::test]
+async fn pages_are_at_a_path_of_every_language() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let regions = ["en-gb", "nl-nl", "de-de", "fr-fr", "es-es", "pt-pt", "it-it", "pl-pl"];
+    let pages = [
+        "support",
+        "faq",
+        "forgot-password?client=acme",
+        "account/dca",
+        "account/verify-bank-account",
+    ];
+    for region in regions {
+        let language = format!("<html lang=\"{}\"", region.split('-').next().unwrap());
+        for page in pages {
+            let path = format!("/{region}/{page}");
+            let request = acme.anonymous(Method::GET, &path).header("accept-language", "sv");
+            let shown = request.send().await;
+            let text = shown.assert_status(200).text();
+            assert!(text.contains(&language), "{path}: {text}");
+        }
+    }
+    for other in ["/pt-br/support", "/pl-de/faq", "/pl/support"] {
+        acme.anonymous(Method::GET, other).send().await.assert_status(404);
+    }
+    let info = acme.get("/api/v1/system/info").await.json();
+    let supported = info["supportedRegions"].as_array().unwrap();
+    assert!(["pt-pt", "it-it", "pl-pl"].iter().all(|added| !supported.contains(&json!(added))));
+    assert!(info["urls"]["support"].get("pl-pl").is_none(), "{info}");
+}
+
+#[tokio::test]
 async fn a_forgotten_password_is_reset_by_mail_from_the_page() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

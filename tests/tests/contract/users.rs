@@ -9,6 +9,7 @@ mod documents;
 mod erasure;
 mod forgotten_password;
 mod identifiers;
+mod languages;
 mod operators;
 mod ownership;
 mod passkeys;

@@ -79,7 +79,7 @@ fn page(
     let texts = Language::from_tag(region).unwrap_or(Language::English).texts();
     let settings = &core.settings.pages;
     let snapshot = core.snapshots.current();
-    if !snapshot.catalogue.regions.contains(region) {
+    if !snapshot.catalogue.page_regions.contains(region) {
         return dead_link(texts, settings, "dead-link-shop");
     }
     let tenant = slug.as_ref().and_then(|slug| snapshot.tenant_by_slug(slug));

@@ -10,6 +10,7 @@ use super::{
     Catalogue, Crypto, Currency, Direction, Nationality, Pair, PairSide, PairStatus, PaymentMethod,
     PaymentMethodKind, Price, Route, Routes,
 };
+use crate::http::language::Language;
 use crate::platform::db::{BrokenRow, Pool, Readable, readable};
 use crate::platform::error::{Error, Result};
 use crate::platform::settings;
@@ -42,6 +43,7 @@ impl Catalogue {
             payment_methods: payment_methods(db, &closed, &mut broken).await?,
             preferences: preferences(db, &mut broken).await?,
             routes: routes(db).await?,
+            page_regions: Language::page_regions(&regions),
             regions,
             nationalities: nationalities(db).await?,
             by_caip19,

@@ -205,7 +205,7 @@ impl Link {
 
     async fn sign_in(&self, core: &Core, checkout: &Checkout, form: &Form) -> Result<Reply> {
         let client = &checkout.client;
-        let region = self.texts.spoken_region(&client.catalogue.regions);
+        let region = self.texts.spoken_region(&client.catalogue.page_regions);
         let identifier = checkout.identifier.as_ref();
         // Before the password is looked at: one that is changed meanwhile ends this sign-in too.
         let began_at = core.clock.now();

@@ -188,7 +188,7 @@ impl Visit {
     /// The link to the help page in the reader's language; none where no region is served.
     fn support_link(&self, label: &'static str) -> Markup {
         html! {
-            @if let Some(region) = self.texts.region(&self.client.catalogue.regions) {
+            @if let Some(region) = self.texts.spoken_region(&self.client.catalogue.page_regions) {
                 a href={ "/" (region) "/support" } { (self.texts.get(label)) }
             }
         }

@@ -79,7 +79,7 @@ impl Endpoint for Act {
         if let Some(kind) = kind_of(&form) {
             return url.get_account_ready(core, &form, kind).await;
         }
-        let region = url.texts.spoken_region(&url.client.catalogue.regions);
+        let region = url.texts.spoken_region(&url.client.catalogue.page_regions);
         let (texts, identifier) = (url.texts, url.identifier.as_ref());
         match sign_in_or_register(core, &url.client, texts, &form, identifier, region).await {
             Ok(SignIn::Asked(Asked { status, note, form: step })) => {

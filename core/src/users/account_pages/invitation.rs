@@ -105,7 +105,7 @@ impl Link {
     /// Opens the invitation; `None` when it is invalid or the region is not served.
     pub(super) fn open(&self, core: &Core) -> Option<(Client, Invitation)> {
         let (client, invitation) = Invitation::open(core, &self.session, &self.request_id)?;
-        client.catalogue.regions.contains(&self.region).then_some((client, invitation))
+        client.catalogue.page_regions.contains(&self.region).then_some((client, invitation))
     }
 
     /// The page of the invitation, or that of a dead link.

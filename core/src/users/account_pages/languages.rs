@@ -8,7 +8,8 @@ use crate::http::language::Language;
 use crate::platform::error::Result;
 use rampart_types::UserKey;
 
-/// Keeps the website locale of a page's path as the user's. It is one of the served regions.
+/// Keeps the website locale of a page's path as the user's. It is one of the catalogue's
+/// `page_regions`.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -46,7 +47,7 @@ pub(super) fn section(view: &View<'_>) -> Markup {
 
 /// Languages with a served region each: the user's country's, if it speaks the language.
 fn choices<'a>(view: &View<'a>) -> Vec<(Language, &'a str)> {
-    let regions = &view.client.catalogue.regions;
+    let regions = &view.client.catalogue.page_regions;
     let country = |region: &str| region.split('-').nth(1).map(str::to_owned);
     let own = view.account.region.as_deref().and_then(country);
     let choices = Language::ALL.into_iter().filter_map(|language| {

@@ -31,6 +31,8 @@ struct File {
     profile: Profile,
     personal_data: PersonalData,
     newsletter: bool,
+    /// Website locale as stored; the profile has only those that partners see.
+    region: Option<String>,
     orders: Vec<TradedOrder>,
     /// False if there are more orders than a file has.
     has_all_orders: bool,
@@ -153,6 +155,7 @@ pub(super) async fn download(view: &View<'_>) -> Result<Reply> {
         profile: Profile::load(&mut conn, core, view.account.clone()).await?,
         personal_data,
         newsletter: view.account.newsletter,
+        region: view.account.region.clone(),
         orders,
         has_all_orders,
         savings_plans: savings_plans(&mut conn, view).await?,

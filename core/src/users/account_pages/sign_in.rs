@@ -42,15 +42,12 @@ pub(crate) struct Asked {
 }
 
 /// The registration of a form as a request of the API.
-fn registration(form: &Form, region: Option<&str>) -> Value {
-    let locale: Option<WebsiteLocale> = region.and_then(|region| region.parse().ok());
+fn registration(form: &Form) -> Value {
     json!({
         "email": form.get("email").trim(),
         "password": form.get("password"),
         "country": form.get("country").trim().to_ascii_uppercase(),
         "privacyAgreement": form.get("privacy") == "yes",
-        "websiteLanguage": locale.map(|locale| locale.language().to_owned()),
-        "websiteCountry": locale.map(|locale| locale.country().as_str()),
     })
 }
 
@@ -68,9 +65,10 @@ pub(crate) async fn sign_in_or_register(
     region: Option<&str>,
 ) -> Result<SignIn> {
     if form.get("action") == "register" {
-        let document = registration(form, region);
+        let document = registration(form);
         let fields = Fields::from_object(&document)?;
-        let user = register_on_page(core, client, fields, identifier.cloned()).await?;
+        let locale: Option<WebsiteLocale> = region.and_then(|region| region.parse().ok());
+        let user = register_on_page(core, client, fields, identifier.cloned(), locale).await?;
         return Ok(SignIn::Done(user));
     }
     let signed_in = sign_in(core, client, texts, form).await?;

@@ -21,7 +21,7 @@ pub(crate) struct SignInPage<'a> {
 /// Path of the page for forgotten passwords of the partner with this slug, in the reader's language;
 /// `None` where no region is served.
 pub(crate) fn forgot_password_path(texts: Texts, regions: &[String], slug: &str) -> Option<String> {
-    let region = texts.region(regions)?;
+    let region = texts.spoken_region(regions)?;
     Some(format!("/{region}/forgot-password?client={slug}"))
 }
 
@@ -48,7 +48,7 @@ impl<'a> SignInPage<'a> {
 
     /// The link to the page for forgotten passwords.
     pub(super) fn forgot_password_link(self) -> Markup {
-        let (regions, slug) = (&self.client.catalogue.regions, &self.client.tenant.slug);
+        let (regions, slug) = (&self.client.catalogue.page_regions, &self.client.tenant.slug);
         html! {
             @if let Some(path) = forgot_password_path(self.texts, regions, slug) {
                 p { a href=(path) { (self.texts.get("forgot-title")) } }

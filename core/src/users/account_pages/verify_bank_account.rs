@@ -197,6 +197,6 @@ impl Link {
     }
 
     fn is_served(&self, core: &Core) -> bool {
-        core.snapshots.current().catalogue.regions.contains(&self.region)
+        core.snapshots.current().catalogue.page_regions.contains(&self.region)
     }
 }

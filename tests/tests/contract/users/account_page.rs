@@ -1,4 +1,4 @@
-//! The page of an account: orders, savings plans, sessions, language, the file of one's data, erasure.
+//! The page of an account: orders, savings plans, sessions, the file of one's data, erasure.
 
 use chrono::TimeDelta;
 use http::Method;
@@ -11,7 +11,7 @@ use super::{SIGNED_OUT, Visit, page_path, submit};
 
 impl Visit {
     /// The page after a sign-in by password.
-    async fn sign_in(&self) -> String {
+    pub(super) async fn sign_in(&self) -> String {
         self.later(60);
         let form = "action=log-in&email=ada%40mail.example.com&password=password-of-ada";
         self.submit(form).await.assert_status(200).text().to_owned()
@@ -251,27 +251,6 @@ async fn sessions_name_their_devices_until_the_account_is_erased() {
     let erased = visit.context.admin(Method::PATCH, &path, json!({"deleted": true})).await;
     erased.assert_status(200);
     assert_eq!(visit.count(devices).await, 0);
-}
-
-#[tokio::test]
-async fn a_language_is_kept_with_the_account() {
-    let visit = Visit::start().await;
-    let order = visit.user.buy(30).await.assert_status(200).json();
-    let page = visit.sign_in().await;
-    let (_, session) = visit.path.rsplit_once('/').unwrap();
-    let german = format!("/de-at/dashboard/{session}");
-    assert!(page.contains(&format!("formaction=\"{german}\"")), "{page}");
-    let form = format!("action=language&challenge={}", challenge(&page));
-    let shown = submit(&visit.partner, &german, &form).await;
-    let text = shown.assert_status(200).text();
-    assert!(text.contains("lang=\"de\"") && text.contains("Ihre Daten"), "{text}");
-    let profile = visit.user.get("/api/v1/user/info").await.json();
-    assert_eq!(profile["region"], "de-at");
-    // The payment page has no language in its path: the account counts before the browser.
-    let pay =
-        order["paymentUrl"].as_str().unwrap().strip_prefix("https://pay.example.com").unwrap();
-    let pay = visit.partner.anonymous(Method::GET, pay).header("accept-language", "fr");
-    assert!(pay.send().await.assert_status(200).text().contains("<html lang=\"de\">"));
 }
 
 #[tokio::test]

@@ -132,6 +132,23 @@ async fn a_user_registers_on_the_page_and_is_linked() {
 }
 
 #[tokio::test]
+async fn a_user_registers_on_a_page_in_a_language_of_no_supported_region() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let path = page_path(&acme, IDENTIFIER).await.replace("/nl-nl/", "/it-it/");
+    let page = show(&acme, &path).await;
+    assert!(page.assert_status(200).text().contains("<html lang=\"it\""), "{}", page.text());
+    let form = "action=register&email=ada%40mail.example.com&password=password-of-ada&country=nl\
+                &privacy=yes";
+    submit(&acme, &path, form).await.assert_status(303);
+    let stored: Option<String> =
+        sqlx::query_scalar("select region from end_user").fetch_one(context.db()).await.unwrap();
+    assert_eq!(stored.as_deref(), Some("it-it"));
+    let request = acme.request(Method::GET, INFO).header("user-identifier", IDENTIFIER);
+    assert_eq!(request.send().await.json()["region"], Value::Null);
+}
+
+#[tokio::test]
 async fn a_user_signs_in_on_the_page_and_is_linked_once() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

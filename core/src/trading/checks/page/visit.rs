@@ -157,7 +157,7 @@ impl Link {
     fn account_page(&self, core: &Core, client: &Client) -> Option<(String, ReturnUrl)> {
         let (region, session) = self.account_page.split_once('/')?;
         let (of, invitation) = Invitation::open(core, session, &self.request_id)?;
-        let is_served = client.catalogue.regions.iter().any(|known| known == region);
+        let is_served = client.catalogue.page_regions.iter().any(|known| known == region);
         (is_served && of.id() == client.id())
             .then(|| (self.account_page.clone(), invitation.return_url))
     }
