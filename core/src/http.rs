@@ -1,6 +1,7 @@
 //! HTTP values without a server: request, reply, error envelope, fields, uploads, HTML pages. The
 //! edge serves them.
 
+pub(crate) mod cookie;
 pub(crate) mod device;
 mod error_envelope;
 pub mod event_stream;

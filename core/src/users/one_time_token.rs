@@ -22,7 +22,8 @@ const SECRET_BYTES: usize = 32;
 /// The purpose of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Opens the secured pages as the user.
+    /// Opens the secured pages as the user: in an address or a form once, in a cookie as often as the
+    /// token lives.
     Login,
     /// Sets a new password.
     ResetPassword,

@@ -314,11 +314,11 @@ async fn every_page_that_the_system_names_answers() {
             assert!(page.text().contains("<h1>"), "{region}: {url}");
         }
     }
-    let login = ada.get("/api/v1/user/login-token").await.assert_status(200).json();
-    let text = |name: &str| login[name].as_str().unwrap().to_owned();
     for pages in info["privateUrls"].as_object().unwrap().values() {
         for url in pages.as_object().unwrap().values() {
             let url = url.as_str().unwrap();
+            let login = ada.get("/api/v1/user/login-token").await.assert_status(200).json();
+            let text = |name: &str| login[name].as_str().unwrap().to_owned();
             show(&format!("{url}?token={}&uuid={}", text("token"), text("uuid")))
                 .await
                 .assert_status(200);

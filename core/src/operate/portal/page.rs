@@ -3,8 +3,7 @@
 
 use std::marker::PhantomData;
 
-use http::header::SET_COOKIE;
-use http::{HeaderValue, Method, StatusCode};
+use http::{Method, StatusCode};
 use maud::{Markup, html};
 use serde_json::Value;
 use url::form_urlencoded;
@@ -14,6 +13,7 @@ use super::sign_in;
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
+use crate::http::cookie::{self, SameSite, is_tls};
 use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
 use crate::http::html::shell::Shell;
@@ -355,10 +355,6 @@ pub(super) fn visitor_cookie(core: &Core) -> &'static str {
     if is_tls(core) { "__Host-rampart_visitor" } else { "rampart_visitor" }
 }
 
-fn is_tls(core: &Core) -> bool {
-    core.settings.public_url.starts_with("https://")
-}
-
 /// Sets a cookie that no script can read and no other site sends.
 ///
 /// # Errors
@@ -370,11 +366,5 @@ pub(super) fn set_cookie(
     value: &str,
     seconds: i32,
 ) -> Result<()> {
-    let secure = if is_tls(core) { "; Secure" } else { "" };
-    let text =
-        format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
-    let cookie =
-        HeaderValue::try_from(text).map_err(|error| Error::internal("set a cookie", error))?;
-    reply.headers.append(SET_COOKIE, cookie);
-    Ok(())
+    cookie::set(core, reply, name, value, seconds.into(), SameSite::Strict)
 }

@@ -1,5 +1,5 @@
 //! `GET /{region}/account/dca`: the secured page of `privateUrls` with a user's savings plans.
-//! `token` and `uuid` of a login token open it, as often as the token lives.
+//! `token` and `uuid` of a login token open it once, and the visit that it begins from then on.
 
 use http::{Method, StatusCode};
 use maud::{Markup, html};
@@ -35,15 +35,16 @@ impl Endpoint for Show {
     }
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
-        let Some((client, user)) = link.open(core).await? else {
+        let Some(opened) = link.open(core).await? else {
             return Ok(link.unopened(core, "plans-title"));
         };
+        let client = &opened.client;
         let rows = plans!(
             "select",
             "from dca_plan where client_id = $1 and user_id = $2 and not hidden \
              order by created_at desc, code limit $3",
             client.id().uuid(),
-            user.uuid(),
+            opened.user.uuid(),
             PLANS_MAX,
         )
         .fetch_all(&core.db)
@@ -61,7 +62,9 @@ impl Endpoint for Show {
         let page =
             Page::new(texts, &core.settings.pages, &title).branded(&tenant.name, &tenant.brand);
         let scripts = Some(PageScripts::Own(PAGE_SCRIPT));
-        Ok(Page { scripts, ..page }.render(StatusCode::OK, &body))
+        let mut reply = Page { scripts, ..page }.render(StatusCode::OK, &body);
+        opened.keep(core, &mut reply)?;
+        Ok(reply)
     }
 }
 

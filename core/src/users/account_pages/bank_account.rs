@@ -2,8 +2,7 @@
 //! Cards and accounts with the wallet provider are added where the user signs in to their provider,
 //! which is with the partner.
 //!
-//! Nothing is stored in the browser: the form has a one-time token, which a login or a partner has
-//! given the user, and every response has the next one.
+//! The form has a one-time token of its own, and every response has the next one.
 
 use chrono::TimeDelta;
 use http::StatusCode;
@@ -32,6 +31,17 @@ use rampart_types::{Iban, UserId, UserKey, plain_text};
 /// When the database cannot be written.
 pub(crate) async fn redeem(conn: &mut Connection, form: &Form) -> Result<Option<UserKey>> {
     one_time_token::redeem(conn, Purpose::Login, form.get("token")).await
+}
+
+/// A new login token of the user, for the next form or the visit of a secured page.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(super) async fn new_token(conn: &mut Connection, core: &Core, key: UserKey) -> Result<String> {
+    let token = OneTimeToken::generate(&core.clock, key.client)?;
+    let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token_seconds.into());
+    token.store(conn, core, Purpose::Login, key.user, lifetime).await?;
+    Ok(token.text)
 }
 
 /// The kind of account that a form's action is about.
@@ -149,17 +159,15 @@ pub(crate) async fn section(
 ) -> Result<Markup> {
     let mut accounts = accounts::list(conn, core, key.client, key.user).await?;
     accounts.retain(|account| !account.disabled && kinds.contains(&account.kind));
-    let token = OneTimeToken::generate(&core.clock, key.client)?;
-    let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token_seconds.into());
-    token.store(conn, core, Purpose::Login, key.user, lifetime).await?;
-    let proof = html! { input type="hidden" name="token" value=(token.text); };
+    let token = new_token(conn, core, key).await?;
+    let proof = html! { input type="hidden" name="token" value=(token); };
     Ok(html! {
         h2 { (texts.get("bank-accounts")) }
         (list(texts, &accounts, &proof))
         @if kinds.iter().any(|kind| *kind != AccountType::BankTransfer) {
             p { (texts.get("accounts-of-providers")) }
         }
-        @if kinds.contains(&AccountType::BankTransfer) { (form(texts, &token.text, typed, errors)) }
+        @if kinds.contains(&AccountType::BankTransfer) { (form(texts, &token, typed, errors)) }
     })
 }
 

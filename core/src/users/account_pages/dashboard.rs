@@ -2,7 +2,6 @@
 //! Nothing is stored in the browser: the page is the response to the form, and each of its forms
 //! carries the challenge that the sign-in has given.
 
-use chrono::TimeDelta;
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 
@@ -30,7 +29,6 @@ use crate::platform::error::{Code, Result};
 use crate::users::account::Account;
 use crate::users::accounts;
 use crate::users::identifier::linked_user;
-use crate::users::one_time_token::{OneTimeToken, Purpose};
 use crate::users::passkeys;
 use rampart_types::{UserId, UserKey};
 
@@ -321,12 +319,9 @@ async fn payment_accounts(conn: &mut Connection, view: &View<'_>) -> Result<Mark
 /// Leads to a secured page, with a login token of its own that is made when somebody goes there.
 async fn lead_to_secured_page(view: &View<'_>, page: &str) -> Result<Reply> {
     let (core, client, user) = (view.core, view.client.id(), view.account.user);
-    let token = OneTimeToken::generate(&core.clock, client)?;
-    let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token_seconds.into());
     let mut conn = core.db.acquire().await?;
-    token.store(&mut conn, core, Purpose::Login, user, lifetime).await?;
-    let region = view.link.region();
-    let (token, back) = (token.text, view.link.session());
+    let token = bank_account::new_token(&mut conn, core, UserKey { client, user }).await?;
+    let (region, back) = (view.link.region(), view.link.session());
     let path = format!("/{region}/account/{page}?token={token}&uuid={user}&back={back}");
     Ok(Reply::see_other(&path))
 }

@@ -1,14 +1,16 @@
 //! `GET` and `POST /{region}/account/verify-bank-account`: the secured page of `privateUrls` on which
-//! a user adds a bank account. `token` and `uuid` of a login token open it once.
+//! a user adds a bank account. `token` and `uuid` of a login token open it once; from then on the
+//! browser's cookie does, as long as such a token lives.
 
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 
-use super::bank_account::{act, fields, form, kind_of, redeem};
+use super::bank_account::{act, fields, form, kind_of, new_token, redeem};
 use super::invitation::Invitation;
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
+use crate::http::cookie::{self, SameSite, is_tls};
 use crate::http::fields::Fields;
 use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
@@ -16,7 +18,7 @@ use crate::http::html::form_errors::FormErrors;
 use crate::http::html::{Page, dead_link};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
-use crate::http::request::Input;
+use crate::http::request::{Head, Input};
 use crate::platform::error::{Code, Result};
 use crate::users::accounts::AccountType;
 use crate::users::one_time_token::{self, Purpose};
@@ -24,7 +26,7 @@ use rampart_types::{UserId, UserKey};
 
 const PATH: &str = "/{region}/account/verify-bank-account";
 
-/// Shows the form, without redeeming the token.
+/// Shows the form, which has a token of its own.
 pub struct Show;
 
 impl Endpoint for Show {
@@ -40,15 +42,17 @@ impl Endpoint for Show {
     }
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
-        let opened = link.open(core).await?;
-        Ok(match opened {
-            Some((client, _)) => {
-                let (empty, errors) = (Form::default(), FormErrors::default());
-                let form = form(link.texts, &link.token, &empty, &errors);
-                link.page(core, &client, StatusCode::OK, &form)
-            }
-            None => link.unopened(core, "bank-title"),
-        })
+        let Some(opened) = link.open(core).await? else {
+            return Ok(link.unopened(core, "bank-title"));
+        };
+        let key = UserKey { client: opened.client.id(), user: opened.user };
+        let mut conn = core.db.acquire().await?;
+        let token = new_token(&mut conn, core, key).await?;
+        drop(conn);
+        let form = form(link.texts, &token, &Form::default(), &FormErrors::default());
+        let mut reply = link.page(core, &opened.client, StatusCode::OK, &form);
+        opened.keep(core, &mut reply)?;
+        Ok(reply)
     }
 }
 
@@ -85,7 +89,7 @@ impl Endpoint for Submit {
         if link.user != Some(user) || !is_offered {
             return Ok(link.not_found(core));
         }
-        let Some(client) = Client::for_page(core, client, &link.request_id) else {
+        let Some(client) = Client::for_page(core, client, &link.head.request_id) else {
             return Ok(link.not_found(core));
         };
         let kinds = [AccountType::BankTransfer];
@@ -94,7 +98,33 @@ impl Endpoint for Submit {
     }
 }
 
-/// The URL parameters of a secured page.
+/// A secured page that is open to its user.
+pub(crate) struct Opened {
+    pub(crate) client: Client,
+    pub(crate) user: UserId,
+    /// Token of the visit that has begun; `None` when it goes on.
+    visit: Option<String>,
+}
+
+impl Opened {
+    /// Leaves the token of a visit that has begun in the browser.
+    ///
+    /// # Errors
+    /// Never: the token is of hexadecimal and base64.
+    pub(crate) fn keep(&self, core: &Core, reply: &mut Reply) -> Result<()> {
+        let Some(visit) = &self.visit else { return Ok(()) };
+        let seconds = core.settings.lifetimes.login_token_seconds.into();
+        // A shop's page leads here, and a reload may count as its request.
+        cookie::set(core, reply, visit_cookie(core), visit, seconds, SameSite::Lax)
+    }
+}
+
+/// The name of the cookie with the token of a visit.
+fn visit_cookie(core: &Core) -> &'static str {
+    if is_tls(core) { "__Host-rampart_account" } else { "rampart_account" }
+}
+
+/// The URL parameters of a secured page, and the request's head.
 #[derive(Debug)]
 pub struct Link {
     region: String,
@@ -102,7 +132,7 @@ pub struct Link {
     user: Option<UserId>,
     /// The sealed invitation of the account's page that has led here; empty without one.
     back: String,
-    request_id: String,
+    head: Head,
     pub(crate) texts: Texts,
 }
 
@@ -115,24 +145,46 @@ impl Link {
             token: text("token").to_owned(),
             user: text("uuid").parse().ok(),
             back: text("back").to_owned(),
-            request_id: input.head.request_id.clone(),
+            head: input.head.clone(),
             texts: Texts::of(input),
         }
     }
 
-    /// The client and the user whose page it opens; the token stays valid.
+    /// Opens the page to its user: the token in the address, once, or the visit that it has begun.
     ///
     /// # Errors
-    /// When the database cannot be read.
-    pub(crate) async fn open(&self, core: &Core) -> Result<Option<(Client, UserId)>> {
-        if !self.is_served(core) {
+    /// When the database cannot be used.
+    pub(crate) async fn open(&self, core: &Core) -> Result<Option<Opened>> {
+        // The transaction begins as its client's.
+        if !self.is_served(core) || one_time_token::parse_client(&self.token).is_none() {
             return Ok(None);
         }
-        let holder = one_time_token::holder(core, Purpose::Login, &self.token).await?;
-        let holder = holder.filter(|key| self.user == Some(key.user));
-        Ok(holder.and_then(|key| {
-            Some((Client::for_page(core, key.client, &self.request_id)?, key.user))
-        }))
+        match self.begin_visit(core).await? {
+            Some(opened) => Ok(Some(opened)),
+            None => self.resume_visit(core).await,
+        }
+    }
+
+    /// Redeems the token for that of a visit; it stays valid when it opens nothing.
+    async fn begin_visit(&self, core: &Core) -> Result<Option<Opened>> {
+        let mut tx = core.db.begin().await?;
+        let key = one_time_token::redeem(&mut tx, Purpose::Login, &self.token).await?;
+        let Some(key) = key.filter(|key| self.user == Some(key.user)) else { return Ok(None) };
+        let Some(client) = Client::for_page(core, key.client, &self.head.request_id) else {
+            return Ok(None);
+        };
+        let visit = new_token(&mut tx, core, key).await?;
+        tx.commit().await?;
+        Ok(Some(Opened { client, user: key.user, visit: Some(visit) }))
+    }
+
+    /// Reads the visit of the browser's cookie.
+    async fn resume_visit(&self, core: &Core) -> Result<Option<Opened>> {
+        let Some(visit) = self.head.cookie(visit_cookie(core)) else { return Ok(None) };
+        let holder = one_time_token::holder(core, Purpose::Login, visit).await?;
+        let Some(key) = holder.filter(|key| self.user == Some(key.user)) else { return Ok(None) };
+        let client = Client::for_page(core, key.client, &self.head.request_id);
+        Ok(client.map(|client| Opened { client, user: key.user, visit: None }))
     }
 
     /// The page of a link that opens nothing.
@@ -175,7 +227,8 @@ impl Link {
 
     /// The way back to the account's page, if that has led here.
     pub(crate) fn account_link(&self, core: &Core) -> Option<Markup> {
-        Invitation::open(core, &self.back, &self.request_id).filter(|_| self.is_served(core))?;
+        Invitation::open(core, &self.back, &self.head.request_id)
+            .filter(|_| self.is_served(core))?;
         Some(html! {
             p {
                 a href={ "/" (self.region) "/dashboard/" (self.back) } {

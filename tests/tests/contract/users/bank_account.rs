@@ -19,8 +19,8 @@ async fn link(user: &User) -> (String, Value) {
     (format!("{path}?token={token}&uuid={uuid}"), login["token"].clone())
 }
 
-async fn submit(user: &User, link: &str, token: &Value, iban: &str) -> Answer {
-    let form = format!("token={}&iban={iban}&holder=Ada+Lovelace", token.as_str().unwrap());
+async fn submit(user: &User, link: &str, token: &str, iban: &str) -> Answer {
+    let form = format!("token={token}&iban={iban}&holder=Ada+Lovelace");
     user.partner.anonymous(Method::POST, link).body(form).send().await
 }
 
@@ -28,13 +28,33 @@ async fn show(user: &User, link: &str) -> u16 {
     user.partner.anonymous(Method::GET, link).send().await.status()
 }
 
+/// The token of the form on the page that the link opens, and the cookie of the visit that it begins.
+async fn open(user: &User, link: &str) -> (String, String) {
+    let page = user.partner.anonymous(Method::GET, link).send().await;
+    let (_, rest) = page.assert_status(200).text().split_once("name=\"token\" value=\"").unwrap();
+    (rest.split('"').next().unwrap().to_owned(), visit_cookie(&page))
+}
+
+/// The cookie of a visit as the browser sends it.
+fn visit_cookie(page: &Answer) -> String {
+    let line = page.header("set-cookie").unwrap();
+    assert!(line.contains("; HttpOnly; SameSite=Lax; Secure"), "{line}");
+    line.split(';').next().unwrap().to_owned()
+}
+
+async fn reload(user: &User, link: &str, cookie: &str) -> Answer {
+    user.partner.anonymous(Method::GET, link).header("cookie", cookie).send().await
+}
+
 #[tokio::test]
-async fn a_login_token_opens_the_page_and_adds_one_account() {
+async fn a_login_token_opens_the_page_once_and_its_form_adds_one_account() {
     let context = TestContext::start().await;
     let ada = context.partner("acme").await.user("ada").await;
-    let (link, token) = link(&ada).await;
-    // Looking uses nothing up.
-    assert_eq!((show(&ada, &link).await, show(&ada, &link).await), (200, 200));
+    let (link, spent) = link(&ada).await;
+    let (token, cookie) = open(&ada, &link).await;
+    assert_eq!(show(&ada, &link).await, 404);
+    let spent = spent.as_str().unwrap();
+    submit(&ada, &link, spent, "NL20INGB0001234567").await.assert_status(404);
     let added = submit(&ada, &link, &token, "NL91+ABNA+0417+1643+00").await;
     assert!(added.assert_status(200).text().contains("4300, wacht op onze controle"));
     let accounts = ada.get("/api/v1/user/info").await.json()["enabledIbanAccounts"].clone();
@@ -42,7 +62,58 @@ async fn a_login_token_opens_the_page_and_adds_one_account() {
         "verified": false}]);
     assert_eq!(accounts, account);
     submit(&ada, &link, &token, "NL20INGB0001234567").await.assert_status(404);
-    assert_eq!(show(&ada, &link).await, 404);
+    // The browser that has opened the page may reload it, and send the form that it gets then.
+    let again = reload(&ada, &link, &cookie).await;
+    again.assert_status(200);
+    assert_eq!(again.header("set-cookie"), None);
+    context.clock().advance(TimeDelta::seconds(301));
+    reload(&ada, &link, &cookie).await.assert_status(404);
+}
+
+#[tokio::test]
+async fn a_login_token_opens_the_savings_plans_once() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let (link, _) = link(&ada).await;
+    let plans = link.replace("/verify-bank-account?", "/dca?");
+    let page = ada.partner.anonymous(Method::GET, &plans).send().await;
+    let cookie = visit_cookie(page.assert_status(200));
+    assert_eq!((show(&ada, &plans).await, show(&ada, &link).await), (404, 404));
+    reload(&ada, &plans, &cookie).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn one_of_two_simultaneous_visits_gets_the_login_token() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let (link, _) = link(&ada).await;
+    let (one, two) = tokio::join!(show(&ada, &link), show(&ada, &link));
+    let mut statuses = [one, two];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 404]);
+}
+
+#[tokio::test]
+async fn a_visit_opens_the_pages_of_its_user_alone_until_it_is_ended() {
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
+    let (ada, bob, eve) = (acme.user("ada").await, acme.user("bob").await, rival.user("eve").await);
+    let (hers, _) = link(&ada).await;
+    let (_, cookie) = open(&ada, &hers).await;
+    reload(&ada, &hers, &cookie).await.assert_status(200);
+    for other in [&bob, &eve] {
+        let (link, _) = link(other).await;
+        open(other, &link).await;
+        reload(other, &link, &cookie).await.assert_status(404);
+    }
+    let (address, _) = hers.split_once('?').unwrap();
+    let alone = reload(&ada, address, &cookie).await;
+    assert!(!alone.assert_status(200).text().contains("<form"), "{}", alone.text());
+    let session = ada.log_in().await;
+    let bearer = format!("Bearer {}", session["token"].as_str().unwrap());
+    let out = ada.partner.request(Method::POST, "/api/v1/user/logout");
+    out.header("user-authorization", &bearer).send().await.assert_status(200);
+    reload(&ada, &hers, &cookie).await.assert_status(404);
 }
 
 #[tokio::test]
@@ -57,8 +128,7 @@ async fn the_page_of_an_account_leads_there() {
     let led = visit.act(&page, "bank-add").await;
     let link = led.assert_status(303).header("location").unwrap();
     assert!(link.starts_with("/nl-nl/account/verify-bank-account?token="), "{link}");
-    assert_eq!(show(&visit.user, link).await, 200);
-    let token = json!(link.split(['=', '&']).nth(1).unwrap());
+    let (token, _) = open(&visit.user, link).await;
     submit(&visit.user, link, &token, "NL91ABNA0417164300").await.assert_status(200);
     assert!(account().await.contains("4300, wacht op onze controle"));
 }
@@ -92,11 +162,11 @@ async fn a_form_that_is_sent_twice_keeps_what_was_typed_and_leads_back() {
     let page = visit.submit(form).await.assert_status(200).text().to_owned();
     let led = visit.act(&page, "bank-add").await;
     let link = led.assert_status(303).header("location").unwrap();
-    let token = json!(link.split(['=', '&']).nth(1).unwrap());
+    let (token, cookie) = open(&visit.user, link).await;
     let back = format!("href=\"{}\"", visit.path.replace("/register/", "/dashboard/"));
     let plans = link.replace("/verify-bank-account?", "/dca?");
     for path in [link, plans.as_str()] {
-        let shown = visit.partner.anonymous(Method::GET, path).send().await;
+        let shown = reload(&visit.user, path, &cookie).await;
         assert!(shown.assert_status(200).text().contains(&back), "{back}: {}", shown.text());
     }
     let added = submit(&visit.user, link, &token, "NL91ABNA0417164300").await;
@@ -133,9 +203,10 @@ async fn what_is_no_live_token_of_that_user_opens_nothing() {
         assert_eq!(show(&ada, &wrong).await, 404, "{wrong}");
     }
     let mixed = format!("{page}?token={token_text}&uuid={his_uuid}");
-    submit(&ada, &mixed, &token, "NL91ABNA0417164300").await.assert_status(404);
+    submit(&ada, &mixed, token_text, "NL91ABNA0417164300").await.assert_status(404);
+    assert_eq!(show(&ada, &mixed).await, 404);
     // The token is as it was.
-    assert_eq!(show(&ada, &hers).await, 200);
+    let (token, _) = open(&ada, &hers).await;
     context.clock().advance(TimeDelta::seconds(301));
     assert_eq!(show(&ada, &hers).await, 404);
     let late = submit(&ada, &hers, &token, "NL91ABNA0417164300").await;

@@ -144,7 +144,13 @@ async fn who_is_disabled_has_no_login_left_when_enabled_again() {
     let token = visit.user.get("/api/v1/user/login-token").await.assert_status(200).json();
     let token = token["token"].as_str().unwrap().to_owned();
     let link = format!("/nl-nl/account/verify-bank-account?token={token}&uuid={}", visit.id);
-    let secured = async || visit.partner.anonymous(Method::GET, &link).send().await.status();
+    let opened = visit.partner.anonymous(Method::GET, &link).send().await;
+    let cookie = opened.assert_status(200).header("set-cookie").unwrap();
+    let cookie = cookie.split(';').next().unwrap();
+    let secured = async || {
+        let request = visit.partner.anonymous(Method::GET, &link).header("cookie", cookie);
+        request.send().await.status()
+    };
     assert_eq!(secured().await, 200);
     for disabled in [true, false] {
         let body = json!({ "disabled": disabled });
