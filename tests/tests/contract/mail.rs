@@ -44,6 +44,18 @@ async fn a_mail_is_sent_once_by_whichever_edge() {
 }
 
 #[tokio::test]
+async fn mail_is_sent_from_an_edge_whose_public_host_is_an_ip_address() {
+    let (context, server) = ground().await;
+    let on_address = context
+        .edge_with(|settings| settings.public_url = "https://127.0.0.1:8443".to_owned())
+        .await;
+    context.partner("acme").await.user("ada").await;
+    assert_eq!(on_address.core().send_mail().await.unwrap(), 1);
+    assert!(server.mails()[0].content.contains("From: no-reply@localhost"));
+    assert_eq!(states(&context).await, ["sent"]);
+}
+
+#[tokio::test]
 async fn a_partner_with_many_mails_delays_no_other_and_no_password_link() {
     let (context, server) = ground().await;
     let (acme, beta) = (context.partner("acme").await, context.partner("beta").await);

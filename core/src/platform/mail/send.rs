@@ -69,7 +69,7 @@ impl std::fmt::Debug for Mailer {
 }
 
 impl Mailer {
-    /// The configured mailer, if any. The sender's host comes from `mail.from`, else from `public_url`.
+    /// The configured mailer, if any. The sender is `mail.from`, else one at the host of `public_url`.
     ///
     /// # Errors
     /// A sentence that says which setting is wrong.
@@ -170,13 +170,12 @@ fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// The default sender. `None` for an IPv6 address, which `Address` does not support.
+/// The default sender. At an IP address its host is `localhost`: no header is built with a literal.
 fn sender(public_url: &str) -> Option<Mailbox> {
     let url = Url::parse(public_url).ok()?;
     let host = match url.host()? {
-        Host::Domain(name) => name.to_owned(),
-        Host::Ipv4(address) => format!("[{address}]"),
-        Host::Ipv6(_) => return None,
+        Host::Domain(name) => name,
+        Host::Ipv4(_) | Host::Ipv6(_) => "localhost",
     };
     Some(Mailbox::new(None, Address::new("no-reply", host).ok()?))
 }
@@ -343,6 +342,7 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::platform::crypto::Secret;
 
     #[test]
     fn backoff_doubles_up_to_an_hour() {
@@ -359,11 +359,26 @@ mod tests {
         for bad in ["", "mail.example.com", "http://mail.example.com", "smtp://"] {
             assert!(transport(bad).is_none(), "{bad}");
         }
-        assert_eq!(
-            sender("https://pay.example.com/x").unwrap().to_string(),
-            "no-reply@pay.example.com"
-        );
-        assert_eq!(sender("https://127.0.0.1:8443").unwrap().to_string(), "no-reply@[127.0.0.1]");
-        assert!(sender("https://[::1]:8443").is_none());
+    }
+
+    #[test]
+    fn the_default_sender_is_at_the_public_host_or_at_localhost() {
+        for (url, address) in [
+            ("https://pay.example.com/x", "no-reply@pay.example.com"),
+            ("https://127.0.0.1:8443", "no-reply@localhost"),
+            ("https://[::1]:8443", "no-reply@localhost"),
+        ] {
+            assert_eq!(sender(url).unwrap().to_string(), address);
+        }
+    }
+
+    #[test]
+    fn a_sender_with_an_address_literal_is_refused_at_start() {
+        let smtp_url = Some(Secret::new("smtp://localhost:2525".to_owned()));
+        for from in ["no-reply@[127.0.0.1]", "no-reply@[IPv6:::1]"] {
+            let settings = settings::Mail { smtp_url: smtp_url.clone(), from: Some(from.into()) };
+            let error = Mailer::new(&settings, "https://pay.example.com").unwrap_err();
+            assert!(error.starts_with("mail.from is not an address"), "{from}: {error}");
+        }
     }
 }
