@@ -4,7 +4,7 @@ use http::StatusCode;
 use serde_json::json;
 
 use crate::http::reply::Reply;
-use crate::platform::error::Error;
+use crate::platform::error::{Denial, Error};
 
 /// The reply to an error. A failure's cause is logged here, once.
 pub(crate) fn reply(error: &Error) -> Reply {
@@ -23,10 +23,20 @@ pub(crate) fn reply(error: &Error) -> Reply {
     };
     let body = json!({ "error": reason }).to_string();
     let mut reply = Reply::with_body(status, "application/json", body.into());
-    if let Error::Denied(denial) = error
-        && let Some(allow) = denial.allow()
-    {
-        reply.set("allow", allow);
+    if let Error::Denied(denial) = error {
+        denial.set_headers(&mut reply);
     }
     reply
+}
+
+impl Denial {
+    /// Sets the headers that say which methods the path has, and when to try again.
+    pub(crate) fn set_headers(&self, reply: &mut Reply) {
+        if let Some(allow) = self.allow() {
+            reply.set("allow", allow);
+        }
+        if let Some(seconds) = self.retry_after_seconds() {
+            reply.set("retry-after", seconds.to_string());
+        }
+    }
 }

@@ -89,9 +89,10 @@ pub(super) fn error_schema() -> Value {
     })
 }
 
-/// The headers that come with every answer.
+/// The headers of answers.
 pub(super) fn headers() -> Value {
-    json!({ "RequestId": super::answers::headers()["RequestId"] })
+    let headers = super::answers::headers();
+    json!({ "RequestId": headers["RequestId"], "RetryAfter": headers["RetryAfter"] })
 }
 
 /// The errors, as components.
@@ -103,10 +104,14 @@ pub(super) fn shared() -> Value {
 
 /// Errors as components.
 pub(super) fn shared_of(errors: &[PlainError]) -> Map<String, Value> {
-    let answer = |(_, name, about, reason): &PlainError| {
+    let answer = |(status, name, about, reason): &PlainError| {
+        let headers: &[_] = match status {
+            429 => &["RequestId", "RetryAfter"],
+            _ => &["RequestId"],
+        };
         let answer = json!({
             "description": about,
-            "headers": refer(&["RequestId"]),
+            "headers": refer(headers),
             "content": { "application/json": {
                 "schema": { "$ref": "#/components/schemas/Error" },
                 "example": { "error": reason },

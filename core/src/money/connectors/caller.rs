@@ -58,12 +58,12 @@ impl Connector {
     pub(super) async fn log_in(core: &Core, head: &Head) -> Result<Self> {
         let bucket = core.connector_failures.0.bucket(head.peer);
         let now = core.clock.monotonic_ns();
-        let limited = || {
-            let reason = "too many wrong tokens from this address";
-            Error::from(Denial::new(StatusCode::TOO_MANY_REQUESTS, reason))
+        let limited = |decision| {
+            Error::from(Denial::rate_limited("too many wrong tokens from this address", decision))
         };
-        if !bucket.peek(FAILURES, now).allowed {
-            return Err(limited());
+        let decision = bucket.peek(FAILURES, now);
+        if !decision.allowed {
+            return Err(limited(decision));
         }
         let token = head.header("authorization").and_then(bearer);
         let token = token.filter(|token| token.starts_with(TOKEN_PREFIX));
@@ -73,8 +73,9 @@ impl Connector {
             return Ok(connector);
         }
         // Requests that were under way together may all have passed the look above.
-        if !bucket.take(FAILURES, now).allowed {
-            return Err(limited());
+        let decision = bucket.take(FAILURES, now);
+        if !decision.allowed {
+            return Err(limited(decision));
         }
         let request_id = &*head.request_id;
         tracing::warn!(peer = %head.peer, request_id, "a connector could not be proven");

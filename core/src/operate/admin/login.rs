@@ -23,7 +23,7 @@ use crate::platform::clock::Clock;
 use crate::platform::crypto::{Secret, constant_time_eq, sha256};
 use crate::platform::error::{Denial, Error, Result};
 use crate::platform::network::network;
-use crate::platform::rate_limit::{Gcra, KeyedGcra};
+use crate::platform::rate_limit::{Decision, Gcra, KeyedGcra};
 
 /// Beginning of every operator's token. One that begins otherwise costs no statement.
 const TOKEN_PREFIX: &str = "rop_";
@@ -128,8 +128,9 @@ impl<'a> Attempt<'a> {
     fn begin(core: &'a Core, head: &'a Head) -> Result<Self> {
         let bucket = core.login_failures.0.bucket(network(head.peer));
         let now = core.clock.monotonic_ns();
-        if !bucket.peek(core.settings.ratelimit.operators, now).allowed {
-            return Err(denial(core, "limited"));
+        let decision = bucket.peek(core.settings.ratelimit.operators, now);
+        if !decision.allowed {
+            return Err(limited(core, decision));
         }
         Ok(Self { core, head, bucket, now })
     }
@@ -138,8 +139,9 @@ impl<'a> Attempt<'a> {
     fn fail(&self, cause: &'static str) -> Error {
         let Self { core, head, bucket, now } = self;
         // Requests that were under way together may all have passed the look before.
-        if !bucket.take(core.settings.ratelimit.operators, *now).allowed {
-            return denial(core, "limited");
+        let decision = bucket.take(core.settings.ratelimit.operators, *now);
+        if !decision.allowed {
+            return limited(core, decision);
         }
         let request_id = &*head.request_id;
         tracing::warn!(peer = %head.peer, request_id, cause, "an operator could not log in");
@@ -191,11 +193,12 @@ fn forbidden(sentence: &str) -> Error {
     Denial::new(StatusCode::FORBIDDEN, sentence.to_owned()).into()
 }
 
+fn limited(core: &Core, decision: Decision) -> Error {
+    core.metrics.operator_login_failures.with_label_values(&["limited"]).inc();
+    Denial::rate_limited("too many failed logins from this address", decision).into()
+}
+
 fn denial(core: &Core, cause: &'static str) -> Error {
     core.metrics.operator_login_failures.with_label_values(&[cause]).inc();
-    let (status, reason) = match cause {
-        "limited" => (StatusCode::TOO_MANY_REQUESTS, "too many failed logins from this address"),
-        _ => (StatusCode::UNAUTHORIZED, "the admin token is missing or wrong"),
-    };
-    Denial::new(status, reason).into()
+    Denial::new(StatusCode::UNAUTHORIZED, "the admin token is missing or wrong").into()
 }

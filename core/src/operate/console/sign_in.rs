@@ -65,7 +65,9 @@ pub(super) async fn submit(core: &Core, head: &Head, typed: &Typed) -> Result<Re
                 }
                 _ => "This token is wrong, has ended or was revoked.",
             };
-            show(core, head, denial.status(), Some(reason))
+            let mut reply = show(core, head, denial.status(), Some(reason))?;
+            denial.set_headers(&mut reply);
+            Ok(reply)
         }
         Err(error) => Err(error),
     }

@@ -6,6 +6,7 @@ use std::fmt;
 use http::StatusCode;
 
 use super::Error;
+use crate::platform::rate_limit::Decision;
 
 /// A refusal of the operators' API: a status, and the reason in words.
 #[derive(Debug)]
@@ -14,12 +15,14 @@ pub struct Denial {
     reason: Cow<'static, str>,
     /// Methods that the path has, for `Allow`.
     allow: Option<String>,
+    /// Seconds until another try makes sense, for `Retry-After`.
+    retry_after_seconds: Option<u64>,
 }
 
 impl Denial {
     /// A refusal with any status.
     pub fn new(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Self {
-        Self { status, reason: reason.into(), allow: None }
+        Self { status, reason: reason.into(), allow: None, retry_after_seconds: None }
     }
 
     /// 400: the body cannot be parsed.
@@ -48,6 +51,12 @@ impl Denial {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, reason)
     }
 
+    /// 429: the rate is exceeded, as the decision says.
+    pub fn rate_limited(reason: &'static str, decision: Decision) -> Self {
+        let refusal = Self::new(StatusCode::TOO_MANY_REQUESTS, reason);
+        Self { retry_after_seconds: Some(decision.retry_after_seconds.max(1)), ..refusal }
+    }
+
     /// Status of the reply.
     pub const fn status(&self) -> StatusCode {
         self.status
@@ -56,6 +65,11 @@ impl Denial {
     /// Value of the reply's `Allow`, which a 405 must carry (RFC 9110, section 15.5.6).
     pub fn allow(&self) -> Option<&str> {
         self.allow.as_deref()
+    }
+
+    /// Value of the reply's `Retry-After`, in seconds, which a 429 carries.
+    pub const fn retry_after_seconds(&self) -> Option<u64> {
+        self.retry_after_seconds
     }
 
     /// Text of the reply's `error`.

@@ -9,13 +9,18 @@ use rampart_tests::test_context::head;
 
 use super::*;
 
-/// A call with a token from an address.
-async fn from(context: &TestContext, peer: &str, token: &str) -> u16 {
+/// The reply to a call with a token from an address.
+async fn reply_to(context: &TestContext, peer: &str, token: &str) -> Reply {
     let mut head = head(Method::GET, "/admin/v1/pairs");
     head.peer = peer.parse::<IpAddr>().unwrap();
     let token = HeaderValue::from_str(&format!("Bearer {token}")).unwrap();
     head.headers.insert("authorization", token);
-    context.core().admin(head, Bytes::new()).await.status.as_u16()
+    context.core().admin(head, Bytes::new()).await
+}
+
+/// The status of a call with a token from an address.
+async fn from(context: &TestContext, peer: &str, token: &str) -> u16 {
+    reply_to(context, peer, token).await.status.as_u16()
 }
 
 fn count(context: &TestContext, line: &str) -> u64 {
@@ -50,6 +55,17 @@ async fn guesses_are_limited_per_address_and_counted() {
     }
     assert_eq!(from(&context, "2001:db8::ffff", &ada.token).await, 429);
     assert_eq!(from(&context, "2001:db8:0:1::1", &ada.token).await, 200);
+}
+
+#[tokio::test]
+async fn a_limited_login_has_the_seconds_to_wait() {
+    let quota = "10/h burst 1".parse().unwrap();
+    let context = TestContext::with(|settings| settings.ratelimit.operators = quota).await;
+    assert_eq!(from(&context, "192.0.2.1", "wrong").await, 401);
+    let limited = reply_to(&context, "192.0.2.1", "wrong").await;
+    assert_eq!(limited.status, 429);
+    let wait: u64 = limited.headers["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((1..=360).contains(&wait), "{wait}");
 }
 
 #[tokio::test]
