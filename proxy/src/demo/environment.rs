@@ -25,13 +25,13 @@ pub(super) struct Environment {
     pub(super) config: Config,
     /// The certificate that a client must trust.
     pub(super) certificate: PathBuf,
-    /// The same settings as a file, for the other commands.
+    /// File of the settings for the other commands.
     pub(super) settings: PathBuf,
     postgres: PrivatePostgres,
 }
 
 impl Environment {
-    /// Prepares folder, certificate, Postgres and settings.
+    /// Prepares folder, certificate, Postgres and the settings of the edge.
     ///
     /// # Errors
     /// One sentence.
@@ -57,8 +57,18 @@ impl Environment {
         config.core.pages.gallery = true;
         config.core.policy.cache_folder = Some(state.join("policies"));
         let settings = state.join("rampart.toml");
-        write_private(&settings, &settings_text(&config))?;
         Ok(Self { config, certificate, settings, postgres })
+    }
+
+    /// Writes the settings with which the other commands reach the edge, whose operators' listener
+    /// is at `admin`.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub(super) fn write_settings(&self, admin: SocketAddr) -> Result<(), StartupError> {
+        let token = self.config.admin.token.as_ref().map_or("", Secret::expose);
+        let text = format!("[admin]\nlisten = \"{admin}\"\ntoken = \"{token}\"\n");
+        write_private(&self.settings, &text)
     }
 
     /// Writes `env` beside the settings: what a shell needs to know.
@@ -125,10 +135,4 @@ fn write_private(path: &Path, text: &str) -> Result<(), StartupError> {
         options.open(path)?.write_all(text.as_bytes())
     };
     write().map_err(|e| StartupError::new(&format!("'{}' cannot be written", path.display()), &e))
-}
-
-/// Settings with which the other commands reach this edge.
-fn settings_text(config: &Config) -> String {
-    let token = config.admin.token.as_ref().map_or("", Secret::expose);
-    format!("[admin]\nlisten = \"{}\"\ntoken = \"{token}\"\n", config.admin.listen)
 }

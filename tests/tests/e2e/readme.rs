@@ -2,6 +2,7 @@
 //! exactly the credentials that it prints.
 
 use std::fs;
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
 use rampart_tests::caller::Protocol;
@@ -23,6 +24,20 @@ async fn a_developer_walks_the_readme() {
     for protocol in [Protocol::Http1, Protocol::Http2] {
         walk(&folder, &exports, protocol).await;
     }
+}
+
+#[tokio::test]
+async fn a_demo_whose_usual_ports_are_taken_is_administered_with_its_settings() {
+    // When this fails, somebody else has it.
+    let _taken = TcpListener::bind("127.0.0.1:9443");
+    let folder = Folder::make();
+    let demo = Process::spawn(demo(&folder));
+    exports(&demo).await;
+    let mut show = Command::new(binary());
+    show.args(["partner", "show", "demo", "--config"]).arg(folder.path().join("rampart.toml"));
+    let show = Process::spawn(show);
+    let status = show.ended_within(SOON).await;
+    assert!(status.success(), "{:?} {:?}", show.out(), show.err());
 }
 
 /// The `export` lines with which the demo ends what it prints, once it serves.
