@@ -21,6 +21,8 @@ use crate::tenancy::tenants::api_keys::{self, LiveApiKey, NewApiKey};
 use crate::tenancy::tenants::{ApiKey, NETWORKS_MAX, Scope};
 
 const PATH: &str = "/portal/keys";
+/// Beginning of the names of the scopes' boxes.
+const SCOPE_PREFIX: &str = "scope-";
 /// Longest name, in characters.
 const NAME_CHARS_MAX: usize = 255;
 
@@ -137,6 +139,10 @@ impl Asked {
         if !expires.is_empty() && expires_at.is_none_or(|at| at <= now) {
             errors.push(("expires", "A day that is not over."));
         }
+        // Without a scope a key has every one, so none may get lost.
+        if !has_known_scopes(form) {
+            errors.push(("scopes", "Tick the boxes of this page."));
+        }
         let ticked = |scope: &Scope| form.get(&scope_field(*scope)) == "yes";
         let scopes = Scope::ALL.into_iter().filter(ticked).collect();
         match networks.filter(|_| errors.is_empty()) {
@@ -164,7 +170,15 @@ fn end_of_day(day: NaiveDate) -> Option<DateTime<Utc>> {
 }
 
 fn scope_field(scope: Scope) -> String {
-    format!("scope-{}", scope.as_str())
+    format!("{SCOPE_PREFIX}{}", scope.as_str())
+}
+
+/// True if every box of a scope is one of the page's, and ticked.
+fn has_known_scopes(form: &Form) -> bool {
+    let is_known = |name: &str| Scope::ALL.into_iter().any(|scope| scope_field(scope) == name);
+    let members = form.members();
+    let mut boxes = members.iter().filter(|(name, _)| name.starts_with(SCOPE_PREFIX));
+    boxes.all(|(name, value)| *value == "yes" && is_known(name))
 }
 
 /// The page, with the errors of a form that was refused.
@@ -224,8 +238,9 @@ fn form(visit: &Visit<'_>, errors: &[(&str, &str)]) -> Markup {
         PATH,
         &html! {
             (field(&name)) (field(&networks)) (field(&expires))
-            fieldset {
+            fieldset #field-scopes {
                 legend { "Scopes: everything if none is ticked" }
+                @if let Some(error) = error("scopes") { span.field-error { (error) } }
                 @for scope in Scope::ALL {
                     @if scope != Scope::All {
                         (tick(&scope_field(scope), value(&scope_field(scope)) == "yes",

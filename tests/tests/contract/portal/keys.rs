@@ -64,6 +64,21 @@ async fn what_was_typed_stays_beside_its_error() {
 }
 
 #[tokio::test]
+async fn a_box_of_a_scope_that_the_page_does_not_have_makes_no_key() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut staff = Staff::signed_in(&context, &acme, "developer").await;
+    for (name, value) in
+        [("scope-quotes:read", "on"), ("scope-quotes:read", ""), ("scope-quotes", "yes")]
+    {
+        let page = staff.submit("/portal/keys", &[("name", "till"), (name, value)]).await;
+        let text = page.assert_status(400).text();
+        assert!(text.contains("href=\"#field-scopes\""), "{name}={value}: {text}");
+    }
+    assert!(super::audited(&context).await.is_empty());
+}
+
+#[tokio::test]
 async fn other_partners_keep_their_changes_when_a_key_is_issued() {
     let context = TestContext::start().await;
     let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
