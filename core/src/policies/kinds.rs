@@ -83,7 +83,8 @@ pub(super) fn read(
     catalogue: &Catalogue,
 ) -> Result<AnyRequest, String> {
     let row = KINDS.iter().find(|row| row.kind == kind).ok_or("no policy is of this kind")?;
-    let attributes = match input.as_object_mut().and_then(|members| members.remove(ATTRIBUTES)) {
+    let members = input.as_object_mut().ok_or("not an object")?;
+    let attributes = match members.remove(ATTRIBUTES) {
         Some(attributes) => serde_json::from_value(attributes)
             .map_err(|_| "`attributes` is not an object of texts")?,
         None => Attributes::new(),

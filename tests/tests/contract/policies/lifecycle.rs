@@ -55,6 +55,16 @@ async fn the_documents_example_of_a_dry_run_is_decided() {
 }
 
 #[tokio::test]
+async fn a_dry_run_refuses_an_input_that_is_no_object() {
+    let context = context().await;
+    push(&context, FEE, "tiered-fee").await.assert_status(200);
+    for body in [json!({"input": []}), json!({"input": "100"}), json!({"inputs": [{}, []]})] {
+        let refused = context.admin(Method::POST, &format!("{FEE}/dry-run"), body).await;
+        assert_eq!(refused.assert_status(422).json()["error"], "input: not an object");
+    }
+}
+
+#[tokio::test]
 async fn a_rollback_goes_to_what_was_active_before_not_to_what_was_staged() {
     let context = context().await;
     push(&context, FEE, "tiered-fee").await.assert_status(200);
