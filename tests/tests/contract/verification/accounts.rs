@@ -165,6 +165,8 @@ async fn an_operator_opens_changes_and_finds_accounts() {
     context.admin(Method::POST, &accounts, body).await.assert_status(409);
     for wrong in [
         json!({"type": "bankTransfer", "identifier": "NL91ABNA0417164301", "name": "Ada"}),
+        json!({"type": "bankTransfer", "identifier": "NL20INGB0001234567", "name": ""}),
+        json!({"type": "bankTransfer", "identifier": "NL20INGB0001234567", "name": " "}),
         json!({"type": "creditCard", "identifier": "4111111111111111", "name": "Ada"}),
         json!({"type": "cash", "identifier": "x", "name": "Ada"}),
         json!({"type": "walletpay", "identifier": "", "name": "Ada"}),

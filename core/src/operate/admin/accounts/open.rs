@@ -116,7 +116,7 @@ struct Members {
     kind: AccountType,
     /// IBAN, masked card number, or the provider's id; 1 to 255 bytes.
     identifier: String,
-    /// Name of the holder, at most 100 characters; empty if unknown.
+    /// Name of the holder, at most 100 characters; empty if unknown, except for a bank account.
     name: String,
     /// `true` if it is proven to be the user's; `false` if left out.
     verified: Option<bool>,
@@ -140,6 +140,9 @@ impl Members {
         match self.kind {
             AccountType::BankTransfer if identifier.parse::<Iban>().is_err() => {
                 return Err(Denial::unprocessable("identifier: not an IBAN"));
+            }
+            AccountType::BankTransfer if self.name.trim().is_empty() => {
+                return Err(Denial::unprocessable("name: a bank account needs its holder's name"));
             }
             AccountType::CreditCard if digits(identifier) > CARD_DIGITS_MAX => {
                 return Err(Denial::unprocessable("identifier: mask the card's number"));
