@@ -21,6 +21,9 @@ pub(crate) use self::sections::{Admin, Connectors, Edge, Log, LogFormat, Ops, Pr
 pub(crate) use self::tls::{KeyPair, Tls, TlsVersion};
 use crate::startup_error::StartupError;
 
+/// Sections of the binary, beside those of the core.
+const SECTIONS: [&str; 5] = ["edge", "admin", "connectors", "ops", "log"];
+
 /// A configuration error: one sentence that names key and place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Invalid(String);

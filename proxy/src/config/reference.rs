@@ -216,8 +216,9 @@ fn unit(key: &str, schema: &Value) -> Option<String> {
     named.or_else(by_end).map(str::to_owned)
 }
 
-/// The values of an enumeration, which has a schema for each.
+/// The values of an enumeration, which has a schema for each; null is beside that of an optional one.
 fn values(schema: &Value) -> Vec<String> {
+    let schema = schema["anyOf"].get(0).unwrap_or(schema);
     let each = schema.get("oneOf").and_then(Value::as_array).into_iter().flatten();
     each.filter_map(|value| value["const"].as_str()).map(str::to_owned).collect()
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use config::{ConfigError, Environment, File, FileFormat, Map, Value, ValueKind};
 
-use super::Invalid;
+use super::{Invalid, SECTIONS, reference};
 
 /// Secrets that may stand in a file of their own, named by the key with `_file` behind it.
 pub(super) const SECRETS: &[(&str, &str)] = &[
@@ -147,7 +147,7 @@ pub(super) fn typed<T: serde::de::DeserializeOwned>(
 ) -> Result<T, Invalid> {
     value.try_deserialize().map_err(|e| {
         let text = one_line(&e);
-        if let Some(sentence) = unknown(&text, section) {
+        if let Some(sentence) = unknown(&text, section).or_else(|| wrong_value(&text, section)) {
             return Invalid(sentence);
         }
         let place = section.map_or_else(String::new, |name| format!("in section '{name}': "));
@@ -159,9 +159,26 @@ pub(super) fn typed<T: serde::de::DeserializeOwned>(
 fn unknown(text: &str, section: Option<&str>) -> Option<String> {
     let (name, rest) = text.split_once("unknown field `")?.1.split_once('`')?;
     let expected = rest.split_once("expected")?.1.split(" for key").next()?;
-    let known: Vec<_> = expected.split('`').skip(1).step_by(2).collect();
+    let of_binary: &[&str] = match section {
+        // They were taken out of the tree before.
+        None if !rest.contains(" for key") => &SECTIONS,
+        _ => &[],
+    };
+    let expected = expected.split('`').skip(1).step_by(2);
+    let known: Vec<_> = of_binary.iter().copied().chain(expected).collect();
     let place = section.map_or_else(String::new, |name| format!(" in section '{name}'"));
     Some(format!("there is no setting '{name}'{place}; known there: {}", known.join(", ")))
+}
+
+/// The sentence for a value that is none of its setting's, with those that are.
+fn wrong_value(text: &str, section: Option<&str>) -> Option<String> {
+    let (_, rest) = text.split_once(" does not have variant constructor ")?;
+    let (value, rest) = rest.rsplit_once(" for key `")?;
+    let (key, _) = rest.split_once('`')?;
+    let key = section.map_or_else(|| key.to_owned(), |name| format!("{name}.{key}"));
+    let mut settings = reference::sections().into_iter().flat_map(|section| section.settings);
+    let setting = settings.find(|setting| setting.key == key && !setting.values.is_empty())?;
+    Some(format!("'{key}' is '{value}', not one of {}", setting.values.join(", ")))
 }
 
 fn one_line(error: &ConfigError) -> String {
