@@ -152,6 +152,8 @@ async fn unexpected_payments_are_held_where_the_configuration_says_so() {
     let second = pay(&context, "bank-2", named).await.assert_status(201).json();
     assert_eq!((&second["state"], &second["refundRequested"]), (&json!("suspense"), &json!(0)));
     let path = format!("{PAYMENTS}/{}/refund", second["id"].as_str().unwrap());
+    let parts = json!({"amount": 40.001, "reason": "twice"});
+    context.admin(Method::POST, &path, parts).await.assert_status(422);
     let refund = json!({"amount": 40, "reason": "twice"});
     let requested = context.admin(Method::POST, &path, refund).await.assert_status(200).json();
     assert_eq!(requested["amount"], 40);
@@ -159,6 +161,23 @@ async fn unexpected_payments_are_held_where_the_configuration_says_so() {
     context.admin(Method::POST, &path, more).await.assert_status(409);
     assert!(balances(&context).await.contains(&"refund_payable EUR: -40".to_owned()));
     assert!(balances(&context).await.contains(&"suspense EUR: -60".to_owned()));
+}
+
+#[tokio::test]
+async fn an_amount_in_parts_of_a_smallest_unit_is_refused() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    for members in [
+        json!({"amount": 100.001}),
+        json!({"amount": 100.001, "currency": "swift:0/iso4217:EUR"}),
+        json!({"amount": 100.5, "currency": "JPY"}),
+        json!({"amount": 0.000_000_001, "currency": "BTC", "kind": "deposit-received"}),
+    ] {
+        let refused = pay(&context, "bank-1", members).await.assert_status(422).json();
+        assert_eq!(refused["error"], "amount: above zero, in whole smallest units");
+    }
+    assert_eq!(list(&context, "").await, [Value::Null; 0]);
+    pay(&context, "bank-1", json!({"amount": 100.01})).await.assert_status(201);
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! The row of a payment.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use uuid::Uuid;
@@ -9,8 +11,10 @@ use super::terms::OrderTerms;
 use crate::Core;
 use crate::money::connectors::sandbox::timing;
 use crate::platform::db::Connection;
-use crate::platform::error::{Error, Result as CoreResult};
-use rampart_types::{ClientId, CurrencyCode, OrderId};
+use crate::platform::error::{Denial, Error, Result as CoreResult};
+use crate::trading::catalogue::Currency;
+use rampart_types::decimal::fits_decimals;
+use rampart_types::{ClientId, CurrencyCode, OrderId, fiat_exponent};
 
 /// A payment about to be stored.
 #[derive(Clone, Debug)]
@@ -87,15 +91,33 @@ pub(crate) fn connector_of(actor: &str) -> &'static str {
 /// The code that the books use for a currency or an asset, and `true` for coins. What the catalogue
 /// does not know keeps its own name.
 pub(crate) fn currency_of(core: &Core, text: &str) -> (String, bool) {
+    match known_currency(core, text) {
+        Some(currency) => (currency.code().to_string(), currency.crypto.is_some()),
+        None => (text.to_owned(), text.contains('/')),
+    }
+}
+
+/// Refuses an amount that an operator states with more decimals than its currency or asset has: by
+/// ISO 4217, or by its chain. An asset that we do not know may have any number.
+///
+/// # Errors
+/// 422.
+pub(crate) fn check_decimals(core: &Core, amount: Decimal, text: &str) -> Result<(), Denial> {
+    let by_iso = || fiat_exponent(text.parse().ok()?);
+    let decimals = known_currency(core, text).map(|currency| currency.decimals).or_else(by_iso);
+    if decimals.is_some_and(|most| !fits_decimals(amount, most)) {
+        return Err(Denial::unprocessable("amount: above zero, in whole smallest units"));
+    }
+    Ok(())
+}
+
+/// The currency or asset that the catalogue knows by this code or CAIP-19 id.
+fn known_currency(core: &Core, text: &str) -> Option<Arc<Currency>> {
     let snapshot = core.snapshots.current();
     let catalogue = &snapshot.catalogue;
     let by_id = || catalogue.by_caip19(&text.parse().ok()?);
     let code: Option<CurrencyCode> = text.parse().ok();
-    let known = code.and_then(|code| catalogue.currencies.get(&code)).or_else(by_id);
-    match known {
-        Some(currency) => (currency.code().to_string(), currency.crypto.is_some()),
-        None => (text.to_owned(), text.contains('/')),
-    }
+    code.and_then(|code| catalogue.currencies.get(&code)).or_else(by_id).cloned()
 }
 
 /// Amounts given back of an order, by currency.

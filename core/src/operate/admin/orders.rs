@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
+use crate::money::payments::store::check_decimals;
 use crate::platform::error::{Denial, Result};
 use crate::trading::quotes::Side;
 use rampart_types::{OrderId, OrderKey};
@@ -77,6 +78,20 @@ impl FoundOrder {
         let Some(paid) = paid else { return Ok(row.fiat) };
         let worth = row.fiat.checked_mul(paid).and_then(|product| product.checked_div(row.due));
         Ok(worth.unwrap_or(Decimal::MAX).max(row.fiat))
+    }
+
+    /// Refuses an amount paid for the order that has more decimals than its currency.
+    ///
+    /// # Errors
+    /// 422 for such an amount; when the database cannot be read.
+    async fn check_paid(self, core: &Core, amount: Decimal) -> Result<()> {
+        let row = self.row(core).await?;
+        let member = match self.side {
+            Side::Buy => "fiat_currency",
+            Side::Sell => "crypto_currency",
+        };
+        check_decimals(core, amount, row[member].as_str().unwrap_or_default())?;
+        Ok(())
     }
 
     /// The order's row.

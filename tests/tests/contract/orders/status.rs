@@ -131,6 +131,8 @@ async fn a_payment_has_an_amount_above_zero() {
         let refused = happen(&context, order, paid).await.assert_status(422).json();
         assert_eq!(refused["error"], "amount: above zero");
     }
+    let parts = json!({"event": "payment-received", "amount": 100.001});
+    happen(&context, order, parts).await.assert_status(422);
     let huge = json!({"event": "payment-received", "amount": 1_000_000_000_000_001_i64});
     happen(&context, order, huge).await.assert_status(422);
     happen(&context, order, json!({"event": "payment-received"})).await.assert_status(200);

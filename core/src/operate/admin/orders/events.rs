@@ -86,6 +86,9 @@ impl Endpoint for ApplyOrderEvent {
     async fn call(core: &Core, operator: Operator, request: Request) -> Result<Json<Order>> {
         let Request { id, event, mut detail } = request;
         let order = FoundOrder::find(core, &id).await?;
+        if let Some(JsonDecimal(amount)) = event.amount {
+            order.check_paid(core, amount).await?;
+        }
         let actor = operator.actor();
         let mut tx = core.db.begin().await?;
         let (applied, completed) = apply(&mut tx, core, order, event, actor).await?;
@@ -118,7 +121,7 @@ pub struct Request {
 struct NewEvent {
     /// What has happened.
     event: Name,
-    /// The amount received, above zero; the exact one if left out.
+    /// The amount received, above zero, in whole smallest units; the exact one if left out.
     amount: Option<JsonDecimal>,
     /// The payment's reference; of a sale the transaction on chain. At most 255 characters.
     reference: Option<String>,

@@ -16,6 +16,7 @@ use crate::http::fields::strict;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::money::payments::report::REFERENCE_CHARS_MAX;
+use crate::money::payments::store::check_decimals;
 use crate::money::payments::{PaymentKind, Report, record};
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
@@ -38,7 +39,11 @@ const CURRENCY_CHARS_MAX: usize = 255;
 const BODY: &[Member] = &[
     optional("partner", Kind::Text, "Slug of the partner; without one the order's, or `house`."),
     required("kind", Kind::OneOf(&KINDS), "What happened."),
-    required("amount", Kind::Decimal, "Above zero, at most 1e15 whole units."),
+    required(
+        "amount",
+        Kind::Decimal,
+        "Above zero, in whole smallest units, at most 1e15 whole ones.",
+    ),
     required("currency", Kind::Text, "A currency's code, or an asset's code or CAIP-19 id."),
     optional("connector", Kind::OneOf(&[CONNECTOR]), "Always `manual`."),
     required(
@@ -112,6 +117,7 @@ impl Endpoint for RecordPayment {
     }
 
     async fn call(core: &Core, operator: Operator, new: NewPayment) -> Result<Stored> {
+        check_decimals(core, new.amount.0, &new.currency)?;
         let client = match &new.partner {
             Some(slug) => Some(partners::find(core, slug).await?.0),
             None => None,

@@ -109,7 +109,7 @@ impl Endpoint for RefundPayment {
 #[schemars(rename = "NewRefund")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct NewRefund {
-    /// Above zero; all that is left if left out.
+    /// Above zero, in whole smallest units; all that is left if left out.
     amount: Option<JsonDecimal>,
     /// For the refund and the audit. 1 to 255 characters.
     reason: String,
