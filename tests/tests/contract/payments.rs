@@ -181,6 +181,20 @@ async fn an_amount_in_parts_of_a_smallest_unit_is_refused() {
 }
 
 #[tokio::test]
+async fn a_currency_by_hand_is_a_code_in_capitals_or_an_asset_id() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    for currency in ["eur", "Euro", "E", "EUR ", "a/b"] {
+        let refused = pay(&context, "bank-1", json!({ "currency": currency })).await;
+        let refused = refused.assert_status(422).json();
+        assert!(refused["error"].as_str().unwrap().starts_with("currency"), "{currency}");
+    }
+    assert_eq!(list(&context, "").await, [Value::Null; 0]);
+    let paid = pay(&context, "bank-1", json!({"currency": "swift:0/iso4217:eur"})).await;
+    assert_eq!(paid.assert_status(201).json()["currency"], "EUR");
+}
+
+#[tokio::test]
 async fn a_payment_of_nobody_is_matched_to_its_order() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -25,7 +25,7 @@ use crate::operate::admin::reason;
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 use rampart_types::money::AMOUNT_MAX;
-use rampart_types::{ClientId, JsonDecimal, OrderId};
+use rampart_types::{Caip19, ClientId, CurrencyCode, JsonDecimal, OrderId};
 
 /// The connector of what operators report.
 const CONNECTOR: &str = "manual";
@@ -189,6 +189,8 @@ impl NewPayment {
         let cannot_be = |at: DateTime<Utc>| at.timestamp() < OCCURRED_SECONDS_MIN || at > latest;
         let sized = |text: &str, most| (1..=most).contains(&text.chars().count());
         let plain = |text: &str| !text.chars().any(char::is_control);
+        let is_asset =
+            |text: &str| text.parse::<CurrencyCode>().is_ok() || text.parse::<Caip19>().is_ok();
         let problem = if self.kind().is_none() {
             "kind: not one of a payment"
         } else if self.amount.0 <= Decimal::ZERO {
@@ -197,7 +199,7 @@ impl NewPayment {
             "amount: at most 1000000000000000"
         } else if self.connector.as_deref().is_some_and(|name| name != CONNECTOR) {
             "connector: manual"
-        } else if !sized(&self.currency, CURRENCY_CHARS_MAX) || !plain(&self.currency) {
+        } else if !sized(&self.currency, CURRENCY_CHARS_MAX) || !is_asset(&self.currency) {
             "currency: a currency's code, or an asset's code or CAIP-19 id"
         } else if !sized(&self.provider_reference, REFERENCE_CHARS_MAX)
             || !plain(&self.provider_reference)
