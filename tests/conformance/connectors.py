@@ -32,7 +32,9 @@ def held():
 def result():
     """The result of a command that is leased for it alone."""
     local.ended = leased()
-    return {"leaseToken": local.ended["leaseToken"], "outcome": "done", "result": {}}
+    # It may be a payout, which names its transaction.
+    done = {"transactionId": local.ended["id"]}
+    return {"leaseToken": local.ended["leaseToken"], "outcome": "done", "result": done}
 
 
 def ended():

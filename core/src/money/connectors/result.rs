@@ -20,6 +20,7 @@ use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
+use crate::money::payments::report::REFERENCE_CHARS_MAX;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use crate::trading::orders::state::Cause;
@@ -101,6 +102,11 @@ async fn report(core: &Core, connector: &Connector, id: Uuid, new: &NewResult) -
             tx.rollback().await?;
             Ok(reported)
         }
+        Settled::NoTransaction => {
+            tx.rollback().await?;
+            let reason = "result: transactionId of 1 to 255 characters, none of control";
+            Err(Denial::unprocessable(reason).into())
+        }
         Settled::LeaseLost => {
             tx.rollback().await?;
             Err(lost_lease(core, connector, id).await?)
@@ -115,6 +121,9 @@ pub(super) enum Settled {
     Now(Reported, Vec<Cause>),
     /// It was written before, and nothing has changed.
     Before(Reported),
+    /// It does not name the transaction that has sent the coins: nothing has changed, and the lease
+    /// goes on.
+    NoTransaction,
     /// Its lease is lost, or the command is not the connector's: nothing has changed.
     LeaseLost,
 }
@@ -151,6 +160,9 @@ pub(super) async fn settle(
     }
     if !is_holder || !row.is_leased {
         return Ok(Settled::LeaseLost);
+    }
+    if new.lacks_transaction(&row.kind) {
+        return Ok(Settled::NoTransaction);
     }
     let attempts_max = i32::try_from(core.settings.connectors.attempts_max);
     let retries = row.retries.saturating_add(1);
@@ -259,10 +271,11 @@ pub struct NewResult {
     /// The `leaseToken` of the command's lease.
     lease_token: String,
     outcome: Outcome,
-    /// The result as the command's kind has it, at most 64 KiB; of a rejected `payout.send` what a
-    /// failed transaction has cost, as `networkFee` and `networkFeeAsset`. A `payment.create` by bank
-    /// transfer tells the payer where to pay in `bankTransfer`: `name`, `iban`, `reference`, and
-    /// `bic` if payers are asked for it.
+    /// The result as the command's kind has it, at most 64 KiB; of a `payout.send` that is done the
+    /// `transactionId`, 1 to 255 characters, and of a rejected one what a failed transaction has
+    /// cost, as `networkFee` and `networkFeeAsset`. A `payment.create` by bank transfer tells the
+    /// payer where to pay in `bankTransfer`: `name`, `iban`, `reference`, and `bic` if payers are
+    /// asked for it.
     #[serde(default)]
     #[schemars(schema_with = "super::checkpoint::any_json")]
     result: Value,
@@ -283,6 +296,17 @@ impl NewResult {
     /// The same, with a reason.
     pub(super) fn with_reason(self, reason: Option<&str>) -> Self {
         Self { reason: reason.map(str::to_owned), ..self }
+    }
+
+    /// True if it says that a command of this kind has sent coins, and not by which transaction.
+    fn lacks_transaction(&self, kind: &str) -> bool {
+        let is_id = |id: &str| {
+            (1..=REFERENCE_CHARS_MAX).contains(&id.chars().count())
+                && !id.contains(char::is_control)
+        };
+        self.outcome == Outcome::Done
+            && kind == CommandKind::PayoutSend.as_str()
+            && !self.result["transactionId"].as_str().is_some_and(is_id)
     }
 
     fn text(&self) -> String {

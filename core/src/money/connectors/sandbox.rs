@@ -137,6 +137,7 @@ async fn answer_with(
     match settle(conn, core, NAME, command.id, &new).await? {
         Settled::Now(_, causes) => Ok(Some(causes)),
         Settled::Before(_) | Settled::LeaseLost => Ok(None),
+        Settled::NoTransaction => Err(Error::invariant("name the transaction of a payout")),
     }
 }
 

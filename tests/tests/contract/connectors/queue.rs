@@ -184,6 +184,27 @@ async fn a_lost_lease_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_payout_is_not_done_without_the_transaction_that_has_sent_it() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let chain = Connector::new(&context, "chain", &["payout.send"]).await;
+    command(&context, &acme, PAYOUT, "a", None, to("chain")).await;
+    let leased = chain.lease(1).await.remove(0);
+    for result in [
+        Value::Null,
+        json!({}),
+        json!({"transactionId": ""}),
+        json!({"transactionId": 7}),
+        json!({ "transactionId": "x".repeat(256) }),
+    ] {
+        let refused = chain.report(&leased, "done", result).await.assert_status(422).json();
+        assert!(refused["error"].as_str().unwrap().contains("transactionId"), "{refused}");
+    }
+    chain.checkpoint(&leased, json!({"nonce": 7})).await.assert_status(200);
+    chain.report(&leased, "done", json!({"transactionId": "0x1"})).await.assert_status(200);
+}
+
+#[tokio::test]
 async fn a_checkpoint_is_bounded_and_extends_the_lease() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
