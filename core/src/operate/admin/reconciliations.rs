@@ -41,6 +41,7 @@ pub struct Reconcile;
 impl Endpoint for Reconcile {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/admin/v1/reconciliations";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
     const ROLES: &'static [Role] = &[Role::Treasury];
     const BODY: Body = Body::OneOf(STATEMENTS);
     const DOC: Doc = Doc {
@@ -49,10 +50,14 @@ impl Endpoint for Reconcile {
                   `currency`, `reference`, `providerReference`, `name` and `iban`, of at most \
                   10000 lines. Lines are matched to the connector's payments by reference and \
                   amount; new ones that came in are recorded, for the order whose number their \
-                  payer has written. Above `operators.payment_alone_max`, in coins, or of an \
-                  account that no connector has, they are unmatched, for a second operator must \
-                  agree to their order.",
-        query: &[required("connector", Kind::Text, "The program whose account it is.")],
+                  payer has written. Above `operators.payment_alone_max`, or in coins, they are \
+                  unmatched, for a second operator must agree to their order. 404 for a connector \
+                  that does not exist.",
+        query: &[required(
+            "connector",
+            Kind::Text,
+            "The program whose account it is, or `manual`.",
+        )],
         answer: EXAMPLE,
         ..Doc::NONE
     };
@@ -81,7 +86,8 @@ impl Endpoint for Reconcile {
     ) -> Result<Created<Reconciliation>> {
         let Statement { connector, lines, body } = statement;
         let (id, actor) = (core.clock.uuid()?, operator.actor());
-        let order_max = order_max(core, &operator, &connector).await?;
+        check_exists(core, &connector).await?;
+        let order_max = order_max(core, &operator);
         let result = Box::pin(reconcile(core, &connector, order_max, lines, actor)).await?;
         let digest = digest::digest(&digest::SHA256, &body);
         let mut tx = core.db.begin().await?;
@@ -119,18 +125,24 @@ impl Endpoint for Reconcile {
     }
 }
 
-/// The largest payment that finds its order by a statement of this operator; `None` is any. A
-/// connector that does not exist may be a slip, so none of its payments does.
-async fn order_max(core: &Core, operator: &Operator, connector: &str) -> Result<Option<Decimal>> {
-    if operator.is_break_glass() {
-        return Ok(None);
-    }
+/// The largest payment that finds its order by a statement of this operator; `None` is any.
+fn order_max(core: &Core, operator: &Operator) -> Option<Decimal> {
+    (!operator.is_break_glass()).then(|| approvals::alone_max(core))
+}
+
+/// Refuses the name of a connector that does not exist: it is a slip, and a book of its own.
+///
+/// # Errors
+/// 404 for such a name; when the database cannot be read.
+async fn check_exists(core: &Core, connector: &str) -> Result<()> {
     let exists = sqlx::query_scalar!(
         r#"select exists (select from connector where name = $1) as "exists!""#,
         connector,
     );
-    let is_known = connector == MANUAL || exists.fetch_one(&core.db).await?;
-    Ok(Some(if is_known { approvals::alone_max(core) } else { Decimal::ZERO }))
+    if connector == MANUAL || exists.fetch_one(&core.db).await? {
+        return Ok(());
+    }
+    Err(Denial::not_found("connector").into())
 }
 
 /// A statement to be reconciled.

@@ -97,6 +97,7 @@ async fn a_list_of_what_something_has_is_a_file_too() {
     user.post("/api/v1/user/verify/iban/photo", &photo).await.assert_status(200);
     let user = user.log_in().await["uuid"].as_str().unwrap().to_owned();
     Connector::new(&context, "cards", &["payment.create"]).await;
+    Connector::new(&context, "bank", &["transfer.send"]).await;
     let route = json!({"partner": "acme", "method": "creditCard", "direction": "in",
         "connector": "cards"});
     let routes = json!({ "routes": [route] });

@@ -40,6 +40,7 @@ async fn upload(browser: &Browser<'_>, members: &[(&str, &str)], statement: &str
 #[tokio::test]
 async fn a_statement_is_uploaded_once_and_its_differences_are_shown() {
     let context = TestContext::start().await;
+    Connector::new(&context, "bank", &["transfer.send"]).await;
     let ada = Browser::of(&context, "ada", &["treasury"]).await;
     let eve = Browser::of(&context, "eve", &["viewer"]).await;
     eve.get(UPLOAD).await.assert(403, "not for your role");

@@ -62,7 +62,7 @@ async fn fill(context: &TestContext) {
         acme.user(&format!("user{number}")).await;
         let statement = "date,amount,currency,reference,providerReference,name,iban\n\
                          2026-03-01,-20,EUR,fee,bank-2,Bank,NL91ABNA0417164300\n";
-        let laid = "/admin/v1/reconciliations?connector=bank";
+        let laid = "/admin/v1/reconciliations?connector=manual";
         context.admin_bytes(Method::POST, laid, statement.into()).await.assert_status(201);
         let invited = json!({"email": format!("{number}@acme.example"), "role": "support"});
         let staff = "/admin/v1/partners/acme/staff";

@@ -18,6 +18,17 @@ async fn reconcile(context: &TestContext, statement: &str) -> Value {
 }
 
 #[tokio::test]
+async fn a_statement_of_a_connector_that_does_not_exist_is_refused() {
+    let context = TestContext::start().await;
+    let path = "/admin/v1/reconciliations?connector=bnak";
+    let statement = "date,amount,currency,reference,providerReference\n\
+                     2026-03-01,100.00,EUR,,bank-1\n";
+    let refused = context.admin_bytes(Method::POST, path, Bytes::from(statement)).await;
+    assert_eq!(refused.assert_status(404).json()["error"], "no such connector");
+    assert_eq!(list(&context, "").await, [Value::Null; 0]);
+}
+
+#[tokio::test]
 async fn lines_are_matched_recorded_and_told_apart() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

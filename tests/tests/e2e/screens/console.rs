@@ -57,7 +57,7 @@ async fn paid_order(edge: &Edge) -> u64 {
 async fn reconciliation(edge: &Edge) -> String {
     let statement = "date,amount,currency,reference,providerReference,name,iban\n\
                      2026-03-01,-20,EUR,fee,bank-2,Bank,NL91ABNA0417164300\n";
-    let path = "/admin/v1/reconciliations?connector=bank";
+    let path = "/admin/v1/reconciliations?connector=manual";
     let made = edge.admin_bytes(Method::POST, path, statement.into()).await;
     made.assert_status(201).json()["id"].as_str().unwrap().to_owned()
 }
