@@ -4,7 +4,7 @@
 mod objects;
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize as _, Deserializer};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use self::objects::Objects;
@@ -26,9 +26,9 @@ pub(crate) fn parse(body: &[u8]) -> Result<Value> {
 ///
 /// # Errors
 /// The deserializer's.
-pub(crate) fn present<'de, D: Deserializer<'de>>(
+pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     value: D,
-) -> Result<Option<Option<String>>, D::Error> {
+) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(value).map(Some)
 }
 

@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::operator::Operator;
 use super::reason;
 use crate::Core;
+use crate::http::fields::strict::present;
 use crate::money::connectors::payouts::command_payouts_and_transfers;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
@@ -126,9 +127,9 @@ struct Change {
     /// `true` frees it of the limits of accounts that are not raised.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_raised: Option<bool>,
-    /// Its own limit a day, in `limits.currency`; not below zero.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    limit: Option<JsonDecimal>,
+    /// Its own limit a day, in `limits.currency`; not below zero. `null` takes it away.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    limit: Option<Option<JsonDecimal>>,
     /// Sales can be paid out to the card at once; only for cards.
     #[serde(skip_serializing_if = "Option::is_none")]
     fast_access_enabled: Option<bool>,
@@ -148,7 +149,7 @@ impl Change {
             reason::check(text)?;
         }
         match self.limit {
-            Some(limit) if limit.0.is_sign_negative() => {
+            Some(Some(limit)) if limit.0.is_sign_negative() => {
                 Err(Denial::unprocessable("limit: below zero").into())
             }
             _ => Ok(()),
@@ -198,7 +199,7 @@ impl Change {
                  disabled_at = case when $5::boolean is null then disabled_at \
                      when $5 then coalesce(disabled_at, $8) end, \
                  limit_raised = coalesce($6, limit_raised), \
-                 amount_limit = coalesce($7, amount_limit), \
+                 amount_limit = case when $10 then $7 else amount_limit end, \
                  fast_access = coalesce($9, fast_access) \
              where client_id = $1 and user_id = $2 and account_id = $3",
             client.uuid(),
@@ -207,9 +208,10 @@ impl Change {
             self.verified,
             self.disabled,
             self.limit_raised,
-            self.limit.map(|limit| limit.0),
+            self.limit.flatten().map(|limit| limit.0),
             core.clock.now(),
             self.fast_access_enabled,
+            self.limit.is_some(),
         )
         .execute(conn)
         .await?;

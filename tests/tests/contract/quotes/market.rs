@@ -91,6 +91,12 @@ async fn a_quote_lives_as_long_as_its_pair_says() {
     patch(&context, "/admin/v1/pairs/BTC-EUR", json!({"quoteLifetimeSeconds": 1000})).await;
     let own = bought(&acme, json!({})).await;
     assert!((990..=1000).contains(&life(&own)), "{own}");
+    patch(&context, "/admin/v1/pairs/BTC-EUR", json!({"spreadPercentage": 0.5})).await;
+    let kept = bought(&acme, json!({})).await;
+    assert!((990..=1000).contains(&life(&kept)), "{kept}");
+    patch(&context, "/admin/v1/pairs/BTC-EUR", json!({"quoteLifetimeSeconds": null})).await;
+    let default = bought(&acme, json!({})).await;
+    assert!((110..=120).contains(&life(&default)), "{default}");
 }
 
 #[tokio::test]

@@ -157,6 +157,8 @@ async fn an_operator_opens_changes_and_finds_accounts() {
         changed(&context, &ada, id, json!({"verified": false})).await["verified"],
         json!(false)
     );
+    let unlimited = changed(&context, &ada, id, json!({"limit": null})).await;
+    assert_eq!((&unlimited["limit"], &unlimited["limitRaised"]), (&Value::Null, &json!(true)));
     changed(&context, &ada, "NL91ABNA0417164300", json!({"disabled": true})).await;
     assert_eq!(ada.get(INFO).await.json()["enabledAccounts"], json!([]));
 

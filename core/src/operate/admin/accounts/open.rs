@@ -54,6 +54,7 @@ impl Endpoint for OpenAccount {
     fn read(input: &Input, _: &Operator) -> Result<Opening> {
         let new: Members = strict::body(input)?;
         let Members { verified, disabled, limit_raised, limit, fast_access_enabled, .. } = new;
+        let limit = limit.map(Some);
         let change =
             Change { verified, disabled, limit_raised, limit, fast_access_enabled, reason: None };
         change.check()?;

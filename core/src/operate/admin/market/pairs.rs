@@ -15,7 +15,7 @@ use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
-use crate::http::fields::strict;
+use crate::http::fields::strict::{self, present};
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{Page, Part, limit};
@@ -134,11 +134,13 @@ pub(in crate::operate::admin) struct ChangePair {
     spread_percentage: Option<JsonDecimal>,
     /// In the pair's fiat currency.
     network_fee: Option<JsonDecimal>,
-    /// Seconds in which a quote can be confirmed.
-    quote_lifetime_seconds: Option<i32>,
-    /// Age at which a price is too old to quote. Without it a price set by hand has no end, and is
-    /// quoted to test clients alone.
-    price_max_age_seconds: Option<i32>,
+    /// Seconds in which a quote can be confirmed; `null` is the edge's default.
+    #[serde(deserialize_with = "present")]
+    quote_lifetime_seconds: Option<Option<i32>>,
+    /// Age at which a price is too old to quote; `null` takes it away. Without it a price set by
+    /// hand has no end, and is quoted to test clients alone.
+    #[serde(deserialize_with = "present")]
+    price_max_age_seconds: Option<Option<i32>>,
     /// Quotes sealed before are void; it can only be raised, and a time to come counts as now.
     quotes_valid_from: Option<DateTime<Utc>>,
 }
@@ -164,8 +166,8 @@ impl ChangePair {
                 sell_max = coalesce($7, sell_max),
                 spread_percentage = coalesce($8, spread_percentage),
                 network_fee = coalesce($9, network_fee),
-                quote_lifetime_seconds = coalesce($10, quote_lifetime_seconds),
-                price_max_age_seconds = coalesce($11, price_max_age_seconds)
+                quote_lifetime_seconds = case when $10 then $11 else quote_lifetime_seconds end,
+                price_max_age_seconds = case when $12 then $13 else price_max_age_seconds end
             where pair = $1
             returning pair, buy_status, buy_min, buy_max, sell_status, sell_min, sell_max,
                 spread_percentage, network_fee, quote_lifetime_seconds, price_max_age_seconds,
@@ -180,8 +182,10 @@ impl ChangePair {
             amount(&self.sell.max),
             amount(&self.spread_percentage),
             amount(&self.network_fee),
-            self.quote_lifetime_seconds,
-            self.price_max_age_seconds,
+            self.quote_lifetime_seconds.is_some(),
+            self.quote_lifetime_seconds.flatten(),
+            self.price_max_age_seconds.is_some(),
+            self.price_max_age_seconds.flatten(),
         )
         .fetch_optional(&mut *conn)
         .await

@@ -168,8 +168,10 @@ pub(in crate::operate::admin) struct Change {
     /// `live` for good, once nothing is missing that its first order needs. Checks that its users
     /// have passed so far count no more.
     pub(in crate::operate::admin) mode: Option<Mode>,
-    /// When the checks of its users must be done; `none` is for test clients.
-    compliance_gate: Option<Gate>,
+    /// When the checks of its users must be done; `none` is for test clients, `null` takes it away.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "Option<Gate>")]
+    compliance_gate: Option<Option<Gate>>,
     /// The same by the kind of payment method, in its place; `null` takes one away.
     compliance_gates: Option<BTreeMap<PaymentMethodKind, Option<Gate>>>,
     /// Orders without a user.
@@ -324,7 +326,7 @@ impl Change {
                 policy_approval_required = coalesce($13, policy_approval_required),
                 certificate_subject = nullif(coalesce($14, certificate_subject), ''),
                 mode = coalesce($15, mode),
-                compliance_gate = coalesce($16, compliance_gate),
+                compliance_gate = case when $22 then $16 else compliance_gate end,
                 guest_orders_allowed = coalesce($17, guest_orders_allowed),
                 guest_orders_max = case when $17::boolean is null then guest_orders_max else $18 end,
                 name = coalesce($19, name),
@@ -348,12 +350,13 @@ impl Change {
             self.policy_approval_required,
             self.certificate_subject,
             self.mode.map(Mode::as_str),
-            self.compliance_gate.map(Gate::as_str),
+            self.compliance_gate.flatten().map(Gate::as_str),
             self.guest_orders.as_ref().map(|guests| guests.allowed),
             self.guest_orders.as_ref().and_then(|guests| guests.max_fiat).map(|max| max.0),
             self.name,
             self.policy_upload_allowed,
             self.gates(),
+            self.compliance_gate.is_some(),
         )
         .fetch_optional(&mut *conn)
         .await
