@@ -35,14 +35,14 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// The client's slug, for metrics and logs; empty without one.
-    pub fn slug(&self) -> Arc<str> {
-        self.client.as_ref().map_or_else(|| "".into(), |client| Arc::clone(&client.tenant.slug))
-    }
-
-    /// The client's class in metrics: `test` or `live`; `none` without one.
-    pub fn partner_class(&self) -> &'static str {
-        self.client.as_ref().map_or("none", |client| client.tenant.mode.as_str())
+    /// Its labels.
+    pub fn labels(&self) -> Labels {
+        let tenant = self.client.as_ref().map(|client| &client.tenant);
+        Labels {
+            route: self.route.path,
+            partner: tenant.map_or_else(Arc::default, |tenant| Arc::clone(&tenant.slug)),
+            partner_class: tenant.map_or("none", |tenant| tenant.mode.as_str()),
+        }
     }
 
     /// Says in an answer what is left to its client, if it has one and the answer does not yet say it.
@@ -51,6 +51,26 @@ impl Admission {
             reply.set_rate_limits(&self.rates);
         }
     }
+}
+
+/// Route and client of a request, as metrics, log and traces show them.
+#[derive(Debug)]
+pub struct Labels {
+    /// Path of the route as declared.
+    pub route: &'static str,
+    /// The client's slug; empty without one.
+    pub partner: Arc<str>,
+    /// The client's class: `test` or `live`; `none` without one.
+    pub partner_class: &'static str,
+}
+
+/// A request that may not go on.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The finished answer.
+    pub reply: Box<Reply>,
+    /// Its labels, with the client if that is proven; `None` when no route is matched.
+    pub labels: Option<Labels>,
 }
 
 impl Core {
@@ -73,11 +93,14 @@ impl Core {
         &self,
         head: &Head,
         address: Option<Decision>,
-    ) -> std::result::Result<Admission, Box<Reply>> {
+    ) -> std::result::Result<Admission, Refusal> {
         let (route, params) = match self.partners_api.find(&head.method, &head.path) {
             Found::Endpoint(route, params) => (route, params),
-            Found::OtherMethods(methods) => return Err(Box::new(self.not_allowed(head, &methods))),
-            Found::Nothing => return Err(self.finished(head, &Code::RouteNotFound.into())),
+            Found::OtherMethods(methods) => {
+                let reply = Box::new(self.not_allowed(head, &methods));
+                return Err(Refusal { reply, labels: None });
+            }
+            Found::Nothing => return Err(self.refused(head, &Code::RouteNotFound.into(), None)),
         };
         let (rates, revision) = (Vec::new(), None);
         let successor = route.deprecation.map(|deprecation| deprecation.link(&params));
@@ -85,7 +108,7 @@ impl Core {
         if route.client {
             let client = match client_credentials::client(self, head) {
                 Ok(client) => client,
-                Err(error) => return Err(self.refused(head, &error, &admission)),
+                Err(error) => return Err(self.refused(head, &error, Some(&admission))),
             };
             let admitted = self
                 .take_rates(route, &client, head.query.as_deref(), &mut admission.rates)
@@ -98,7 +121,7 @@ impl Core {
                 *decision = address.map_or(*decision, |address| decision.within(&address));
             }
             if let Err(error) = admitted {
-                return Err(self.refused(head, &error, &admission));
+                return Err(self.refused(head, &error, Some(&admission)));
             }
         }
         Ok(admission)
@@ -174,7 +197,7 @@ impl Core {
     pub async fn handle(self: &Arc<Self>, head: Head, body: Bytes) -> Reply {
         let mut admission = match self.admit(&head, None) {
             Ok(admission) => admission,
-            Err(reply) => return *reply,
+            Err(refusal) => return *refusal.reply,
         };
         let (bound, code) = admission.route.body.bound();
         let mut reply = if body.len() > bound {
@@ -242,17 +265,10 @@ impl Core {
         reply
     }
 
-    /// The answer to a request that is not admitted although its route is known.
-    fn refused(&self, head: &Head, error: &Error, admission: &Admission) -> Box<Reply> {
-        let mut reply = error.reply(&head.request_id);
-        self.finish(&mut reply, &head.request_id, Some(admission));
-        Box::new(reply)
-    }
-
-    fn finished(&self, head: &Head, error: &Error) -> Box<Reply> {
-        let mut reply = error.reply(&head.request_id);
-        self.finish(&mut reply, &head.request_id, None);
-        Box::new(reply)
+    fn refused(&self, head: &Head, error: &Error, admission: Option<&Admission>) -> Refusal {
+        let mut reply = Box::new(error.reply(&head.request_id));
+        self.finish(&mut reply, &head.request_id, admission);
+        Refusal { reply, labels: admission.map(Admission::labels) }
     }
 
     fn not_allowed(&self, head: &Head, methods: &[&Method]) -> Reply {

@@ -2,7 +2,7 @@
 
 use http::{Method, StatusCode};
 use pingora_http::RequestHeader;
-use rampart_core::endpoint::admission::Admission;
+use rampart_core::endpoint::admission::{Admission, Refusal};
 use rampart_core::http::reply::Reply;
 use rampart_core::http::request::Head;
 use rampart_core::platform::error::Code;
@@ -39,11 +39,18 @@ impl Gateway {
             return Err(Box::new(self.no_route(context)));
         }
         let head = head(request, context);
-        let admission = self.core.admit(&head, Some(address))?;
-        context.route = admission.route.path;
-        context.partner = admission.slug();
-        context.partner_class = admission.partner_class();
-        Ok((head, admission))
+        match self.core.admit(&head, Some(address)) {
+            Ok(admission) => {
+                context.set_labels(admission.labels());
+                Ok((head, admission))
+            }
+            Err(Refusal { reply, labels }) => {
+                if let Some(labels) = labels {
+                    context.set_labels(labels);
+                }
+                Err(reply)
+            }
+        }
     }
 
     fn check_size(&self, request: &RequestHeader, context: &Context) -> Result<(), Box<Reply>> {

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use http::Method;
+use rampart_core::endpoint::admission::Labels;
 use rampart_core::platform::clock::Clock;
 use rampart_core::platform::error::Code;
 use rampart_core::platform::metrics::RequestInFlight;
@@ -73,6 +74,13 @@ impl Context {
             in_flight: None,
             _busy: busy,
         }
+    }
+
+    /// Sets route and client for metrics, log and trace.
+    pub(super) fn set_labels(&mut self, labels: Labels) {
+        self.route = labels.route;
+        self.partner = labels.partner;
+        self.partner_class = labels.partner_class;
     }
 
     /// The span that the request's work belongs to.

@@ -107,6 +107,27 @@ fn value(text: &str, series: &str) -> u64 {
 }
 
 #[tokio::test]
+async fn a_refused_request_is_counted_for_its_route_and_its_client() {
+    let edge = Edge::start().await;
+    let partner = edge.partner("refused").await;
+    let slow = json!({"rateLimits": {"client": "1/min burst 1"}});
+    edge.admin(Method::PATCH, "/admin/v1/partners/refused", slow).await.assert_status(200);
+    partner.get("/api/v1/prices").await.assert_status(200);
+    partner.get("/api/v1/prices").await.assert_status(429);
+    let nobody = partner.anonymous(Method::GET, "/api/v1/prices");
+    nobody.send().await.assert_status(400);
+    let series = [("refused", 200), ("refused", 429), ("", 400)].map(|(client, status)| {
+        let labels = format!(r#"partner="{client}",route="/api/v1/prices",status="{status}""#);
+        format!("rampart_requests_total{{{labels}}}")
+    });
+    until("every request is counted", SOON, async || {
+        let text = edge.ops("/metrics").await.assert_status(200).text().to_owned();
+        series.iter().all(|series| value(&text, series) == 1).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn saturation_is_shown_while_it_lasts() {
     let edge = Edge::start().await;
     let metrics = async || edge.ops("/metrics").await.assert_status(200).text().to_owned();
