@@ -139,9 +139,17 @@ struct Change {
 }
 
 impl Change {
-    /// True if it may let the user trade more than before.
-    fn raises_limit(&self) -> bool {
-        self.limit_raised == Some(true) || self.limit.is_some()
+    /// True if it may let the user trade more with the account than as `stored`; `None` for one that
+    /// is new.
+    fn raises_limit(&self, stored: Option<&PaymentAccount>) -> bool {
+        let is_raised = stored.is_some_and(|account| account.limit_raised);
+        let own = stored.and_then(|account| account.amount_limit);
+        let lifts = |limit: JsonDecimal| match own {
+            Some(own) => limit.0 > own,
+            // An account whose limit is raised has none until it gets its own.
+            None => !is_raised,
+        };
+        (self.limit_raised == Some(true) && !is_raised) || self.limit.is_some_and(lifts)
     }
 
     fn check(&self) -> Result<()> {

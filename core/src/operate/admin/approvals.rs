@@ -5,6 +5,7 @@ pub mod decide;
 pub mod list;
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::StatusCode;
 use ring::digest;
@@ -64,6 +65,17 @@ pub(super) async fn hold_as<E: Endpoint>(
     });
     let body = body.to_string().into();
     Ok(Some(Reply::with_body(StatusCode::ACCEPTED, "application/json", body)))
+}
+
+/// Lets pass a call that needs an approval by what is stored now, if it needed one before, too.
+///
+/// # Errors
+/// 409 when nobody was asked: what is stored has changed since `is_held` was decided.
+pub(super) fn require_held(operator: &Operator, is_held: &AtomicBool) -> Result<()> {
+    if operator.is_break_glass() || is_held.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    Err(Denial::conflict("somebody has lowered the limit meanwhile: call again").into())
 }
 
 /// True for an amount that one operator must not report alone.

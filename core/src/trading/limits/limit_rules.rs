@@ -48,6 +48,15 @@ impl Rules {
         }
     }
 
+    /// True if any limit is above the same one of `other`.
+    pub(crate) fn exceed(&self, other: &Self) -> bool {
+        let limits = |rules: &Self| {
+            let accounts = [rules.non_raised_account, rules.new_account, rules.non_raised_accounts];
+            [rules.day, rules.buy, rules.sell].into_iter().chain(accounts)
+        };
+        limits(self).zip(limits(other)).any(|(limit, other)| limit > other)
+    }
+
     /// Day limit of one side.
     pub(crate) fn for_side(&self, side: Side) -> Decimal {
         match side {
@@ -210,6 +219,15 @@ mod tests {
         let lowered = rules(&[("user_day_limit", 100)]);
         assert_eq!((lowered.buy, lowered.non_raised_account), (100.into(), 100.into()));
         assert_eq!(rules(&[("user_day_limit_fiat_to_coin", 40)]).buy, 40.into());
+    }
+
+    #[test]
+    fn rules_exceed_others_by_any_limit() {
+        let lowered = rules(&[("user_day_limit_coin_to_fiat", 700)]);
+        assert!(rules(&[]).exceed(&lowered) && !lowered.exceed(&rules(&[])));
+        assert!(!rules(&[]).exceed(&rules(&[])));
+        let more_accounts = [("user_day_limit", 1), ("number_of_non_raised_accounts_limit", 4)];
+        assert!(rules(&more_accounts).exceed(&rules(&[])));
     }
 
     #[test]

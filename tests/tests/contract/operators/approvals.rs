@@ -121,6 +121,33 @@ async fn going_live_raised_limits_and_large_payments_take_two_persons() {
 }
 
 #[tokio::test]
+async fn one_person_lowers_a_limit_and_two_raise_it() {
+    let context = TestContext::start().await;
+    let user = context.partner("acme").await.user("ada").await.log_in().await;
+    let user = format!("/admin/v1/users/{}", user["uuid"].as_str().unwrap());
+    let accounts = format!("{user}/accounts");
+    let account = json!({"type": "bankTransfer", "identifier": "NL91ABNA0417164300",
+        "name": "A. Lovelace", "limit": 5000});
+    context.admin(Method::POST, &accounts, account).await.assert_status(201);
+    context.admin(Method::PATCH, &user, json!({"level": "gold"})).await.assert_status(200);
+    let ada = Operator::new(&context, "ada", &["compliance"]).await;
+    let account = format!("{accounts}/NL91ABNA0417164300");
+    let day = |limit: u32| json!({"limitOverrides": {"user_day_limit": limit}});
+    for (path, lower, higher) in [
+        (&account, json!({"limit": 5}), json!({"limit": 5.01})),
+        (&account, json!({"limit": 4, "limitRaised": false}), json!({"limitRaised": true})),
+        (&user, json!({"level": "silver"}), json!({"level": "gold"})),
+        (&user, day(100), day(101)),
+        (&user, json!({"level": "bronze"}), json!({"limitOverrides": {}})),
+    ] {
+        for _ in 0..2 {
+            ada.call(Method::PATCH, path, lower.clone()).await.assert_status(200);
+        }
+        held(&ada, Method::PATCH, path, higher).await;
+    }
+}
+
+#[tokio::test]
 async fn a_partner_may_demand_two_persons_for_its_policies() {
     let context = TestContext::start().await;
     context.partner("acme").await;

@@ -68,7 +68,7 @@ impl Endpoint for OpenAccount {
         operator: &Operator,
         new: &Opening,
     ) -> Result<Option<Reply>> {
-        if !(new.change.raises_limit()) {
+        if !new.change.raises_limit(None) {
             return Ok(None);
         }
         approvals::hold::<Self>(core, input, operator).await

@@ -1,5 +1,7 @@
 //! `PATCH /admin/v1/users/{uuid}/accounts/{accountIdentifier}`
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use http::{Method, StatusCode};
 use uuid::Uuid;
 
@@ -52,7 +54,8 @@ impl Endpoint for UpdateAccount {
         let change: Change = strict::body(input)?;
         change.check()?;
         let account = input.param("accountIdentifier").to_owned();
-        Ok(Update { user: input.param("uuid").to_owned(), account, change })
+        let (user, is_held) = (input.param("uuid").to_owned(), AtomicBool::new(false));
+        Ok(Update { user, account, change, is_held })
     }
 
     async fn hold(
@@ -61,11 +64,15 @@ impl Endpoint for UpdateAccount {
         operator: &Operator,
         update: &Update,
     ) -> Result<Option<Reply>> {
-        if !(update.change.raises_limit()) {
+        if !update.change.raises_limit(None) {
             return Ok(None);
         }
         let (UserKey { user, .. }, account) =
             update.find(&mut *core.db.begin().await?, core).await?;
+        if !update.change.raises_limit(Some(&account)) {
+            return Ok(None);
+        }
+        update.is_held.store(true, Ordering::Relaxed);
         // An account's identifier is personal, such as an IBAN: the call is kept with its id.
         let path = format!("/admin/v1/users/{user}/accounts/{}", account.id);
         approvals::hold_as::<Self>(core, input, &path, operator).await
@@ -74,6 +81,9 @@ impl Endpoint for UpdateAccount {
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<AccountView>> {
         let mut tx = core.db.begin().await?;
         let (user, account) = update.find(&mut tx, core).await?;
+        if update.change.raises_limit(Some(&account)) {
+            approvals::require_held(&operator, &update.is_held)?;
+        }
         let (change, action) = (update.change, "account.change");
         let shown = change.apply(&mut tx, core, user, &account, operator, action).await?;
         tx.commit().await?;
@@ -87,6 +97,8 @@ pub struct Update {
     user: String,
     account: String,
     change: Change,
+    /// True once a second operator was asked for.
+    is_held: AtomicBool,
 }
 
 impl Update {

@@ -2,6 +2,8 @@
 
 mod members;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use http::{Method, StatusCode};
 use serde_json::json;
 
@@ -22,6 +24,8 @@ use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Denial, Error, Result};
+use crate::trading::limits;
+use crate::trading::limits::limit_rules::Rules;
 use crate::users::account::{self, Account, RowLock};
 use crate::users::changed;
 use crate::users::erase::erase;
@@ -60,7 +64,8 @@ impl Endpoint for UpdateUser {
     fn read(input: &Input, _: &Operator) -> Result<Update> {
         let change: Change = strict::body(input)?;
         change.check()?;
-        Ok(Update { uuid: input.param("uuid").to_owned(), change })
+        let (uuid, is_held) = (input.param("uuid").to_owned(), AtomicBool::new(false));
+        Ok(Update { uuid, change, is_held })
     }
 
     async fn hold(
@@ -69,19 +74,17 @@ impl Endpoint for UpdateUser {
         operator: &Operator,
         update: &Update,
     ) -> Result<Option<Reply>> {
-        if !(update.change.raises_limits()) {
+        if !update.change.has_limits() || !update.raises_limits(core).await? {
             return Ok(None);
         }
+        update.is_held.store(true, Ordering::Relaxed);
         approvals::hold::<Self>(core, input, operator).await
     }
 
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<User>> {
-        let Update { uuid, change } = update;
         let mut tx = core.db.begin().await?;
-        let UserKey { client, user } = find(&mut tx, &uuid).await?;
-        if !account::lock(&mut tx, client, user, RowLock::Update).await? {
-            return Err(Denial::conflict("the user is deleted").into());
-        }
+        let UserKey { client, user } = update.lock(&mut tx).await?;
+        let Update { change, is_held, .. } = update;
         let unknown = || Denial::not_found("user");
         let before = Account::load(&mut tx, core, client, user).await?.ok_or_else(unknown)?;
         // Before the address changes: the proven one hears of it.
@@ -89,7 +92,9 @@ impl Endpoint for UpdateUser {
         if change.disabled == Some(false) {
             session::end_tokens_if_disabled(&mut tx, core, client, user).await?;
         }
-        write(&mut tx, core, client, user, &change).await?;
+        if write(&mut tx, core, client, user, &change).await? {
+            approvals::require_held(&operator, &is_held)?;
+        }
         if change.disabled == Some(true) {
             session::end_logins(&mut tx, core, client, user).await?;
         }
@@ -125,9 +130,55 @@ impl Endpoint for UpdateUser {
 pub struct Update {
     uuid: String,
     change: Change,
+    /// True once a second operator was asked for.
+    is_held: AtomicBool,
 }
 
+impl Update {
+    /// Locks the user that is changed.
+    ///
+    /// # Errors
+    /// 404 without such a user; 409 when the user is deleted.
+    async fn lock(&self, conn: &mut Connection) -> Result<UserKey> {
+        let key = find(conn, &self.uuid).await?;
+        if !account::lock(conn, key.client, key.user, RowLock::Update).await? {
+            return Err(Denial::conflict("the user is deleted").into());
+        }
+        Ok(key)
+    }
+
+    /// True if it would let the user trade more than now.
+    async fn raises_limits(&self, core: &Core) -> Result<bool> {
+        // Without a commit, nothing of it stays.
+        let mut tx = core.db.begin().await?;
+        let UserKey { client, user } = self.lock(&mut tx).await?;
+        write(&mut tx, core, client, user, &self.change).await
+    }
+}
+
+/// Writes the settings; true if the user may trade more than before.
 async fn write(
+    conn: &mut Connection,
+    core: &Core,
+    client: ClientId,
+    user: UserId,
+    change: &Change,
+) -> Result<bool> {
+    if !change.has_limits() {
+        write_columns(conn, core, client, user, change).await?;
+        return Ok(false);
+    }
+    let before = rules(conn, client, user).await?;
+    write_columns(conn, core, client, user, change).await?;
+    Ok(rules(conn, client, user).await?.exceed(&before))
+}
+
+async fn rules(conn: &mut Connection, client: ClientId, user: UserId) -> Result<Rules> {
+    let trader = limits::trader(conn, client, user).await?;
+    Ok(trader.ok_or_else(|| Error::invariant("find the limits of a user"))?.rules)
+}
+
+async fn write_columns(
     conn: &mut Connection,
     core: &Core,
     client: ClientId,

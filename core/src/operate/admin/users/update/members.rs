@@ -149,9 +149,9 @@ names!(DocumentCheck as "DocumentStatus": "State of a side of a document." {
 });
 
 impl Change {
-    /// True if it may let the user trade more than before.
-    pub(super) fn raises_limits(&self) -> bool {
-        self.limit_overrides.is_some() || self.level.is_some_and(|level| level != Level::Bronze)
+    /// True if it has a member that limits follow.
+    pub(super) fn has_limits(&self) -> bool {
+        self.limit_overrides.is_some() || self.level.is_some()
     }
 
     pub(super) fn check(&self) -> Result<()> {
