@@ -20,7 +20,7 @@ use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::users::account::{self, RowLock};
 use crate::users::personal_data;
-use rampart_types::{ClientId, Iban, UserId, UserKey};
+use rampart_types::{ClientId, CurrencyCode, Iban, UserKey};
 
 /// Most accounts of one user.
 pub(crate) const ACCOUNTS_MAX: i64 = 32;
@@ -139,6 +139,14 @@ pub(crate) struct NewAccount {
     pub(crate) verified: bool,
 }
 
+/// A completed session with the processor of cards, and the card's holder.
+#[derive(Debug)]
+pub struct CardSession {
+    pub(crate) identifier: String,
+    pub(crate) holder: String,
+    pub(crate) currency: CurrencyCode,
+}
+
 /// The outcome of opening an account.
 #[derive(Debug)]
 pub(crate) enum OpenOutcome {
@@ -178,8 +186,7 @@ fn location(account: Uuid) -> String {
 pub(crate) async fn list(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
 ) -> Result<Vec<PaymentAccount>> {
     let rows = sqlx::query_as!(
         Row,
@@ -274,8 +281,7 @@ impl Row {
 /// When the database cannot be read.
 pub(crate) async fn all_disabled(
     conn: &mut Connection,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
     kind: AccountType,
 ) -> Result<bool> {
     let all = sqlx::query_scalar!(

@@ -256,9 +256,9 @@ impl Profile {
         let rules = trader.ok_or_else(|| Error::invariant("find the limits of a user"))?.rules;
         let spent = limits::spent(conn, account.client, account.user).await?;
         let documents = documents::sides(conn, account.client, account.user).await?;
-        let mut accounts = accounts::list(conn, core, account.client, account.user).await?;
-        accounts.retain(|account| !account.disabled);
         let key = UserKey { client: account.client, user: account.user };
+        let mut accounts = accounts::list(conn, core, key).await?;
+        accounts.retain(|account| !account.disabled);
         let wallets = wallets::list(conn, core, key).await?;
         let limits = Limits {
             buy: Limit::new(&rules, currency, quotes::Side::Buy, &spent),

@@ -178,7 +178,7 @@ async fn traded_accounts(
     )
     .fetch_all(&mut *conn)
     .await?;
-    let known = accounts::list(conn, core, client, user).await?;
+    let known = accounts::list(conn, core, UserKey { client, user }).await?;
     let kept = known.into_iter().filter(|account| traded.contains(&account.id));
     let kept = kept.map(|account| RetainedAccount {
         kind: account.kind,

@@ -16,10 +16,9 @@ use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::tenancy::tenants::Tenant;
 use crate::trading::catalogue::{Direction, Leg};
-use crate::users::accounts::register_card::Session;
 use crate::users::accounts::{
-    self, AccountDetails, AccountType, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, NewAccount,
-    OpenOutcome, PaymentAccount,
+    self, AccountDetails, AccountType, CardSession, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX,
+    NewAccount, OpenOutcome, PaymentAccount,
 };
 
 /// The reason of a processor for a card that it cannot verify at once.
@@ -33,7 +32,7 @@ pub(crate) fn register_card(
     core: &Core,
     client: &Client,
     user: UserId,
-    session: &Session,
+    session: &CardSession,
 ) -> Result<Command> {
     let tenant = &client.tenant;
     let target = card_route(client);

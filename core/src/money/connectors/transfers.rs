@@ -1,6 +1,6 @@
 //! Transfers: the fiat of a sale is commanded once its coins have arrived and nothing holds it back.
 
-use rampart_types::{ClientId, JsonDecimal, OrderId, UserId};
+use rampart_types::{ClientId, JsonDecimal, OrderId, UserId, UserKey};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -139,6 +139,6 @@ async fn payee(
     named: Option<(Uuid, Uuid)>,
 ) -> Result<Option<PaymentAccount>> {
     let Some((user, id)) = named else { return Ok(None) };
-    let all = accounts::list(conn, core, client, UserId::from(user)).await?;
+    let all = accounts::list(conn, core, UserKey { client, user: user.into() }).await?;
     Ok(all.into_iter().find(|account| account.id == id))
 }

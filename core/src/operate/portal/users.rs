@@ -18,6 +18,7 @@ use crate::partners::staff::StaffRole;
 use crate::platform::error::Result;
 use crate::users::account::Account;
 use crate::users::accounts;
+use rampart_types::UserKey;
 
 const PATH: &str = "/portal/users";
 /// Finds a user.
@@ -84,7 +85,7 @@ impl StaffPage for ShowOne {
         let Some(account) = Account::load(&mut tx, core, client, id.into()).await? else {
             return Ok(visit.not_found());
         };
-        let payments = accounts::list(&mut tx, core, client, id.into()).await?;
+        let payments = accounts::list(&mut tx, core, UserKey { client, user: id.into() }).await?;
         // Nothing is shown that does not stand in the audit.
         visit.record(&mut tx, "user.read-masked", json!({ "user": id })).await?;
         tx.commit().await?;

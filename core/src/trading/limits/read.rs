@@ -20,7 +20,7 @@ use crate::tenancy::tenants::Scope;
 use crate::trading::payment_methods::families::Family;
 use crate::trading::quotes::Side;
 use crate::users::accounts::{self, AccountType, PaymentAccount};
-use rampart_types::{CurrencyCode, fiat_exponent};
+use rampart_types::{CurrencyCode, UserKey, fiat_exponent};
 
 /// The `calculator` member of every amount.
 const CALCULATOR: &str = "decimal";
@@ -65,7 +65,7 @@ impl Endpoint for V2 {
         let mut conn = core.db.acquire().await?;
         let rules = trader(&mut conn, client, user).await?.ok_or(Code::UserNotFound)?.rules;
         let spent = spent(&mut conn, client, user).await?;
-        let accounts = accounts::list(&mut conn, core, client, user).await?;
+        let accounts = accounts::list(&mut conn, core, UserKey { client, user }).await?;
         let currency = core.settings.limits.currency;
         let mut limits = BTreeMap::new();
         if groups.user {

@@ -13,6 +13,7 @@ use crate::trading::catalogue::{Catalogue, Pair, PaymentMethod};
 use crate::trading::limits::{self, Usage};
 use crate::trading::payment_methods::families::Family;
 use crate::users::accounts::{self, AccountType};
+use rampart_types::UserKey;
 
 /// A reason of `quoteUnconfirmableReasons`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
@@ -77,8 +78,9 @@ impl UserLimits {
         let mut disabled = Vec::new();
         if !kinds.is_empty() {
             let mut conn = core.db.acquire().await?;
+            let key = UserKey { client, user };
             for kind in kinds {
-                if Box::pin(accounts::all_disabled(&mut conn, client, user, *kind)).await? {
+                if Box::pin(accounts::all_disabled(&mut conn, key, *kind)).await? {
                     disabled.push(*kind);
                 }
             }

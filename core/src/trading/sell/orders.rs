@@ -28,7 +28,7 @@ use crate::trading::orders::status::OrderStatus;
 use crate::users::accounts::{self, PaymentAccount};
 use rampart_types::{
     Amount, ClientId, CurrencyDetails, DestinationTag, JsonDecimal, OrderId, OrderKey, PairCode,
-    Preserialized, UserId,
+    Preserialized, UserId, UserKey,
 };
 
 /// The list, version 1.
@@ -234,7 +234,7 @@ impl Seller {
         let numbers: Vec<i64> = waiting.map(|sale| sale.id.number()).collect();
         let open = Hold::of_sales(&mut *conn, client.id(), &numbers).await?;
         let accounts = match sales.iter().any(|sale| sale.account.is_some()) {
-            true => accounts::list(conn, core, client.id(), user).await?,
+            true => accounts::list(conn, core, UserKey { client: client.id(), user }).await?,
             false => Vec::new(),
         };
         Ok(Self { client: client.id(), accounts, open })

@@ -157,7 +157,7 @@ pub(crate) async fn section(
     typed: &Form,
     errors: &FormErrors,
 ) -> Result<Markup> {
-    let mut accounts = accounts::list(conn, core, key.client, key.user).await?;
+    let mut accounts = accounts::list(conn, core, key).await?;
     accounts.retain(|account| !account.disabled && kinds.contains(&account.kind));
     let token = new_token(conn, core, key).await?;
     let proof = html! { input type="hidden" name="token" value=(token); };

@@ -303,8 +303,9 @@ async fn show(
 }
 
 async fn payment_accounts(conn: &mut Connection, view: &View<'_>) -> Result<Markup> {
-    let (client, user, texts) = (view.client.id(), view.account.user, view.texts());
-    let mut accounts = accounts::list(conn, view.core, client, user).await?;
+    let key = UserKey { client: view.client.id(), user: view.account.user };
+    let texts = view.texts();
+    let mut accounts = accounts::list(conn, view.core, key).await?;
     accounts.retain(|account| !account.disabled);
     Ok(html! {
         h2 { (texts.get("account-payment-accounts")) }

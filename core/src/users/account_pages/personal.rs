@@ -145,7 +145,7 @@ pub(super) async fn download(view: &View<'_>) -> Result<Reply> {
     let mut orders = orders::find(&mut conn, key, &all, ORDERS_MAX + 1).await?;
     let has_all_orders = orders.len() <= ORDERS_MAX;
     orders.truncate(ORDERS_MAX);
-    let accounts = accounts::list(&mut conn, core, client, user).await?;
+    let accounts = accounts::list(&mut conn, core, key).await?;
     let passkeys = passkeys::list(&mut conn, core, client, user).await?;
     let sessions = session::open_sessions(&mut conn, client, user).await?;
     // The token is a secret of another service.

@@ -5,7 +5,7 @@ use http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{AccountDetails, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, PaymentAccount};
+use super::{AccountDetails, CardSession, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, PaymentAccount};
 use crate::Core;
 use crate::auth::caller::ClientAndUser;
 use crate::endpoint::openapi::doc::{Doc, Kind as Member, Shape, required};
@@ -56,10 +56,10 @@ impl Endpoint for V2 {
         ..Doc::NONE
     };
     type Caller = ClientAndUser;
-    type Request = Session;
+    type Request = CardSession;
     type Response = Json<Added>;
 
-    fn read(input: &Input, caller: &ClientAndUser) -> Result<Session> {
+    fn read(input: &Input, caller: &ClientAndUser) -> Result<CardSession> {
         let mut fields = Fields::from_object(&input.document)?;
         let identifier = fields.required("sessionIdentifier", Code::TokenEmpty, |value| {
             let text = value.as_str().filter(|text| !text.is_empty());
@@ -78,44 +78,36 @@ impl Endpoint for V2 {
             known.crypto.is_none().then_some(code)
         });
         let session = identifier.zip(holder).zip(currency);
-        fields.finish(session.map(|((identifier, holder), currency)| Session {
+        fields.finish(session.map(|((identifier, holder), currency)| CardSession {
             identifier,
             holder,
             currency,
         }))
     }
 
-    async fn call(core: &Core, caller: ClientAndUser, session: Session) -> Result<Json<Added>> {
+    async fn call(core: &Core, caller: ClientAndUser, session: CardSession) -> Result<Json<Added>> {
         Self::call_with_key(core, caller, session, None).await
     }
 
     async fn call_with_key(
         core: &Core,
         caller: ClientAndUser,
-        session: Session,
+        session: CardSession,
         key: Option<&ClaimedKey>,
     ) -> Result<Json<Added>> {
-        from_processor(core, &caller, session, key).await
+        from_processor(core, &caller, &session, key).await
     }
-}
-
-/// A completed session and the holder of its card.
-#[derive(Debug)]
-pub struct Session {
-    pub(crate) identifier: String,
-    pub(crate) holder: String,
-    pub(crate) currency: CurrencyCode,
 }
 
 /// Adds the card that the processor names. Its account is opened where the result is reported.
 async fn from_processor(
     core: &Core,
     caller: &ClientAndUser,
-    session: Session,
+    session: &CardSession,
     key: Option<&ClaimedKey>,
 ) -> Result<Json<Added>> {
     let user = UserKey { client: caller.client.id(), user: caller.user };
-    let command = register_card(core, &caller.client, caller.user, &session)?;
+    let command = register_card(core, &caller.client, caller.user, session)?;
     let (mut tx, answer) = if is_simulated(&caller.client) {
         // In the transaction that saves our own answer.
         let mut tx = core.db.begin().await?;

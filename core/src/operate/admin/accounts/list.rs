@@ -13,7 +13,6 @@ use crate::operate::admin::page::{AFTER, Page, Part, limit};
 use crate::operate::admin::users::{UUID, find};
 use crate::platform::error::Result;
 use crate::users::accounts::{self, ACCOUNTS_MAX};
-use rampart_types::UserKey;
 
 /// `GET /admin/v1/users/{uuid}/accounts`
 pub struct ListAccounts;
@@ -51,10 +50,10 @@ impl Endpoint for ListAccounts {
         (uuid, part): (String, Part),
     ) -> Result<Page<AccountView>> {
         let mut conn = core.db.acquire().await?;
-        let UserKey { client, user } = find(&mut conn, &uuid).await?;
+        let key = find(&mut conn, &uuid).await?;
         let mut shown = Vec::new();
-        for account in accounts::list(&mut conn, core, client, user).await? {
-            shown.push(AccountView::load(&mut conn, client, user, &account).await?);
+        for account in accounts::list(&mut conn, core, key).await? {
+            shown.push(AccountView::load(&mut conn, key.client, key.user, &account).await?);
         }
         part.of(shown, |account: &AccountView| account.account_id.to_string())
     }

@@ -127,7 +127,7 @@ async fn named(
         return Ok(account);
     }
     let id: Option<Uuid> = name.parse().ok();
-    let all = accounts::list(conn, core, user.client, user.user).await?;
+    let all = accounts::list(conn, core, user).await?;
     let found = all.into_iter().find(|account| Some(account.id) == id);
     found.ok_or_else(|| Denial::not_found("account").into())
 }

@@ -124,7 +124,8 @@ async fn of_order(
     .fetch_optional(&mut *conn)
     .await?
     .flatten();
-    let accounts = accounts::list(conn, core, visit.client.id(), user).await?;
+    let key = UserKey { client: visit.client.id(), user };
+    let accounts = accounts::list(conn, core, key).await?;
     let is_named = |account: &PaymentAccount| Some(account.id) == named && !account.disabled;
     Ok(accounts.into_iter().find(is_named))
 }
