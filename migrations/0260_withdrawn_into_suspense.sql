@@ -3,11 +3,16 @@
 -- that the rest could not be given back; and what was withdrawn before the payment was matched to its order.
 create or replace function withdrawn_into_suspense(of_client uuid, of_payment uuid) returns table (amount numeric)
 language sql stable as $$
-  select coalesce(-sum(line.amount) filter (where line.kind = 'refund-withdrawn' or line.recorded_at > line.since), 0)
+  select coalesce(-sum(line.amount) filter (
+    where line.kind = 'refund-withdrawn' or not line.is_unexpected or line.recorded_at > line.since), 0)
   from (
-    select e.kind, e.recorded_at, l.amount, min(e.recorded_at) filter (where e.kind = 'refund-withdrawn') over () as since
+    select e.kind, e.recorded_at, e.is_unexpected, l.amount,
+      min(e.recorded_at) filter (where e.kind = 'refund-withdrawn') over () as since
     from (
-      select e.client_id, e.entry_id, e.kind, e.recorded_at, p.currency
+      select e.client_id, e.entry_id, e.kind, e.recorded_at, p.currency,
+        -- only of such a payment suspense was asked before its first withdrawal: time is that of a transaction's start, not the
+        -- order of locks
+        p.suspense and m.payment_id is null as is_unexpected
       from payment p
       left join payment_match m on m.client_id = p.client_id and m.payment_id = p.payment_id
       join ledger_entry e on e.client_id = coalesce(m.to_client_id, p.client_id) and e.payment_id = p.payment_id

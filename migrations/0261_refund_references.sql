@@ -6,3 +6,6 @@ create table refund_reference (
   provider_reference text not null check (char_length(provider_reference) between 1 and 255),
   primary key (connector, provider_reference)
 );
+
+create trigger refund_reference_append_only before update or delete or truncate on refund_reference
+  for each statement execute function refuse_change();

@@ -66,6 +66,8 @@ pub(super) async fn take(
     }
     let confirmed = report.amount.min(by_hand.open);
     let rest = report.amount - confirmed;
+    // An edge of the version before may have taken it at the same time: that fails, and is reported
+    // again.
     sqlx::query!(
         "insert into refund_confirmation (client_id, payment_id, connector, provider_reference, \
          amount, rest, occurred_at) values ($1, $2, $3, $4, $5, $6, $7)",
