@@ -145,9 +145,14 @@ async fn in_books_alone(
                 and (p.kind not in ('transfer-sent', 'transfer-completed') or exists (
                     select from ledger_entry e
                     where e.client_id = p.client_id and e.payment_id = p.payment_id))
+                -- the rest of what was confirmed is of the same line
+                and not (p.kind = 'refunded' and exists (
+                    select from refund_confirmation c
+                    where c.connector = $1 and c.provider_reference = p.provider_reference))
             union all
             -- by the provider's reference, not by that of the refund by hand
-            select c.provider_reference, p.currency, c.occurred_at, c.payment_id, -c.amount
+            select c.provider_reference, p.currency, c.occurred_at, c.payment_id,
+                -c.amount - c.rest
             from refund_confirmation c
             join payment p on p.client_id = c.client_id and p.payment_id = c.payment_id
             where c.connector = $1 and c.occurred_at >= $2 and c.occurred_at < $3

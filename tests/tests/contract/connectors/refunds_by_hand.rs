@@ -157,6 +157,26 @@ async fn what_is_told_beyond_a_refund_by_hand_is_a_refund_of_its_own() {
 }
 
 #[tokio::test]
+async fn a_report_beyond_a_refund_by_hand_that_no_line_tells_of_is_one_difference() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    tell(&connector, told(&order, "part", 40)).await;
+    order.event(&context, "refund").await.assert_status(200);
+    assert!(!tell(&connector, told(&order, "whole", 100)).await);
+    let statement = format!(
+        "date,amount,currency,providerReference\n2026-03-01,100,EUR,pay-{id}\n\
+         2026-03-02,-40,EUR,part-{id}\n",
+        id = order.id
+    );
+    let (matched, differences) = reconciled(&context, &statement).await;
+    assert_eq!((matched, differences.as_array().unwrap().len()), (json!(2), 1), "{differences}");
+    assert_eq!(differences[0]["providerReference"], json!(format!("whole-{}", order.id)));
+    assert_eq!(differences[0]["amount"], json!(-100));
+    assert_eq!(problems(&context).await.len(), 1);
+}
+
+#[tokio::test]
 async fn parts_that_are_told_in_any_order_are_what_was_given_back_and_what_is_in_suspense() {
     for parts in [&[130][..], &[30, 100], &[100, 30]] {
         let context = TestContext::start().await;
