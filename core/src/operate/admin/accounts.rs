@@ -172,7 +172,7 @@ impl Change {
         &self,
         conn: &mut Connection,
         core: &Core,
-        UserKey { client, user }: UserKey,
+        user: UserKey,
         account: &PaymentAccount,
         operator: Operator,
         action: &'static str,
@@ -180,16 +180,17 @@ impl Change {
         if self.fast_access_enabled == Some(true) && account.kind != AccountType::CreditCard {
             return Err(Denial::unprocessable("fastAccessEnabled: only for cards").into());
         }
-        self.write(conn, core, client, user, account.id).await?;
-        command_payouts_and_transfers(conn, core, UserKey { client, user }).await?;
+        self.write(conn, core, user.client, user.user, account.id).await?;
+        command_payouts_and_transfers(conn, core, user).await?;
         // The account stands in the audit by its id, which tells nothing of the person.
-        let (target, detail) = (user.to_string(), json!({"accountId": account.id, "change": self}));
+        let (target, detail) =
+            (user.user.to_string(), json!({"accountId": account.id, "change": self}));
         let entry = Entry { actor: operator.actor(), action, target: &target, detail };
         audit::record(conn, core, entry).await?;
         let identifier = &account.details.identifier;
-        let account = accounts::find(conn, core, UserKey { client, user }, identifier).await?;
+        let account = accounts::find(conn, core, user, identifier).await?;
         let account = account.ok_or_else(|| Error::invariant("read the account just written"))?;
-        AccountView::load(conn, client, user, &account).await
+        AccountView::load(conn, user.client, user.user, &account).await
     }
 
     async fn write(

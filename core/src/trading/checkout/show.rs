@@ -224,7 +224,7 @@ impl Link {
             }
             Err(error) => {
                 let page = SignInPage::new(&checkout.client, self.texts);
-                error_page(page, error, forms, form, |status, (note, form)| {
+                error_page(page, error, forms, form, |status, note, form| {
                     let look = Look { texts: self.texts, settings: &core.settings.pages };
                     page::account(look, status, checkout, note, form)
                 })

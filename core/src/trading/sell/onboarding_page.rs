@@ -96,7 +96,7 @@ impl Endpoint for Act {
             }
             Err(error) => {
                 let page = SignInPage::new(&url.client, url.texts);
-                error_page(page, error, forms, &form, |status, (note, form)| {
+                error_page(page, error, forms, &form, |status, note, form| {
                     url.sign_in_page(core, status, note, form, None)
                 })
             }

@@ -94,7 +94,7 @@ impl Endpoint for Submit {
             Ok(reply) => Ok(reply),
             Err(error) => {
                 let page = SignInPage::new(&client, texts);
-                error_page(page, error, login_form, &form, |status, (note, form)| {
+                error_page(page, error, login_form, &form, |status, note, form| {
                     login_page(core, status, texts, &client, &invitation, note, form)
                 })
             }

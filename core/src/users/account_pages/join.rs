@@ -69,7 +69,7 @@ impl Endpoint for Submit {
             }
             Err(error) => {
                 let page = SignInPage::new(&client, texts);
-                error_page(page, error, forms, &form, |status, (note, form)| {
+                error_page(page, error, forms, &form, |status, note, form| {
                     show(core, status, texts, &client, &invitation, note, form)
                 })
             }

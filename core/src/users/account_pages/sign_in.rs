@@ -197,7 +197,7 @@ pub(crate) fn error_page(
     error: Error,
     forms: FirstForms,
     form: &Form,
-    show: impl FnOnce(StatusCode, (&Markup, Option<&Markup>)) -> Reply,
+    show: impl FnOnce(StatusCode, &Markup, Option<&Markup>) -> Reply,
 ) -> Result<Reply> {
     let Error::Refused(refusal) = error else { return Err(error) };
     let (page, texts) = (page.after(Some(form)), page.texts());
@@ -207,7 +207,7 @@ pub(crate) fn error_page(
         true => refusal_note(texts, &refusal),
         false => (StatusCode::BAD_REQUEST, summary(texts, prefix, &refusal)),
     };
-    let mut reply = show(status, (&note, Some(&forms(page, Some(&refused)))));
+    let mut reply = show(status, &note, Some(&forms(page, Some(&refused))));
     refusal.set_headers(&mut reply);
     Ok(reply)
 }

@@ -21,7 +21,7 @@ use crate::users::accounts::{
     self, AccountDetails, AccountType, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, NewAccount,
     OpenOutcome,
 };
-use rampart_types::{Iban, JsonDecimal, UserKey, plain_text};
+use rampart_types::{Iban, JsonDecimal, plain_text};
 
 /// Digits that a card's identifier may have; a whole card number has more.
 const CARD_DIGITS_MAX: usize = 10;
@@ -77,13 +77,12 @@ impl Endpoint for OpenAccount {
     async fn call(core: &Core, operator: Operator, new: Opening) -> Result<Created<AccountView>> {
         let Opening { user, kind, details, change } = new;
         let mut tx = core.db.begin().await?;
-        let UserKey { client, user } = find(&mut tx, &user).await?;
-        if !account::lock(&mut tx, client, user, RowLock::Update).await? {
+        let user = find(&mut tx, &user).await?;
+        if !account::lock(&mut tx, user.client, user.user, RowLock::Update).await? {
             return Err(Denial::conflict("the user is deleted").into());
         }
         let account = NewAccount { kind, details, is_stored_card: false, verified: false };
-        let account = match accounts::open(&mut tx, core, UserKey { client, user }, account).await?
-        {
+        let account = match accounts::open(&mut tx, core, user, account).await? {
             OpenOutcome::Created(account) => account,
             OpenOutcome::Existing(_) => {
                 return Err(Denial::conflict("the user has this account already").into());
@@ -92,7 +91,6 @@ impl Endpoint for OpenAccount {
                 return Err(Denial::conflict("the user has too many accounts").into());
             }
         };
-        let user = UserKey { client, user };
         let shown = change.apply(&mut tx, core, user, &account, operator, "account.open").await?;
         tx.commit().await?;
         Ok(Created(shown))

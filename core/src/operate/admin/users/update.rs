@@ -83,12 +83,13 @@ impl Endpoint for UpdateUser {
 
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<User>> {
         let mut tx = core.db.begin().await?;
-        let UserKey { client, user } = update.lock(&mut tx).await?;
+        let key = update.lock(&mut tx).await?;
+        let UserKey { client, user } = key;
         let Update { change, is_held, .. } = update;
         let unknown = || Denial::not_found("user");
         let before = Account::load(&mut tx, core, client, user).await?.ok_or_else(unknown)?;
         // Before the address changes: the proven one hears of it.
-        remove_second_factors(&mut tx, core, client, user, &change).await?;
+        remove_second_factors(&mut tx, core, key, &change).await?;
         if change.disabled == Some(false) {
             session::end_tokens_if_disabled(&mut tx, core, client, user).await?;
         }
@@ -113,7 +114,7 @@ impl Endpoint for UpdateUser {
         if change.deleted == Some(true) {
             erase(&mut tx, core, client, user).await?;
         }
-        command_payouts_and_transfers(&mut tx, core, UserKey { client, user }).await?;
+        command_payouts_and_transfers(&mut tx, core, key).await?;
         // A member is a name of our own, a number or the operator's reason: nothing of the person.
         let detail = serde_json::to_value(&change)
             .map_err(|error| Error::internal("write an audit row", error))?;
@@ -243,18 +244,17 @@ async fn write_email(
 async fn remove_second_factors(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    key: UserKey,
     change: &Change,
 ) -> Result<()> {
+    let UserKey { client, user } = key;
     if change.passkeys_removed == Some(true) && passkeys::remove_all(conn, client, user).await? {
-        security_notice::mail(conn, core, UserKey { client, user }, Changed::PasskeyRemoved)
-            .await?;
+        security_notice::mail(conn, core, key, Changed::PasskeyRemoved).await?;
     }
     if change.authenticator_app_removed == Some(true) {
         if authenticator_app::remove(conn, client, user).await? {
             let changed = Changed::AuthenticatorAppRemoved;
-            security_notice::mail(conn, core, UserKey { client, user }, changed).await?;
+            security_notice::mail(conn, core, key, changed).await?;
         }
         // Whoever has the page of the account open could set up an app of their own.
         passkeys::end_challenges(conn, client, user).await?;
