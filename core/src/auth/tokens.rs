@@ -22,7 +22,7 @@ use crate::Core;
 use crate::platform::crypto::sha256;
 use crate::platform::error::Result;
 use crate::platform::settings::Lifetimes;
-use rampart_types::{ClientId, UserId};
+use rampart_types::{ClientId, UserId, UserKey};
 
 /// Longest token that is verified, in bytes.
 const TOKEN_BYTES_MAX: usize = 4 * 1024;
@@ -35,7 +35,7 @@ pub enum Holder {
     /// A client.
     Client(ClientId),
     /// A user who logged in through the client.
-    User(ClientId, UserId),
+    User(UserKey),
 }
 
 /// The claims of a client's token.
@@ -91,7 +91,7 @@ impl Tokens {
     pub fn verify_user(&self, core: &Core, token: &str) -> Result<UserClaims> {
         let verified = self.verify(&Authority::new(core), Kind::User, token)?;
         match verified.holder {
-            Holder::User(client, user) => {
+            Holder::User(UserKey { client, user }) => {
                 Ok(UserClaims { client, user, issued_at: verified.issued_at })
             }
             Holder::Client(_) => Err(Kind::User.invalid()),

@@ -22,7 +22,7 @@ use crate::platform::error::{Error, Result};
 use crate::platform::object_store::{DocumentStore, ObjectWriter, StoredObject};
 use crate::platform::rate_limit::{KeyedGcra, Quota};
 use crate::platform::shared_rates::SharedGcra;
-use rampart_types::{ClientId, UserId};
+use rampart_types::{ClientId, UserId, UserKey};
 
 /// Most image jobs that run concurrently; others are queued.
 const CONCURRENCY_MAX: usize = 2;
@@ -40,7 +40,7 @@ const BUCKET_IDLE: Duration = Duration::from_secs(3_600);
 pub struct ImageProcessor {
     jobs: Arc<Semaphore>,
     incoming: Arc<Semaphore>,
-    by_user: KeyedGcra<(ClientId, UserId, Quota), SharedGcra>,
+    by_user: KeyedGcra<(UserKey, Quota), SharedGcra>,
 }
 
 impl Default for ImageProcessor {
@@ -101,7 +101,7 @@ impl ImageProcessor {
     /// The bucket of this user's uploads at this quota (section 4 of the contract).
     pub(crate) fn bucket(&self, client: ClientId, user: UserId, quota: Quota) -> Arc<SharedGcra> {
         let new = || SharedGcra::new(&format!("uploads/{client}/{user}/{quota}"));
-        self.by_user.bucket_or((client, user, quota), new)
+        self.by_user.bucket_or((UserKey { client, user }, quota), new)
     }
 }
 

@@ -189,9 +189,9 @@ pub(crate) async fn have_room(
     .fetch_optional(&mut *conn)
     .await?;
     let Some(order) = order else { return Ok(true) };
-    let user = (key.client.uuid(), order.user_id);
-    let rules = hold_traders(conn, &[user.0], &[user.1]).await?;
-    let Some(rules) = rules.get(&user) else { return Ok(false) };
+    let (client, user) = (key.client.uuid(), order.user_id);
+    let rules = hold_traders(conn, &[client], &[user]).await?;
+    let Some(rules) = rules.get(&(client, user)) else { return Ok(false) };
     let amount = order.limit.checked_mul(fiat).and_then(|all| all.checked_div(order.fiat));
     let Some(amount) = amount else { return Ok(false) };
     let more = if order.is_counted { amount - order.limit } else { amount };
@@ -202,8 +202,8 @@ pub(crate) async fn have_room(
         from day_limits($1, $2, $3, $4, $5, $6, trades_counted_since()) day
             left join lateral account_limits($1, $2, $7, $4, trades_counted_since()) account on true
         "#,
-        user.0,
-        user.1,
+        client,
+        user,
         side.as_str(),
         more,
         side_max,

@@ -40,7 +40,7 @@ use crate::trading::orders::{BlockchainInfo, payment_link};
 use crate::trading::price_terms::PriceTerm;
 use crate::trading::quotes::Side;
 use crate::trading::sandbox::SimulatedEvent;
-use rampart_types::{ClientId, OrderId, OrderKey, ReturnUrl};
+use rampart_types::{OrderKey, ReturnUrl};
 
 /// The actor in the order's timeline.
 const ACTOR: &str = "page";
@@ -116,8 +116,7 @@ impl Endpoint for Act {
         if payment.state != PaymentState::Payable {
             return Ok(page::show(&link, pages, StatusCode::CONFLICT, &payment));
         }
-        let key = OrderKey { client: payment.client, order: payment.order };
-        match simulate(core, key, action.event(), ACTOR).await {
+        match simulate(core, payment.key, action.event(), ACTOR).await {
             Ok(()) => Ok(page::redirect(&link.token, payment.return_url.as_ref())),
             // Another event came first: show the current state.
             Err(
@@ -185,8 +184,7 @@ impl Action {
 /// An order as shown to its payer.
 #[derive(Debug)]
 struct Payment {
-    client: ClientId,
-    order: OrderId,
+    key: OrderKey,
     partner: String,
     brand: Brand,
     fiat: String,
@@ -280,8 +278,7 @@ impl Payment {
         let crypto = row.crypto_currency.parse().ok();
         let crypto = crypto.and_then(|code| snapshot.catalogue.currencies.get(&code));
         Ok(Some(Self {
-            client,
-            order,
+            key,
             partner: tenant.name.clone(),
             brand: tenant.brand.clone(),
             fiat: fiat(row.fiat_amount),

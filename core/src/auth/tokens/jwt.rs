@@ -14,7 +14,7 @@ use super::{Holder, hmac_sha256};
 use crate::Core;
 use crate::platform::crypto::{KEY_BYTES, MasterKey, Purpose};
 use crate::platform::error::{Code, Error, Result};
-use rampart_types::{ClientId, UserId};
+use rampart_types::{ClientId, UserKey};
 
 const ISSUER: &str = "rampart";
 const AUDIENCE: &str = "rampart-api";
@@ -135,7 +135,7 @@ pub(super) fn issue(authority: &Authority<'_>, id: Uuid, holder: Holder) -> Resu
         .timestamp();
     let (sub, client_id) = match holder {
         Holder::Client(client) => (client.uuid(), None),
-        Holder::User(client, user) => (user.uuid(), Some(client.uuid())),
+        Holder::User(key) => (key.user.uuid(), Some(key.client.uuid())),
     };
     let claims = Claims {
         iss: ISSUER.to_owned(),
@@ -198,7 +198,7 @@ impl Claims {
         let holder = match (kind, self.client_id) {
             (Kind::Client, None) => Holder::Client(ClientId::from(self.sub)),
             (Kind::User, Some(client)) => {
-                Holder::User(ClientId::from(client), UserId::from(self.sub))
+                Holder::User(UserKey { client: client.into(), user: self.sub.into() })
             }
             _ => return None,
         };

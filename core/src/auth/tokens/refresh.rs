@@ -18,7 +18,7 @@ use crate::platform::clock::Clock;
 use crate::platform::crypto::sha256;
 use crate::platform::db::{self, tenant};
 use crate::platform::error::{Code, Error, Result};
-use rampart_types::{ClientId, TokenFamilyId, UserId};
+use rampart_types::{ClientId, TokenFamilyId, UserId, UserKey};
 
 const PREFIX: &str = "rr_";
 /// Characters of the client's id in a token: a UUID in bare hexadecimal.
@@ -71,7 +71,7 @@ impl TokenPair {
         login: &PasswordLogin,
         device: Option<&str>,
     ) -> Result<Self> {
-        let holder = Holder::User(client, login.user);
+        let holder = Holder::User(UserKey { client, user: login.user });
         let begun = Self::begin(core, holder, Some(login), device).await?;
         begun.ok_or_else(|| Code::LoginInvalid.into())
     }
@@ -86,7 +86,7 @@ impl TokenPair {
     ) -> Result<Option<Self>> {
         let (client, user) = match holder {
             Holder::Client(client) => (client, None),
-            Holder::User(client, user) => (client, Some(user.uuid())),
+            Holder::User(key) => (key.client, Some(key.user.uuid())),
         };
         let (text, new) = RefreshToken::generate(&core.clock, client)?;
         let family = TokenFamilyId::from(core.clock.uuid()?);
@@ -276,7 +276,7 @@ async fn rotate(
         return Ok(Rotation::Revoked);
     }
     Ok(Rotation::Renewed(match login.user_id {
-        Some(user) => Holder::User(client, UserId::from(user)),
+        Some(user) => Holder::User(UserKey { client, user: user.into() }),
         None => Holder::Client(client),
     }))
 }

@@ -12,7 +12,7 @@ use super::{Holder, TOKEN_BYTES_MAX, Tokens};
 use crate::platform::crypto::MasterKey;
 use crate::platform::error::{Code, Error};
 use crate::platform::settings::Lifetimes;
-use rampart_types::{ClientId, UserId};
+use rampart_types::{ClientId, UserKey};
 
 /// Noon of day 20 000, in seconds since 1970.
 const NOON: i64 = 20_000 * 86_400 + 43_200;
@@ -42,7 +42,7 @@ fn holder(kind: Kind) -> Holder {
     let (client, user) = (Uuid::from_u128(1), Uuid::from_u128(2));
     match kind {
         Kind::Client => Holder::Client(ClientId::from(client)),
-        Kind::User => Holder::User(ClientId::from(client), UserId::from(user)),
+        Kind::User => Holder::User(UserKey { client: client.into(), user: user.into() }),
     }
 }
 

@@ -122,14 +122,15 @@ impl Recording<'_> {
             return self.follow_arrival(conn).await;
         }
         let Some(order) = &self.order else { return self.set_off_lost(conn).await };
-        let book = (self.client, Some(order.order.number()));
+        let order = Some(order.order.number());
         self.tell(conn, EventType::OrderPaymentReceived).await?;
         let left = self.set_off_earlier(conn).await?;
         let gives_back = self.core.settings.payments.unexpected == Unexpected::Refund;
         if gives_back && left > Decimal::ZERO {
             let refund = Refund {
                 of: self.client,
-                book,
+                book: self.client,
+                order,
                 payment: self.payment,
                 amount: left,
                 currency: &self.currency,

@@ -26,8 +26,10 @@ use rampart_types::{ClientId, JsonDecimal, OrderId, OrderKey};
 pub(super) struct Refund<'a> {
     /// The tenant of the payment's row.
     pub(super) of: ClientId,
-    /// The book and the order that it is owed in.
-    pub(super) book: (ClientId, Option<i64>),
+    /// The tenant of the book that it is owed in.
+    pub(super) book: ClientId,
+    /// The order that it is owed for, in that book.
+    pub(super) order: Option<i64>,
     pub(super) payment: Uuid,
     pub(super) amount: Decimal,
     pub(super) currency: &'a str,
@@ -59,9 +61,12 @@ pub(super) async fn request(
     )
     .fetch_one(&mut *conn)
     .await?;
-    let (client, order) = refund.book;
-    let payment = Some(refund.payment);
-    let subject = Subject { client, order, payment, occurred_at: requested_at };
+    let subject = Subject {
+        client: refund.book,
+        order: refund.order,
+        payment: Some(refund.payment),
+        occurred_at: requested_at,
+    };
     let postings = [
         Posting::new(refund.from, refund.currency, refund.amount),
         Posting::new(RefundPayable, refund.currency, -refund.amount),
@@ -84,16 +89,15 @@ async fn command(conn: &mut Connection, core: &Core, refund: &Refund<'_>, id: Uu
     .fetch_optional(&mut *conn)
     .await?;
     let Some(payment) = found else { return Ok(()) };
-    let (client, order) = refund.book;
     let command = Command {
-        client,
-        order: order.and_then(OrderId::new),
+        client: refund.book,
+        order: refund.order.and_then(OrderId::new),
         user: None,
         kind: CommandKind::PaymentRefund,
         idempotency_key: format!("refund/{id}"),
         target: Target::Connector(payment.connector),
         body: json!({
-            "orderId": order,
+            "orderId": refund.order,
             "amount": JsonDecimal(refund.amount),
             "currency": refund.currency,
             "providerReference": payment.provider_reference,
@@ -156,29 +160,32 @@ pub(crate) async fn decide(
         return Err(Denial::conflict(reason).into());
     }
     let mut causes = Vec::new();
-    let (book, from) = if is_unexpected {
-        ((stored.client, stored.order), Suspense)
+    let (book, order, from) = if is_unexpected {
+        (stored.client, stored.order, Suspense)
     } else {
-        let (client, order) = stored.matched.unwrap_or((stored.client, stored.order.unwrap_or(0)));
-        let terms = match OrderId::new(order) {
-            Some(order) => OrderTerms::find(conn, Some(client), order).await?,
+        let named = stored.order.and_then(OrderId::new);
+        let named = named.map(|order| OrderKey { client: stored.client, order });
+        let terms = match stored.matched.or(named) {
+            Some(key) => OrderTerms::find(conn, Some(key.client), key.order).await?,
             None => None,
         };
         let terms = terms.ok_or_else(|| Error::invariant("find the order of a payment"))?;
-        if in_suspense(conn, stored.client, payment).await? >= amount {
-            ((client, Some(order)), Suspense)
+        let from = if in_suspense(conn, stored.client, payment).await? >= amount {
+            Suspense
         } else {
             causes.extend(stop(conn, core, &terms, payment, reason, actor).await?);
-            ((client, Some(order)), Customer)
-        }
+            Customer
+        };
+        (terms.client, Some(terms.order.number()), from)
     };
-    let position = Position::of(conn, book.0, book.1).await?;
+    let position = Position::of(conn, book, order).await?;
     if position.owed(from, &stored.currency) < amount {
         return Err(Denial::conflict("the payment was given back, or its coins have left").into());
     }
     let refund = Refund {
         of: stored.client,
         book,
+        order,
         payment,
         amount,
         currency: &stored.currency,
@@ -217,7 +224,7 @@ async fn stop(
         return Ok(None);
     }
     let reason = Some(reason.to_owned());
-    let key = OrderKey { client, order };
+    let key = terms.key();
     let applied = match terms.amounts.side {
         Side::Buy => {
             let hold = OrderEvent::Hold { reason };

@@ -14,7 +14,7 @@ use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result as CoreResult};
 use crate::trading::catalogue::Currency;
 use rampart_types::decimal::fits_decimals;
-use rampart_types::{ClientId, CurrencyCode, OrderId, fiat_exponent};
+use rampart_types::{ClientId, CurrencyCode, OrderId, OrderKey, fiat_exponent};
 
 /// A payment about to be stored.
 #[derive(Clone, Debug)]
@@ -190,6 +190,10 @@ pub(crate) async fn hold_book(conn: &mut Connection, client: ClientId) -> Result
     Ok(())
 }
 
+fn order_key(client: Option<Uuid>, order: Option<i64>) -> Option<OrderKey> {
+    Some(OrderKey { client: client?.into(), order: OrderId::new(order?)? })
+}
+
 /// A payment as stored, and what has become of it.
 #[derive(Debug)]
 pub(crate) struct StoredPayment {
@@ -203,8 +207,8 @@ pub(crate) struct StoredPayment {
     pub(crate) order: Option<i64>,
     pub(crate) suspense: bool,
     pub(crate) occurred_at: DateTime<Utc>,
-    /// The order that it was matched to, and whose.
-    pub(crate) matched: Option<(ClientId, i64)>,
+    /// The order that it was matched to.
+    pub(crate) matched: Option<OrderKey>,
     pub(crate) refund_requested: Decimal,
 }
 
@@ -239,11 +243,10 @@ impl StoredPayment {
         .fetch_optional(&mut *conn)
         .await?;
         let Some(row) = row else { return Ok(None) };
-        let own = Some(row.client_id).zip(row.order_id);
-        for (client, order) in own.into_iter().chain(row.to_client_id.zip(row.matched_order)) {
-            if let Some(order) = OrderId::new(order) {
-                OrderTerms::find(conn, Some(client.into()), order).await?;
-            }
+        let named = order_key(Some(row.client_id), row.order_id);
+        let matched = order_key(row.to_client_id, row.matched_order);
+        for order in named.into_iter().chain(matched) {
+            OrderTerms::find(conn, Some(order.client), order.order).await?;
         }
         let kind = PaymentKind::from_name(&row.kind);
         Ok(Some(Self {
@@ -256,7 +259,7 @@ impl StoredPayment {
             order: row.order_id,
             suspense: row.suspense,
             occurred_at: row.occurred_at,
-            matched: row.to_client_id.map(ClientId::from).zip(row.matched_order),
+            matched,
             refund_requested: row.refund_requested,
         }))
     }

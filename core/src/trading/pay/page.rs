@@ -197,7 +197,7 @@ fn terms(texts: Texts, payment: &Payment) -> Markup {
                 dt { (texts.get("term-transaction")) }
                 dd { (linked_address(&blockchain.transaction_id, &blockchain.transaction_explorer)) }
             }
-            dt { (texts.get("term-order")) } dd { (payment.order) }
+            dt { (texts.get("term-order")) } dd { (payment.key.order) }
             @if let (true, Some(end)) = (waits, payment.expires_at) {
                 dt { (texts.get("term-pay-before")) } dd { (time_in(texts, end)) " " (countdown(end)) }
             }
@@ -251,13 +251,15 @@ mod tests {
     use crate::http::html::brand::Brand;
     use crate::http::language::Language;
     use crate::trading::orders::BlockchainInfo;
-    use rampart_types::{ClientId, OrderId};
+    use rampart_types::{ClientId, OrderId, OrderKey};
 
     fn payment(state: PaymentState, return_url: &str) -> Payment {
         Payment {
             region: None,
-            client: ClientId::from(uuid::Uuid::nil()),
-            order: OrderId::new(7).unwrap(),
+            key: OrderKey {
+                client: ClientId::from(uuid::Uuid::nil()),
+                order: OrderId::new(7).unwrap(),
+            },
             partner: "<b>Acme</b>".to_owned(),
             brand: Brand::default(),
             fiat: "100.00 EUR".to_owned(),

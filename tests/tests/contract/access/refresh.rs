@@ -10,7 +10,7 @@ use rampart_core::auth::tokens::refresh::TokenPair;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
-use rampart_types::{ClientId, UserId};
+use rampart_types::UserKey;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use uuid::Uuid;
@@ -270,7 +270,7 @@ async fn user(context: &TestContext, partner: &Partner) -> (Uuid, Value) {
         .execute(context.db())
         .await
         .unwrap();
-    let holder = Holder::User(ClientId::from(client), UserId::from(user));
+    let holder = Holder::User(UserKey { client: client.into(), user: user.into() });
     let pair = TokenPair::issue(context.core(), holder, None).await.unwrap();
     (user, serde_json::to_value(pair).unwrap())
 }
