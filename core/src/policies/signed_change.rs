@@ -11,6 +11,7 @@ use super::operator_keys;
 use super::statement::{ChangeStatement, DOMAIN, SignedChange};
 use crate::Core;
 use crate::platform::db::Connection;
+use rampart_types::ClientId;
 
 /// Largest statement, in bytes.
 const STATEMENT_BYTES_MAX: usize = 4 << 10;
@@ -40,7 +41,7 @@ pub(super) async fn check(
 pub(crate) async fn check_requirement(
     core: &Core,
     conn: &mut Connection,
-    client: rampart_types::ClientId,
+    client: ClientId,
     slug: &str,
     signed: Option<&SignedChange>,
 ) -> Result<(), LifecycleError> {
@@ -60,7 +61,7 @@ pub(crate) async fn check_requirement(
 pub(super) async fn check_of_partner(
     core: &Core,
     conn: &mut Connection,
-    client: rampart_types::ClientId,
+    client: ClientId,
     signed: Option<&SignedChange>,
     expected: ChangeStatement,
 ) -> Result<(), LifecycleError> {

@@ -188,6 +188,7 @@ pub(super) async fn lease(
     new: &NewLease<'_>,
 ) -> Result<Vec<Leased>> {
     let NewLease { connector, kinds, max, seconds, only } = *new;
+    // Nobody outside can have its name.
     let is_outside = connector != sandbox::NAME;
     let token = core.clock.uuid()?;
     let rows = sqlx::query_as!(

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
-use super::list::column;
+use super::list::heads;
 use super::view::{Cell, rows_of, text};
 use super::visit::{Refused, Visit};
 use crate::http::html::components::table;
@@ -46,7 +46,7 @@ pub(super) async fn decisions(
         rows.extend(found.iter().map(decision));
     }
     rows.sort_by_key(|row| Reverse(text(row, "/at").parse::<DateTime<Utc>>().ok()));
-    let heads: Vec<_> = COLUMNS.iter().map(|&(name, cell)| column(name, cell)).collect();
+    let heads: Vec<_> = heads(COLUMNS).collect();
     Ok(html! {
         @if !rows.is_empty() {
             h2 { "Decisions" }

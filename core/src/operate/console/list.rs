@@ -138,7 +138,7 @@ impl List {
 
     /// The rows as a table.
     pub(super) fn table(&self, rows: &[Value]) -> Markup {
-        let columns: Vec<_> = self.columns.iter().map(|&(name, cell)| column(name, cell)).collect();
+        let columns: Vec<_> = heads(self.columns).collect();
         html! {
             @if rows.is_empty() { (empty_state("Nothing here", self.empty)) }
             @else { (table(self.title, &columns, &rows_of(rows, self.columns))) }
@@ -194,7 +194,10 @@ impl List {
     }
 }
 
-/// The head of a column.
-pub(super) fn column(name: &str, cell: Cell) -> Column<'_> {
-    if cell.is_amount() { Column::Amount(name) } else { Column::Text(name) }
+/// The heads of the columns.
+pub(super) fn heads<'a>(columns: &'a [(&'a str, Cell)]) -> impl Iterator<Item = Column<'a>> {
+    columns.iter().map(|&(name, cell)| match cell.is_amount() {
+        true => Column::Amount(name),
+        false => Column::Text(name),
+    })
 }

@@ -7,10 +7,10 @@ use super::action::{Action, Call, Subject, Verb, outcome};
 use super::decisions::decisions;
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
-use super::list::List;
+use super::list::{List, heads};
 use super::view::{Cell, facts, rows_of, text};
 use super::visit::{Refused, Visit, segment};
-use crate::http::html::components::{Column, Fact, table, timeline};
+use crate::http::html::components::{Fact, table, timeline};
 
 const SECTION: &str = "/console/orders";
 const CALL: &str = "/admin/v1/orders/{id}";
@@ -189,8 +189,7 @@ async fn known(visit: &Visit<'_>, url: &str) -> Result<Vec<Value>, Refused> {
 
 /// A table with a heading, if there are rows.
 pub(super) fn of(title: &str, rows: &[Value], columns: &[(&str, Cell)]) -> Markup {
-    let heads: Vec<Column<'_>> =
-        columns.iter().map(|&(name, cell)| super::list::column(name, cell)).collect();
+    let heads: Vec<_> = heads(columns).collect();
     html! {
         @if !rows.is_empty() { h2 { (title) } (table(title, &heads, &rows_of(rows, columns))) }
     }

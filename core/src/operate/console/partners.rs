@@ -8,7 +8,7 @@ use super::action::{Action, Call, Subject, Verb, outcome};
 use super::credentials::{FACTS, KEY, KEY_LIST, KEYS, WEBHOOK, WEBHOOK_LIST, WEBHOOKS};
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
-use super::list::List;
+use super::list::{List, heads};
 use super::orders::of;
 use super::policies::VERIFICATION_KEYS;
 use super::signing::{SIGNATURE, SIGNER, STATEMENT};
@@ -289,11 +289,7 @@ pub(super) fn with_actions(
     columns: &[(&str, Cell)],
     rows: &[Value],
 ) -> Markup {
-    let heads = columns
-        .iter()
-        .map(|&(name, cell)| super::list::column(name, cell))
-        .chain([Column::Text("Actions")]);
-    let heads: Vec<_> = heads.collect();
+    let heads: Vec<_> = heads(columns).chain([Column::Text("Actions")]).collect();
     let cells = rows_of(rows, columns).into_iter().zip(rows).map(|(mut cells, row)| {
         let ids = [slug.to_owned(), text(row, "/id")];
         cells.push(html! { div.row { (subject.links(visit, &ids, row)) } });

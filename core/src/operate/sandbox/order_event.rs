@@ -68,8 +68,8 @@ impl Endpoint for V2 {
         let order = find(core, &client, None, &name).await?.id;
         let attempt = async || {
             let mut tx = core.db.begin().await?;
-            let at = OrderKey { client: client.id(), order };
-            let simulated = Box::pin(simulate_in(&mut tx, core, at, event, ACTOR)).await;
+            let order_key = OrderKey { client: client.id(), order };
+            let simulated = Box::pin(simulate_in(&mut tx, core, order_key, event, ACTOR)).await;
             let (mut tx, causes) = unless_refused(tx, simulated).await?;
             let answer = OrderV2::from(find_in(&mut tx, &client, order).await?);
             save_answer(key, core, &mut tx, &answer).await?;

@@ -75,8 +75,8 @@ impl Endpoint for V2 {
         let sale = find(core, &client, None, &name).await?.id;
         let attempt = async || {
             let mut tx = core.db.begin().await?;
-            let at = OrderKey { client: client.id(), order: sale };
-            let simulated = Box::pin(simulate_in(&mut tx, core, at, event, ACTOR)).await;
+            let sale_key = OrderKey { client: client.id(), order: sale };
+            let simulated = Box::pin(simulate_in(&mut tx, core, sale_key, event, ACTOR)).await;
             let (mut tx, causes) = unless_refused(tx, simulated).await?;
             let answer = view_in(&mut tx, core, &client, sale).await?;
             save_answer(key, core, &mut tx, &answer).await?;
