@@ -8,7 +8,7 @@ use crate::http::language::Texts;
 
 /// A form as it was typed, and the errors in it.
 #[derive(Clone, Copy)]
-pub(crate) struct Typed<'a> {
+pub(crate) struct TypedForm<'a> {
     pub(crate) form: &'a Form,
     pub(crate) errors: &'a FormErrors,
 }

@@ -10,7 +10,7 @@ use super::shopper::{SealedShopper, Shopper};
 use super::stored::Checkout;
 use crate::http::form::Form;
 use crate::http::html::components::{Field, Step, address, field, money, stepper, time_in};
-use crate::http::html::form_errors::{FormErrors, Typed};
+use crate::http::html::form_errors::{FormErrors, TypedForm};
 use crate::http::html::{Page, PageScripts, back_link};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
@@ -73,7 +73,7 @@ pub(super) fn details(
     status: StatusCode,
     checkout: &Checkout,
     SealedShopper { shopper, text: sealed }: &SealedShopper,
-    Typed { form, errors }: Typed<'_>,
+    TypedForm { form, errors }: TypedForm<'_>,
     quote: Option<&View>,
     note: &Markup,
 ) -> Reply {
@@ -124,7 +124,7 @@ pub(super) fn confirmation(
     look: Look<'_>,
     checkout: &Checkout,
     SealedShopper { shopper, text: sealed }: &SealedShopper,
-    Typed { form, errors }: Typed<'_>,
+    TypedForm { form, errors }: TypedForm<'_>,
     quote: &View,
     note: &Markup,
 ) -> Reply {

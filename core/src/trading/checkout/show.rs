@@ -22,7 +22,7 @@ use crate::http::fields::Fields;
 use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
 use crate::http::html::dead_link;
-use crate::http::html::form_errors::{FormErrors, Typed};
+use crate::http::html::form_errors::{FormErrors, TypedForm};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -173,7 +173,7 @@ impl Link {
                 let quote =
                     Box::pin(purchase::preview(core, checkout, shopper, self.texts, form)).await?;
                 let sealed = shopper.seal(core, checkout)?;
-                let typed = Typed { form, errors: &FormErrors::default() };
+                let typed = TypedForm { form, errors: &FormErrors::default() };
                 let quote = quote.as_deref();
                 page::details(look, StatusCode::OK, checkout, &sealed, typed, quote, note)
             }
@@ -324,7 +324,7 @@ impl Link {
                         note = toast(Tone::Warning, &self.texts.get("checkout-new-price"));
                     }
                 }
-                let typed = Typed { form, errors: &errors };
+                let typed = TypedForm { form, errors: &errors };
                 Ok(page::confirmation(look, checkout, &sealed, typed, &quote, &note))
             }
             Ok(Outcome::Bought { payment_url }) => Ok(page::to_payment(&payment_url)),
@@ -333,7 +333,7 @@ impl Link {
                 let quote =
                     Box::pin(purchase::preview(core, checkout, shopper, self.texts, form)).await?;
                 let (status, sealed) = (StatusCode::BAD_REQUEST, shopper.seal(core, checkout)?);
-                let (typed, quote) = (Typed { form, errors: &errors }, quote.as_deref());
+                let (typed, quote) = (TypedForm { form, errors: &errors }, quote.as_deref());
                 let mut reply = page::details(look, status, checkout, &sealed, typed, quote, said);
                 refusal.set_headers(&mut reply);
                 Ok(reply)

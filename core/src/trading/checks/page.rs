@@ -30,7 +30,7 @@ use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
 use crate::http::form::{Form, SentForm};
-use crate::http::html::form_errors::{FormErrors, Typed};
+use crate::http::html::form_errors::{FormErrors, TypedForm};
 use crate::http::html::{PAGE_SCRIPT, Page, PageScripts, back_link};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -65,7 +65,7 @@ impl Endpoint for Show {
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
         match link.visit(core).await? {
             Some(visit) => {
-                let empty = Typed { form: &Form::default(), errors: &FormErrors::default() };
+                let empty = TypedForm { form: &Form::default(), errors: &FormErrors::default() };
                 Box::pin(visit.show(core, StatusCode::OK, &html! {}, empty)).await
             }
             None => Ok(link.not_found(core)),
@@ -96,16 +96,16 @@ impl Endpoint for Submit {
         let form = form.read();
         match Box::pin(visit.submit(core, &form)).await {
             Ok(errors) if errors.is_empty() => {
-                let empty = Typed { form: &Form::default(), errors: &errors };
+                let empty = TypedForm { form: &Form::default(), errors: &errors };
                 Box::pin(visit.show(core, StatusCode::OK, &visit.note(&form), empty)).await
             }
             Ok(errors) => {
-                let typed = Typed { form: &form, errors: &errors };
+                let typed = TypedForm { form: &form, errors: &errors };
                 Box::pin(visit.show(core, StatusCode::BAD_REQUEST, &html! {}, typed)).await
             }
             Err(Error::Refused(refusal)) => {
                 let (status, note) = refusal_note(visit.texts, &refusal);
-                let typed = Typed { form: &form, errors: &FormErrors::default() };
+                let typed = TypedForm { form: &form, errors: &FormErrors::default() };
                 let mut reply = Box::pin(visit.show(core, status, &note, typed)).await?;
                 refusal.set_headers(&mut reply);
                 Ok(reply)
@@ -137,7 +137,7 @@ impl Visit {
         core: &Core,
         status: StatusCode,
         note: &Markup,
-        typed: Typed<'_>,
+        typed: TypedForm<'_>,
     ) -> Result<Reply> {
         let mut tx = core.db.begin().await?;
         let open = self.open(&mut tx, core).await?;
@@ -194,7 +194,12 @@ impl Visit {
         }
     }
 
-    async fn content(&self, tx: &mut Connection, core: &Core, typed: Typed<'_>) -> Result<Content> {
+    async fn content(
+        &self,
+        tx: &mut Connection,
+        core: &Core,
+        typed: TypedForm<'_>,
+    ) -> Result<Content> {
         match (self.requirement, self.user) {
             (Requirement::Check(hold), user) => self.check(tx, core, hold, user, typed).await,
             (Requirement::EmailCode, _) => Ok(email_code::form(self.texts, typed).into()),
@@ -213,7 +218,7 @@ impl Visit {
         core: &Core,
         hold: Hold,
         user: Option<UserId>,
-        typed: Typed<'_>,
+        typed: TypedForm<'_>,
     ) -> Result<Content> {
         match (hold, user) {
             (Hold::Wallet, _) => wallet::show(tx, core, self, typed).await,

@@ -15,7 +15,7 @@ use crate::endpoint::{Body, Endpoint};
 use crate::http::fields::Fields;
 use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
-use crate::http::html::form_errors::FormErrors;
+use crate::http::html::form_errors::{FormErrors, TypedForm};
 use crate::http::html::{Page, PageScripts, back_link};
 use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
@@ -223,11 +223,11 @@ impl VerifiedUrl {
         conn: &mut Connection,
         core: &Core,
         user: UserId,
-        typed: &Form,
+        form: &Form,
     ) -> Result<Reply> {
         let key = UserKey { client: self.client.id(), user };
-        let (texts, methods, errors) = (self.texts, &self.methods, FormErrors::default());
-        let section = section(conn, core, key, texts, methods, typed, &errors).await?;
+        let typed = TypedForm { form, errors: &FormErrors::default() };
+        let section = section(conn, core, key, self.texts, &self.methods, typed).await?;
         Ok(self.page(core, StatusCode::OK, &section))
     }
 

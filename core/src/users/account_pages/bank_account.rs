@@ -12,7 +12,7 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::form::Form;
 use crate::http::html::components::{Field, Tone, field, toast};
-use crate::http::html::form_errors::FormErrors;
+use crate::http::html::form_errors::{FormErrors, TypedForm};
 use crate::http::language::Texts;
 use crate::platform::db::{Connection, Transaction};
 use crate::platform::error::{Error, Result};
@@ -87,8 +87,9 @@ pub(crate) async fn act(
         },
     };
     let empty = Form::default();
-    let typed = if errors.is_empty() { &empty } else { form };
-    let section = section(&mut tx, core, key, texts, kinds, typed, &errors).await?;
+    let form = if errors.is_empty() { &empty } else { form };
+    let typed = TypedForm { form, errors: &errors };
+    let section = section(&mut tx, core, key, texts, kinds, typed).await?;
     tx.commit().await?;
     Ok((status, html! { (note) (section) }))
 }
@@ -154,8 +155,7 @@ pub(crate) async fn section(
     key: UserKey,
     texts: Texts,
     kinds: &[AccountType],
-    typed: &Form,
-    errors: &FormErrors,
+    typed: TypedForm<'_>,
 ) -> Result<Markup> {
     let mut accounts = accounts::list(conn, core, key).await?;
     accounts.retain(|account| !account.disabled && kinds.contains(&account.kind));
@@ -167,7 +167,7 @@ pub(crate) async fn section(
         @if kinds.iter().any(|kind| *kind != AccountType::BankTransfer) {
             p { (texts.get("accounts-of-providers")) }
         }
-        @if kinds.contains(&AccountType::BankTransfer) { (form(texts, &token, typed, errors)) }
+        @if kinds.contains(&AccountType::BankTransfer) { (form(texts, &token, typed)) }
     })
 }
 
@@ -211,25 +211,25 @@ fn described(texts: Texts, account: &PaymentAccount) -> String {
 }
 
 /// The form, for the user of this token.
-pub(crate) fn form(texts: Texts, token: &str, typed: &Form, errors: &FormErrors) -> Markup {
+pub(crate) fn form(texts: Texts, token: &str, typed: TypedForm<'_>) -> Markup {
     html! {
         h2 { (texts.get("bank-add-title")) }
         form method="post" {
             input type="hidden" name="token" value=(token);
-            (fields(texts, typed, errors))
+            (fields(texts, typed))
             button.main type="submit" name="action" value="account" { (texts.get("bank-add")) }
         }
     }
 }
 
 /// The inputs of the form.
-pub(super) fn fields(texts: Texts, typed: &Form, errors: &FormErrors) -> Markup {
+pub(super) fn fields(texts: Texts, TypedForm { form, errors }: TypedForm<'_>) -> Markup {
     html! {
         (field(&Field {
-            value: typed.get("iban"), error: errors.of("iban"), ..Field::text("iban", "IBAN")
+            value: form.get("iban"), error: errors.of("iban"), ..Field::text("iban", "IBAN")
         }))
         (field(&Field {
-            value: typed.get("holder"),
+            value: form.get("holder"),
             error: errors.of("holder"),
             autocomplete: "name",
             ..Field::text("holder", &texts.get("bank-holder"))

@@ -14,7 +14,7 @@ use crate::http::cookie::{self, SameSite, is_tls};
 use crate::http::fields::Fields;
 use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
-use crate::http::html::form_errors::FormErrors;
+use crate::http::html::form_errors::{FormErrors, TypedForm};
 use crate::http::html::{Page, dead_link};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
@@ -49,8 +49,10 @@ impl Endpoint for Show {
         let mut conn = core.db.acquire().await?;
         let token = new_token(&mut conn, core, key).await?;
         drop(conn);
-        let form = form(link.texts, &token, &Form::default(), &FormErrors::default());
-        let mut reply = link.page(core, &opened.client, StatusCode::OK, &form);
+        let (empty, errors) = (Form::default(), FormErrors::default());
+        let typed = TypedForm { form: &empty, errors: &errors };
+        let mut reply =
+            link.page(core, &opened.client, StatusCode::OK, &form(link.texts, &token, typed));
         opened.keep(core, &mut reply)?;
         Ok(reply)
     }
@@ -215,10 +217,11 @@ impl Link {
     /// form. It is the same for who never had a token.
     fn form_ended(&self, core: &Core, form: &Form) -> Reply {
         let (texts, back) = (self.texts, self.account_link(core));
+        let typed = TypedForm { form, errors: &FormErrors::default() };
         let body = html! {
             (toast(Tone::Bad, &texts.get("bank-form-ended")))
             @if back.is_none() { p { (texts.get("dead-link-shop")) } }
-            (fields(texts, form, &FormErrors::default()))
+            (fields(texts, typed))
             @if let Some(back) = back { (back) }
         };
         let title = texts.get("bank-title");

@@ -8,7 +8,7 @@ use crate::Core;
 use crate::http::fields::Fields;
 use crate::http::form::Form;
 use crate::http::html::components::{Field, field};
-use crate::http::html::form_errors::{FormErrors, Typed};
+use crate::http::html::form_errors::{FormErrors, TypedForm};
 use crate::http::language::Texts;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Refusal, Result};
@@ -25,7 +25,7 @@ const MEMBERS: [(&str, &str, &str); 4] = [
 ];
 
 /// The form.
-pub(super) fn form(texts: Texts, Typed { form, errors }: Typed<'_>) -> Markup {
+pub(super) fn form(texts: Texts, TypedForm { form, errors }: TypedForm<'_>) -> Markup {
     html! {
         p { (texts.get("check-address-intro")) }
         form method="post" {

@@ -6,7 +6,7 @@ use super::{Content, Visit};
 use crate::Core;
 use crate::http::form::Form;
 use crate::http::html::components::{Field, image_field, select};
-use crate::http::html::form_errors::{FormErrors, Typed};
+use crate::http::html::form_errors::{FormErrors, TypedForm};
 use crate::http::images::ReceivedImage;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
@@ -31,7 +31,7 @@ pub(super) async fn show(
     conn: &mut Connection,
     visit: &Visit,
     user: UserId,
-    Typed { form, errors }: Typed<'_>,
+    TypedForm { form, errors }: TypedForm<'_>,
 ) -> Result<Content> {
     let texts = visit.texts;
     let sides = documents::sides(conn, visit.client.id(), user).await?;

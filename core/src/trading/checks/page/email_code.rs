@@ -6,7 +6,7 @@ use super::Visit;
 use crate::Core;
 use crate::http::form::Form;
 use crate::http::html::components::{Field, Tone, field, toast};
-use crate::http::html::form_errors::{FormErrors, Typed};
+use crate::http::html::form_errors::{FormErrors, TypedForm};
 use crate::http::language::Texts;
 use crate::platform::error::Result;
 use crate::users::email_confirmation;
@@ -18,7 +18,7 @@ const CODE: &str = "code";
 const MAIL: &str = "mail";
 
 /// The form for the code, and the button that mails another one.
-pub(super) fn form(texts: Texts, Typed { form, errors }: Typed<'_>) -> Markup {
+pub(super) fn form(texts: Texts, TypedForm { form, errors }: TypedForm<'_>) -> Markup {
     html! {
         p { (texts.get("check-email-intro")) }
         form method="post" {

@@ -6,7 +6,7 @@ use maud::html;
 use super::{Content, Visit, documents};
 use crate::Core;
 use crate::http::form::Form;
-use crate::http::html::form_errors::{FormErrors, Typed};
+use crate::http::html::form_errors::{FormErrors, TypedForm};
 use crate::money::connectors::identity::{IdentityCheck, start};
 use crate::money::connectors::sandbox::checks::end_identity_check;
 use crate::platform::db::Connection;
@@ -21,7 +21,7 @@ pub(super) async fn show(
     core: &Core,
     visit: &Visit,
     user: UserId,
-    typed: Typed<'_>,
+    typed: TypedForm<'_>,
 ) -> Result<Content> {
     let page = visit.url(core, Requirement::Check(Hold::Identity))?;
     let texts = visit.texts;

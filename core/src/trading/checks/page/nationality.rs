@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::Visit;
 use crate::Core;
 use crate::http::form::Form;
-use crate::http::html::form_errors::{FormErrors, Typed};
+use crate::http::html::form_errors::{FormErrors, TypedForm};
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result, Violation};
 use crate::users::person::{self, Member};
@@ -15,7 +15,7 @@ use rampart_types::UserId;
 const NATIONALITY: &str = Member::Nationality.name();
 
 /// The form. A script names the regions in the reader's language; without one they are in English.
-pub(super) fn form(visit: &Visit, Typed { form, errors }: Typed<'_>) -> Markup {
+pub(super) fn form(visit: &Visit, TypedForm { form, errors }: TypedForm<'_>) -> Markup {
     let texts = visit.texts;
     let known = visit.client.catalogue.nationalities.iter();
     let options: Vec<_> = known.map(|known| (&*known.code, &*known.name)).collect();

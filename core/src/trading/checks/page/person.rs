@@ -6,7 +6,7 @@ use super::{Content, Visit};
 use crate::Core;
 use crate::http::form::Form;
 use crate::http::html::components::{Field, field};
-use crate::http::html::form_errors::{FormErrors, Typed};
+use crate::http::html::form_errors::{FormErrors, TypedForm};
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Result};
 use crate::users::account::Account;
@@ -29,7 +29,7 @@ pub(super) async fn show(
     core: &Core,
     visit: &Visit,
     user: UserId,
-    Typed { form, errors }: Typed<'_>,
+    TypedForm { form, errors }: TypedForm<'_>,
 ) -> Result<Content> {
     let texts = visit.texts;
     let account = Account::load(conn, core, visit.client.id(), user).await?;

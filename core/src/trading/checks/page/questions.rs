@@ -7,7 +7,7 @@ use maud::html;
 use super::{Content, Visit};
 use crate::Core;
 use crate::http::form::Form;
-use crate::http::html::form_errors::{FormErrors, Typed};
+use crate::http::html::form_errors::{FormErrors, TypedForm};
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::users::account::Account;
@@ -21,7 +21,7 @@ pub(super) async fn show(
     core: &Core,
     visit: &Visit,
     user: UserId,
-    Typed { form, errors }: Typed<'_>,
+    TypedForm { form, errors }: TypedForm<'_>,
 ) -> Result<Content> {
     let (language, open) = (visit.texts.language(), open(conn, core, visit, user).await?);
     if open.is_empty() {

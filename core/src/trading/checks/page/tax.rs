@@ -6,7 +6,7 @@ use super::Visit;
 use crate::Core;
 use crate::http::form::Form;
 use crate::http::html::components::{Field, field};
-use crate::http::html::form_errors::{FormErrors, Typed};
+use crate::http::html::form_errors::{FormErrors, TypedForm};
 use crate::http::language::Texts;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
@@ -14,7 +14,7 @@ use crate::users::tax_residency::{self, NUMBER_CHARS_MAX};
 use rampart_types::{Country, UserId, plain_text};
 
 /// The form.
-pub(super) fn form(texts: Texts, Typed { form, errors }: Typed<'_>) -> Markup {
+pub(super) fn form(texts: Texts, TypedForm { form, errors }: TypedForm<'_>) -> Markup {
     let (country, number) = (texts.get("check-tax-country"), texts.get("check-tax-number"));
     html! {
         p { (texts.get("check-tax-intro")) }

@@ -6,7 +6,7 @@ use super::{Content, Visit};
 use crate::Core;
 use crate::http::form::Form;
 use crate::http::html::components::{Field, field, time_in};
-use crate::http::html::form_errors::{FormErrors, Typed};
+use crate::http::html::form_errors::{FormErrors, TypedForm};
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::wallet_proof::challenge::Challenge;
@@ -18,7 +18,7 @@ pub(super) async fn show(
     conn: &mut Connection,
     core: &Core,
     visit: &Visit,
-    Typed { form, errors }: Typed<'_>,
+    TypedForm { form, errors }: TypedForm<'_>,
 ) -> Result<Content> {
     let (wallet, order) = named(visit)?;
     let texts = visit.texts;
