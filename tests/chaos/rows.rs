@@ -14,6 +14,7 @@ use rampart_tests::journal::Fault;
 
 /// Confirms between two broken rows.
 const APART: usize = 50;
+
 /// A value that cannot be read.
 struct Unreadable {
     table: &'static str,
@@ -21,6 +22,7 @@ struct Unreadable {
     assignment: &'static str,
 }
 
+/// Values that are written.
 const BROKEN: [Unreadable; 4] = [
     Unreadable { table: "client", assignment: r#"rate_limits = '{"client": "plenty"}'"# },
     Unreadable { table: "client", assignment: "allowed_addresses = '{10.0.0.0/33}'" },

@@ -48,7 +48,7 @@ pub struct Window {
     micros: Vec<u64>,
 }
 
-/// What it saw of one request.
+/// The outcome of one request.
 struct Seen {
     /// Its time in microseconds.
     micros: u64,

@@ -123,8 +123,8 @@ struct Batch {
 }
 
 impl SealedColumn {
-    /// Seals the rows behind `after_row` of `after_client` again. One that cannot be opened is logged
-    /// and stays.
+    /// Seals the rows behind `after_row` of `after_client` again. One that cannot be opened is
+    /// logged and stays.
     async fn reseal(
         &self,
         conn: &mut Connection,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::account::{self, Account, RowLock};
 use super::changed;
 use super::details::{self, FormKind};
-use super::user_update::{Known, UserUpdate};
+use super::user_update::{Previous, UserUpdate};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::fields::Fields;
@@ -94,7 +94,7 @@ pub(crate) async fn declare(
     let mut personal = known.personal.clone();
     personal.merge(std::mem::take(&mut details.personal));
     let update = UserUpdate::start(conn, core, client, user).await?;
-    let before = Known { personal: &known.personal, country: known.country.as_deref() };
+    let before = Previous { personal: &known.personal, country: known.country.as_deref() };
     update.store(conn, before, &personal, details).await?;
     let needs_screening = known.personal.identity() != personal.identity();
     let account = Account { personal, ..known };

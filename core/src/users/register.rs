@@ -11,7 +11,7 @@ use super::documents::Document;
 use super::identifier::{self, LinkOutcome};
 use super::ownership::Ownership;
 use super::personal_data::{PersonalData, email_index, store_key};
-use super::user_update::{EmailProof, Known, UserUpdate};
+use super::user_update::{EmailProof, Previous, UserUpdate};
 use super::website_region::WebsiteRegion;
 use super::{chamber_of_commerce, member_docs, session, uploads};
 use crate::Core;
@@ -264,8 +264,8 @@ async fn register(
     }
     let user_update = UserUpdate { core, client, user, personal_key };
     let personal = std::mem::take(&mut details.personal);
-    let known = Known { personal: &PersonalData::default(), country: Some(country.as_str()) };
-    let images = user_update.store(&mut tx, known, &personal, details).await?;
+    let before = Previous { personal: &PersonalData::default(), country: Some(country.as_str()) };
+    let images = user_update.store(&mut tx, before, &personal, details).await?;
     user_update.verify_or_mail_code(&mut tx, &email, &proof).await?;
     let needs_screening = personal.last_name.is_some();
     let account = load_written(&mut tx, &user_update, None, true).await?;
@@ -328,7 +328,7 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     // A screening is of a name in a country.
     let needs_screening = known.personal.identity() != personal.identity()
         || details.names_other_country(known_country);
-    let before = Known { personal: &known.personal, country: known_country };
+    let before = Previous { personal: &known.personal, country: known_country };
     let images = user_update.store(&mut tx, before, &personal, details).await?;
     let account = load_written(&mut tx, &user_update, Some(&known), may_complete).await?;
     finish(tx, &user_update, account, needs_screening, images, None).await

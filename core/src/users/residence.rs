@@ -2,7 +2,7 @@
 
 use super::account::{self, Account, RowLock};
 use super::details::{self, FormKind};
-use super::user_update::{Known, UserUpdate};
+use super::user_update::{Previous, UserUpdate};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::fields::Fields;
@@ -42,7 +42,7 @@ pub(crate) async fn declare(
     let mut personal = known.personal.clone();
     personal.merge(std::mem::take(&mut details.personal));
     let update = UserUpdate::start(conn, core, client, user).await?;
-    let before = Known { personal: &known.personal, country: known.country.as_deref() };
+    let before = Previous { personal: &known.personal, country: known.country.as_deref() };
     update.store(conn, before, &personal, details).await?;
     command_payouts_and_transfers(conn, core, UserKey { client: client.id(), user }).await
 }

@@ -52,7 +52,7 @@ impl EmailProof {
 
 /// The state of a user before an update.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known<'a> {
+pub(super) struct Previous<'a> {
     pub(super) personal: &'a PersonalData,
     /// The country of residence, by ISO 3166-1 alpha-2.
     pub(super) country: Option<&'a str>,
@@ -97,11 +97,11 @@ impl<'a> UserUpdate<'a> {
     pub(super) async fn store(
         &self,
         conn: &mut Connection,
-        known: Known<'_>,
+        previous: Previous<'_>,
         personal: &PersonalData,
         details: Details,
     ) -> Result<Vec<StoredObject>> {
-        let Known { personal: before, country } = known;
+        let Previous { personal: before, country } = previous;
         let is_other = before.identity() != personal.identity();
         let has_moved =
             before.residence() != personal.residence() || details.names_other_country(country);

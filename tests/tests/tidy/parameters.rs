@@ -14,7 +14,8 @@ fn no_parameter_is_a_tuple() {
     nothing_breaks("a function takes values one by one, or as a type with a name", breaks);
 }
 
-/// The parameters that are tuples or references to one, as `line: function takes tuple`.
+/// The parameters that are tuples or references to one, as `line: function takes tuple`. Parameters
+/// of closures, tuples within other types and aliases are not seen.
 pub(crate) fn tuple_parameters(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (at, keyword) in text.match_indices("fn ") {
@@ -43,7 +44,8 @@ pub(crate) fn tuple_parameters(text: &str) -> Vec<String> {
     found
 }
 
-/// The type of a parameter if it is a tuple or a reference to one: in one line, without the reference.
+/// The type of a parameter if it is a tuple or a reference to one: in one line, without the
+/// reference.
 fn tuple(parameter: &str) -> Option<String> {
     let kind = parameter.split_once(": ")?.1.trim_start_matches('&');
     let kind = if kind.starts_with('\'') { kind.split_once(' ')?.1 } else { kind };
@@ -55,8 +57,8 @@ fn tuple(parameter: &str) -> Option<String> {
     Some(format!("({})", parts.join(", ")))
 }
 
-/// What is between the commas of the bracket that a text begins with, and what is behind it. `None`
-/// if it begins with something else.
+/// The parts between the commas of the bracket that a text begins with, and the text behind it.
+/// `None` if it begins with something else.
 fn bracket(opening: char, text: &str) -> Option<(Vec<&str>, &str)> {
     if !text.starts_with(opening) {
         return None;

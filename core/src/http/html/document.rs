@@ -14,7 +14,7 @@ pub(super) struct Document<'a> {
     pub(super) title: &'a str,
     /// Time after which the page is loaded again where no script runs.
     pub(super) refresh_seconds: Option<u32>,
-    /// Where forms may lead besides this service, with a space before it, or empty.
+    /// Sources that forms may lead to besides this service, with a space before them, or empty.
     pub(super) form_action: &'a str,
     pub(super) scripts: Option<PageScripts<'a>>,
     /// The brand whose accent and icon it has.

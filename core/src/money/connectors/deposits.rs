@@ -23,7 +23,7 @@ const ADDRESSES_MAX: usize = 1_000;
 #[derive(Debug)]
 pub(crate) enum DepositSource {
     /// The pool of a connector.
-    Pool(Pool),
+    Pool(AddressPool),
     /// The sandbox: it has made the address for one sale, and no pool has it.
     Made(DepositAddress),
 }
@@ -107,14 +107,14 @@ macro_rules! take_oldest {
 
 /// The deposit addresses of a connector for one currency.
 #[derive(Debug)]
-pub(crate) struct Pool {
+pub(crate) struct AddressPool {
     /// Name of the connector.
     pub(crate) connector: String,
     /// Code of the currency.
     pub(crate) asset: String,
 }
 
-impl Pool {
+impl AddressPool {
     /// Takes the oldest address that nobody else is taking.
     async fn take_free(
         &self,
@@ -127,8 +127,8 @@ impl Pool {
             .await
     }
 
-    /// Waits for the sales that are taking the last addresses, and takes one that is given up, as by
-    /// a quote that two requests confirm at once.
+    /// Waits for the sales that are taking the last addresses, and takes one that is given up, as
+    /// by a quote that two requests confirm at once.
     async fn take_released(
         &self,
         conn: &mut Connection,
@@ -321,8 +321,9 @@ impl Core {
         )
         .fetch_optional(&self.db)
         .await?;
-        // Named after what has filled the pool: once that is used up, the next one is another. Where
-        // nothing has, as a connector that answers with no usable address, one a minute is enough.
+        // Named after what has filled the pool: once that is used up, the next one is another.
+        // Where nothing has, as a connector that answers with no usable address, one a minute is
+        // enough.
         let after = match filled_by {
             Some(command) => command.to_string(),
             None => (self.clock.unix_seconds() / 60).to_string(),

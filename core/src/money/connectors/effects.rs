@@ -43,7 +43,7 @@ pub(super) struct Finished {
 }
 
 impl Finished {
-    /// Its body.
+    /// Opens the command's body.
     ///
     /// # Errors
     /// When it cannot be opened.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use uuid::Uuid;
 
 use super::recording::Recording;
-use super::refund_confirmations::{self, Taken};
+use super::refund_confirmations::{self, RefundReport};
 use super::report::{PaymentKind, PaymentState, RAW_BYTES_MAX, Recorded, Report, house};
 use super::store::{NewPayment, currency_of, hold_book, store};
 use super::terms::OrderTerms;
@@ -17,8 +17,8 @@ use rampart_types::{ClientId, OrderId};
 
 /// Records a report in the caller's transaction, which sees every tenant: the payment, its balanced
 /// entry, and what follows for its order. A report that is known, contradicts a known one, or
-/// confirms a refund that was booked by hand moves nothing; of a refund that is more than that, the rest
-/// is the payment. The order's row stays locked until the transaction ends.
+/// confirms a refund that was booked by hand moves nothing. A report of more than such a refund is
+/// a payment of the rest. The order's row stays locked until the transaction ends.
 ///
 /// # Errors
 /// The database's. The report's content is no error.
@@ -47,9 +47,9 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
     if report.kind == PaymentKind::Refunded {
         let of = order.as_ref();
         match refund_confirmations::take(conn, of, &report, &currency, is_coins).await? {
-            Taken::Known(known) => return Ok(known),
-            Taken::New(amount) if amount != report.amount => report.to_mut().amount = amount,
-            Taken::New(_) => {}
+            RefundReport::Known(known) => return Ok(known),
+            RefundReport::New(amount) if amount != report.amount => report.to_mut().amount = amount,
+            RefundReport::New(_) => {}
         }
     }
     let payment = NewPayment {

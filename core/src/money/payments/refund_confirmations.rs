@@ -14,7 +14,7 @@ use crate::platform::error::Result;
 use rampart_types::ClientId;
 
 /// A report of a refund, beside what was booked by hand and what was told before.
-pub(super) enum Taken {
+pub(super) enum RefundReport {
     /// It moves nothing.
     Known(Recorded),
     /// So much of it, above zero, is a fact of its own.
@@ -34,10 +34,10 @@ struct ByHand {
     is_commanded: bool,
 }
 
-/// Takes a report of a refund as the confirmation of one that was booked by hand, of the same payment
-/// and currency, as far as that is left to be confirmed. What it tells beyond that is a fact of its
-/// own. The order's row is locked; another report of the same reference waits until the transaction
-/// ends.
+/// Takes a report of a refund as the confirmation of one that was booked by hand, of the same
+/// payment and currency, as far as that is left to be confirmed. What it tells beyond that is a
+/// fact of its own. The order's row is locked; another report of the same reference waits until the
+/// transaction ends.
 ///
 /// # Errors
 /// The database's.
@@ -47,14 +47,14 @@ pub(super) async fn take(
     report: &Report,
     currency: &str,
     is_coins: bool,
-) -> Result<Taken> {
-    let new = Taken::New(report.amount);
+) -> Result<RefundReport> {
+    let new = RefundReport::New(report.amount);
     if report.connector == MANUAL {
         return Ok(new);
     }
     hold_reference(conn, report).await?;
     if let Some(known) = taken_before(conn, report, currency).await? {
-        return Ok(Taken::Known(known));
+        return Ok(RefundReport::Known(known));
     }
     let Some(order) = order else { return Ok(new) };
     let by_hand = find(conn, order, report, currency, is_coins).await?;
@@ -82,9 +82,9 @@ pub(super) async fn take(
     .execute(&mut *conn)
     .await?;
     Ok(if rest.is_zero() {
-        Taken::Known(recorded(order.client, by_hand.payment, false))
+        RefundReport::Known(recorded(order.client, by_hand.payment, false))
     } else {
-        Taken::New(rest)
+        RefundReport::New(rest)
     })
 }
 

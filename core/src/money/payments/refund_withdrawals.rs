@@ -33,11 +33,11 @@ struct UnderWay {
 }
 
 impl CommandedRefunds<'_> {
-    /// Withdraws those that no connector has begun: of the payment that a report by hand names as far
-    /// as it has given that back, of others as far as what is under way exceeds `covered`, those of
-    /// its amount first, then the newest. Without a report an operator's event gives back what its
-    /// customer is owed: then what is withdrawn of its own payment is, too. The order's row is locked,
-    /// or the book of what has none.
+    /// Withdraws those that no connector has begun: of the payment that a report by hand names as
+    /// far as it has given that back, of others as far as what is under way exceeds `covered`,
+    /// those of its amount first, then the newest. Without a report an operator's event gives the
+    /// whole order back: what it withdraws of the order's own payment is owed to its customer. The
+    /// order's row is locked, or the book of what has none.
     ///
     /// # Errors
     /// The database's.
@@ -207,7 +207,7 @@ pub(crate) async fn withdraw_rejected(
 }
 
 /// Books what is still set aside for a refund to where it is owed again: to the order's customer if
-/// the order is open, or is being given back as a whole, and is not executed, else to suspense, where
+/// the order is not executed, and is open or being given back as a whole, else to suspense, where
 /// an operator finds it. What was `given` back of it by hand is owed no more.
 async fn withdraw(
     conn: &mut Connection,

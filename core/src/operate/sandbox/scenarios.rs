@@ -162,7 +162,7 @@ enum Kind {
 struct Shown {
     status: &'static str,
     /// A JSON Pointer.
-    at: &'static str,
+    pointer: &'static str,
 }
 
 impl ListedScenario {
@@ -207,7 +207,7 @@ impl ListedScenario {
             code: None,
             http_status: 200,
             status: Some(shown.status),
-            status_at: Some(shown.at),
+            status_at: Some(shown.pointer),
             partner_order_identifier: None,
             fiat_amount: None,
             steps: Vec::new(),

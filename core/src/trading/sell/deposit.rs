@@ -2,7 +2,7 @@
 
 use crate::Core;
 use crate::auth::caller::Client;
-use crate::money::connectors::deposits::{DepositSource, Pool};
+use crate::money::connectors::deposits::{AddressPool, DepositSource};
 use crate::platform::error::{Code, Result};
 use crate::trading::catalogue::{Direction, Leg};
 use crate::trading::quotes::Quote;
@@ -29,5 +29,5 @@ pub(super) fn source(
     let (is_test, coins) = (tenant.is_test(), Leg::Asset(&asset));
     let connector = catalogue.routes.connector(&tenant.slug, is_test, Direction::In, coins);
     let connector = connector.ok_or(Code::SellingInMaintenance)?.to_owned();
-    Ok(DepositSource::Pool(Pool { connector, asset }))
+    Ok(DepositSource::Pool(AddressPool { connector, asset }))
 }

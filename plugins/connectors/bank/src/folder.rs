@@ -164,8 +164,8 @@ impl Folder {
         Ok(!is_in("prepared")? && !is_in("void")?)
     }
 
-    /// Puts a statement of the inbox away that was read. Two of one name and other contents are both
-    /// kept.
+    /// Puts a statement of the inbox away that was read. Two of one name and other contents are
+    /// both kept.
     ///
     /// # Errors
     /// The disk's.

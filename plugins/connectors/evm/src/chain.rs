@@ -236,8 +236,8 @@ impl Chain {
         self.0.call("eth_getLogs", json!([filter])).await
     }
 
-    /// The transaction of an account with a nonce, which must be used by the last of the blocks; the
-    /// first is one where it perhaps was not. `None` if the node does not tell.
+    /// The transaction of an account with a nonce, which must be used by the last of the blocks;
+    /// the first is one where it perhaps was not. `None` if the node does not tell.
     pub(crate) async fn taker(
         &self,
         account: Address,

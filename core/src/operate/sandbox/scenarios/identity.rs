@@ -30,7 +30,7 @@ pub(super) fn scenarios() -> Vec<ListedScenario> {
         let mut requests = vec![user()];
         requests.extend(event.map(|event| user_event(event.as_str())));
         requests.push(ScenarioRequest::get("/api/v1/user/info").for_user());
-        let shown = Shown { status, at: SHOWN_AT };
+        let shown = Shown { status, pointer: SHOWN_AT };
         ListedScenario::state(Kind::Identity, name, description, shown, requests)
     })
     .collect()

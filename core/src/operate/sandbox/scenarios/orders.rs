@@ -57,7 +57,7 @@ fn followed(scenario: Scenario) -> ListedScenario {
     let reference = json!({"partnerOrderIdentifier": scenario.reference()});
     let order = confirm(reference).save("order", "/orderId");
     let requests = [user(), quote(json!({})), order, read().poll()];
-    let shown = Shown { status: scenario.final_status().as_str(), at: "/status" };
+    let shown = Shown { status: scenario.final_status().as_str(), pointer: "/status" };
     ListedScenario {
         partner_order_identifier: Some(scenario.reference()),
         fiat_amount: Some(JsonDecimal(scenario.amount())),
@@ -83,6 +83,6 @@ fn moved(path: &Path) -> ListedScenario {
     if path.events.is_empty() {
         requests.push(read());
     }
-    let shown = Shown { status: path.status.as_str(), at: "/status" };
+    let shown = Shown { status: path.status.as_str(), pointer: "/status" };
     ListedScenario::state(Kind::BuyOrder, path.name, path.description, shown, requests)
 }

@@ -133,6 +133,6 @@ fn scenario(path: &Path) -> ListedScenario {
         (None, []) => requests.push(read()),
         (None, _) => {}
     }
-    let shown = Shown { status: path.status.as_str(), at: "/status" };
+    let shown = Shown { status: path.status.as_str(), pointer: "/status" };
     ListedScenario::state(Kind::SellOrder, path.name, path.description, shown, requests)
 }
