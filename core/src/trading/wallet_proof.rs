@@ -105,6 +105,6 @@ pub(crate) async fn record(
     if recorded.rows_affected() == 0 {
         return Ok(false);
     }
-    command_payout(conn, core, key.client, key.order).await?;
+    command_payout(conn, core, key).await?;
     Ok(true)
 }

@@ -29,8 +29,9 @@ use rampart_types::JsonDecimal;
 pub(crate) async fn command_payouts_and_transfers(
     conn: &mut Connection,
     core: &Core,
-    UserKey { client, user }: UserKey,
+    key: UserKey,
 ) -> Result<()> {
+    let UserKey { client, user } = key;
     // In one order, so that two transactions never wait for each other.
     let waiting = sqlx::query_scalar!(
         "select order_id from buy_order \
@@ -43,10 +44,11 @@ pub(crate) async fn command_payouts_and_transfers(
     .fetch_all(&mut *conn)
     .await?;
     for number in waiting {
-        command_payout(conn, core, client, order_id(number)?).await?;
+        let order = order_id(number)?;
+        command_payout(conn, core, OrderKey { client, order }).await?;
     }
     // On the heap: most users have sold nothing.
-    Box::pin(command_transfers_of(conn, core, client, user)).await
+    Box::pin(command_transfers_of(conn, core, key)).await
 }
 
 /// Commands the payout of an order in the caller's transaction, if it is paid, connectors serve it
@@ -57,11 +59,10 @@ pub(crate) async fn command_payouts_and_transfers(
 pub(crate) async fn command_payout(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    order: OrderId,
+    key: OrderKey,
 ) -> Result<()> {
-    match connectors_of(conn, client, order).await? {
-        Some(by) => send(conn, core, client, order, by, false).await,
+    match connectors_of(conn, key).await? {
+        Some(by) => send(conn, core, key, by, false).await,
         None => Ok(()),
     }
 }
@@ -73,11 +74,10 @@ pub(crate) async fn command_payout(
 pub(super) async fn command_despite_holds(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    order: OrderId,
+    key: OrderKey,
 ) -> Result<()> {
-    match connectors_of(conn, client, order).await? {
-        Some(Senders::Sandbox) => send(conn, core, client, order, Senders::Sandbox, true).await,
+    match connectors_of(conn, key).await? {
+        Some(Senders::Sandbox) => send(conn, core, key, Senders::Sandbox, true).await,
         _ => Ok(()),
     }
 }
@@ -96,8 +96,7 @@ enum Senders {
 /// row stays locked until the transaction ends.
 async fn connectors_of(
     conn: &mut Connection,
-    client: ClientId,
-    order: OrderId,
+    OrderKey { client, order }: OrderKey,
 ) -> Result<Option<Senders>> {
     // A statement of its own: the next one sees what was committed while this one waited.
     let found = sqlx::query!(
@@ -130,8 +129,7 @@ async fn connectors_of(
 async fn send(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    order: OrderId,
+    OrderKey { client, order }: OrderKey,
     by: Senders,
     despite_holds: bool,
 ) -> Result<()> {
@@ -195,8 +193,7 @@ async fn send(
 /// The database's.
 pub(crate) async fn withdraw_payout(
     conn: &mut Connection,
-    client: ClientId,
-    order: OrderId,
+    OrderKey { client, order }: OrderKey,
 ) -> Result<bool, sqlx::Error> {
     sqlx::query!(
         "update command set state = 'rejected', finished_at = now() \

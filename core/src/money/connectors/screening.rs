@@ -4,7 +4,7 @@
 //! A wallet is screened at the confirm, a person once its name is known, and again when that or the
 //! country changes. Without a connector that screens there is nothing to wait for.
 
-use rampart_types::{ClientId, OrderId, UserId, UserKey};
+use rampart_types::{ClientId, OrderId, OrderKey, UserId, UserKey};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -344,7 +344,7 @@ pub(crate) async fn cleared(
     if let Some(number) = order {
         let order = OrderId::try_from(number);
         let order = order.map_err(|error| Error::internal("read an order's id", error))?;
-        command_payout(conn, core, client, order).await?;
+        command_payout(conn, core, OrderKey { client, order }).await?;
     }
     match user {
         Some(user) => {

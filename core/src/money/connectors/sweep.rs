@@ -10,7 +10,7 @@ use crate::Core;
 use crate::platform::db::retrying_statement;
 use crate::platform::error::{Error, Result};
 use crate::platform::sweeps;
-use rampart_types::{ClientId, OrderId};
+use rampart_types::{ClientId, OrderId, OrderKey};
 
 /// Orders of one batch, the one that has waited longest first.
 const BATCH_ORDERS: i64 = 100;
@@ -92,11 +92,12 @@ impl Sweep {
     async fn command(self, core: &Core, client: ClientId, number: i64) -> Result<bool> {
         let order = OrderId::try_from(number)
             .map_err(|error| Error::internal("read an order's id", error))?;
+        let key = OrderKey { client, order };
         let command = async || {
             let mut tx = core.db.begin().await?;
             match self {
-                Self::Payouts => command_payout(&mut tx, core, client, order).await?,
-                Self::Transfers => command_transfer(&mut tx, core, client, order).await?,
+                Self::Payouts => command_payout(&mut tx, core, key).await?,
+                Self::Transfers => command_transfer(&mut tx, core, key).await?,
             }
             Ok::<_, Error>(tx.commit().await?)
         };

@@ -1,6 +1,6 @@
 //! Transfers: the fiat of a sale is commanded once its coins have arrived and nothing holds it back.
 
-use rampart_types::{ClientId, JsonDecimal, OrderId, UserId, UserKey};
+use rampart_types::{ClientId, JsonDecimal, OrderId, OrderKey, UserKey};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -22,8 +22,7 @@ use crate::users::accounts::{self, PaymentAccount};
 pub(super) async fn command_transfers_of(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
 ) -> Result<()> {
     // In one order, so that two transactions never wait for each other.
     let waiting = sqlx::query_scalar!(
@@ -37,22 +36,17 @@ pub(super) async fn command_transfers_of(
     .await?;
     for number in waiting {
         let sale = OrderId::try_from(number).map_err(|e| Error::internal("read a sale's id", e))?;
-        command_transfer(conn, core, client, sale).await?;
+        command_transfer(conn, core, OrderKey { client, order: sale }).await?;
     }
     Ok(())
 }
 
 /// True if a sale's user, account or checks hold its money back.
-async fn is_held(
-    conn: &mut Connection,
-    core: &Core,
-    client: ClientId,
-    sale: OrderId,
-) -> Result<bool, sqlx::Error> {
+async fn is_held(conn: &mut Connection, core: &Core, key: OrderKey) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar!(
         r#"select is_held as "is_held!" from transfer_gate($1, $2, $3)"#,
-        client.uuid(),
-        sale.number(),
+        key.client.uuid(),
+        key.order.number(),
         core.settings.compliance.gate_of_live().as_str(),
     )
     .fetch_one(conn)
@@ -68,9 +62,9 @@ async fn is_held(
 pub(crate) async fn command_transfer(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    sale: OrderId,
+    key: OrderKey,
 ) -> Result<()> {
+    let OrderKey { client, order: sale } = key;
     let row = sqlx::query!(
         r#"
         select o.fiat_amount, o.fiat_currency, o.payment_method, o.user_id, o.account_id,
@@ -91,7 +85,7 @@ pub(crate) async fn command_transfer(
     .await?;
     let Some(row) = row else { return Ok(()) };
     // A statement of its own: it sees what was committed while the one before waited.
-    if is_held(conn, core, client, sale).await? {
+    if is_held(conn, core, key).await? {
         return Ok(());
     }
     let method = row.payment_method.clone();

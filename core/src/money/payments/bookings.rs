@@ -92,7 +92,7 @@ impl Booking<'_> {
     }
 
     async fn terms(&self, conn: &mut Connection) -> Result<OrderTerms, sqlx::Error> {
-        let terms = OrderTerms::lock(conn, self.client, self.order, self.side).await?;
+        let terms = OrderTerms::lock(conn, self.key(), self.side).await?;
         terms.ok_or(sqlx::Error::RowNotFound)
     }
 
@@ -177,7 +177,7 @@ impl Booking<'_> {
         if position.is_executed(&terms.amounts.crypto_currency) {
             return Ok(Booked::Done);
         }
-        if self.cause == Cause::Released && withdraw_payout(conn, self.client, self.order).await? {
+        if self.cause == Cause::Released && withdraw_payout(conn, self.key()).await? {
             return Ok(Booked::PayoutUnderWay);
         }
         // The price of an estimate is not a promise.

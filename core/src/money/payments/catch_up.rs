@@ -22,8 +22,7 @@ pub(crate) async fn catch_up(
     side: Side,
     actor: &str,
 ) -> Result<Option<Applied>, NotApplied> {
-    let OrderKey { client, order } = key;
-    let terms = OrderTerms::lock(conn, client, order, side).await?;
+    let terms = OrderTerms::lock(conn, key, side).await?;
     let Some(terms) = terms else { return Ok(None) };
     if terms.status != OrderStatus::InProgress || !Sent::has_arrived(conn, &terms).await? {
         return Ok(None);
@@ -33,8 +32,8 @@ pub(crate) async fn catch_up(
          where client_id = $1 and order_id = $2 \
              and kind in ('payout-confirmed', 'transfer-completed') \
          order by recorded_at desc, payment_id desc limit 1",
-        client.uuid(),
-        order.number(),
+        key.client.uuid(),
+        key.order.number(),
     )
     .fetch_optional(&mut *conn)
     .await?;

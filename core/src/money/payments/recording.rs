@@ -249,7 +249,7 @@ impl Recording<'_> {
         let is_by_hand = self.report.connector == MANUAL;
         if has_moved && (is_by_hand || self.report.kind == PaymentKind::TransferSent) {
             // What was sent by hand is not sent by command as well.
-            withdraw_payout(conn, order.client, order.order).await?;
+            withdraw_payout(conn, order.key()).await?;
         }
         let transaction_id = self.report.transaction_id.clone();
         let transaction_id =

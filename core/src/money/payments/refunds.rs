@@ -207,7 +207,7 @@ async fn stop(
     actor: &str,
 ) -> Result<Option<Cause>> {
     let (client, order) = (terms.client, terms.order);
-    if withdraw_payout(conn, client, order).await? {
+    if withdraw_payout(conn, terms.key()).await? {
         return Err(Denial::conflict("its payout is under way").into());
     }
     let position = Position::of(conn, client, Some(order.number())).await?;

@@ -70,8 +70,7 @@ impl OrderTerms {
     /// The database's.
     pub(crate) async fn lock(
         conn: &mut Connection,
-        client: ClientId,
-        order: OrderId,
+        OrderKey { client, order }: OrderKey,
         side: Side,
     ) -> Result<Option<Self>, sqlx::Error> {
         let row = match side {
@@ -139,7 +138,7 @@ impl OrderTerms {
         // Of two orders with one number, neither is meant for sure.
         let [row] = &rows[..] else { return Ok(None) };
         let side = if row.sold { Side::Sell } else { Side::Buy };
-        Self::lock(conn, row.client_id.into(), order, side).await
+        Self::lock(conn, OrderKey { client: row.client_id.into(), order }, side).await
     }
 
     /// True if it waits for just this: money for a purchase, coins for a sale.

@@ -211,7 +211,7 @@ async fn send_coins(
     let kind = CommandKind::PayoutSend;
     let mut payout = open_command(conn, key, kind).await?;
     if payout.is_none() {
-        command_despite_holds(conn, core, key.client, key.order).await?;
+        command_despite_holds(conn, core, key).await?;
         payout = open_command(conn, key, kind).await?;
     }
     let Some((command, true)) = payout else { return act(conn, core, key, event, actor).await };

@@ -158,7 +158,7 @@ async fn pay_out_now(
     let kind = CommandKind::TransferSend;
     let mut transfer = open_command(conn, key, kind).await?;
     if transfer.is_none() {
-        command_transfer(conn, core, key.client, key.order).await?;
+        command_transfer(conn, core, key).await?;
         transfer = open_command(conn, key, kind).await?;
     }
     let Some((command, true)) = transfer else {

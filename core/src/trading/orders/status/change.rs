@@ -112,7 +112,7 @@ pub(crate) async fn apply<E: Event>(
     event: &E,
     actor: &str,
 ) -> Result<Applied, NotApplied> {
-    let change = Change::new(core, client, order, actor)?;
+    let change = Change::new(core, OrderKey { client, order }, actor)?;
     let applied = retrying_statement(|| change.attempt(event)).await?;
     core.metrics.orders.with_label_values(&[applied.cause.as_str()]).inc();
     Ok(applied)
@@ -131,7 +131,7 @@ pub(crate) async fn apply_in<E: Event>(
     event: &E,
     actor: &str,
 ) -> Result<Applied, NotApplied> {
-    let change = Change::new(core, client, order, actor)?;
+    let change = Change::new(core, OrderKey { client, order }, actor)?;
     change.attempt_in(conn, event).await
 }
 
@@ -146,7 +146,7 @@ pub(crate) async fn permit<E: Event>(
     key: OrderKey,
     event: &E,
 ) -> Result<(), NotApplied> {
-    let change = Change::new(core, key.client, key.order, "")?;
+    let change = Change::new(core, key, "")?;
     let facts = E::facts(conn, &change).await?.ok_or(NotApplied::NoSuchOrder)?;
     match next_transition(&facts, event, facts.read_at) {
         Some(_) => Ok(()),
@@ -167,7 +167,7 @@ pub(crate) async fn apply_recorded<E: Event>(
     event: &E,
     actor: &str,
 ) -> Result<Applied, NotApplied> {
-    let change = Change::new(core, key.client, key.order, actor)?;
+    let change = Change::new(core, key, actor)?;
     let change = Change { payment: Some(payment), ..change };
     change.attempt_in(conn, event).await
 }
@@ -187,12 +187,15 @@ pub(crate) struct Change<'a> {
 impl<'a> Change<'a> {
     fn new(
         core: &'a Core,
-        client: ClientId,
-        order: OrderId,
+        OrderKey { client, order }: OrderKey,
         actor: &'a str,
     ) -> Result<Self, NoEntropy> {
         let (transition_id, now) = (core.clock.uuid()?, core.clock.now());
         Ok(Self { core, client, order, actor, transition_id, now, payment: None })
+    }
+
+    const fn key(&self) -> OrderKey {
+        OrderKey { client: self.client, order: self.order }
     }
 
     async fn attempt<E: Event>(&self, event: &E) -> Result<Applied, NotApplied> {
@@ -209,7 +212,7 @@ impl<'a> Change<'a> {
     ) -> Result<Applied, NotApplied> {
         let facts = E::facts(tx, self).await?.ok_or(NotApplied::NoSuchOrder)?;
         // The row is locked: of two events that race, the one that waited has the later time.
-        let change = Change::new(self.core, self.client, self.order, self.actor)?;
+        let change = Change::new(self.core, self.key(), self.actor)?;
         let change = Change { payment: self.payment, ..change };
         let status = facts.status;
         let Some(transition) = next_transition(&facts, event, facts.read_at) else {
@@ -249,7 +252,7 @@ impl<'a> Change<'a> {
         if self.payment.is_some() && transition.to == OrderStatus::InProgress {
             return Ok(true);
         }
-        let under_way = withdraw_payout(tx, self.client, self.order).await?;
+        let under_way = withdraw_payout(tx, self.key()).await?;
         Ok(!under_way || self.payment.is_some() || transition.to == OrderStatus::Blocked)
     }
 
@@ -285,9 +288,9 @@ impl<'a> Change<'a> {
         let Self { core, client, order, .. } = *self;
         // On the heap: most changes command nothing.
         match cause {
-            Cause::PaymentReceived => Box::pin(command_payout(tx, core, client, order)).await,
+            Cause::PaymentReceived => Box::pin(command_payout(tx, core, self.key())).await,
             Cause::Released => {
-                Box::pin(command_payout(tx, core, client, order)).await?;
+                Box::pin(command_payout(tx, core, self.key())).await?;
                 Ok(tell_payout_again(tx, core, client, order).await?)
             }
             Cause::Expired | Cause::Cancelled => {
@@ -301,7 +304,7 @@ impl<'a> Change<'a> {
     async fn command_transfer(&self, tx: &mut Connection, cause: Cause) -> Result<(), Error> {
         match cause {
             Cause::PaymentReceived | Cause::Released => {
-                Box::pin(command_transfer(tx, self.core, self.client, self.order)).await
+                Box::pin(command_transfer(tx, self.core, self.key())).await
             }
             _ => Ok(()),
         }
@@ -337,7 +340,7 @@ impl<'a> Change<'a> {
         if transition.to == OrderStatus::Blocked {
             let arrived = received(tx, self.client, self.order).await?;
             payload["received"] = amounts(arrived);
-            if let Some(terms) = OrderTerms::lock(tx, self.client, self.order, side).await? {
+            if let Some(terms) = OrderTerms::lock(tx, self.key(), side).await? {
                 let (due, currency) = terms.amounts.paid();
                 payload["due"] = amount_of(due, currency);
             }
