@@ -245,8 +245,8 @@ impl StoredPayment {
         let Some(row) = row else { return Ok(None) };
         let named = order_key(Some(row.client_id), row.order_id);
         let matched = order_key(row.to_client_id, row.matched_order);
-        for order in named.into_iter().chain(matched) {
-            OrderTerms::find(conn, Some(order.client), order.order).await?;
+        for key in named.into_iter().chain(matched) {
+            OrderTerms::find(conn, Some(key.client), key.order).await?;
         }
         let kind = PaymentKind::from_name(&row.kind);
         Ok(Some(Self {
