@@ -92,6 +92,20 @@ async fn a_wrong_token_is_401_a_partners_and_an_operators_too() {
 }
 
 #[tokio::test]
+async fn an_address_with_too_many_wrong_tokens_is_given_the_seconds_to_wait() {
+    let context = TestContext::start().await;
+    let cards = Connector::new(&context, "cards", &["payment.create"]).await;
+    let stranger = cards.with_token("guess");
+    let limited = loop {
+        let answer = stranger.call(Method::GET, "/connectors/v1/openapi.json", json!({})).await;
+        if answer.status() != 401 {
+            break answer;
+        }
+    };
+    assert_eq!(limited.assert_status(429).header("retry-after"), Some("1"));
+}
+
+#[tokio::test]
 async fn tokens_overlap_when_they_are_rotated() {
     let context = TestContext::start().await;
     let first = Connector::new(&context, "cards", &["payment.create"]).await;

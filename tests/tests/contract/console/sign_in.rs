@@ -91,7 +91,8 @@ async fn guesses_are_limited_and_sessions_end() {
     for _ in 0..3 {
         stranger.sign_in("rop_guess").await.assert(401, "wrong");
     }
-    stranger.sign_in("rop_guess").await.assert(429, "Too many failed sign-ins");
+    let limited = stranger.sign_in("rop_guess").await.assert(429, "Too many failed sign-ins");
+    assert!(limited.header("retry-after").parse::<u64>().is_ok_and(|seconds| seconds > 0));
     ada.get("/console").await.assert(200, "Overview");
     let end = "update operator_session set expires_at = now() - interval '1 second'";
     sqlx::query(end).execute(context.db()).await.unwrap();
