@@ -216,7 +216,7 @@ fn unit(key: &str, schema: &Value) -> Option<String> {
     named.or_else(by_end).map(str::to_owned)
 }
 
-/// The values of an enumeration, which has a schema for each; null is beside that of an optional one.
+/// The values of an enumeration, which has a schema for each; an optional one has null beside it.
 fn values(schema: &Value) -> Vec<String> {
     let schema = schema["anyOf"].get(0).unwrap_or(schema);
     let each = schema.get("oneOf").and_then(Value::as_array).into_iter().flatten();

@@ -1,6 +1,7 @@
 //! Strict reading, as the operators' API does it: a body or a query becomes a type that names every
 //! member, and any other member is 422, so that a typing error is seen.
 
+mod fault;
 mod objects;
 
 use serde::de::DeserializeOwned;
@@ -40,8 +41,15 @@ pub(crate) fn body<T: DeserializeOwned>(input: &Input) -> Result<T> {
     if !input.document.is_object() {
         return Err(Denial::unprocessable("the body is not a JSON object").into());
     }
-    T::deserialize(Objects(&input.document))
-        .map_err(|error| Denial::unprocessable(error.to_string()).into())
+    read(&input.document).map_err(|error| Denial::unprocessable(error).into())
+}
+
+/// Reads a value; an object, where the type is one.
+///
+/// # Errors
+/// A sentence, after the path of the first member that is not valid, missing or unknown.
+pub(crate) fn read<T: DeserializeOwned>(value: &Value) -> std::result::Result<T, String> {
+    T::deserialize(Objects(value)).map_err(|fault| fault.to_string())
 }
 
 /// Reads the parameters of the query; of several with one name the last counts.
@@ -52,6 +60,5 @@ pub(crate) fn query<T: DeserializeOwned>(input: &Input) -> Result<T> {
     let query = input.head.query.as_deref().unwrap_or_default();
     let pairs = url::form_urlencoded::parse(query.as_bytes());
     let members = pairs.map(|(name, value)| (name.into_owned(), Value::String(value.into())));
-    T::deserialize(Value::Object(members.collect()))
-        .map_err(|error| Denial::unprocessable(error.to_string()).into())
+    read(&Value::Object(members.collect())).map_err(|error| Denial::unprocessable(error).into())
 }

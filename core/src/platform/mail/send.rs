@@ -69,7 +69,7 @@ impl std::fmt::Debug for Mailer {
 }
 
 impl Mailer {
-    /// The configured mailer, if any. The sender is `mail.from`, else one at the host of `public_url`.
+    /// The configured mailer, if any. Without `mail.from` it sends from the host of `public_url`.
     ///
     /// # Errors
     /// A sentence that says which setting is wrong.

@@ -199,3 +199,39 @@ async fn an_array_is_no_object_and_an_amount_is_above_zero() {
         assert_eq!(answer.status(), 422, "{path} {body}: {}", answer.text());
     }
 }
+
+#[tokio::test]
+async fn an_error_names_the_member_and_no_type_of_the_program() {
+    let context = TestContext::start().await;
+    let user = "/admin/v1/users/00000000-0000-7000-8000-000000000000";
+    for (method, path, body, told) in [
+        (
+            Method::PATCH,
+            "/admin/v1/pairs/BTC-EUR",
+            json!({"buy": "x"}),
+            "buy: invalid type: string \"x\", expected an object",
+        ),
+        (
+            Method::PATCH,
+            user,
+            json!({"limitOverrides": {"sell": {"max": 1}}}),
+            "limitOverrides.sell: expected a number",
+        ),
+        (
+            Method::PATCH,
+            user,
+            json!({"documents": [{"type": "passport", "side": 1, "status": "verified"}]}),
+            "documents[0].side: invalid type: number, expected a string",
+        ),
+        (Method::GET, "/admin/v1/deliveries?after=x", Value::Null, "after: not a UUID"),
+        (
+            Method::GET,
+            "/admin/v1/ledger/export?from=x",
+            Value::Null,
+            "from: not a date or time in the form of RFC 3339",
+        ),
+    ] {
+        let refused = context.admin(method, path, body).await.assert_status(422).json();
+        assert_eq!(refused["error"], told, "{path}");
+    }
+}

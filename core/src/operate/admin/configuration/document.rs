@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::Configuration;
 use super::difference::leaves;
+use crate::http::fields::strict;
 use crate::operate::admin::market::pairs::ChangePair;
 use crate::operate::admin::market::payment_methods::ChangeMethod;
 use crate::operate::admin::market::prices::NewPrice;
@@ -147,7 +148,7 @@ fn pair_code(subject: &str, code: &str) -> Result<PairCode> {
 }
 
 fn member<T: DeserializeOwned>(subject: &str, value: Value) -> Result<T> {
-    serde_json::from_value(value)
+    strict::read(&value)
         .map_err(|error| Denial::unprocessable(format!("{subject}: {error}")).into())
 }
 
