@@ -3,7 +3,7 @@
 use rampart_tests::cluster::{until_a_lock_is_awaited, until_locks_are_awaited};
 
 use super::purchase::{live, paid_order, status};
-use super::refunds::owed;
+use super::refunds::{overpaid, owed, refund};
 use super::refunds_by_hand::{amounts, confirmed, given_back, tell, told};
 use super::*;
 use crate::payments::problems;
@@ -87,4 +87,24 @@ async fn a_reference_that_is_told_of_two_orders_at_once_is_a_confirmation_or_a_p
     assert_eq!(given_back(&context, &other).await, amounts(&[]));
     assert_eq!(status(&context, &other).await, "in progress");
     assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn what_was_asked_for_counts_though_its_transaction_began_before_the_withdrawal() {
+    let context = TestContext::start().await;
+    let (connector, _, payment, command) = overpaid(&context).await;
+    connector.report(&command, "rejected", Value::Null).await.assert_status(200);
+    assert_eq!(refund(&context, &payment, json!(30)).await, 200);
+    // The time of an entry is that of its transaction's start.
+    for statement in [
+        "alter table ledger_entry disable trigger user",
+        "update ledger_entry set recorded_at = recorded_at - interval '1 hour' \
+         where kind = 'refund-requested'",
+        "alter table ledger_entry enable trigger user",
+    ] {
+        sqlx::query(statement).execute(context.db()).await.unwrap();
+    }
+    assert_eq!(refund(&context, &payment, json!(20)).await, 200, "nothing is left in suspense");
+    let owed = owed(&context, "acme").await;
+    assert!(owed.contains(&"refund_payable: -50".to_owned()), "{owed:?}");
 }
