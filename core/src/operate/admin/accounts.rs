@@ -144,10 +144,11 @@ impl Change {
     fn raises_limit(&self, stored: Option<&PaymentAccount>) -> bool {
         let is_raised = stored.is_some_and(|account| account.limit_raised);
         let own = stored.and_then(|account| account.amount_limit);
-        let lifts = |limit: JsonDecimal| match own {
-            Some(own) => limit.0 > own,
+        let lifts = |given: Option<JsonDecimal>| match (given, own) {
+            (Some(limit), Some(own)) => limit.0 > own,
             // An account whose limit is raised has none until it gets its own.
-            None => !is_raised,
+            (Some(_), None) => !is_raised,
+            (None, own) => own.is_some(),
         };
         (self.limit_raised == Some(true) && !is_raised) || self.limit.is_some_and(lifts)
     }
