@@ -201,7 +201,7 @@ async fn what_is_no_window_is_refused() {
         ("paymentMethod", json!("creditCard"), "pair"),
         ("endsAt", json!(soon), "endsAt"),
         ("endsAt", json!(now - TimeDelta::hours(1)), "endsAt"),
-        ("endsAt", json!("tomorrow"), "input"),
+        ("endsAt", json!("tomorrow"), "endsAt: not a date or time"),
         ("endsAt", Value::Null, "null"),
         ("reason", json!(" "), "reason"),
         ("reason", json!("x".repeat(256)), "reason"),

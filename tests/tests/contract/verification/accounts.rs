@@ -183,6 +183,6 @@ async fn an_operator_opens_changes_and_finds_accounts() {
     let uuid = path.rsplit('/').next().unwrap();
     let audit =
         context.admin(Method::GET, &format!("/admin/v1/audit?target={uuid}"), json!({})).await;
-    assert_eq!(audit.json().as_array().unwrap().len(), 3);
+    assert_eq!(audit.json().as_array().unwrap().len(), 4);
     assert!(!audit.text().contains("NL91") && !audit.text().contains("Lovelace"));
 }
