@@ -66,7 +66,7 @@ pub struct Labels {
 
 /// A request that may not go on.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct NotAdmitted {
     /// The finished answer.
     pub reply: Box<Reply>,
     /// Its labels, with the client if that is proven; `None` when no route is matched.
@@ -93,12 +93,12 @@ impl Core {
         &self,
         head: &Head,
         address: Option<Decision>,
-    ) -> std::result::Result<Admission, Refusal> {
+    ) -> std::result::Result<Admission, NotAdmitted> {
         let (route, params) = match self.partners_api.find(&head.method, &head.path) {
             Found::Endpoint(route, params) => (route, params),
             Found::OtherMethods(methods) => {
                 let reply = Box::new(self.not_allowed(head, &methods));
-                return Err(Refusal { reply, labels: None });
+                return Err(NotAdmitted { reply, labels: None });
             }
             Found::Nothing => return Err(self.refused(head, &Code::RouteNotFound.into(), None)),
         };
@@ -265,10 +265,10 @@ impl Core {
         reply
     }
 
-    fn refused(&self, head: &Head, error: &Error, admission: Option<&Admission>) -> Refusal {
+    fn refused(&self, head: &Head, error: &Error, admission: Option<&Admission>) -> NotAdmitted {
         let mut reply = Box::new(error.reply(&head.request_id));
         self.finish(&mut reply, &head.request_id, admission);
-        Refusal { reply, labels: admission.map(Admission::labels) }
+        NotAdmitted { reply, labels: admission.map(Admission::labels) }
     }
 
     fn not_allowed(&self, head: &Head, methods: &[&Method]) -> Reply {

@@ -148,7 +148,8 @@ async fn in_books_alone(
                 -- the rest of what was confirmed is of the same line
                 and not (p.kind = 'refunded' and exists (
                     select from refund_confirmation c
-                    where c.connector = $1 and c.provider_reference = p.provider_reference))
+                    where c.connector = $1 and c.provider_reference = p.provider_reference
+                        and c.rest = p.amount))
             union all
             -- by the provider's reference, not by that of the refund by hand
             select c.provider_reference, p.currency, c.occurred_at, c.payment_id,
@@ -237,7 +238,8 @@ async fn find(
                 -- the rest of what was confirmed is of the same line
                 and not (p.kind = 'refunded' and exists (
                     select from refund_confirmation c
-                    where c.connector = $1 and c.provider_reference = p.provider_reference))
+                    where c.connector = $1 and c.provider_reference = p.provider_reference
+                        and c.rest = p.amount))
             union all
             select c.provider_reference, p.currency, c.occurred_at, c.recorded_at, c.payment_id,
                 p.kind, -c.amount - c.rest, c.provider_reference = any ($3)

@@ -232,9 +232,8 @@ impl Payment {
     /// The order of a link; `None` if the link is invalid.
     async fn find(core: &Core, token: &str) -> Result<Option<Self>> {
         let Some(key) = payment_link::parse(core, token)? else { return Ok(None) };
-        let OrderKey { client, order } = key;
         let snapshot = core.snapshots.current();
-        let Some(tenant) = snapshot.tenants.get(&client) else { return Ok(None) };
+        let Some(tenant) = snapshot.tenants.get(&key.client) else { return Ok(None) };
         let row = sqlx::query!(
             "select status as \"status: OrderStatus\", status_cause as \"status_cause: Cause\", \
              payment_method, fiat_amount, fiat_currency, \
@@ -248,15 +247,15 @@ impl Payment {
                  and u.user_id = buy_order.user_id) as region \
              from buy_order cross join payout_gate(client_id, order_id, $3) \
              where client_id = $1 and order_id = $2",
-            client.uuid(),
-            order.number(),
+            key.client.uuid(),
+            key.order.number(),
             core.settings.compliance.gate_of_live().as_str(),
         )
         .fetch_optional(&core.db)
         .await?;
         let Some(row) = row else { return Ok(None) };
         let pending = row.status == OrderStatus::Pending;
-        let provider = match pending.then(|| ProviderPayment::find(core, client, order)) {
+        let provider = match pending.then(|| ProviderPayment::find(core, key.client, key.order)) {
             Some(found) => found.await?,
             None => ProviderPayment::NotCommanded,
         };

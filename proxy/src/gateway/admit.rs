@@ -2,7 +2,7 @@
 
 use http::{Method, StatusCode};
 use pingora_http::RequestHeader;
-use rampart_core::endpoint::admission::{Admission, Refusal};
+use rampart_core::endpoint::admission::{Admission, NotAdmitted};
 use rampart_core::http::reply::Reply;
 use rampart_core::http::request::Head;
 use rampart_core::platform::error::Code;
@@ -44,7 +44,7 @@ impl Gateway {
                 context.set_labels(admission.labels());
                 Ok((head, admission))
             }
-            Err(Refusal { reply, labels }) => {
+            Err(NotAdmitted { reply, labels }) => {
                 if let Some(labels) = labels {
                     context.set_labels(labels);
                 }

@@ -104,6 +104,8 @@ async fn report(core: &Core, connector: &Connector, id: Uuid, new: &NewResult) -
         }
         Settled::NoTransaction => {
             tx.rollback().await?;
+            let name = &connector.name;
+            tracing::warn!(connector = %name, command = %id, "a payout is done without a transaction");
             let reason = "result: transactionId of 1 to 255 characters, none of control";
             Err(Denial::unprocessable(reason).into())
         }

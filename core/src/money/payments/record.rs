@@ -31,14 +31,7 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
     let of_order = order.as_ref().map(|order| order.client);
     let client = of_order.or(report.client).unwrap_or_else(house);
     let wanted = order.as_ref().is_some_and(|order| order.wants(report.kind, &currency));
-    let shares_book = matches!(
-        report.kind,
-        PaymentKind::Received
-            | PaymentKind::Refunded
-            | PaymentKind::Disputed
-            | PaymentKind::DisputeLost
-    );
-    if order.is_none() && shares_book {
+    if order.is_none() && shares_book(report.kind) {
         // Of two that are given back at once, each takes what the other has left; a dispute sees
         // the refund that is decided on at the same time, and a payment the dispute that is lost.
         hold_book(conn, client).await?;
@@ -95,6 +88,17 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
     };
     let (duplicate, contradicts) = (false, false);
     Ok(Recorded { payment: id, client, duplicate, contradicts, state, causes })
+}
+
+/// True for what moves the book of what has no order.
+fn shares_book(kind: PaymentKind) -> bool {
+    matches!(
+        kind,
+        PaymentKind::Received
+            | PaymentKind::Refunded
+            | PaymentKind::Disputed
+            | PaymentKind::DisputeLost
+    )
 }
 
 /// The payment that has the report's reference already.

@@ -139,6 +139,11 @@ struct Change {
 }
 
 impl Change {
+    /// True if it sets a limit, to whatever value.
+    fn has_limits(&self) -> bool {
+        self.limit.is_some() || self.limit_raised.is_some()
+    }
+
     /// True if it may let the user trade more with the account than as `stored`; `None` for one that
     /// is new.
     fn raises_limit(&self, stored: Option<&PaymentAccount>) -> bool {

@@ -185,7 +185,7 @@ impl Visit {
         }
     }
 
-    /// The link to the help page in the reader's language; none where no region is served.
+    /// The link to the help page in the reader's language; none without a region in it.
     fn support_link(&self, label: &'static str) -> Markup {
         html! {
             @if let Some(region) = self.texts.spoken_region(&self.client.catalogue.page_regions) {

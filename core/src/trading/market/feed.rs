@@ -133,7 +133,7 @@ impl PriceFeed {
 
     async fn poll(&self, core: &Core, source: &Source) -> Option<Reading> {
         let read = source.read(&self.http).await;
-        match read.and_then(|reading| reading.as_of(core.clock.now())) {
+        match read.and_then(|reading| reading.seen_at(core.clock.now())) {
             Ok(reading) => Some(reading),
             Err(reason) => {
                 let (pair, source) = (source.pair, &source.name);

@@ -26,7 +26,7 @@ pub(super) async fn keep(core: &Core, key: UserKey, region: &str) -> Result<()> 
     Ok(())
 }
 
-/// A button for each language that a served region speaks. It leads to the page in that language.
+/// A button for each language that a region of the pages speaks. It leads to the page in that language.
 pub(super) fn section(view: &View<'_>) -> Markup {
     let (texts, link) = (view.texts(), view.link);
     html! {
@@ -45,7 +45,7 @@ pub(super) fn section(view: &View<'_>) -> Markup {
     }
 }
 
-/// Languages with a served region each: the user's country's, if it speaks the language.
+/// Languages with a region of the pages each: the user's country's, if it speaks the language.
 fn choices<'a>(view: &View<'a>) -> Vec<(Language, &'a str)> {
     let regions = &view.client.catalogue.page_regions;
     let country = |region: &str| region.split('-').nth(1).map(str::to_owned);

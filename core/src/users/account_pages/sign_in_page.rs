@@ -19,7 +19,7 @@ pub(crate) struct SignInPage<'a> {
 }
 
 /// Path of the page for forgotten passwords of the partner with this slug, in the reader's language;
-/// `None` where no region is served.
+/// `None` without a region in that language.
 pub(crate) fn forgot_password_path(texts: Texts, regions: &[String], slug: &str) -> Option<String> {
     let region = texts.spoken_region(regions)?;
     Some(format!("/{region}/forgot-password?client={slug}"))

@@ -161,6 +161,10 @@ impl Link {
         if !self.is_served(core) || one_time_token::parse_client(&self.token).is_none() {
             return Ok(None);
         }
+        if self.head.method == Method::HEAD {
+            // It shows nothing, and must not spend the token.
+            return self.resume_visit(core).await;
+        }
         match self.begin_visit(core).await? {
             Some(opened) => Ok(Some(opened)),
             None => self.resume_visit(core).await,

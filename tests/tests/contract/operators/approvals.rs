@@ -136,6 +136,7 @@ async fn one_person_lowers_a_limit_and_two_raise_it() {
     for (path, lower, higher) in [
         (&account, json!({"limit": 5}), json!({"limit": 5.01})),
         (&account, json!({"limit": 4, "limitRaised": false}), json!({"limitRaised": true})),
+        (&account, json!({"limit": 3}), json!({"limit": null})),
         (&user, json!({"level": "silver"}), json!({"level": "gold"})),
         (&user, day(100), day(101)),
         (&user, json!({"level": "bronze"}), json!({"limitOverrides": {}})),

@@ -76,6 +76,8 @@ async fn a_login_token_opens_the_savings_plans_once() {
     let ada = context.partner("acme").await.user("ada").await;
     let (link, _) = link(&ada).await;
     let plans = link.replace("/verify-bank-account?", "/dca?");
+    // It asks for no page.
+    ada.partner.anonymous(Method::HEAD, &plans).send().await.assert_status(404);
     let page = ada.partner.anonymous(Method::GET, &plans).send().await;
     let cookie = visit_cookie(page.assert_status(200));
     assert_eq!((show(&ada, &plans).await, show(&ada, &link).await), (404, 404));

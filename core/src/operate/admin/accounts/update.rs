@@ -64,7 +64,7 @@ impl Endpoint for UpdateAccount {
         operator: &Operator,
         update: &Update,
     ) -> Result<Option<Reply>> {
-        if !update.change.raises_limit(None) {
+        if !update.change.has_limits() {
             return Ok(None);
         }
         let (UserKey { user, .. }, account) =

@@ -46,7 +46,7 @@ impl Reading {
     ///
     /// # Errors
     /// When the source's time is so far ahead that the price would look fresh for too long.
-    pub(super) fn as_of(self, now: DateTime<Utc>) -> Result<Self, SourceError> {
+    pub(super) fn seen_at(self, now: DateTime<Utc>) -> Result<Self, SourceError> {
         if self.observed_at > now + AHEAD_MAX {
             return Err(SourceError::Ahead);
         }
@@ -249,7 +249,7 @@ mod tests {
         let reading = source.reading(br#"{"price":1,"time":1}"#).unwrap();
         let read = |ahead| {
             let observed_at = now + TimeDelta::seconds(ahead);
-            Reading { observed_at, ..reading.clone() }.as_of(now)
+            Reading { observed_at, ..reading.clone() }.seen_at(now)
         };
         assert_eq!(read(5).unwrap().observed_at, now);
         assert_eq!(read(-60).unwrap().observed_at, now - TimeDelta::seconds(60));
