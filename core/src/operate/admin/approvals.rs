@@ -5,7 +5,6 @@ pub mod decide;
 pub mod list;
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::StatusCode;
 use ring::digest;
@@ -54,7 +53,11 @@ pub(super) async fn hold_as<E: Endpoint>(
     path: &str,
     operator: &Operator,
 ) -> Result<Option<Reply>> {
-    if operator.is_break_glass() || take_granted::<E>(core, input, path, operator).await? {
+    if operator.is_break_glass() {
+        return Ok(None);
+    }
+    if take_granted::<E>(core, input, path, operator).await? {
+        operator.approve();
         return Ok(None);
     }
     let id = open::<E>(core, input, path, operator).await?;
@@ -67,12 +70,12 @@ pub(super) async fn hold_as<E: Endpoint>(
     Ok(Some(Reply::with_body(StatusCode::ACCEPTED, "application/json", body)))
 }
 
-/// Lets pass a call that needs an approval by what is stored now, if it needed one before, too.
+/// Refuses a call that needs an approval by what is stored now, and has none.
 ///
 /// # Errors
-/// 409 when nobody was asked: what is stored has changed since `is_held` was decided.
-pub(super) fn require_held(operator: &Operator, is_held: &AtomicBool) -> Result<()> {
-    if operator.is_break_glass() || is_held.load(Ordering::Relaxed) {
+/// 409 without one: what is stored has changed since [`hold`].
+pub(super) fn require(operator: &Operator) -> Result<()> {
+    if operator.is_break_glass() || operator.is_approved() {
         return Ok(());
     }
     Err(Denial::conflict("somebody has lowered the limit meanwhile: call again").into())

@@ -1,6 +1,7 @@
 //! The caller of the operators' API.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::StatusCode;
 use rampart_types::UserId;
@@ -18,12 +19,16 @@ pub struct Operator {
     name: Arc<str>,
     roles: Arc<[Role]>,
     is_break_glass: bool,
+    /// True once a second operator's approval of this request is used up. Clones share it: each attempt
+    /// at the call sees it.
+    is_approved: Arc<AtomicBool>,
 }
 
 impl Operator {
     /// The holder of the token of the configuration, an owner who needs no second person.
     pub(super) fn break_glass() -> Self {
-        Self { name: BREAK_GLASS.into(), roles: Arc::new([Role::Owner]), is_break_glass: true }
+        let roles = Arc::new([Role::Owner]);
+        Self { name: BREAK_GLASS.into(), roles, is_break_glass: true, is_approved: Arc::default() }
     }
 
     /// An operator with a token of their own.
@@ -34,7 +39,8 @@ impl Operator {
 
     /// An operator whom the provider has proven.
     pub(super) fn proven(name: &str, roles: Vec<Role>) -> Self {
-        Self { name: name.into(), roles: roles.into(), is_break_glass: false }
+        let (name, roles) = (name.into(), roles.into());
+        Self { name, roles, is_break_glass: false, is_approved: Arc::default() }
     }
 
     /// Their roles.
@@ -50,6 +56,16 @@ impl Operator {
     /// True for the holder of the token of the configuration.
     pub(in crate::operate) const fn is_break_glass(&self) -> bool {
         self.is_break_glass
+    }
+
+    /// Keeps that a second operator's approval of this request is used up.
+    pub(super) fn approve(&self) {
+        self.is_approved.store(true, Ordering::Relaxed);
+    }
+
+    /// True once an approval of this request is used up.
+    pub(super) fn is_approved(&self) -> bool {
+        self.is_approved.load(Ordering::Relaxed)
     }
 
     /// Lets pass who has this role itself: an owner who has it not is refused.

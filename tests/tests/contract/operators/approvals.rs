@@ -148,6 +148,38 @@ async fn one_person_lowers_a_limit_and_two_raise_it() {
     }
 }
 
+/// Makes the first change of an account lose to a deadlock.
+const FIRST_CHANGE_LOSES: &str = "
+    create sequence changes;
+    create function lose_first() returns trigger language plpgsql security definer as $$ begin
+        if nextval('changes') = 1 then raise exception using errcode = 'deadlock_detected'; end if;
+        return new;
+    end $$;
+    create trigger lose_first before update on payment_account
+        for each row execute function lose_first();
+";
+
+#[tokio::test]
+async fn an_approval_lasts_for_a_call_that_is_tried_again() {
+    let context = TestContext::start().await;
+    let user = context.partner("acme").await.user("ada").await.log_in().await;
+    let accounts = format!("/admin/v1/users/{}/accounts", user["uuid"].as_str().unwrap());
+    let account = json!({"type": "bankTransfer", "identifier": "NL91ABNA0417164300",
+        "name": "A. Lovelace", "limit": 5});
+    context.admin(Method::POST, &accounts, account).await.assert_status(201);
+    let ada = Operator::new(&context, "ada", &["compliance"]).await;
+    let bob = Operator::new(&context, "bob", &["compliance"]).await;
+    let (path, more) = (format!("{accounts}/NL91ABNA0417164300"), json!({"limit": 6}));
+    let approval = held(&ada, Method::PATCH, &path, more.clone()).await;
+    assert_eq!(decide(&bob, &approval, "grant").await, 204);
+    sqlx::raw_sql(FIRST_CHANGE_LOSES).execute(context.db()).await.unwrap();
+    let changed = ada.call(Method::PATCH, &path, more).await.assert_status(200).json();
+    assert_eq!(changed["limit"], 6);
+    let tried: i64 =
+        sqlx::query_scalar("select last_value from changes").fetch_one(context.db()).await.unwrap();
+    assert_eq!(tried, 2);
+}
+
 #[tokio::test]
 async fn a_partner_may_demand_two_persons_for_its_policies() {
     let context = TestContext::start().await;

@@ -1,7 +1,5 @@
 //! `PATCH /admin/v1/users/{uuid}/accounts/{accountIdentifier}`
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use http::{Method, StatusCode};
 use uuid::Uuid;
 
@@ -54,8 +52,7 @@ impl Endpoint for UpdateAccount {
         let change: Change = strict::body(input)?;
         change.check()?;
         let account = input.param("accountIdentifier").to_owned();
-        let (user, is_held) = (input.param("uuid").to_owned(), AtomicBool::new(false));
-        Ok(Update { user, account, change, is_held })
+        Ok(Update { user: input.param("uuid").to_owned(), account, change })
     }
 
     async fn hold(
@@ -72,7 +69,6 @@ impl Endpoint for UpdateAccount {
         if !update.change.raises_limit(Some(&account)) {
             return Ok(None);
         }
-        update.is_held.store(true, Ordering::Relaxed);
         // An account's identifier is personal, such as an IBAN: the call is kept with its id.
         let path = format!("/admin/v1/users/{user}/accounts/{}", account.id);
         approvals::hold_as::<Self>(core, input, &path, operator).await
@@ -82,7 +78,7 @@ impl Endpoint for UpdateAccount {
         let mut tx = core.db.begin().await?;
         let (user, account) = update.find(&mut tx, core).await?;
         if update.change.raises_limit(Some(&account)) {
-            approvals::require_held(&operator, &update.is_held)?;
+            approvals::require(&operator)?;
         }
         let (change, action) = (update.change, "account.change");
         let shown = change.apply(&mut tx, core, user, &account, operator, action).await?;
@@ -97,8 +93,6 @@ pub struct Update {
     user: String,
     account: String,
     change: Change,
-    /// True once a second operator was asked for.
-    is_held: AtomicBool,
 }
 
 impl Update {

@@ -2,8 +2,6 @@
 
 mod members;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use http::{Method, StatusCode};
 use serde_json::json;
 
@@ -64,8 +62,7 @@ impl Endpoint for UpdateUser {
     fn read(input: &Input, _: &Operator) -> Result<Update> {
         let change: Change = strict::body(input)?;
         change.check()?;
-        let (uuid, is_held) = (input.param("uuid").to_owned(), AtomicBool::new(false));
-        Ok(Update { uuid, change, is_held })
+        Ok(Update { uuid: input.param("uuid").to_owned(), change })
     }
 
     async fn hold(
@@ -77,7 +74,6 @@ impl Endpoint for UpdateUser {
         if !update.change.has_limits() || !update.raises_limits(core).await? {
             return Ok(None);
         }
-        update.is_held.store(true, Ordering::Relaxed);
         approvals::hold::<Self>(core, input, operator).await
     }
 
@@ -85,7 +81,7 @@ impl Endpoint for UpdateUser {
         let mut tx = core.db.begin().await?;
         let key = update.lock(&mut tx).await?;
         let UserKey { client, user } = key;
-        let Update { change, is_held, .. } = update;
+        let change = update.change;
         let unknown = || Denial::not_found("user");
         let before = Account::load(&mut tx, core, client, user).await?.ok_or_else(unknown)?;
         // Before the address changes: the proven one hears of it.
@@ -94,7 +90,7 @@ impl Endpoint for UpdateUser {
             session::end_tokens_if_disabled(&mut tx, core, client, user).await?;
         }
         if write(&mut tx, core, client, user, &change).await? {
-            approvals::require_held(&operator, &is_held)?;
+            approvals::require(&operator)?;
         }
         if change.disabled == Some(true) {
             session::end_logins(&mut tx, core, client, user).await?;
@@ -131,8 +127,6 @@ impl Endpoint for UpdateUser {
 pub struct Update {
     uuid: String,
     change: Change,
-    /// True once a second operator was asked for.
-    is_held: AtomicBool,
 }
 
 impl Update {
