@@ -259,13 +259,15 @@ where
     Json<A>: Respond,
 {
     let Confirmer { client, user } = caller;
-    let opened = token::open(core, &client, user, Side::Buy, &request.quote);
-    let (quote, expired) = match opened {
+    let opened = match token::open(core, &client, user, Side::Buy, &request.quote) {
         Err(error) if error.is(Code::QuoteExpired) => {
-            (token::open_expired(core, &client, user, Side::Buy, &request.quote)?, true)
+            token::open_expired(core, &client, user, Side::Buy, &request.quote)
+                .map(|quote| (quote, true))
         }
-        opened => (opened?, false),
+        opened => opened.map(|quote| (quote, false)),
     };
+    // A member is refused before the state of the quote.
+    let (quote, expired) = opened.or_else(|error| request.check_address().and(Err(error)))?;
     let destination = Destination::read(&request, &quote, &client.catalogue)?;
     quote.check_wallet(&destination.address, destination.tag.as_ref())?;
     let offer = match &request.terms {

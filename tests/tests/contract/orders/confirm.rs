@@ -99,11 +99,16 @@ async fn the_quotes_chain_decides_on_address_and_tag() {
     };
     let bitcoin = || confirm_of(&shop.quote(&context, |_| ()));
     let ripple = || with(confirm_of(&xrp()), "walletAddress", json!(XRP));
+    let nowhere = |body| with(body, "walletAddress", json!("nowhere"));
     for (body, codes) in [
         (with(bitcoin(), "walletAddress", json!(XRP)), &["ER014"][..]),
         (with(bitcoin(), "destinationTag", json!(7)), &["ER044"]),
         (with(ripple(), "destinationTag", json!("memo")), &["ER015"]),
         (with(confirm_of(&xrp()), "destinationTag", json!("memo")), &["ER014", "ER015"]),
+        (nowhere(bitcoin()), &["ER014"]),
+        (nowhere(confirm_of("no quote")), &["ER014"]),
+        (nowhere(with(bitcoin(), "destinationTag", json!(7))), &["ER014", "ER044"]),
+        (nowhere(with(ripple(), "destinationTag", json!("memo"))), &["ER014", "ER015"]),
     ] {
         let answer = shop.v1(&body).await;
         answer.assert_status(400).assert_codes(codes);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Kind, Member, optional, required};
 use crate::http::fields::Fields;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::{Code, Error, Result};
 use crate::trading::orders::WalletType;
 use crate::users::accounts::{IDENTIFIER_BYTES_MAX, identifier};
 use rampart_types::{CallbackUrl, Chain, OfferId, PartnerReference, ReturnUrl, WalletAddress};
@@ -13,6 +13,8 @@ use rampart_types::{CallbackUrl, Chain, OfferId, PartnerReference, ReturnUrl, Wa
 /// Longest tag that is judged with its chain, in bytes; no chain has one as long.
 const TAG_BYTES_MAX: usize = 255;
 
+/// Name of the address.
+pub(super) const ADDRESS: &str = "walletAddress";
 /// Name of the offer's member.
 pub(super) const OFFER: &str = "offerId";
 /// Name of the tag in version 1.
@@ -23,7 +25,7 @@ pub(super) const OFFER_TAG: &str = "walletAddressTag";
 /// Request members of both versions.
 pub(super) const MEMBERS: &[Member] = &[
     required("quote", Kind::Text, "The quote as received, unchanged."),
-    required("walletAddress", Kind::Text, "A main-network address of the currency that is bought."),
+    required(ADDRESS, Kind::Text, "A main-network address of the currency that is bought."),
     optional("callbackUrl", Kind::Format("uri"), "What is called when the order is final; https."),
     optional(
         "partnerOrderIdentifier",
@@ -112,8 +114,7 @@ impl Confirm {
 
     fn read(mut fields: Fields<'_>, tag: &'static str, terms: Option<Terms>) -> Result<Self> {
         let quote = fields.text("quote", Code::QuoteMissing);
-        let wallet_address =
-            fields.required("walletAddress", Code::WalletAddressInvalid, address_somewhere);
+        let wallet_address = fields.text(ADDRESS, Code::WalletAddressInvalid);
         let tag = fields.optional(tag, Code::DestinationTagInvalid, written_tag);
         let wallet_type = fields.optional("walletType", Code::RequestMalformed, |name| {
             WalletType::from_name(name.as_str()?)
@@ -122,6 +123,10 @@ impl Confirm {
             fields.optional("partnerOrderIdentifier", Code::RequestMalformed, reference);
         let account =
             fields.optional("accountIdentifier", Code::AccountIdentifierInvalid, identifier);
+        // Alone, it is left to the chain of the quote, which judges the tag as well.
+        if !fields.is_clean() && wallet_address.as_deref().is_some_and(is_of_no_chain) {
+            fields.refuse_member(Code::WalletAddressInvalid, ADDRESS);
+        }
         let request = quote.zip(wallet_address).zip(terms);
         let request = request.map(|((quote, wallet_address), terms)| Self {
             quote,
@@ -133,6 +138,17 @@ impl Confirm {
             terms,
         });
         fields.finish(request)
+    }
+
+    /// Refuses an address that no chain knows, for a request without a quote that names the chain.
+    ///
+    /// # Errors
+    /// ER014.
+    pub(super) fn check_address(&self) -> Result<()> {
+        if is_of_no_chain(&self.wallet_address) {
+            return Err(Error::of_member(Code::WalletAddressInvalid, ADDRESS));
+        }
+        Ok(())
     }
 }
 
@@ -155,11 +171,8 @@ pub(crate) fn reference(value: &Value) -> Option<Option<PartnerReference>> {
     }
 }
 
-/// An address of any chain: what is none is found with the other violations of the request.
-fn address_somewhere(value: &Value) -> Option<String> {
-    let text = value.as_str()?;
-    let known = Chain::ALL.into_iter().any(|chain| WalletAddress::parse(chain, text).is_ok());
-    known.then(|| text.to_owned())
+fn is_of_no_chain(address: &str) -> bool {
+    Chain::ALL.into_iter().all(|chain| WalletAddress::parse(chain, address).is_err())
 }
 
 /// A text or a number. Its form is judged with the chain, which may have no tags at all (ER044).
