@@ -14,13 +14,16 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use rust_decimal::Decimal;
+use serde_json::Value;
 
 pub use self::payment_method::{PaymentMethod, PaymentMethodKind};
 pub use self::per_catalogue::{OfCatalogue, PerCatalogue};
 pub use self::routes::{Direction, Leg, Route, Routes};
 use crate::platform::db::BrokenRow;
+use crate::platform::error::Code;
 use rampart_types::{
-    Caip19, Chain, CurrencyCode, CurrencyDetails, PairCode, Preserialized, crypto_scale,
+    Caip19, Chain, CurrencyCode, CurrencyDetails, DestinationTag, InvalidTag, PairCode,
+    Preserialized, TagKind, crypto_scale,
 };
 
 /// Currencies, pairs and payment methods of one revision.
@@ -120,6 +123,24 @@ pub struct Crypto {
     pub address_explorer: Option<String>,
     /// URL of a transaction without its id.
     pub transaction_explorer: Option<String>,
+}
+
+impl Crypto {
+    /// The form of its tags: that of its chain, if the currency takes one.
+    pub const fn tag_kind(&self) -> TagKind {
+        if self.supports_tag { self.chain.tag_kind() } else { TagKind::None }
+    }
+
+    /// Reads a tag from a request: `null` is no tag.
+    ///
+    /// # Errors
+    /// ER044 where the currency takes no tag, ER015 for a tag of another form.
+    pub fn read_tag(&self, value: &Value) -> Result<Option<DestinationTag>, Code> {
+        DestinationTag::read(self.tag_kind(), value).map_err(|invalid| match invalid {
+            InvalidTag::Unsupported => Code::DestinationTagUnsupported,
+            InvalidTag::Malformed => Code::DestinationTagInvalid,
+        })
+    }
 }
 
 /// A crypto currency against a fiat currency.

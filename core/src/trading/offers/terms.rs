@@ -18,7 +18,7 @@ use crate::platform::error::Code;
 use crate::trading::catalogue::{Currency, Pair, PairStatus};
 use rampart_types::decimal::{fits_decimals, from_number};
 use rampart_types::{
-    CallbackUrl, DestinationTag, InvalidTag, PartnerReference, ReturnUrl, TagKind, WalletAddress,
+    CallbackUrl, DestinationTag, InvalidTag, PartnerReference, ReturnUrl, WalletAddress,
 };
 
 /// Seconds that an offer may live (API document, Limits).
@@ -346,8 +346,7 @@ fn wallet_address(
 fn wallet_address_tag(fields: &mut Fields<'_>, pair: Option<&Pair>) -> Option<DestinationTag> {
     let text = fields.text_or_null("walletAddressTag", Code::WalletAddressTagInvalid)?;
     let crypto = pair?.base.crypto.as_ref()?;
-    let kind = if crypto.supports_tag { crypto.chain.tag_kind() } else { TagKind::None };
-    match DestinationTag::parse(kind, &text) {
+    match DestinationTag::parse(crypto.tag_kind(), &text) {
         Ok(tag) => Some(tag),
         Err(InvalidTag::Unsupported | InvalidTag::Malformed) => {
             refuse(fields, Code::WalletAddressTagInvalid, "walletAddressTag")

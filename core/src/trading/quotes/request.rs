@@ -18,7 +18,7 @@ use crate::trading::channel::{CHANNELS, channel};
 use crate::trading::pricing::{AMOUNT_MAX, Given, Unpriceable};
 use crate::users::accounts::AccountType;
 use rampart_types::decimal::{fits_decimals, from_number_or_text};
-use rampart_types::{Country, DestinationTag, InvalidTag, TagKind, WalletAddress};
+use rampart_types::{Country, DestinationTag, WalletAddress};
 
 /// Default payout method.
 const PAYOUT_METHOD_DEFAULT: AccountType = AccountType::BankTransfer;
@@ -296,19 +296,10 @@ fn wallet(
     let address = fields.optional("walletAddress", Code::WalletAddressInvalid, |value| {
         WalletAddress::parse(crypto.chain, value.as_str()?).ok()
     });
-    let kind = if crypto.supports_tag { crypto.chain.tag_kind() } else { TagKind::None };
-    let tag = fields.value("destinationTag").map(|value| DestinationTag::read(kind, value));
-    let tag = match tag {
-        Some(Ok(tag)) => tag,
-        Some(Err(InvalidTag::Unsupported)) => {
-            fields.refuse_member(Code::DestinationTagUnsupported, "destinationTag");
-            None
-        }
-        Some(Err(InvalidTag::Malformed)) => {
-            fields.refuse_member(Code::DestinationTagInvalid, "destinationTag");
-            None
-        }
-        None => None,
-    };
+    let tag = fields.value("destinationTag").map_or(Ok(None), |value| crypto.read_tag(value));
+    let tag = tag.unwrap_or_else(|code| {
+        fields.refuse_member(code, "destinationTag");
+        None
+    });
     (address, tag)
 }

@@ -23,7 +23,7 @@ use crate::trading::catalogue::{Catalogue, Crypto};
 use crate::trading::dca::{
     Frequency, INTENDED_AMOUNT_MAX, NAME_CHARS_MAX, Plan, code, is_name, plans,
 };
-use rampart_types::{ClientId, CurrencyCode, DestinationTag, TagKind, UserId, WalletAddress};
+use rampart_types::{ClientId, CurrencyCode, DestinationTag, UserId, WalletAddress};
 
 /// The bank of test clients: nobody pays to it.
 const SANDBOX_BANK: [&str; 3] = ["Sandbox Bank", "NL77SAND0000000001", "SANDNL2A"];
@@ -175,8 +175,7 @@ impl NewPlan {
             .ok_or_else(|| Denial::unprocessable("cryptoCurrency: not one of the catalogue"))?;
         let wallet = WalletAddress::parse(crypto.chain, &self.wallet_address)
             .map_err(|error| Denial::unprocessable(format!("walletAddress: {error}")))?;
-        let kind = if crypto.supports_tag { crypto.chain.tag_kind() } else { TagKind::None };
-        let tag = DestinationTag::read(kind, &self.destination_tag)
+        let tag = DestinationTag::read(crypto.tag_kind(), &self.destination_tag)
             .map_err(|error| Denial::unprocessable(format!("destinationTag: {error}")))?;
         Ok((currency, wallet, tag))
     }

@@ -7,14 +7,12 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 
 use super::account::NamedAccount;
-use super::request::{Confirm, OFFER, OFFER_TAG};
+use super::request::{ADDRESS, Confirm, OFFER, OFFER_TAG};
 use crate::Core;
 use crate::platform::error::{Code, Refusal, Result, Violation};
 use crate::trading::catalogue::{Catalogue, Crypto};
 use crate::trading::quotes::Quote;
-use rampart_types::{
-    ClientId, DestinationTag, InvalidTag, OfferId, PartnerReference, TagKind, UserId, WalletAddress,
-};
+use rampart_types::{ClientId, DestinationTag, OfferId, PartnerReference, UserId, WalletAddress};
 
 /// The destination wallet: address and tag.
 pub(crate) struct Destination {
@@ -49,18 +47,11 @@ impl Destination {
         let mut refusal = Refusal::new();
         let address = WalletAddress::parse(crypto.chain, address);
         if address.is_err() {
-            refusal.add_of_member(Code::WalletAddressInvalid, "walletAddress");
+            refusal.add_of_member(Code::WalletAddressInvalid, ADDRESS);
         }
-        let kind = if crypto.supports_tag { crypto.chain.tag_kind() } else { TagKind::None };
-        let tag = DestinationTag::read(kind, tag);
-        match tag {
-            Err(InvalidTag::Unsupported) => {
-                refusal.add_of_member(Code::DestinationTagUnsupported, tag_name);
-            }
-            Err(InvalidTag::Malformed) => {
-                refusal.add_of_member(Code::DestinationTagInvalid, tag_name);
-            }
-            Ok(_) => {}
+        let tag = crypto.read_tag(tag);
+        if let Err(code) = tag {
+            refusal.add_of_member(code, tag_name);
         }
         match (address, tag) {
             (Ok(address), Ok(tag)) => Ok(Self { address, tag }),
@@ -154,7 +145,7 @@ impl OfferTerms {
             (self.fixed_currency && other_currency, Code::OfferCurrencyFixed, "quote"),
             (self.fixed_payment_method && other_method, Code::OfferPaymentMethodFixed, "quote"),
             (self.fee_percentage.is_some_and(|fixed| fixed != fee), Code::OfferFeeFixed, "quote"),
-            (self.names_another_address(destination), Code::WalletAddressInvalid, "walletAddress"),
+            (self.names_another_address(destination), Code::WalletAddressInvalid, ADDRESS),
             (self.names_another_tag(destination), Code::DestinationTagInvalid, OFFER_TAG),
         ];
         for (_, code, name) in checks.into_iter().filter(|(differs, _, _)| *differs) {
