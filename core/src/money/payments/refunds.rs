@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::bookings::unwind;
 use super::refund_withdrawals::in_suspense;
-use super::store::{StoredPayment, check_decimals};
+use super::store::StoredPayment;
 use super::terms::OrderTerms;
 use crate::Core;
 use crate::money::connectors::commands::{self, Command, CommandKind, Target};
@@ -111,7 +111,7 @@ async fn command(conn: &mut Connection, core: &Core, refund: &Refund<'_>, id: Uu
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decision<'a> {
     pub(crate) payment: Uuid,
-    /// `None` is all that is left of it.
+    /// In whole smallest units of the payment's currency; `None` is all that is left of it.
     pub(crate) amount: Option<Decimal>,
     pub(crate) reason: &'a str,
     pub(crate) actor: &'a str,
@@ -130,9 +130,8 @@ pub(crate) struct Requested {
 /// Sets aside what is to be given back of a payment. An order in progress waits from then on.
 ///
 /// # Errors
-/// 404 without such a payment; 422 for more decimals than its currency has; 409 when nothing came
-/// in by it, less is left of it, its provider has taken it back or given it back, or its coins have
-/// left.
+/// 404 without such a payment; 409 when nothing came in by it, less is left of it, its provider has
+/// taken it back or given it back, or its coins have left.
 pub(crate) async fn decide(
     conn: &mut Connection,
     core: &Core,
@@ -141,9 +140,6 @@ pub(crate) async fn decide(
     let Decision { payment, reason, actor, .. } = *decision;
     let stored = StoredPayment::hold(conn, payment).await?;
     let stored = stored.ok_or_else(|| Denial::not_found("payment"))?;
-    if let Some(amount) = decision.amount {
-        check_decimals(core, amount, &stored.currency)?;
-    }
     if !stored.kind.is_arrival() {
         return Err(Denial::conflict("nothing came in by this payment").into());
     }

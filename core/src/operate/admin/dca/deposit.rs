@@ -68,6 +68,7 @@ impl Endpoint for ReportDeposit {
         operator: &Operator,
         request: &Request,
     ) -> Result<Option<Reply>> {
+        request.deposit.check(core)?;
         if !(approvals::exceeds_alone(core, request.deposit.amount.0)) {
             return Ok(None);
         }
@@ -83,7 +84,6 @@ impl Endpoint for ReportDeposit {
         if let Some(order) = existing_order(core, &plan, &deposit).await? {
             return Ok(Reported::Before(detail(core, plan.client, order).await?));
         }
-        check(core, &deposit)?;
         let bought = quote(core, &plan, &deposit, &request_id).await?;
         let mut tx = core.db.begin().await?;
         let Some(order) = make_order(&mut tx, core, &plan, &deposit, &bought).await? else {
@@ -129,6 +129,22 @@ struct NewDeposit {
     reference: String,
 }
 
+impl NewDeposit {
+    /// Refuses what is not a positive amount in whole smallest units of a fiat currency.
+    fn check(&self, core: &Core) -> Result<(), Denial> {
+        let snapshot = core.snapshots.current();
+        let currency = snapshot.catalogue.currencies.get(&self.currency_code);
+        let currency = currency
+            .filter(|currency| currency.crypto.is_none())
+            .ok_or_else(|| Denial::unprocessable("currencyCode: not a fiat currency we know"))?;
+        let JsonDecimal(amount) = self.amount;
+        if amount <= Decimal::ZERO || !fits_decimals(amount, currency.scale()) {
+            return Err(Denial::unprocessable("amount: above zero, in whole smallest units"));
+        }
+        Ok(())
+    }
+}
+
 /// The order that a deposit has become.
 #[derive(Debug)]
 pub enum Reported {
@@ -159,19 +175,6 @@ impl Respond for Reported {
 async fn detail(core: &Core, client: ClientId, order: OrderId) -> Result<Order> {
     let key = OrderKey { client, order };
     FoundOrder { key, side: Side::Buy }.detail(core).await
-}
-
-/// Refuses what is not a positive amount in whole smallest units of a fiat currency.
-fn check(core: &Core, deposit: &Deposit<'_>) -> Result<(), Denial> {
-    let snapshot = core.snapshots.current();
-    let currency = snapshot.catalogue.currencies.get(&deposit.currency);
-    let currency = currency
-        .filter(|currency| currency.crypto.is_none())
-        .ok_or_else(|| Denial::unprocessable("currencyCode: not a fiat currency we know"))?;
-    if deposit.amount <= Decimal::ZERO || !fits_decimals(deposit.amount, currency.scale()) {
-        return Err(Denial::unprocessable("amount: above zero, in whole smallest units"));
-    }
-    Ok(())
 }
 
 async fn find(core: &Core, text: &str) -> Result<DepositPlan> {

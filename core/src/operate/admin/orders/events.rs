@@ -74,8 +74,13 @@ impl Endpoint for ApplyOrderEvent {
         if !event.event.moves_money() {
             return Ok(None);
         }
+        let order = FoundOrder::find(core, id).await?;
+        event.check_side(order.side)?;
         let reported = event.amount.map(|JsonDecimal(amount)| amount);
-        let worth = FoundOrder::find(core, id).await?.worth(core, reported).await?;
+        if let Some(amount) = reported {
+            order.check_paid(core, amount).await?;
+        }
+        let worth = order.worth(core, reported).await?;
         if !approvals::exceeds_alone(core, worth) {
             return Ok(None);
         }
@@ -86,9 +91,6 @@ impl Endpoint for ApplyOrderEvent {
     async fn call(core: &Core, operator: Operator, request: Request) -> Result<Json<Order>> {
         let Request { id, event, mut detail } = request;
         let order = FoundOrder::find(core, &id).await?;
-        if let Some(JsonDecimal(amount)) = event.amount {
-            order.check_paid(core, amount).await?;
-        }
         let actor = operator.actor();
         let mut tx = core.db.begin().await?;
         let (applied, completed) = apply(&mut tx, core, order, event, actor).await?;
@@ -115,7 +117,7 @@ pub struct Request {
 }
 
 /// An event of an order that an operator reports.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "NewOrderEvent")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct NewEvent {
@@ -190,6 +192,16 @@ impl NewEvent {
             return Err(Denial::unprocessable("amount: at most 1000000000000000").into());
         }
         Ok(())
+    }
+
+    /// Refuses an event that an order of this side does not have, or one without a member that it
+    /// needs.
+    fn check_side(&self, side: Side) -> Result<(), Denial> {
+        let event = self.clone();
+        match side {
+            Side::Buy => event.into_order_event().map(drop),
+            Side::Sell => event.into_sale_event().map(drop),
+        }
     }
 
     /// The event of a bought order.

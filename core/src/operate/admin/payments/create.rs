@@ -109,6 +109,7 @@ impl Endpoint for RecordPayment {
         operator: &Operator,
         new: &NewPayment,
     ) -> Result<Option<Reply>> {
+        check_decimals(core, new.amount.0, &new.currency)?;
         let is_small = !approvals::exceeds_alone_in(core, new.amount.0, &new.currency);
         if is_small && !new.is_of_coins() {
             return Ok(None);
@@ -117,7 +118,6 @@ impl Endpoint for RecordPayment {
     }
 
     async fn call(core: &Core, operator: Operator, new: NewPayment) -> Result<Stored> {
-        check_decimals(core, new.amount.0, &new.currency)?;
         let client = match &new.partner {
             Some(slug) => Some(partners::find(core, slug).await?.0),
             None => None,

@@ -16,6 +16,7 @@ use crate::http::fields::strict;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::money::payments::refunds::{Decision, decide};
+use crate::money::payments::store::check_decimals;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::reason;
@@ -68,6 +69,9 @@ impl Endpoint for RefundPayment {
         (text, refund): &(String, NewRefund),
     ) -> Result<Option<Reply>> {
         let payment = find(core, id(text)?).await?;
+        if let Some(JsonDecimal(amount)) = refund.amount {
+            check_decimals(core, amount, &payment.currency)?;
+        }
         let amount = refund.amount.unwrap_or(payment.amount);
         let is_small = !approvals::exceeds_alone_in(core, amount.0, &payment.currency);
         if is_small && payment.kind == "received" {
