@@ -12,7 +12,7 @@ pub(crate) mod html;
 pub mod images;
 pub(crate) mod language;
 pub(crate) mod pdf;
-pub(crate) mod plain_error;
+pub mod plain_error;
 pub mod reply;
 pub mod request;
 pub(crate) mod signed_link;

@@ -7,24 +7,21 @@ use crate::http::reply::Reply;
 use crate::platform::error::{Denial, Error, Refusal, Violation};
 
 /// The reply to an error. A failure's cause is logged here, once.
-pub(crate) fn reply(error: &Error) -> Reply {
+pub fn reply(error: &Error) -> Reply {
     let (status, reason) = match error {
         Error::Denied(denial) => (denial.status(), denial.reason().to_owned()),
         Error::Refused(refusal) => (StatusCode::UNPROCESSABLE_ENTITY, sentences(refusal)),
         Error::Failed(failure) => {
             tracing::error!(%error, "a private call failed");
-            let status = if failure.unavailable {
-                StatusCode::SERVICE_UNAVAILABLE
-            } else {
-                StatusCode::INTERNAL_SERVER_ERROR
-            };
-            (status, "something went wrong on our side".to_owned())
+            (failure.refusal().status(), "something went wrong on our side".to_owned())
         }
     };
     let body = json!({ "error": reason }).to_string();
     let mut reply = Reply::with_body(status, "application/json", body.into());
-    if let Error::Denied(denial) = error {
-        denial.set_headers(&mut reply);
+    match error {
+        Error::Denied(denial) => denial.set_headers(&mut reply),
+        Error::Failed(failure) => failure.refusal().set_headers(&mut reply),
+        Error::Refused(_) => {}
     }
     reply
 }
@@ -62,5 +59,20 @@ mod tests {
         let reply = reply(&error);
         assert_eq!(reply.status, StatusCode::UNPROCESSABLE_ENTITY);
         assert_eq!(&*reply.body, br#"{"error":"The currency pair is unknown. (BTC-XXX)"}"#);
+    }
+
+    #[test]
+    fn only_what_is_unavailable_says_when_to_try_again() {
+        let denied = |status| Error::from(Denial::new(status, "not now"));
+        for (error, status, is_told) in [
+            (Error::unavailable("read"), 503, true),
+            (denied(StatusCode::SERVICE_UNAVAILABLE), 503, true),
+            (Error::invariant("read"), 500, false),
+            (denied(StatusCode::CONFLICT), 409, false),
+        ] {
+            let reply = reply(&error);
+            assert_eq!(reply.status.as_u16(), status);
+            assert_eq!(reply.headers.contains_key("retry-after"), is_told, "{status}");
+        }
     }
 }

@@ -38,7 +38,7 @@ pub const fn concat_codes<const N: usize>(lists: &[&[Code]]) -> [Code; N] {
     all
 }
 
-/// Seconds after which a partner may try again when a dependency is down.
+/// Seconds after which a caller may try again when a dependency is down.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 2;
 
 /// The reason a request did not succeed.

@@ -9,8 +9,10 @@ use http::uri::Authority;
 use http::{HeaderValue, Method, StatusCode};
 use pingora_core::protocols::http::ServerSession;
 use pingora_error::Result;
+use rampart_core::http::plain_error;
 use rampart_core::http::reply::Reply;
 use rampart_core::http::request::Head;
+use rampart_core::platform::error::Denial;
 
 use super::body::{BodyError, read_body};
 use super::concurrency::{WorkFailure, contain};
@@ -128,9 +130,8 @@ fn refuse_body(why: BodyError) -> Option<Reply> {
 }
 
 /// `{"error":"…"}`, as section 11 of the contract has it.
-pub(super) fn error(status: StatusCode, message: &str) -> Reply {
-    let body = serde_json::json!({ "error": message }).to_string();
-    Reply::with_body(status, "application/json", body.into())
+pub(super) fn error(status: StatusCode, message: &'static str) -> Reply {
+    plain_error::reply(&Denial::new(status, message).into())
 }
 
 #[cfg(test)]

@@ -297,12 +297,14 @@ async fn a_policy_that_cannot_be_compiled_now_is_tried_again() {
     assert_eq!(edge.core().policies_pending(), 0, "the edge is ready");
     let dry_run = async || {
         let path = format!("{FEE}/dry-run");
-        edge.admin(Method::POST, &path, json!({"input": {}})).await.status()
+        edge.admin(Method::POST, &path, json!({"input": {}})).await
     };
-    assert_eq!(dry_run().await, 503, "it cannot be compiled yet");
+    let unavailable = dry_run().await;
+    assert_eq!(unavailable.status(), 503, "it cannot be compiled yet");
+    assert_eq!(unavailable.header("retry-after"), Some("2"));
     copy();
     context.clock().advance(PAUSE);
-    assert_eq!(dry_run().await, 200);
+    dry_run().await.assert_status(200);
     assert_eq!(partner_fee(&there, "DE").await, "1");
     for folder in [compiled, copied] {
         std::fs::remove_dir_all(folder).unwrap();

@@ -106,7 +106,7 @@ pub(super) fn shared() -> Value {
 pub(super) fn shared_of(errors: &[PlainError]) -> Map<String, Value> {
     let answer = |(status, name, about, reason): &PlainError| {
         let headers: &[_] = match status {
-            429 => &["RequestId", "RetryAfter"],
+            429 | 503 => &["RequestId", "RetryAfter"],
             _ => &["RequestId"],
         };
         let answer = json!({

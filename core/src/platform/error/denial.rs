@@ -5,7 +5,7 @@ use std::fmt;
 
 use http::StatusCode;
 
-use super::Error;
+use super::{Error, UNAVAILABLE_RETRY_SECONDS};
 use crate::platform::rate_limit::Decision;
 
 /// A refusal of the operators' API: a status, and the reason in words.
@@ -20,9 +20,11 @@ pub struct Denial {
 }
 
 impl Denial {
-    /// A refusal with any status.
+    /// A refusal with any status; a 503 says when to try again.
     pub fn new(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Self {
-        Self { status, reason: reason.into(), allow: None, retry_after_seconds: None }
+        let is_unavailable = status == StatusCode::SERVICE_UNAVAILABLE;
+        let retry_after_seconds = is_unavailable.then_some(UNAVAILABLE_RETRY_SECONDS);
+        Self { status, reason: reason.into(), allow: None, retry_after_seconds }
     }
 
     /// 400: the body cannot be parsed.
@@ -67,7 +69,7 @@ impl Denial {
         self.allow.as_deref()
     }
 
-    /// Value of the reply's `Retry-After`, in seconds, which a 429 carries.
+    /// Value of the reply's `Retry-After`, in seconds, which 429 and 503 carry.
     pub const fn retry_after_seconds(&self) -> Option<u64> {
         self.retry_after_seconds
     }
