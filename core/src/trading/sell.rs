@@ -35,8 +35,6 @@ pub(crate) struct Sale {
     pub(crate) status: OrderStatus,
     /// Cause of its status.
     pub(crate) cause: Cause,
-    /// The operator's reason for its status.
-    pub(crate) reason: Option<String>,
     pub(crate) pair: PairCode,
     pub(crate) fiat_currency: Arc<Currency>,
     pub(crate) crypto_currency: Arc<Currency>,

@@ -98,7 +98,7 @@ pub(super) const ORDER: Subject = Subject {
     read: CALL,
     facts: FACTS,
     actions: &[
-        Action::new("hold", "Hold", EVENTS, "The order waits, and nothing is sent, until it is released or refunded. Its partner is told that it is blocked.")
+        Action::new("hold", "Hold", EVENTS, "The order waits, and nothing is sent, until it is released or refunded. Its partner is told that it is blocked, not why.")
             .with(&[Input::REASON]).fixed(&[("event", "hold")]).when(&["in progress"]),
         Action::new("release", "Release", EVENTS, "The order goes on: coins or money leave as soon as nothing else holds them.")
             .with(&[Input::REASON]).fixed(&[("event", "release")]).when(&["blocked"]),

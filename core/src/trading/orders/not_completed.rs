@@ -21,7 +21,7 @@ pub(crate) struct Reason {
     /// Code of the reason.
     code: &'static str,
     /// Sentence that names what is missing.
-    description: String,
+    description: &'static str,
     /// Advice about it.
     solution: &'static str,
     /// `true` if the user has to act.
@@ -37,7 +37,7 @@ impl Reason {
     fn of(hold: Hold, url: Option<String>) -> Self {
         Self {
             code: hold.code(),
-            description: hold.description().to_owned(),
+            description: hold.description(),
             solution: hold.solution(),
             user_action_required: hold.is_users(),
             support_action_required: hold.is_operators(),
@@ -61,7 +61,7 @@ pub(super) async fn reasons(
     }
     let mut reasons = Vec::new();
     if order.status == OrderStatus::Blocked {
-        reasons.push(blocked(order.cause, order.reason.as_deref()));
+        reasons.push(blocked(order.cause));
     }
     let key = OrderKey { client, order: order.id };
     for hold in Hold::of_order(conn, client, order.id).await? {
@@ -79,17 +79,14 @@ pub(crate) fn incomplete_checks(core: &Core, sale: OrderKey, open: &[Hold]) -> R
     open.iter().map(reason).collect()
 }
 
-/// The reason of a blocked order, by the cause of its status and the operator's words.
-pub(crate) fn blocked(cause: Cause, words: Option<&str>) -> Reason {
+/// The reason of a blocked order, by the cause of its status alone: an operator's words could warn
+/// a suspect.
+pub(crate) fn blocked(cause: Cause) -> Reason {
     let (code, description) = match cause {
         Cause::PaymentLate => ("031", "The payment arrived after the order's time to pay."),
         Cause::PaymentAmountWrong => ("032", "Another amount than the order's was paid."),
         Cause::PriceMoved => ("033", "The price has moved too far before the payment arrived."),
         _ => ("041", "The order is on hold."),
-    };
-    let description = match words {
-        Some(words) => format!("{description} ({words})"),
-        None => description.to_owned(),
     };
     Reason {
         code,

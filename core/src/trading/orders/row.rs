@@ -22,8 +22,6 @@ pub(crate) struct Order {
     pub(crate) status: OrderStatus,
     /// Cause of its status.
     pub(crate) cause: Cause,
-    /// The operator's reason for its status.
-    pub(crate) reason: Option<String>,
     pub(crate) pair: PairCode,
     pub(crate) fiat_currency: Arc<Currency>,
     pub(crate) crypto_currency: Arc<Currency>,
@@ -64,7 +62,6 @@ pub(super) struct OrderRow {
     pub(super) partner_reference: Option<String>,
     pub(super) status: OrderStatus,
     pub(super) status_cause: Cause,
-    pub(super) status_reason: Option<String>,
     pub(super) pair: PairCode,
     pub(super) payment_method: String,
     pub(super) wallet_address: String,
@@ -101,7 +98,7 @@ macro_rules! select_orders {
             from $asked
                 "cross join lateral ( \
                  select order_id, created_at, partner_reference, status, status_cause, \
-                 status_reason, pair, payment_method, wallet_address, \
+                 pair, payment_method, wallet_address, \
                  destination_tag, fiat_amount, fiat_currency, crypto_amount, crypto_currency, \
                  partner_fee, partner_fee_percentage, provider_fee, payment_method_fee, \
                  network_fee, spread_fee, affiliate_fee, is_dca_order, is_estimated_quote, \
@@ -114,7 +111,7 @@ macro_rules! select_orders {
         sqlx::query_as!(
             $crate::trading::orders::row::OrderRow,
             "select " + $place + " as \"place!\", order_id, created_at, partner_reference, \
-             status as \"status: _\", status_cause as \"status_cause: _\", status_reason, \
+             status as \"status: _\", status_cause as \"status_cause: _\", \
              pair as \"pair: _\", payment_method, \
              wallet_address, destination_tag, \
              fiat_amount, fiat_currency as \"fiat_currency: _\", \
@@ -160,7 +157,6 @@ impl OrderRow {
             partner_reference: self.partner_reference,
             status: self.status,
             cause: self.status_cause,
-            reason: self.status_reason,
             pair: self.pair,
             fiat: Amount::new(self.fiat_amount, fiat_currency.code()),
             crypto: Amount::new(self.crypto_amount, crypto_currency.code()),

@@ -21,7 +21,7 @@ use crate::trading::quotes::Side;
 use crate::trading::routing;
 use rampart_types::PairCode;
 
-/// An event of an order. Reasons are shown to the partner.
+/// An event of an order. Reasons are shown to the partner, but for that of a hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OrderEvent {
     /// Money arrived: `None` is exactly the order's amount.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::lookup::{ID, OrderName, find};
+use super::state::Cause;
 use crate::Core;
 use crate::auth::caller::Reader;
 use crate::endpoint::openapi::doc::Doc;
@@ -62,7 +63,7 @@ impl Endpoint for V2 {
         )
         .fetch_all(&core.db)
         .await?;
-        Ok(Json(steps))
+        Ok(Json(steps.into_iter().map(Step::for_partner).collect()))
     }
 }
 
@@ -82,6 +83,14 @@ pub struct Step {
     pub(crate) to: String,
     /// Cause of the change.
     pub(crate) cause: String,
-    /// Reason that was given.
+    /// Reason that was given; null for a hold.
     pub(crate) reason: Option<String>,
+}
+
+impl Step {
+    /// The step without the reason of a hold, which could warn a suspect.
+    pub(crate) fn for_partner(self) -> Self {
+        let is_hold = self.cause == Cause::Held.as_str();
+        Self { reason: self.reason.filter(|_| !is_hold), ..self }
+    }
 }

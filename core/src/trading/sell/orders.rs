@@ -252,7 +252,7 @@ impl Seller {
             return Ok(Vec::new());
         }
         let held = sale.status == OrderStatus::Blocked;
-        let held = held.then(|| blocked(sale.cause, sale.reason.as_deref()));
+        let held = held.then(|| blocked(sale.cause));
         let open = self.open.get(&sale.id.number()).map(Vec::as_slice).unwrap_or_default();
         let key = OrderKey { client: self.client, order: sale.id };
         let open = incomplete_checks(core, key, open)?;

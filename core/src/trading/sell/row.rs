@@ -19,7 +19,6 @@ pub(super) struct SaleRow {
     pub(super) partner_reference: Option<String>,
     pub(super) status: OrderStatus,
     pub(super) status_cause: Cause,
-    pub(super) status_reason: Option<String>,
     pub(super) pair: PairCode,
     pub(super) payment_method: String,
     pub(super) user_id: Option<Uuid>,
@@ -49,7 +48,7 @@ macro_rules! select_sales {
         sqlx::query_as!(
             $crate::trading::sell::row::SaleRow,
             "select order_id, created_at, partner_reference, \
-             status as \"status: _\", status_cause as \"status_cause: _\", status_reason, \
+             status as \"status: _\", status_cause as \"status_cause: _\", \
              pair as \"pair: _\", payment_method, user_id, account_id, wallet_address, \
              destination_tag, fiat_amount, fiat_currency as \"fiat_currency: _\", \
              crypto_amount, crypto_currency as \"crypto_currency: _\", received_amount, \
@@ -78,7 +77,6 @@ impl SaleRow {
             partner_reference: self.partner_reference,
             status: self.status,
             cause: self.status_cause,
-            reason: self.status_reason,
             pair: self.pair,
             fiat: Amount::new(self.fiat_amount, fiat_currency.code()),
             crypto: crypto(self.crypto_amount),

@@ -72,6 +72,6 @@ impl Endpoint for V2 {
         )
         .fetch_all(&core.db)
         .await?;
-        Ok(Json(steps))
+        Ok(Json(steps.into_iter().map(Step::for_partner).collect()))
     }
 }

@@ -138,6 +138,9 @@ async fn a_payment_has_an_amount_above_zero() {
     happen(&context, order, json!({"event": "payment-received"})).await.assert_status(200);
 }
 
+/// A hold as partners read it: the operator's words could warn a suspect.
+const ON_HOLD: &str = "The order is on hold.";
+
 #[tokio::test]
 async fn a_wrong_or_late_payment_blocks_the_order_and_says_why() {
     let context = TestContext::start().await;
@@ -159,8 +162,13 @@ async fn a_wrong_or_late_payment_blocks_the_order_and_says_why() {
     happen(&context, short, hold).await.assert_status(200);
     let read = shop.get(&format!("/api/v1/user/buy/orders/{short}")).await.json();
     let reason = &read["orderNotCompletedReasons"][0];
-    assert_eq!(reason["code"], "041");
-    assert!(reason["description"].as_str().unwrap().contains("name mismatch"));
+    assert_eq!((&reason["code"], &reason["description"]), (&json!("041"), &json!(ON_HOLD)));
+    let timeline = shop.get(&format!("/api/v2/buy/orders/{short}/timeline")).await.json();
+    let held = timeline.as_array().unwrap().last().unwrap();
+    assert_eq!((&held["cause"], &held["reason"]), (&json!("held"), &Value::Null));
+    let path = format!("/admin/v1/orders/{short}");
+    let seen = context.admin(Method::GET, &path, Value::Null).await.json();
+    assert_eq!(seen["timeline"].as_array().unwrap().last().unwrap()["reason"], "name mismatch");
     happen(&context, late, json!({"event": "refund"})).await.assert_status(200);
     let read = shop.get(&format!("/api/v1/user/buy/orders/{late}")).await.json();
     assert_eq!(

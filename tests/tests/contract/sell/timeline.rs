@@ -63,7 +63,7 @@ async fn every_deposit_and_payout_is_in_it() {
 }
 
 #[tokio::test]
-async fn a_hold_has_its_reason() {
+async fn a_hold_keeps_its_reason_from_the_partner() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let ann = Seller::of(&context, &acme, "ann").await;
@@ -78,7 +78,7 @@ async fn a_hold_has_its_reason() {
     }
     let timeline = ann.get(&path(&sale["orderId"])).await.assert_status(200).json();
     let steps = steps(&timeline);
-    assert_eq!(steps[2], "in progress > blocked: held (who is it?)");
+    assert_eq!(steps[2], "in progress > blocked: held");
     assert_eq!(steps[3], "blocked > refunded: refunded");
 }
 

@@ -129,7 +129,8 @@ struct NewEvent {
     reference: Option<String>,
     /// The transaction on chain. At most 255 characters.
     transaction_id: Option<String>,
-    /// For the audit and, but for that of `release`, the timeline. At most 255 characters.
+    /// For the audit and, but for that of `release`, the timeline. The partner sees it, but for
+    /// those of `hold` and `release`. At most 255 characters.
     reason: Option<String>,
 }
 

@@ -40,7 +40,7 @@ pub(crate) trait Event: Sync {
     /// Every permitted transition; any other is refused.
     const TRANSITIONS: &'static [Transition];
 
-    /// The event's reason, shown to the partner.
+    /// The event's reason, shown to the partner unless it is a hold's.
     fn reason(&self) -> Option<&str>;
 
     /// Amount and reference of the money or the coins that it tells of.
