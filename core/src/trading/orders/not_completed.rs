@@ -44,7 +44,30 @@ impl Reason {
             url,
         }
     }
+
+    /// A reason that support acts on.
+    const fn of_support(
+        code: &'static str,
+        description: &'static str,
+        solution: &'static str,
+    ) -> Self {
+        Self {
+            code,
+            description,
+            solution,
+            user_action_required: false,
+            support_action_required: true,
+            url: None,
+        }
+    }
 }
+
+/// The reason of a sale without an account for the payout, which no connector can make.
+pub(crate) const ACCOUNT_MISSING: Reason = Reason::of_support(
+    "017",
+    "The sale names no account to pay out to.",
+    "Support pays out by hand, or gives the coins back.",
+);
 
 /// The reasons of an order of this client; none once it is final.
 ///
@@ -88,12 +111,6 @@ pub(crate) fn blocked(cause: Cause) -> Reason {
         Cause::PriceMoved => ("033", "The price has moved too far before the payment arrived."),
         _ => ("041", "The order is on hold."),
     };
-    Reason {
-        code,
-        description,
-        solution: "Support releases the order or gives the payment back.",
-        user_action_required: false,
-        support_action_required: true,
-        url: None,
-    }
+    let solution = "Support releases the order or gives the payment back.";
+    Reason::of_support(code, description, solution)
 }

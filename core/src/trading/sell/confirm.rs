@@ -79,7 +79,8 @@ impl Endpoint for V1 {
             optional(
                 "accountIdentifier",
                 Kind::Sized(1, IDENTIFIER_BYTES_MAX),
-                "The account of the user to pay out to: verified, and of the quote's type.",
+                "The account of the user to pay out to: verified, and of the quote's type. \
+                 Without one, support pays out by hand.",
             ),
             optional("callbackUrl", Kind::Text, "Called once the order is final."),
             optional("partnerOrderIdentifier", Kind::Sized(0, 255), "Your own identifier."),

@@ -23,7 +23,7 @@ use crate::trading::checks::Hold;
 use crate::trading::orders::BlockchainInfo;
 use crate::trading::orders::list::{Cursor, Filter, Page};
 use crate::trading::orders::lookup::OrderName;
-use crate::trading::orders::not_completed::{Reason, blocked, incomplete_checks};
+use crate::trading::orders::not_completed::{ACCOUNT_MISSING, Reason, blocked, incomplete_checks};
 use crate::trading::orders::status::OrderStatus;
 use crate::users::accounts::{self, PaymentAccount};
 use rampart_types::{
@@ -214,6 +214,7 @@ pub(crate) async fn view_in(
 /// Data of the user of sales; empty without a user.
 struct Seller {
     client: ClientId,
+    is_test: bool,
     accounts: Vec<PaymentAccount>,
     /// The open checks of sales that are not final, by their numbers.
     open: BTreeMap<i64, Vec<Hold>>,
@@ -227,17 +228,18 @@ impl Seller {
         client: &Client,
         sales: &[Sale],
     ) -> Result<Self> {
+        let (client, is_test) = (client.id(), client.tenant.is_test());
         let Some(user) = sales.iter().find_map(|sale| sale.user) else {
-            return Ok(Self { client: client.id(), accounts: Vec::new(), open: BTreeMap::new() });
+            return Ok(Self { client, is_test, accounts: Vec::new(), open: BTreeMap::new() });
         };
         let waiting = sales.iter().filter(|sale| !sale.status.is_final());
         let numbers: Vec<i64> = waiting.map(|sale| sale.id.number()).collect();
-        let open = Hold::of_sales(&mut *conn, client.id(), &numbers).await?;
+        let open = Hold::of_sales(&mut *conn, client, &numbers).await?;
         let accounts = match sales.iter().any(|sale| sale.account.is_some()) {
-            true => accounts::list(conn, core, UserKey { client: client.id(), user }).await?,
+            true => accounts::list(conn, core, UserKey { client, user }).await?,
             false => Vec::new(),
         };
-        Ok(Self { client: client.id(), accounts, open })
+        Ok(Self { client, is_test, accounts, open })
     }
 
     /// The sale's JSON.
@@ -256,7 +258,10 @@ impl Seller {
         let open = self.open.get(&sale.id.number()).map(Vec::as_slice).unwrap_or_default();
         let key = OrderKey { client: self.client, order: sale.id };
         let open = incomplete_checks(core, key, open)?;
-        Ok(held.into_iter().chain(open).collect())
+        // The sandbox pays out to nobody.
+        let is_unpayable = sale.account.is_none() && !self.is_test;
+        let unpayable = is_unpayable.then_some(ACCOUNT_MISSING);
+        Ok(held.into_iter().chain(open).chain(unpayable).collect())
     }
 }
 

@@ -18,9 +18,13 @@ async fn prepare(shop: &Shop) {
 
 /// Confirms a sale to Ada's account.
 async fn confirm(shop: &Shop) -> Answer {
+    confirm_to(shop, json!(IBAN)).await
+}
+
+async fn confirm_to(shop: &Shop, account: Value) -> Answer {
     let asked = json!({"currencyPair": "ETH-EUR", "cryptoAmount": 0.1});
     let quote = shop.ada.post("/api/v1/sell/quote", &asked).await.assert_status(200).json();
-    let confirm = json!({"quote": quote["quote"], "accountIdentifier": IBAN});
+    let confirm = json!({"quote": quote["quote"], "accountIdentifier": account});
     shop.ada.post("/api/v1/sell/confirm", &confirm).await
 }
 
@@ -78,6 +82,17 @@ async fn nothing_is_transferred_to_an_account_that_is_disabled() {
     account(&shop, json!({"disabled": false})).await;
     let transfer = transfers(&shop).await.remove(0);
     assert_eq!(transfer["body"]["iban"], IBAN);
+}
+
+#[tokio::test]
+async fn a_sale_that_names_no_account_says_so() {
+    let shop = Shop::open().await;
+    prepare(&shop).await;
+    let sale = confirm_to(&shop, Value::Null).await.assert_status(200).json();
+    let path = format!("/api/v1/user/sell/orders/{}", sale["orderId"]);
+    let reasons = shop.ada.get(&path).await.json()["orderNotCompletedReasons"].take();
+    assert_eq!((&reasons[0]["code"], &reasons[0]["url"]), (&json!("017"), &Value::Null));
+    assert_eq!(reasons[0]["supportActionRequired"], true);
 }
 
 #[tokio::test]
