@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::trading::quotes::Side;
-use rampart_types::{Chain, FeeBreakdown};
+use rampart_types::{Chain, FeeBreakdown, TagKind};
 
 const ADDRESS: &str = "rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh";
 const OTHER_ADDRESS: &str = "rvYAfWj5gh67oV6fW32ZzP3Aw4Eubs59B";
