@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::page::{FORM_ID, FORM_TOKEN, Visit};
 use crate::endpoint::FormUse;
+use crate::http::form::Form;
 use crate::platform::crypto::sha256;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
@@ -81,4 +82,12 @@ impl Visit<'_> {
         let (client, key) = (self.session.client.id(), hex::encode(sha256(&sent)));
         Some(FormUse { client, route, key })
     }
+}
+
+/// True if every box that was sent under a name with this prefix is one that `is_known` by the rest
+/// of its name, and ticked. Where no box means everything, one that got lost would ask for more.
+pub(super) fn has_known_boxes(form: &Form, prefix: &str, is_known: impl Fn(&str) -> bool) -> bool {
+    let boxes = form.members().into_iter();
+    let mut boxes = boxes.filter_map(|(name, value)| Some((name.strip_prefix(prefix)?, value)));
+    boxes.all(|(name, value)| value == "yes" && is_known(name))
 }

@@ -9,6 +9,7 @@ use maud::{Markup, html};
 use serde_json::json;
 use uuid::Uuid;
 
+use super::forms::has_known_boxes;
 use super::page::{DEVELOPERS, FORM_ERRORS, StaffPage, Visit, done};
 use crate::http::form::Form;
 use crate::http::html::components::{
@@ -139,8 +140,8 @@ impl Asked {
         if !expires.is_empty() && expires_at.is_none_or(|at| at <= now) {
             errors.push(("expires", "A day that is not over."));
         }
-        // Without a scope a key has every one, so none may get lost.
-        if !has_known_scopes(form) {
+        let is_known = |name: &str| Scope::ALL.into_iter().any(|scope| scope.as_str() == name);
+        if !has_known_boxes(form, SCOPE_PREFIX, is_known) {
             errors.push(("scopes", "Tick the boxes of this page."));
         }
         let ticked = |scope: &Scope| form.get(&scope_field(*scope)) == "yes";
@@ -171,14 +172,6 @@ fn end_of_day(day: NaiveDate) -> Option<DateTime<Utc>> {
 
 fn scope_field(scope: Scope) -> String {
     format!("{SCOPE_PREFIX}{}", scope.as_str())
-}
-
-/// True if every box of a scope is one of the page's, and ticked.
-fn has_known_scopes(form: &Form) -> bool {
-    let is_known = |name: &str| Scope::ALL.into_iter().any(|scope| scope_field(scope) == name);
-    let members = form.members();
-    let mut boxes = members.iter().filter(|(name, _)| name.starts_with(SCOPE_PREFIX));
-    boxes.all(|(name, value)| *value == "yes" && is_known(name))
 }
 
 /// The page, with the errors of a form that was refused.

@@ -1,6 +1,8 @@
 //! Webhook endpoints: `GET` and `POST /portal/webhooks`, `GET /portal/webhooks/{id}`, and its actions
 //! `POST …/test`, `…/secret`, `…/resend` and `…/remove`.
 
+mod registration;
+
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use http::{Method, StatusCode};
 use maud::{Markup, html};
@@ -11,17 +13,16 @@ use super::deliveries::{Delivered, PAGE_DELIVERIES, deliveries_table};
 use super::page::{DEVELOPERS, FORM_ERRORS, StaffPage, Visit, done};
 use crate::http::html::components::{
     Column, Field, Tone, badge, dialog, empty_state, error_summary, field, note, select, table,
-    tick, time,
+    time,
 };
 use crate::http::reply::Reply;
 use crate::notify::callbacks::resend::{RESENT_MAX, resend_since};
-use crate::notify::events::EventType;
-use crate::notify::webhooks::register::{NewEndpoint, insert};
+use crate::notify::webhooks::register::insert;
 use crate::notify::webhooks::{ENDPOINTS_MAX, Endpoint, list, remove, secrets, test_event};
 use crate::partners::staff::StaffRole;
 use crate::platform::crypto::Secret;
 use crate::platform::error::Result;
-use rampart_types::{CallbackUrl, WebhookEndpointId};
+use rampart_types::WebhookEndpointId;
 
 pub(super) const PATH: &str = "/portal/webhooks";
 /// Overlaps of a rotation: hours, and in words.
@@ -56,17 +57,10 @@ impl StaffPage for Register {
 
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let (core, client) = (visit.core, &visit.session.client);
-        let form = visit.form();
-        let Ok(url) = CallbackUrl::parse(form.get("url").trim(), client.tenant.loopback_http)
-        else {
-            return page(visit, &[("url", "An https URL of a public host.")]).await;
+        let new = match registration::read(visit.form(), client.tenant.loopback_http) {
+            Ok(new) => new,
+            Err(errors) => return page(visit, &errors).await,
         };
-        let events: Vec<_> = EventType::NAMES
-            .into_iter()
-            .filter(|name| form.get(&event_field(name)) == "yes")
-            .map(str::to_owned)
-            .collect();
-        let new = NewEndpoint { url, events: (!events.is_empty()).then_some(events) };
         let mut tx = core.db.begin().await?;
         if let Some(result) = visit.earlier_result(&mut tx, PATH).await? {
             return Ok(secret_page_again(visit, &result));
@@ -210,10 +204,6 @@ fn path_of(id: WebhookEndpointId) -> String {
     format!("{PATH}/{id}")
 }
 
-fn event_field(name: &str) -> String {
-    format!("event-{name}")
-}
-
 /// A time as the browser's control sends it, in UTC.
 fn since(text: &str) -> Option<DateTime<Utc>> {
     let text = text.trim();
@@ -266,34 +256,10 @@ async fn page(visit: &Visit<'_>, errors: &[(&str, &str)]) -> Result<Reply> {
         }
         h2 { "Register an endpoint" }
         (error_summary(FORM_ERRORS, errors))
-        (form(visit, errors))
+        (registration::form(visit, errors))
     };
     let status = if errors.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
     Ok(visit.page_with_status(status, PATH, "Webhooks", &body))
-}
-
-fn form(visit: &Visit<'_>, errors: &[(&str, &str)]) -> Markup {
-    let sent = visit.form();
-    let value = |name: &str| if errors.is_empty() { "" } else { sent.get(name) };
-    let url = Field {
-        kind: "url",
-        value: value("url"),
-        error: errors.first().map(|(_, text)| *text),
-        hint: Some("It is told of events by signed POST requests."),
-        ..Field::text("url", "URL")
-    };
-    visit.form_to(PATH, &html! {
-        (field(&url))
-        fieldset {
-            legend { "Events: all of them, future ones too, if none is ticked" }
-            @for name in EventType::NAMES {
-                @if name != EventType::WebhookTest.as_str() {
-                    (tick(&event_field(name), value(&event_field(name)) == "yes", &html! { (name) }))
-                }
-            }
-        }
-        button.main type="submit" { "Register the endpoint" }
-    })
 }
 
 fn state(endpoint: &Endpoint) -> Markup {

@@ -233,3 +233,24 @@ async fn a_url_that_is_no_endpoint_is_refused_and_stays_typed() {
         assert!(text.contains(part), "{part}: {text}");
     }
 }
+
+#[tokio::test]
+async fn a_box_of_an_event_that_the_page_does_not_have_registers_nothing() {
+    let (context, acme, mut staff, host) = started().await;
+    let url = host.url("/hook");
+    for (name, value) in [
+        ("event-order.paid", "on"),
+        ("event-order.paid", ""),
+        ("event-order", "yes"),
+        ("event-webhook.test", "yes"),
+    ] {
+        let typed = [("url", &*url), ("event-order.sent", "yes"), (name, value)];
+        let page = staff.submit(PATH, &typed).await;
+        let text = page.assert_status(400).text();
+        for part in ["href=\"#field-events\"", "id=\"field-events\"", "/hook\""] {
+            assert!(text.contains(part), "{name}={value}: {part}: {text}");
+        }
+    }
+    assert!(super::audited(&context).await.is_empty());
+    assert_eq!(acme.get("/api/v2/webhooks").await.assert_status(200).json(), json!([]));
+}
