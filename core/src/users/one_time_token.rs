@@ -22,9 +22,12 @@ const SECRET_BYTES: usize = 32;
 /// The purpose of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Opens the secured pages as the user: in an address or a form once, in a cookie as often as the
-    /// token lives.
+    /// Opens a secured page as the user, or binds an offer to the user.
     Login,
+    /// Opens the secured pages to a browser that has opened one, as often as the token lives.
+    Visit,
+    /// Sends a form with the user's accounts as the user.
+    Form,
     /// Sets a new password.
     ResetPassword,
     /// Opens the pages of the user's verification, as often as the token lives.
@@ -32,9 +35,15 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
+    /// Every purpose.
+    pub(super) const ALL: [Self; 5] =
+        [Self::Login, Self::Visit, Self::Form, Self::ResetPassword, Self::Checks];
+
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Login => "login",
+            Self::Visit => "visit",
+            Self::Form => "form",
             Self::ResetPassword => "reset-password",
             Self::Checks => "checks",
         }
@@ -89,6 +98,22 @@ impl OneTimeToken {
         .await?;
         Ok(expires_at)
     }
+}
+
+/// Issues a token of the user for secured pages and their forms. It lives as long as a login token.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn issue_for_pages(
+    conn: &mut Connection,
+    core: &Core,
+    purpose: Purpose,
+    key: UserKey,
+) -> Result<String> {
+    let token = OneTimeToken::generate(&core.clock, key.client)?;
+    let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token_seconds.into());
+    token.store(conn, core, purpose, key.user, lifetime).await?;
+    Ok(token.text)
 }
 
 /// The client in a token's text; not verified. `None` when it is malformed. The request is of that

@@ -25,6 +25,8 @@ use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
 use rampart_types::{ClientId, EmailAddress, UserId, UserKey};
 
+/// Purposes of the tokens with which a user's pages go on.
+const OF_PAGES: [Purpose; 4] = [Purpose::Login, Purpose::Visit, Purpose::Form, Purpose::Checks];
 /// Most open sessions of a user that are listed, the newest.
 const SESSIONS_MAX: i64 = 100;
 
@@ -140,8 +142,8 @@ pub struct Session {
 }
 
 /// Logout, version 1: ends every session of the user on every edge at once, because each use of a
-/// token checks the user's row, and voids login tokens, which would open another. Mailed links to
-/// set a password stay: whoever logs out does not doubt the mailbox.
+/// token checks the user's row, and voids the tokens of pages, which would go on or open another.
+/// Mailed links to set a password stay: whoever logs out does not doubt the mailbox.
 pub struct LogoutV1;
 
 impl Endpoint for LogoutV1 {
@@ -167,14 +169,14 @@ impl Endpoint for LogoutV1 {
     async fn call(core: &Core, caller: LoggedIn, (): ()) -> Result<Json<Done>> {
         let mut tx = core.db.begin().await?;
         let key = UserKey { client: caller.client.id(), user: caller.user };
-        end_sessions(&mut tx, core, key, &[Purpose::Login, Purpose::Checks]).await?;
+        end_sessions(&mut tx, core, key, &OF_PAGES).await?;
         tx.commit().await?;
         Ok(Json(Done {}))
     }
 }
 
-/// Ends every session of the user, and what would open another: tokens for the secured pages and those
-/// of the verification, and links to set a password.
+/// Ends every session of the user, and what would open another: every one-time token, links to set a
+/// password too.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -184,8 +186,7 @@ pub(crate) async fn end_all(
     client: ClientId,
     user: UserId,
 ) -> Result<()> {
-    let purposes = [Purpose::Login, Purpose::ResetPassword, Purpose::Checks];
-    end_sessions(tx, core, UserKey { client, user }, &purposes).await
+    end_sessions(tx, core, UserKey { client, user }, &Purpose::ALL).await
 }
 
 /// Ends every session of the user; voids passkey challenges and unused tokens of these purposes.
@@ -229,8 +230,7 @@ pub(crate) async fn end_logins(
     )
     .execute(&mut *tx)
     .await?;
-    let purposes = [Purpose::Login, Purpose::ResetPassword, Purpose::Checks];
-    void_tokens(tx, core, client, user, &purposes).await
+    void_tokens(tx, core, client, user, &Purpose::ALL).await
 }
 
 /// Ends the tokens that a disabled user has from earlier logins, in the transaction that enables it,

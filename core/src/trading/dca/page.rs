@@ -35,7 +35,7 @@ impl Endpoint for Show {
     }
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
-        let Some(opened) = link.open(core).await? else {
+        let Some(mut opened) = link.open(core).await? else {
             return Ok(link.unopened(core, "plans-title"));
         };
         let client = &opened.client;
@@ -44,10 +44,10 @@ impl Endpoint for Show {
             "from dca_plan where client_id = $1 and user_id = $2 and not hidden \
              order by created_at desc, code limit $3",
             client.id().uuid(),
-            opened.user.uuid(),
+            opened.key.user.uuid(),
             PLANS_MAX,
         )
-        .fetch_all(&core.db)
+        .fetch_all(&mut *opened.tx)
         .await?;
         let plans = rows.into_iter().map(|row| row.plan(&client.catalogue, &client.tenant.name));
         let plans: Vec<Plan> = plans.collect::<Result<_>>()?;
@@ -63,7 +63,7 @@ impl Endpoint for Show {
             Page::new(texts, &core.settings.pages, &title).branded(&tenant.name, &tenant.brand);
         let scripts = Some(PageScripts::Own(PAGE_SCRIPT));
         let mut reply = Page { scripts, ..page }.render(StatusCode::OK, &body);
-        opened.keep(core, &mut reply)?;
+        opened.keep(core, &mut reply).await?;
         Ok(reply)
     }
 }

@@ -4,7 +4,6 @@
 //!
 //! The form has a one-time token of its own, and every response has the next one.
 
-use chrono::TimeDelta;
 use http::StatusCode;
 use maud::{Markup, html};
 
@@ -20,7 +19,7 @@ use crate::users::account_pages::sign_in::refusal_note;
 use crate::users::accounts::{
     self, AccountDetails, AccountType, HOLDER_CHARS_MAX, NewAccount, OpenOutcome, PaymentAccount,
 };
-use crate::users::one_time_token::{self, OneTimeToken, Purpose};
+use crate::users::one_time_token::{self, Purpose};
 use crate::users::verification::card;
 use crate::users::verification::iban_photo::is_verified_instantly;
 use rampart_types::{Iban, UserId, UserKey, plain_text};
@@ -30,18 +29,7 @@ use rampart_types::{Iban, UserId, UserKey, plain_text};
 /// # Errors
 /// When the database cannot be written.
 pub(crate) async fn redeem(conn: &mut Connection, form: &Form) -> Result<Option<UserKey>> {
-    one_time_token::redeem(conn, Purpose::Login, form.get("token")).await
-}
-
-/// A new login token of the user, for the next form or the visit of a secured page.
-///
-/// # Errors
-/// When the database cannot be written.
-pub(super) async fn new_token(conn: &mut Connection, core: &Core, key: UserKey) -> Result<String> {
-    let token = OneTimeToken::generate(&core.clock, key.client)?;
-    let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token_seconds.into());
-    token.store(conn, core, Purpose::Login, key.user, lifetime).await?;
-    Ok(token.text)
+    one_time_token::redeem(conn, Purpose::Form, form.get("token")).await
 }
 
 /// The kind of account that a form's action is about.
@@ -159,7 +147,7 @@ pub(crate) async fn section(
 ) -> Result<Markup> {
     let mut accounts = accounts::list(conn, core, key).await?;
     accounts.retain(|account| !account.disabled && kinds.contains(&account.kind));
-    let token = new_token(conn, core, key).await?;
+    let token = one_time_token::issue_for_pages(conn, core, Purpose::Form, key).await?;
     let proof = html! { input type="hidden" name="token" value=(token); };
     Ok(html! {
         h2 { (texts.get("bank-accounts")) }

@@ -29,6 +29,7 @@ use crate::platform::error::{Code, Result};
 use crate::users::account::Account;
 use crate::users::accounts;
 use crate::users::identifier::linked_user;
+use crate::users::one_time_token::{self, Purpose};
 use crate::users::passkeys;
 use rampart_types::{UserId, UserKey};
 
@@ -321,7 +322,8 @@ async fn payment_accounts(conn: &mut Connection, view: &View<'_>) -> Result<Mark
 async fn lead_to_secured_page(view: &View<'_>, page: &str) -> Result<Reply> {
     let (core, client, user) = (view.core, view.client.id(), view.account.user);
     let mut conn = core.db.acquire().await?;
-    let token = bank_account::new_token(&mut conn, core, UserKey { client, user }).await?;
+    let key = UserKey { client, user };
+    let token = one_time_token::issue_for_pages(&mut conn, core, Purpose::Login, key).await?;
     let (region, back) = (view.link.region(), view.link.session());
     let path = format!("/{region}/account/{page}?token={token}&uuid={user}&back={back}");
     Ok(Reply::see_other(&path))

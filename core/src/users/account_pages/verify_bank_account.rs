@@ -5,7 +5,7 @@
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 
-use super::bank_account::{act, fields, form, kind_of, new_token, redeem};
+use super::bank_account::{act, fields, form, kind_of, redeem};
 use super::invitation::Invitation;
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
@@ -19,6 +19,7 @@ use crate::http::html::{Page, dead_link};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::{Head, Input};
+use crate::platform::db::Transaction;
 use crate::platform::error::{Code, Result};
 use crate::users::accounts::AccountType;
 use crate::users::one_time_token::{self, Purpose};
@@ -42,18 +43,16 @@ impl Endpoint for Show {
     }
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
-        let Some(opened) = link.open(core).await? else {
+        let Some(mut opened) = link.open(core).await? else {
             return Ok(link.unopened(core, "bank-title"));
         };
-        let key = UserKey { client: opened.client.id(), user: opened.user };
-        let mut conn = core.db.acquire().await?;
-        let token = new_token(&mut conn, core, key).await?;
-        drop(conn);
+        let (tx, key) = (&mut opened.tx, opened.key);
+        let token = one_time_token::issue_for_pages(tx, core, Purpose::Form, key).await?;
         let (empty, errors) = (Form::default(), FormErrors::default());
         let typed = TypedForm { form: &empty, errors: &errors };
         let mut reply =
             link.page(core, &opened.client, StatusCode::OK, &form(link.texts, &token, typed));
-        opened.keep(core, &mut reply)?;
+        opened.keep(core, &mut reply).await?;
         Ok(reply)
     }
 }
@@ -103,17 +102,20 @@ impl Endpoint for Submit {
 /// A secured page that is open to its user.
 pub(crate) struct Opened {
     pub(crate) client: Client,
-    pub(crate) user: UserId,
+    pub(crate) key: UserKey,
+    /// The transaction of all that the page does. Should any of it fail, the login token stays valid.
+    pub(crate) tx: Transaction<'static>,
     /// Token of the visit that has begun; `None` when it goes on.
     visit: Option<String>,
 }
 
 impl Opened {
-    /// Leaves the token of a visit that has begun in the browser.
+    /// Commits, and leaves the token of a visit that has begun in the browser.
     ///
     /// # Errors
-    /// Never: the token is of hexadecimal and base64.
-    pub(crate) fn keep(&self, core: &Core, reply: &mut Reply) -> Result<()> {
+    /// When the database cannot be written.
+    pub(crate) async fn keep(self, core: &Core, reply: &mut Reply) -> Result<()> {
+        self.tx.commit().await?;
         let Some(visit) = &self.visit else { return Ok(()) };
         let seconds = core.settings.lifetimes.login_token_seconds.into();
         // A shop's page leads here, and a reload may count as its request.
@@ -171,7 +173,7 @@ impl Link {
         }
     }
 
-    /// Redeems the token for that of a visit; it stays valid when it opens nothing.
+    /// Redeems the token for that of a visit, if it opens the page.
     async fn begin_visit(&self, core: &Core) -> Result<Option<Opened>> {
         let mut tx = core.db.begin().await?;
         let key = one_time_token::redeem(&mut tx, Purpose::Login, &self.token).await?;
@@ -179,18 +181,20 @@ impl Link {
         let Some(client) = Client::for_page(core, key.client, &self.head.request_id) else {
             return Ok(None);
         };
-        let visit = new_token(&mut tx, core, key).await?;
-        tx.commit().await?;
-        Ok(Some(Opened { client, user: key.user, visit: Some(visit) }))
+        let visit = one_time_token::issue_for_pages(&mut tx, core, Purpose::Visit, key).await?;
+        Ok(Some(Opened { client, key, tx, visit: Some(visit) }))
     }
 
     /// Reads the visit of the browser's cookie.
     async fn resume_visit(&self, core: &Core) -> Result<Option<Opened>> {
         let Some(visit) = self.head.cookie(visit_cookie(core)) else { return Ok(None) };
-        let holder = one_time_token::holder(core, Purpose::Login, visit).await?;
+        let holder = one_time_token::holder(core, Purpose::Visit, visit).await?;
         let Some(key) = holder.filter(|key| self.user == Some(key.user)) else { return Ok(None) };
-        let client = Client::for_page(core, key.client, &self.head.request_id);
-        Ok(client.map(|client| Opened { client, user: key.user, visit: None }))
+        let Some(client) = Client::for_page(core, key.client, &self.head.request_id) else {
+            return Ok(None);
+        };
+        let tx = core.db.begin().await?;
+        Ok(Some(Opened { client, key, tx, visit: None }))
     }
 
     /// The page of a link that opens nothing.

@@ -101,7 +101,7 @@ async fn a_visit_opens_the_pages_of_its_user_alone_until_it_is_ended() {
     let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
     let (ada, bob, eve) = (acme.user("ada").await, acme.user("bob").await, rival.user("eve").await);
     let (hers, _) = link(&ada).await;
-    let (_, cookie) = open(&ada, &hers).await;
+    let (form, cookie) = open(&ada, &hers).await;
     reload(&ada, &hers, &cookie).await.assert_status(200);
     for other in [&bob, &eve] {
         let (link, _) = link(other).await;
@@ -116,6 +116,67 @@ async fn a_visit_opens_the_pages_of_its_user_alone_until_it_is_ended() {
     let out = ada.partner.request(Method::POST, "/api/v1/user/logout");
     out.header("user-authorization", &bearer).send().await.assert_status(200);
     reload(&ada, &hers, &cookie).await.assert_status(404);
+    submit(&ada, &hers, &form, "NL91ABNA0417164300").await.assert_status(404);
+}
+
+#[tokio::test]
+async fn the_tokens_of_a_visit_and_of_its_form_are_no_login_tokens() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let (hers, _) = link(&ada).await;
+    let (form, cookie) = open(&ada, &hers).await;
+    let (name, visit) = cookie.split_once('=').unwrap();
+    let (page, _) = hers.split_once("?token=").unwrap();
+    let (_, uuid) = hers.split_once("&uuid=").unwrap();
+    for token in [visit, &form] {
+        assert_eq!(show(&ada, &format!("{page}?token={token}&uuid={uuid}")).await, 404);
+        let offer = json!({"baseCurrency": "BTC", "quoteCurrency": "EUR",
+            "paymentMethod": "creditCard", "loginToken": token});
+        ada.partner.post("/api/v2/buy/offer", offer).await.assert_codes(&["ER333"]);
+    }
+    // Nor is a login token one of them, nor either the other.
+    let (next, login) = link(&ada).await;
+    let login = login.as_str().unwrap();
+    for wrong in [login, &form] {
+        reload(&ada, &hers, &format!("{name}={wrong}")).await.assert_status(404);
+    }
+    for wrong in [login, visit] {
+        submit(&ada, &hers, wrong, "NL91ABNA0417164300").await.assert_status(404);
+    }
+    // None was spent.
+    reload(&ada, &hers, &cookie).await.assert_status(200);
+    submit(&ada, &hers, &form, "NL91ABNA0417164300").await.assert_status(200);
+    open(&ada, &next).await;
+}
+
+#[tokio::test]
+async fn a_visit_that_the_database_does_not_let_begin_leaves_the_login_token() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let run = async |sql: &'static str| {
+        sqlx::query(sql).execute(context.db()).await.unwrap();
+    };
+    let mended = "alter table one_time_token drop constraint broken";
+    for (page, broken, mended) in [
+        (
+            "verify-bank-account",
+            "alter table one_time_token add constraint broken check (purpose <> 'visit') not valid",
+            mended,
+        ),
+        (
+            "verify-bank-account",
+            "alter table one_time_token add constraint broken check (purpose <> 'form') not valid",
+            mended,
+        ),
+        ("dca", "alter table dca_plan rename to away", "alter table away rename to dca_plan"),
+    ] {
+        let (link, _) = link(&ada).await;
+        let link = link.replace("/verify-bank-account?", &format!("/{page}?"));
+        run(broken).await;
+        assert_eq!(show(&ada, &link).await, 500, "{broken}");
+        run(mended).await;
+        assert_eq!(show(&ada, &link).await, 200, "{broken}");
+    }
 }
 
 #[tokio::test]
