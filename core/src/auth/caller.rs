@@ -11,7 +11,7 @@ use crate::platform::db::tenant;
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::{ApiKey, Tenant};
 use crate::trading::catalogue::Catalogue;
-use rampart_types::{ClientId, UserId};
+use rampart_types::{ClientId, UserId, UserKey};
 
 /// An authenticated API client, with a consistent view of its tenant and the market that does not
 /// change while the request runs.
@@ -31,6 +31,11 @@ impl Client {
     /// The tenant's id, for statements.
     pub fn id(&self) -> ClientId {
         self.tenant.id
+    }
+
+    /// The key of one of its users.
+    pub(crate) fn key_of(&self, user: UserId) -> UserKey {
+        UserKey { client: self.id(), user }
     }
 
     /// The client of a page, authorised by the page's signed link. `None` when it is deleted or

@@ -22,7 +22,7 @@ use crate::platform::error::{Error, Result};
 use crate::platform::object_store::{DocumentStore, ObjectWriter, StoredObject};
 use crate::platform::rate_limit::{KeyedGcra, Quota};
 use crate::platform::shared_rates::SharedGcra;
-use rampart_types::{ClientId, UserId, UserKey};
+use rampart_types::UserKey;
 
 /// Most image jobs that run concurrently; others are queued.
 const CONCURRENCY_MAX: usize = 2;
@@ -99,9 +99,9 @@ impl ImageProcessor {
     }
 
     /// The bucket of this user's uploads at this quota (section 4 of the contract).
-    pub(crate) fn bucket(&self, client: ClientId, user: UserId, quota: Quota) -> Arc<SharedGcra> {
-        let new = || SharedGcra::new(&format!("uploads/{client}/{user}/{quota}"));
-        self.by_user.bucket_or((UserKey { client, user }, quota), new)
+    pub(crate) fn bucket(&self, key: UserKey, quota: Quota) -> Arc<SharedGcra> {
+        let new = || SharedGcra::new(&format!("uploads/{}/{}/{quota}", key.client, key.user));
+        self.by_user.bucket_or((key, quota), new)
     }
 }
 

@@ -51,6 +51,11 @@ impl Statuses {
 }
 
 impl Account {
+    /// The user's key.
+    pub(crate) fn key(&self) -> UserKey {
+        UserKey { client: self.client, user: self.user }
+    }
+
     /// Loads a user of this client, if it exists. A transaction that changes the user must lock its
     /// row first.
     ///
@@ -59,8 +64,7 @@ impl Account {
     pub(crate) async fn load(
         conn: &mut Connection,
         core: &Core,
-        client: ClientId,
-        user: UserId,
+        UserKey { client, user }: UserKey,
     ) -> Result<Option<Self>> {
         let row = sqlx::query!(
             r#"
@@ -84,7 +88,7 @@ impl Account {
         Ok(Some(Self {
             client,
             user,
-            personal: personal_data::read(core, client, user, sealed)?,
+            personal: personal_data::read(core, UserKey { client, user }, sealed)?,
             level: row.level,
             country: row.country,
             region: row.region,
@@ -122,8 +126,7 @@ pub(crate) enum RowLock {
 /// When the database cannot be used.
 pub(crate) async fn lock(
     conn: &mut Connection,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
     strength: RowLock,
 ) -> Result<bool> {
     let (client, user) = (client.uuid(), user.uuid());
@@ -160,12 +163,8 @@ pub(crate) async fn lock(
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(super) async fn texts_of(
-    conn: &mut Connection,
-    client: ClientId,
-    user: UserId,
-) -> Result<Texts> {
-    let region = region_of(conn, client, user).await?;
+pub(super) async fn texts_of(conn: &mut Connection, key: UserKey) -> Result<Texts> {
+    let region = region_of(conn, key).await?;
     Ok(Language::of_region(region.as_deref()).texts())
 }
 
@@ -186,15 +185,14 @@ pub(crate) async fn page_texts_in(
     texts: Texts,
     key: UserKey,
 ) -> Result<Texts> {
-    let region = region_of(conn, key.client, key.user).await?;
+    let region = region_of(conn, key).await?;
     Ok(texts.of_account(region.as_deref()))
 }
 
 /// The user's website locale.
 async fn region_of(
     conn: &mut Connection,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
 ) -> Result<Option<String>> {
     let region = sqlx::query_scalar!(
         "select region from end_user where client_id = $1 and user_id = $2",

@@ -206,7 +206,7 @@ pub(crate) async fn list(
     if rows.is_empty() {
         return Ok(Vec::new());
     }
-    let personal_key = personal_data::load_key(conn, core, client, user).await?;
+    let personal_key = personal_data::load_key(conn, core, UserKey { client, user }).await?;
     rows.into_iter().map(|row| row.open(&personal_key)).collect()
 }
 
@@ -235,7 +235,7 @@ pub(crate) async fn find(
     .fetch_optional(&mut *conn)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let personal_key = personal_data::load_key(conn, core, key.client, key.user).await?;
+    let personal_key = personal_data::load_key(conn, core, key).await?;
     row.open(&personal_key).map(Some)
 }
 
@@ -310,9 +310,9 @@ pub(crate) async fn open(
     let NewAccount { kind, mut details, is_stored_card, verified } = account;
     details.identifier = canonical(&details.identifier);
     // Racing transactions count one after the other. That an erased user has no key is told below.
-    account::lock(conn, key.client, key.user, RowLock::NoKeyUpdate).await?;
+    account::lock(conn, key, RowLock::NoKeyUpdate).await?;
     let (id, now) = (core.clock.uuid()?, core.clock.now());
-    let personal_key = personal_data::load_key(conn, core, key.client, key.user).await?;
+    let personal_key = personal_data::load_key(conn, core, key).await?;
     let plain = serde_json::to_vec(&details).map_err(|e| Error::internal("write an account", e))?;
     let inserted = sqlx::query!(
         "insert into payment_account (client_id, user_id, account_id, type, sealed, \

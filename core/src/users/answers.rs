@@ -13,7 +13,7 @@ use crate::money::connectors::payouts::command_payouts_and_transfers;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::users::verification::questions;
-use rampart_types::{UserId, UserKey};
+use rampart_types::UserId;
 
 /// Adds answers (question to option) to the user's personal data, in the caller's transaction.
 ///
@@ -26,10 +26,11 @@ pub(crate) async fn add(
     user: UserId,
     answers: BTreeMap<String, String>,
 ) -> Result<Account> {
-    if !account::lock(conn, client.id(), user, RowLock::Update).await? {
+    let key = client.key_of(user);
+    if !account::lock(conn, key, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
-    let known = Account::load(conn, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
+    let known = Account::load(conn, core, key).await?.ok_or(Code::UserNotFound)?;
     let answers_all = answers_all(&known, known.is_business, &answers);
     let mut personal = known.personal;
     personal.merge(PersonalData { amld5_answers: answers, ..PersonalData::default() });
@@ -46,7 +47,7 @@ pub(crate) async fn add(
     if answers_all {
         account = complete_questionnaire(conn, core, account).await?;
     }
-    command_payouts_and_transfers(conn, core, UserKey { client: client.id(), user }).await?;
+    command_payouts_and_transfers(conn, core, key).await?;
     Ok(account)
 }
 

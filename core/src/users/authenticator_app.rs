@@ -12,7 +12,7 @@ use crate::auth::totp::TotpSecret;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
-use rampart_types::{ClientId, UserId, UserKey};
+use rampart_types::{UserId, UserKey};
 
 /// The place that a secret is sealed for.
 const LOCATION: &str = "authenticator_app/secret";
@@ -22,26 +22,22 @@ const LOCATION: &str = "authenticator_app/secret";
 ///
 /// # Errors
 /// Without entropy; when the database cannot be written.
-pub(crate) async fn begin(
-    core: &Core,
-    client: ClientId,
-    user: UserId,
-) -> Result<Option<TotpSecret>> {
+pub(crate) async fn begin(core: &Core, key: UserKey) -> Result<Option<TotpSecret>> {
     let secret = TotpSecret::generate(&core.clock)?;
     let mut tx = core.db.begin().await?;
-    if !lock(&mut tx, client, user, RowLock::Update).await? {
+    if !lock(&mut tx, key, RowLock::Update).await? {
         return Ok(None);
     }
-    let key = load_key(&mut tx, core, client, user).await?;
+    let personal_key = load_key(&mut tx, core, key).await?;
     let begun = sqlx::query!(
         "insert into authenticator_app as app (client_id, user_id, sealed_secret) \
          values ($1, $2, $3) \
          on conflict (client_id, user_id) do update \
              set sealed_secret = excluded.sealed_secret, last_step = 0 \
              where app.confirmed_at is null",
-        client.uuid(),
-        user.uuid(),
-        key.seal(&core.clock, LOCATION, secret.bytes())?,
+        key.client.uuid(),
+        key.user.uuid(),
+        personal_key.seal(&core.clock, LOCATION, secret.bytes())?,
     )
     .execute(&mut *tx)
     .await?;
@@ -53,16 +49,11 @@ pub(crate) async fn begin(
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn begun(
-    core: &Core,
-    client: ClientId,
-    user: UserId,
-) -> Result<Option<TotpSecret>> {
+pub(crate) async fn begun(core: &Core, key: UserKey) -> Result<Option<TotpSecret>> {
     let mut conn = core.db.acquire().await?;
-    let sealed = sealed(&mut conn, UserKey { client, user }, false).await?;
+    let sealed = sealed(&mut conn, key, false).await?;
     let Some(sealed) = sealed else { return Ok(None) };
-    let key = load_key(&mut conn, core, client, user).await?;
-    open(&key, &sealed).map(Some)
+    open(&load_key(&mut conn, core, key).await?, &sealed).map(Some)
 }
 
 /// Since when codes of an app are asked for; `None` if they are not.
@@ -71,8 +62,7 @@ pub(crate) async fn begun(
 /// When the database cannot be read.
 pub(crate) async fn in_use_since(
     conn: &mut Connection,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
 ) -> Result<Option<DateTime<Utc>>> {
     let since = sqlx::query_scalar!(
         "select confirmed_at from authenticator_app where client_id = $1 and user_id = $2",
@@ -96,10 +86,10 @@ pub(crate) async fn confirm(
 ) -> Result<bool> {
     core.user_attempts.count_code(core, client, user).await?;
     let mut tx = core.db.begin().await?;
-    if !redeem(&mut tx, core, client.id(), user, code, false).await? {
+    let key = client.key_of(user);
+    if !redeem(&mut tx, core, key, code, false).await? {
         return Ok(false);
     }
-    let key = UserKey { client: client.id(), user };
     security_notice::mail(&mut tx, core, key, Changed::AuthenticatorAppAdded).await?;
     tx.commit().await?;
     Ok(true)
@@ -112,28 +102,27 @@ pub(crate) async fn confirm(
 pub(crate) async fn verify(core: &Core, client: &Client, user: UserId, code: &str) -> Result<bool> {
     core.user_attempts.count_code(core, client, user).await?;
     let mut conn = core.db.acquire().await?;
-    redeem(&mut conn, core, client.id(), user, code, true).await
+    redeem(&mut conn, core, client.key_of(user), code, true).await
 }
 
 /// Uses a code up: of several attempts with one code, one counts.
 async fn redeem(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    key: UserKey,
     code: &str,
     in_use: bool,
 ) -> Result<bool> {
-    let sealed = sealed(conn, UserKey { client, user }, in_use).await?;
+    let sealed = sealed(conn, key, in_use).await?;
     let Some(sealed) = sealed else { return Ok(false) };
-    let secret = open(&load_key(conn, core, client, user).await?, &sealed)?;
+    let secret = open(&load_key(conn, core, key).await?, &sealed)?;
     let Some(step) = secret.verify(code, core.clock.unix_seconds()) else { return Ok(false) };
     let used = sqlx::query!(
         "update authenticator_app \
          set last_step = $4, confirmed_at = coalesce(confirmed_at, rampart_now()) \
          where client_id = $1 and user_id = $2 and sealed_secret = $3 and last_step < $4",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
         sealed,
         step,
     )
@@ -146,7 +135,10 @@ async fn redeem(
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn remove(conn: &mut Connection, client: ClientId, user: UserId) -> Result<bool> {
+pub(crate) async fn remove(
+    conn: &mut Connection,
+    UserKey { client, user }: UserKey,
+) -> Result<bool> {
     let removed = sqlx::query_scalar!(
         r#"
         delete from authenticator_app where client_id = $1 and user_id = $2

@@ -139,7 +139,7 @@ pub(crate) async fn mail_reset_link(
     let mut tx = core.db.begin().await?;
     // Nobody's mail, which is withheld, takes the same statements.
     let of = user.unwrap_or_else(|| Uuid::nil().into());
-    let texts = texts_of(&mut tx, client.id(), of).await?;
+    let texts = texts_of(&mut tx, client.key_of(of)).await?;
     let text = format!(
         "{}\n{}/reset-password/{}\n{}\n",
         texts.get("mail-reset"),

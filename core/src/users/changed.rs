@@ -10,7 +10,6 @@ use crate::money::connectors::screening::{Person, screen_person};
 use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use rampart_types::UserKey;
 
 /// Screens a user whose name or country has changed, and commands the payouts that waited for the
 /// change.
@@ -27,7 +26,7 @@ pub(super) async fn follow(
     if let Some(person) = Person::of(account).filter(|_| needs_screening) {
         screen_person(conn, core, &client.tenant, person).await?;
     }
-    let key = UserKey { client: client.id(), user: account.user };
+    let key = account.key();
     command_payouts_and_transfers(conn, core, key).await
 }
 

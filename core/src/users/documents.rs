@@ -19,7 +19,7 @@ use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::platform::object_store::StoredObject;
-use rampart_types::{ClientId, UserId, UserKey};
+use rampart_types::{UserId, UserKey};
 
 /// Most sides in one request.
 const DOCUMENTS_MAX: usize = 8;
@@ -117,12 +117,12 @@ pub(crate) async fn send(
     documents: Vec<Document>,
 ) -> Result<()> {
     uploads::count(core, client, user)?;
+    let key = client.key_of(user);
     let mut tx = core.db.begin().await?;
-    if !account::lock(&mut tx, client.id(), user, RowLock::Update).await? {
+    if !account::lock(&mut tx, key, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
-    let personal_key = personal_data::load_key(&mut tx, core, client.id(), user).await?;
-    let key = UserKey { client: client.id(), user };
+    let personal_key = personal_data::load_key(&mut tx, core, key).await?;
     let images = store(&mut tx, core, key, &personal_key, documents).await?;
     images.into_iter().for_each(StoredObject::retain);
     tx.commit().await?;
@@ -156,7 +156,7 @@ pub(super) async fn store(
             Some(stored) => stored.id(),
             None => core.clock.uuid()?,
         };
-        replace(conn, key.client, key.user, &kind, &side, core.clock.now()).await?;
+        replace(conn, key, &kind, &side, core.clock.now()).await?;
         let size = info.as_ref().and_then(|info| i64::try_from(info.size).ok());
         let written = sqlx::query!(
             "insert into user_document as known (client_id, user_id, type, side, document_id, \
@@ -227,8 +227,7 @@ pub(super) async fn want_anew(
 /// replaces it.
 async fn replace(
     conn: &mut Connection,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
     kind: &str,
     side: &str,
     now: DateTime<Utc>,
@@ -292,8 +291,7 @@ pub(crate) fn has_address_proof(sides: &[Side]) -> bool {
 /// When the database cannot be read.
 pub(crate) async fn sides(
     conn: &mut Connection,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
 ) -> Result<Vec<Side>> {
     let sides = sqlx::query_as!(
         Side,

@@ -52,7 +52,7 @@ pub(super) async fn mail(
     )
     .execute(&mut *conn)
     .await?;
-    let texts = texts_of(conn, client.id(), user).await?;
+    let texts = texts_of(conn, client.key_of(user)).await?;
     let message = Message {
         to: email.clone(),
         subject: texts.with("mail-code-subject", &[("shop", &client.tenant.name)]),

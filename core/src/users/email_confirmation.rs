@@ -14,11 +14,12 @@ use rampart_types::UserId;
 /// # Errors
 /// ER709 when the user is deleted.
 pub(crate) async fn mail_code(core: &Core, client: &Client, user: UserId) -> Result<()> {
+    let key = client.key_of(user);
     let mut tx = core.db.begin().await?;
-    if !account::lock(&mut tx, client.id(), user, RowLock::Update).await? {
+    if !account::lock(&mut tx, key, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
-    let known = Account::load(&mut tx, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
+    let known = Account::load(&mut tx, core, key).await?.ok_or(Code::UserNotFound)?;
     if let Some(email) = &known.personal.email {
         email_code::mail(&mut tx, core, client, user, email).await?;
     }
@@ -37,25 +38,25 @@ pub(crate) async fn confirm(
     user: UserId,
     code: &str,
 ) -> Result<bool> {
+    let key = client.key_of(user);
     let mut conn = core.db.acquire().await?;
-    let known = Account::load(&mut conn, core, client.id(), user).await?;
+    let known = Account::load(&mut conn, core, key).await?;
     drop(conn);
     let email = known.ok_or(Code::UserNotFound)?.personal.email;
     // A wrong code is counted, so this precedes the transaction.
     let proof = EmailProof::check(core, client, email.as_ref(), Some(code)).await?;
     let EmailProof::Verified(email) = &proof else { return Ok(false) };
     let mut tx = core.db.begin().await?;
-    if !account::lock(&mut tx, client.id(), user, RowLock::Update).await? {
+    if !account::lock(&mut tx, key, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
-    let before =
-        Account::load(&mut tx, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
+    let before = Account::load(&mut tx, core, key).await?.ok_or(Code::UserNotFound)?;
     if before.personal.email.as_ref() != Some(email) {
         return Ok(false);
     }
     let update = UserUpdate::start(&mut tx, core, client, user).await?;
     update.verify_or_mail_code(&mut tx, email, &proof).await?;
-    let after = Account::load(&mut tx, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
+    let after = Account::load(&mut tx, core, key).await?.ok_or(Code::UserNotFound)?;
     changed::record_events(&mut tx, core, &before, &after).await?;
     tx.commit().await?;
     Ok(true)

@@ -8,26 +8,21 @@ use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::platform::object_store::remove_later;
 use crate::users::{authenticator_app, passkeys, retained_record, search_index};
-use rampart_types::{ClientId, UserId};
+use rampart_types::{UserId, UserKey};
 
 /// Erases the user in the caller's transaction; `false` when it was erased before.
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn erase(
-    conn: &mut Connection,
-    core: &Core,
-    client: ClientId,
-    user: UserId,
-) -> Result<bool> {
+pub(crate) async fn erase(conn: &mut Connection, core: &Core, key: UserKey) -> Result<bool> {
     // What is kept is read before anything is gone.
-    let kept = retained_record::keep(conn, core, client, user).await?;
+    let kept = retained_record::keep(conn, core, key).await?;
     // The code is found by the address, so it is deleted before that.
     sqlx::query!(
         "delete from email_code where client_id = $1 and email_index in ( \
              select email_index from end_user where client_id = $1 and user_id = $2)",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
     )
     .execute(&mut *conn)
     .await?;
@@ -36,16 +31,16 @@ pub(crate) async fn erase(
              password_hash = null, region = null, newsletter = false, \
              tokens_valid_from = $3, deleted_at = $3 \
          where client_id = $1 and user_id = $2 and deleted_at is null",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
         core.clock.now(),
     )
     .execute(&mut *conn)
     .await?;
     sqlx::query!(
         "delete from personal_key where client_id = $1 and user_id = $2",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
     )
     .execute(&mut *conn)
     .await?;
@@ -54,36 +49,36 @@ pub(crate) async fn erase(
     sqlx::query!(
         "delete from one_time_token \
          where client_id = $1 and user_id = $2 and purpose = 'reset-password'",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
     )
     .execute(&mut *conn)
     .await?;
     sqlx::query!(
         "delete from mail_outbox where client_id = $1 and user_id = $2",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
     )
     .execute(&mut *conn)
     .await?;
     sqlx::query!(
         "update payment_account set sealed = null, identifier_index = null \
          where client_id = $1 and user_id = $2",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
     )
     .execute(&mut *conn)
     .await?;
-    delete_details(conn, client, user).await?;
-    delete_payloads(conn, client, user).await?;
-    delete_held_calls(conn, user).await?;
-    delete_reports(conn, client, user).await?;
+    delete_details(conn, key).await?;
+    delete_payloads(conn, key).await?;
+    delete_held_calls(conn, key.user).await?;
+    delete_reports(conn, key).await?;
     // Images that are not kept are unreadable by now; they are removed as well.
-    remove_later(conn, client, user, &kept, core.clock.now()).await?;
+    remove_later(conn, key.client, key.user, &kept, core.clock.now()).await?;
     sqlx::query!(
         "update user_document set sealed_digest = null where client_id = $1 and user_id = $2",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
     )
     .execute(conn)
     .await?;
@@ -93,38 +88,38 @@ pub(crate) async fn erase(
 /// Deletes what the user is found by, second factors, saved answers, devices of sessions, what the
 /// user called savings plans, what came with checkouts from elsewhere, and what providers were told of
 /// the user.
-async fn delete_details(conn: &mut Connection, client: ClientId, user: UserId) -> Result<()> {
-    search_index::delete(conn, client, user).await?;
-    passkeys::remove_all(conn, client, user).await?;
-    authenticator_app::remove(conn, client, user).await?;
+async fn delete_details(conn: &mut Connection, key: UserKey) -> Result<()> {
+    search_index::delete(conn, key).await?;
+    passkeys::remove_all(conn, key).await?;
+    authenticator_app::remove(conn, key).await?;
     // A repeated registration would show its answer again, with address, name and telephone.
     sqlx::query!(
         "delete from idempotency_key where client_id = $1 and user_id = $2",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
     )
     .execute(&mut *conn)
     .await?;
     sqlx::query!(
         "update refresh_family set device = null \
          where client_id = $1 and user_id = $2 and device is not null",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
     )
     .execute(&mut *conn)
     .await?;
     sqlx::query!(
         "update dca_plan set name = null \
          where client_id = $1 and user_id = $2 and name is not null",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
     )
     .execute(&mut *conn)
     .await?;
     sqlx::query!(
         "delete from command where client_id = $1 and user_id = $2",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
     )
     .execute(&mut *conn)
     .await?;
@@ -134,8 +129,8 @@ async fn delete_details(conn: &mut Connection, client: ClientId, user: UserId) -
              select offer_id from offer where client_id = $1 and user_id = $2 \
              union all select offer_id from buy_order \
              where client_id = $1 and user_id = $2 and offer_id is not null)",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
     )
     .execute(conn)
     .await?;
@@ -145,8 +140,7 @@ async fn delete_details(conn: &mut Connection, client: ClientId, user: UserId) -
 /// Deletes payloads that partners signed for the user: offers and orders keep the decisions.
 async fn delete_payloads(
     conn: &mut Connection,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
 ) -> Result<(), sqlx::Error> {
     sqlx::query!(
         "update offer set signature_decision = signature_decision - 'input' \
@@ -192,8 +186,7 @@ async fn delete_held_calls(conn: &mut Connection, user: UserId) -> Result<(), sq
 /// to: the payments stay, with amount and reference.
 async fn delete_reports(
     conn: &mut Connection,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
 ) -> Result<(), sqlx::Error> {
     // Whoever commands a transfer, has it tried again, or is told of a payment, holds its order's row:
     // what came before is deleted by the last statement, and what comes later sees that the user is gone.

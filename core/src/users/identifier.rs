@@ -5,7 +5,7 @@ use crate::auth::user_credentials::identifier_digest;
 use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use rampart_types::{ClientId, UserId, UserIdentifier};
+use rampart_types::{ClientId, UserId, UserIdentifier, UserKey};
 
 /// The outcome of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +26,7 @@ pub(crate) enum LinkOutcome {
 pub(crate) async fn link(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
     identifier: &UserIdentifier,
 ) -> Result<LinkOutcome> {
     let digest = identifier_digest(core, client, identifier)?;

@@ -2,7 +2,7 @@
 
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use rampart_types::{ClientId, UserId};
+use rampart_types::UserKey;
 
 /// Ends the checks of a user whose identity is not the one that they were begun for, or was taken back:
 /// their outcome counts for nobody, and the page commands another one. In the caller's transaction,
@@ -10,7 +10,7 @@ use rampart_types::{ClientId, UserId};
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn end(conn: &mut Connection, client: ClientId, user: UserId) -> Result<()> {
+pub(crate) async fn end(conn: &mut Connection, UserKey { client, user }: UserKey) -> Result<()> {
     sqlx::query!(
         "update command set state = 'rejected', sealed_body = null, \
              finished_at = coalesce(finished_at, now()) \

@@ -13,7 +13,7 @@ use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
 use crate::users::identifiers;
-use rampart_types::{ClientId, UserId, UserIdentifier};
+use rampart_types::{UserIdentifier, UserKey};
 
 /// Longest identifier that is read, in characters (API document).
 const CHARS_MAX: usize = 1_024;
@@ -72,11 +72,11 @@ impl Endpoint for V2 {
         sent: String,
         key: Option<&ClaimedKey>,
     ) -> Result<Json<Done>> {
-        let client = caller.client.id();
-        let identifier = identifiers::open(core, client, &sent).or_else(|| sent.parse().ok());
+        let user = caller.client.key_of(caller.user);
+        let identifier = identifiers::open(core, user.client, &sent).or_else(|| sent.parse().ok());
         let identifier = identifier
             .ok_or_else(|| Error::of_member(Code::UserIdentifierLengthInvalid, "identifier"))?;
-        link(core, client, caller.user, &identifier, key).await?;
+        link(core, user, &identifier, key).await?;
         Ok(Json(Done {}))
     }
 }
@@ -87,17 +87,16 @@ impl Endpoint for V2 {
 /// ER706 when it is another user's, ER709 when the user is deleted.
 pub(crate) async fn link(
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    user: UserKey,
     identifier: &UserIdentifier,
     key: Option<&ClaimedKey>,
 ) -> Result<()> {
     let mut tx = core.db.begin().await?;
     // The lock ensures that a concurrent erasure deletes this identifier too.
-    if !account::lock(&mut tx, client, user, RowLock::Update).await? {
+    if !account::lock(&mut tx, user, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
-    if identifier::link(&mut tx, core, client, user, identifier).await? == LinkOutcome::Conflict {
+    if identifier::link(&mut tx, core, user, identifier).await? == LinkOutcome::Conflict {
         return Err(Error::of_member(Code::UserIdentifierTaken, "identifier"));
     }
     save_answer(key, core, &mut tx, &Done {}).await?;

@@ -40,7 +40,7 @@ impl Ownership {
             return Ok(proven);
         }
         let mut conn = core.db.acquire().await?;
-        let known = Account::load(&mut conn, core, client.id(), caller.user).await?;
+        let known = Account::load(&mut conn, core, client.key_of(caller.user)).await?;
         let hash = stored_hash(&mut conn, caller).await?;
         drop(conn);
         proven.email = known.and_then(|known| known.personal.email);

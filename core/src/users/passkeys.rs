@@ -60,8 +60,7 @@ fn random_challenge(core: &Core) -> Result<String> {
 pub(crate) async fn account_challenge(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
 ) -> Result<String> {
     let challenge = random_challenge(core)?;
     sqlx::query!(
@@ -137,17 +136,12 @@ pub(crate) async fn renew_account_challenge(
 ///
 /// # Errors
 /// When the database cannot be read, or a name cannot be opened.
-pub(crate) async fn list(
-    conn: &mut Connection,
-    core: &Core,
-    client: ClientId,
-    user: UserId,
-) -> Result<Vec<Passkey>> {
+pub(crate) async fn list(conn: &mut Connection, core: &Core, key: UserKey) -> Result<Vec<Passkey>> {
     let rows = sqlx::query!(
         "select credential_id, sealed_name, created_at, last_used_at from passkey \
          where client_id = $1 and user_id = $2 order by created_at, credential_id limit $3",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
         PASSKEYS_MAX,
     )
     .fetch_all(&mut *conn)
@@ -155,9 +149,10 @@ pub(crate) async fn list(
     if rows.is_empty() {
         return Ok(Vec::new());
     }
-    let key = load_key(conn, core, client, user).await?;
+    let personal_key = load_key(conn, core, key).await?;
     let passkeys = rows.into_iter().map(|row| {
-        let name = key.open_sealed(&name_location(&row.credential_id), &row.sealed_name)?;
+        let name =
+            personal_key.open_sealed(&name_location(&row.credential_id), &row.sealed_name)?;
         let name = String::from_utf8(name)
             .map_err(|error| Error::internal("read the name of a passkey", error))?;
         Ok(Passkey {
@@ -176,27 +171,26 @@ pub(crate) async fn list(
 /// When the database cannot be used.
 pub(crate) async fn add(
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    key: UserKey,
     name: &str,
     credential: &Credential,
 ) -> Result<Added> {
     let mut tx = core.db.begin().await?;
     // Additions of one user follow each other, so that none exceeds the limit.
-    if !lock(&mut tx, client, user, RowLock::Update).await? {
+    if !lock(&mut tx, key, RowLock::Update).await? {
         return Ok(Added::Refused);
     }
-    let key = load_key(&mut tx, core, client, user).await?;
-    let sealed = key.seal(&core.clock, &name_location(&credential.id), name.as_bytes())?;
+    let personal_key = load_key(&mut tx, core, key).await?;
+    let sealed = personal_key.seal(&core.clock, &name_location(&credential.id), name.as_bytes())?;
     let stored = sqlx::query!(
         "insert into passkey (client_id, credential_id, user_id, sealed_name, public_key, \
              sign_count, created_at) \
          select $1, $2, $3, $4, $5, $6, rampart_now() \
          where (select count(*) from passkey where client_id = $1 and user_id = $3) < $7 \
          on conflict (client_id, credential_id) do nothing",
-        client.uuid(),
+        key.client.uuid(),
         credential.id,
-        user.uuid(),
+        key.user.uuid(),
         sealed,
         credential.public_key,
         i64::from(credential.sign_count),
@@ -207,7 +201,7 @@ pub(crate) async fn add(
     if stored.rows_affected() == 0 {
         return Ok(Added::Refused);
     }
-    security_notice::mail(&mut tx, core, UserKey { client, user }, Changed::PasskeyAdded).await?;
+    security_notice::mail(&mut tx, core, key, Changed::PasskeyAdded).await?;
     tx.commit().await?;
     Ok(Added::Stored)
 }
@@ -216,15 +210,15 @@ pub(crate) async fn add(
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn remove(core: &Core, client: ClientId, user: UserId, id: &[u8]) -> Result<bool> {
+pub(crate) async fn remove(core: &Core, key: UserKey, id: &[u8]) -> Result<bool> {
     let mut tx = core.db.begin().await?;
-    if !lock(&mut tx, client, user, RowLock::Update).await? {
+    if !lock(&mut tx, key, RowLock::Update).await? {
         return Ok(false);
     }
     let removed = sqlx::query!(
         "delete from passkey where client_id = $1 and user_id = $2 and credential_id = $3",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
         id,
     )
     .execute(&mut *tx)
@@ -232,7 +226,7 @@ pub(crate) async fn remove(core: &Core, client: ClientId, user: UserId, id: &[u8
     if removed.rows_affected() == 0 {
         return Ok(false);
     }
-    security_notice::mail(&mut tx, core, UserKey { client, user }, Changed::PasskeyRemoved).await?;
+    security_notice::mail(&mut tx, core, key, Changed::PasskeyRemoved).await?;
     tx.commit().await?;
     Ok(true)
 }
@@ -241,19 +235,15 @@ pub(crate) async fn remove(core: &Core, client: ClientId, user: UserId, id: &[u8
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn remove_all(
-    conn: &mut Connection,
-    client: ClientId,
-    user: UserId,
-) -> Result<bool> {
+pub(crate) async fn remove_all(conn: &mut Connection, key: UserKey) -> Result<bool> {
     let removed = sqlx::query!(
         "delete from passkey where client_id = $1 and user_id = $2",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
     )
     .execute(&mut *conn)
     .await?;
-    end_challenges(conn, client, user).await?;
+    end_challenges(conn, key).await?;
     Ok(removed.rows_affected() > 0)
 }
 
@@ -263,8 +253,7 @@ pub(crate) async fn remove_all(
 /// When the database cannot be written.
 pub(crate) async fn end_challenges(
     conn: &mut Connection,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
 ) -> Result<()> {
     sqlx::query!(
         "delete from passkey_challenge where client_id = $1 and user_id = $2",

@@ -73,10 +73,11 @@ pub(crate) async fn declare(
     members: &[Member],
     form: &Form,
 ) -> Result<()> {
-    if !account::lock(conn, client.id(), user, RowLock::Update).await? {
+    let key = client.key_of(user);
+    if !account::lock(conn, key, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
-    let known = Account::load(conn, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
+    let known = Account::load(conn, core, key).await?.ok_or(Code::UserNotFound)?;
     let wanted: Vec<_> = members.iter().filter(|member| !member.is_known(&known)).collect();
     let given = |member: &&Member| {
         let name = member.name();

@@ -12,7 +12,7 @@ use crate::platform::crypto::Purpose;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
-use rampart_types::{ClientId, Country, EmailAddress, PhoneNumber, UserId};
+use rampart_types::{ClientId, Country, EmailAddress, PhoneNumber, UserKey};
 
 /// Personal data of a person or a business, sealed as one object; unknown members are absent.
 #[derive(Clone, Default, JsonSchema, Serialize, Deserialize)]
@@ -122,9 +122,9 @@ impl PersonalData {
 pub(crate) async fn load_key(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    key: UserKey,
 ) -> Result<PersonalDataKey> {
+    let UserKey { client, user } = key;
     let stored = sqlx::query_scalar!(
         "select coalesce(k.sealed, nullif(sealed_key, '')) from end_user \
          left join personal_key k using (client_id, user_id) \
@@ -138,7 +138,7 @@ pub(crate) async fn load_key(
         return PersonalDataKey::open(&core.cipher(client), client, user, &sealed);
     }
     let new = PersonalDataKey::generate(&core.clock, client, user)?;
-    store_key(conn, core, client, user, &new).await
+    store_key(conn, core, key, &new).await
 }
 
 /// Stores the key of a user who has none. Returns the key that the user has then: another
@@ -149,8 +149,7 @@ pub(crate) async fn load_key(
 pub(super) async fn store_key(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
     new: &PersonalDataKey,
 ) -> Result<PersonalDataKey> {
     // The lock makes an erasure wait, so that it finds the key.
@@ -203,8 +202,7 @@ pub(crate) struct SealedPersonalData<'a> {
 /// Those of [`open`].
 pub(crate) fn read(
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
     sealed: SealedPersonalData<'_>,
 ) -> Result<PersonalData> {
     match (sealed.key, sealed.personal) {

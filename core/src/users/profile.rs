@@ -21,7 +21,7 @@ use crate::trading::limits::limit_rules::{Rules, Spent};
 use crate::trading::limits::{self, INTERVAL_TEXT};
 use crate::trading::quotes;
 use crate::users::accounts::{self, AccountType, PaymentAccount};
-use rampart_types::{Amount, CurrencyCode, EmailAddress, PhoneNumber, UserKey};
+use rampart_types::{Amount, CurrencyCode, EmailAddress, PhoneNumber};
 
 /// A profile, for the OpenAPI document.
 pub(crate) const EXAMPLE: &str = r#"{
@@ -65,8 +65,8 @@ impl Endpoint for V1 {
 
     async fn call(core: &Core, caller: ClientAndUser, (): ()) -> Result<Json<Profile>> {
         let mut conn = core.db.acquire().await?;
-        let client = caller.client.id();
-        let account = Account::load(&mut conn, core, client, caller.user).await?;
+        let key = caller.client.key_of(caller.user);
+        let account = Account::load(&mut conn, core, key).await?;
         let account = account.ok_or(Code::UserNotFound)?;
         Ok(Json(Profile::load(&mut conn, core, account).await?))
     }
@@ -255,8 +255,8 @@ impl Profile {
         let trader = limits::trader(conn, account.client, account.user).await?;
         let rules = trader.ok_or_else(|| Error::invariant("find the limits of a user"))?.rules;
         let spent = limits::spent(conn, account.client, account.user).await?;
-        let documents = documents::sides(conn, account.client, account.user).await?;
-        let key = UserKey { client: account.client, user: account.user };
+        let key = account.key();
+        let documents = documents::sides(conn, key).await?;
         let mut accounts = accounts::list(conn, core, key).await?;
         accounts.retain(|account| !account.disabled);
         let wallets = wallets::list(conn, core, key).await?;

@@ -239,7 +239,7 @@ async fn register(
     .await?;
     let is_new = inserted.rows_affected() == 1;
     if is_new {
-        store_key(&mut tx, core, client.id(), user, &personal_key).await?;
+        store_key(&mut tx, core, client.key_of(user), &personal_key).await?;
         let payload = serde_json::json!({ "uuid": user });
         let event = NewEvent { kind: EventType::UserCreated, order_id: None, payload };
         events::record(&mut tx, core, client.id(), event, None).await?;
@@ -248,7 +248,7 @@ async fn register(
     }
     let taken = match &details.identifier {
         Some(identifier) if is_new => {
-            let linked = identifier::link(&mut tx, core, client.id(), user, identifier).await?;
+            let linked = identifier::link(&mut tx, core, client.key_of(user), identifier).await?;
             linked == LinkOutcome::Conflict
         }
         Some(identifier) => {
@@ -280,10 +280,11 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     let owner = Ownership::prove(core, caller, &mut details).await?;
     let password_hash = hash(core, &mut details).await?;
     let mut tx = core.db.begin().await?;
-    if !account::lock(&mut tx, client.id(), user, RowLock::Update).await? {
+    let key = client.key_of(user);
+    if !account::lock(&mut tx, key, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
-    let known = Account::load(&mut tx, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
+    let known = Account::load(&mut tx, core, key).await?.ok_or(Code::UserNotFound)?;
     owner.check_unchanged(&mut tx, caller, &known).await?;
     let proof = owner.email_proof;
     let named_email = details.personal.email.is_some();
@@ -310,7 +311,7 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
         refusal.add_of_member(Code::EmailTaken, "email");
     }
     if let Some(identifier) = &details.identifier {
-        let linked = identifier::link(&mut tx, core, client.id(), user, identifier).await?;
+        let linked = identifier::link(&mut tx, core, key, identifier).await?;
         if linked == LinkOutcome::Conflict {
             refusal.add_of_member(Code::UserIdentifierTaken, "identifier");
         }
@@ -319,7 +320,7 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
         return Err(refusal.into());
     }
     if password_hash.is_some() || new_email.is_some() {
-        session::end_all(&mut tx, core, client.id(), user).await?;
+        session::end_all(&mut tx, core, key).await?;
     }
     if named_email || proof != EmailProof::Missing {
         user_update.settle_email(&mut tx, personal.email.as_ref(), &proof).await?;
@@ -362,7 +363,7 @@ async fn load_written(
     may_complete: bool,
 ) -> Result<Account> {
     let UserUpdate { core, client, user, .. } = *update;
-    let account = Account::load(conn, core, client.id(), user).await?;
+    let account = Account::load(conn, core, client.key_of(user)).await?;
     let account = account.ok_or_else(|| Error::invariant("read the user just written"))?;
     if let Some(before) = before {
         changed::record_events(conn, core, before, &account).await?;

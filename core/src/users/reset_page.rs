@@ -113,7 +113,7 @@ impl Endpoint for Submit {
         )
         .execute(&mut *tx)
         .await?;
-        session::end_all(&mut tx, core, key.client, key.user).await?;
+        session::end_all(&mut tx, core, key).await?;
         security_notice::mail(&mut tx, core, key, Changed::Password).await?;
         tx.commit().await?;
         Ok(done(core, key.client, texts))

@@ -9,7 +9,7 @@ use crate::http::fields::Fields;
 use crate::money::connectors::payouts::command_payouts_and_transfers;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
-use rampart_types::{UserId, UserKey};
+use rampart_types::UserId;
 
 /// Stores the address in `fields`, named as in the API, in the caller's transaction, and commands
 /// what waited for it.
@@ -35,14 +35,15 @@ pub(crate) async fn declare(
         }
     }
     fields.finish(Some(()))?;
-    if !account::lock(conn, client.id(), user, RowLock::Update).await? {
+    let key = client.key_of(user);
+    if !account::lock(conn, key, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
-    let known = Account::load(conn, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
+    let known = Account::load(conn, core, key).await?.ok_or(Code::UserNotFound)?;
     let mut personal = known.personal.clone();
     personal.merge(std::mem::take(&mut details.personal));
     let update = UserUpdate::start(conn, core, client, user).await?;
     let before = Previous { personal: &known.personal, country: known.country.as_deref() };
     update.store(conn, before, &personal, details).await?;
-    command_payouts_and_transfers(conn, core, UserKey { client: client.id(), user }).await
+    command_payouts_and_transfers(conn, core, key).await
 }

@@ -20,7 +20,7 @@ use crate::platform::crypto::DataKey;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
-use rampart_types::{ClientId, UserId, UserKey};
+use rampart_types::UserKey;
 
 /// Most records of one statement of the worker.
 const DESTROYED_MAX: i64 = 100;
@@ -88,11 +88,11 @@ pub(crate) struct OpenedRecord {
 }
 
 /// The context that a record's key is sealed for.
-pub(crate) fn key_context(client: ClientId, user: UserId) -> String {
+pub(crate) fn key_context(UserKey { client, user }: UserKey) -> String {
     format!("retention_key/{client}/{user}")
 }
 
-fn record_context(client: ClientId, user: UserId) -> String {
+fn record_context(UserKey { client, user }: UserKey) -> String {
     format!("retained_record/{client}/{user}")
 }
 
@@ -109,12 +109,7 @@ fn years(core: &Core) -> i32 {
 ///
 /// # Errors
 /// When the database or the store of documents cannot be used.
-pub(super) async fn keep(
-    conn: &mut Connection,
-    core: &Core,
-    client: ClientId,
-    user: UserId,
-) -> Result<Vec<Uuid>> {
+pub(super) async fn keep(conn: &mut Connection, core: &Core, user: UserKey) -> Result<Vec<Uuid>> {
     let last_order_at = sqlx::query_scalar!(
         r#"
         select max(created_at) from (
@@ -125,20 +120,20 @@ pub(super) async fn keep(
                 order by created_at desc limit 1)
         ) o where created_at + make_interval(years => $3) > now()
         "#,
-        client.uuid(),
-        user.uuid(),
+        user.client.uuid(),
+        user.user.uuid(),
         years(core),
     )
     .fetch_one(&mut *conn)
     .await?;
     let Some(last_order_at) = last_order_at else { return Ok(Vec::new()) };
-    let account = Account::load(conn, core, client, user).await?;
+    let account = Account::load(conn, core, user).await?;
     let Some(account) = account.filter(|account| account.deleted_at.is_none()) else {
         return Ok(Vec::new());
     };
     let key = DataKey::random(&core.clock)?;
-    let accounts = traded_accounts(conn, core, client, user).await?;
-    let (documents, keys) = documents(conn, core, UserKey { client, user }, &key).await?;
+    let accounts = traded_accounts(conn, core, user).await?;
+    let (documents, keys) = documents(conn, core, user, &key).await?;
     let ids: Vec<Uuid> = documents.iter().map(|document| document.id).collect();
     let record = RetainedRecord { personal: account.personal.retained(), accounts, documents };
     let plain = serde_json::to_vec(&Stored { record, keys })
@@ -148,10 +143,10 @@ pub(super) async fn keep(
          insert into retained_record \
              (client_id, user_id, sealed, document_ids, last_order_at, created_at) \
          values ($1, $2, $4, $5, $6, now())",
-        client.uuid(),
-        user.uuid(),
-        core.cipher(client).wrap(&key_context(client, user), &key)?,
-        key.seal(&core.clock, &record_context(client, user), &plain)?,
+        user.client.uuid(),
+        user.user.uuid(),
+        core.cipher(user.client).wrap(&key_context(user), &key)?,
+        key.seal(&core.clock, &record_context(user), &plain)?,
         &ids,
         last_order_at,
     )
@@ -164,8 +159,7 @@ pub(super) async fn keep(
 async fn traded_accounts(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    key: UserKey,
 ) -> Result<Vec<RetainedAccount>> {
     let traded = sqlx::query_scalar!(
         "select account_id from payment_account a where client_id = $1 and user_id = $2 \
@@ -173,12 +167,12 @@ async fn traded_accounts(
                  and o.account_id = a.account_id) \
              or exists (select from sell_order o where o.client_id = $1 and o.user_id = $2 \
                  and o.account_id = a.account_id))",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
     )
     .fetch_all(&mut *conn)
     .await?;
-    let known = accounts::list(conn, core, UserKey { client, user }).await?;
+    let known = accounts::list(conn, core, key).await?;
     let kept = known.into_iter().filter(|account| traded.contains(&account.id));
     let kept = kept.map(|account| RetainedAccount {
         kind: account.kind,
@@ -211,7 +205,7 @@ async fn documents(
     if rows.is_empty() {
         return Ok((rows, BTreeMap::new()));
     }
-    let personal_key = personal_data::load_key(conn, core, user.client, user.user).await?;
+    let personal_key = personal_data::load_key(conn, core, user).await?;
     let found = image_keys(core, &personal_key, rows.iter().map(|row| row.id).collect()).await?;
     let mut keys = BTreeMap::new();
     for (id, key) in &found {
@@ -245,8 +239,7 @@ async fn image_keys(
 pub(crate) async fn open(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    user: UserKey,
 ) -> Result<Option<OpenedRecord>> {
     let row = sqlx::query!(
         r#"
@@ -256,15 +249,15 @@ pub(crate) async fn open(
         where client_id = $1 and user_id = $2
             and last_order_at + make_interval(years => $3) > now()
         "#,
-        client.uuid(),
-        user.uuid(),
+        user.client.uuid(),
+        user.user.uuid(),
         years(core),
     )
     .fetch_optional(conn)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let key = core.cipher(client).unwrap_key(&key_context(client, user), &row.sealed_key)?;
-    let plain = key.open(&record_context(client, user), &row.sealed)?;
+    let key = core.cipher(user.client).unwrap_key(&key_context(user), &row.sealed_key)?;
+    let plain = key.open(&record_context(user), &row.sealed)?;
     let stored: Stored =
         serde_json::from_slice(&plain).map_err(|_| Error::invariant("read a retained record"))?;
     let mut keys = BTreeMap::new();

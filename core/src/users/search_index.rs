@@ -10,7 +10,7 @@ use crate::platform::crypto::Purpose;
 use crate::platform::db::{Connection, Transaction};
 use crate::platform::error::Result;
 use crate::platform::sweeps::run_batches;
-use rampart_types::{ClientId, PhoneNumber, UserId, folded_name};
+use rampart_types::{ClientId, PhoneNumber, UserKey, folded_name};
 
 /// Users of one transaction of the worker.
 const BATCH_ROWS: i64 = 200;
@@ -79,8 +79,7 @@ fn keys(personal: &PersonalData) -> Vec<SearchKey> {
 pub(super) async fn write(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
     personal: &PersonalData,
 ) -> Result<()> {
     let (mut kinds, mut digests) = (Vec::new(), Vec::new());
@@ -109,7 +108,7 @@ pub(super) async fn write(
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(super) async fn delete(conn: &mut Connection, client: ClientId, user: UserId) -> Result<()> {
+pub(super) async fn delete(conn: &mut Connection, UserKey { client, user }: UserKey) -> Result<()> {
     sqlx::query!(
         "delete from user_search where client_id = $1 and user_id = $2",
         client.uuid(),
@@ -185,11 +184,11 @@ async fn index_batch(core: &Core) -> Result<bool> {
 
 /// Indexes one user; one whose data cannot be opened is counted and left out.
 async fn index(tx: &mut Transaction<'_>, core: &Core, user: &Sealed) -> Result<()> {
-    let (client, id) = (ClientId::from(user.client_id), UserId::from(user.user_id));
+    let key = UserKey { client: user.client_id.into(), user: user.user_id.into() };
     let sealed =
         SealedPersonalData { key: user.sealed_key.as_deref(), personal: user.personal.as_deref() };
-    match personal_data::read(core, client, id, sealed) {
-        Ok(personal) => write(tx, core, client, id, &personal).await,
+    match personal_data::read(core, key, sealed) {
+        Ok(personal) => write(tx, core, key, &personal).await,
         Err(error) => core.metrics.row_failed(SWEEP, user.client_id, &user.user_id, error),
     }
 }

@@ -47,7 +47,7 @@ pub(crate) async fn mail(
     key: UserKey,
     changed: Changed,
 ) -> Result<()> {
-    let Some(account) = Account::load(&mut *conn, core, key.client, key.user).await? else {
+    let Some(account) = Account::load(&mut *conn, core, key).await? else {
         return Ok(());
     };
     let Some(to) = account.personal.email.filter(|_| account.statuses.email == "verified") else {

@@ -23,7 +23,7 @@ use crate::platform::crypto::Secret;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
-use rampart_types::{ClientId, EmailAddress, UserId, UserKey};
+use rampart_types::{EmailAddress, UserId, UserKey};
 
 /// Purposes of the tokens with which a user's pages go on.
 const OF_PAGES: [Purpose; 4] = [Purpose::Login, Purpose::Visit, Purpose::Form, Purpose::Checks];
@@ -168,7 +168,7 @@ impl Endpoint for LogoutV1 {
 
     async fn call(core: &Core, caller: LoggedIn, (): ()) -> Result<Json<Done>> {
         let mut tx = core.db.begin().await?;
-        let key = UserKey { client: caller.client.id(), user: caller.user };
+        let key = caller.client.key_of(caller.user);
         end_sessions(&mut tx, core, key, &OF_PAGES).await?;
         tx.commit().await?;
         Ok(Json(Done {}))
@@ -180,13 +180,8 @@ impl Endpoint for LogoutV1 {
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn end_all(
-    tx: &mut Connection,
-    core: &Core,
-    client: ClientId,
-    user: UserId,
-) -> Result<()> {
-    end_sessions(tx, core, UserKey { client, user }, &Purpose::ALL).await
+pub(crate) async fn end_all(tx: &mut Connection, core: &Core, key: UserKey) -> Result<()> {
+    end_sessions(tx, core, key, &Purpose::ALL).await
 }
 
 /// Ends every session of the user; voids passkey challenges and unused tokens of these purposes.
@@ -206,7 +201,7 @@ async fn end_sessions(
     )
     .execute(&mut *tx)
     .await?;
-    void_tokens(tx, core, key.client, key.user, purposes).await
+    void_tokens(tx, core, key, purposes).await
 }
 
 /// Ends the logins of a user who is disabled, for good: none is renewed when the user is enabled again.
@@ -216,21 +211,16 @@ async fn end_sessions(
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn end_logins(
-    tx: &mut Connection,
-    core: &Core,
-    client: ClientId,
-    user: UserId,
-) -> Result<()> {
+pub(crate) async fn end_logins(tx: &mut Connection, core: &Core, key: UserKey) -> Result<()> {
     sqlx::query!(
         "update refresh_family set revoked_at = rampart_now() \
          where client_id = $1 and user_id = $2 and revoked_at is null",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
     )
     .execute(&mut *tx)
     .await?;
-    void_tokens(tx, core, client, user, &Purpose::ALL).await
+    void_tokens(tx, core, key, &Purpose::ALL).await
 }
 
 /// Ends the tokens that a disabled user has from earlier logins, in the transaction that enables it,
@@ -241,8 +231,7 @@ pub(crate) async fn end_logins(
 pub(crate) async fn end_tokens_if_disabled(
     tx: &mut Connection,
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
 ) -> Result<()> {
     sqlx::query!(
         "update end_user set tokens_valid_from = greatest(tokens_valid_from, $3) \
@@ -260,22 +249,21 @@ pub(crate) async fn end_tokens_if_disabled(
 async fn void_tokens(
     tx: &mut Connection,
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    key: UserKey,
     purposes: &[Purpose],
 ) -> Result<()> {
     let purposes: Vec<&str> = purposes.iter().map(|purpose| purpose.as_str()).collect();
     sqlx::query!(
         "update one_time_token set used_at = $3 \
          where client_id = $1 and user_id = $2 and used_at is null and purpose = any($4)",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
         core.clock.now(),
         &purposes as &[&str],
     )
     .execute(&mut *tx)
     .await?;
-    passkeys::end_challenges(tx, client, user).await
+    passkeys::end_challenges(tx, key).await
 }
 
 /// A login of a user whose tokens can be renewed.
@@ -296,8 +284,7 @@ pub(crate) struct OpenSession {
 /// When the database cannot be read.
 pub(crate) async fn open_sessions(
     conn: &mut Connection,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
 ) -> Result<Vec<OpenSession>> {
     let sessions = sqlx::query_as!(
         OpenSession,
@@ -323,8 +310,7 @@ pub(crate) async fn open_sessions(
 /// When the database cannot be written.
 pub(crate) async fn end_one(
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
     session: Uuid,
 ) -> Result<bool> {
     let ended = sqlx::query!(

@@ -17,7 +17,7 @@ use rampart_types::UserKey;
 pub(crate) async fn store_for_first_check(core: &Core, key: UserKey, token: &Secret) -> Result<()> {
     let mut tx = core.db.begin().await?;
     // A check is begun under this lock.
-    if !account::lock(&mut tx, key.client, key.user, RowLock::NoKeyUpdate).await? {
+    if !account::lock(&mut tx, key, RowLock::NoKeyUpdate).await? {
         return Ok(());
     }
     let is_begun = sqlx::query_scalar!(
@@ -30,7 +30,7 @@ pub(crate) async fn store_for_first_check(core: &Core, key: UserKey, token: &Sec
     )
     .fetch_one(&mut *tx)
     .await?;
-    let account = Account::load(&mut tx, core, key.client, key.user).await?;
+    let account = Account::load(&mut tx, core, key).await?;
     let Some(account) = account else { return Ok(()) };
     if is_begun || account.statuses.identity == "verified" {
         return Ok(());
@@ -61,14 +61,13 @@ async fn write(
     account: &Account,
     share_token: Option<String>,
 ) -> Result<()> {
-    let (client, user) = (account.client, account.user);
-    let key = personal_data::load_key(conn, core, client, user).await?;
+    let personal_key = personal_data::load_key(conn, core, account.key()).await?;
     let personal = PersonalData { share_token, ..account.personal.clone() };
     sqlx::query!(
         "update end_user set personal = $3 where client_id = $1 and user_id = $2",
-        client.uuid(),
-        user.uuid(),
-        personal_data::seal(&key, core, &personal)?,
+        account.client.uuid(),
+        account.user.uuid(),
+        personal_data::seal(&personal_key, core, &personal)?,
     )
     .execute(conn)
     .await?;

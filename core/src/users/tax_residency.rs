@@ -6,7 +6,7 @@ use crate::Core;
 use crate::money::connectors::payouts::command_payouts_and_transfers;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
-use rampart_types::{ClientId, Country, UserId, UserKey};
+use rampart_types::{Country, UserKey};
 
 /// Longest tax identification number, in characters.
 pub(crate) const NUMBER_CHARS_MAX: usize = 32;
@@ -18,30 +18,29 @@ pub(crate) const NUMBER_CHARS_MAX: usize = 32;
 pub(crate) async fn declare(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    key: UserKey,
     country: Country,
     number: String,
 ) -> Result<()> {
-    if !account::lock(conn, client, user, RowLock::Update).await? {
+    if !account::lock(conn, key, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
-    let known = Account::load(conn, core, client, user).await?.ok_or(Code::UserNotFound)?;
+    let known = Account::load(conn, core, key).await?.ok_or(Code::UserNotFound)?;
     let mut personal = known.personal;
     personal.merge(PersonalData {
         tax_country: Some(country),
         tax_number: Some(number),
         ..PersonalData::default()
     });
-    let key = personal_data::load_key(conn, core, client, user).await?;
+    let personal_key = personal_data::load_key(conn, core, key).await?;
     sqlx::query!(
         "update end_user set personal = $3, dac8_status = 'present' \
          where client_id = $1 and user_id = $2",
-        client.uuid(),
-        user.uuid(),
-        personal_data::seal(&key, core, &personal)?,
+        key.client.uuid(),
+        key.user.uuid(),
+        personal_data::seal(&personal_key, core, &personal)?,
     )
     .execute(&mut *conn)
     .await?;
-    command_payouts_and_transfers(conn, core, UserKey { client, user }).await
+    command_payouts_and_transfers(conn, core, key).await
 }

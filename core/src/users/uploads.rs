@@ -11,7 +11,7 @@ use rampart_types::UserId;
 /// Code 920 above the rate.
 pub(crate) fn count(core: &Core, client: &Client, user: UserId) -> Result<()> {
     let (quota, now_ns) = (client.tenant.rates.uploads, core.clock.monotonic_ns());
-    let bucket = core.images.bucket(client.id(), user, quota);
+    let bucket = core.images.bucket(client.key_of(user), quota);
     let decision = core.shared_rates.take(&bucket, quota, 1, now_ns);
     if decision.allowed {
         return Ok(());

@@ -78,12 +78,12 @@ impl<'a> UserUpdate<'a> {
         client: &'a Client,
         user: UserId,
     ) -> Result<Self> {
-        let personal_key = personal_data::load_key(conn, core, client.id(), user).await?;
+        let personal_key = personal_data::load_key(conn, core, client.key_of(user)).await?;
         Ok(Self { core, client, user, personal_key })
     }
 
     fn key(&self) -> UserKey {
-        UserKey { client: self.client.id(), user: self.user }
+        self.client.key_of(self.user)
     }
 
     /// Stores the user's data. Changed data must be verified again, by other images where the known
@@ -145,13 +145,13 @@ impl<'a> UserUpdate<'a> {
         .execute(&mut *conn)
         .await?;
         if proves_another {
-            identity_checks::end(conn, self.client.id(), self.user).await?;
+            identity_checks::end(conn, self.key()).await?;
         }
         if proves_another || has_moved {
             let outdated = Outdated { person: proves_another, address: has_moved };
             documents::want_anew(conn, self.key(), outdated).await?;
         }
-        search_index::write(conn, self.core, self.client.id(), self.user, personal).await?;
+        search_index::write(conn, self.core, self.key(), personal).await?;
         let (key, personal_key) = (self.key(), &self.personal_key);
         documents::store(conn, self.core, key, personal_key, details.documents).await
     }
@@ -290,7 +290,7 @@ impl<'a> UserUpdate<'a> {
         )
         .execute(&mut *conn)
         .await?;
-        session::end_all(conn, core, client.id(), account.user).await?;
+        session::end_all(conn, core, account.key()).await?;
         update.verify_or_mail_code(conn, email, &EmailProof::Missing).await?;
         Ok(true)
     }

@@ -53,8 +53,9 @@ pub(crate) async fn start(
     return_url: &str,
 ) -> Result<IdentityCheck> {
     let client = tenant.id;
+    let key = UserKey { client, user };
     // Of two visits at once, one waits here for the other.
-    if !account::lock(conn, client, user, RowLock::Update).await? {
+    if !account::lock(conn, key, RowLock::Update).await? {
         return Ok(IdentityCheck::NoProvider);
     }
     let latest = sqlx::query!(
@@ -90,7 +91,7 @@ pub(crate) async fn start(
     if !latest.is_taken {
         return Ok(IdentityCheck::NoProvider);
     }
-    let Some(account) = Account::load(conn, core, client, user).await? else {
+    let Some(account) = Account::load(conn, core, key).await? else {
         return Ok(IdentityCheck::NoProvider);
     };
     Box::pin(command(conn, core, tenant, &account, latest.ended, return_url)).await
@@ -179,7 +180,7 @@ pub(super) async fn completed(
     };
     let (client, user) = (ClientId::from(client), UserId::from(user));
     // Before the command, as whoever changes the name does, which ends the check too.
-    let is_there = account::lock(conn, client, user, RowLock::Update).await?;
+    let is_there = account::lock(conn, UserKey { client, user }, RowLock::Update).await?;
     let ended = sqlx::query!(
         "update command set state = 'rejected', sealed_body = null, \
              finished_at = coalesce(finished_at, now()) \
@@ -211,7 +212,10 @@ async fn set_identity(
     user: UserId,
     is_verified: bool,
 ) -> Result<()> {
-    let Some(before) = Account::load(conn, core, client, user).await? else { return Ok(()) };
+    let key = UserKey { client, user };
+    let Some(before) = Account::load(conn, core, key).await? else {
+        return Ok(());
+    };
     let status = if is_verified { "verified" } else { "failed" };
     let written = sqlx::query!(
         "update end_user set identity_status = $3 \
@@ -234,5 +238,5 @@ async fn set_identity(
         let event = NewEvent { kind: EventType::UserVerified, order_id: None, payload };
         events::record(conn, core, client, event, None).await?;
     }
-    command_payouts_and_transfers(conn, core, UserKey { client, user }).await
+    command_payouts_and_transfers(conn, core, key).await
 }

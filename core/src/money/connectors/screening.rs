@@ -229,7 +229,9 @@ pub(crate) async fn screen_changed(
     client: ClientId,
     user: UserId,
 ) -> Result<()> {
-    let Some(account) = Account::load(conn, core, client, user).await? else { return Ok(()) };
+    let Some(account) = Account::load(conn, core, UserKey { client, user }).await? else {
+        return Ok(());
+    };
     let tenant = core.snapshots.current().tenants.get(&client).cloned();
     let tenant = tenant.ok_or_else(|| Error::invariant("find the tenant of a screening"))?;
     match Person::of(&account) {

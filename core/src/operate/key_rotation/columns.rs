@@ -1,6 +1,6 @@
 //! The columns that a rotation goes through.
 
-use rampart_types::{ClientId, OfferId, StaffId, UserId};
+use rampart_types::{ClientId, OfferId, StaffId, UserId, UserKey};
 use uuid::Uuid;
 
 use crate::money::connectors::commands;
@@ -136,7 +136,7 @@ pub(super) const COLUMNS: [SealedColumn; 18] = [
         column: "sealed",
         context: |client, id| {
             let user = UserId::from(id.parse::<Uuid>().ok()?);
-            Some(retained_record::key_context(ClientId::from(client), user))
+            Some(retained_record::key_context(UserKey { client: client.into(), user }))
         },
     },
     SealedColumn {

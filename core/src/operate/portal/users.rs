@@ -80,12 +80,13 @@ impl StaffPage for ShowOne {
 
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let Ok(id) = visit.param("id").parse::<Uuid>() else { return Ok(visit.not_found()) };
-        let (core, client) = (visit.core, visit.session.client.id());
+        let core = visit.core;
+        let key = UserKey { client: visit.session.client.id(), user: id.into() };
         let mut tx = core.db.begin().await?;
-        let Some(account) = Account::load(&mut tx, core, client, id.into()).await? else {
+        let Some(account) = Account::load(&mut tx, core, key).await? else {
             return Ok(visit.not_found());
         };
-        let payments = accounts::list(&mut tx, core, UserKey { client, user: id.into() }).await?;
+        let payments = accounts::list(&mut tx, core, key).await?;
         // Nothing is shown that does not stand in the audit.
         visit.record(&mut tx, "user.read-masked", json!({ "user": id })).await?;
         tx.commit().await?;

@@ -17,7 +17,7 @@ use crate::users::account::{self, Account, RowLock};
 use crate::users::changed;
 use crate::users::erase::erase;
 use crate::users::session;
-use rampart_types::{ClientId, UserId, UserKey};
+use rampart_types::{ClientId, UserId};
 
 /// A simulated event of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,26 +153,26 @@ impl Endpoint for V2 {
         event: SimulatedUserEvent,
         key: Option<&ClaimedKey>,
     ) -> Result<NoContent> {
-        let (client, user) = (caller.client.id(), caller.user);
+        let user = caller.client.key_of(caller.user);
         let mut tx = core.db.begin().await?;
-        if !account::lock(&mut tx, client, user, RowLock::Update).await? {
+        if !account::lock(&mut tx, user, RowLock::Update).await? {
             return Err(Code::UserNotFound.into());
         }
-        let before = Account::load(&mut tx, core, client, user).await?;
+        let before = Account::load(&mut tx, core, user).await?;
         if event == SimulatedUserEvent::Enable {
-            session::end_tokens_if_disabled(&mut tx, core, client, user).await?;
+            session::end_tokens_if_disabled(&mut tx, core, user).await?;
         }
-        write(&mut tx, core, client, user, &event.change()).await?;
-        let after = Account::load(&mut tx, core, client, user).await?;
+        write(&mut tx, core, user.client, user.user, &event.change()).await?;
+        let after = Account::load(&mut tx, core, user).await?;
         let (before, after) = before.zip(after).ok_or(Code::UserNotFound)?;
         changed::record_events(&mut tx, core, &before, &after).await?;
         if event == SimulatedUserEvent::Disable {
-            session::end_logins(&mut tx, core, client, user).await?;
+            session::end_logins(&mut tx, core, user).await?;
         }
         if event == SimulatedUserEvent::Delete {
-            erase(&mut tx, core, client, user).await?;
+            erase(&mut tx, core, user).await?;
         }
-        command_payouts_and_transfers(&mut tx, core, UserKey { client, user }).await?;
+        command_payouts_and_transfers(&mut tx, core, user).await?;
         save_reply(key, core, &mut tx, &NoContent.respond()?).await?;
         tx.commit().await?;
         Ok(NoContent)

@@ -16,7 +16,7 @@ use crate::platform::crypto::Purpose;
 use crate::platform::error::{Error, Result};
 use crate::platform::mail::{Kind, Message};
 use crate::users::account::Account;
-use rampart_types::UserId;
+use rampart_types::{UserId, UserKey};
 
 /// Time for which a link works.
 const LIFETIME: TimeDelta = TimeDelta::hours(1);
@@ -126,7 +126,8 @@ pub(super) async fn mail_link(
     texts: Texts,
 ) -> Result<Mailed> {
     let client = checkout.client.id();
-    let account = Account::load(&mut *core.db.acquire().await?, core, client, user).await?;
+    let account =
+        Account::load(&mut *core.db.acquire().await?, core, UserKey { client, user }).await?;
     let account = account.filter(|account| account.deleted_at.is_none());
     let Some(to) = account.and_then(|account| account.personal.email) else {
         return Ok(Mailed::NoAddress);

@@ -110,7 +110,7 @@ pub(crate) async fn open_requirements(
     client: &Client,
     account: &Account,
 ) -> Result<OpenRequirements> {
-    let sides = documents::sides(conn, client.id(), account.user).await?;
+    let sides = documents::sides(conn, account.key()).await?;
     let mut open = OpenRequirements::new();
     for item in open_items(client, account, &sides) {
         let Some(requirement) = Requirement::of_item(item.name()) else { continue };

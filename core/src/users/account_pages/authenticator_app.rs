@@ -19,7 +19,7 @@ use crate::platform::error::Result;
 use crate::users::authenticator_app;
 use crate::users::passkeys::sign_in;
 use crate::users::security_notice::{self, Changed};
-use rampart_types::{UserId, UserKey};
+use rampart_types::UserId;
 
 /// Name of the field that a code is typed into.
 const CODE: &str = "code";
@@ -62,7 +62,7 @@ pub(super) async fn verify(core: &Core, client: &Client, form: &Form) -> Result<
 /// # Errors
 /// Without entropy; when the database cannot be written.
 pub(super) async fn begin(view: &View<'_>) -> Result<Option<Reply>> {
-    let secret = authenticator_app::begin(view.core, view.client.id(), view.account.user).await?;
+    let secret = authenticator_app::begin(view.core, view.account.key()).await?;
     Ok(secret.map(|secret| page(view, StatusCode::OK, &secret, &FormErrors::default())))
 }
 
@@ -85,7 +85,7 @@ pub(super) async fn confirm(view: &View<'_>, form: &Form) -> Result<Confirmed> {
     if authenticator_app::confirm(core, view.client, user, form.get(CODE)).await? {
         return Ok(Confirmed::InUse);
     }
-    let Some(secret) = authenticator_app::begun(core, view.client.id(), user).await? else {
+    let Some(secret) = authenticator_app::begun(core, view.account.key()).await? else {
         return Ok(Confirmed::Nothing);
     };
     let errors = FormErrors::one(CODE, view.texts().get("app-code-wrong"));
@@ -109,8 +109,8 @@ pub(super) async fn remove(
         return Ok((errors.summary(texts), errors));
     }
     let mut tx = core.db.begin().await?;
-    if authenticator_app::remove(&mut tx, client.id(), user).await? {
-        let key = UserKey { client: client.id(), user };
+    let key = client.key_of(user);
+    if authenticator_app::remove(&mut tx, key).await? {
         security_notice::mail(&mut tx, core, key, Changed::AuthenticatorAppRemoved).await?;
     }
     tx.commit().await?;
@@ -127,7 +127,7 @@ pub(super) async fn section(
     errors: &FormErrors,
 ) -> Result<Markup> {
     let texts = view.texts();
-    let since = authenticator_app::in_use_since(conn, view.client.id(), view.account.user).await?;
+    let since = authenticator_app::in_use_since(conn, view.account.key()).await?;
     Ok(html! {
         h2 { (texts.get("app-title")) }
         p { (texts.get("app-about")) }

@@ -56,7 +56,7 @@ pub(crate) async fn act(
     form: &Form,
 ) -> Result<(StatusCode, Markup)> {
     let ok = |message: &'static str| (StatusCode::OK, toast(Tone::Info, &texts.get(message)));
-    let key = UserKey { client: client.id(), user };
+    let key = client.key_of(user);
     let mut errors = FormErrors::default();
     let (status, note) = match kind_of(form) {
         Some(AccountType::CreditCard) => {

@@ -31,7 +31,7 @@ use crate::users::accounts;
 use crate::users::identifier::linked_user;
 use crate::users::one_time_token::{self, Purpose};
 use crate::users::passkeys;
-use rampart_types::{UserId, UserKey};
+use rampart_types::UserId;
 
 const PATH: &str = "/{region}/dashboard/{session}";
 /// Actions of the account's page that only read, as often as the user likes.
@@ -135,15 +135,15 @@ async fn answer(
             return Ok(login_page(core, status, texts, client, invitation, &note, form));
         }
     };
-    let action = form.get("action");
+    let (key, action) = (client.key_of(user), form.get("action"));
     if action == "sessions-end" {
-        sessions::end_all(core, client.id(), user).await?;
+        sessions::end_all(core, key).await?;
         let note = toast(Tone::Good, &texts.get("sessions-ended"));
         return Ok(login_page(core, StatusCode::OK, texts, client, invitation, &note, None));
     }
     let (note, errors) = change(core, link, client, user, form).await?;
     let mut conn = core.db.acquire().await?;
-    let account = Account::load(&mut conn, core, client.id(), user).await?;
+    let account = Account::load(&mut conn, core, key).await?;
     drop(conn);
     let account = account.filter(|one| one.deleted_at.is_none() && one.disabled_at.is_none());
     let account = &account.ok_or(Code::UserCredentialMissing)?;
@@ -199,7 +199,7 @@ async fn enter(
         };
         check_linked(core, client, invitation, user).await?;
         let mut conn = core.db.acquire().await?;
-        let challenge = passkeys::account_challenge(&mut conn, core, client.id(), user).await?;
+        let challenge = passkeys::account_challenge(&mut conn, core, client.key_of(user)).await?;
         return Ok(Entry::Granted(Grant { user, challenge }));
     };
     let Some((user, challenge)) = known else {
@@ -232,7 +232,7 @@ async fn change(
     user: UserId,
     form: &Form,
 ) -> Result<(Markup, FormErrors)> {
-    let (texts, key) = (link.texts, UserKey { client: client.id(), user });
+    let (texts, key) = (link.texts, client.key_of(user));
     let note = match form.get("action") {
         "passkey-add" => passkey::add(core, client, user, texts, form).await?,
         "passkey-remove" => passkey::remove(core, client, user, texts, form).await?,
@@ -304,7 +304,7 @@ async fn show(
 }
 
 async fn payment_accounts(conn: &mut Connection, view: &View<'_>) -> Result<Markup> {
-    let key = UserKey { client: view.client.id(), user: view.account.user };
+    let key = view.account.key();
     let texts = view.texts();
     let mut accounts = accounts::list(conn, view.core, key).await?;
     accounts.retain(|account| !account.disabled);
@@ -320,11 +320,10 @@ async fn payment_accounts(conn: &mut Connection, view: &View<'_>) -> Result<Mark
 
 /// Leads to a secured page, with a login token of its own that is made when somebody goes there.
 async fn lead_to_secured_page(view: &View<'_>, page: &str) -> Result<Reply> {
-    let (core, client, user) = (view.core, view.client.id(), view.account.user);
+    let (core, key) = (view.core, view.account.key());
     let mut conn = core.db.acquire().await?;
-    let key = UserKey { client, user };
     let token = one_time_token::issue_for_pages(&mut conn, core, Purpose::Login, key).await?;
-    let (region, back) = (view.link.region(), view.link.session());
+    let (region, user, back) = (view.link.region(), key.user, view.link.session());
     let path = format!("/{region}/account/{page}?token={token}&uuid={user}&back={back}");
     Ok(Reply::see_other(&path))
 }

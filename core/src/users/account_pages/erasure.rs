@@ -17,7 +17,7 @@ use crate::platform::error::{Code, Result};
 use crate::users::account::{self, RowLock};
 use crate::users::erase::erase;
 use crate::users::session::{Login, verify_login};
-use rampart_types::{ClientId, UserId};
+use rampart_types::UserKey;
 
 /// Refusal that stands above the form.
 enum Refused {
@@ -41,7 +41,7 @@ struct Met {
 }
 
 impl Met {
-    async fn count(conn: &mut Connection, client: ClientId, user: UserId) -> Result<Self> {
+    async fn count(conn: &mut Connection, UserKey { client, user }: UserKey) -> Result<Self> {
         let met = sqlx::query_as!(
             Met,
             r#"
@@ -88,10 +88,10 @@ pub(super) async fn ask(view: &View<'_>) -> Result<Reply> {
 /// # Errors
 /// Code 920 after too many attempts; when the database cannot be used.
 pub(super) async fn submit(view: &View<'_>, form: &Form) -> Result<Reply> {
-    let (core, client, user) = (view.core, view.client.id(), view.account.user);
+    let (core, key) = (view.core, view.account.key());
     let refused = match form.get("credential").is_empty() {
         true => (!proves_password(view, form).await?).then_some(Refused::Password),
-        false => (!passkey::proves_erasure(core, view.client, user, form).await?)
+        false => (!passkey::proves_erasure(core, view.client, key.user, form).await?)
             .then_some(Refused::Passkey),
     };
     if let Some(refused) = refused {
@@ -99,14 +99,14 @@ pub(super) async fn submit(view: &View<'_>, form: &Form) -> Result<Reply> {
     }
     let mut tx = core.db.begin().await?;
     // Another erasure may have come first, which is as good.
-    if account::lock(&mut tx, client, user, RowLock::Update).await? {
-        let met = Met::count(&mut tx, client, user).await?;
+    if account::lock(&mut tx, key, RowLock::Update).await? {
+        let met = Met::count(&mut tx, key).await?;
         if met.open_orders > 0 {
             drop(tx);
             return confirmation(view, StatusCode::CONFLICT, &Refused::Nothing).await;
         }
-        erase(&mut tx, core, client, user).await?;
-        let (actor, target) = (format!("user:{user}"), user.to_string());
+        erase(&mut tx, core, key).await?;
+        let (actor, target) = (format!("user:{}", key.user), key.user.to_string());
         let detail = json!({"orders": met.orders});
         let entry = Entry { actor: &actor, action: "user.erase", target: &target, detail };
         audit::record(&mut tx, core, entry).await?;
@@ -129,9 +129,8 @@ async fn proves_password(view: &View<'_>, form: &Form) -> Result<bool> {
 
 async fn confirmation(view: &View<'_>, status: StatusCode, refused: &Refused) -> Result<Reply> {
     let (core, texts) = (view.core, view.texts());
-    let (client, user) = (view.client.id(), view.account.user);
     let mut conn = core.db.acquire().await?;
-    let met = Met::count(&mut conn, client, user).await?;
+    let met = Met::count(&mut conn, view.account.key()).await?;
     drop(conn);
     let shop = &view.client.tenant.name;
     let proof = match met.open_orders {

@@ -139,7 +139,7 @@ pub(super) async fn section(
     filter: &Filter,
 ) -> Result<Markup> {
     let texts = view.texts();
-    let key = UserKey { client: view.client.id(), user: view.account.user };
+    let key = view.account.key();
     // One more than the page takes, to detect a next page.
     let mut orders = find(conn, key, filter, PAGE_ORDERS + 1).await?;
     let more = orders.len() > PAGE_ORDERS;

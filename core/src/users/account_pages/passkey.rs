@@ -111,7 +111,7 @@ pub(super) async fn erasure_form(
     texts: Texts,
     visit: &str,
 ) -> Result<Option<Markup>> {
-    let known = sign_in::older_credentials(core, client.id(), user).await?;
+    let known = sign_in::older_credentials(core, client.key_of(user)).await?;
     let Some(party) = relying_party(core).filter(|_| !known.is_empty()) else {
         return Ok(None);
     };
@@ -135,7 +135,7 @@ pub(super) async fn proves_erasure(
     form: &Form,
 ) -> Result<bool> {
     let sent = decode(form.get("credential"), CREDENTIAL_ID_BYTES_MAX);
-    let known = sign_in::older_credentials(core, client.id(), user).await?;
+    let known = sign_in::older_credentials(core, client.key_of(user)).await?;
     if !sent.is_some_and(|id| known.contains(&id)) {
         return Ok(false);
     }
@@ -183,7 +183,7 @@ pub(super) async fn add(
     let Some((name, credential)) = name.zip(credential) else {
         return Ok(toast(Tone::Bad, &texts.get("passkey-wrong")));
     };
-    let added = passkeys::add(core, client.id(), user, &name, &credential).await?;
+    let added = passkeys::add(core, client.key_of(user), &name, &credential).await?;
     Ok(match added {
         Added::Stored => toast(Tone::Good, &texts.get("passkey-added")),
         Added::Refused => toast(Tone::Bad, &texts.get("passkey-wrong")),
@@ -202,7 +202,7 @@ pub(super) async fn remove(
     form: &Form,
 ) -> Result<Markup> {
     let id = decode(form.get("credential"), CREDENTIAL_ID_BYTES_MAX).unwrap_or_default();
-    Ok(match passkeys::remove(core, client.id(), user, &id).await? {
+    Ok(match passkeys::remove(core, client.key_of(user), &id).await? {
         true => toast(Tone::Good, &texts.get("passkey-removed")),
         false => toast(Tone::Bad, &texts.get("passkey-wrong")),
     })
@@ -221,7 +221,7 @@ pub(super) async fn section(
     challenge: &str,
 ) -> Result<Markup> {
     let Some(party) = relying_party(core) else { return Ok(html! {}) };
-    let passkeys = passkeys::list(conn, core, client.id(), account.user).await?;
+    let passkeys = passkeys::list(conn, core, account.key()).await?;
     let known: Vec<_> = passkeys.iter().map(|passkey| passkey.id.clone()).collect();
     let email = account.personal.email.as_ref().map_or("", |email| email.as_str());
     let options = json!({

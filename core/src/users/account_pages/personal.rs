@@ -16,7 +16,6 @@ use crate::users::personal_data::PersonalData;
 use crate::users::profile::Profile;
 use crate::users::session;
 use crate::users::{authenticator_app, passkeys};
-use rampart_types::UserKey;
 
 /// Most orders of a file, the newest.
 const ORDERS_MAX: usize = 10_000;
@@ -138,16 +137,15 @@ fn masked(number: &str) -> String {
 /// # Errors
 /// When the database cannot be read.
 pub(super) async fn download(view: &View<'_>) -> Result<Reply> {
-    let (core, client, user) = (view.core, view.client.id(), view.account.user);
+    let (core, key) = (view.core, view.account.key());
     let mut conn = core.db.acquire().await?;
     let all = Filter::default();
-    let key = UserKey { client, user };
     let mut orders = orders::find(&mut conn, key, &all, ORDERS_MAX + 1).await?;
     let has_all_orders = orders.len() <= ORDERS_MAX;
     orders.truncate(ORDERS_MAX);
     let accounts = accounts::list(&mut conn, core, key).await?;
-    let passkeys = passkeys::list(&mut conn, core, client, user).await?;
-    let sessions = session::open_sessions(&mut conn, client, user).await?;
+    let passkeys = passkeys::list(&mut conn, core, key).await?;
+    let sessions = session::open_sessions(&mut conn, key).await?;
     // The token is a secret of another service.
     let personal_data = PersonalData { share_token: None, ..view.account.personal.clone() };
     let file = File {
@@ -168,7 +166,7 @@ pub(super) async fn download(view: &View<'_>) -> Result<Reply> {
                 last_used_at: key.last_used_at,
             })
             .collect(),
-        authenticator_app_since: authenticator_app::in_use_since(&mut conn, client, user).await?,
+        authenticator_app_since: authenticator_app::in_use_since(&mut conn, key).await?,
         sessions: sessions
             .into_iter()
             .map(|session| Session {

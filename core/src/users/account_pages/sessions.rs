@@ -12,7 +12,7 @@ use crate::http::language::Texts;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::users::session::{self, OpenSession};
-use rampart_types::{ClientId, UserId, UserKey};
+use rampart_types::UserKey;
 
 /// Seconds of a minute.
 const MINUTE_SECONDS: u32 = 60;
@@ -23,7 +23,7 @@ const MINUTE_SECONDS: u32 = 60;
 /// When the database cannot be written.
 pub(super) async fn end(core: &Core, key: UserKey, texts: Texts, form: &Form) -> Result<Markup> {
     let ended = match Uuid::try_parse(form.get("session")) {
-        Ok(id) => session::end_one(core, key.client, key.user, id).await?,
+        Ok(id) => session::end_one(core, key, id).await?,
         Err(_) => false,
     };
     Ok(match ended {
@@ -36,9 +36,9 @@ pub(super) async fn end(core: &Core, key: UserKey, texts: Texts, form: &Form) ->
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(super) async fn end_all(core: &Core, client: ClientId, user: UserId) -> Result<()> {
+pub(super) async fn end_all(core: &Core, key: UserKey) -> Result<()> {
     let mut tx = core.db.begin().await?;
-    session::end_all(&mut tx, core, client, user).await?;
+    session::end_all(&mut tx, core, key).await?;
     tx.commit().await?;
     Ok(())
 }
@@ -50,7 +50,7 @@ pub(super) async fn end_all(core: &Core, client: ClientId, user: UserId) -> Resu
 /// When the database cannot be read.
 pub(super) async fn section(conn: &mut Connection, view: &View<'_>) -> Result<Markup> {
     let texts = view.texts();
-    let sessions = session::open_sessions(conn, view.client.id(), view.account.user).await?;
+    let sessions = session::open_sessions(conn, view.account.key()).await?;
     let seconds = view.core.settings.lifetimes.access_token_seconds;
     let minutes = seconds.div_ceil(MINUTE_SECONDS).to_string();
     Ok(html! {

@@ -73,7 +73,7 @@ pub(crate) async fn sign_in_or_register(
     }
     let signed_in = sign_in(core, client, texts, form).await?;
     if let (SignIn::Done(user), Some(identifier)) = (&signed_in, identifier) {
-        link(core, client.id(), *user, identifier, None).await?;
+        link(core, client.key_of(*user), identifier, None).await?;
     }
     Ok(signed_in)
 }
@@ -116,9 +116,10 @@ pub(crate) async fn sign_in(
 /// Asks a user who has a second factor for it: a passkey, or a code of an app.
 async fn second_factor(core: &Core, page: SignInPage<'_>, user: UserId) -> Result<SignIn> {
     let (client, texts) = (page.client(), page.texts());
-    let known = passkeys::sign_in::credentials(core, client.id(), user).await?;
+    let key = client.key_of(user);
+    let known = passkeys::sign_in::credentials(core, key).await?;
     let mut conn = core.db.acquire().await?;
-    let has_app = in_use_since(&mut conn, client.id(), user).await?.is_some();
+    let has_app = in_use_since(&mut conn, key).await?.is_some();
     drop(conn);
     if known.is_empty() && !has_app {
         return Ok(SignIn::Done(user));

@@ -16,7 +16,7 @@ use crate::money::connectors::accounts::{NOT_INSTANT, is_simulated, register_car
 use crate::money::connectors::answers::{self, Answer};
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
-use rampart_types::{CurrencyCode, UserKey, plain_text};
+use rampart_types::{CurrencyCode, plain_text};
 
 /// Version 2, the only one.
 pub struct V2;
@@ -106,7 +106,7 @@ async fn from_processor(
     session: &CardSession,
     key: Option<&ClaimedKey>,
 ) -> Result<Json<Added>> {
-    let user = UserKey { client: caller.client.id(), user: caller.user };
+    let user = caller.client.key_of(caller.user);
     let command = register_card(core, &caller.client, caller.user, session)?;
     let (mut tx, answer) = if is_simulated(&caller.client) {
         // In the transaction that saves our own answer.

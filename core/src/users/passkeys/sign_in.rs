@@ -9,7 +9,7 @@ use crate::auth::caller::Client;
 use crate::auth::webauthn::{Assertion, CREDENTIAL_ID_BYTES_MAX, RelyingParty, decode};
 use crate::platform::crypto::sha256;
 use crate::platform::error::Result;
-use rampart_types::{ClientId, UserId};
+use rampart_types::{ClientId, UserId, UserKey};
 
 /// What a form brings. Nothing of it is verified yet.
 pub(crate) struct Answer<'a> {
@@ -53,12 +53,8 @@ pub(crate) async fn challenge(
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn credentials(
-    core: &Core,
-    client: ClientId,
-    user: UserId,
-) -> Result<Vec<Vec<u8>>> {
-    credentials_of_age(core, client, user, 0).await
+pub(crate) async fn credentials(core: &Core, key: UserKey) -> Result<Vec<Vec<u8>>> {
+    credentials_of_age(core, key, 0).await
 }
 
 /// The identifiers of those of the user's passkeys that were there before anybody could have added one
@@ -66,18 +62,13 @@ pub(crate) async fn credentials(
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn older_credentials(
-    core: &Core,
-    client: ClientId,
-    user: UserId,
-) -> Result<Vec<Vec<u8>>> {
-    credentials_of_age(core, client, user, ACCOUNT_SECONDS).await
+pub(crate) async fn older_credentials(core: &Core, key: UserKey) -> Result<Vec<Vec<u8>>> {
+    credentials_of_age(core, key, ACCOUNT_SECONDS).await
 }
 
 async fn credentials_of_age(
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
     seconds_min: i32,
 ) -> Result<Vec<Vec<u8>>> {
     let ids = sqlx::query_scalar!(
@@ -125,7 +116,7 @@ pub(crate) async fn verify(
         return Ok(None);
     }
     match party.verify(answer.challenge, &row.public_key, &answer.assertion) {
-        Some(count) => Ok(advance(core, client.id(), user, &id, count).await?.then_some(user)),
+        Some(count) => Ok(advance(core, client.key_of(user), &id, count).await?.then_some(user)),
         None => Ok(None),
     }
 }
@@ -157,8 +148,7 @@ pub(crate) async fn redeem(
 /// that counts nothing stays at zero.
 async fn advance(
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
     id: &[u8],
     count: u32,
 ) -> Result<bool> {

@@ -14,7 +14,7 @@ use crate::money::connectors::answers::{self, Answer};
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
 use crate::users::accounts::{self, AccountType, PaymentAccount};
-use rampart_types::{UserId, UserKey};
+use rampart_types::UserId;
 
 /// The reported type of a verification at the processor.
 const PROCESSOR: &str = "processor";
@@ -83,7 +83,7 @@ pub(crate) async fn verify(
     identifier: &str,
 ) -> Result<Started> {
     let mut tx = core.db.begin().await?;
-    let key = UserKey { client: client.id(), user };
+    let key = client.key_of(user);
     let account = accounts::find(&mut tx, core, key, identifier).await?;
     let account = account.ok_or(Code::AccountNotFound)?;
     check(&account)?;

@@ -104,7 +104,7 @@ impl Endpoint for V1 {
         }
         let verified = is_verified_instantly(&caller.client.tenant, &request.iban);
         let started = Started::initiated("photo");
-        let user = UserKey { client: caller.client.id(), user: caller.user };
+        let user = caller.client.key_of(caller.user);
         store(core, user, request, verified, key, &started).await?;
         Ok(Json(started))
     }
@@ -193,7 +193,7 @@ pub(crate) async fn prove(
     let AccountDetails { identifier, holder, .. } = account.details.clone();
     let iban = identifier.parse().map_err(|_| Error::invariant("read an account's IBAN"))?;
     let claim = OwnershipClaim { holder, iban, proof };
-    let user = UserKey { client: client.id(), user };
+    let user = client.key_of(user);
     store(core, user, claim, false, None, &Started::initiated("photo")).await
 }
 
@@ -230,7 +230,7 @@ async fn store(
     answer: &Started,
 ) -> Result<()> {
     let mut conn = core.db.acquire().await?;
-    let personal_key = personal_data::load_key(&mut conn, core, user.client, user.user).await?;
+    let personal_key = personal_data::load_key(&mut conn, core, user).await?;
     drop(conn);
     let (image, stored) = proof.store(core, &personal_key).await?;
     let account = NewAccount {

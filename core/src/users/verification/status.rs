@@ -59,11 +59,11 @@ impl Endpoint for V2 {
     }
 
     async fn call(core: &Core, caller: ClientAndUser, level: Level) -> Result<Json<Vec<Item>>> {
-        let client = caller.client.id();
+        let key = caller.client.key_of(caller.user);
         let mut conn = core.db.acquire().await?;
-        let account = Account::load(&mut conn, core, client, caller.user).await?;
+        let account = Account::load(&mut conn, core, key).await?;
         let account = account.ok_or(Code::UserNotFound)?;
-        let sides = documents::sides(&mut conn, client, caller.user).await?;
+        let sides = documents::sides(&mut conn, key).await?;
         Ok(Json(UserState::new(&caller.client, &account, &sides).requirements(level)))
     }
 }

@@ -16,7 +16,6 @@ use crate::platform::crypto::Secret;
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
 use crate::users::accounts;
-use rampart_types::UserKey;
 
 /// The reported type of this verification.
 const KIND: &str = "walletpay";
@@ -54,7 +53,7 @@ impl Endpoint for V1 {
     }
 
     async fn call(core: &Core, caller: ClientAndUser, token: Secret) -> Result<Json<Started>> {
-        let key = UserKey { client: caller.client.id(), user: caller.user };
+        let key = caller.client.key_of(caller.user);
         let command = verify_wallet_account(core, &caller.client.tenant, caller.user, &token)?;
         match answers::ask(core, command).await? {
             Answer::Done(result) => {

@@ -78,7 +78,7 @@ impl Endpoint for OpenAccount {
         let Opening { user, kind, details, change } = new;
         let mut tx = core.db.begin().await?;
         let user = find(&mut tx, &user).await?;
-        if !account::lock(&mut tx, user.client, user.user, RowLock::Update).await? {
+        if !account::lock(&mut tx, user, RowLock::Update).await? {
             return Err(Denial::conflict("the user is deleted").into());
         }
         let account = NewAccount { kind, details, is_stored_card: false, verified: false };

@@ -102,7 +102,7 @@ impl Update {
     /// 404 without such a user or account; 409 when the user is deleted.
     async fn find(&self, conn: &mut Connection, core: &Core) -> Result<(UserKey, PaymentAccount)> {
         let user = find(conn, &self.user).await?;
-        if !account::lock(conn, user.client, user.user, RowLock::Update).await? {
+        if !account::lock(conn, user, RowLock::Update).await? {
             return Err(Denial::conflict("the user is deleted").into());
         }
         let account = named(conn, core, user, &self.account).await?;

@@ -18,7 +18,7 @@ use crate::operate::admin::operator::Operator;
 use crate::platform::db::PooledConnection;
 use crate::platform::error::{Denial, Result};
 use crate::users::personal_data;
-use rampart_types::{ClientId, UserId, UserKey};
+use rampart_types::UserKey;
 
 /// Media types of images, as stored.
 const MEDIA_TYPES: [&str; 3] = ["image/jpeg", "image/png", "application/pdf"];
@@ -53,8 +53,8 @@ impl Endpoint for ReadProof {
              join end_user u using (client_id, user_id) \
              where p.client_id = $1 and p.user_id = $2 and p.proof_id = $3 \
                  and u.deleted_at is null",
-            found.client.uuid(),
-            found.user.uuid(),
+            found.key.client.uuid(),
+            found.key.user.uuid(),
             wanted.id,
         )
         .fetch_optional(&mut *found.conn)
@@ -93,8 +93,8 @@ impl Endpoint for ReadDocument {
              join end_user u using (client_id, user_id) \
              where d.client_id = $1 and d.user_id = $2 and d.document_id = $3 \
                  and u.deleted_at is null",
-            found.client.uuid(),
-            found.user.uuid(),
+            found.key.client.uuid(),
+            found.key.user.uuid(),
             wanted.id,
         )
         .fetch_optional(&mut *found.conn)
@@ -120,16 +120,15 @@ impl Wanted {
 
     async fn find(&self, core: &Core) -> Result<Found> {
         let mut conn = core.db.acquire().await?;
-        let UserKey { client, user } = find(&mut conn, &self.user).await?;
-        Ok(Found { conn, client, user })
+        let key = find(&mut conn, &self.user).await?;
+        Ok(Found { conn, key })
     }
 }
 
 /// The user of an image, and the connection that it was found on.
 struct Found {
     conn: PooledConnection,
-    client: ClientId,
-    user: UserId,
+    key: UserKey,
 }
 
 impl Found {
@@ -141,7 +140,7 @@ impl Found {
         media_type: Option<String>,
     ) -> Result<Image> {
         let stored = media_type.ok_or_else(|| Denial::not_found(wanted.subject))?;
-        let vault = personal_data::load_key(&mut self.conn, core, self.client, self.user).await?;
+        let vault = personal_data::load_key(&mut self.conn, core, self.key).await?;
         drop(self.conn);
         let sealed = core.documents.get(wanted.id).await?;
         let image = core.images.run(move || sealed.open(&vault)).await??;

@@ -146,7 +146,7 @@ impl User {
         client: ClientId,
         user: UserId,
     ) -> Result<Self> {
-        let account = Account::load(conn, core, client, user).await?;
+        let account = Account::load(conn, core, UserKey { client, user }).await?;
         let account = account.ok_or_else(|| Denial::not_found("user"))?;
         let partner =
             sqlx::query_scalar!("select slug from client where client_id = $1", client.uuid())

@@ -24,7 +24,7 @@ use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 use crate::users::retained_record::{self, OpenedRecord, RetainedRecord};
-use rampart_types::{UserId, UserKey, plain_text};
+use rampart_types::{UserId, plain_text};
 
 /// Characters of a reason.
 const REASON_CHARS_MAX: usize = 500;
@@ -141,15 +141,15 @@ impl Opening {
         action: &'static str,
     ) -> Result<(UserId, OpenedRecord)> {
         let mut tx = core.db.begin().await?;
-        let UserKey { client, user } = find(&mut tx, &self.user).await?;
+        let key = find(&mut tx, &self.user).await?;
         operator.check_own(Role::Compliance)?;
-        let opened = retained_record::open(&mut tx, core, client, user).await?;
+        let opened = retained_record::open(&mut tx, core, key).await?;
         let opened = opened.ok_or_else(|| Denial::not_found("retained record"))?;
-        let (actor, target) = (operator.actor(), user.to_string());
+        let (actor, target) = (operator.actor(), key.user.to_string());
         let detail = json!({ "reason": self.reason });
         audit::record(&mut tx, core, Entry { actor, action, target: &target, detail }).await?;
         tx.commit().await?;
-        Ok((user, opened))
+        Ok((key.user, opened))
     }
 }
 

@@ -83,17 +83,17 @@ impl Endpoint for UpdateUser {
         let UserKey { client, user } = key;
         let change = update.change;
         let unknown = || Denial::not_found("user");
-        let before = Account::load(&mut tx, core, client, user).await?.ok_or_else(unknown)?;
+        let before = Account::load(&mut tx, core, key).await?.ok_or_else(unknown)?;
         // Before the address changes: the proven one hears of it.
         remove_second_factors(&mut tx, core, key, &change).await?;
         if change.disabled == Some(false) {
-            session::end_tokens_if_disabled(&mut tx, core, client, user).await?;
+            session::end_tokens_if_disabled(&mut tx, core, key).await?;
         }
         if write(&mut tx, core, client, user, &change).await? {
             approvals::require(&operator)?;
         }
         if change.disabled == Some(true) {
-            session::end_logins(&mut tx, core, client, user).await?;
+            session::end_logins(&mut tx, core, key).await?;
         }
         if let Some(email) = &change.email_address {
             write_email(&mut tx, core, &before, email).await?;
@@ -101,14 +101,14 @@ impl Endpoint for UpdateUser {
         for document in &change.documents {
             write_document(&mut tx, client, user, document).await?;
         }
-        let after = Account::load(&mut tx, core, client, user).await?.ok_or_else(unknown)?;
+        let after = Account::load(&mut tx, core, key).await?.ok_or_else(unknown)?;
         let (was, is) = (&before.statuses.identity, &after.statuses.identity);
         if was != is && is != "verified" {
-            identity_checks::end(&mut tx, client, user).await?;
+            identity_checks::end(&mut tx, key).await?;
         }
         changed::record_events(&mut tx, core, &before, &after).await?;
         if change.deleted == Some(true) {
-            erase(&mut tx, core, client, user).await?;
+            erase(&mut tx, core, key).await?;
         }
         command_payouts_and_transfers(&mut tx, core, key).await?;
         // A member is a name of our own, a number or the operator's reason: nothing of the person.
@@ -136,7 +136,7 @@ impl Update {
     /// 404 without such a user; 409 when the user is deleted.
     async fn lock(&self, conn: &mut Connection) -> Result<UserKey> {
         let key = find(conn, &self.uuid).await?;
-        if !account::lock(conn, key.client, key.user, RowLock::Update).await? {
+        if !account::lock(conn, key, RowLock::Update).await? {
             return Err(Denial::conflict("the user is deleted").into());
         }
         Ok(key)
@@ -241,17 +241,16 @@ async fn remove_second_factors(
     key: UserKey,
     change: &Change,
 ) -> Result<()> {
-    let UserKey { client, user } = key;
-    if change.passkeys_removed == Some(true) && passkeys::remove_all(conn, client, user).await? {
+    if change.passkeys_removed == Some(true) && passkeys::remove_all(conn, key).await? {
         security_notice::mail(conn, core, key, Changed::PasskeyRemoved).await?;
     }
     if change.authenticator_app_removed == Some(true) {
-        if authenticator_app::remove(conn, client, user).await? {
+        if authenticator_app::remove(conn, key).await? {
             let changed = Changed::AuthenticatorAppRemoved;
             security_notice::mail(conn, core, key, changed).await?;
         }
         // Whoever has the page of the account open could set up an app of their own.
-        passkeys::end_challenges(conn, client, user).await?;
+        passkeys::end_challenges(conn, key).await?;
     }
     Ok(())
 }

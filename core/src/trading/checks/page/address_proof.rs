@@ -26,7 +26,7 @@ pub(super) async fn show(
     errors: &FormErrors,
 ) -> Result<Content> {
     let texts = visit.texts;
-    let sides = documents::sides(conn, visit.client.id(), user).await?;
+    let sides = documents::sides(conn, visit.client.key_of(user)).await?;
     if has_address_proof(&sides) {
         return Ok(html! { p { (texts.get("check-document-received")) } }.into());
     }
@@ -50,7 +50,7 @@ pub(super) async fn submit(
     form: &Form,
 ) -> Result<FormErrors> {
     let mut conn = core.db.acquire().await?;
-    let known = documents::sides(&mut conn, visit.client.id(), user).await?;
+    let known = documents::sides(&mut conn, visit.client.key_of(user)).await?;
     drop(conn);
     if has_address_proof(&known) {
         return Ok(FormErrors::default());

@@ -34,7 +34,7 @@ pub(super) async fn show(
     TypedForm { form, errors }: TypedForm<'_>,
 ) -> Result<Content> {
     let texts = visit.texts;
-    let sides = documents::sides(conn, visit.client.id(), user).await?;
+    let sides = documents::sides(conn, visit.client.key_of(user)).await?;
     if has_identity_document(&sides) {
         return Ok(html! { p { (texts.get("check-document-received")) } }.into());
     }
@@ -76,7 +76,7 @@ pub(super) async fn submit(
     form: &Form,
 ) -> Result<FormErrors> {
     let mut conn = core.db.acquire().await?;
-    let known = documents::sides(&mut conn, visit.client.id(), user).await?;
+    let known = documents::sides(&mut conn, visit.client.key_of(user)).await?;
     drop(conn);
     let chosen = IDENTITY_DOCUMENTS.iter().find(|(kind, _)| *kind == form.get(KIND));
     let Some((kind, sides)) = chosen else {

@@ -32,7 +32,7 @@ pub(super) async fn show(
     TypedForm { form, errors }: TypedForm<'_>,
 ) -> Result<Content> {
     let texts = visit.texts;
-    let account = Account::load(conn, core, visit.client.id(), user).await?;
+    let account = Account::load(conn, core, visit.client.key_of(user)).await?;
     let account = account.ok_or(Code::UserNotFound)?;
     let hint = texts.get("check-person-born-hint");
     let body = html! {

@@ -48,7 +48,7 @@ async fn open(
     visit: &Visit,
     user: UserId,
 ) -> Result<Vec<&'static Question>> {
-    let account = Account::load(conn, core, visit.client.id(), user).await?;
+    let account = Account::load(conn, core, visit.client.key_of(user)).await?;
     let account = account.ok_or(Code::UserNotFound)?;
     let answers = &account.personal.amld5_answers;
     Ok(to_ask(account.is_business, &account.statuses.amld5, answers))

@@ -43,6 +43,6 @@ pub(super) async fn submit(
         let missing = visit.texts.get("check-registration-missing");
         return Ok(FormErrors::one("privacy", missing));
     }
-    consent::agree(conn, core, visit.client.id(), user).await?;
+    consent::agree(conn, core, visit.client.key_of(user)).await?;
     Ok(FormErrors::default())
 }

@@ -53,6 +53,6 @@ pub(super) async fn submit(
         errors.add("number", visit.texts.get("check-tax-number-wrong"));
     }
     let (Some(country), Some(number)) = (country, number) else { return Ok(errors) };
-    tax_residency::declare(conn, core, visit.client.id(), user, country, number).await?;
+    tax_residency::declare(conn, core, visit.client.key_of(user), country, number).await?;
     Ok(errors)
 }

@@ -225,7 +225,7 @@ impl Visit {
         }
         let user = self.user.filter(|_| self.order.as_ref().is_none_or(|order| !order.is_final));
         let Some(user) = user else { return Ok(OpenRequirements::new()) };
-        let account = Account::load(conn, core, client, user).await?;
+        let account = Account::load(conn, core, UserKey { client, user }).await?;
         let account = account.filter(|one| one.deleted_at.is_none() && one.disabled_at.is_none());
         match account {
             Some(account) => open_requirements(conn, &self.client, &account).await,

@@ -11,7 +11,7 @@ use crate::auth::user_credentials::identifier_digest;
 use crate::platform::error::Result;
 use crate::users::personal_data::{self, PersonalData, SealedPersonalData, email_index};
 use crate::users::search_index::SearchKey;
-use rampart_types::{ClientId, EmailAddress, UserId, UserIdentifier};
+use rampart_types::{ClientId, EmailAddress, UserId, UserIdentifier, UserKey};
 
 /// Most users that one criterion leads to: those with the same name.
 const CANDIDATES_MAX: i64 = 10_000;
@@ -166,7 +166,7 @@ async fn load(core: &Core, search: &Search, ids: &[Uuid], is_masked: bool) -> Re
             key: row.sealed_key.as_deref(),
             personal: row.personal.as_deref(),
         };
-        let personal = personal_data::read(core, client, user, sealed)?;
+        let personal = personal_data::read(core, UserKey { client, user }, sealed)?;
         // The index may be older than the data, and never decides alone.
         if !search.criteria.iter().all(|criterion| criterion.is_met(&personal)) {
             continue;
