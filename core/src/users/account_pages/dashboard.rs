@@ -6,22 +6,20 @@ use http::{Method, StatusCode};
 use maud::{Markup, html};
 
 use super::authenticator_app::Confirmed;
-use super::invitation::{Invitation, Link};
+use super::invitation::{InvitedPage, Link};
 use super::orders::Filter;
 use super::sign_in::{Asked, SignIn, error_page, login_form, sign_in};
-use super::sign_in_page::SignInPage;
-use super::view::{View, page};
+use super::view::{self, View};
 use super::{
     authenticator_app, bank_account, erasure, languages, orders, passkey, personal, requirements,
     sessions,
 };
 use crate::Core;
-use crate::auth::caller::{Anyone, Client};
+use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
 use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
 use crate::http::html::form_errors::FormErrors;
-use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::db::Connection;
@@ -66,9 +64,7 @@ impl Endpoint for Show {
     }
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
-        Ok(link.page(core, |client, invitation| {
-            login_page(core, StatusCode::OK, link.texts, client, invitation, &html! {}, None)
-        }))
+        Ok(link.page(core, |page| login_page(page, StatusCode::OK, &html! {}, None)))
     }
 }
 
@@ -90,13 +86,12 @@ impl Endpoint for Submit {
 
     async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
         let Some((client, invitation)) = link.open(core) else { return Ok(link.not_found(core)) };
-        let texts = link.texts;
-        match answer(core, &link, &client, &invitation, &form).await {
+        let page = InvitedPage { core, link: &link, client: &client, invitation: &invitation };
+        match answer(page, &form).await {
             Ok(reply) => Ok(reply),
             Err(error) => {
-                let page = SignInPage::new(&client, texts);
-                error_page(page, error, login_form, &form, |status, note, form| {
-                    login_page(core, status, texts, &client, &invitation, note, form)
+                error_page(page.sign_in(), error, login_form, &form, |status, note, form| {
+                    login_page(page, status, note, form)
                 })
             }
         }
@@ -120,28 +115,22 @@ struct Grant {
 ///
 /// # Errors
 /// Those of [`sign_in`], ER700 for a user who is disabled or erased, ER703.
-async fn answer(
-    core: &Core,
-    link: &Link,
-    client: &Client,
-    invitation: &Invitation,
-    form: &Form,
-) -> Result<Reply> {
+async fn answer(page: InvitedPage<'_>, form: &Form) -> Result<Reply> {
+    let InvitedPage { core, link, client, invitation } = page;
     let texts = link.texts;
-    let Grant { user, challenge } = match enter(core, texts, client, invitation, form).await? {
+    let Grant { user, challenge } = match enter(page, form).await? {
         Entry::Granted(grant) => grant,
         Entry::Asked(Asked { status, note, form }) => {
-            let form = form.as_ref();
-            return Ok(login_page(core, status, texts, client, invitation, &note, form));
+            return Ok(login_page(page, status, &note, form.as_ref()));
         }
     };
     let (key, action) = (client.key_of(user), form.get("action"));
     if action == "sessions-end" {
         sessions::end_all(core, key).await?;
         let note = toast(Tone::Good, &texts.get("sessions-ended"));
-        return Ok(login_page(core, StatusCode::OK, texts, client, invitation, &note, None));
+        return Ok(login_page(page, StatusCode::OK, &note, None));
     }
-    let (note, errors) = change(core, link, client, user, form).await?;
+    let (note, errors) = change(page, user, form).await?;
     let mut conn = core.db.acquire().await?;
     let account = Account::load(&mut conn, core, key).await?;
     drop(conn);
@@ -176,13 +165,9 @@ async fn answer(
 ///
 /// # Errors
 /// Those of [`sign_in`], ER703.
-async fn enter(
-    core: &Core,
-    texts: Texts,
-    client: &Client,
-    invitation: &Invitation,
-    form: &Form,
-) -> Result<Entry> {
+async fn enter(page: InvitedPage<'_>, form: &Form) -> Result<Entry> {
+    let InvitedPage { core, link, client, .. } = page;
+    let texts = link.texts;
     let action = form.get("action");
     // The form for a passkey has a challenge of its own.
     let [visit, challenge] = ["visit", "challenge"].map(|name| form.get(name));
@@ -197,7 +182,7 @@ async fn enter(
             SignIn::Done(user) => user,
             SignIn::Asked(asked) => return Ok(Entry::Asked(asked)),
         };
-        check_linked(core, client, invitation, user).await?;
+        check_linked(page, user).await?;
         let mut conn = core.db.acquire().await?;
         let challenge = passkeys::account_challenge(&mut conn, core, client.key_of(user)).await?;
         return Ok(Entry::Granted(Grant { user, challenge }));
@@ -206,18 +191,14 @@ async fn enter(
         let note = toast(Tone::Bad, &texts.get("checkout-signed-out"));
         return Ok(Entry::Asked(Asked { status: StatusCode::BAD_REQUEST, note, form: None }));
     };
-    check_linked(core, client, invitation, user).await?;
+    check_linked(page, user).await?;
     Ok(Entry::Granted(Grant { user, challenge }))
 }
 
 /// # Errors
 /// ER703.
-async fn check_linked(
-    core: &Core,
-    client: &Client,
-    invitation: &Invitation,
-    user: UserId,
-) -> Result<()> {
+async fn check_linked(page: InvitedPage<'_>, user: UserId) -> Result<()> {
+    let InvitedPage { core, client, invitation, .. } = page;
     let mut conn = core.db.acquire().await?;
     let holder = linked_user(&mut conn, core, client.id(), &invitation.identifier).await?;
     if holder == Some(user) { Ok(()) } else { Err(Code::UserIdentifierMismatch.into()) }
@@ -225,13 +206,8 @@ async fn check_linked(
 
 /// Makes the change that the form asks for, if it is one after which the page is shown again, and says
 /// what came of it, also at the form's field.
-async fn change(
-    core: &Core,
-    link: &Link,
-    client: &Client,
-    user: UserId,
-    form: &Form,
-) -> Result<(Markup, FormErrors)> {
+async fn change(page: InvitedPage<'_>, user: UserId, form: &Form) -> Result<(Markup, FormErrors)> {
+    let InvitedPage { core, link, client, .. } = page;
     let (texts, key) = (link.texts, client.key_of(user));
     let note = match form.get("action") {
         "passkey-add" => passkey::add(core, client, user, texts, form).await?,
@@ -251,20 +227,18 @@ async fn change(
 }
 
 fn login_page(
-    core: &Core,
+    page: InvitedPage<'_>,
     status: StatusCode,
-    texts: Texts,
-    client: &Client,
-    invitation: &Invitation,
     note: &Markup,
     form: Option<&Markup>,
 ) -> Reply {
+    let shop = &page.client.tenant.name;
     let body = html! {
-        p { (texts.with("account-intro", &[("shop", &client.tenant.name)])) }
+        p { (page.link.texts.with("account-intro", &[("shop", shop)])) }
         (note)
-        @if let Some(form) = form { (form) } @else { (login_form(SignInPage::new(client, texts), None)) }
+        @if let Some(form) = form { (form) } @else { (login_form(page.sign_in(), None)) }
     };
-    page(core, status, texts, client, invitation, &body)
+    view::page(page, status, &body)
 }
 
 async fn show(

@@ -7,6 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::sign_in_page::SignInPage;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::device;
@@ -109,15 +110,9 @@ impl Link {
     }
 
     /// The page of the invitation, or that of a dead link.
-    pub(super) fn page(
-        &self,
-        core: &Core,
-        show: impl FnOnce(&Client, &Invitation) -> Reply,
-    ) -> Reply {
-        match self.open(core) {
-            Some((client, invitation)) => show(&client, &invitation),
-            None => self.not_found(core),
-        }
+    pub(super) fn page(&self, core: &Core, show: impl FnOnce(InvitedPage<'_>) -> Reply) -> Reply {
+        let Some((client, invitation)) = self.open(core) else { return self.not_found(core) };
+        show(InvitedPage { core, link: self, client: &client, invitation: &invitation })
     }
 
     /// The page's website locale.
@@ -138,5 +133,21 @@ impl Link {
     /// The page of an expired or forged link.
     pub(super) fn not_found(&self, core: &Core) -> Reply {
         dead_link(self.texts, &core.settings.pages, "dead-link-shop")
+    }
+}
+
+/// A page that a link with a valid invitation has opened.
+#[derive(Clone, Copy)]
+pub(super) struct InvitedPage<'a> {
+    pub(super) core: &'a Core,
+    pub(super) link: &'a Link,
+    pub(super) client: &'a Client,
+    pub(super) invitation: &'a Invitation,
+}
+
+impl<'a> InvitedPage<'a> {
+    /// The page as the forms see it that sign in.
+    pub(super) const fn sign_in(self) -> SignInPage<'a> {
+        SignInPage::new(self.client, self.link.texts)
     }
 }

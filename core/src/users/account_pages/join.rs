@@ -4,16 +4,14 @@
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 
-use super::invitation::{Invitation, Link};
+use super::invitation::{InvitedPage, Link};
 use super::passkey::SCRIPT;
 use super::sign_in::{Asked, SignIn, error_page, forms, sign_in_or_register};
-use super::sign_in_page::SignInPage;
 use crate::Core;
-use crate::auth::caller::{Anyone, Client};
+use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
 use crate::http::form::Form;
 use crate::http::html::{Page, PageScripts, back_link, redirect};
-use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
@@ -36,9 +34,7 @@ impl Endpoint for Show {
     }
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
-        Ok(link.page(core, |client, invitation| {
-            show(core, StatusCode::OK, link.texts, client, invitation, &html! {}, None)
-        }))
+        Ok(link.page(core, |page| show(page, StatusCode::OK, &html! {}, None)))
     }
 }
 
@@ -60,38 +56,30 @@ impl Endpoint for Submit {
 
     async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
         let Some((client, invitation)) = link.open(core) else { return Ok(link.not_found(core)) };
+        let page = InvitedPage { core, link: &link, client: &client, invitation: &invitation };
         let (texts, region) = (link.texts, Some(link.region()));
         let identifier = Some(&invitation.identifier);
         match sign_in_or_register(core, &client, texts, &form, identifier, region).await {
             Ok(SignIn::Done(_)) => Ok(redirect(&invitation.return_url)),
             Ok(SignIn::Asked(Asked { status, note, form })) => {
-                Ok(show(core, status, texts, &client, &invitation, &note, form.as_ref()))
+                Ok(show(page, status, &note, form.as_ref()))
             }
-            Err(error) => {
-                let page = SignInPage::new(&client, texts);
-                error_page(page, error, forms, &form, |status, note, form| {
-                    show(core, status, texts, &client, &invitation, note, form)
-                })
-            }
+            Err(error) => error_page(page.sign_in(), error, forms, &form, |status, note, form| {
+                show(page, status, note, form)
+            }),
         }
     }
 }
 
-fn show(
-    core: &Core,
-    status: StatusCode,
-    texts: Texts,
-    client: &Client,
-    invitation: &Invitation,
-    note: &Markup,
-    form: Option<&Markup>,
-) -> Reply {
+fn show(page: InvitedPage<'_>, status: StatusCode, note: &Markup, form: Option<&Markup>) -> Reply {
+    let InvitedPage { core, link, client, invitation } = page;
+    let texts = link.texts;
     let (partner, brand) = (&client.tenant.name, &client.tenant.brand);
     let title = texts.get("join-title");
     let body = html! {
         p { (texts.with("join-intro", &[("shop", partner)])) }
         (note)
-        @if let Some(form) = form { (form) } @else { (forms(SignInPage::new(client, texts), None)) }
+        @if let Some(form) = form { (form) } @else { (forms(page.sign_in(), None)) }
         (back_link(texts, &invitation.return_url, partner))
     };
     let page = Page::new(texts, &core.settings.pages, &title).branded(partner, brand);

@@ -3,7 +3,7 @@
 use http::StatusCode;
 use maud::{Markup, html};
 
-use super::invitation::{Invitation, Link};
+use super::invitation::{Invitation, InvitedPage, Link};
 use super::passkey::SCRIPT;
 use crate::Core;
 use crate::auth::caller::Client;
@@ -53,20 +53,15 @@ impl View<'_> {
 
     /// Renders a page with this body and the way back to the partner.
     pub(super) fn page(&self, status: StatusCode, body: &Markup) -> Reply {
-        page(self.core, status, self.texts(), self.client, self.invitation, body)
+        let Self { core, link, client, invitation, .. } = *self;
+        page(InvitedPage { core, link, client, invitation }, status, body)
     }
 }
 
 /// Renders a page of the account.
-pub(super) fn page(
-    core: &Core,
-    status: StatusCode,
-    texts: Texts,
-    client: &Client,
-    invitation: &Invitation,
-    body: &Markup,
-) -> Reply {
-    let (tenant, return_url) = (&client.tenant, &invitation.return_url);
+pub(super) fn page(invited: InvitedPage<'_>, status: StatusCode, body: &Markup) -> Reply {
+    let InvitedPage { core, link, client, invitation } = invited;
+    let (texts, tenant, return_url) = (link.texts, &client.tenant, &invitation.return_url);
     let title = texts.get("account-title");
     let body = html! { (body) (back_link(texts, return_url, &tenant.name)) };
     let page = Page::new(texts, &core.settings.pages, &title).branded(&tenant.name, &tenant.brand);
