@@ -252,7 +252,7 @@ pub struct Lifetimes {
     /// Lifetime of offers without an `expireTime`.
     #[schemars(range(min = 1, max = 31_536_000))]
     pub offer_seconds: u32,
-    /// Lifetime of login tokens.
+    /// Lifetime of login tokens, and of the visits and forms of secured pages.
     #[schemars(range(min = 1, max = 86_400))]
     pub login_token_seconds: u32,
     /// Time to pay an order by bank transfer; partners are not told an end.

@@ -175,8 +175,8 @@ impl Endpoint for LogoutV1 {
     }
 }
 
-/// Ends every session of the user, and what would open another: every one-time token, links to set a
-/// password too.
+/// Ends every session of the user, and what would open another: every one-time token, even of links
+/// to set a password.
 ///
 /// # Errors
 /// When the database cannot be written.

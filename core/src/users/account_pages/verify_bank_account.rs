@@ -103,7 +103,8 @@ impl Endpoint for Submit {
 pub(crate) struct Opened {
     pub(crate) client: Client,
     pub(crate) key: UserKey,
-    /// The transaction of all that the page does. Should any of it fail, the login token stays valid.
+    /// The transaction of all that the page does: should any of it fail, the login token stays
+    /// valid.
     pub(crate) tx: Transaction<'static>,
     /// Token of the visit that has begun; `None` when it goes on.
     visit: Option<String>,
