@@ -70,6 +70,14 @@ impl Config {
         Self::read(source::gather(file, None)?)
     }
 
+    /// Reads these settings in TOML, and this process's environment, which wins.
+    ///
+    /// # Errors
+    /// As for [`Config::load`].
+    pub(crate) fn over(defaults: &str) -> Result<Self, Invalid> {
+        Self::read(source::merge(defaults, "", None)?)
+    }
+
     fn read(mut tree: HashMap<String, Value>) -> Result<Self, Invalid> {
         renamed::check(&tree)?;
         let has_live_max = source::is_set(&tree, "policy", "live_max");

@@ -28,17 +28,24 @@ pub(super) fn gather(
     file: Option<&Path>,
     env: Option<Map<String, String>>,
 ) -> Result<HashMap<String, Value>, Invalid> {
-    let place = file.map_or_else(String::new, |path| format!(" in '{}'", path.display()));
+    let Some(path) = file else { return merge("", "", env) };
+    let text = std::fs::read_to_string(path).map_err(|e| {
+        Invalid(format!("the configuration file '{}' cannot be read: {e}", path.display()))
+    })?;
+    merge(&text, &format!(" in '{}'", path.display()), env)
+}
+
+/// Merges settings in TOML, which are at `place`, and the environment (this process's, unless `env`
+/// stands in for it).
+pub(super) fn merge(
+    text: &str,
+    place: &str,
+    env: Option<Map<String, String>>,
+) -> Result<HashMap<String, Value>, Invalid> {
     let unreadable = |e: ConfigError| {
         Invalid(format!("the configuration{place} cannot be read: {}", one_line(&e)))
     };
-    let mut builder = config::Config::builder();
-    if let Some(path) = file {
-        let text = std::fs::read_to_string(path).map_err(|e| {
-            Invalid(format!("the configuration file '{}' cannot be read: {e}", path.display()))
-        })?;
-        builder = builder.add_source(File::from_str(&text, FileFormat::Toml));
-    }
+    let builder = config::Config::builder().add_source(File::from_str(text, FileFormat::Toml));
     let mut earlier = builder.build().map_err(&unreadable)?;
     let environment =
         Environment::with_prefix("RAMPART").prefix_separator("__").separator("__").source(env);

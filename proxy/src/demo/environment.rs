@@ -1,5 +1,6 @@
 //! The demo's environment: a folder, a certificate, a Postgres of its own, settings.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -12,9 +13,10 @@ use rampart_core::platform::clock::Clock;
 use rampart_core::platform::crypto::Secret;
 use rampart_core::platform::db;
 use rampart_core::platform::private_postgres::{Options, PrivatePostgres, Profile};
+use rampart_core::platform::settings::{Acme, Documents};
 
 use super::steps::Steps;
-use crate::config::Config;
+use crate::config::{Admin, Config, ProxyProtocol};
 use crate::startup_error::StartupError;
 
 const DATABASE: &str = "rampart_demo";
@@ -43,19 +45,20 @@ impl Environment {
         let place = format!("'{}' cannot be used", state.display());
         fs::create_dir_all(state).map_err(|e| StartupError::new(&place, &e))?;
         let state = state.canonicalize().map_err(|e| StartupError::new(&place, &e))?;
+        let mut config = Config::over(&defaults())?;
         let options = Options { state: state.join("postgres"), bin, profile: Profile::Demo };
         let postgres = steps
             .block("start a private Postgres", || PrivatePostgres::start(options))
             .map_err(|e| StartupError::from(e.to_string()))?;
         let certificate = state.join("certificate.pem");
         let key = state.join("key.pem");
-        steps.block("make a self-signed certificate", || make_certificate(&certificate, &key))?;
-        let mut config = config(&postgres, &certificate, &key)?;
-        config.core.documents.folder = Some(state.join("documents"));
-        // The demo's receiver of webhooks is a process on this machine.
-        config.core.callbacks.allow_loopback = true;
-        config.core.pages.gallery = true;
-        config.core.policy.cache_folder = Some(state.join("policies"));
+        add_secrets(&mut config)?;
+        isolate(&mut config, &state, postgres.url(DATABASE));
+        let listen = &config.edge.listen;
+        let make = || make_certificate(&certificate, &key, listen);
+        steps.block("make a self-signed certificate", make)?;
+        config.edge.tls.cert = Some(certificate.clone());
+        config.edge.tls.key = Some(key);
         let settings = state.join("rampart.toml");
         Ok(Self { config, certificate, settings, postgres })
     }
@@ -88,26 +91,57 @@ impl Environment {
     }
 }
 
-fn config(postgres: &PrivatePostgres, cert: &Path, key: &Path) -> Result<Config, StartupError> {
+/// Settings of a demo where the environment has none, as TOML.
+fn defaults() -> String {
+    let [edge, admin, ops, connectors] = [8443, 9443, 9464, 9465].map(free_or_any);
+    // The demo's only operator is the configured token; its use is no emergency here.
+    let level = "warn,rampart_core::operate::admin::login=error";
+    format!(
+        "[edge]\nlisten = '{edge}'\n[admin]\nlisten = '{admin}'\n[ops]\nlisten = '{ops}'\n\
+         [connectors]\nlisten = '{connectors}'\n[log]\nlevel = '{level}'\naccess = false\n\
+         [pages]\ngallery = true\n"
+    )
+}
+
+/// Makes the secrets that the environment does not have.
+fn add_secrets(config: &mut Config) -> Result<(), StartupError> {
     let clock = Clock::system();
     let no_entropy = |e| StartupError::new("keys cannot be made", &e);
-    let mut config = Config::default();
-    config.edge.listen = vec![free_or_any(8443)];
-    config.admin.listen = free_or_any(9443);
-    config.ops.listen = free_or_any(9464);
-    config.connectors.listen = Some(free_or_any(9465));
-    config.edge.tls.cert = Some(cert.to_owned());
-    config.edge.tls.key = Some(key.to_owned());
-    let token: [u8; 24] = clock.random_bytes().map_err(no_entropy)?;
-    config.admin.token = Some(Secret::new(URL_SAFE_NO_PAD.encode(token)));
-    let master: [u8; 32] = clock.random_bytes().map_err(no_entropy)?;
-    config.core.keys.master = Some(Secret::new(STANDARD.encode(master)));
-    config.core.database.url = Some(Secret::new(postgres.url(DATABASE)));
-    config.core.database.migrate_on_start = true;
-    // The demo's only operator is the configured token; its use is no emergency here.
-    config.log.level = "warn,rampart_core::operate::admin::login=error".to_owned();
-    config.log.access = false;
-    Ok(config)
+    if config.admin.token.is_none() {
+        let token: [u8; 24] = clock.random_bytes().map_err(no_entropy)?;
+        config.admin.token = Some(Secret::new(URL_SAFE_NO_PAD.encode(token)));
+    }
+    if !config.core.keys.is_configured() {
+        let master: [u8; 32] = clock.random_bytes().map_err(no_entropy)?;
+        config.core.keys.master = Some(Secret::new(STANDARD.encode(master)));
+    }
+    Ok(())
+}
+
+/// Sets what a demo has of its own, whatever the environment says: it touches no database, store,
+/// address or socket of an edge that was configured here, and reaches itself without another's
+/// certificate.
+fn isolate(config: &mut Config, state: &Path, database: String) {
+    let (edge, core) = (&mut config.edge, &mut config.core);
+    edge.public_url = None;
+    edge.proxy_protocol = ProxyProtocol::Off;
+    edge.tls.certificates.clear();
+    edge.upgrade_socket = None;
+    let Admin { listen, token, .. } = config.admin.clone();
+    config.admin = Admin { listen, token, ..Admin::default() };
+    core.acme = Acme::default();
+    core.database.url = Some(Secret::new(database));
+    core.database.worker_url = None;
+    core.database.migrate_url = None;
+    core.database.replica_urls.clear();
+    core.database.migrate_on_start = true;
+    core.documents = Documents { folder: Some(state.join("documents")), ..Documents::default() };
+    core.ratelimit.redis_url = None;
+    // The demo's receiver of webhooks is a process on this machine.
+    core.callbacks.allow_loopback = true;
+    // Nobody has signed the policies that it pushes.
+    core.policy.require_signature = false;
+    core.policy.cache_folder.get_or_insert_with(|| state.join("policies"));
 }
 
 /// The usual port, or any other when somebody has it.
@@ -119,9 +153,11 @@ fn free_or_any(port: u16) -> SocketAddr {
     }
 }
 
-fn make_certificate(cert: &Path, key: &Path) -> Result<(), StartupError> {
-    let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
-    let made = rcgen::generate_simple_self_signed(names)
+/// Makes a certificate for this machine and the addresses that the edge listens on.
+fn make_certificate(cert: &Path, key: &Path, listen: &[SocketAddr]) -> Result<(), StartupError> {
+    let mut names = BTreeSet::from(["localhost".to_owned(), "127.0.0.1".to_owned()]);
+    names.extend(listen.iter().map(|address| address.ip().to_string()));
+    let made = rcgen::generate_simple_self_signed(names.into_iter().collect::<Vec<_>>())
         .map_err(|e| StartupError::new("no certificate can be made", &e))?;
     write_private(cert, &made.cert.pem())?;
     write_private(key, &made.signing_key.serialize_pem())

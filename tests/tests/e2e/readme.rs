@@ -40,6 +40,39 @@ async fn a_demo_whose_usual_ports_are_taken_is_administered_with_its_settings() 
     assert!(status.success(), "{:?} {:?}", show.out(), show.err());
 }
 
+#[tokio::test]
+async fn a_demo_takes_the_environment_but_for_what_it_has_of_its_own() {
+    let folder = Folder::make();
+    let mut command = demo(&folder);
+    for (name, value) in [
+        ("OPS__LISTEN", "127.0.0.2:0"),
+        ("EDGE__LISTEN", "127.0.0.3:0"),
+        ("ADMIN__TOKEN", "of-the-shell"),
+        ("DATABASE__URL", "postgres://nobody@127.0.0.1:1/nothing"),
+        ("EDGE__PUBLIC_URL", "https://shop.example"),
+        ("DOCUMENTS__S3_URL", "s3://nobodys"),
+        ("POLICY__REQUIRE_SIGNATURE", "true"),
+    ] {
+        command.env(format!("RAMPART__{name}"), value);
+    }
+    let demo = Process::spawn(command);
+    let exports = exports(&demo).await;
+    assert!(exports.contains("BASE='https://127.0.0.3:"), "{exports}");
+    assert!(exports.contains("ADMIN_TOKEN='of-the-shell'"), "{exports}");
+    demo.prints("curl http://127.0.0.2:").await;
+}
+
+#[tokio::test]
+async fn a_demo_names_a_setting_that_there_is_not() {
+    let folder = Folder::make();
+    let mut command = demo(&folder);
+    command.env("RAMPART__OPS__LISTENS", "x");
+    let demo = Process::spawn(command);
+    assert!(!demo.ended_within(SOON).await.success());
+    let err = demo.err();
+    assert!(err.iter().any(|line| line.contains("there is no setting 'listens'")), "{err:?}");
+}
+
 /// The `export` lines with which the demo ends what it prints, once it serves.
 pub(crate) async fn exports(demo: &Process) -> String {
     until("the demo serves", SOON * 2, async || {
