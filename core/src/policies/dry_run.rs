@@ -53,17 +53,17 @@ pub(crate) async fn dry_run(
     core.refresh().await?;
     let loaded = LoadedVersion::find(core, target, version).await?;
     let catalogue = Arc::clone(&core.snapshots.current().catalogue);
-    let read = |input| {
-        kinds::read(target.kind, input, &catalogue)
-            .map_err(|problem| LifecycleError::Invalid(format!("input: {problem}")))
+    let read = |path: &str, input| {
+        kinds::read(target.kind, path, input, &catalogue).map_err(LifecycleError::Invalid)
     };
     let (is_single, requests) = match input {
-        DryRunInput::Single(input) => (true, vec![read(input)?]),
+        DryRunInput::Single(input) => (true, vec![read(kinds::ALONE, input)?]),
         DryRunInput::Batch(inputs) if inputs.len() > REQUESTS_MAX => {
             return Err(LifecycleError::Invalid(format!("inputs: at most {REQUESTS_MAX}")));
         }
         DryRunInput::Batch(inputs) => {
-            (false, inputs.into_iter().map(read).collect::<Result<_, _>>()?)
+            let read = |(index, input)| read(&format!("inputs[{index}]"), input);
+            (false, inputs.into_iter().enumerate().map(read).collect::<Result<_, _>>()?)
         }
         DryRunInput::Recorded => (false, recorded::requests(core, target, &catalogue).await?),
     };

@@ -20,18 +20,22 @@ use super::evaluate::context::{Attributes, contract_form};
 use super::manifest::digest_hex;
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::http::fields::strict;
 use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::Catalogue;
 
 /// The member of a request's JSON that holds the attributes of its call.
 const ATTRIBUTES: &str = "attributes";
 
+/// The path of an input that stands alone.
+pub(super) const ALONE: &str = "input";
+
 /// One row per kind.
 const KINDS: [Kind; PolicyKind::ALL.len()] =
     [kind::<SignedPayload>(), kind::<FeeRequest>(), kind::<Arc<RankRequest>>()];
 
 /// Reads a request of a sample.
-type ReadRequest = fn(Value, &Catalogue) -> Result<Box<dyn ReportedRequest>, String>;
+type ReadRequest = fn(&str, &Value, &Catalogue) -> Result<Box<dyn ReportedRequest>, String>;
 
 /// A kind of policy by its requests.
 struct Kind {
@@ -43,7 +47,7 @@ struct Kind {
 const fn kind<R: PolicyRequest + Sync>() -> Kind {
     Kind {
         kind: R::KIND,
-        read: |input, catalogue| Ok(Box::new(R::read(input, catalogue)?)),
+        read: |path, input, catalogue| Ok(Box::new(R::read(path, input, catalogue)?)),
         read_stored: |core, client, input| Ok(Box::new(R::read_stored(core, client, input)?)),
     }
 }
@@ -72,24 +76,25 @@ impl AnyRequest {
     }
 }
 
-/// Reads an operator's input for policies of this kind. Missing members have defaults; the default
-/// methods to rank are those of the catalogue. `attributes` is an object of texts.
+/// Reads an operator's input for policies of this kind, which has this path in its document. Missing
+/// members have defaults; the default methods to rank are those of the catalogue. `attributes` is an
+/// object of texts.
 ///
 /// # Errors
-/// The member that is invalid or unknown.
+/// A sentence, after the path of the member that is invalid or unknown.
 pub(super) fn read(
     kind: PolicyKind,
+    path: &str,
     mut input: Value,
     catalogue: &Catalogue,
 ) -> Result<AnyRequest, String> {
     let row = KINDS.iter().find(|row| row.kind == kind).ok_or("no policy is of this kind")?;
-    let members = input.as_object_mut().ok_or("not an object")?;
+    let members = input.as_object_mut().ok_or_else(|| format!("{path}: not an object"))?;
     let attributes = match members.remove(ATTRIBUTES) {
-        Some(attributes) => serde_json::from_value(attributes)
-            .map_err(|_| "`attributes` is not an object of texts")?,
+        Some(attributes) => strict::read_at(&format!("{path}.{ATTRIBUTES}"), &attributes)?,
         None => Attributes::new(),
     };
-    Ok(AnyRequest { request: (row.read)(input, catalogue)?, attributes })
+    Ok(AnyRequest { request: (row.read)(path, &input, catalogue)?, attributes })
 }
 
 /// The request in the form of a dry run's input, with the attributes of its call; null where it may
@@ -146,8 +151,8 @@ pub(super) trait PolicyRequest: Send + Sized + 'static {
     /// Reads an operator's input, as [`read`].
     ///
     /// # Errors
-    /// The member that is invalid or unknown.
-    fn read(input: Value, catalogue: &Catalogue) -> Result<Self, String>;
+    /// A sentence, after the path of the member that is invalid or unknown.
+    fn read(path: &str, input: &Value, catalogue: &Catalogue) -> Result<Self, String>;
 
     /// Reads what [`PolicyRequest::stored_input`] stored.
     ///
@@ -155,7 +160,7 @@ pub(super) trait PolicyRequest: Send + Sized + 'static {
     /// When it is not what was stored.
     fn read_stored(core: &Core, _: ClientId, input: &Value) -> Result<Self> {
         let catalogue = Arc::clone(&core.snapshots.current().catalogue);
-        Self::read(input.clone(), &catalogue).map_err(|_| Error::invariant("read a stored request"))
+        Self::read(ALONE, input, &catalogue).map_err(|_| Error::invariant("read a stored request"))
     }
 
     /// The request in the form of a dry run's input; null where it may hold personal data.
@@ -232,8 +237,12 @@ mod tests {
     fn every_kind_names_an_unknown_member_of_its_requests() {
         for kind in PolicyKind::ALL {
             let input = json!({"foo": 1});
-            let problem = read(kind, input, &Catalogue::default()).err().unwrap_or_default();
-            assert!(problem.contains("`foo`"), "{}: {problem}", kind.as_str());
+            let problem = read(kind, ALONE, input, &Catalogue::default()).err().unwrap_or_default();
+            assert!(
+                problem.starts_with("input: unknown field `foo`"),
+                "{}: {problem}",
+                kind.as_str()
+            );
         }
     }
 }

@@ -52,6 +52,18 @@ pub(crate) fn read<T: DeserializeOwned>(value: &Value) -> std::result::Result<T,
     T::deserialize(Objects(value)).map_err(|fault| fault.to_string())
 }
 
+/// Reads the value of a member, which has this path in its document.
+///
+/// # Errors
+/// A sentence, after the path in the document of the first member that is not valid, missing or
+/// unknown.
+pub(crate) fn read_at<T: DeserializeOwned>(
+    path: &str,
+    value: &Value,
+) -> std::result::Result<T, String> {
+    T::deserialize(Objects(value)).map_err(|fault| fault.in_member(path).to_string())
+}
+
 /// Reads the parameters of the query; of several with one name the last counts.
 ///
 /// # Errors

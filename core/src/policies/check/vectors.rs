@@ -128,8 +128,8 @@ impl Vectors {
         let config = entries(fields, vector.config.as_ref().unwrap_or(&self.config))?;
         check_config(fields, &config)?;
         let kind = admitted.policy.kind();
-        let request = kinds::read(kind, vector.input.clone(), &Catalogue::default())
-            .map_err(|problem| format!("input: {problem}"))?;
+        let (input, catalogue) = (vector.input.clone(), Catalogue::default());
+        let request = kinds::read(kind, kinds::ALONE, input, &catalogue)?;
         let context = context_at(PARTNER, vector.now.unwrap_or(NOW), &vector.name);
         let report = report::call(&admitted.policy, &context, &config, &request, keys)
             .ok_or("it is for another kind of policy")?;

@@ -24,7 +24,7 @@ pub(super) async fn requests(
         kind => {
             let inputs = samples(core, target).await?.into_iter();
             let read = |input| {
-                kinds::read(kind, input, catalogue)
+                kinds::read(kind, kinds::ALONE, input, catalogue)
                     .map_err(|_| Error::invariant("read a stored sample"))
             };
             inputs.map(read).collect::<Result<_>>()?

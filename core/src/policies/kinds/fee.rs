@@ -80,8 +80,8 @@ impl PolicyRequest for FeeRequest {
         Some(policy.price(class, inputs.context, inputs.config, self))
     }
 
-    fn read(input: Value, _: &Catalogue) -> Result<Self, String> {
-        json::read(input)
+    fn read(path: &str, input: &Value, _: &Catalogue) -> Result<Self, String> {
+        json::read(path, input)
     }
 
     fn to_json(&self) -> Value {

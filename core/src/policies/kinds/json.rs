@@ -1,31 +1,33 @@
 //! Parts of requests that several kinds have, as JSON: the records of `wit/` in camel case.
 
 use rampart_plugins::contract::{Money, Side};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-/// A string, or a JSON number in the digits that were sent.
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub(super) enum Text {
-    String(String),
-    Number(serde_json::Number),
-    Flag(bool),
+/// The text of a string, of a number in the digits that were sent, or of a boolean.
+pub(super) struct Text(String);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::String(text) => Ok(Self(text)),
+            Value::Number(number) => Ok(Self(number.to_string())),
+            Value::Bool(flag) => Ok(Self(flag.to_string())),
+            _ => Err(D::Error::custom("expected a string, a number, true or false")),
+        }
+    }
 }
 
 impl From<Text> for String {
     fn from(text: Text) -> Self {
-        match text {
-            Text::String(text) => text,
-            Text::Number(number) => number.to_string(),
-            Text::Flag(flag) => flag.to_string(),
-        }
+        text.0
     }
 }
 
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
-        Self::String(text.to_owned())
+        Self(text.to_owned())
     }
 }
 

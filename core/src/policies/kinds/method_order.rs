@@ -90,8 +90,8 @@ impl PolicyRequest for Arc<RankRequest> {
         Some(policy.rank(class, inputs.context, inputs.config, self))
     }
 
-    fn read(input: Value, catalogue: &Catalogue) -> Result<Self, String> {
-        json::read(input, catalogue).map(Arc::new)
+    fn read(path: &str, input: &Value, catalogue: &Catalogue) -> Result<Self, String> {
+        json::read(path, input, catalogue).map(Arc::new)
     }
 
     fn to_json(&self) -> Value {

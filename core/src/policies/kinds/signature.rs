@@ -34,8 +34,8 @@ impl PolicyRequest for SignedPayload {
         Some(policy.verify(class, inputs.context, inputs.config, self, inputs.keys))
     }
 
-    fn read(input: Value, _: &Catalogue) -> Result<Self, String> {
-        json::read(input)
+    fn read(path: &str, input: &Value, _: &Catalogue) -> Result<Self, String> {
+        json::read(path, input)
     }
 
     fn read_stored(core: &Core, client: ClientId, input: &Value) -> Result<Self> {

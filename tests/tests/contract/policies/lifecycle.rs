@@ -5,7 +5,9 @@ use rampart_tests::document::{OPERATORS, operation};
 use rampart_tests::guests::component;
 use serde_json::{Value, json};
 
-use super::{FEE, SIGNATURE, actions, context, dry_run, history, push, set_key, stage};
+use super::{
+    FEE, METHOD_ORDER, SIGNATURE, actions, context, dry_run, history, push, set_key, stage,
+};
 
 fn activate(version: i64) -> String {
     format!("{FEE}/versions/{version}/activate")
@@ -58,9 +60,50 @@ async fn the_documents_example_of_a_dry_run_is_decided() {
 async fn a_dry_run_refuses_an_input_that_is_no_object() {
     let context = context().await;
     push(&context, FEE, "tiered-fee").await.assert_status(200);
-    for body in [json!({"input": []}), json!({"input": "100"}), json!({"inputs": [{}, []]})] {
+    for (body, told) in [
+        (json!({"input": []}), "input: not an object"),
+        (json!({"input": "100"}), "input: not an object"),
+        (json!({"inputs": [{}, []]}), "inputs[1]: not an object"),
+    ] {
         let refused = context.admin(Method::POST, &format!("{FEE}/dry-run"), body).await;
-        assert_eq!(refused.assert_status(422).json()["error"], "input: not an object");
+        assert_eq!(refused.assert_status(422).json()["error"], told);
+    }
+}
+
+#[tokio::test]
+async fn a_dry_run_names_the_member_that_is_wrong_by_its_path() {
+    let context = context().await;
+    for (path, policy) in [(FEE, "tiered-fee"), (METHOD_ORDER, "country-order")] {
+        push(&context, path, policy).await.assert_status(200);
+    }
+    for (path, body, told) in [
+        (FEE, json!({"input": {"pay": {"currency": "EUR"}}}), "input.pay: missing field `amount`"),
+        (
+            FEE,
+            json!({"input": {"pay": {"amount": [], "currency": "EUR"}}}),
+            "input.pay.amount: expected a string, a number, true or false",
+        ),
+        (FEE, json!({"input": {"pay": []}}), "input.pay: invalid type: array, expected an object"),
+        (
+            FEE,
+            json!({"inputs": [{}, {"side": "hold"}]}),
+            "inputs[1].side: unknown value `hold`, expected `buy` or `sell`",
+        ),
+        (
+            FEE,
+            json!({"input": {"attributes": {"channel": 1}}}),
+            "input.attributes.channel: invalid type: number, expected a string",
+        ),
+        (
+            METHOD_ORDER,
+            json!({"input": {"methods": [{"id": "a", "cost": "1"}]}}),
+            "input.methods[0].cost: invalid type: string \"1\", expected \
+             a whole number from -2147483648 to 2147483647",
+        ),
+    ] {
+        let refused = context.admin(Method::POST, &format!("{path}/dry-run"), body).await;
+        let error = refused.assert_status(422).json()["error"].take();
+        assert!(error.as_str().is_some_and(|error| error.starts_with(told)), "{error}");
     }
 }
 

@@ -4,14 +4,15 @@ use rampart_plugins::contract::{FeeRequest, Stage};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::http::fields::strict;
 use crate::policies::kinds::json::{Amount, SideName, Text, money, side};
 
 /// Reads an operator's input; missing members have defaults.
 ///
 /// # Errors
-/// The member that is invalid or unknown.
-pub(super) fn read(input: Value) -> Result<FeeRequest, String> {
-    serde_json::from_value::<Fee>(input).map(Into::into).map_err(|error| error.to_string())
+/// A sentence, after the path of the member that is invalid or unknown.
+pub(super) fn read(path: &str, input: &Value) -> Result<FeeRequest, String> {
+    strict::read_at::<Fee>(path, input).map(Into::into)
 }
 
 /// A fee request as JSON.
@@ -113,7 +114,7 @@ mod tests {
         let input = crate::http::fields::parse(
             br#"{"pay":{"amount":12.50,"currency":"EUR"},"mid-rate":"0.10","volume30d":1000}"#,
         );
-        let request = read(input.unwrap()).unwrap();
+        let request = read("input", &input.unwrap()).unwrap();
         assert_eq!((&*request.pay.amount, &*request.mid_rate), ("12.50", "0.10"));
         assert_eq!(request.volume_30d.as_deref(), Some("1000"));
         assert_eq!(request.country, "DE");

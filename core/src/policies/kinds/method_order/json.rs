@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{method_kind, policy_methods};
+use crate::http::fields::strict;
 use crate::policies::kinds::json::{Amount, SideName, money, side};
 use crate::trading::catalogue::{Catalogue, PaymentMethodKind};
 
@@ -12,9 +13,13 @@ use crate::trading::catalogue::{Catalogue, PaymentMethodKind};
 /// the catalogue.
 ///
 /// # Errors
-/// The member that is invalid or unknown.
-pub(super) fn read(input: Value, catalogue: &Catalogue) -> Result<RankRequest, String> {
-    let rank: Rank = serde_json::from_value(input).map_err(|error| error.to_string())?;
+/// A sentence, after the path of the member that is invalid or unknown.
+pub(super) fn read(
+    path: &str,
+    input: &Value,
+    catalogue: &Catalogue,
+) -> Result<RankRequest, String> {
+    let rank: Rank = strict::read_at(path, input)?;
     Ok(rank.into_request(catalogue))
 }
 

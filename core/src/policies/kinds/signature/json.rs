@@ -6,14 +6,15 @@ use rampart_plugins::contract::{Field, Header, Purpose, SignedPayload};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::http::fields::strict;
 use crate::policies::kinds::json::Text;
 
 /// Reads an operator's input; missing members have defaults.
 ///
 /// # Errors
-/// The member that is invalid or unknown.
-pub(super) fn read(input: Value) -> Result<SignedPayload, String> {
-    serde_json::from_value::<Payload>(input).map(Into::into).map_err(|error| error.to_string())
+/// A sentence, after the path of the member that is invalid or unknown.
+pub(super) fn read(path: &str, input: &Value) -> Result<SignedPayload, String> {
+    strict::read_at::<Payload>(path, input).map(Into::into)
 }
 
 #[derive(Deserialize)]
@@ -85,7 +86,7 @@ mod tests {
     fn the_members_of_a_payload_are_sorted() {
         let input =
             json!({"fields": {"returnUrl": "app:a", "fee": 1, "a": true}, "signature": "x"});
-        let payload = read(input).unwrap();
+        let payload = read("input", &input).unwrap();
         let fields: Vec<_> = payload.fields.iter().map(|f| (&*f.name, &*f.value)).collect();
         assert_eq!(fields, [("a", "true"), ("fee", "1"), ("returnUrl", "app:a")]);
         assert_eq!(payload.claimed.as_deref(), Some("x"));
