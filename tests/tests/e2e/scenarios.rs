@@ -58,13 +58,16 @@ impl<'a> Run<'a> {
         answer
     }
 
-    fn save(&mut self, request: &Value, answer: &Answer) {
+    /// Saves what the request says; the value that the answer does not have, if one.
+    fn save(&mut self, request: &Value, answer: &Answer) -> Result<(), String> {
         for (name, pointer) in request["saves"].as_object().unwrap() {
             let json = answer.json();
-            let saved = json.pointer(pointer.as_str().unwrap()).unwrap();
+            let saved = json.pointer(pointer.as_str().unwrap());
+            let saved = saved.ok_or_else(|| format!("{}: no {pointer}", answer.text()))?;
             let text = saved.as_str().map_or_else(|| saved.to_string(), str::to_owned);
             self.names.insert(name.clone(), text);
         }
+        Ok(())
     }
 
     /// Runs a scenario; what is not as it says, if anything.
@@ -76,7 +79,7 @@ impl<'a> Run<'a> {
             if !(200..300).contains(&answer.status()) {
                 return Err(format!("{}: {} {}", request["path"], answer.status(), answer.text()));
             }
-            self.save(request, &answer);
+            self.save(request, &answer)?;
         }
         let answer = match last["poll"].as_bool().unwrap() {
             true => {
@@ -93,7 +96,11 @@ impl<'a> Run<'a> {
         let fits = scenario["httpStatus"] == answer.status()
             && answer.codes() == codes
             && shown(scenario, &answer) == scenario["status"];
-        if fits { Ok(()) } else { Err(format!("{} {}", answer.status(), answer.text())) }
+        if !fits {
+            return Err(format!("{} {}", answer.status(), answer.text()));
+        }
+        // Who follows the list saves from the last answer as from any other.
+        self.save(last, &answer)
     }
 }
 

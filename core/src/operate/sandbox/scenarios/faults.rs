@@ -6,7 +6,7 @@ use super::ListedScenario;
 use super::confirms::confirm_under;
 use super::offers::{checkout, offer, onboarding};
 use super::recipe::{
-    BUY_QUOTE, FAULT, ScenarioRequest, WALLET, confirm, purchase, quote, sell_quote, user,
+    BUY_QUOTE, ScenarioRequest, WALLET, confirm, purchase, quote, sell_quote, user,
 };
 use crate::platform::error::Code;
 
@@ -25,7 +25,7 @@ fn fault<const N: usize>(
     mut requests: [ScenarioRequest; N],
 ) -> ListedScenario {
     if let Some(last) = requests.last_mut() {
-        *last = last.clone().header(FAULT, code.as_str());
+        *last = last.clone().fault(code.as_str());
     }
     ListedScenario::error(code, description, requests)
 }
@@ -100,7 +100,7 @@ fn failures() -> Vec<ListedScenario> {
     let prices = || ScenarioRequest::get("/api/v1/prices");
     let reset = json!({"emailAddress": "{{random}}@example.com"});
     let reset = ScenarioRequest::post("/api/v1/user/reset-password", &reset);
-    let unavailable = prices().header(FAULT, "ER999 503");
+    let unavailable = prices().fault("ER999 503");
     vec![
         fault(Code::PasswordResetFailed, "More mails than an address gets in an hour.", [reset]),
         fault(Code::GeneralError, "A fault of ours.", [prices()]),

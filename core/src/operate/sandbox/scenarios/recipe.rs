@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 /// The header that asks for an error, as it is sent.
-pub(super) const FAULT: &str = "X-Rampart-Scenario";
+const FAULT: &str = "X-Rampart-Scenario";
 /// Longest path in a label, in characters.
 const LABEL_CHARS_MAX: usize = 64;
 /// A wallet for bitcoins.
@@ -102,6 +102,11 @@ impl ScenarioRequest {
     pub(super) fn save(mut self, name: &'static str, pointer: &'static str) -> Self {
         self.saves.insert(name, pointer);
         self
+    }
+
+    /// The same, asking for an error: its answer has no value to save.
+    pub(super) fn fault(self, error: &str) -> Self {
+        Self { saves: BTreeMap::new(), ..self.header(FAULT, error) }
     }
 
     /// Method and path, and the header that asks for an error.

@@ -48,6 +48,15 @@ fn names_are_unique() {
 }
 
 #[test]
+fn a_request_that_is_refused_saves_nothing() {
+    for scenario in SCENARIOS.iter().filter(|scenario| scenario.kind == Kind::Error) {
+        let refused = scenario.requests.last().unwrap();
+        let saves = serde_json::to_value(refused).unwrap()["saves"].take();
+        assert_eq!(saves, serde_json::json!({}), "{}", scenario.name);
+    }
+}
+
+#[test]
 fn every_transition_of_a_bought_order_has_a_scenario() {
     let table = OrderEvent::TRANSITIONS;
     let mut seen = BTreeSet::new();
