@@ -1,6 +1,6 @@
 //! `rampart demo`: everything at once on one machine. A private Postgres, an edge with TLS, a
-//! partner with three policies, one purchase from end to end; then it keeps serving. Settings come from
-//! the environment, but for what a demo has of its own.
+//! partner with three policies, one purchase from end to end; then it keeps serving. Settings come
+//! from the environment, but for what a demo has of its own.
 
 mod callback;
 mod environment;

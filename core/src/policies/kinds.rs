@@ -76,9 +76,9 @@ impl AnyRequest {
     }
 }
 
-/// Reads an operator's input for policies of this kind, which has this path in its document. Missing
-/// members have defaults; the default methods to rank are those of the catalogue. `attributes` is an
-/// object of texts.
+/// Reads an operator's input for policies of this kind, which has this path in its document.
+/// Missing members have defaults; the default methods to rank are those of the catalogue.
+/// `attributes` is an object of texts.
 ///
 /// # Errors
 /// A sentence, after the path of the member that is invalid or unknown.

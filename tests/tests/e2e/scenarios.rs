@@ -99,7 +99,7 @@ impl<'a> Run<'a> {
         if !fits {
             return Err(format!("{} {}", answer.status(), answer.text()));
         }
-        // Who follows the list saves from the last answer as from any other.
+        // A program that follows the list saves from the last answer as from any other.
         self.save(last, &answer)
     }
 }
