@@ -2,7 +2,7 @@
 //! follows.
 
 use rampart_core::trading::orders::payment_link::payment_url;
-use rampart_types::{ClientId, OrderId};
+use rampart_types::{OrderId, OrderKey};
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
@@ -50,7 +50,7 @@ impl OrderFixture {
         .execute(context.db())
         .await
         .unwrap();
-        let url = payment_url(core, ClientId::from(client), id).unwrap();
+        let url = payment_url(core, OrderKey { client: client.into(), order: id }).unwrap();
         let base = "https://pay.example.com";
         Self { id: id.number(), pay_path: url.strip_prefix(base).unwrap().to_owned() }
     }

@@ -82,11 +82,11 @@ pub(crate) async fn unless_refused(
 async fn act<E: Event>(
     conn: &mut Connection,
     core: &Core,
-    OrderKey { client, order }: OrderKey,
+    key: OrderKey,
     event: &E,
     actor: &str,
 ) -> Result<Vec<Cause>, NotApplied> {
-    Ok(vec![apply_in(conn, core, client, order, event, actor).await?.cause])
+    Ok(vec![apply_in(conn, core, key, event, actor).await?.cause])
 }
 
 /// Reports an event of the sandbox's in the caller's transaction: these members and those that every

@@ -72,14 +72,15 @@ pub(super) async fn record(conn: &mut Connection, core: &Core, fact: Fact<'_>) -
 pub(super) async fn apply<E: Event>(
     conn: &mut Connection,
     core: &Core,
-    OrderKey { client, order }: OrderKey,
+    key: OrderKey,
     event: &E,
     connector: &str,
 ) -> Result<Vec<Cause>> {
-    match Box::pin(apply_in(conn, core, client, order, event, connector)).await {
+    match Box::pin(apply_in(conn, core, key, event, connector)).await {
         Ok(applied) => Ok(vec![applied.cause]),
         Err(NotApplied::Failed(error)) => Err(error),
         Err(refused) => {
+            let OrderKey { client, order } = key;
             tracing::warn!(%client, %order, ?refused, "an order does not follow its connector");
             Ok(Vec::new())
         }

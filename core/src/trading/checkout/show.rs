@@ -33,7 +33,7 @@ use crate::users::account_pages::sign_in::{
     Asked, SignIn, error_page, forms, login_form, sign_in_or_register,
 };
 use crate::users::account_pages::sign_in_page::SignInPage;
-use rampart_types::UserKey;
+use rampart_types::{OrderKey, UserKey};
 
 const PATH: &str = "/checkout/{session}";
 /// Actions of the steps that follow the account's.
@@ -192,7 +192,8 @@ impl Link {
         let look = Look { texts: self.texts, settings: &core.settings.pages };
         Ok(match checkout.bought {
             Some(bought) if bought.user.is_none() || bought.user == shopper.user() => {
-                page::to_payment(&payment_url(core, checkout.client.id(), bought.order)?)
+                let key = OrderKey { client: checkout.client.id(), order: bought.order };
+                page::to_payment(&payment_url(core, key)?)
             }
             Some(_) if shopper.user().is_none() => {
                 let note = toast(Tone::Info, &self.texts.get("checkout-resume-sign-in"));

@@ -39,7 +39,7 @@ use crate::platform::error::{Error, Result};
 use crate::trading::orders::payment_link::payment_url;
 use crate::trading::quotes::Side;
 use crate::users::account_pages::sign_in::refusal_note;
-use rampart_types::UserId;
+use rampart_types::{OrderKey, UserId};
 
 const PATH: &str = "/checks/{token}/{check}";
 /// Largest form, in bytes: the photos of both sides of a document.
@@ -302,7 +302,8 @@ impl Visit {
         let links = left.map(link).collect::<Result<Vec<_>>>()?;
         let page = match &self.order {
             Some(order) if order.side == Side::Buy => {
-                Some(payment_url(core, self.client.id(), order.id)?)
+                let key = OrderKey { client: self.client.id(), order: order.id };
+                Some(payment_url(core, key)?)
             }
             _ => None,
         };

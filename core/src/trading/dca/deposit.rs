@@ -17,7 +17,7 @@ use crate::trading::orders::insert::{InsertOutcome, NewOrderRow, insert_one};
 use crate::trading::orders::status::{NotApplied, OrderEvent, apply_in};
 use crate::trading::quotes::create::{self, Request};
 use crate::trading::quotes::{Quote, Side};
-use rampart_types::{ClientId, CurrencyCode, OrderId, UserId};
+use rampart_types::{ClientId, CurrencyCode, OrderId, OrderKey, UserId};
 
 /// The payment method of every deposit.
 const METHOD: &str = "bankTransfer";
@@ -115,7 +115,8 @@ pub(crate) async fn make_order(
     }
     let reference = Some(deposit.reference.to_owned());
     let paid = OrderEvent::PaymentReceived { amount: None, reference };
-    match apply_in(conn, core, plan.client, order, &paid, "edge").await {
+    let key = OrderKey { client: plan.client, order };
+    match apply_in(conn, core, key, &paid, "edge").await {
         Ok(_) => Ok(Some(order)),
         Err(NotApplied::Failed(error)) => Err(error),
         // The bank's name for it is another payment's, whoever's that is: it is booked once.

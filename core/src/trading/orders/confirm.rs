@@ -35,7 +35,7 @@ use crate::http::request::Input;
 use crate::platform::error::{Code, Result, concat_codes};
 use crate::tenancy::tenants::Scope;
 use crate::trading::quotes::{Side, token};
-use rampart_types::{ClientId, OrderId};
+use rampart_types::{OrderId, OrderKey};
 
 const DETAILS: &str = "Send the user to `paymentUrl`. Confirming the quote again in the same terms \
                        answers the same order, so that a lost answer can be asked for again; in \
@@ -183,13 +183,8 @@ struct Confirmed {
 }
 
 impl Confirmed {
-    fn new(
-        core: &Core,
-        client: ClientId,
-        order_id: OrderId,
-        expires_at: Option<DateTime<Utc>>,
-    ) -> Result<Self> {
-        Ok(Self { order_id, payment_url: payment_url(core, client, order_id)?, expires_at })
+    fn new(core: &Core, key: OrderKey, expires_at: Option<DateTime<Utc>>) -> Result<Self> {
+        Ok(Self { order_id: key.order, payment_url: payment_url(core, key)?, expires_at })
     }
 }
 

@@ -7,7 +7,7 @@ use super::status::{Event, OrderEvent, apply, unless_forbidden};
 use crate::Core;
 use crate::platform::error::{Error, Result};
 use crate::platform::sweeps::Sweep;
-use rampart_types::{ClientId, OrderId};
+use rampart_types::{ClientId, OrderId, OrderKey};
 
 /// Orders of one batch, the longest overdue first.
 const BATCH_ORDERS: i64 = 100;
@@ -55,7 +55,8 @@ pub(crate) async fn expire<E: Event>(
 ) -> Result<bool> {
     let order = OrderId::try_from(number);
     let order = order.map_err(|error| Error::internal("read an order id", error))?;
-    Ok(unless_forbidden(apply(core, client, order, &end, "edge").await)?.is_some())
+    let key = OrderKey { client, order };
+    Ok(unless_forbidden(apply(core, key, &end, "edge").await)?.is_some())
 }
 
 /// Overdue orders behind `last` that nobody holds. A bank transfer has an end that is not told.

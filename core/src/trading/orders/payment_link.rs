@@ -5,7 +5,7 @@ use crate::Core;
 use crate::http::signed_link;
 use crate::platform::crypto::MasterKey;
 use crate::platform::error::Result;
-use rampart_types::{ClientId, OrderId, OrderKey};
+use rampart_types::{OrderId, OrderKey};
 
 /// The page's name in its signed links.
 const PAGE: &str = "pay";
@@ -14,8 +14,8 @@ const PAGE: &str = "pay";
 ///
 /// # Errors
 /// As [`MasterKey::mac`].
-pub fn payment_url(core: &Core, client: ClientId, order: OrderId) -> Result<String> {
-    let token = token(&core.keys, client, order)?;
+pub fn payment_url(core: &Core, key: OrderKey) -> Result<String> {
+    let token = token(&core.keys, key)?;
     Ok(format!("{}/pay/{token}", core.settings.public_url))
 }
 
@@ -27,8 +27,8 @@ pub fn parse(core: &Core, token: &str) -> Result<Option<OrderKey>> {
     open(&core.keys, token)
 }
 
-fn token(keys: &MasterKey, client: ClientId, order: OrderId) -> Result<String> {
-    signed_link::sign(keys, PAGE, client, &order.number().to_be_bytes())
+fn token(keys: &MasterKey, key: OrderKey) -> Result<String> {
+    signed_link::sign(keys, PAGE, key.client, &key.order.number().to_be_bytes())
 }
 
 fn open(keys: &MasterKey, token: &str) -> Result<Option<OrderKey>> {
@@ -39,6 +39,7 @@ fn open(keys: &MasterKey, token: &str) -> Result<Option<OrderKey>> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use rampart_types::ClientId;
     use uuid::Uuid;
 
     use super::*;
@@ -49,7 +50,7 @@ mod tests {
 
     fn link_token(client: u128, order: i64) -> String {
         let client = ClientId::from(Uuid::from_u128(client));
-        token(&keys(), client, OrderId::new(order).unwrap()).unwrap()
+        token(&keys(), OrderKey { client, order: OrderId::new(order).unwrap() }).unwrap()
     }
 
     #[test]

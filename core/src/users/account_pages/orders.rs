@@ -15,7 +15,7 @@ use crate::trading::orders::list::Cursor;
 use crate::trading::orders::payment_link::payment_url;
 use crate::trading::orders::status::OrderStatus;
 use crate::trading::quotes::Side;
-use rampart_types::{JsonDecimal, OrderId, UserKey};
+use rampart_types::{JsonDecimal, OrderId, OrderKey, UserKey};
 
 /// Orders of a page.
 const PAGE_ORDERS: usize = 10;
@@ -180,7 +180,8 @@ fn row(view: &View<'_>, order: &TradedOrder) -> Result<Vec<Markup>> {
     let crypto = amount(order.crypto_amount, &order.crypto_currency);
     let (name, pays, gets) = match order.side {
         Side::Buy => {
-            let page = payment_url(view.core, view.client.id(), order.id)?;
+            let key = OrderKey { client: view.client.id(), order: order.id };
+            let page = payment_url(view.core, key)?;
             let name = html! {
                 (texts.get("account-purchase")) br;
                 a href=(page) { (order.id) }

@@ -25,8 +25,8 @@ use crate::platform::error::{Denial, Error, Result};
 use crate::trading::orders::status::{Applied, Cause, NotApplied, OrderEvent, apply_in};
 use crate::trading::quotes::Side;
 use crate::trading::sell::status::SaleEvent;
+use rampart_types::JsonDecimal;
 use rampart_types::money::AMOUNT_MAX;
-use rampart_types::{JsonDecimal, OrderKey};
 
 /// Longest reason or reference, in characters.
 const TEXT_CHARS_MAX: usize = 255;
@@ -258,15 +258,14 @@ async fn apply(
     event: NewEvent,
     actor: &str,
 ) -> Result<(Applied, Option<Applied>)> {
-    let OrderKey { client, order } = key;
     let applied = match side {
         Side::Buy => {
             let event = event.into_order_event()?;
-            apply_in(conn, core, client, order, &event, actor).await
+            apply_in(conn, core, key, &event, actor).await
         }
         Side::Sell => {
             let event = event.into_sale_event()?;
-            apply_in(conn, core, client, order, &event, actor).await
+            apply_in(conn, core, key, &event, actor).await
         }
     };
     let applied = applied.map_err(refusal)?;

@@ -14,7 +14,7 @@ use crate::trading::limits;
 use crate::trading::orders::insert::{InsertOutcome, ORDER_ID_TRIES_MAX};
 use crate::trading::orders::status::Cause;
 use crate::trading::quotes::Quote;
-use rampart_types::{OrderId, UserId};
+use rampart_types::{OrderId, OrderKey, UserId};
 
 /// A confirm whose quote is open.
 pub(super) struct ConfirmContext {
@@ -103,7 +103,8 @@ impl ConfirmContext {
         let order = NewOrder::new(core, self, offer)?;
         for _ in 0..ORDER_ID_TRIES_MAX {
             let id = OrderId::from_entropy(core.clock.random_u64()?);
-            let confirmed = Confirmed::new(core, self.client.id(), id, order.expires_at)?;
+            let order_key = OrderKey { client: self.client.id(), order: id };
+            let confirmed = Confirmed::new(core, order_key, order.expires_at)?;
             let answer = match &key {
                 Some((key, answer)) => Some(key.answer(core, &answer(confirmed.clone())?)?),
                 None => None,
@@ -161,7 +162,8 @@ impl ConfirmContext {
         if existing.terms_digest != self.terms_digest() {
             return Err(Code::QuoteInvalid.into());
         }
-        Confirmed::new(core, client, existing.order_id, existing.expires_at).map(Some)
+        let key = OrderKey { client, order: existing.order_id };
+        Confirmed::new(core, key, existing.expires_at).map(Some)
     }
 
     /// The answer to a confirm that the statement refused: the order of another confirm of the same

@@ -18,7 +18,7 @@ use crate::trading::orders::insert::NewOrderRow;
 use crate::trading::orders::payment_link::payment_url;
 use crate::trading::routing::{self, Settlement};
 use crate::trading::sandbox::Scenario;
-use rampart_types::{ClientId, JsonDecimal, OrderId, QuoteId};
+use rampart_types::{ClientId, JsonDecimal, OrderId, OrderKey, QuoteId};
 
 /// An order about to be made.
 pub(super) struct NewOrder<'a> {
@@ -146,7 +146,7 @@ impl NewOrder<'_> {
     /// The members of the command.
     fn payment_body(&self, core: &Core, id: OrderId) -> Result<Value> {
         let ConfirmContext { client, quote, .. } = self.context;
-        let page = payment_url(core, client.id(), id)?;
+        let page = payment_url(core, OrderKey { client: client.id(), order: id })?;
         Ok(json!({
             "partner": &*client.tenant.slug,
             "orderId": id,

@@ -100,19 +100,18 @@ pub(crate) fn next_transition<E: Event>(
     E::TRANSITIONS.iter().find(|row| row.from == facts.status && row.cause == cause)
 }
 
-/// Applies an event to an order of `client`. `actor` is its author in the timeline: `edge`,
+/// Applies an event to an order. `actor` is its author in the timeline: `edge`,
 /// `sandbox`, `page`, or an operator.
 ///
 /// # Errors
 /// When the order is not there, its state forbids the event, or the database is out of reach.
 pub(crate) async fn apply<E: Event>(
     core: &Core,
-    client: ClientId,
-    order: OrderId,
+    key: OrderKey,
     event: &E,
     actor: &str,
 ) -> Result<Applied, NotApplied> {
-    let change = Change::new(core, OrderKey { client, order }, actor)?;
+    let change = Change::new(core, key, actor)?;
     let applied = retrying_statement(|| change.attempt(event)).await?;
     core.metrics.orders.with_label_values(&[applied.cause.as_str()]).inc();
     Ok(applied)
@@ -126,12 +125,11 @@ pub(crate) async fn apply<E: Event>(
 pub(crate) async fn apply_in<E: Event>(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    order: OrderId,
+    key: OrderKey,
     event: &E,
     actor: &str,
 ) -> Result<Applied, NotApplied> {
-    let change = Change::new(core, OrderKey { client, order }, actor)?;
+    let change = Change::new(core, key, actor)?;
     change.attempt_in(conn, event).await
 }
 
