@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
-use rampart_types::{ClientId, OrderId, UserId};
+use rampart_types::{ClientId, OrderKey, UserKey};
 
 /// A check that is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,15 +194,11 @@ impl Hold {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub(crate) async fn of_order(
-        conn: &mut Connection,
-        client: ClientId,
-        order: OrderId,
-    ) -> Result<Vec<Self>> {
+    pub(crate) async fn of_order(conn: &mut Connection, key: OrderKey) -> Result<Vec<Self>> {
         let names = sqlx::query_scalar!(
             "select holds from payout_gate($1, $2, 'none')",
-            client.uuid(),
-            order.number(),
+            key.client.uuid(),
+            key.order.number(),
         )
         .fetch_optional(conn)
         .await?;
@@ -235,11 +231,11 @@ impl Hold {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub(crate) async fn of_user(core: &Core, client: ClientId, user: UserId) -> Result<Vec<Self>> {
+    pub(crate) async fn of_user(core: &Core, key: UserKey) -> Result<Vec<Self>> {
         let names = sqlx::query_scalar!(
             "select holds from user_checks($1, $2)",
-            client.uuid(),
-            user.uuid()
+            key.client.uuid(),
+            key.user.uuid()
         )
         .fetch_one(&core.db)
         .await?;

@@ -24,7 +24,7 @@ use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::Catalogue;
 use crate::trading::quotes::{Quote, Side};
 use crate::users::account::Statuses;
-use rampart_types::{ClientId, JsonDecimal, OrderKey, UserId, fiat_exponent};
+use rampart_types::{JsonDecimal, OrderKey, UserKey, fiat_exponent};
 
 /// The interval of day limits.
 pub(crate) const INTERVAL: TimeDelta = TimeDelta::days(1);
@@ -106,14 +106,11 @@ impl Row {
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn trader(
-    conn: &mut Connection,
-    client: ClientId,
-    user: UserId,
-) -> Result<Option<Trader>> {
-    let row = select_traders!("u.client_id = $1 and u.user_id = $2", client.uuid(), user.uuid(),)
-        .fetch_optional(conn)
-        .await?;
+pub(crate) async fn trader(conn: &mut Connection, key: UserKey) -> Result<Option<Trader>> {
+    let row =
+        select_traders!("u.client_id = $1 and u.user_id = $2", key.client.uuid(), key.user.uuid(),)
+            .fetch_optional(conn)
+            .await?;
     Ok(row.map(Row::trader).transpose()?)
 }
 
@@ -227,7 +224,7 @@ pub(crate) fn limit_amount(core: &Core, catalogue: &Catalogue, quote: &Quote) ->
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn spent(conn: &mut Connection, client: ClientId, user: UserId) -> Result<Spent> {
+pub(crate) async fn spent(conn: &mut Connection, key: UserKey) -> Result<Spent> {
     let rows = sqlx::query!(
         r#"
         select side as "side!", payment_method as "method!", account_id,
@@ -236,8 +233,8 @@ pub(crate) async fn spent(conn: &mut Connection, client: ClientId, user: UserId)
         where client_id = $1 and user_id = $2 and created_at > trades_counted_since()
         group by side, payment_method, account_id
         "#,
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
     )
     .fetch_all(conn)
     .await?;
@@ -263,10 +260,10 @@ pub(crate) struct Usage {
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn usage(core: &Core, client: ClientId, user: UserId) -> Result<Option<Usage>> {
+pub(crate) async fn usage(core: &Core, key: UserKey) -> Result<Option<Usage>> {
     let mut conn = core.db.acquire().await?;
-    let trader = trader(&mut conn, client, user).await?.filter(|trader| !trader.deleted);
+    let trader = trader(&mut conn, key).await?.filter(|trader| !trader.deleted);
     let Some(trader) = trader else { return Ok(None) };
-    let spent = spent(&mut conn, client, user).await?;
+    let spent = spent(&mut conn, key).await?;
     Ok(Some(Usage { trader, spent }))
 }

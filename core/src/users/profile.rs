@@ -252,10 +252,10 @@ impl Profile {
     pub(crate) async fn load(conn: &mut Connection, core: &Core, account: Account) -> Result<Self> {
         let currency = core.settings.limits.currency;
         let level = level(conn, account.level.clone(), currency).await?;
-        let trader = limits::trader(conn, account.client, account.user).await?;
-        let rules = trader.ok_or_else(|| Error::invariant("find the limits of a user"))?.rules;
-        let spent = limits::spent(conn, account.client, account.user).await?;
         let key = account.key();
+        let trader = limits::trader(conn, key).await?;
+        let rules = trader.ok_or_else(|| Error::invariant("find the limits of a user"))?.rules;
+        let spent = limits::spent(conn, key).await?;
         let documents = documents::sides(conn, key).await?;
         let mut accounts = accounts::list(conn, core, key).await?;
         accounts.retain(|account| !account.disabled);

@@ -17,7 +17,7 @@ use crate::trading::orders::insert::{InsertOutcome, NewOrderRow, insert_one};
 use crate::trading::orders::status::{NotApplied, OrderEvent, apply_in};
 use crate::trading::quotes::create::{self, Request};
 use crate::trading::quotes::{Quote, Side};
-use rampart_types::{ClientId, CurrencyCode, OrderId, OrderKey, UserId};
+use rampart_types::{ClientId, CurrencyCode, OrderId, OrderKey, UserId, UserKey};
 
 /// The payment method of every deposit.
 const METHOD: &str = "bankTransfer";
@@ -73,7 +73,8 @@ pub(crate) async fn quote(
     if limits::limit_amount(core, &catalogue, &quote).is_none() {
         checks::no_limit_rate(&mut refusal);
     }
-    checks::user(core, plan.client, plan.user, &mut refusal).await?;
+    let user = UserKey { client: plan.client, user: plan.user };
+    checks::user(core, user, &mut refusal).await?;
     if refusal.is_empty() { Ok(quote) } else { Err(refusal.into()) }
 }
 

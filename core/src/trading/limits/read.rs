@@ -61,11 +61,12 @@ impl Endpoint for V2 {
     }
 
     async fn call(core: &Core, caller: ClientAndUser, groups: Groups) -> Result<Json<UserLimits>> {
-        let (client, user, now) = (caller.client.id(), caller.user, core.clock.now());
+        let key = UserKey { client: caller.client.id(), user: caller.user };
+        let now = core.clock.now();
         let mut conn = core.db.acquire().await?;
-        let rules = trader(&mut conn, client, user).await?.ok_or(Code::UserNotFound)?.rules;
-        let spent = spent(&mut conn, client, user).await?;
-        let accounts = accounts::list(&mut conn, core, UserKey { client, user }).await?;
+        let rules = trader(&mut conn, key).await?.ok_or(Code::UserNotFound)?.rules;
+        let spent = spent(&mut conn, key).await?;
+        let accounts = accounts::list(&mut conn, core, key).await?;
         let currency = core.settings.limits.currency;
         let mut limits = BTreeMap::new();
         if groups.user {

@@ -87,7 +87,7 @@ pub(super) async fn reasons(
         reasons.push(blocked(order.cause));
     }
     let key = OrderKey { client, order: order.id };
-    for hold in Hold::of_order(conn, client, order.id).await? {
+    for hold in Hold::of_order(conn, key).await? {
         reasons.push(Reason::of(hold, link::url(core, Side::Buy, key, hold)?));
     }
     Ok(reasons)

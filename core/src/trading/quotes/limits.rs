@@ -71,14 +71,13 @@ impl UserLimits {
         kinds: &[AccountType],
     ) -> Result<Option<Self>> {
         let Some(user) = caller.user else { return Ok(None) };
-        let client = caller.client.id();
+        let key = UserKey { client: caller.client.id(), user };
         // Boxed: it would enlarge the future of every quote, and most have no user.
-        let usage = Box::pin(limits::usage(core, client, user)).await?;
+        let usage = Box::pin(limits::usage(core, key)).await?;
         let usage = usage.ok_or(Code::UserNotFound)?;
         let mut disabled = Vec::new();
         if !kinds.is_empty() {
             let mut conn = core.db.acquire().await?;
-            let key = UserKey { client, user };
             for kind in kinds {
                 if Box::pin(accounts::all_disabled(&mut conn, key, *kind)).await? {
                     disabled.push(*kind);

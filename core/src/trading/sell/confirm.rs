@@ -27,15 +27,14 @@ use crate::trading::catalogue::PairStatus;
 use crate::trading::limits;
 use crate::trading::orders::confirm::account::NamedAccount;
 use crate::trading::orders::confirm::{checks, request, terms};
-use crate::trading::orders::insert::created_payload;
-use crate::trading::orders::insert::{InsertOutcome, ORDER_ID_TRIES_MAX};
+use crate::trading::orders::insert::{InsertOutcome, ORDER_ID_TRIES_MAX, created_payload};
 use crate::trading::orders::quoted::QuotedColumns;
 use crate::trading::orders::status::{Cause, OrderStatus};
 use crate::trading::quotes::{Quote, Side, token};
 use crate::trading::routing::{self, Settlement};
 use crate::users::accounts::{IDENTIFIER_BYTES_MAX, identifier};
 use rampart_types::{
-    CallbackUrl, DestinationTag, JsonDecimal, OrderId, OrderKey, PartnerReference, UserId,
+    CallbackUrl, DestinationTag, JsonDecimal, OrderId, OrderKey, PartnerReference, UserId, UserKey,
 };
 
 /// Time that the user has to send the coins.
@@ -210,7 +209,8 @@ impl ConfirmContext {
         self.account.check(&self.quote, &mut refusal);
         if let Some(user) = self.user {
             checks::gate(core, &self.client, user, &self.quote, &mut refusal).await?;
-            if let Some(usage) = checks::user(core, self.client.id(), user, &mut refusal).await? {
+            let key = UserKey { client: self.client.id(), user };
+            if let Some(usage) = checks::user(core, key, &mut refusal).await? {
                 let amount = limits::limit_amount(core, &self.client.catalogue, &self.quote);
                 checks::limit(&usage, self.quote.side, amount, &mut refusal);
             }

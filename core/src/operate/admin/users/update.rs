@@ -169,7 +169,7 @@ async fn write(
 }
 
 async fn rules(conn: &mut Connection, client: ClientId, user: UserId) -> Result<Rules> {
-    let trader = limits::trader(conn, client, user).await?;
+    let trader = limits::trader(conn, UserKey { client, user }).await?;
     Ok(trader.ok_or_else(|| Error::invariant("find the limits of a user"))?.rules)
 }
 

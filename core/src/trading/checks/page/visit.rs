@@ -196,7 +196,9 @@ impl VisitedOrder {
         user: Option<UserId>,
     ) -> Result<Vec<Hold>> {
         match (self.is_final, self.side, user) {
-            (false, Side::Buy, _) => Hold::of_order(conn, client, self.id).await,
+            (false, Side::Buy, _) => {
+                Hold::of_order(conn, OrderKey { client, order: self.id }).await
+            }
             (false, Side::Sell, Some(_)) => {
                 let sale = self.id.number();
                 let mut open = Hold::of_sales(conn, client, &[sale]).await?;

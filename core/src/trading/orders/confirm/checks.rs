@@ -15,7 +15,7 @@ use crate::trading::limits::{self, Usage};
 use crate::trading::quotes::{Quote, Side};
 use crate::trading::routing::{self, Settlement};
 use crate::users::accounts::PaymentAccount;
-use rampart_types::{ClientId, UserId};
+use rampart_types::{UserId, UserKey};
 
 /// Detail of ER011 for the user's limit.
 pub(crate) const LIMIT_REACHED: &str = "the user's limit for a day leaves less";
@@ -91,7 +91,7 @@ pub(crate) async fn gate(
     if !client.tenant.checks_before_payment(kind, core.settings.compliance.gate_of_live()) {
         return Ok(());
     }
-    let mut open = Hold::of_user(core, client.id(), user).await?;
+    let mut open = Hold::of_user(core, UserKey { client: client.id(), user }).await?;
     if quote.side == Side::Sell {
         open.retain(|hold| !matches!(hold, Hold::Registration | Hold::Address));
     }
@@ -113,11 +113,10 @@ fn beyond(refusal: &mut Refusal, whose: &str, min: Decimal, max: Decimal) {
 /// When the database cannot be read.
 pub(crate) async fn user(
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    key: UserKey,
     refusal: &mut Refusal,
 ) -> Result<Option<Usage>> {
-    let read = limits::usage(core, client, user).await?;
+    let read = limits::usage(core, key).await?;
     may_trade(read.as_ref(), refusal);
     Ok(read)
 }

@@ -14,7 +14,7 @@ use crate::trading::limits;
 use crate::trading::orders::insert::{InsertOutcome, ORDER_ID_TRIES_MAX};
 use crate::trading::orders::status::Cause;
 use crate::trading::quotes::Quote;
-use rampart_types::{OrderId, OrderKey, UserId};
+use rampart_types::{OrderId, OrderKey, UserId, UserKey};
 
 /// A confirm whose quote is open.
 pub(super) struct ConfirmContext {
@@ -89,7 +89,8 @@ impl ConfirmContext {
         let Some(user) = self.user else {
             return Ok(self.validate(core, offer, UsageCheck::Deferred));
         };
-        let usage = limits::usage(core, self.client.id(), user).await?;
+        let key = UserKey { client: self.client.id(), user };
+        let usage = limits::usage(core, key).await?;
         Ok(self.validate(core, offer, UsageCheck::Read(usage.as_ref())))
     }
 
