@@ -255,7 +255,7 @@ impl Payment {
         .await?;
         let Some(row) = row else { return Ok(None) };
         let pending = row.status == OrderStatus::Pending;
-        let provider = match pending.then(|| ProviderPayment::find(core, key.client, key.order)) {
+        let provider = match pending.then(|| ProviderPayment::find(core, key)) {
             Some(found) => found.await?,
             None => ProviderPayment::NotCommanded,
         };

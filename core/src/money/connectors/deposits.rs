@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rampart_types::{
-    Chain, ClientId, CurrencyCode, DestinationTag, OrderId, OrderKey, TagKind, WalletAddress,
+    Chain, CurrencyCode, DestinationTag, OrderId, OrderKey, TagKind, WalletAddress,
 };
 use serde_json::{Value, json};
 
@@ -35,12 +35,11 @@ impl DepositSource {
     /// When it is not valid on its chain, which would be our fault.
     pub(crate) fn of_sandbox(
         core: &Core,
-        client: ClientId,
-        sale: OrderId,
+        sale: OrderKey,
         asset: &str,
         chain: Chain,
     ) -> Result<Self> {
-        let (address, tag) = deposit_address::derive(core, client, sale, chain)?;
+        let (address, tag) = deposit_address::derive(core, sale, chain)?;
         Ok(Self::Made(DepositAddress {
             asset: asset.to_owned(),
             address: address.as_str().to_owned(),

@@ -1,6 +1,6 @@
 //! An order's payment at its provider, as the result of its `payment.create` names it.
 
-use rampart_types::{ClientId, OrderId};
+use rampart_types::OrderKey;
 use serde_json::Value;
 use sqlx::types::Json;
 
@@ -54,7 +54,7 @@ impl ProviderPayment {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub(super) async fn find(core: &Core, client: ClientId, order: OrderId) -> Result<Self> {
+    pub(super) async fn find(core: &Core, OrderKey { client, order }: OrderKey) -> Result<Self> {
         let row = sqlx::query!(
             r#"
             select c.command_id, c.state, c.sealed_result,

@@ -8,7 +8,7 @@ use crate::Core;
 use crate::auth::caller::ClientMaybeUser;
 use crate::platform::error::{Code, Result};
 use crate::trading::catalogue::{Catalogue, Currency};
-use rampart_types::{ClientId, CurrencyCode, UserId};
+use rampart_types::{CurrencyCode, UserKey};
 
 /// A user, as a fee policy is told of it.
 #[derive(Debug)]
@@ -28,7 +28,10 @@ impl PolicyUser {
     /// As [`Self::read`].
     pub(super) async fn of(core: &Core, caller: &ClientMaybeUser) -> Result<Option<Self>> {
         match caller.user.filter(|_| caller.client.tenant.policies.has(PolicyKind::Fee)) {
-            Some(user) => Self::read(core, caller.client.id(), user).await.map(Some),
+            Some(user) => {
+                let key = UserKey { client: caller.client.id(), user };
+                Self::read(core, key).await.map(Some)
+            }
             None => Ok(None),
         }
     }
@@ -37,7 +40,7 @@ impl PolicyUser {
     ///
     /// # Errors
     /// ER709 for one that is gone; when the database cannot be read.
-    async fn read(core: &Core, client: ClientId, user: UserId) -> Result<Self> {
+    async fn read(core: &Core, key: UserKey) -> Result<Self> {
         let rows = sqlx::query!(
             r#"
             select u.level as "level!", u.country as "country?",
@@ -57,8 +60,8 @@ impl PolicyUser {
             ) as t on true
             where u.client_id = $1 and u.user_id = $2 and u.deleted_at is null
             "#,
-            client.uuid(),
-            user.uuid(),
+            key.client.uuid(),
+            key.user.uuid(),
         )
         .fetch_all(&core.db)
         .await?;

@@ -9,7 +9,7 @@ use stellar_strkey::ed25519::PublicKey;
 use crate::Core;
 use crate::platform::crypto::Purpose;
 use crate::platform::error::{Error, Result};
-use rampart_types::{Chain, ClientId, DestinationTag, OrderId, TagKind, WalletAddress};
+use rampart_types::{Chain, DestinationTag, OrderKey, TagKind, WalletAddress};
 
 /// Version byte of a Dogecoin address (pay to public key hash).
 const DOGECOIN_VERSION: u8 = 0x1e;
@@ -27,8 +27,7 @@ const CARDANO_HASH_BYTES: usize = 28;
 /// When the result is not a valid address, which would be our fault.
 pub(crate) fn derive(
     core: &Core,
-    client: ClientId,
-    order: OrderId,
+    OrderKey { client, order }: OrderKey,
     chain: Chain,
 ) -> Result<(WalletAddress, Option<DestinationTag>)> {
     let mac = |name: String| core.keys.mac(Purpose::SandboxDeposits, name.as_bytes());

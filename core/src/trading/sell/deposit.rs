@@ -7,7 +7,7 @@ use crate::platform::error::{Code, Result};
 use crate::trading::catalogue::{Direction, Leg};
 use crate::trading::quotes::Quote;
 use crate::trading::routing::{self, Settlement};
-use rampart_types::{Chain, OrderId};
+use rampart_types::{Chain, OrderId, OrderKey};
 
 /// The pool of the connector that takes the quote's coins, or the sandbox's address for a sale of
 /// this number.
@@ -24,7 +24,8 @@ pub(super) fn source(
     let Client { tenant, catalogue, .. } = client;
     let asset = quote.crypto_currency().to_string();
     if routing::settlement_of(client, quote) != Settlement::Connectors {
-        return DepositSource::of_sandbox(core, client.id(), sale, &asset, chain);
+        let sale = OrderKey { client: client.id(), order: sale };
+        return DepositSource::of_sandbox(core, sale, &asset, chain);
     }
     let (is_test, coins) = (tenant.is_test(), Leg::Asset(&asset));
     let connector = catalogue.routes.connector(&tenant.slug, is_test, Direction::In, coins);
