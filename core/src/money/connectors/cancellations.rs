@@ -1,6 +1,6 @@
 //! Cancellations: a payment that was begun at a provider ends with its order.
 
-use rampart_types::{ClientId, OrderId};
+use rampart_types::OrderKey;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -19,8 +19,7 @@ use crate::platform::error::Result;
 pub(crate) async fn command_cancellation(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    order: OrderId,
+    OrderKey { client, order }: OrderKey,
 ) -> Result<()> {
     let created = sqlx::query!(
         r#"

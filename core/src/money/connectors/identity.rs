@@ -1,7 +1,7 @@
 //! Identity checks at a provider: started when the user first opens the page of the reason, ended by
 //! the provider's report.
 
-use rampart_types::{ClientId, UserId, UserKey};
+use rampart_types::{UserId, UserKey};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -178,14 +178,14 @@ pub(super) async fn completed(
         tracing::warn!(connector, %command, "an identity check is of no command");
         return Ok(());
     };
-    let (client, user) = (ClientId::from(client), UserId::from(user));
+    let key = UserKey { client: client.into(), user: user.into() };
     // Before the command, as whoever changes the name does, which ends the check too.
-    let is_there = account::lock(conn, UserKey { client, user }, RowLock::Update).await?;
+    let is_there = account::lock(conn, key, RowLock::Update).await?;
     let ended = sqlx::query!(
         "update command set state = 'rejected', sealed_body = null, \
              finished_at = coalesce(finished_at, now()) \
          where client_id = $1 and command_id = $2 and state <> 'rejected'",
-        client.uuid(),
+        key.client.uuid(),
         command,
     )
     .execute(&mut *conn)
@@ -195,7 +195,7 @@ pub(super) async fn completed(
         return Ok(());
     }
     match is_there {
-        true => set_identity(conn, core, client, user, outcome == "verified").await,
+        true => set_identity(conn, core, key, outcome == "verified").await,
         false => Ok(()),
     }
 }
@@ -208,14 +208,11 @@ pub(super) async fn completed(
 async fn set_identity(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    key: UserKey,
     is_verified: bool,
 ) -> Result<()> {
-    let key = UserKey { client, user };
-    let Some(before) = Account::load(conn, core, key).await? else {
-        return Ok(());
-    };
+    let UserKey { client, user } = key;
+    let Some(before) = Account::load(conn, core, key).await? else { return Ok(()) };
     let status = if is_verified { "verified" } else { "failed" };
     let written = sqlx::query!(
         "update end_user set identity_status = $3 \

@@ -5,7 +5,7 @@
 //! order's row second sees what the other has cleared, and commands; the sweep (`sweep`) is for what
 //! else may free an order, such as a changed gate.
 
-use rampart_types::{ClientId, OrderId, OrderKey, UserKey};
+use rampart_types::{OrderId, OrderKey, UserKey};
 use rust_decimal::Decimal;
 use serde_json::json;
 
@@ -231,10 +231,10 @@ struct Payable {
 /// The database's.
 pub(super) async fn is_owed(
     conn: &mut Connection,
-    OrderKey { client, order }: OrderKey,
+    key: OrderKey,
     kind: CommandKind,
 ) -> Result<bool, sqlx::Error> {
-    let (of, number) = (client.uuid(), order.number());
+    let (of, number) = (key.client.uuid(), key.order.number());
     // A statement of its own: the position is read once nobody else changes it.
     let payable = if kind == CommandKind::TransferSend {
         sqlx::query_as!(
@@ -264,10 +264,10 @@ pub(super) async fn is_owed(
         .await?
     };
     let Some(payable) = payable else { return Ok(true) };
-    if kind == CommandKind::TransferSend && is_recipient_erased(conn, client, order).await? {
+    if kind == CommandKind::TransferSend && is_recipient_erased(conn, key).await? {
         return Ok(false);
     }
-    let position = Position::of(conn, client, Some(number)).await?;
+    let position = Position::of(conn, key.client, Some(number)).await?;
     Ok(payable.is_due && position.owed(PayoutPayable, &payable.currency) >= payable.amount)
 }
 
@@ -276,11 +276,7 @@ pub(super) async fn is_owed(
 ///
 /// # Errors
 /// The database's.
-async fn is_recipient_erased(
-    conn: &mut Connection,
-    client: ClientId,
-    sale: OrderId,
-) -> Result<bool, sqlx::Error> {
+async fn is_recipient_erased(conn: &mut Connection, sale: OrderKey) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar!(
         r#"
         select exists (
@@ -288,8 +284,8 @@ async fn is_recipient_erased(
             join end_user u on u.client_id = o.client_id and u.user_id = o.user_id
             where o.client_id = $1 and o.order_id = $2 and u.deleted_at is not null) as "is_erased!"
         "#,
-        client.uuid(),
-        sale.number(),
+        sale.client.uuid(),
+        sale.order.number(),
     )
     .fetch_one(conn)
     .await
@@ -303,8 +299,7 @@ async fn is_recipient_erased(
 pub(crate) async fn tell_payout_again(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    order: OrderId,
+    OrderKey { client, order }: OrderKey,
 ) -> Result<(), sqlx::Error> {
     sqlx::query!(
         "update command \

@@ -226,8 +226,7 @@ pub(crate) async fn screen_person(
 pub(crate) async fn screen_changed(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
 ) -> Result<()> {
     let Some(account) = Account::load(conn, core, UserKey { client, user }).await? else {
         return Ok(());

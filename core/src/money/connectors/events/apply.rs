@@ -90,7 +90,8 @@ pub(super) async fn apply(
     }
     // A repetition must not end the payout that was commanded after the one that it tells of.
     if let (Some(ended), Some(order), false) = (ended_command(kind), order, recorded.duplicate) {
-        end_payout(conn, recorded.client, order, ended).await?;
+        let key = OrderKey { client: recorded.client, order };
+        end_payout(conn, key, ended).await?;
     }
     let payment = Some((recorded.client, recorded.payment));
     Ok(Applied { is_duplicate: recorded.duplicate, causes: recorded.causes, payment })
@@ -301,8 +302,7 @@ const fn ended_command(kind: PaymentKind) -> Option<CommandKind> {
 /// command another one.
 async fn end_payout(
     conn: &mut Connection,
-    client: ClientId,
-    order: OrderId,
+    OrderKey { client, order }: OrderKey,
     kind: CommandKind,
 ) -> Result<()> {
     sqlx::query!(

@@ -18,6 +18,7 @@ use crate::operate::admin::operator::Operator;
 use crate::operate::admin::reason;
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
+use rampart_types::UserKey;
 
 /// `POST /admin/v1/screenings/{id}/decision`
 pub struct DecideScreening;
@@ -90,7 +91,8 @@ impl Endpoint for DecideScreening {
         if decision == Decision::Clear {
             let client = subject.client_id.into();
             if let Some(user) = subject.user_id.filter(|_| subject.is_outdated) {
-                screen_changed(&mut tx, core, client, user.into()).await?;
+                let key = UserKey { client, user: user.into() };
+                screen_changed(&mut tx, core, key).await?;
             }
             cleared(&mut tx, core, client, subject.order_id, subject.user_id).await?;
         }

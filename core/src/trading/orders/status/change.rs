@@ -283,16 +283,16 @@ impl<'a> Change<'a> {
 
     /// Commands what connectors have to do about the change of a bought order.
     async fn command(&self, tx: &mut Connection, cause: Cause) -> Result<(), Error> {
-        let Self { core, client, order, .. } = *self;
+        let (core, key) = (self.core, self.key());
         // On the heap: most changes command nothing.
         match cause {
-            Cause::PaymentReceived => Box::pin(command_payout(tx, core, self.key())).await,
+            Cause::PaymentReceived => Box::pin(command_payout(tx, core, key)).await,
             Cause::Released => {
-                Box::pin(command_payout(tx, core, self.key())).await?;
-                Ok(tell_payout_again(tx, core, client, order).await?)
+                Box::pin(command_payout(tx, core, key)).await?;
+                Ok(tell_payout_again(tx, core, key).await?)
             }
             Cause::Expired | Cause::Cancelled => {
-                Box::pin(command_cancellation(tx, core, client, order)).await
+                Box::pin(command_cancellation(tx, core, key)).await
             }
             _ => Ok(()),
         }
