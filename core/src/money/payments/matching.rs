@@ -14,7 +14,7 @@ use crate::money::ledger::{Position, Posting, Subject, post};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use crate::trading::orders::state::Cause;
-use rampart_types::{ClientId, OrderId};
+use rampart_types::{ClientId, OrderId, OrderKey};
 
 /// Matches a payment in suspense to an order that waits for it, which then follows. Gives the causes
 /// of its changes of state, to be counted after the commit.
@@ -41,7 +41,7 @@ pub(crate) async fn match_to(
     )
     .fetch_one(&mut *conn)
     .await?;
-    forget_erased_payer(conn, stored.client, payment, terms.client, order).await?;
+    forget_erased_payer(conn, stored.client, payment, terms.key()).await?;
     let (_, is_coins) = currency_of(core, &stored.currency);
     let held = |amount| holding(is_coins, &stored.connector, &stored.currency, amount);
     let subject = Subject {
@@ -111,8 +111,7 @@ async fn forget_erased_payer(
     conn: &mut Connection,
     client: ClientId,
     payment: Uuid,
-    to: ClientId,
-    order: OrderId,
+    to: OrderKey,
 ) -> Result<(), sqlx::Error> {
     sqlx::query!(
         r#"
@@ -128,8 +127,8 @@ async fn forget_erased_payer(
         "#,
         client.uuid(),
         payment,
-        to.uuid(),
-        order.number(),
+        to.client.uuid(),
+        to.order.number(),
     )
     .execute(conn)
     .await?;

@@ -126,10 +126,9 @@ fn known_currency(core: &Core, text: &str) -> Option<Arc<Currency>> {
 /// The database's.
 pub(crate) async fn refunded(
     conn: &mut Connection,
-    client: ClientId,
-    order: OrderId,
+    key: OrderKey,
 ) -> Result<Vec<(Decimal, String)>, sqlx::Error> {
-    sums(conn, client, order, &["refunded"]).await
+    sums(conn, key, &["refunded"]).await
 }
 
 /// Amounts that have arrived for an order, wanted or not, by currency.
@@ -138,18 +137,16 @@ pub(crate) async fn refunded(
 /// The database's.
 pub(crate) async fn received(
     conn: &mut Connection,
-    client: ClientId,
-    order: OrderId,
+    key: OrderKey,
 ) -> Result<Vec<(Decimal, String)>, sqlx::Error> {
-    sums(conn, client, order, &["received", "deposit-received"]).await
+    sums(conn, key, &["received", "deposit-received"]).await
 }
 
 /// The sums of an order's payments of these kinds, by currency; those that were matched to it
 /// included.
 async fn sums(
     conn: &mut Connection,
-    client: ClientId,
-    order: OrderId,
+    OrderKey { client, order }: OrderKey,
     kinds: &[&str],
 ) -> Result<Vec<(Decimal, String)>, sqlx::Error> {
     let kinds: Vec<String> = kinds.iter().map(|kind| (*kind).to_owned()).collect();

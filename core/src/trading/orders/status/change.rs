@@ -330,13 +330,13 @@ impl<'a> Change<'a> {
         match transition.cause {
             Cause::PriceMoved => payload["reason"] = PRICE_MOVED.into(),
             Cause::Refunded => {
-                let given_back = refunded(tx, self.client, self.order).await?;
+                let given_back = refunded(tx, self.key()).await?;
                 payload["refunded"] = amounts(given_back);
             }
             _ => {}
         }
         if transition.to == OrderStatus::Blocked {
-            let arrived = received(tx, self.client, self.order).await?;
+            let arrived = received(tx, self.key()).await?;
             payload["received"] = amounts(arrived);
             if let Some(terms) = OrderTerms::lock(tx, self.key(), side).await? {
                 let (due, currency) = terms.amounts.paid();
