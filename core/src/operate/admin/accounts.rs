@@ -19,7 +19,7 @@ use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
 use crate::users::accounts::{self, AccountType, PaymentAccount};
-use rampart_types::{ClientId, JsonDecimal, UserId, UserKey};
+use rampart_types::{JsonDecimal, UserKey};
 
 /// Most proofs of one account that are listed.
 const PROOFS_MAX: i64 = 100;
@@ -82,8 +82,7 @@ impl AccountView {
     /// When the database cannot be read.
     async fn load(
         conn: &mut Connection,
-        client: ClientId,
-        user: UserId,
+        UserKey { client, user }: UserKey,
         account: &PaymentAccount,
     ) -> Result<Self> {
         let proofs = sqlx::query_as!(
@@ -186,7 +185,7 @@ impl Change {
         if self.fast_access_enabled == Some(true) && account.kind != AccountType::CreditCard {
             return Err(Denial::unprocessable("fastAccessEnabled: only for cards").into());
         }
-        self.write(conn, core, user.client, user.user, account.id).await?;
+        self.write(conn, core, user, account.id).await?;
         command_payouts_and_transfers(conn, core, user).await?;
         // The account stands in the audit by its id, which tells nothing of the person.
         let (target, detail) =
@@ -196,15 +195,14 @@ impl Change {
         let identifier = &account.details.identifier;
         let account = accounts::find(conn, core, user, identifier).await?;
         let account = account.ok_or_else(|| Error::invariant("read the account just written"))?;
-        AccountView::load(conn, user.client, user.user, &account).await
+        AccountView::load(conn, user, &account).await
     }
 
     async fn write(
         &self,
         conn: &mut Connection,
         core: &Core,
-        client: ClientId,
-        user: UserId,
+        UserKey { client, user }: UserKey,
         account: Uuid,
     ) -> Result<()> {
         sqlx::query!(

@@ -17,7 +17,7 @@ use crate::users::account::{self, Account, RowLock};
 use crate::users::changed;
 use crate::users::erase::erase;
 use crate::users::session;
-use rampart_types::{ClientId, UserId};
+use rampart_types::UserKey;
 
 /// A simulated event of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,7 +162,7 @@ impl Endpoint for V2 {
         if event == SimulatedUserEvent::Enable {
             session::end_tokens_if_disabled(&mut tx, core, user).await?;
         }
-        write(&mut tx, core, user.client, user.user, &event.change()).await?;
+        write(&mut tx, core, user, &event.change()).await?;
         let after = Account::load(&mut tx, core, user).await?;
         let (before, after) = before.zip(after).ok_or(Code::UserNotFound)?;
         changed::record_events(&mut tx, core, &before, &after).await?;
@@ -183,8 +183,7 @@ impl Endpoint for V2 {
 async fn write(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
     change: &Change,
 ) -> Result<()> {
     let written = sqlx::query!(

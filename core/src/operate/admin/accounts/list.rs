@@ -53,7 +53,7 @@ impl Endpoint for ListAccounts {
         let key = find(&mut conn, &uuid).await?;
         let mut shown = Vec::new();
         for account in accounts::list(&mut conn, core, key).await? {
-            shown.push(AccountView::load(&mut conn, key.client, key.user, &account).await?);
+            shown.push(AccountView::load(&mut conn, key, &account).await?);
         }
         part.of(shown, |account: &AccountView| account.account_id.to_string())
     }

@@ -24,7 +24,7 @@ use crate::trading::dca::deposit::{Deposit, DepositPlan, make_order, quote};
 use crate::trading::orders::status::Cause;
 use crate::trading::quotes::Side;
 use rampart_types::decimal::fits_decimals;
-use rampart_types::{ClientId, CurrencyCode, JsonDecimal, OrderId, OrderKey, PartnerReference};
+use rampart_types::{CurrencyCode, JsonDecimal, OrderId, OrderKey, PartnerReference};
 
 /// `POST /admin/v1/dca-codes/{code}/deposits`
 pub struct ReportDeposit;
@@ -82,7 +82,7 @@ impl Endpoint for ReportDeposit {
         let plan = find(core, &code).await?;
         let deposit = Deposit { amount, currency, reference: &reference };
         if let Some(order) = existing_order(core, &plan, &deposit).await? {
-            return Ok(Reported::Before(detail(core, plan.client, order).await?));
+            return Ok(Reported::Before(detail(core, &plan, order).await?));
         }
         let bought = quote(core, &plan, &deposit, &request_id).await?;
         let mut tx = core.db.begin().await?;
@@ -91,7 +91,7 @@ impl Endpoint for ReportDeposit {
             tx.rollback().await?;
             let order = existing_order(core, &plan, &deposit).await?;
             let order = order.ok_or_else(|| Error::invariant("find the order of a deposit"))?;
-            return Ok(Reported::Before(detail(core, plan.client, order).await?));
+            return Ok(Reported::Before(detail(core, &plan, order).await?));
         };
         let entry = Entry {
             actor: operator.actor(),
@@ -105,7 +105,7 @@ impl Endpoint for ReportDeposit {
         for cause in [Cause::Confirmed, Cause::PaymentReceived] {
             core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
         }
-        Ok(Reported::Now(detail(core, plan.client, order).await?))
+        Ok(Reported::Now(detail(core, &plan, order).await?))
     }
 }
 
@@ -172,8 +172,9 @@ impl Respond for Reported {
     }
 }
 
-async fn detail(core: &Core, client: ClientId, order: OrderId) -> Result<Order> {
-    let key = OrderKey { client, order };
+/// The order that a deposit has paid.
+async fn detail(core: &Core, plan: &DepositPlan, order: OrderId) -> Result<Order> {
+    let key = OrderKey { client: plan.client, order };
     FoundOrder { key, side: Side::Buy }.detail(core).await
 }
 

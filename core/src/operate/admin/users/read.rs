@@ -19,7 +19,7 @@ use crate::platform::error::{Denial, Result};
 use crate::users::account::Account;
 use crate::users::personal_data::PersonalData;
 use crate::users::profile::Profile;
-use rampart_types::{ClientId, UserId, UserKey};
+use rampart_types::{UserId, UserKey};
 
 /// `GET /admin/v1/users/{uuid}`
 pub struct ReadUser;
@@ -47,8 +47,8 @@ impl Endpoint for ReadUser {
 
     async fn call(core: &Core, _: Operator, uuid: String) -> Result<Json<User>> {
         let mut conn = core.db.acquire().await?;
-        let UserKey { client, user } = find(&mut conn, &uuid).await?;
-        Ok(Json(User::load(&mut conn, core, client, user).await?))
+        let key = find(&mut conn, &uuid).await?;
+        Ok(Json(User::load(&mut conn, core, key).await?))
     }
 }
 
@@ -140,33 +140,31 @@ impl User {
     ///
     /// # Errors
     /// 404 when there is none.
-    pub(super) async fn load(
-        conn: &mut Connection,
-        core: &Core,
-        client: ClientId,
-        user: UserId,
-    ) -> Result<Self> {
-        let account = Account::load(conn, core, UserKey { client, user }).await?;
+    pub(super) async fn load(conn: &mut Connection, core: &Core, key: UserKey) -> Result<Self> {
+        let account = Account::load(conn, core, key).await?;
         let account = account.ok_or_else(|| Denial::not_found("user"))?;
         let partner =
-            sqlx::query_scalar!("select slug from client where client_id = $1", client.uuid())
+            sqlx::query_scalar!("select slug from client where client_id = $1", key.client.uuid())
                 .fetch_one(&mut *conn)
                 .await?;
         Ok(Self {
-            uuid: user,
+            uuid: key.user,
             partner,
             disabled: account.disabled_at.is_some(),
             deleted: account.deleted_at.is_some(),
             newsletter_subscription: account.newsletter,
             limit_overrides: account.limit_overrides.clone(),
             personal: account.personal.clone(),
-            documents: sides(conn, client, user).await?,
+            documents: sides(conn, key).await?,
             profile: Profile::load(conn, core, account).await?,
         })
     }
 }
 
-async fn sides(conn: &mut Connection, client: ClientId, user: UserId) -> Result<Vec<DocumentSide>> {
+async fn sides(
+    conn: &mut Connection,
+    UserKey { client, user }: UserKey,
+) -> Result<Vec<DocumentSide>> {
     let rows = sqlx::query!(
         "select type as kind, side, status, document_id, media_type, size, created_at \
          from user_document where client_id = $1 and user_id = $2 order by type, side",

@@ -30,7 +30,7 @@ use crate::users::erase::erase;
 use crate::users::security_notice::{self, Changed};
 use crate::users::user_update::UserUpdate;
 use crate::users::{authenticator_app, identity_checks, passkeys, session};
-use rampart_types::{ClientId, EmailAddress, UserId, UserKey};
+use rampart_types::{EmailAddress, UserKey};
 
 /// `PATCH /admin/v1/users/{uuid}`
 pub struct UpdateUser;
@@ -89,7 +89,7 @@ impl Endpoint for UpdateUser {
         if change.disabled == Some(false) {
             session::end_tokens_if_disabled(&mut tx, core, key).await?;
         }
-        if write(&mut tx, core, client, user, &change).await? {
+        if write(&mut tx, core, key, &change).await? {
             approvals::require(&operator)?;
         }
         if change.disabled == Some(true) {
@@ -99,7 +99,7 @@ impl Endpoint for UpdateUser {
             write_email(&mut tx, core, &before, email).await?;
         }
         for document in &change.documents {
-            write_document(&mut tx, client, user, document).await?;
+            write_document(&mut tx, key, document).await?;
         }
         let after = Account::load(&mut tx, core, key).await?.ok_or_else(unknown)?;
         let (was, is) = (&before.statuses.identity, &after.statuses.identity);
@@ -117,7 +117,7 @@ impl Endpoint for UpdateUser {
         let (actor, target) = (operator.actor(), user.to_string());
         let entry = Entry { actor, action: "user.change", target: &target, detail };
         audit::record(&mut tx, core, entry).await?;
-        let shown = User::load(&mut tx, core, client, user).await?;
+        let shown = User::load(&mut tx, core, key).await?;
         tx.commit().await?;
         Ok(Json(shown))
     }
@@ -146,38 +146,31 @@ impl Update {
     async fn raises_limits(&self, core: &Core) -> Result<bool> {
         // Without a commit, nothing of it stays.
         let mut tx = core.db.begin().await?;
-        let UserKey { client, user } = self.lock(&mut tx).await?;
-        write(&mut tx, core, client, user, &self.change).await
+        let key = self.lock(&mut tx).await?;
+        write(&mut tx, core, key, &self.change).await
     }
 }
 
 /// Writes the settings; true if the user may trade more than before.
-async fn write(
-    conn: &mut Connection,
-    core: &Core,
-    client: ClientId,
-    user: UserId,
-    change: &Change,
-) -> Result<bool> {
+async fn write(conn: &mut Connection, core: &Core, key: UserKey, change: &Change) -> Result<bool> {
     if !change.has_limits() {
-        write_columns(conn, core, client, user, change).await?;
+        write_columns(conn, core, key, change).await?;
         return Ok(false);
     }
-    let before = rules(conn, client, user).await?;
-    write_columns(conn, core, client, user, change).await?;
-    Ok(rules(conn, client, user).await?.exceed(&before))
+    let before = rules(conn, key).await?;
+    write_columns(conn, core, key, change).await?;
+    Ok(rules(conn, key).await?.exceed(&before))
 }
 
-async fn rules(conn: &mut Connection, client: ClientId, user: UserId) -> Result<Rules> {
-    let trader = limits::trader(conn, UserKey { client, user }).await?;
+async fn rules(conn: &mut Connection, key: UserKey) -> Result<Rules> {
+    let trader = limits::trader(conn, key).await?;
     Ok(trader.ok_or_else(|| Error::invariant("find the limits of a user"))?.rules)
 }
 
 async fn write_columns(
     conn: &mut Connection,
     core: &Core,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
     change: &Change,
 ) -> Result<()> {
     let checks = &change.verification;
@@ -257,8 +250,7 @@ async fn remove_second_factors(
 
 async fn write_document(
     conn: &mut Connection,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
     document: &Document,
 ) -> Result<()> {
     let written = sqlx::query!(
