@@ -74,7 +74,7 @@ pub(crate) async fn erase(conn: &mut Connection, core: &Core, key: UserKey) -> R
     delete_held_calls(conn, key.user).await?;
     delete_reports(conn, key).await?;
     // Images that are not kept are unreadable by now; they are removed as well.
-    remove_later(conn, key.client, key.user, &kept, core.clock.now()).await?;
+    remove_later(conn, key, &kept, core.clock.now()).await?;
     sqlx::query!(
         "update user_document set sealed_digest = null where client_id = $1 and user_id = $2",
         key.client.uuid(),

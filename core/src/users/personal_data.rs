@@ -124,20 +124,19 @@ pub(crate) async fn load_key(
     core: &Core,
     key: UserKey,
 ) -> Result<PersonalDataKey> {
-    let UserKey { client, user } = key;
     let stored = sqlx::query_scalar!(
         "select coalesce(k.sealed, nullif(sealed_key, '')) from end_user \
          left join personal_key k using (client_id, user_id) \
          where client_id = $1 and user_id = $2",
-        client.uuid(),
-        user.uuid(),
+        key.client.uuid(),
+        key.user.uuid(),
     )
     .fetch_one(&mut *conn)
     .await?;
     if let Some(sealed) = stored {
-        return PersonalDataKey::open(&core.cipher(client), client, user, &sealed);
+        return PersonalDataKey::open(&core.cipher(key.client), key, &sealed);
     }
-    let new = PersonalDataKey::generate(&core.clock, client, user)?;
+    let new = PersonalDataKey::generate(&core.clock, key)?;
     store_key(conn, core, key, &new).await
 }
 
@@ -149,7 +148,7 @@ pub(crate) async fn load_key(
 pub(super) async fn store_key(
     conn: &mut Connection,
     core: &Core,
-    UserKey { client, user }: UserKey,
+    owner: UserKey,
     new: &PersonalDataKey,
 ) -> Result<PersonalDataKey> {
     // The lock makes an erasure wait, so that it finds the key.
@@ -158,13 +157,13 @@ pub(super) async fn store_key(
          select client_id, user_id, coalesce(nullif(sealed_key, ''), $3) from end_user \
          where client_id = $1 and user_id = $2 and deleted_at is null for share \
          on conflict (client_id, user_id) do update set sealed = k.sealed returning sealed",
-        client.uuid(),
-        user.uuid(),
-        new.wrapped(&core.cipher(client))?,
+        owner.client.uuid(),
+        owner.user.uuid(),
+        new.wrapped(&core.cipher(owner.client))?,
     )
     .fetch_one(conn)
     .await?;
-    PersonalDataKey::open(&core.cipher(client), client, user, &sealed)
+    PersonalDataKey::open(&core.cipher(owner.client), owner, &sealed)
 }
 
 /// Seals a user's personal data.
@@ -202,12 +201,12 @@ pub(crate) struct SealedPersonalData<'a> {
 /// Those of [`open`].
 pub(crate) fn read(
     core: &Core,
-    UserKey { client, user }: UserKey,
+    owner: UserKey,
     sealed: SealedPersonalData<'_>,
 ) -> Result<PersonalData> {
     match (sealed.key, sealed.personal) {
         (Some(key), Some(personal)) => {
-            open(&PersonalDataKey::open(&core.cipher(client), client, user, key)?, personal)
+            open(&PersonalDataKey::open(&core.cipher(owner.client), owner, key)?, personal)
         }
         _ => Ok(PersonalData::default()),
     }

@@ -63,9 +63,7 @@ pub(super) const COLUMNS: [SealedColumn; 18] = [
         id: ("user_id", "uuid"),
         first_id: NIL,
         column: "sealed_key",
-        context: |client, id| {
-            Some(key_context(ClientId::from(client), UserId::from(id.parse::<Uuid>().ok()?)))
-        },
+        context: |client, id| user_key(client, id).map(key_context),
     },
     SealedColumn {
         table: "mail_outbox",
@@ -124,9 +122,7 @@ pub(super) const COLUMNS: [SealedColumn; 18] = [
         id: ("user_id", "uuid"),
         first_id: NIL,
         column: "sealed",
-        context: |client, id| {
-            Some(key_context(ClientId::from(client), UserId::from(id.parse::<Uuid>().ok()?)))
-        },
+        context: |client, id| user_key(client, id).map(key_context),
     },
     SealedColumn {
         table: "retention_key",
@@ -202,3 +198,8 @@ pub(super) const COLUMNS: [SealedColumn; 18] = [
         context: |_, id| Some(tenant_key_context(ClientId::from(id.parse::<Uuid>().ok()?))),
     },
 ];
+
+/// The key of the user whose id a row has as text.
+fn user_key(client: Uuid, id: &str) -> Option<UserKey> {
+    Some(UserKey { client: client.into(), user: id.parse::<Uuid>().ok()?.into() })
+}

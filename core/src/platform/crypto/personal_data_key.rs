@@ -1,7 +1,7 @@
 //! A user's data key, which seals all personal data of that user. It is stored wrapped by its
 //! tenant's key; deleting it makes the data unreadable in every copy (crypto-shredding).
 
-use rampart_types::{ClientId, UserId};
+use rampart_types::UserKey;
 
 use crate::platform::clock::Clock;
 use crate::platform::crypto::DataKey;
@@ -12,8 +12,7 @@ use crate::platform::error::Result;
 #[derive(Debug)]
 pub(crate) struct PersonalDataKey {
     key: DataKey,
-    client: ClientId,
-    user: UserId,
+    owner: UserKey,
 }
 
 impl PersonalDataKey {
@@ -21,28 +20,17 @@ impl PersonalDataKey {
     ///
     /// # Errors
     /// Without entropy.
-    pub(crate) fn generate(clock: &Clock, client: ClientId, user: UserId) -> Result<Self> {
-        Ok(Self { key: DataKey::random(clock)?, client, user })
+    pub(crate) fn generate(clock: &Clock, owner: UserKey) -> Result<Self> {
+        Ok(Self { key: DataKey::random(clock)?, owner })
     }
 
     /// Opens a stored key.
     ///
     /// # Errors
     /// When it belongs to another user or was sealed by another tenant's key.
-    pub(crate) fn open(
-        cipher: &TenantCipher<'_>,
-        client: ClientId,
-        user: UserId,
-        wrapped: &[u8],
-    ) -> Result<Self> {
-        let key = cipher.unwrap_key(&key_context(client, user), wrapped)?;
-        Ok(Self { key, client, user })
-    }
-
-    /// A user's key from a data key.
-    #[cfg(test)]
-    pub(crate) fn with_key(key: DataKey, client: ClientId, user: UserId) -> Self {
-        Self { key, client, user }
+    pub(crate) fn open(cipher: &TenantCipher<'_>, owner: UserKey, wrapped: &[u8]) -> Result<Self> {
+        let key = cipher.unwrap_key(&key_context(owner), wrapped)?;
+        Ok(Self { key, owner })
     }
 
     /// The key in its stored form, sealed by its tenant's key.
@@ -50,7 +38,7 @@ impl PersonalDataKey {
     /// # Errors
     /// Without entropy.
     pub(crate) fn wrapped(&self, cipher: &TenantCipher<'_>) -> Result<Vec<u8>> {
-        cipher.wrap(&key_context(self.client, self.user), &self.key)
+        cipher.wrap(&key_context(self.owner), &self.key)
     }
 
     /// Seals a value of the column or row that `location` names.
@@ -86,11 +74,11 @@ impl PersonalDataKey {
     }
 
     fn context(&self, location: &str) -> String {
-        format!("{location}/{}/{}", self.client, self.user)
+        format!("{location}/{}/{}", self.owner.client, self.owner.user)
     }
 }
 
 /// The context that a user's key is sealed for.
-pub(crate) fn key_context(client: ClientId, user: UserId) -> String {
+pub(crate) fn key_context(UserKey { client, user }: UserKey) -> String {
     format!("end_user/key/{client}/{user}")
 }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use rampart_types::{ClientId, UserId};
+use rampart_types::UserKey;
 
 /// Most objects removed at once.
 const REMOVED_MAX: i64 = 100;
@@ -19,8 +19,7 @@ const SWEEP: &str = "documents";
 /// When the database cannot be written.
 pub(crate) async fn remove_later(
     conn: &mut Connection,
-    client: ClientId,
-    user: UserId,
+    UserKey { client, user }: UserKey,
     kept: &[Uuid],
     now: DateTime<Utc>,
 ) -> Result<()> {

@@ -3,8 +3,7 @@ use std::fs;
 use super::folder::ABANDONED;
 use super::format::{CHUNK_BYTES, HEADER_BYTES, SEAL_BYTES};
 use super::*;
-use crate::platform::crypto::DataKey;
-use rampart_types::{ClientId, UserId};
+use rampart_types::UserKey;
 
 struct TestStore {
     store: DocumentStore,
@@ -23,9 +22,8 @@ impl TestStore {
     }
 
     fn personal_key(clock: &Clock) -> PersonalDataKey {
-        let (client, user) = (clock.uuid().unwrap(), clock.uuid().unwrap());
-        let key = DataKey::random(clock).unwrap();
-        PersonalDataKey::with_key(key, ClientId::from(client), UserId::from(user))
+        let (client, user) = (clock.uuid().unwrap().into(), clock.uuid().unwrap().into());
+        PersonalDataKey::generate(clock, UserKey { client, user }).unwrap()
     }
 
     async fn put(&self, object: &[u8]) -> StoredObject {
