@@ -174,7 +174,7 @@ async fn quote_of(
 ) -> Result<Box<View>> {
     let request = Request::read(Side::Buy, &document, &checkout.client)?;
     let caller = ClientMaybeUser { client: checkout.client.clone(), user: shopper.user() };
-    Ok(Box::new(create::create(core, &caller, Side::Buy, request).await?))
+    Ok(Box::new(create::create(core, &caller, request).await?))
 }
 
 async fn buy(

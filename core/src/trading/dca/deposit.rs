@@ -15,8 +15,8 @@ use crate::trading::limits;
 use crate::trading::orders::confirm::checks;
 use crate::trading::orders::insert::{InsertOutcome, NewOrderRow, insert_one};
 use crate::trading::orders::status::{NotApplied, OrderEvent, apply_in};
+use crate::trading::quotes::Quote;
 use crate::trading::quotes::create::{self, Request};
-use crate::trading::quotes::{Quote, Side};
 use rampart_types::{ClientId, CurrencyCode, OrderId, OrderKey, UserId, UserKey};
 
 /// The payment method of every deposit.
@@ -67,7 +67,7 @@ pub(crate) async fn quote(
     let method = catalogue.payment_method(METHOD).ok_or(Code::PaymentMethodUnavailable)?;
     let request = Request::purchase(pair.clone(), method.clone(), deposit.amount);
     let caller = ClientMaybeUser { client, user: Some(plan.user) };
-    let quote = create::quote(core, &caller, Side::Buy, &request).await?;
+    let quote = create::quote(core, &caller, &request).await?;
     let mut refusal = Refusal::new();
     checks::market(&caller.client, &quote, core.clock.now(), &mut refusal);
     if limits::limit_amount(core, &catalogue, &quote).is_none() {

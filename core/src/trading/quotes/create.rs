@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::fees::{Fees, paid_and_received};
+use super::fees::Fees;
 use super::limits::{self, Reason, UserLimits};
 use super::market::open_market;
 use super::policy_user::PolicyUser;
@@ -102,7 +102,7 @@ impl Endpoint for BuyV1 {
     }
 
     async fn call(core: &Core, caller: ClientMaybeUser, request: Request) -> Result<Json<View>> {
-        let quote = create(core, &caller, Side::Buy, request).await;
+        let quote = create(core, &caller, request).await;
         quote.inspect(|_| core.quote_counts.record(Side::Buy)).map(Json)
     }
 }
@@ -175,7 +175,7 @@ impl Endpoint for SellV1 {
         caller: ClientMaybeUser,
         request: Request,
     ) -> Result<Json<SellQuote>> {
-        let quote = create(core, &caller, Side::Sell, request).await?;
+        let quote = create(core, &caller, request).await?;
         core.quote_counts.record(Side::Sell);
         let kind = accounts::AccountType::from_name(&quote.payment_method);
         let bank_account_disabled = match caller.user.zip(kind) {
@@ -259,10 +259,10 @@ pub struct View {
 pub(crate) async fn create(
     core: &Core,
     caller: &ClientMaybeUser,
-    side: Side,
     request: Request,
 ) -> Result<View> {
-    let quote = quote(core, caller, side, &request).await?;
+    let side = request.side;
+    let quote = quote(core, caller, &request).await?;
     let sealed = token::seal(core, &caller.client.tenant, &quote)?;
     let sold = (side == Side::Sell).then_some(quote.crypto);
     let mut reasons = limits::reasons(&request.pair, &request.method, quote.fiat, sold);
@@ -280,12 +280,11 @@ pub(crate) async fn create(
 pub(crate) async fn quote(
     core: &Core,
     caller: &ClientMaybeUser,
-    side: Side,
     request: &Request,
 ) -> Result<Quote> {
-    let price = open_market(core, &caller.client, side, request)?;
+    let price = open_market(core, &caller.client, request)?;
     let facts = PolicyUser::of(core, caller).await?;
-    quote_at(core, caller, side, request, price, facts.as_ref()).await
+    quote_at(core, caller, request, price, facts.as_ref()).await
 }
 
 /// Quotes the request at this price, whether or not it is offered. `facts` are the user's.
@@ -295,15 +294,14 @@ pub(crate) async fn quote(
 pub(super) async fn quote_at(
     core: &Core,
     caller: &ClientMaybeUser,
-    side: Side,
     request: &Request,
     price: Decimal,
     facts: Option<&PolicyUser>,
 ) -> Result<Quote> {
     let pair = &request.pair;
-    let fees = Fees::evaluate(core, caller, side, request, price, facts).await?;
+    let fees = Fees::evaluate(core, caller, request, price, facts).await?;
     let terms = Terms {
-        side,
+        side: request.side,
         price,
         fiat_exponent: pair.quote.scale(),
         crypto_scale: pair.base.scale(),
@@ -315,14 +313,13 @@ pub(super) async fn quote_at(
     let priced = terms.price(request.given).map_err(|why| request.unpriceable(why))?;
     Ok(Quote {
         policy_decisions: fees.decisions(core, caller, &priced),
-        ..build(core, caller, side, request, price, &priced)?
+        ..build(core, caller, request, price, &priced)?
     })
 }
 
 fn build(
     core: &Core,
     caller: &ClientMaybeUser,
-    side: Side,
     request: &Request,
     price: Decimal,
     priced: &Priced,
@@ -337,7 +334,7 @@ fn build(
         id: core.clock.uuid()?.into(),
         client: caller.client.id(),
         user: caller.user,
-        side,
+        side: request.side,
         pair: request.pair.code,
         payment_method: request.method.code.clone(),
         fiat: priced.fiat,
@@ -349,7 +346,7 @@ fn build(
         wallet_address: request.wallet_address.clone(),
         destination_tag: request.destination_tag.clone(),
         country: request.country,
-        is_estimated: side == Side::Buy && request.method.uses_estimated_quote,
+        is_estimated: request.side == Side::Buy && request.method.uses_estimated_quote,
         policy_decisions: serde_json::Value::Array(Vec::new()),
         catalogue_revision: caller.client.catalogue.revision,
         issued_at,
@@ -367,7 +364,7 @@ impl View {
         let pair = &request.pair;
         let single = single_coin(quote.fiat, quote.crypto, pair.quote.scale())
             .ok_or_else(|| Error::invariant("compute the price of one coin"))?;
-        let (source, target) = paid_and_received(quote.side, request);
+        let (source, target) = request.paid_and_received();
         Ok(Self {
             quote: sealed,
             currency_pair: quote.pair,

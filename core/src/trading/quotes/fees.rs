@@ -12,7 +12,6 @@ use crate::auth::caller::ClientMaybeUser;
 use crate::platform::error::Result;
 use crate::policies::kinds::fee::{PolicyFees, fee_schedule};
 use crate::policies::{self, Attributes};
-use crate::trading::catalogue::Currency;
 use crate::trading::pricing::{
     BoundedFee, Bounds, Given, PAYMENT_METHOD_PERCENT_MAX, Priced, Rules, SPREAD_PERCENT_MAX,
     SPREAD_PERCENT_MIN, Unpriceable,
@@ -42,7 +41,6 @@ impl Fees {
     pub(super) async fn evaluate(
         core: &Core,
         caller: &ClientMaybeUser,
-        side: Side,
         request: &Request,
         price: Decimal,
         facts: Option<&PolicyUser>,
@@ -56,16 +54,16 @@ impl Fees {
             true => {
                 let (client, user) = (&caller.client, caller.user);
                 let volume = facts.and_then(|user| {
-                    let (pays, _) = paid_and_received(side, request);
+                    let (pays, _) = request.paid_and_received();
                     user.volume_in(pays, &client.catalogue, core.clock.now())
                 });
-                let input = policy_input(side, request, price, facts, volume)
+                let input = policy_input(request, price, facts, volume)
                     .ok_or_else(|| request.unpriceable(Unpriceable::TooLarge))?;
                 Box::pin(fee_schedule(core, client, user, input, &attributes(request))).await?
             }
             false => None,
         };
-        let unit = if side == Side::Buy { Decimal::ONE } else { price };
+        let unit = if request.side == Side::Buy { Decimal::ONE } else { price };
         let from_policy = match policy {
             Some(policy) => {
                 let rules = Rules::from_schedule(&policy.schedule, &request.method, unit)
@@ -123,15 +121,6 @@ impl Fees {
     }
 }
 
-/// The currencies that the user pays and receives.
-pub(super) fn paid_and_received(side: Side, request: &Request) -> (&Currency, &Currency) {
-    let pair = &request.pair;
-    match side {
-        Side::Buy => (&pair.quote, &pair.base),
-        Side::Sell => (&pair.base, &pair.quote),
-    }
-}
-
 /// The attributes of the call: what the request says that the contract has no member for.
 fn attributes(request: &Request) -> Attributes {
     let channel = request.channel.map(|channel| ("channel", channel.to_owned()));
@@ -144,15 +133,14 @@ fn attributes(request: &Request) -> Attributes {
 /// amount that the user pays is converted at the mid price, because the exact one depends on the
 /// policy's output.
 fn policy_input(
-    side: Side,
     request: &Request,
     price: Decimal,
     user: Option<&PolicyUser>,
     volume: Option<Decimal>,
 ) -> Option<FeeRequest> {
-    let pair = &request.pair;
+    let (side, pair) = (request.side, &request.pair);
     let exponent = pair.quote.scale();
-    let (pays, receives) = paid_and_received(side, request);
+    let (pays, receives) = request.paid_and_received();
     let country = request.country.map(|country| country.as_str().to_owned());
     let (user_country, tier) = user.map(|user| (user.country.clone(), user.tier.clone())).unzip();
     let pay = match (side, request.given) {

@@ -14,12 +14,8 @@ use crate::trading::routing;
 ///
 /// # Errors
 /// ER008 or ER016, and ER055.
-pub(super) fn open_market(
-    core: &Core,
-    client: &Client,
-    side: Side,
-    request: &Request,
-) -> Result<Decimal> {
+pub(super) fn open_market(core: &Core, client: &Client, request: &Request) -> Result<Decimal> {
+    let side = request.side;
     let mut refusal = Refusal::new();
     let price = routing::price(&client.tenant, &request.pair, core.clock.now());
     let in_maintenance = !is_open(client, side, &request.pair);

@@ -219,6 +219,7 @@ impl Terms {
     fn requests<'a>(&'a self, catalogue: &'a Catalogue) -> impl Iterator<Item = Request> + 'a {
         self.pairs.iter().flat_map(move |pair| {
             catalogue.payment_methods.iter().map(move |method| Request {
+                side: Side::Buy,
                 pair: Arc::clone(pair),
                 method: Arc::clone(method),
                 given: Given::Fiat(self.fiat),
@@ -266,7 +267,7 @@ impl Comparison<'_> {
         let facts = self.facts.as_ref();
         let quote = match price {
             None => None,
-            Some(price) => match quote_at(core, caller, Side::Buy, request, price, facts).await {
+            Some(price) => match quote_at(core, caller, request, price, facts).await {
                 Ok(quote) => Some(quote),
                 Err(error) if error.is(Code::FiatAmountInvalid) => {
                     unavailable.push(Obstacle::AmountUnpriceable);

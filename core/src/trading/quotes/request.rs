@@ -88,6 +88,7 @@ pub(super) const SELL_MEMBERS: &[Member] = &[optional(
 /// A validated quote request; the call checks that the market is open.
 #[derive(Debug)]
 pub struct Request {
+    pub(super) side: Side,
     pub(super) pair: Arc<Pair>,
     pub(super) method: Arc<PaymentMethod>,
     pub(super) given: Given,
@@ -122,6 +123,7 @@ impl Request {
         let channel =
             fields.optional("channel", Code::RequestMalformed, |value| channel(value.as_str()?));
         let request = pair.zip(method).zip(given).map(|((pair, method), given)| Self {
+            side,
             pair,
             method,
             given,
@@ -139,6 +141,7 @@ impl Request {
     /// The request of an order that is made at once, for this fiat amount, with defaults for the rest.
     pub(crate) fn purchase(pair: Arc<Pair>, method: Arc<PaymentMethod>, fiat: Decimal) -> Self {
         Self {
+            side: Side::Buy,
             pair,
             method,
             given: Given::Fiat(fiat),
@@ -149,6 +152,15 @@ impl Request {
             promo_code: None,
             channel: None,
             stage: Stage::Order,
+        }
+    }
+
+    /// The currencies that the user pays and receives.
+    pub(super) fn paid_and_received(&self) -> (&Currency, &Currency) {
+        let pair = &self.pair;
+        match self.side {
+            Side::Buy => (&pair.quote, &pair.base),
+            Side::Sell => (&pair.base, &pair.quote),
         }
     }
 
