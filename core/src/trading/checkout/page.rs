@@ -4,7 +4,7 @@ use http::StatusCode;
 use maud::{Markup, html};
 
 use super::price::{is_hint, of_quote, when_renewed};
-use super::purchase::{buys_at_once, shown_amount};
+use super::purchase::Purchase;
 use super::resume;
 use super::shopper::{SealedShopper, Shopper};
 use super::stored::Checkout;
@@ -78,7 +78,8 @@ pub(super) fn details(
     note: &Markup,
 ) -> Reply {
     let texts = look.texts;
-    let at_once = buys_at_once(checkout, *shopper);
+    let purchase = Purchase { checkout, shopper: *shopper, texts, form };
+    let at_once = purchase.is_at_once();
     let button = if at_once { "checkout-buy-now" } else { "checkout-continue" };
     let body = html! {
         (steps(texts, At::Details))
@@ -92,7 +93,7 @@ pub(super) fn details(
                 @if at_once {
                     // The price that a purchase without another step is made at.
                     input type="hidden" name="quote" value=(quote.token()) form="details";
-                    @let amount = shown_amount(checkout, texts, form);
+                    @let amount = purchase.shown_amount();
                     input type="hidden" name="quoted" value=(amount) form="details";
                 }
             } @else {

@@ -34,175 +34,158 @@ pub(super) enum Why {
     NewPrice,
 }
 
-/// Quotes, or confirms the quote of the form. A quote that has expired is made anew, to be looked at
-/// again; a shopper whom the partner knows buys at once where the partner asks for it, at the price
-/// that was shown if one was.
-///
-/// # Errors
-/// Those of the quote and of the confirm.
-pub(super) async fn step(
-    core: &Core,
-    checkout: &Checkout,
-    shopper: Shopper,
-    texts: Texts,
-    form: &Form,
-) -> Result<Outcome> {
-    let consents = form.get("consent") == "yes";
-    if form.get("action") == "confirm" {
-        if consents {
-            return buy_as_shown(core, checkout, shopper, texts, form).await;
+/// A purchase of a shopper, with what is typed.
+#[derive(Clone, Copy)]
+pub(super) struct Purchase<'a> {
+    pub(super) checkout: &'a Checkout,
+    pub(super) shopper: Shopper,
+    pub(super) texts: Texts,
+    pub(super) form: &'a Form,
+}
+
+impl<'a> Purchase<'a> {
+    /// Quotes, or confirms the quote of the form. A quote that has expired is made anew, to be looked
+    /// at again; a shopper whom the partner knows buys at once where the partner asks for it, at the
+    /// price that was shown if one was.
+    ///
+    /// # Errors
+    /// Those of the quote and of the confirm.
+    pub(super) async fn step(self, core: &Core) -> Result<Outcome> {
+        let form = self.form;
+        let consents = form.get("consent") == "yes";
+        if form.get("action") == "confirm" {
+            if consents {
+                return self.buy_as_shown(core).await;
+            }
+            let quote = self.quote(core).await?;
+            return Ok(Outcome::Quoted { quote, why: Why::ConsentMissing });
         }
-        let quote = quote(core, checkout, shopper, texts, form).await?;
-        return Ok(Outcome::Quoted { quote, why: Why::ConsentMissing });
-    }
-    let at_once = consents && buys_at_once(checkout, shopper);
-    let was_shown = !form.get("quote").is_empty();
-    if at_once && was_shown && is_of_shown_amount(checkout, texts, form) {
-        return buy_as_shown(core, checkout, shopper, texts, form).await;
-    }
-    let quote = quote(core, checkout, shopper, texts, form).await?;
-    match at_once && !was_shown {
-        true => buy(core, checkout, shopper, form, quote.token()).await,
-        false => Ok(Outcome::Quoted { quote, why: Why::Asked }),
-    }
-}
-
-/// Confirms the quote of the form; one that has expired is made anew, to be looked at.
-async fn buy_as_shown(
-    core: &Core,
-    checkout: &Checkout,
-    shopper: Shopper,
-    texts: Texts,
-    form: &Form,
-) -> Result<Outcome> {
-    match buy(core, checkout, shopper, form, form.get("quote")).await {
-        Err(error) if error.is(Code::QuoteExpired) => {
-            let quote = quote(core, checkout, shopper, texts, form).await?;
-            Ok(Outcome::Quoted { quote, why: Why::NewPrice })
+        let at_once = consents && self.is_at_once();
+        let was_shown = !form.get("quote").is_empty();
+        if at_once && was_shown && self.is_of_shown_amount() {
+            return self.buy_as_shown(core).await;
         }
-        outcome => outcome,
+        let quote = self.quote(core).await?;
+        match at_once && !was_shown {
+            true => self.buy(core, quote.token()).await,
+            false => Ok(Outcome::Quoted { quote, why: Why::Asked }),
+        }
     }
-}
 
-/// True if the form's quote is of the amount that is typed now.
-fn is_of_shown_amount(checkout: &Checkout, texts: Texts, form: &Form) -> bool {
-    let typed = amount(checkout, texts, form).parse::<Decimal>();
-    typed.is_ok_and(|typed| form.get("quoted").parse() == Ok(typed))
-}
-
-/// True if the shopper is a user, signed in or named by the partner, and the partner wants no
-/// confirmation of the quote.
-pub(super) fn buys_at_once(checkout: &Checkout, shopper: Shopper) -> bool {
-    checkout.attempt_direct_confirm && shopper.user().is_some()
-}
-
-/// The amount whose price is shown before the wallet is known: the one that is typed, or else proposed.
-pub(super) fn shown_amount(checkout: &Checkout, texts: Texts, form: &Form) -> String {
-    match checkout.amount() {
-        Some(proposed) if form.get("amount").is_empty() => proposed.to_string(),
-        _ => amount(checkout, texts, form),
+    /// Confirms the quote of the form; one that has expired is made anew, to be looked at.
+    async fn buy_as_shown(self, core: &Core) -> Result<Outcome> {
+        match self.buy(core, self.form.get("quote")).await {
+            Err(error) if error.is(Code::QuoteExpired) => {
+                let quote = self.quote(core).await?;
+                Ok(Outcome::Quoted { quote, why: Why::NewPrice })
+            }
+            outcome => outcome,
+        }
     }
-}
 
-/// The price of [`shown_amount`]; `None` without an amount that has one.
-///
-/// # Errors
-/// Those of the quote that no input is to blame for.
-pub(super) async fn preview(
-    core: &Core,
-    checkout: &Checkout,
-    shopper: Shopper,
-    texts: Texts,
-    form: &Form,
-) -> Result<Option<Box<View>>> {
-    let amount = shown_amount(checkout, texts, form);
-    if amount.is_empty() {
-        return Ok(None);
+    /// True if the form's quote is of the amount that is typed now.
+    fn is_of_shown_amount(self) -> bool {
+        let typed = self.amount().parse::<Decimal>();
+        typed.is_ok_and(|typed| self.form.get("quoted").parse() == Ok(typed))
     }
-    match quote_of(core, checkout, shopper, terms(checkout, amount)).await {
-        Ok(quote) => Ok(Some(quote)),
-        Err(Error::Refused(_)) => Ok(None),
-        Err(error) => Err(error),
+
+    /// True if the shopper is a user, signed in or named by the partner, and the partner wants no
+    /// confirmation of the quote.
+    pub(super) fn is_at_once(self) -> bool {
+        self.checkout.attempt_direct_confirm && self.shopper.user().is_some()
     }
-}
 
-async fn quote(
-    core: &Core,
-    checkout: &Checkout,
-    shopper: Shopper,
-    texts: Texts,
-    form: &Form,
-) -> Result<Box<View>> {
-    let (address, tag) = wallet(checkout, form);
-    let mut document = terms(checkout, amount(checkout, texts, form));
-    document["walletAddress"] = json!(address);
-    if let Some(tag) = tag {
-        document["destinationTag"] = tag;
+    /// The amount whose price is shown before the wallet is known: the one that is typed, or else
+    /// proposed.
+    pub(super) fn shown_amount(self) -> String {
+        match self.checkout.amount() {
+            Some(proposed) if self.form.get("amount").is_empty() => proposed.to_string(),
+            _ => self.amount(),
+        }
     }
-    let quote = quote_of(core, checkout, shopper, document).await?;
-    core.quote_counts.record(Side::Buy);
-    Ok(quote)
-}
 
-/// The checkout's amount if it is fixed, else the one that is typed.
-fn amount(checkout: &Checkout, texts: Texts, form: &Form) -> String {
-    match (checkout.fixed_amount, checkout.amount()) {
-        (true, Some(amount)) => amount.to_string(),
-        _ => texts.plain_number(form.get("amount")),
+    /// The price of [`Self::shown_amount`]; `None` without an amount that has one.
+    ///
+    /// # Errors
+    /// Those of the quote that no input is to blame for.
+    pub(super) async fn preview(self, core: &Core) -> Result<Option<Box<View>>> {
+        let amount = self.shown_amount();
+        if amount.is_empty() {
+            return Ok(None);
+        }
+        match self.quote_of(core, self.terms(amount)).await {
+            Ok(quote) => Ok(Some(quote)),
+            Err(Error::Refused(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
-}
 
-/// The members of a quote's request that are the checkout's, and the amount.
-fn terms(checkout: &Checkout, amount: String) -> Value {
-    let amount_member = if checkout.is_amount_in_base() { "cryptoAmount" } else { "fiatAmount" };
-    let mut document = json!({
-        "currencyPair": format!("{}-{}", checkout.base, checkout.quote),
-        "paymentMethod": checkout.method,
-        amount_member: amount,
-    });
-    if let Some(fee) = checkout.fee_percentage {
-        document["fee"] = json!(fee.to_string());
+    async fn quote(self, core: &Core) -> Result<Box<View>> {
+        let (address, tag) = self.wallet();
+        let mut document = self.terms(self.amount());
+        document["walletAddress"] = json!(address);
+        if let Some(tag) = tag {
+            document["destinationTag"] = tag;
+        }
+        let quote = self.quote_of(core, document).await?;
+        core.quote_counts.record(Side::Buy);
+        Ok(quote)
     }
-    document
-}
 
-async fn quote_of(
-    core: &Core,
-    checkout: &Checkout,
-    shopper: Shopper,
-    document: Value,
-) -> Result<Box<View>> {
-    let request = Request::read(Side::Buy, &document, &checkout.client)?;
-    let caller = ClientMaybeUser { client: checkout.client.clone(), user: shopper.user() };
-    Ok(Box::new(create::create(core, &caller, request).await?))
-}
-
-async fn buy(
-    core: &Core,
-    checkout: &Checkout,
-    shopper: Shopper,
-    form: &Form,
-    quote: &str,
-) -> Result<Outcome> {
-    let (address, tag) = wallet(checkout, form);
-    let mut document = json!({
-        "quote": quote,
-        "walletAddress": address,
-        "offerId": checkout.offer.to_string(),
-    });
-    if let Some(tag) = tag {
-        document["walletAddressTag"] = tag;
+    /// The checkout's amount if it is fixed, else the one that is typed.
+    fn amount(self) -> String {
+        match (self.checkout.fixed_amount, self.checkout.amount()) {
+            (true, Some(amount)) => amount.to_string(),
+            _ => self.texts.plain_number(self.form.get("amount")),
+        }
     }
-    let caller = Confirmer { client: checkout.client.clone(), user: shopper.user() };
-    let payment_url = confirm::confirm_on_page(core, caller, &document).await?;
-    Ok(Outcome::Bought { payment_url })
-}
 
-/// Address and tag: the partner's, else the shopper's. An empty tag is none.
-fn wallet<'a>(checkout: &'a Checkout, form: &'a Form) -> (&'a str, Option<Value>) {
-    let (address, tag) = match checkout.wallet_address.as_deref() {
-        Some(address) => (address, checkout.wallet_address_tag.as_deref().unwrap_or_default()),
-        None => (form.get("wallet").trim(), form.get("tag").trim()),
-    };
-    (address, (!tag.is_empty()).then(|| json!(tag)))
+    /// The members of a quote's request that are the checkout's, and the amount.
+    fn terms(self, amount: String) -> Value {
+        let checkout = self.checkout;
+        let amount_member =
+            if checkout.is_amount_in_base() { "cryptoAmount" } else { "fiatAmount" };
+        let mut document = json!({
+            "currencyPair": format!("{}-{}", checkout.base, checkout.quote),
+            "paymentMethod": checkout.method,
+            amount_member: amount,
+        });
+        if let Some(fee) = checkout.fee_percentage {
+            document["fee"] = json!(fee.to_string());
+        }
+        document
+    }
+
+    async fn quote_of(self, core: &Core, document: Value) -> Result<Box<View>> {
+        let client = &self.checkout.client;
+        let request = Request::read(Side::Buy, &document, client)?;
+        let caller = ClientMaybeUser { client: client.clone(), user: self.shopper.user() };
+        Ok(Box::new(create::create(core, &caller, request).await?))
+    }
+
+    async fn buy(self, core: &Core, quote: &str) -> Result<Outcome> {
+        let (address, tag) = self.wallet();
+        let mut document = json!({
+            "quote": quote,
+            "walletAddress": address,
+            "offerId": self.checkout.offer.to_string(),
+        });
+        if let Some(tag) = tag {
+            document["walletAddressTag"] = tag;
+        }
+        let client = self.checkout.client.clone();
+        let caller = Confirmer { client, user: self.shopper.user() };
+        let payment_url = confirm::confirm_on_page(core, caller, &document).await?;
+        Ok(Outcome::Bought { payment_url })
+    }
+
+    /// Address and tag: the partner's, else the shopper's. An empty tag is none.
+    fn wallet(self) -> (&'a str, Option<Value>) {
+        let (checkout, form) = (self.checkout, self.form);
+        let (address, tag) = match checkout.wallet_address.as_deref() {
+            Some(address) => (address, checkout.wallet_address_tag.as_deref().unwrap_or_default()),
+            None => (form.get("wallet").trim(), form.get("tag").trim()),
+        };
+        (address, (!tag.is_empty()).then(|| json!(tag)))
+    }
 }

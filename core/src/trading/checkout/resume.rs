@@ -7,11 +7,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use url::form_urlencoded;
 
+use super::purchase::Purchase;
 use super::session;
 use super::stored::Checkout;
 use crate::Core;
 use crate::http::form::Form;
-use crate::http::language::Texts;
 use crate::platform::crypto::Purpose;
 use crate::platform::error::{Error, Result};
 use crate::platform::mail::{Kind, Message};
@@ -119,11 +119,9 @@ pub(super) enum Mailed {
 /// When the database cannot be used.
 pub(super) async fn mail_link(
     core: &Core,
-    checkout: &Checkout,
+    Purchase { checkout, texts, form, .. }: Purchase<'_>,
     user: UserId,
     identifier: Option<&str>,
-    form: &Form,
-    texts: Texts,
 ) -> Result<Mailed> {
     let client = checkout.client.id();
     let account =

@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use url::form_urlencoded;
 
 use super::page::{self, Look};
-use super::purchase::{self, Outcome, Why};
+use super::purchase::{Outcome, Purchase, Why};
 use super::resume::{self, Mailed, Resumption, Step};
 use super::shopper::Shopper;
 use super::stored::Checkout;
@@ -65,7 +65,8 @@ impl Endpoint for Show {
             Some(None) => Ok(dead_link(link.texts, look.settings, "dead-link-shop")),
             None => {
                 let (shopper, empty) = (Shopper::initial(&checkout), Form::read(&[]));
-                link.first_step(core, &checkout, shopper, &empty, &html! {}).await
+                let purchase = link.purchase(&checkout, shopper, &empty);
+                link.first_step(core, purchase, &html! {}).await
             }
         }
     }
@@ -101,12 +102,11 @@ impl Endpoint for Act {
         if action == "account" || (is_step && shopper == Shopper::Unknown) {
             return link.lead_to_sign_in(core, &checkout, &form);
         }
+        let purchase = link.purchase(&checkout, shopper, &form);
         match action {
-            "quote" | "confirm" => {
-                link.quote_or_buy(core, &checkout, shopper, &form, &html! {}).await
-            }
-            "mail-link" => link.mail(core, &checkout, shopper, &form).await,
-            "change" => link.first_step(core, &checkout, shopper, &form, &html! {}).await,
+            "quote" | "confirm" => link.quote_or_buy(core, purchase, &html! {}).await,
+            "mail-link" => link.mail(core, purchase).await,
+            "change" => link.first_step(core, purchase, &html! {}).await,
             _ => link.sign_in(core, &checkout, &form).await,
         }
     }
@@ -154,24 +154,32 @@ impl Link {
         self.resume.as_deref().map(|text| Resumption::open(core, checkout, text))
     }
 
+    /// The purchase of a shopper, with what is typed.
+    fn purchase<'a>(
+        &self,
+        checkout: &'a Checkout,
+        shopper: Shopper,
+        form: &'a Form,
+    ) -> Purchase<'a> {
+        Purchase { checkout, shopper, texts: self.texts, form }
+    }
+
     /// The account if it is missing, else the details, as far as the form has them.
     async fn first_step(
         &self,
         core: &Core,
-        checkout: &Checkout,
-        shopper: Shopper,
-        form: &Form,
+        purchase: Purchase<'_>,
         note: &Markup,
     ) -> Result<Reply> {
-        let look = Look { texts: self.texts, settings: &core.settings.pages };
+        let Purchase { checkout, shopper, texts, form } = purchase;
+        let look = Look { texts, settings: &core.settings.pages };
         if !checkout.is_open {
             return self.ended(core, checkout, shopper, StatusCode::OK);
         }
         Ok(match shopper {
             Shopper::Unknown => page::account(look, StatusCode::OK, checkout, note, None),
             _ => {
-                let quote =
-                    Box::pin(purchase::preview(core, checkout, shopper, self.texts, form)).await?;
+                let quote = Box::pin(purchase.preview(core)).await?;
                 let sealed = shopper.seal(core, checkout)?;
                 let typed = TypedForm { form, errors: &FormErrors::default() };
                 let quote = quote.as_deref();
@@ -220,7 +228,10 @@ impl Link {
                 let link = self.clone().read_by(core, checkout, shopper).await?;
                 match link.resumption(core, checkout).flatten() {
                     Some(resumption) => link.go_on(core, checkout, shopper, &resumption).await,
-                    None => link.first_step(core, checkout, shopper, form, &html! {}).await,
+                    None => {
+                        let purchase = link.purchase(checkout, shopper, form);
+                        link.first_step(core, purchase, &html! {}).await
+                    }
                 }
             }
             Err(error) => {
@@ -241,31 +252,24 @@ impl Link {
         shopper: Shopper,
         resumption: &Resumption,
     ) -> Result<Reply> {
-        let form = &resumption.form;
         if shopper == Shopper::Unknown && checkout.is_open {
             let look = Look { texts: self.texts, settings: &core.settings.pages };
             let note = toast(Tone::Info, &self.texts.get("checkout-resume-sign-in"));
             return Ok(page::account(look, StatusCode::OK, checkout, &note, None));
         }
+        let purchase = self.purchase(checkout, shopper, &resumption.form);
         match resumption.step {
-            Step::Confirm if checkout.is_open => {
-                self.quote_or_buy(core, checkout, shopper, form, &html! {}).await
-            }
-            _ => self.first_step(core, checkout, shopper, form, &html! {}).await,
+            Step::Confirm if checkout.is_open => self.quote_or_buy(core, purchase, &html! {}).await,
+            _ => self.first_step(core, purchase, &html! {}).await,
         }
     }
 
     /// Mails the link to this step, and shows the step again.
-    async fn mail(
-        &self,
-        core: &Core,
-        checkout: &Checkout,
-        shopper: Shopper,
-        form: &Form,
-    ) -> Result<Reply> {
+    async fn mail(&self, core: &Core, purchase: Purchase<'_>) -> Result<Reply> {
+        let Purchase { checkout, shopper, form, .. } = purchase;
         let Some(user) = shopper.user() else { return self.lead_to_sign_in(core, checkout, form) };
         let identifier = self.identifier.as_deref();
-        let mailed = resume::mail_link(core, checkout, user, identifier, form, self.texts).await?;
+        let mailed = resume::mail_link(core, purchase, user, identifier).await?;
         let (status, tone, text) = match mailed {
             Mailed::Sent => (StatusCode::OK, Tone::Good, "checkout-mail-sent"),
             Mailed::NoAddress => (StatusCode::CONFLICT, Tone::Bad, "checkout-mail-no-address"),
@@ -273,8 +277,8 @@ impl Link {
         };
         let note = toast(tone, &self.texts.get(text));
         let mut reply = match Step::of(form) {
-            Step::Details => self.first_step(core, checkout, shopper, form, &note).await,
-            Step::Confirm => self.quote_or_buy(core, checkout, shopper, form, &note).await,
+            Step::Details => self.first_step(core, purchase, &note).await,
+            Step::Confirm => self.quote_or_buy(core, purchase, &note).await,
         }?;
         if reply.status == StatusCode::OK {
             reply.status = status;
@@ -306,23 +310,22 @@ impl Link {
     async fn quote_or_buy(
         &self,
         core: &Core,
-        checkout: &Checkout,
-        shopper: Shopper,
-        form: &Form,
+        purchase: Purchase<'_>,
         said: &Markup,
     ) -> Result<Reply> {
-        let look = Look { texts: self.texts, settings: &core.settings.pages };
-        match Box::pin(purchase::step(core, checkout, shopper, self.texts, form)).await {
+        let Purchase { checkout, shopper, texts, form } = purchase;
+        let look = Look { texts, settings: &core.settings.pages };
+        match Box::pin(purchase.step(core)).await {
             Ok(Outcome::Quoted { quote, why }) => {
                 let sealed = shopper.seal(core, checkout)?;
                 let (mut errors, mut note) = (FormErrors::default(), said.clone());
                 match why {
                     Why::Asked => {}
                     Why::ConsentMissing => {
-                        errors.add("consent", self.texts.get("checkout-consent-missing"));
+                        errors.add("consent", texts.get("checkout-consent-missing"));
                     }
                     Why::NewPrice => {
-                        note = toast(Tone::Warning, &self.texts.get("checkout-new-price"));
+                        note = toast(Tone::Warning, &texts.get("checkout-new-price"));
                     }
                 }
                 let typed = TypedForm { form, errors: &errors };
@@ -330,9 +333,8 @@ impl Link {
             }
             Ok(Outcome::Bought { payment_url }) => Ok(page::to_payment(&payment_url)),
             Err(Error::Refused(refusal)) => {
-                let errors = page::refusal(self.texts, checkout, &refusal);
-                let quote =
-                    Box::pin(purchase::preview(core, checkout, shopper, self.texts, form)).await?;
+                let errors = page::refusal(texts, checkout, &refusal);
+                let quote = Box::pin(purchase.preview(core)).await?;
                 let (status, sealed) = (StatusCode::BAD_REQUEST, shopper.seal(core, checkout)?);
                 let (typed, quote) = (TypedForm { form, errors: &errors }, quote.as_deref());
                 let mut reply = page::details(look, status, checkout, &sealed, typed, quote, said);
