@@ -25,6 +25,18 @@ use rampart_types::ClientId;
 /// Most keys of one partner.
 pub(crate) const KEYS_MAX: i64 = 100;
 
+/// One key of one partner, with the operator of its change.
+#[derive(Clone, Copy)]
+pub(crate) struct KeyTarget<'a> {
+    pub(crate) actor: &'a str,
+    pub(crate) slug: &'a str,
+    pub(crate) client: ClientId,
+    /// The key's name.
+    pub(crate) name: &'a str,
+    /// The operator's signature, which some partners require.
+    pub(crate) signed: Option<&'a SignedChange>,
+}
+
 /// A key to be stored.
 #[derive(Clone, Copy)]
 pub(crate) struct NewKey<'a> {
@@ -34,7 +46,6 @@ pub(crate) struct NewKey<'a> {
     /// Start and end of its validity, if bounded: outside it the key verifies nothing.
     pub(crate) not_before: Option<DateTime<Utc>>,
     pub(crate) not_after: Option<DateTime<Utc>>,
-    pub(crate) signed: Option<&'a SignedChange>,
 }
 
 /// A key as it is listed: without the key.
@@ -133,13 +144,11 @@ pub(super) async fn check_named(
 /// [`LifecycleError::Conflict`] where the change must be signed and is not.
 pub(crate) async fn put(
     core: &Core,
-    actor: &str,
-    client: ClientId,
-    slug: &str,
-    name: &str,
+    target: KeyTarget<'_>,
     new: NewKey<'_>,
 ) -> Result<(), LifecycleError> {
-    let NewKey { algorithm, key, not_before, not_after, signed } = new;
+    let KeyTarget { actor, slug, client, name, signed } = target;
+    let NewKey { algorithm, key, not_before, not_after } = new;
     if not_before.zip(not_after).is_some_and(|(from, to)| from >= to) {
         return Err(LifecycleError::Invalid("notAfter: it is not after notBefore".into()));
     }
@@ -159,7 +168,7 @@ pub(crate) async fn put(
         algorithm: Some(algorithm.to_owned()),
         not_before,
         not_after,
-        ..change_of("verification-key.put", slug, name)
+        ..change_of("verification-key.put", target)
     };
     signed_change::check_of_partner(core, &mut tx, client, signed, change).await?;
     let others = sqlx::query_scalar!(
@@ -200,11 +209,11 @@ pub(crate) async fn put(
 }
 
 /// The statement about a change of this key.
-fn change_of(action: &str, slug: &str, name: &str) -> ChangeStatement {
+fn change_of(action: &str, target: KeyTarget<'_>) -> ChangeStatement {
     ChangeStatement {
         action: action.to_owned(),
-        partner: Some(slug.to_owned()),
-        key: Some(name.to_owned()),
+        partner: Some(target.slug.to_owned()),
+        key: Some(target.name.to_owned()),
         ..ChangeStatement::default()
     }
 }
@@ -214,17 +223,11 @@ fn change_of(action: &str, slug: &str, name: &str) -> ChangeStatement {
 /// # Errors
 /// [`LifecycleError::NotFound`] when there is none of this name, [`LifecycleError::Conflict`] where
 /// the change must be signed and is not.
-pub(crate) async fn delete(
-    core: &Core,
-    actor: &str,
-    client: ClientId,
-    slug: &str,
-    name: &str,
-    signed: Option<&SignedChange>,
-) -> Result<(), LifecycleError> {
+pub(crate) async fn delete(core: &Core, target: KeyTarget<'_>) -> Result<(), LifecycleError> {
+    let KeyTarget { actor, slug, client, name, signed } = target;
     let mut tx = core.db.begin().await?;
     revision::client_changed(&mut tx, client).await?;
-    let change = change_of("verification-key.delete", slug, name);
+    let change = change_of("verification-key.delete", target);
     signed_change::check_of_partner(core, &mut tx, client, signed, change).await?;
     let deleted = sqlx::query!(
         "delete from verification_key where client_id = $1 and name = $2",

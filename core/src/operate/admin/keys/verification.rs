@@ -18,7 +18,7 @@ use crate::operate::admin::page::{Page, Part, limit};
 use crate::operate::admin::partners::{self, SLUG};
 use crate::platform::crypto::Secret;
 use crate::platform::error::Result;
-use crate::policies::keys::{self, KEYS_MAX, ListedKey, NewKey};
+use crate::policies::keys::{self, KEYS_MAX, KeyTarget, ListedKey, NewKey};
 use crate::policies::statement::SignedChange;
 
 /// `GET /admin/v1/partners/{slug}/verification-keys`
@@ -98,9 +98,10 @@ impl Endpoint for PutVerificationKey {
     ) -> Result<Json<KeySet>> {
         let (client, _) = partners::find(core, &slug).await?;
         let Key { algorithm, key, not_before, not_after, signed } = key;
-        let signed = signed.as_ref();
-        let new = NewKey { algorithm: &algorithm, key: &key, not_before, not_after, signed };
-        keys::put(core, operator.actor(), client, &slug, &name, new).await?;
+        let (actor, signed) = (operator.actor(), signed.as_ref());
+        let target = KeyTarget { actor, slug: &slug, client, name: &name, signed };
+        let new = NewKey { algorithm: &algorithm, key: &key, not_before, not_after };
+        keys::put(core, target, new).await?;
         Ok(Json(KeySet { name, algorithm, not_before, not_after }))
     }
 }
@@ -171,8 +172,9 @@ impl Endpoint for DeleteVerificationKey {
         (slug, name, Removal { signed }): (String, String, Removal),
     ) -> Result<NoContent> {
         let (client, _) = partners::find(core, &slug).await?;
-        let actor = operator.actor();
-        keys::delete(core, actor, client, &slug, &name, signed.as_ref()).await?;
+        let (actor, signed) = (operator.actor(), signed.as_ref());
+        let target = KeyTarget { actor, slug: &slug, client, name: &name, signed };
+        keys::delete(core, target).await?;
         Ok(NoContent)
     }
 }
