@@ -6,10 +6,9 @@ use std::sync::Arc;
 use rust_decimal::Decimal;
 
 use crate::Core;
-use crate::auth::caller::Client;
 use crate::platform::error::Result;
 use crate::trading::catalogue::{Catalogue, PaymentMethod};
-use rampart_types::{CurrencyCode, UserId};
+use rampart_types::{CurrencyCode, UserKey};
 
 /// The facts about a user that decide the order.
 #[derive(Debug, Default)]
@@ -31,7 +30,7 @@ impl RankingContext {
         Self { country, ..Self::default() }
     }
 
-    pub(super) async fn for_user(core: &Core, client: &Client, user: UserId) -> Result<Self> {
+    pub(super) async fn for_user(core: &Core, key: UserKey) -> Result<Self> {
         let row = sqlx::query!(
             r#"
             select country, level, (
@@ -43,8 +42,8 @@ impl RankingContext {
             from end_user
             where client_id = $1 and user_id = $2
             "#,
-            client.id().uuid(),
-            user.uuid(),
+            key.client.uuid(),
+            key.user.uuid(),
         )
         .fetch_optional(&core.db)
         .await?;
