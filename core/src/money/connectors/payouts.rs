@@ -129,10 +129,11 @@ async fn connectors_of(
 async fn send(
     conn: &mut Connection,
     core: &Core,
-    OrderKey { client, order }: OrderKey,
+    key: OrderKey,
     by: Senders,
     despite_holds: bool,
 ) -> Result<()> {
+    let OrderKey { client, order } = key;
     let row = sqlx::query!(
         r#"
         select o.crypto_amount, o.crypto_currency, o.wallet_address, o.destination_tag,
@@ -154,7 +155,7 @@ async fn send(
     .await?;
     let Some(row) = row else { return Ok(()) };
     // What was sent before it was paid is not sent again.
-    let position = Position::of(conn, client, Some(order.number())).await?;
+    let position = Position::of_order(conn, key).await?;
     if position.owed(PayoutPayable, &row.crypto_currency) < row.crypto_amount {
         return Ok(());
     }
@@ -267,7 +268,7 @@ pub(super) async fn is_owed(
     if kind == CommandKind::TransferSend && is_recipient_erased(conn, key).await? {
         return Ok(false);
     }
-    let position = Position::of(conn, key.client, Some(number)).await?;
+    let position = Position::of_order(conn, key).await?;
     Ok(payable.is_due && position.owed(PayoutPayable, &payable.currency) >= payable.amount)
 }
 

@@ -97,7 +97,7 @@ pub(crate) async fn command_transfer(
         None => return Ok(()),
     };
     // What was sent by hand is not sent again.
-    let position = Position::of(conn, client, Some(sale.number())).await?;
+    let position = Position::of_order(conn, key).await?;
     if position.owed(PayoutPayable, &row.fiat_currency) < row.fiat_amount {
         return Ok(());
     }

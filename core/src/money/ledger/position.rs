@@ -4,7 +4,7 @@ use rust_decimal::Decimal;
 
 use super::AccountKind;
 use crate::platform::db::Connection;
-use rampart_types::ClientId;
+use rampart_types::{ClientId, OrderKey};
 
 /// The sum of one account's postings in the entries of an order.
 #[derive(Clone, Debug)]
@@ -20,6 +20,17 @@ pub(crate) struct Sum {
 pub(crate) struct Position(Vec<Sum>);
 
 impl Position {
+    /// The position of an order.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(crate) async fn of_order(
+        conn: &mut Connection,
+        key: OrderKey,
+    ) -> Result<Self, sqlx::Error> {
+        Self::of(conn, key.client, Some(key.order.number())).await
+    }
+
     /// The position of an order of this client; without one, of what has no order.
     ///
     /// # Errors

@@ -172,7 +172,7 @@ impl Booking<'_> {
     /// moment if the order's is an estimate.
     async fn execute(&self, conn: &mut Connection) -> Result<Booked, sqlx::Error> {
         let terms = self.terms(conn).await?;
-        let position = Position::of(conn, self.client, Some(self.order.number())).await?;
+        let position = Position::of_order(conn, self.key()).await?;
         let (due, currency) = terms.amounts.paid();
         if position.is_executed(&terms.amounts.crypto_currency) {
             return Ok(Booked::Done);
@@ -285,8 +285,7 @@ impl Booking<'_> {
         }
         let terms = self.terms(conn).await?;
         let (payout, currency) = terms.amounts.payout();
-        let order = Some(self.order.number());
-        let owed = Position::of(conn, self.client, order).await?.owed(PayoutPayable, currency);
+        let owed = Position::of_order(conn, self.key()).await?.owed(PayoutPayable, currency);
         let amount = if owed.is_zero() { payout } else { owed };
         let connector = connector_of(self.actor);
         let reference = self.reference.map(|id| format!("{}/{id}", self.order));
@@ -301,7 +300,7 @@ impl Booking<'_> {
             ];
             post(conn, self.core, kind.as_str(), &self.subject(Some(payment)), &postings).await?;
         }
-        let owed = Position::of(conn, self.client, order).await?.owed(PayoutPayable, currency);
+        let owed = Position::of_order(conn, self.key()).await?.owed(PayoutPayable, currency);
         let is_end = kind != PaymentKind::PayoutSent;
         Ok(if is_end && owed > Decimal::ZERO { Booked::PayoutOwed } else { Booked::Done })
     }
@@ -321,7 +320,7 @@ impl Booking<'_> {
         if commanded.are_under_way(conn).await? {
             return Ok(Booked::RefundUnderWay);
         }
-        let position = Position::of(conn, self.client, Some(self.order.number())).await?;
+        let position = Position::of_order(conn, self.key()).await?;
         let is_coins = self.side == Side::Sell;
         let held: Vec<(String, Decimal)> = match is_coins {
             true => vec![(connector_of(self.actor).to_owned(), position.sum(Treasury, currency))],
@@ -369,7 +368,7 @@ pub(crate) async fn unwind(
     terms: &OrderTerms,
     subject: &Subject,
 ) -> Result<(), sqlx::Error> {
-    let position = Position::of(conn, terms.client, Some(terms.order.number())).await?;
+    let position = Position::of_order(conn, terms.key()).await?;
     let amounts = &terms.amounts;
     if !position.is_executed(&amounts.crypto_currency) {
         return Ok(());

@@ -203,7 +203,7 @@ async fn is_confirmed(
     currency: &str,
     by_hand: &ByHand,
 ) -> Result<bool, sqlx::Error> {
-    let position = Position::of(conn, order.client, Some(order.order.number())).await?;
+    let position = Position::of_order(conn, order.key()).await?;
     let set_aside = position.owed(RefundPayable, currency);
     if by_hand.is_of_own {
         return Ok(!by_hand.is_commanded || report.amount > set_aside);

@@ -202,25 +202,27 @@ async fn stop(
     reason: &str,
     actor: &str,
 ) -> Result<Option<Cause>> {
-    let (client, order) = (terms.client, terms.order);
-    if withdraw_payout(conn, terms.key()).await? {
+    let key = terms.key();
+    if withdraw_payout(conn, key).await? {
         return Err(Denial::conflict("its payout is under way").into());
     }
-    let position = Position::of(conn, client, Some(order.number())).await?;
+    let position = Position::of_order(conn, key).await?;
     let (payout, currency) = terms.amounts.payout();
     let executed = position.is_executed(&terms.amounts.crypto_currency);
     if !executed || position.owed(PayoutPayable, currency) < payout {
         return Ok(None);
     }
-    let occurred_at = core.clock.now();
-    let subject =
-        Subject { client, order: Some(order.number()), payment: Some(payment), occurred_at };
+    let subject = Subject {
+        client: key.client,
+        order: Some(key.order.number()),
+        payment: Some(payment),
+        occurred_at: core.clock.now(),
+    };
     unwind(conn, core, terms, &subject).await?;
     if terms.status != OrderStatus::InProgress {
         return Ok(None);
     }
     let reason = Some(reason.to_owned());
-    let key = terms.key();
     let applied = match terms.amounts.side {
         Side::Buy => {
             let hold = OrderEvent::Hold { reason };

@@ -183,7 +183,7 @@ impl Sent {
         order: &OrderTerms,
     ) -> Result<bool, sqlx::Error> {
         let (payout, currency) = order.amounts.payout();
-        let position = Position::of(&mut *conn, order.client, Some(order.order.number())).await?;
+        let position = Position::of_order(&mut *conn, order.key()).await?;
         if !position.is_executed(&order.amounts.crypto_currency)
             || !position.sum(PayoutPayable, currency).is_zero()
         {
