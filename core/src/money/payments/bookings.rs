@@ -24,14 +24,13 @@ use crate::platform::db::Connection;
 use crate::trading::limits;
 use crate::trading::orders::state::Cause;
 use crate::trading::quotes::Side;
-use rampart_types::{ClientId, JsonDecimal, OrderId, OrderKey};
+use rampart_types::{JsonDecimal, OrderKey};
 
 /// A change of an order's state that is being written.
 #[derive(Clone, Copy)]
 pub(crate) struct Booking<'a> {
     pub(crate) core: &'a Core,
-    pub(crate) client: ClientId,
-    pub(crate) order: OrderId,
+    pub(crate) key: OrderKey,
     pub(crate) side: Side,
     pub(crate) cause: Cause,
     /// The payment that causes it, if it is recorded already.
@@ -92,18 +91,14 @@ impl Booking<'_> {
     }
 
     async fn terms(&self, conn: &mut Connection) -> Result<OrderTerms, sqlx::Error> {
-        let terms = OrderTerms::lock(conn, self.key(), self.side).await?;
+        let terms = OrderTerms::lock(conn, self.key, self.side).await?;
         terms.ok_or(sqlx::Error::RowNotFound)
-    }
-
-    const fn key(&self) -> OrderKey {
-        OrderKey { client: self.client, order: self.order }
     }
 
     fn subject(&self, payment: Option<Uuid>) -> Subject {
         Subject {
-            client: self.client,
-            order: Some(self.order.number()),
+            client: self.key.client,
+            order: Some(self.key.order.number()),
             payment,
             occurred_at: self.now,
         }
@@ -120,7 +115,7 @@ impl Booking<'_> {
         reference: Option<&str>,
     ) -> Result<Option<Uuid>, sqlx::Error> {
         let payment = NewPayment {
-            client: self.client,
+            client: self.key.client,
             connector,
             reference,
             original: None,
@@ -128,7 +123,7 @@ impl Booking<'_> {
             kind,
             amount,
             currency,
-            order: Some(self.order.number()),
+            order: Some(self.key.order.number()),
             suspense: false,
             actor: self.actor,
             reason: self.reason,
@@ -149,7 +144,7 @@ impl Booking<'_> {
                 // One transaction on chain may pay several orders.
                 Side::Sell => (
                     PaymentKind::DepositReceived,
-                    self.reference.map(|id| format!("{}/{id}", self.order)),
+                    self.reference.map(|id| format!("{}/{id}", self.key.order)),
                 ),
             };
             let connector = connector_of(self.actor);
@@ -172,12 +167,12 @@ impl Booking<'_> {
     /// moment if the order's is an estimate.
     async fn execute(&self, conn: &mut Connection) -> Result<Booked, sqlx::Error> {
         let terms = self.terms(conn).await?;
-        let position = Position::of_order(conn, self.key()).await?;
+        let position = Position::of_order(conn, self.key).await?;
         let (due, currency) = terms.amounts.paid();
         if position.is_executed(&terms.amounts.crypto_currency) {
             return Ok(Booked::Done);
         }
-        if self.cause == Cause::Released && withdraw_payout(conn, self.key()).await? {
+        if self.cause == Cause::Released && withdraw_payout(conn, self.key).await? {
             return Ok(Booked::PayoutUnderWay);
         }
         // The price of an estimate is not a promise.
@@ -193,9 +188,7 @@ impl Booking<'_> {
             let Some(amounts) = self.within_limits(&terms, arrived, price) else {
                 return Ok(Booked::NotPriceable);
             };
-            if arrived > due
-                && !limits::have_room(conn, self.key(), self.side, amounts.fiat).await?
-            {
+            if arrived > due && !limits::have_room(conn, self.key, self.side, amounts.fiat).await? {
                 return Ok(Booked::NotPriceable);
             }
             self.write_amounts(conn, &terms, &amounts).await?;
@@ -210,7 +203,7 @@ impl Booking<'_> {
             [Posting::new(PayoutPayable, gets, settled), Posting::new(Suspense, gets, -settled)];
         post(conn, self.core, "settled", &subject, &postings).await?;
         if self.side == Side::Buy && settled >= payout {
-            name_transaction(conn, self.key(), gets).await?;
+            name_transaction(conn, self.key, gets).await?;
         }
         Ok(Booked::Done)
     }
@@ -261,7 +254,7 @@ impl Booking<'_> {
         );
         super::amounts::write(conn, self, terms, amounts, &reason).await?;
         let payload = json!({
-            "orderId": self.order,
+            "orderId": self.key.order,
             "partnerOrderIdentifier": terms.partner_reference,
             "status": terms.status,
             "fiatAmount": JsonDecimal(amounts.fiat),
@@ -271,9 +264,9 @@ impl Booking<'_> {
             "previousCryptoAmount": JsonDecimal(before.crypto),
             "previousPrice": JsonDecimal(before.price),
         });
-        let (kind, order_id) = (EventType::OrderRepriced, Some(self.order));
+        let (kind, order_id) = (EventType::OrderRepriced, Some(self.key.order));
         let event = NewEvent { kind, order_id, payload };
-        events::record(conn, self.core, self.client, event, None).await
+        events::record(conn, self.core, self.key.client, event, None).await
     }
 
     /// Coins or fiat left for the user, or have arrived there: whichever is reported first. An event
@@ -285,14 +278,14 @@ impl Booking<'_> {
         }
         let terms = self.terms(conn).await?;
         let (payout, currency) = terms.amounts.payout();
-        let owed = Position::of_order(conn, self.key()).await?.owed(PayoutPayable, currency);
+        let owed = Position::of_order(conn, self.key).await?.owed(PayoutPayable, currency);
         let amount = if owed.is_zero() { payout } else { owed };
         let connector = connector_of(self.actor);
-        let reference = self.reference.map(|id| format!("{}/{id}", self.order));
+        let reference = self.reference.map(|id| format!("{}/{id}", self.key.order));
         let reference = reference.as_deref();
         let payment = self.payment(conn, kind, connector, amount, currency, reference).await?;
         let Some(payment) = payment else { return Ok(Booked::KnownReference) };
-        if Sent::of(conn, self.key(), currency, payment).await?.has_moved() {
+        if Sent::of(conn, self.key, currency, payment).await?.has_moved() {
             let postings = [
                 Posting::new(PayoutPayable, currency, owed),
                 Posting::new(Suspense, currency, amount - owed),
@@ -300,7 +293,7 @@ impl Booking<'_> {
             ];
             post(conn, self.core, kind.as_str(), &self.subject(Some(payment)), &postings).await?;
         }
-        let owed = Position::of_order(conn, self.key()).await?.owed(PayoutPayable, currency);
+        let owed = Position::of_order(conn, self.key).await?.owed(PayoutPayable, currency);
         let is_end = kind != PaymentKind::PayoutSent;
         Ok(if is_end && owed > Decimal::ZERO { Booked::PayoutOwed } else { Booked::Done })
     }
@@ -314,13 +307,13 @@ impl Booking<'_> {
         }
         let (_, currency) = terms.amounts.paid();
         // What is given back by hand is not given back by command as well.
-        let order = Some(self.order);
-        let commanded = CommandedRefunds { client: self.client, order, currency };
+        let order = Some(self.key.order);
+        let commanded = CommandedRefunds { client: self.key.client, order, currency };
         commanded.withdraw_beyond(conn, self.core, Decimal::ZERO, None).await?;
         if commanded.are_under_way(conn).await? {
             return Ok(Booked::RefundUnderWay);
         }
-        let position = Position::of_order(conn, self.key()).await?;
+        let position = Position::of_order(conn, self.key).await?;
         let is_coins = self.side == Side::Sell;
         let held: Vec<(String, Decimal)> = match is_coins {
             true => vec![(connector_of(self.actor).to_owned(), position.sum(Treasury, currency))],

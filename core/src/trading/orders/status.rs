@@ -176,15 +176,15 @@ impl Event for OrderEvent {
                 rampart_now() as "read_at!"
             from buy_order where client_id = $1 and order_id = $2 for update
             "#,
-            change.client.uuid(),
-            change.order.number(),
+            change.key.client.uuid(),
+            change.key.order.number(),
         )
         .fetch_optional(tx)
         .await?;
         let Some(row) = row else { return Ok(None) };
         let live_price = row.is_estimated_quote.then(|| {
             let snapshot = change.core.snapshots.current();
-            let tenant = snapshot.tenants.get(&change.client)?;
+            let tenant = snapshot.tenants.get(&change.key.client)?;
             routing::price(tenant, snapshot.catalogue.pairs.get(&row.pair)?, change.now)
         });
         let transfer_lifetime =
@@ -231,8 +231,8 @@ impl Event for OrderEvent {
             )
             select partner_reference, callback_url from moved
             "#,
-            change.client.uuid(),
-            change.order.number(),
+            change.key.client.uuid(),
+            change.key.order.number(),
             transition.from.as_str(),
             transition.to.as_str(),
             transition.cause.as_str(),

@@ -92,8 +92,8 @@ impl Event for SaleEvent {
             "select status as \"status: OrderStatus\", crypto_amount, expires_at, \
              rampart_now() as \"read_at!\" from sell_order \
              where client_id = $1 and order_id = $2 for update",
-            change.client.uuid(),
-            change.order.number(),
+            change.key.client.uuid(),
+            change.key.order.number(),
         )
         .fetch_optional(tx)
         .await?;
@@ -140,8 +140,8 @@ impl Event for SaleEvent {
             )
             select partner_reference, callback_url from moved
             "#,
-            change.client.uuid(),
-            change.order.number(),
+            change.key.client.uuid(),
+            change.key.order.number(),
             transition.from.as_str(),
             transition.to.as_str(),
             transition.cause.as_str(),

@@ -21,7 +21,7 @@ use crate::platform::db::{Connection, retrying_statement};
 use crate::platform::error::Error;
 use crate::trading::orders::callback::{self, Outcome};
 use crate::trading::quotes::Side;
-use rampart_types::{ClientId, JsonDecimal, OrderId, OrderKey};
+use rampart_types::{JsonDecimal, OrderKey};
 
 /// The reason that partners are told of an order whose price has moved.
 const PRICE_MOVED: &str = "the price has moved by more than it may before the payment arrived";
@@ -173,8 +173,7 @@ pub(crate) async fn apply_recorded<E: Event>(
 /// An event being applied.
 pub(crate) struct Change<'a> {
     pub(crate) core: &'a Core,
-    pub(crate) client: ClientId,
-    pub(crate) order: OrderId,
+    pub(crate) key: OrderKey,
     pub(crate) actor: &'a str,
     pub(crate) transition_id: Uuid,
     pub(crate) now: DateTime<Utc>,
@@ -183,17 +182,9 @@ pub(crate) struct Change<'a> {
 }
 
 impl<'a> Change<'a> {
-    fn new(
-        core: &'a Core,
-        OrderKey { client, order }: OrderKey,
-        actor: &'a str,
-    ) -> Result<Self, NoEntropy> {
+    fn new(core: &'a Core, key: OrderKey, actor: &'a str) -> Result<Self, NoEntropy> {
         let (transition_id, now) = (core.clock.uuid()?, core.clock.now());
-        Ok(Self { core, client, order, actor, transition_id, now, payment: None })
-    }
-
-    const fn key(&self) -> OrderKey {
-        OrderKey { client: self.client, order: self.order }
+        Ok(Self { core, key, actor, transition_id, now, payment: None })
     }
 
     async fn attempt<E: Event>(&self, event: &E) -> Result<Applied, NotApplied> {
@@ -210,7 +201,7 @@ impl<'a> Change<'a> {
     ) -> Result<Applied, NotApplied> {
         let facts = E::facts(tx, self).await?.ok_or(NotApplied::NoSuchOrder)?;
         // The row is locked: of two events that race, the one that waited has the later time.
-        let change = Change::new(self.core, self.key(), self.actor)?;
+        let change = Change::new(self.core, self.key, self.actor)?;
         let change = Change { payment: self.payment, ..change };
         let status = facts.status;
         let Some(transition) = next_transition(&facts, event, facts.read_at) else {
@@ -250,7 +241,7 @@ impl<'a> Change<'a> {
         if self.payment.is_some() && transition.to == OrderStatus::InProgress {
             return Ok(true);
         }
-        let under_way = withdraw_payout(tx, self.key()).await?;
+        let under_way = withdraw_payout(tx, self.key).await?;
         Ok(!under_way || self.payment.is_some() || transition.to == OrderStatus::Blocked)
     }
 
@@ -265,8 +256,7 @@ impl<'a> Change<'a> {
         let (amount, reference) = event.payment();
         let booking = Booking {
             core: self.core,
-            client: self.client,
-            order: self.order,
+            key: self.key,
             side: E::SIDE,
             cause,
             payment: self.payment,
@@ -283,7 +273,7 @@ impl<'a> Change<'a> {
 
     /// Commands what connectors have to do about the change of a bought order.
     async fn command(&self, tx: &mut Connection, cause: Cause) -> Result<(), Error> {
-        let (core, key) = (self.core, self.key());
+        let (core, key) = (self.core, self.key);
         // On the heap: most changes command nothing.
         match cause {
             Cause::PaymentReceived => Box::pin(command_payout(tx, core, key)).await,
@@ -302,7 +292,7 @@ impl<'a> Change<'a> {
     async fn command_transfer(&self, tx: &mut Connection, cause: Cause) -> Result<(), Error> {
         match cause {
             Cause::PaymentReceived | Cause::Released => {
-                Box::pin(command_transfer(tx, self.core, self.key())).await
+                Box::pin(command_transfer(tx, self.core, self.key)).await
             }
             _ => Ok(()),
         }
@@ -318,33 +308,33 @@ impl<'a> Change<'a> {
         let Some(kind) = transition.event_type else { return Ok(()) };
         let outcome = Outcome::from_state(transition.to, transition.cause);
         let url = columns.callback_url.as_deref().zip(outcome);
-        let url = url.map(|(url, outcome)| callback::address(url, self.order, outcome));
+        let url = url.map(|(url, outcome)| callback::address(url, self.key.order, outcome));
         let amounts = |all: Vec<(Decimal, String)>| -> Value {
             all.iter().map(|(amount, currency)| amount_of(*amount, currency)).collect()
         };
         let mut payload = json!({
-            "orderId": self.order,
+            "orderId": self.key.order,
             "partnerOrderIdentifier": columns.partner_reference,
             "status": transition.to,
         });
         match transition.cause {
             Cause::PriceMoved => payload["reason"] = PRICE_MOVED.into(),
             Cause::Refunded => {
-                let given_back = refunded(tx, self.key()).await?;
+                let given_back = refunded(tx, self.key).await?;
                 payload["refunded"] = amounts(given_back);
             }
             _ => {}
         }
         if transition.to == OrderStatus::Blocked {
-            let arrived = received(tx, self.key()).await?;
+            let arrived = received(tx, self.key).await?;
             payload["received"] = amounts(arrived);
-            if let Some(terms) = OrderTerms::lock(tx, self.key(), side).await? {
+            if let Some(terms) = OrderTerms::lock(tx, self.key, side).await? {
                 let (due, currency) = terms.amounts.paid();
                 payload["due"] = amount_of(due, currency);
             }
         }
-        let event = NewEvent { kind, order_id: Some(self.order), payload };
-        events::record(tx, self.core, self.client, event, url.as_deref()).await
+        let event = NewEvent { kind, order_id: Some(self.key.order), payload };
+        events::record(tx, self.core, self.key.client, event, url.as_deref()).await
     }
 }
 
