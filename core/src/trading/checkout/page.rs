@@ -6,11 +6,11 @@ use maud::{Markup, html};
 use super::price::{is_hint, of_quote, when_renewed};
 use super::purchase::Purchase;
 use super::resume;
-use super::shopper::{SealedShopper, Shopper};
+use super::shopper::Shopper;
 use super::stored::Checkout;
 use crate::http::form::Form;
 use crate::http::html::components::{Field, Step, address, field, money, stepper, time_in};
-use crate::http::html::form_errors::{FormErrors, TypedForm};
+use crate::http::html::form_errors::FormErrors;
 use crate::http::html::{Page, PageScripts, back_link};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
@@ -34,6 +34,16 @@ const SCRIPT: &str = concat!(
 pub(super) struct Look<'a> {
     pub(super) texts: Texts,
     pub(super) settings: &'a Pages,
+}
+
+/// A purchase as it is shown.
+#[derive(Clone, Copy)]
+pub(super) struct Shown<'a> {
+    pub(super) purchase: Purchase<'a>,
+    /// The shopper as forms carry it; empty unless the shopper has signed in.
+    pub(super) sealed: &'a str,
+    pub(super) errors: &'a FormErrors,
+    pub(super) note: &'a Markup,
 }
 
 /// The step that the shopper is at.
@@ -71,14 +81,11 @@ pub(super) fn account(
 pub(super) fn details(
     look: Look<'_>,
     status: StatusCode,
-    checkout: &Checkout,
-    SealedShopper { shopper, text: sealed }: &SealedShopper,
-    TypedForm { form, errors }: TypedForm<'_>,
+    shown: Shown<'_>,
     quote: Option<&View>,
-    note: &Markup,
 ) -> Reply {
-    let texts = look.texts;
-    let purchase = Purchase { checkout, shopper: *shopper, texts, form };
+    let Shown { purchase, sealed, errors, note } = shown;
+    let Purchase { checkout, shopper, texts, form } = purchase;
     let at_once = purchase.is_at_once();
     let button = if at_once { "checkout-buy-now" } else { "checkout-continue" };
     let body = html! {
@@ -109,8 +116,8 @@ pub(super) fn details(
                 (errors.consent("consent", &texts.get("checkout-consent")))
             }
             button.main type="submit" name="action" value="quote" { (texts.get(button)) }
-            (link_button(texts, *shopper, resume::Step::Details))
-            @if *shopper == Shopper::Guest {
+            (link_button(texts, shopper, resume::Step::Details))
+            @if shopper == Shopper::Guest {
                 button type="submit" name="action" value="account" formnovalidate {
                     (texts.get("checkout-have-account"))
                 }
@@ -121,15 +128,9 @@ pub(super) fn details(
 }
 
 /// The third step: the quote with its fees.
-pub(super) fn confirmation(
-    look: Look<'_>,
-    checkout: &Checkout,
-    SealedShopper { shopper, text: sealed }: &SealedShopper,
-    TypedForm { form, errors }: TypedForm<'_>,
-    quote: &View,
-    note: &Markup,
-) -> Reply {
-    let texts = look.texts;
+pub(super) fn confirmation(look: Look<'_>, shown: Shown<'_>, quote: &View) -> Reply {
+    let Shown { purchase, sealed, errors, note } = shown;
+    let Purchase { checkout, shopper, texts, form } = purchase;
     let status = if errors.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
     let refused = quote.quote_unconfirmable_reasons.iter().any(|reason| !is_hint(*reason));
     let wallet = checkout.wallet_address.as_deref().filter(|_| checkout.show_wallet_address);
@@ -164,7 +165,7 @@ pub(super) fn confirmation(
             }
             button type="submit" name="action" value="quote" { (texts.get("checkout-renew")) }
             button type="submit" name="action" value="change" { (texts.get("checkout-change")) }
-            (link_button(texts, *shopper, resume::Step::Confirm))
+            (link_button(texts, shopper, resume::Step::Confirm))
         }
     };
     render(look, status, checkout, "checkout-confirm-title", &body)

@@ -32,13 +32,6 @@ pub(super) enum Shopper {
     User(UserId, DateTime<Utc>),
 }
 
-/// A shopper, with what the forms of a checkout carry for it.
-pub(super) struct SealedShopper {
-    pub(super) shopper: Shopper,
-    /// Empty unless the shopper has signed in.
-    pub(super) text: String,
-}
-
 /// The sealed content.
 #[derive(Deserialize, Serialize)]
 struct Claims {
@@ -87,13 +80,13 @@ impl Shopper {
         }
     }
 
-    /// Seals a shopper for the forms of this checkout.
+    /// Seals a shopper for the forms of this checkout; empty unless the shopper has signed in.
     ///
     /// # Errors
     /// Without entropy.
-    pub(super) fn seal(self, core: &Core, checkout: &Checkout) -> Result<SealedShopper> {
+    pub(super) fn seal(self, core: &Core, checkout: &Checkout) -> Result<String> {
         let Self::User(user, signed_in_at) = self else {
-            return Ok(SealedShopper { shopper: self, text: String::new() });
+            return Ok(String::new());
         };
         let claims = Claims {
             user: user.uuid(),
@@ -103,8 +96,7 @@ impl Shopper {
         let plain = serde_json::to_vec(&claims)
             .map_err(|error| Error::internal("write a shopper's session", error))?;
         let key = core.keys.sealing_key(Purpose::Identifiers)?;
-        let text = URL_SAFE_NO_PAD.encode(key.seal(&core.clock, &context(checkout), &plain)?);
-        Ok(SealedShopper { shopper: self, text })
+        Ok(URL_SAFE_NO_PAD.encode(key.seal(&core.clock, &context(checkout), &plain)?))
     }
 }
 

@@ -10,7 +10,7 @@ use http::{Method, StatusCode};
 use maud::{Markup, html};
 use url::form_urlencoded;
 
-use super::page::{self, Look};
+use super::page::{self, Look, Shown};
 use super::purchase::{Outcome, Purchase, Why};
 use super::resume::{self, Mailed, Resumption, Step};
 use super::shopper::Shopper;
@@ -22,7 +22,7 @@ use crate::http::fields::Fields;
 use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
 use crate::http::html::dead_link;
-use crate::http::html::form_errors::{FormErrors, TypedForm};
+use crate::http::html::form_errors::FormErrors;
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -171,7 +171,7 @@ impl Link {
         purchase: Purchase<'_>,
         note: &Markup,
     ) -> Result<Reply> {
-        let Purchase { checkout, shopper, texts, form } = purchase;
+        let Purchase { checkout, shopper, texts, .. } = purchase;
         let look = Look { texts, settings: &core.settings.pages };
         if !checkout.is_open {
             return self.ended(core, checkout, shopper, StatusCode::OK);
@@ -180,10 +180,9 @@ impl Link {
             Shopper::Unknown => page::account(look, StatusCode::OK, checkout, note, None),
             _ => {
                 let quote = Box::pin(purchase.preview(core)).await?;
-                let sealed = shopper.seal(core, checkout)?;
-                let typed = TypedForm { form, errors: &FormErrors::default() };
-                let quote = quote.as_deref();
-                page::details(look, StatusCode::OK, checkout, &sealed, typed, quote, note)
+                let (sealed, errors) = (shopper.seal(core, checkout)?, FormErrors::default());
+                let shown = Shown { purchase, sealed: &sealed, errors: &errors, note };
+                page::details(look, StatusCode::OK, shown, quote.as_deref())
             }
         })
     }
@@ -313,7 +312,7 @@ impl Link {
         purchase: Purchase<'_>,
         said: &Markup,
     ) -> Result<Reply> {
-        let Purchase { checkout, shopper, texts, form } = purchase;
+        let Purchase { checkout, shopper, texts, .. } = purchase;
         let look = Look { texts, settings: &core.settings.pages };
         match Box::pin(purchase.step(core)).await {
             Ok(Outcome::Quoted { quote, why }) => {
@@ -328,16 +327,17 @@ impl Link {
                         note = toast(Tone::Warning, &texts.get("checkout-new-price"));
                     }
                 }
-                let typed = TypedForm { form, errors: &errors };
-                Ok(page::confirmation(look, checkout, &sealed, typed, &quote, &note))
+                let shown = Shown { purchase, sealed: &sealed, errors: &errors, note: &note };
+                Ok(page::confirmation(look, shown, &quote))
             }
             Ok(Outcome::Bought { payment_url }) => Ok(page::to_payment(&payment_url)),
             Err(Error::Refused(refusal)) => {
                 let errors = page::refusal(texts, checkout, &refusal);
                 let quote = Box::pin(purchase.preview(core)).await?;
-                let (status, sealed) = (StatusCode::BAD_REQUEST, shopper.seal(core, checkout)?);
-                let (typed, quote) = (TypedForm { form, errors: &errors }, quote.as_deref());
-                let mut reply = page::details(look, status, checkout, &sealed, typed, quote, said);
+                let sealed = shopper.seal(core, checkout)?;
+                let shown = Shown { purchase, sealed: &sealed, errors: &errors, note: said };
+                let (status, quote) = (StatusCode::BAD_REQUEST, quote.as_deref());
+                let mut reply = page::details(look, status, shown, quote);
                 refusal.set_headers(&mut reply);
                 Ok(reply)
             }
