@@ -201,7 +201,7 @@ impl Visit {
         typed: TypedForm<'_>,
     ) -> Result<Content> {
         match (self.requirement, self.user) {
-            (Requirement::Check(hold), user) => self.check(tx, core, hold, user, typed).await,
+            (Requirement::Check(hold), _) => self.check(tx, core, hold, typed).await,
             (Requirement::EmailCode, _) => Ok(email_code::form(self.texts, typed).into()),
             (Requirement::Person, Some(user)) => person::show(tx, core, self, user, typed).await,
             (Requirement::Nationality, _) => Ok(nationality::form(self, typed).into()),
@@ -217,10 +217,9 @@ impl Visit {
         tx: &mut Connection,
         core: &Core,
         hold: Hold,
-        user: Option<UserId>,
         typed: TypedForm<'_>,
     ) -> Result<Content> {
-        match (hold, user) {
+        match (hold, self.user) {
             (Hold::Wallet, _) => wallet::show(tx, core, self, typed).await,
             (Hold::Identity, Some(user)) => identity::show(tx, core, self, user, typed).await,
             (Hold::Amld5, Some(user)) => questions::show(tx, core, self, user, typed).await,
