@@ -36,8 +36,8 @@ pub(super) async fn write(
                     + " (client_id, order_id, transition_id, at, \
                  from_status, to_status, cause, reason, actor) \
                  values ($1, $2, $13, $12, $14, $14, $15, $16, $17)",
-                terms.client.uuid(),
-                terms.order.number(),
+                terms.key.client.uuid(),
+                terms.key.order.number(),
                 amounts.fiat,
                 amounts.crypto,
                 amounts.price,

@@ -361,7 +361,7 @@ pub(crate) async fn unwind(
     terms: &OrderTerms,
     subject: &Subject,
 ) -> Result<(), sqlx::Error> {
-    let position = Position::of_order(conn, terms.key()).await?;
+    let position = Position::of_order(conn, terms.key).await?;
     let amounts = &terms.amounts;
     if !position.is_executed(&amounts.crypto_currency) {
         return Ok(());

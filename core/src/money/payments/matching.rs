@@ -35,13 +35,13 @@ pub(crate) async fn match_to(
          values ($1, $2, $3, $4, $5) returning matched_at",
         stored.client.uuid(),
         payment,
-        terms.client.uuid(),
+        terms.key.client.uuid(),
         order.number(),
         actor,
     )
     .fetch_one(&mut *conn)
     .await?;
-    forget_erased_payer(conn, stored.client, payment, terms.key()).await?;
+    forget_erased_payer(conn, stored.client, payment, terms.key).await?;
     let (_, is_coins) = currency_of(core, &stored.currency);
     let held = |amount| holding(is_coins, &stored.connector, &stored.currency, amount);
     let subject = Subject {
@@ -53,11 +53,11 @@ pub(crate) async fn match_to(
     // Out of one book and into another one, which may be the same.
     let out = [Posting::new(Suspense, &stored.currency, stored.amount), held(-stored.amount)];
     post(conn, core, "matched", &subject, &out).await?;
-    let subject = Subject { client: terms.client, order: Some(order.number()), ..subject };
+    let subject = Subject { client: terms.key.client, order: Some(order.number()), ..subject };
     let into = [held(stored.amount), Posting::new(Customer, &stored.currency, -stored.amount)];
     post(conn, core, "matched", &subject, &into).await?;
     let report = Report {
-        client: Some(terms.client),
+        client: Some(terms.key.client),
         connector: stored.connector,
         provider_reference: stored.reference,
         original_reference: None,

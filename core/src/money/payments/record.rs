@@ -28,7 +28,7 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
         Some(order) => OrderTerms::find(conn, report.client, order).await?,
         None => None,
     };
-    let of_order = order.as_ref().map(|order| order.client);
+    let of_order = order.as_ref().map(|order| order.key.client);
     let client = of_order.or(report.client).unwrap_or_else(house);
     let wanted = order.as_ref().is_some_and(|order| order.wants(report.kind, &currency));
     if order.is_none() && shares_book(report.kind) {

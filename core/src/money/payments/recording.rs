@@ -56,7 +56,7 @@ impl<'a> Recording<'a> {
         order: OrderTerms,
         is_coins: bool,
     ) -> Self {
-        let (client, currency, wanted) = (order.client, report.currency.clone(), true);
+        let (client, currency, wanted) = (order.key.client, report.currency.clone(), true);
         let (order, causes) = (Some(order), Vec::new());
         Self { core, report, payment, client, currency, is_coins, order, wanted, causes }
     }
@@ -88,7 +88,7 @@ impl Recording<'_> {
     fn subject(&self) -> Subject {
         Subject {
             client: self.client,
-            order: self.order.as_ref().map(|order| order.order.number()),
+            order: self.order.as_ref().map(|order| order.key.order.number()),
             payment: Some(self.payment),
             occurred_at: self.report.occurred_at,
         }
@@ -110,7 +110,7 @@ impl Recording<'_> {
 
     /// The sums of the order's entries; without an order, those of what has none.
     async fn position(&self, conn: &mut Connection) -> Result<Position> {
-        let order = self.order.as_ref().map(|order| order.order.number());
+        let order = self.order.as_ref().map(|order| order.key.order.number());
         Ok(Position::of(conn, self.client, order).await?)
     }
 
@@ -122,7 +122,7 @@ impl Recording<'_> {
             return self.follow_arrival(conn).await;
         }
         let Some(order) = &self.order else { return self.set_off_lost(conn).await };
-        let order = Some(order.order.number());
+        let order = Some(order.key.order.number());
         self.tell(conn, EventType::OrderPaymentReceived).await?;
         let left = self.set_off_earlier(conn).await?;
         let gives_back = self.core.settings.payments.unexpected == Unexpected::Refund;
@@ -149,7 +149,7 @@ impl Recording<'_> {
     pub(super) async fn follow_arrival(&mut self, conn: &mut Connection) -> Result<()> {
         let Some(order) = &self.order else { return Ok(()) };
         let amount = Some(self.report.amount);
-        let (key, side) = (order.key(), order.amounts.side);
+        let (key, side) = (order.key, order.amounts.side);
         match side {
             Side::Buy => {
                 let reference = Some(self.report.provider_reference.clone());
@@ -199,7 +199,7 @@ impl Recording<'_> {
             // What was given back by hand is not given back by command as well.
             let set_aside = position.owed(RefundPayable, &self.currency);
             let left = (set_aside - amount).max(Decimal::ZERO);
-            let (client, order) = (self.client, self.order.as_ref().map(|order| order.order));
+            let (client, order) = (self.client, self.order.as_ref().map(|order| order.key.order));
             let commanded = CommandedRefunds { client, order, currency: &self.currency };
             commanded.withdraw_beyond(conn, self.core, left, Some(self.report)).await?;
         }
@@ -234,7 +234,7 @@ impl Recording<'_> {
             return self.post(conn, &[self.line(Suspense, amount), self.held(-amount)]).await;
         };
         // A payout is told twice, by its begin and by its end: whichever is first has moved it.
-        let sent = Sent::of(conn, order.key(), &self.currency, self.payment).await?;
+        let sent = Sent::of(conn, order.key, &self.currency, self.payment).await?;
         let has_moved = sent.has_moved();
         if has_moved {
             let payable = self.position(conn).await?.owed(PayoutPayable, &self.currency);
@@ -249,7 +249,7 @@ impl Recording<'_> {
         let is_by_hand = self.report.connector == MANUAL;
         if has_moved && (is_by_hand || self.report.kind == PaymentKind::TransferSent) {
             // What was sent by hand is not sent by command as well.
-            withdraw_payout(conn, order.key()).await?;
+            withdraw_payout(conn, order.key).await?;
         }
         let transaction_id = self.report.transaction_id.clone();
         let transaction_id =
@@ -264,7 +264,7 @@ impl Recording<'_> {
                     self.apply(conn, OrderEvent::CoinsSent { transaction_id }).await?;
                 }
                 if Sent::has_arrived(conn, &order).await? {
-                    name_transaction(conn, order.key(), &self.currency).await?;
+                    name_transaction(conn, order.key, &self.currency).await?;
                     self.apply(conn, OrderEvent::ConfirmedOnChain).await?;
                 }
                 Ok(())
@@ -286,7 +286,7 @@ impl Recording<'_> {
             return self.post(conn, &[self.held(amount), self.line(Suspense, -amount)]).await;
         };
         let waits = matches!(order.status, OrderStatus::InProgress | OrderStatus::Blocked);
-        let sent = Sent::of(conn, order.key(), &self.currency, self.payment).await?;
+        let sent = Sent::of(conn, order.key, &self.currency, self.payment).await?;
         if sent.has_moved() {
             let owed_again = self.take_back(conn, &order).await?;
             // It has what it pays out all the same, or is over.
@@ -302,8 +302,8 @@ impl Recording<'_> {
             sqlx::query!(
                 "update buy_order set transaction_id = null \
                  where client_id = $1 and order_id = $2 and status in ('in progress', 'blocked')",
-                order.client.uuid(),
-                order.order.number(),
+                order.key.client.uuid(),
+                order.key.order.number(),
             )
             .execute(&mut *conn)
             .await?;
@@ -340,7 +340,7 @@ impl Recording<'_> {
     async fn tell(&self, conn: &mut Connection, kind: EventType) -> Result<()> {
         let Some(order) = &self.order else { return Ok(()) };
         let payload = json!({
-            "orderId": order.order,
+            "orderId": order.key.order,
             "partnerOrderIdentifier": order.partner_reference,
             "status": order.status,
             "payment": {
@@ -349,14 +349,14 @@ impl Recording<'_> {
                 "currencyCode": self.currency,
             },
         });
-        let event = NewEvent { kind, order_id: Some(order.order), payload };
-        Ok(events::record(conn, self.core, order.client, event, None).await?)
+        let event = NewEvent { kind, order_id: Some(order.key.order), payload };
+        Ok(events::record(conn, self.core, order.key.client, event, None).await?)
     }
 
     /// Lets its order follow the payment; it stays as it is where its state forbids that.
     async fn apply<E: Event>(&mut self, conn: &mut Connection, event: E) -> Result<()> {
         let Some(order) = &self.order else { return Ok(()) };
-        let key = order.key();
+        let key = order.key;
         let (payment, actor) = (self.payment, &self.report.actor);
         let applied = apply_recorded(conn, self.core, key, payment, &event, actor).await;
         self.follow(applied)

@@ -71,7 +71,7 @@ pub(super) async fn take(
     sqlx::query!(
         "insert into refund_confirmation (client_id, payment_id, connector, provider_reference, \
          amount, rest, occurred_at) values ($1, $2, $3, $4, $5, $6, $7)",
-        order.client.uuid(),
+        order.key.client.uuid(),
         by_hand.payment,
         report.connector,
         report.provider_reference,
@@ -82,7 +82,7 @@ pub(super) async fn take(
     .execute(&mut *conn)
     .await?;
     Ok(if rest.is_zero() {
-        RefundReport::Known(recorded(order.client, by_hand.payment, false))
+        RefundReport::Known(recorded(order.key.client, by_hand.payment, false))
     } else {
         RefundReport::New(rest)
     })
@@ -181,8 +181,8 @@ async fn find(
                 where p.connector = $3 and p.kind = 'refunded' and p.provider_reference = $8)
         limit 1
         "#,
-        order.client.uuid(),
-        order.order.number(),
+        order.key.client.uuid(),
+        order.key.order.number(),
         report.connector,
         report.payment_reference(),
         report.original_reference,
@@ -203,7 +203,7 @@ async fn is_confirmed(
     currency: &str,
     by_hand: &ByHand,
 ) -> Result<bool, sqlx::Error> {
-    let position = Position::of_order(conn, order.key()).await?;
+    let position = Position::of_order(conn, order.key).await?;
     let set_aside = position.owed(RefundPayable, currency);
     if by_hand.is_of_own {
         return Ok(!by_hand.is_commanded || report.amount > set_aside);

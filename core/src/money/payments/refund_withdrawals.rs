@@ -236,14 +236,14 @@ async fn withdraw(
         Some(order) => OrderTerms::find(conn, Some(book), order).await?,
         None => None,
     };
-    let number = order.as_ref().map(|order| order.order.number());
+    let number = order.as_ref().map(|order| order.key.order.number());
     if number.is_none() {
         hold_book(conn, book).await?;
     }
     let position = Position::of(conn, book, number).await?;
     let others = CommandedRefunds {
         client: book,
-        order: order.as_ref().map(|order| order.order),
+        order: order.as_ref().map(|order| order.key.order),
         currency: &row.currency,
     };
     let others = others.under_way(conn).await?.sum();

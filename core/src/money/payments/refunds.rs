@@ -172,7 +172,7 @@ pub(crate) async fn decide(
             causes.extend(stop(conn, core, &terms, payment, reason, actor).await?);
             Customer
         };
-        (terms.client, Some(terms.order.number()), from)
+        (terms.key.client, Some(terms.key.order.number()), from)
     };
     let position = Position::of(conn, book, order).await?;
     if position.owed(from, &stored.currency) < amount {
@@ -202,7 +202,7 @@ async fn stop(
     reason: &str,
     actor: &str,
 ) -> Result<Option<Cause>> {
-    let key = terms.key();
+    let key = terms.key;
     if withdraw_payout(conn, key).await? {
         return Err(Denial::conflict("its payout is under way").into());
     }

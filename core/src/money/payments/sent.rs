@@ -183,13 +183,13 @@ impl Sent {
         order: &OrderTerms,
     ) -> Result<bool, sqlx::Error> {
         let (payout, currency) = order.amounts.payout();
-        let position = Position::of_order(&mut *conn, order.key()).await?;
+        let position = Position::of_order(&mut *conn, order.key).await?;
         if !position.is_executed(&order.amounts.crypto_currency)
             || !position.sum(PayoutPayable, currency).is_zero()
         {
             return Ok(false);
         }
-        let sent = Self::of(conn, order.key(), currency, Uuid::nil()).await?;
+        let sent = Self::of(conn, order.key, currency, Uuid::nil()).await?;
         let arrived = sent.out.iter().filter(|payout| payout.end.is_some());
         Ok(arrived.map(|payout| payout.amount).sum::<Decimal>() >= payout)
     }

@@ -12,8 +12,7 @@ use rampart_types::{ClientId, FeeBreakdown, OrderId, OrderKey, PairCode};
 /// An order of either side, as its row has it.
 #[derive(Clone, Debug)]
 pub(crate) struct OrderTerms {
-    pub(crate) client: ClientId,
-    pub(crate) order: OrderId,
+    pub(crate) key: OrderKey,
     pub(crate) status: OrderStatus,
     pub(crate) pair: PairCode,
     pub(crate) payment_method: String,
@@ -43,7 +42,7 @@ struct Row {
 
 /// A statement that locks an order's row, by its table and the columns that the two do not share.
 macro_rules! lock_row {
-    ($table:literal, $estimated:literal, $client:expr, $order:expr) => {
+    ($table:literal, $estimated:literal, $key:expr) => {
         sqlx::query_as!(
             Row,
             "select status as \"status: OrderStatus\", pair as \"pair: PairCode\", \
@@ -52,36 +51,27 @@ macro_rules! lock_row {
              crypto_currency, price, partner_fee, provider_fee, payment_method_fee, network_fee, \
              spread_fee, affiliate_fee from " + $table + " \
              where client_id = $1 and order_id = $2 for update",
-            $client.uuid(),
-            $order.number(),
+            $key.client.uuid(),
+            $key.order.number(),
         )
     };
 }
 
 impl OrderTerms {
-    /// The order's key.
-    pub(crate) const fn key(&self) -> OrderKey {
-        OrderKey { client: self.client, order: self.order }
-    }
-
     /// Reads an order of this side and locks its row until the transaction ends.
     ///
     /// # Errors
     /// The database's.
     pub(crate) async fn lock(
         conn: &mut Connection,
-        OrderKey { client, order }: OrderKey,
+        key: OrderKey,
         side: Side,
     ) -> Result<Option<Self>, sqlx::Error> {
         let row = match side {
             Side::Buy => {
-                lock_row!("buy_order", "is_estimated_quote", client, order)
-                    .fetch_optional(conn)
-                    .await?
+                lock_row!("buy_order", "is_estimated_quote", key).fetch_optional(conn).await?
             }
-            Side::Sell => {
-                lock_row!("sell_order", "false", client, order).fetch_optional(conn).await?
-            }
+            Side::Sell => lock_row!("sell_order", "false", key).fetch_optional(conn).await?,
         };
         let Some(row) = row else { return Ok(None) };
         let fees = FeeBreakdown {
@@ -93,8 +83,7 @@ impl OrderTerms {
             affiliate: row.affiliate_fee,
         };
         Ok(Some(Self {
-            client,
-            order,
+            key,
             status: row.status,
             pair: row.pair,
             payment_method: row.payment_method,

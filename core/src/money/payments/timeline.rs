@@ -28,8 +28,8 @@ pub(super) async fn note(
                     + " (client_id, order_id, transition_id, at, \
                  from_status, to_status, cause, reason, actor) \
                  values ($1, $2, $3, $4, $5, $5, $6, $7, $8)",
-                order.client.uuid(),
-                order.order.number(),
+                order.key.client.uuid(),
+                order.key.order.number(),
                 step,
                 core.clock.now(),
                 order.status.as_str(),

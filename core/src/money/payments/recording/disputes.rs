@@ -59,8 +59,8 @@ impl Recording<'_> {
             "#,
             self.report.connector,
             self.report.provider_reference,
-            order.client.uuid(),
-            order.order.number(),
+            order.key.client.uuid(),
+            order.key.order.number(),
             self.currency,
         )
         .fetch_one(&mut *conn)
