@@ -42,7 +42,7 @@ use crate::trading::pricing::AMOUNT_MAX;
 use crate::trading::quotes::Side;
 use crate::trading::routing;
 use rampart_types::decimal::{fits_decimals, from_number_or_text};
-use rampart_types::{CurrencyCode, PAYMENT_METHOD_COUNTRIES, UserKey};
+use rampart_types::{CurrencyCode, PAYMENT_METHOD_COUNTRIES};
 
 /// Version 2, the only one.
 pub struct V2;
@@ -105,10 +105,7 @@ impl Endpoint for V2 {
     ) -> Result<MethodList> {
         let ClientMaybeUser { client, user } = caller;
         let context = match user {
-            Some(user) => {
-                let key = UserKey { client: client.id(), user };
-                RankingContext::for_user(core, key).await?
-            }
+            Some(user) => RankingContext::for_user(core, client.key_of(user)).await?,
             None => RankingContext::for_country(country),
         };
         let context = RankingContext { channel, amount, ..context };

@@ -223,15 +223,9 @@ pub(crate) async fn screen_person(
 ///
 /// # Errors
 /// Without entropy, or when the database cannot be used.
-pub(crate) async fn screen_changed(
-    conn: &mut Connection,
-    core: &Core,
-    UserKey { client, user }: UserKey,
-) -> Result<()> {
-    let Some(account) = Account::load(conn, core, UserKey { client, user }).await? else {
-        return Ok(());
-    };
-    let tenant = core.snapshots.current().tenants.get(&client).cloned();
+pub(crate) async fn screen_changed(conn: &mut Connection, core: &Core, key: UserKey) -> Result<()> {
+    let Some(account) = Account::load(conn, core, key).await? else { return Ok(()) };
+    let tenant = core.snapshots.current().tenants.get(&key.client).cloned();
     let tenant = tenant.ok_or_else(|| Error::invariant("find the tenant of a screening"))?;
     match Person::of(&account) {
         Some(person) => screen_person(conn, core, &tenant, person).await,

@@ -1,6 +1,6 @@
 //! The columns that a rotation goes through.
 
-use rampart_types::{ClientId, OfferId, StaffId, UserId, UserKey};
+use rampart_types::{ClientId, OfferId, StaffId, UserKey};
 use uuid::Uuid;
 
 use crate::money::connectors::commands;
@@ -130,10 +130,7 @@ pub(super) const COLUMNS: [SealedColumn; 18] = [
         id: ("user_id", "uuid"),
         first_id: NIL,
         column: "sealed",
-        context: |client, id| {
-            let user = UserId::from(id.parse::<Uuid>().ok()?);
-            Some(retained_record::key_context(UserKey { client: client.into(), user }))
-        },
+        context: |client, id| user_key(client, id).map(retained_record::key_context),
     },
     SealedColumn {
         table: "receipt_key",

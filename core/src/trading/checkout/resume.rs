@@ -16,7 +16,7 @@ use crate::platform::crypto::Purpose;
 use crate::platform::error::{Error, Result};
 use crate::platform::mail::{Kind, Message};
 use crate::users::account::Account;
-use rampart_types::{UserId, UserKey};
+use rampart_types::UserId;
 
 /// Time for which a link works.
 const LIFETIME: TimeDelta = TimeDelta::hours(1);
@@ -124,8 +124,8 @@ pub(super) async fn mail_link(
     identifier: Option<&str>,
 ) -> Result<Mailed> {
     let client = checkout.client.id();
-    let account =
-        Account::load(&mut *core.db.acquire().await?, core, UserKey { client, user }).await?;
+    let key = checkout.client.key_of(user);
+    let account = Account::load(&mut *core.db.acquire().await?, core, key).await?;
     let account = account.filter(|account| account.deleted_at.is_none());
     let Some(to) = account.and_then(|account| account.personal.email) else {
         return Ok(Mailed::NoAddress);

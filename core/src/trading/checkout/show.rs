@@ -33,7 +33,7 @@ use crate::users::account_pages::sign_in::{
     Asked, SignIn, error_page, forms, login_form, sign_in_or_register,
 };
 use crate::users::account_pages::sign_in_page::SignInPage;
-use rampart_types::{OrderKey, UserKey};
+use rampart_types::OrderKey;
 
 const PATH: &str = "/checkout/{session}";
 /// Actions of the steps that follow the account's.
@@ -139,7 +139,7 @@ impl Link {
     /// The same in the language of the shopper's account, if there is one.
     async fn read_by(self, core: &Core, checkout: &Checkout, shopper: Shopper) -> Result<Self> {
         let Some(user) = shopper.user() else { return Ok(self) };
-        let key = UserKey { client: checkout.client.id(), user };
+        let key = checkout.client.key_of(user);
         let texts = page_texts(core, self.texts, key).await?;
         Ok(Self { texts, ..self })
     }

@@ -20,7 +20,7 @@ use crate::tenancy::tenants::Scope;
 use crate::trading::payment_methods::families::Family;
 use crate::trading::quotes::Side;
 use crate::users::accounts::{self, AccountType, PaymentAccount};
-use rampart_types::{CurrencyCode, UserKey, fiat_exponent};
+use rampart_types::{CurrencyCode, fiat_exponent};
 
 /// The `calculator` member of every amount.
 const CALCULATOR: &str = "decimal";
@@ -61,7 +61,7 @@ impl Endpoint for V2 {
     }
 
     async fn call(core: &Core, caller: ClientAndUser, groups: Groups) -> Result<Json<UserLimits>> {
-        let key = UserKey { client: caller.client.id(), user: caller.user };
+        let key = caller.client.key_of(caller.user);
         let now = core.clock.now();
         let mut conn = core.db.acquire().await?;
         let rules = trader(&mut conn, key).await?.ok_or(Code::UserNotFound)?.rules;

@@ -28,7 +28,7 @@ use crate::trading::market::prices::rounded;
 use crate::trading::payment_methods::families::Family;
 use crate::trading::pricing::{Priced, Terms};
 use crate::users::accounts;
-use rampart_types::{CurrencyDetails, JsonDecimal, PairCode, Preserialized, UserKey};
+use rampart_types::{CurrencyDetails, JsonDecimal, PairCode, Preserialized};
 
 const DETAILS: &str = "Confirm the quote unchanged before its expiry date, once. Limits never refuse \
                        a quote: `quoteUnconfirmableReasons` tells what would refuse the confirm. \
@@ -182,8 +182,7 @@ impl Endpoint for SellV1 {
             None => false,
             Some((user, kind)) => {
                 let mut conn = core.db.acquire().await?;
-                let key = UserKey { client: caller.client.id(), user };
-                accounts::all_disabled(&mut conn, key, kind).await?
+                accounts::all_disabled(&mut conn, caller.client.key_of(user), kind).await?
             }
         };
         let fiat_network_fee = quote.network_fee_cost;

@@ -13,7 +13,6 @@ use crate::trading::catalogue::{Catalogue, Pair, PaymentMethod};
 use crate::trading::limits::{self, Usage};
 use crate::trading::payment_methods::families::Family;
 use crate::users::accounts::{self, AccountType};
-use rampart_types::UserKey;
 
 /// A reason of `quoteUnconfirmableReasons`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
@@ -71,7 +70,7 @@ impl UserLimits {
         kinds: &[AccountType],
     ) -> Result<Option<Self>> {
         let Some(user) = caller.user else { return Ok(None) };
-        let key = UserKey { client: caller.client.id(), user };
+        let key = caller.client.key_of(user);
         // Boxed: it would enlarge the future of every quote, and most have no user.
         let usage = Box::pin(limits::usage(core, key)).await?;
         let usage = usage.ok_or(Code::UserNotFound)?;

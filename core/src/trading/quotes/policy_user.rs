@@ -28,10 +28,7 @@ impl PolicyUser {
     /// As [`Self::read`].
     pub(super) async fn of(core: &Core, caller: &ClientMaybeUser) -> Result<Option<Self>> {
         match caller.user.filter(|_| caller.client.tenant.policies.has(PolicyKind::Fee)) {
-            Some(user) => {
-                let key = UserKey { client: caller.client.id(), user };
-                Self::read(core, key).await.map(Some)
-            }
+            Some(user) => Self::read(core, caller.client.key_of(user)).await.map(Some),
             None => Ok(None),
         }
     }

@@ -34,7 +34,7 @@ use crate::trading::quotes::{Quote, Side, token};
 use crate::trading::routing::{self, Settlement};
 use crate::users::accounts::{IDENTIFIER_BYTES_MAX, identifier};
 use rampart_types::{
-    CallbackUrl, DestinationTag, JsonDecimal, OrderId, OrderKey, PartnerReference, UserId, UserKey,
+    CallbackUrl, DestinationTag, JsonDecimal, OrderId, OrderKey, PartnerReference, UserId,
 };
 
 /// Time that the user has to send the coins.
@@ -209,7 +209,7 @@ impl ConfirmContext {
         self.account.check(&self.quote, &mut refusal);
         if let Some(user) = self.user {
             checks::gate(core, &self.client, user, &self.quote, &mut refusal).await?;
-            let key = UserKey { client: self.client.id(), user };
+            let key = self.client.key_of(user);
             if let Some(usage) = checks::user(core, key, &mut refusal).await? {
                 let amount = limits::limit_amount(core, &self.client.catalogue, &self.quote);
                 checks::limit(&usage, self.quote.side, amount, &mut refusal);

@@ -31,7 +31,7 @@ use crate::users::account_pages::sign_in::{Asked, SignIn, error_page, forms, sig
 use crate::users::account_pages::sign_in_page::SignInPage;
 use crate::users::accounts::AccountType;
 use crate::users::{identifiers, share_token};
-use rampart_types::{ReturnUrl, UserId, UserIdentifier, UserKey};
+use rampart_types::{ReturnUrl, UserId, UserIdentifier};
 
 /// Shows the forms.
 pub struct Show;
@@ -87,7 +87,7 @@ impl Endpoint for Act {
             }
             Ok(SignIn::Done(user)) => {
                 if let Some(token) = &url.share_token {
-                    let key = UserKey { client: url.client.id(), user };
+                    let key = url.client.key_of(user);
                     share_token::store_for_first_check(core, key, token).await?;
                 }
                 let mut conn = core.db.acquire().await?;
@@ -179,7 +179,7 @@ impl VerifiedUrl {
 
     /// Changes to the language of the account, unless the URL names one.
     async fn speak_to(&mut self, conn: &mut Connection, user: UserId) -> Result<()> {
-        let key = UserKey { client: self.client.id(), user };
+        let key = self.client.key_of(user);
         self.texts = page_texts_in(conn, self.texts, key).await?;
         Ok(())
     }
@@ -225,7 +225,7 @@ impl VerifiedUrl {
         user: UserId,
         form: &Form,
     ) -> Result<Reply> {
-        let key = UserKey { client: self.client.id(), user };
+        let key = self.client.key_of(user);
         let typed = TypedForm { form, errors: &FormErrors::default() };
         let section = section(conn, core, key, self.texts, &self.methods, typed).await?;
         Ok(self.page(core, StatusCode::OK, &section))

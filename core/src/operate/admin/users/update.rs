@@ -80,7 +80,6 @@ impl Endpoint for UpdateUser {
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<User>> {
         let mut tx = core.db.begin().await?;
         let key = update.lock(&mut tx).await?;
-        let UserKey { client, user } = key;
         let change = update.change;
         let unknown = || Denial::not_found("user");
         let before = Account::load(&mut tx, core, key).await?.ok_or_else(unknown)?;
@@ -114,7 +113,7 @@ impl Endpoint for UpdateUser {
         // A member is a name of our own, a number or the operator's reason: nothing of the person.
         let detail = serde_json::to_value(&change)
             .map_err(|error| Error::internal("write an audit row", error))?;
-        let (actor, target) = (operator.actor(), user.to_string());
+        let (actor, target) = (operator.actor(), key.user.to_string());
         let entry = Entry { actor, action: "user.change", target: &target, detail };
         audit::record(&mut tx, core, entry).await?;
         let shown = User::load(&mut tx, core, key).await?;

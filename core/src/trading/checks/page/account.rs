@@ -14,7 +14,7 @@ use crate::trading::quotes::Side;
 use crate::users::accounts::{self, AccountType, PaymentAccount};
 use crate::users::verification::card;
 use crate::users::verification::iban_photo::{has_proof, prove};
-use rampart_types::{UserId, UserKey};
+use rampart_types::UserId;
 
 /// Name of the field with the proof.
 const PROOF: &str = "proof";
@@ -44,7 +44,7 @@ pub(super) async fn show(
         }
         .into()),
         Some(AccountType::BankTransfer) => {
-            let key = UserKey { client: visit.client.id(), user };
+            let key = visit.client.key_of(user);
             let is_sent = match &account {
                 Some(account) => has_proof(conn, key, account).await?,
                 None => false,
@@ -124,7 +124,7 @@ async fn of_order(
     .fetch_optional(&mut *conn)
     .await?
     .flatten();
-    let key = UserKey { client: visit.client.id(), user };
+    let key = visit.client.key_of(user);
     let accounts = accounts::list(conn, core, key).await?;
     let is_named = |account: &PaymentAccount| Some(account.id) == named && !account.disabled;
     Ok(accounts.into_iter().find(is_named))

@@ -219,15 +219,14 @@ impl Visit {
         conn: &mut Connection,
         core: &Core,
     ) -> Result<OpenRequirements> {
-        let client = self.client.id();
         if let (Some(order), Requirement::Check(_)) = (&self.order, self.requirement) {
-            let holds = order.open_holds(conn, client, self.user).await?;
+            let holds = order.open_holds(conn, self.client.id(), self.user).await?;
             let missing = |hold| (Requirement::Check(hold), RequirementState::Missing);
             return Ok(holds.into_iter().map(missing).collect());
         }
         let user = self.user.filter(|_| self.order.as_ref().is_none_or(|order| !order.is_final));
         let Some(user) = user else { return Ok(OpenRequirements::new()) };
-        let account = Account::load(conn, core, UserKey { client, user }).await?;
+        let account = Account::load(conn, core, self.client.key_of(user)).await?;
         let account = account.filter(|one| one.deleted_at.is_none() && one.disabled_at.is_none());
         match account {
             Some(account) => open_requirements(conn, &self.client, &account).await,

@@ -91,7 +91,7 @@ pub(crate) async fn gate(
     if !client.tenant.checks_before_payment(kind, core.settings.compliance.gate_of_live()) {
         return Ok(());
     }
-    let mut open = Hold::of_user(core, UserKey { client: client.id(), user }).await?;
+    let mut open = Hold::of_user(core, client.key_of(user)).await?;
     if quote.side == Side::Sell {
         open.retain(|hold| !matches!(hold, Hold::Registration | Hold::Address));
     }

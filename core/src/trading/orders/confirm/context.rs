@@ -14,7 +14,7 @@ use crate::trading::limits;
 use crate::trading::orders::insert::{InsertOutcome, ORDER_ID_TRIES_MAX};
 use crate::trading::orders::status::Cause;
 use crate::trading::quotes::Quote;
-use rampart_types::{OrderId, OrderKey, UserId, UserKey};
+use rampart_types::{OrderId, OrderKey, UserId};
 
 /// A confirm whose quote is open.
 pub(super) struct ConfirmContext {
@@ -89,8 +89,7 @@ impl ConfirmContext {
         let Some(user) = self.user else {
             return Ok(self.validate(core, offer, UsageCheck::Deferred));
         };
-        let key = UserKey { client: self.client.id(), user };
-        let usage = limits::usage(core, key).await?;
+        let usage = limits::usage(core, self.client.key_of(user)).await?;
         Ok(self.validate(core, offer, UsageCheck::Read(usage.as_ref())))
     }
 
