@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::commands::Run;
 use crate::commands::apply::{Apply, Export};
 use crate::commands::approval::Approval;
 use crate::commands::archive::Archive;
@@ -141,14 +142,10 @@ pub(crate) enum Command {
     Man(Man),
 }
 
-impl Command {
-    /// Runs the command.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Command {
+    fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::Serve(args) => args.run(),
+            Self::Serve(command) => command.run(),
             Self::Migrate(command) => command.run(),
             Self::Archive(command) => command.run(),
             Self::Demo(command) => command.run(),
@@ -189,10 +186,7 @@ impl Command {
             Self::User(command) => command.run(),
             Self::VerificationKey(command) => command.run(),
             Self::Webhook(command) => command.run(),
-            Self::Completions(command) => {
-                command.run();
-                Ok(())
-            }
+            Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(),
         }
     }
@@ -209,7 +203,7 @@ pub(crate) struct Serve {
     upgrade: bool,
 }
 
-impl Serve {
+impl Run for Serve {
     fn run(self) -> Result<(), StartupError> {
         let config = Config::load(self.config.as_deref())?;
         logging::start(&config.log)?;

@@ -60,6 +60,15 @@ use crate::config::Config;
 use crate::server;
 use crate::startup_error::StartupError;
 
+/// A command whose arguments are read.
+pub(crate) trait Run {
+    /// Runs the command and prints its result.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    fn run(self) -> Result<(), StartupError>;
+}
+
 /// The argument that locates the settings, and with them the admin listener and its token.
 #[derive(Debug, Args)]
 pub(crate) struct ConfigFile {

@@ -16,6 +16,7 @@ use self::environment::Environment;
 use self::partner::Partner;
 pub(crate) use self::purchase::{RETURN_URL, WALLET};
 use self::steps::Steps;
+use crate::commands::Run;
 use crate::logging;
 use crate::output;
 use crate::server;
@@ -41,16 +42,18 @@ pub(crate) struct Demo {
     built_in: Option<u64>,
 }
 
-impl Demo {
+impl Run for Demo {
     /// Sets everything up, makes a purchase, and serves on unless told to exit.
     ///
     /// # Errors
     /// One sentence: what could not be set up, or what was wrong with the purchase. Either is a
     /// finding: the set-up is part of the walk.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+    fn run(self) -> Result<(), StartupError> {
         self.walk().map_err(|error| StartupError::finding(error.to_string()))
     }
+}
 
+impl Demo {
     fn walk(self) -> Result<(), StartupError> {
         let mut steps = Steps::new();
         let environment = Environment::prepare(&self.state, self.postgres, &mut steps)?;

@@ -21,6 +21,8 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+use self::commands::Run as _;
+
 /// Half the time per request of the system's allocator on this path.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -27,6 +27,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use self::contract::Contract;
+use crate::commands::Run;
 use crate::gateway::request_id;
 use crate::output;
 use crate::server;
@@ -48,12 +49,12 @@ pub(crate) struct Mock {
     address: IpAddr,
 }
 
-impl Mock {
+impl Run for Mock {
     /// Serves until the process is ended.
     ///
     /// # Errors
     /// The port is taken, or the document is broken.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+    fn run(self) -> Result<(), StartupError> {
         let contract = Arc::new(Contract::read()?);
         server::runtime(1)?.block_on(async {
             let address = SocketAddr::new(self.address, self.port);

@@ -9,6 +9,7 @@ use http::Method;
 use serde_json::Value;
 
 use self::document::Document;
+use super::Run;
 use super::query::query;
 use super::table::cell;
 use super::{ConfigFile, Target};
@@ -31,12 +32,12 @@ pub(crate) struct Apply {
     target: Target,
 }
 
-impl Apply {
+impl Run for Apply {
     /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator, with file and line where a file is wrong.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+    fn run(self) -> Result<(), StartupError> {
         let document = Document::read(&self.files)?;
         let path =
             format!("configuration{}", query([("dryRun", self.dry_run.then(|| "true".into()))]));
@@ -86,12 +87,8 @@ pub(crate) struct Export {
     settings: ConfigFile,
 }
 
-impl Export {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Export {
+    fn run(self) -> Result<(), StartupError> {
         let configuration = self.settings.ask(async |o| o.get("configuration").await)?;
         if self.json {
             output::line(format_args!("{configuration:#}"));

@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use http::Method;
 
+use super::Run;
 use super::Target;
 use super::page::Page;
 use super::query::path;
@@ -46,12 +47,8 @@ pub(crate) enum Approval {
     },
 }
 
-impl Approval {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Approval {
+    fn run(self) -> Result<(), StartupError> {
         let (id, word, target) = match self {
             Self::List { page } => return page.print("approvals", [], COLUMNS),
             Self::Grant { id, target } => (id, "grant", target),

@@ -4,6 +4,7 @@ use clap::Args;
 use rampart_core::platform::schema;
 
 use super::ConfigFile;
+use super::Run;
 use crate::output;
 use crate::server;
 use crate::startup_error::StartupError;
@@ -17,12 +18,12 @@ pub(crate) struct Archive {
     settings: ConfigFile,
 }
 
-impl Archive {
+impl Run for Archive {
     /// Archives them and prints a line for each.
     ///
     /// # Errors
     /// One sentence: what could not be reached, made or written.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+    fn run(self) -> Result<(), StartupError> {
         let config = self.settings.load()?;
         let maintained = schema::maintain_partitions(&config.core.database, &config.core.retention);
         let archived = server::runtime(1)?.block_on(maintained)?.ok_or(

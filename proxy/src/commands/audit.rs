@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use serde_json::Value;
 
+use super::Run;
 use super::Target;
 use super::page::Page;
 use super::query::query;
@@ -52,12 +53,12 @@ pub(crate) enum Audit {
     },
 }
 
-impl Audit {
+impl Run for Audit {
     /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator; for a verification also when an entry is not as it was written.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+    fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List { of, by, action, from, before, page } => {
                 let criteria = [

@@ -15,6 +15,7 @@ use rampart_core::platform::clock::Clock;
 use reqwest::Client;
 use serde_json::{Value, json};
 
+use super::Run;
 use super::read_file;
 use super::table::Format;
 use crate::admin_client::http_client;
@@ -64,18 +65,20 @@ pub(crate) struct Bench {
     format: Format,
 }
 
-impl Bench {
+impl Run for Bench {
     /// Measures every call, and prints what it holds.
     ///
     /// # Errors
     /// One sentence: no test client, or an edge that refuses what it is asked.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+    fn run(self) -> Result<(), StartupError> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let held = server::runtime(threads)?.block_on(self.measure())?;
         self.format.print(&held, &held["calls"], &COLUMNS);
         Ok(())
     }
+}
 
+impl Bench {
     async fn measure(&self) -> Result<Value, StartupError> {
         let client = Arc::new(self.client().await?);
         let mut calls = Vec::new();

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
 
+use super::Run;
 use crate::config::reference::{self, Section, Setting};
 use crate::output;
 use crate::startup_error::StartupError;
@@ -28,12 +29,8 @@ pub(crate) enum ConfigCommand {
     Reference(Reference),
 }
 
-impl ConfigCommand {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for ConfigCommand {
+    fn run(self) -> Result<(), StartupError> {
         match self {
             Self::Reference(reference) => reference.run(),
         }

@@ -4,6 +4,7 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::json;
 
+use super::Run;
 use super::Target;
 use super::page::Page;
 use super::query::path;
@@ -82,12 +83,8 @@ pub(crate) enum Connector {
     },
 }
 
-impl Connector {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Connector {
+    fn run(self) -> Result<(), StartupError> {
         let (path, body, target) = match self {
             Self::List { page } => return page.print("connectors", [], COLUMNS),
             Self::Show { name, target } => return target.get(&path(&["connectors", &name])),

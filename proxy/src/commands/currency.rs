@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 
+use super::Run;
 use super::page::Page;
 use crate::startup_error::StartupError;
 
@@ -25,12 +26,8 @@ pub(crate) enum Currency {
     },
 }
 
-impl Currency {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Currency {
+    fn run(self) -> Result<(), StartupError> {
         let Self::List { page } = self;
         page.print("currencies", [], COLUMNS)
     }

@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use http::Method;
 
+use super::Run;
 use super::Target;
 use super::page::Page;
 use super::query::path;
@@ -57,12 +58,8 @@ pub(crate) enum Delivery {
     },
 }
 
-impl Delivery {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Delivery {
+    fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List { partner, state, order, page } => {
                 let criteria = [("partner", partner), ("state", state), ("order", order)];

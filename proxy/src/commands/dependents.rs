@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::Run;
 use super::Target;
 use super::query::query;
 use crate::startup_error::StartupError;
@@ -17,12 +18,8 @@ pub(crate) struct Dependents {
     target: Target,
 }
 
-impl Dependents {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(&self) -> Result<(), StartupError> {
+impl Run for Dependents {
+    fn run(self) -> Result<(), StartupError> {
         let mut criteria = Vec::new();
         for subject in &self.subject {
             let (kind, name) = subject

@@ -11,6 +11,7 @@ use rampart_core::{Core, StartError};
 use reqwest::{Client, Response};
 
 use super::ConfigFile;
+use super::Run;
 use crate::admin_client::http_client;
 use crate::config::{Config, Invalid, KeyPair};
 use crate::output;
@@ -52,12 +53,12 @@ impl Findings {
     }
 }
 
-impl Doctor {
+impl Run for Doctor {
     /// Looks at everything and prints a line for each.
     ///
     /// # Errors
     /// When something stops an edge from serving.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+    fn run(self) -> Result<(), StartupError> {
         let mut config = self.settings.load()?;
         if self.running {
             let alive = server::runtime(1)?.block_on(ask_edge(&config))?;

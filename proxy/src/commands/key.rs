@@ -4,6 +4,7 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::json;
 
+use super::Run;
 use super::Target;
 use super::query::path;
 use crate::admin_client::Body;
@@ -42,12 +43,8 @@ pub(crate) enum Key {
     },
 }
 
-impl Key {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Key {
+    fn run(self) -> Result<(), StartupError> {
         match self {
             Self::Issue { slug, name, expires_at, scopes, allowed_addresses, target } => {
                 let body = Body::Json(json!({

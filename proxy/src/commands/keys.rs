@@ -6,6 +6,7 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::Value;
 
+use super::Run;
 use super::Target;
 use super::page::Page;
 use crate::admin_client::{AdminClient, Body};
@@ -49,12 +50,8 @@ pub(crate) enum Keys {
     },
 }
 
-impl Keys {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Keys {
+    fn run(self) -> Result<(), StartupError> {
         match self {
             Self::Status { target } => target.get(PATH),
             Self::Receipts { page } => page.print("receipt-keys", [], RECEIPT_COLUMNS),

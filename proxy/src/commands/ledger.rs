@@ -6,6 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use http::Method;
 use serde_json::{Value, json};
 
+use super::Run;
 use super::Target;
 use super::page::Page;
 use super::query::query;
@@ -120,12 +121,12 @@ impl Entries {
     }
 }
 
-impl Ledger {
+impl Run for Ledger {
     /// Runs the command and prints its result.
     ///
     /// # Errors
     /// One sentence for the operator, or one line for everything that is off.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+    fn run(self) -> Result<(), StartupError> {
         match self {
             Self::Check { target } => target.run(async |admin| check(&admin).await),
             Self::Balances { partner, currency, at, page } => {

@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 
+use super::Run;
 use super::page::Page;
 use crate::startup_error::StartupError;
 
@@ -32,12 +33,8 @@ pub(crate) enum Mail {
     },
 }
 
-impl Mail {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Mail {
+    fn run(self) -> Result<(), StartupError> {
         let Self::List { partner, kind, page } = self;
         page.print("mail", [("partner", partner), ("kind", kind)], COLUMNS)
     }

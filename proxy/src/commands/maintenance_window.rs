@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::json;
 
+use super::Run;
 use super::Target;
 use super::page::Page;
 use super::query::path;
@@ -66,12 +67,8 @@ pub(crate) struct NewWindow {
     target: Target,
 }
 
-impl MaintenanceWindow {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for MaintenanceWindow {
+    fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List { page } => page.print(PATH, [], COLUMNS),
             Self::Add(new) => {

@@ -4,6 +4,7 @@ use clap::Args;
 use rampart_core::platform::schema::{self, Applied};
 
 use super::ConfigFile;
+use super::Run;
 use crate::output;
 use crate::server;
 use crate::startup_error::StartupError;
@@ -16,12 +17,12 @@ pub(crate) struct Migrate {
     settings: ConfigFile,
 }
 
-impl Migrate {
+impl Run for Migrate {
     /// Applies them and prints a line for each.
     ///
     /// # Errors
     /// One sentence: what could not be reached or applied.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+    fn run(self) -> Result<(), StartupError> {
         let config = self.settings.load()?;
         let report = |applied: &Applied| {
             let took = applied.took.as_millis();

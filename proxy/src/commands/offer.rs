@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use http::Method;
 
+use super::Run;
 use super::Target;
 use super::query::path;
 use crate::admin_client::Body;
@@ -20,12 +21,8 @@ pub(crate) enum Offer {
     },
 }
 
-impl Offer {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Offer {
+    fn run(self) -> Result<(), StartupError> {
         let Self::Expire { uuid, target } = self;
         target.send(Method::POST, &path(&["offers", &uuid, "expire"]), Body::None)
     }

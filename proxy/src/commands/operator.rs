@@ -4,6 +4,7 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::json;
 
+use super::Run;
 use super::Target;
 use super::page::Page;
 use super::query::path;
@@ -105,12 +106,8 @@ pub(crate) enum Operator {
     },
 }
 
-impl Operator {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Operator {
+    fn run(self) -> Result<(), StartupError> {
         let (method, path, body, target) = match self {
             Self::List { page } => return page.print("operators", [], COLUMNS),
             Self::Sessions { name, page } => {

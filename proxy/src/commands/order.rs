@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Map, Value, json};
 
+use super::Run;
 use super::Target;
 use super::page::Page;
 use super::query::path;
@@ -113,12 +114,8 @@ impl Search {
     }
 }
 
-impl Order {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Order {
+    fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List(search) => search.run(),
             Self::Show { id, target } => target.get(&path(&["orders", &id])),

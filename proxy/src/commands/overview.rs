@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::Run;
 use super::Target;
 use crate::startup_error::StartupError;
 
@@ -12,12 +13,8 @@ pub(crate) struct Overview {
     target: Target,
 }
 
-impl Overview {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(&self) -> Result<(), StartupError> {
+impl Run for Overview {
+    fn run(self) -> Result<(), StartupError> {
         self.target.get("overview")
     }
 }

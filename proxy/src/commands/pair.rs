@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use http::Method;
 
+use super::Run;
 use super::Target;
 use super::members::Members;
 use super::page::Page;
@@ -32,12 +33,8 @@ pub(crate) enum Pair {
     },
 }
 
-impl Pair {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Pair {
+    fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List { page } => page.print("pairs", [], COLUMNS),
             Self::Set { pair, members, target } => {

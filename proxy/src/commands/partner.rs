@@ -4,6 +4,7 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::json;
 
+use super::Run;
 use super::Target;
 use super::members::Members;
 use super::page::Page;
@@ -136,12 +137,8 @@ impl Staff {
     }
 }
 
-impl Partner {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Partner {
+    fn run(self) -> Result<(), StartupError> {
         match self {
             Self::Add { slug, name, mode, target } => {
                 let name = name.unwrap_or_else(|| slug.clone());

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Map, Value, json};
 
+use super::Run;
 use super::Target;
 use super::page::Page;
 use super::query::path;
@@ -146,12 +147,8 @@ impl NewPayment {
     }
 }
 
-impl Payment {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Payment {
+    fn run(self) -> Result<(), StartupError> {
         let (path, body, target) = match self {
             Self::List { partner, order, state, page } => {
                 let criteria = [("partner", partner), ("order", order), ("state", state)];

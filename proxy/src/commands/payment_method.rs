@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use http::Method;
 
+use super::Run;
 use super::Target;
 use super::members::Members;
 use super::page::Page;
@@ -38,12 +39,8 @@ pub(crate) enum PaymentMethod {
     },
 }
 
-impl PaymentMethod {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for PaymentMethod {
+    fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List { page } => page.print("payment-methods", [], COLUMNS),
             Self::Set { code, members, target } => {

@@ -12,6 +12,7 @@ use clap::Subcommand;
 use rampart_core::policies::compile_as_child;
 
 use self::lifecycle::Lifecycle;
+use super::Run;
 use crate::startup_error::StartupError;
 
 /// A partner's policies: `signature`, `fee` and `method-order`.
@@ -37,12 +38,8 @@ pub(crate) enum Policy {
     Lifecycle(Lifecycle),
 }
 
-impl Policy {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Policy {
+    fn run(self) -> Result<(), StartupError> {
         match self {
             Self::New(new) => new.run(),
             Self::Build(build) => build.run(),

@@ -4,6 +4,7 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::json;
 
+use super::Run;
 use super::Target;
 use super::page::Page;
 use super::query::path;
@@ -55,12 +56,8 @@ pub(crate) enum Price {
     },
 }
 
-impl Price {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Price {
+    fn run(self) -> Result<(), StartupError> {
         match self {
             Self::Set { pair, price, max_age_seconds, void_quotes, target } => {
                 let mut body = json!({ "price": price });

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Subcommand, ValueEnum};
 use http::Method;
 
+use super::Run;
 use super::page::Page;
 use super::query::{path, query};
 use super::{Target, read_file};
@@ -64,12 +65,8 @@ pub(crate) enum Format {
     Csv,
 }
 
-impl Reconciliation {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Reconciliation {
+    fn run(self) -> Result<(), StartupError> {
         match self {
             Self::Create { file, connector, format, target } => {
                 let text = read_file(&file)?;

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use http::Method;
 
+use super::Run;
 use super::Target;
 use super::page::Page;
 use super::query::path;
@@ -75,12 +76,8 @@ impl ReviewArgs {
     }
 }
 
-impl Review {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Review {
+    fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List { subject, partner, page } => {
                 let subject = subject.map(|subject| subject.as_str().to_owned());

@@ -7,6 +7,7 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::{Value, json};
 
+use super::Run;
 use super::Target;
 use crate::admin_client::Body;
 use crate::startup_error::StartupError;
@@ -42,12 +43,8 @@ pub(crate) enum Route {
     },
 }
 
-impl Route {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Route {
+    fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List { target } => {
                 let found = target.ask(async |o| o.get("routes").await)?;

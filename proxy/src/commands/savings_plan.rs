@@ -4,6 +4,7 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::json;
 
+use super::Run;
 use super::Target;
 use super::members::Members;
 use super::query::path;
@@ -38,12 +39,8 @@ pub(crate) enum SavingsPlan {
     },
 }
 
-impl SavingsPlan {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for SavingsPlan {
+    fn run(self) -> Result<(), StartupError> {
         let (path, body, target) = match self {
             Self::Open { uuid, members, target } => {
                 (path(&["users", &uuid, "dca-codes"]), members.body()?, target)

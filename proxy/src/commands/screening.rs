@@ -4,6 +4,7 @@ use clap::{Subcommand, ValueEnum};
 use http::Method;
 use serde_json::json;
 
+use super::Run;
 use super::Target;
 use super::page::Page;
 use super::query::path;
@@ -97,12 +98,8 @@ pub(crate) enum Decision {
     Block,
 }
 
-impl Screening {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Screening {
+    fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List { state, partner, order, user, page } => {
                 let state = state.name().map(str::to_owned);

@@ -4,6 +4,7 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::json;
 
+use super::Run;
 use super::Target;
 use super::query::path;
 use crate::admin_client::Body;
@@ -26,12 +27,8 @@ pub(crate) enum Secret {
     },
 }
 
-impl Secret {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Secret {
+    fn run(self) -> Result<(), StartupError> {
         let Self::Rotate { slug, kind, overlap_seconds, target } = self;
         let mut body = json!({ "kind": kind });
         if let Some(seconds) = overlap_seconds {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
 
+use super::Run;
 use super::names;
 use crate::cli::Cli;
 use crate::output;
@@ -17,15 +18,16 @@ pub(crate) struct Completions {
     shell: Shell,
 }
 
-impl Completions {
+impl Run for Completions {
     /// Prints the script: the commands, for shells that load it before they find the program, and
     /// behind them the registration of the program, which knows names too.
-    pub(crate) fn run(&self) {
+    fn run(self) -> Result<(), StartupError> {
         // Into memory first: a reader that goes away would end the generator with a panic.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "rampart", &mut script);
         names::register(self.shell, &mut script);
         output::bytes(&script);
+        Ok(())
     }
 }
 
@@ -36,12 +38,12 @@ pub(crate) struct Man {
     folder: PathBuf,
 }
 
-impl Man {
+impl Run for Man {
     /// Writes a page for each command, `rampart-order-list.1` and so on.
     ///
     /// # Errors
     /// When the folder cannot be written.
-    pub(crate) fn run(&self) -> Result<(), StartupError> {
+    fn run(self) -> Result<(), StartupError> {
         let unwritable = format!("'{}' cannot be written", self.folder.display());
         fs::create_dir_all(&self.folder)
             .and_then(|()| clap_mangen::generate_to(Cli::command(), &self.folder))

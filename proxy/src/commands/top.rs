@@ -16,6 +16,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use self::sample::Sample;
 use self::screen::screen;
+use super::Run;
 use crate::config::Config;
 use crate::output;
 use crate::server;
@@ -44,12 +45,8 @@ pub(crate) struct Top {
     config: Option<PathBuf>,
 }
 
-impl Top {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Top {
+    fn run(self) -> Result<(), StartupError> {
         let url = match &self.metrics {
             Some(url) => url.clone(),
             None => {
@@ -62,7 +59,9 @@ impl Top {
             client.map_err(|error| StartupError::new("no HTTP client can be made", &error))?;
         server::runtime(1)?.block_on(self.watch(&client, &url))
     }
+}
 
+impl Top {
     async fn watch(&self, client: &Client, url: &str) -> Result<(), StartupError> {
         let clock = Clock::system();
         let mut before = read(client, &clock, url).await?;

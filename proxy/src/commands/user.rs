@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::json;
 
+use super::Run;
 use super::Target;
 use super::members::Members;
 use super::page::Page;
@@ -171,12 +172,8 @@ impl Image {
     }
 }
 
-impl User {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for User {
+    fn run(self) -> Result<(), StartupError> {
         let (method, path, members, target) = match self {
             Self::List(search) => return search.run(),
             Self::Show(user) => return user.target.get(&path(&["users", &user.uuid])),

@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use http::Method;
 
+use super::Run;
 use super::Target;
 use super::members::Members;
 use super::page::Page;
@@ -52,12 +53,8 @@ pub(crate) enum VerificationKey {
     },
 }
 
-impl VerificationKey {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for VerificationKey {
+    fn run(self) -> Result<(), StartupError> {
         let (method, slug, name, body, target) = match self {
             Self::List { slug, page } => {
                 let list = path(&["partners", &slug, "verification-keys"]);

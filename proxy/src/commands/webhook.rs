@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use http::Method;
 
+use super::Run;
 use super::Target;
 use super::page::Page;
 use super::query::path;
@@ -46,12 +47,8 @@ pub(crate) struct EndpointArgs {
     target: Target,
 }
 
-impl Webhook {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Webhook {
+    fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List { partner, page } => {
                 page.print(&path(&["partners", &partner, "webhooks"]), [], COLUMNS)

@@ -13,6 +13,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::template::{CLANG_FLAGS, COMPONENTIZE_FLAGS, Language};
+use crate::commands::Run;
 use crate::commands::{read_file, write_file};
 use crate::output;
 use crate::startup_error::StartupError;
@@ -44,12 +45,12 @@ pub(crate) struct Build {
     module: Option<PathBuf>,
 }
 
-impl Build {
+impl Run for Build {
     /// Compiles, makes the component and says where it is.
     ///
     /// # Errors
     /// One sentence; what a compiler says goes to standard error by itself.
-    pub(crate) fn run(&self) -> Result<(), StartupError> {
+    fn run(self) -> Result<(), StartupError> {
         let out = self.out()?;
         let component = match (&self.module, self.language()) {
             (Some(module), _) => component_of(&read_file(module)?)?,
@@ -67,7 +68,9 @@ impl Build {
         output::line(format_args!("{}: {} bytes", out.display(), component.len()));
         Ok(())
     }
+}
 
+impl Build {
     fn out(&self) -> Result<PathBuf, StartupError> {
         if let Some(out) = &self.out {
             return Ok(out.clone());

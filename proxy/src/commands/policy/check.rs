@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use rampart_core::policies::CheckedComponent;
 
+use crate::commands::Run;
 use crate::commands::read_file;
 use crate::commands::table::Format;
 use crate::startup_error::StartupError;
@@ -27,12 +28,12 @@ pub(crate) struct Check {
     format: Format,
 }
 
-impl Check {
+impl Run for Check {
     /// Prints what the component is and costs, and what became of each vector.
     ///
     /// # Errors
     /// Why an edge would refuse it, or how many vectors it answered otherwise than expected.
-    pub(crate) fn run(&self) -> Result<(), StartupError> {
+    fn run(self) -> Result<(), StartupError> {
         let vectors = match &self.vectors {
             Some(file) => Some(read_file(file)?),
             None => {

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::signing::{Signer, Signing};
 use crate::admin_client::{AdminClient, Body};
+use crate::commands::Run;
 use crate::commands::query::{path, query};
 use crate::commands::{Target, read_file, write_file};
 use crate::startup_error::StartupError;
@@ -184,12 +185,8 @@ pub(crate) enum Lifecycle {
     Signer(Signer),
 }
 
-impl Lifecycle {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), StartupError> {
+impl Run for Lifecycle {
+    fn run(self) -> Result<(), StartupError> {
         match self {
             Self::Push { policy, file, options } => {
                 push(&policy, &options, Some(read_file(&file)?))

@@ -8,6 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rampart_core::policies::PolicyKind;
 
 use super::template::{Language, files};
+use crate::commands::Run;
 use crate::output;
 use crate::startup_error::StartupError;
 
@@ -27,12 +28,12 @@ pub(crate) struct New {
     lang: Language,
 }
 
-impl New {
+impl Run for New {
     /// Writes the project and says what to do with it.
     ///
     /// # Errors
     /// One sentence: what is wrong with the name, or what cannot be written.
-    pub(crate) fn run(&self) -> Result<(), StartupError> {
+    fn run(self) -> Result<(), StartupError> {
         let (name, kind) = (self.name.as_str(), self.kind.as_str());
         check_name(name)?;
         let folder = Path::new(name);

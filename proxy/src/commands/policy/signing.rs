@@ -13,6 +13,7 @@ use rampart_core::policies::statement::ChangeStatement;
 use serde_json::{Value, json};
 
 use crate::admin_client::Body;
+use crate::commands::Run;
 use crate::commands::Target;
 use crate::commands::page::Page;
 use crate::commands::query::path;
@@ -115,12 +116,8 @@ pub(crate) enum Signer {
     },
 }
 
-impl Signer {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(super) fn run(self) -> Result<(), StartupError> {
+impl Run for Signer {
+    fn run(self) -> Result<(), StartupError> {
         let key_path = |name: &str| path(&["operator-keys", name]);
         match self {
             Self::Add { name, file, signing, target } => {
