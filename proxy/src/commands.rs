@@ -54,6 +54,9 @@ use clap::Args;
 use http::Method;
 use serde_json::Value;
 
+use self::members::Members;
+use self::page::Page;
+use self::query::{path, query};
 use self::table::Format;
 use crate::admin_client::{AdminClient, Body};
 use crate::config::Config;

@@ -9,13 +9,9 @@ use http::Method;
 use serde_json::Value;
 
 use self::document::Document;
-use super::Run;
-use super::query::query;
 use super::table::cell;
-use super::{ConfigFile, Target};
-use crate::admin_client::Body;
+use super::{Body, ConfigFile, Run, StartupError, Target, query};
 use crate::output;
-use crate::startup_error::StartupError;
 
 /// Apply partners, pairs, payment methods, prices, routes and active policies from TOML files: all of
 /// them, or nothing.

@@ -3,11 +3,9 @@
 use clap::Args;
 use rampart_core::platform::schema;
 
-use super::ConfigFile;
-use super::Run;
+use super::{ConfigFile, Run, StartupError};
 use crate::output;
 use crate::server;
-use crate::startup_error::StartupError;
 
 /// Writes each month whose retention (`retention.*_days`) is over to a file in
 /// `retention.archive_folder` and drops it, and makes the partitions of the months to come, under the

@@ -3,12 +3,7 @@
 use clap::Subcommand;
 use serde_json::Value;
 
-use super::Run;
-use super::Target;
-use super::page::Page;
-use super::query::query;
-use crate::admin_client::AdminClient;
-use crate::startup_error::StartupError;
+use super::{AdminClient, Page, Run, StartupError, Target, query};
 
 /// Columns of a table of the audit: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[

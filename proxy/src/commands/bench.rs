@@ -15,14 +15,12 @@ use rampart_core::platform::clock::Clock;
 use reqwest::Client;
 use serde_json::{Value, json};
 
-use super::Run;
-use super::read_file;
 use super::table::Format;
+use super::{Run, StartupError, read_file};
 use crate::admin_client::http_client;
 use crate::demo::{RETURN_URL, WALLET};
 use crate::partner_client::PartnerClient;
 use crate::server;
-use crate::startup_error::StartupError;
 
 /// Longest wait for one answer.
 const ANSWER_MAX: Duration = Duration::from_secs(30);

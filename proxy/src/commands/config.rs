@@ -4,10 +4,9 @@ use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
 
-use super::Run;
+use super::{Run, StartupError};
 use crate::config::reference::{self, Section, Setting};
 use crate::output;
-use crate::startup_error::StartupError;
 
 /// Begins the page that `--markdown` prints.
 const PAGE: &str = "\

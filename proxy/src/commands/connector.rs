@@ -4,12 +4,7 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::json;
 
-use super::Run;
-use super::Target;
-use super::page::Page;
-use super::query::path;
-use crate::admin_client::Body;
-use crate::startup_error::StartupError;
+use super::{Body, Page, Run, StartupError, Target, path};
 
 /// Columns of a table of connectors: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[

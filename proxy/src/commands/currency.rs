@@ -2,9 +2,7 @@
 
 use clap::Subcommand;
 
-use super::Run;
-use super::page::Page;
-use crate::startup_error::StartupError;
+use super::{Page, Run, StartupError};
 
 /// Columns of a table of currencies: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[

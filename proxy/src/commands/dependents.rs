@@ -2,10 +2,7 @@
 
 use clap::Args;
 
-use super::Run;
-use super::Target;
-use super::query::query;
-use crate::startup_error::StartupError;
+use super::{Run, StartupError, Target, query};
 
 /// Count what depends on something, before it is taken away.
 #[derive(Debug, Args)]

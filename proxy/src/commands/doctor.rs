@@ -10,14 +10,12 @@ use rampart_core::platform::schema::Schema;
 use rampart_core::{Core, StartError};
 use reqwest::{Client, Response};
 
-use super::ConfigFile;
-use super::Run;
+use super::{ConfigFile, Run, StartupError};
 use crate::admin_client::http_client;
 use crate::config::{Config, Invalid, KeyPair};
 use crate::output;
 use crate::server;
 use crate::server::Certificates;
-use crate::startup_error::StartupError;
 
 /// Longest wait for an edge's word that it lives.
 const ALIVE_MAX: Duration = Duration::from_secs(5);

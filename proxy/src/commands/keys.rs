@@ -6,12 +6,8 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::Value;
 
-use super::Run;
-use super::Target;
-use super::page::Page;
-use crate::admin_client::{AdminClient, Body};
+use super::{AdminClient, Body, Page, Run, StartupError, Target};
 use crate::output;
-use crate::startup_error::StartupError;
 
 /// Time between two looks at a rotation that is waited for.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);

@@ -6,12 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::Run;
-use super::Target;
-use super::page::Page;
-use super::query::query;
-use crate::admin_client::{AdminClient, Body};
-use crate::startup_error::StartupError;
+use super::{AdminClient, Body, Page, Run, StartupError, Target, query};
 
 /// Columns of a table of balances: their heads, and members.
 const BALANCES: &[(&str, &str)] = &[

@@ -3,8 +3,7 @@
 use clap::Args;
 use serde_json::{Map, Value};
 
-use crate::admin_client::Body;
-use crate::startup_error::StartupError;
+use super::{Body, StartupError};
 
 /// What a call changes or makes.
 #[derive(Debug, Args)]

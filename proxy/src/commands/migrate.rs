@@ -3,11 +3,9 @@
 use clap::Args;
 use rampart_core::platform::schema::{self, Applied};
 
-use super::ConfigFile;
-use super::Run;
+use super::{ConfigFile, Run, StartupError};
 use crate::output;
 use crate::server;
-use crate::startup_error::StartupError;
 
 /// Applies the missing migrations under the role of `database.migrate_url`. Edges of the version
 /// before serve on meanwhile.

@@ -3,11 +3,7 @@
 use clap::Subcommand;
 use http::Method;
 
-use super::Run;
-use super::Target;
-use super::query::path;
-use crate::admin_client::Body;
-use crate::startup_error::StartupError;
+use super::{Body, Run, StartupError, Target, path};
 
 /// Offers.
 #[derive(Debug, Subcommand)]

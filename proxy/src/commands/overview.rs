@@ -2,9 +2,7 @@
 
 use clap::Args;
 
-use super::Run;
-use super::Target;
-use crate::startup_error::StartupError;
+use super::{Run, StartupError, Target};
 
 /// Show open orders, what waits for operators, and what the edge finds wrong.
 #[derive(Debug, Args)]

@@ -2,10 +2,8 @@
 
 use clap::Args;
 
-use super::Target;
-use super::query::query;
+use super::{StartupError, Target, query};
 use crate::output;
-use crate::startup_error::StartupError;
 
 /// A page of a list.
 #[derive(Debug, Args)]

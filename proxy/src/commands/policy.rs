@@ -12,8 +12,7 @@ use clap::Subcommand;
 use rampart_core::policies::compile_as_child;
 
 use self::lifecycle::Lifecycle;
-use super::Run;
-use crate::startup_error::StartupError;
+use super::{Run, StartupError};
 
 /// A partner's policies: `signature`, `fee` and `method-order`.
 #[derive(Debug, Subcommand)]

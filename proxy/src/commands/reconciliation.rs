@@ -5,12 +5,7 @@ use std::path::PathBuf;
 use clap::{Subcommand, ValueEnum};
 use http::Method;
 
-use super::Run;
-use super::page::Page;
-use super::query::{path, query};
-use super::{Target, read_file};
-use crate::admin_client::Body;
-use crate::startup_error::StartupError;
+use super::{Body, Page, Run, StartupError, Target, path, query, read_file};
 
 /// Columns of a table of reconciliations: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[

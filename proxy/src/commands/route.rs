@@ -7,10 +7,7 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::Run;
-use super::Target;
-use crate::admin_client::Body;
-use crate::startup_error::StartupError;
+use super::{Body, Run, StartupError, Target};
 
 /// Columns of a table of routes: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[

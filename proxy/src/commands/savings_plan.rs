@@ -4,12 +4,7 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::json;
 
-use super::Run;
-use super::Target;
-use super::members::Members;
-use super::query::path;
-use crate::admin_client::Body;
-use crate::startup_error::StartupError;
+use super::{Body, Members, Run, StartupError, Target, path};
 
 /// Savings plans: codes to which users deposit.
 #[derive(Debug, Subcommand)]

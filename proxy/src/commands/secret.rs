@@ -4,11 +4,7 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::json;
 
-use super::Run;
-use super::Target;
-use super::query::path;
-use crate::admin_client::Body;
-use crate::startup_error::StartupError;
+use super::{Body, Run, StartupError, Target, path};
 
 /// Secrets of a partner.
 #[derive(Debug, Subcommand)]

@@ -6,11 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
 
-use super::Run;
 use super::names;
+use super::{Run, StartupError};
 use crate::cli::Cli;
 use crate::output;
-use crate::startup_error::StartupError;
 
 /// Arguments of `rampart completions`.
 #[derive(Debug, Args)]

@@ -16,11 +16,10 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use self::sample::Sample;
 use self::screen::screen;
-use super::Run;
+use super::{Run, StartupError};
 use crate::config::Config;
 use crate::output;
 use crate::server;
-use crate::startup_error::StartupError;
 
 /// Longest wait for the edge's metrics.
 const ANSWER_MAX: Duration = Duration::from_secs(5);

@@ -6,13 +6,7 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::json;
 
-use super::Run;
-use super::Target;
-use super::members::Members;
-use super::page::Page;
-use super::query::path;
-use crate::admin_client::Body;
-use crate::startup_error::StartupError;
+use super::{Body, Members, Page, Run, StartupError, Target, path};
 
 /// Columns of a table of accounts: their heads, and members.
 const ACCOUNTS: &[(&str, &str)] = &[

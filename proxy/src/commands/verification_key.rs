@@ -3,13 +3,7 @@
 use clap::Subcommand;
 use http::Method;
 
-use super::Run;
-use super::Target;
-use super::members::Members;
-use super::page::Page;
-use super::query::path;
-use crate::admin_client::Body;
-use crate::startup_error::StartupError;
+use super::{Body, Members, Page, Run, StartupError, Target, path};
 
 /// Columns of a table of keys: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[

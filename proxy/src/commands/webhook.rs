@@ -3,12 +3,7 @@
 use clap::{Args, Subcommand};
 use http::Method;
 
-use super::Run;
-use super::Target;
-use super::page::Page;
-use super::query::path;
-use crate::admin_client::Body;
-use crate::startup_error::StartupError;
+use super::{Body, Page, Run, StartupError, Target, path};
 
 /// Columns of a table of endpoints: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[

@@ -13,10 +13,8 @@ use clap::Args;
 use serde_json::Value;
 
 use super::template::{CLANG_FLAGS, COMPONENTIZE_FLAGS, Language};
-use crate::commands::Run;
-use crate::commands::{read_file, write_file};
+use crate::commands::{Run, StartupError, read_file, write_file};
 use crate::output;
-use crate::startup_error::StartupError;
 
 const WASM_TARGET: &str = "wasm32-unknown-unknown";
 /// Debian's compiler and the source of its standard library: for where rustup cannot fetch a target.

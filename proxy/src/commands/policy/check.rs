@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use rampart_core::policies::CheckedComponent;
 
-use crate::commands::Run;
-use crate::commands::read_file;
 use crate::commands::table::Format;
-use crate::startup_error::StartupError;
+use crate::commands::{Run, StartupError, read_file};
 
 /// The file of vectors beside a component, unless another one is named.
 const VECTORS: &str = "vectors.json";

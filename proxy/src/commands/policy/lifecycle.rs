@@ -12,11 +12,9 @@ use rampart_core::policies::statement::ChangeStatement;
 use serde_json::{Map, Value, json};
 
 use super::signing::{Signer, Signing};
-use crate::admin_client::{AdminClient, Body};
-use crate::commands::Run;
-use crate::commands::query::{path, query};
-use crate::commands::{Target, read_file, write_file};
-use crate::startup_error::StartupError;
+use crate::commands::{
+    AdminClient, Body, Run, StartupError, Target, path, query, read_file, write_file,
+};
 
 /// One kind of policy of one partner.
 #[derive(Debug, Args)]

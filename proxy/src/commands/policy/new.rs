@@ -8,9 +8,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rampart_core::policies::PolicyKind;
 
 use super::template::{Language, files};
-use crate::commands::Run;
+use crate::commands::{Run, StartupError};
 use crate::output;
-use crate::startup_error::StartupError;
 
 /// Longest name of a project, in bytes.
 const NAME_BYTES_MAX: usize = 64;

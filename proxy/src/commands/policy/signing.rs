@@ -12,13 +12,7 @@ use rampart_core::policies::manifest;
 use rampart_core::policies::statement::ChangeStatement;
 use serde_json::{Value, json};
 
-use crate::admin_client::Body;
-use crate::commands::Run;
-use crate::commands::Target;
-use crate::commands::page::Page;
-use crate::commands::query::path;
-use crate::commands::read_file;
-use crate::startup_error::StartupError;
+use crate::commands::{Body, Page, Run, StartupError, Target, path, read_file};
 
 /// The key that signs a change.
 #[derive(Debug, Args)]
