@@ -1,48 +1,15 @@
-//! The command line: one variant a command, and one arm of [`Command::run`].
+//! The command line: one variant a command, and one arm of its [`Run::run`].
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::commands::Run;
-use crate::commands::apply::{Apply, Export};
-use crate::commands::approval::Approval;
-use crate::commands::archive::Archive;
-use crate::commands::audit::Audit;
-use crate::commands::bench::Bench;
-use crate::commands::config::ConfigCommand;
-use crate::commands::connector::Connector;
-use crate::commands::currency::Currency;
-use crate::commands::delivery::Delivery;
-use crate::commands::dependents::Dependents;
-use crate::commands::doctor::Doctor;
-use crate::commands::key::Key;
-use crate::commands::keys::Keys;
-use crate::commands::ledger::Ledger;
-use crate::commands::mail::Mail;
-use crate::commands::maintenance_window::MaintenanceWindow;
-use crate::commands::migrate::Migrate;
-use crate::commands::offer::Offer;
-use crate::commands::operator::Operator;
-use crate::commands::order::Order;
-use crate::commands::overview::Overview;
-use crate::commands::pair::Pair;
-use crate::commands::partner::Partner;
-use crate::commands::payment::Payment;
-use crate::commands::payment_method::PaymentMethod;
-use crate::commands::policy::Policy;
-use crate::commands::price::Price;
-use crate::commands::reconciliation::Reconciliation;
-use crate::commands::review::Review;
-use crate::commands::route::Route;
-use crate::commands::savings_plan::SavingsPlan;
-use crate::commands::screening::Screening;
-use crate::commands::secret::Secret;
-use crate::commands::shell::{Completions, Man};
-use crate::commands::top::Top;
-use crate::commands::user::User;
-use crate::commands::verification_key::VerificationKey;
-use crate::commands::webhook::Webhook;
+use crate::commands::{
+    Run, apply, approval, archive, audit, bench, config, connector, currency, delivery, dependents,
+    doctor, key, keys, ledger, mail, maintenance_window, migrate, offer, operator, order, overview,
+    pair, partner, payment, payment_method, policy, price, reconciliation, review, route,
+    savings_plan, screening, secret, shell, top, user, verification_key, webhook,
+};
 use crate::config::Config;
 use crate::demo::Demo;
 use crate::logging;
@@ -64,82 +31,82 @@ pub(crate) enum Command {
     /// Serve partners until told to stop.
     Serve(Serve),
     /// Bring the schema of the database up to date.
-    Migrate(Migrate),
+    Migrate(migrate::Migrate),
     /// Archive the months whose retention is over, and make those to come.
-    Archive(Archive),
+    Archive(archive::Archive),
     /// Start everything on this machine, walk one purchase, keep serving.
     Demo(Demo),
     /// Look for what would stop an edge here.
-    Doctor(Doctor),
+    Doctor(doctor::Doctor),
     Mock(Mock),
-    Top(Top),
-    Bench(Bench),
-    Apply(Apply),
-    Export(Export),
+    Top(top::Top),
+    Bench(bench::Bench),
+    Apply(apply::Apply),
+    Export(apply::Export),
     #[command(subcommand)]
-    Config(ConfigCommand),
+    Config(config::ConfigCommand),
     #[command(subcommand)]
-    Partner(Partner),
+    Partner(partner::Partner),
     #[command(subcommand)]
-    Key(Key),
+    Key(key::Key),
     #[command(subcommand)]
-    Keys(Keys),
+    Keys(keys::Keys),
     #[command(subcommand)]
-    Policy(Policy),
+    Policy(policy::Policy),
     #[command(subcommand)]
-    Price(Price),
+    Price(price::Price),
     #[command(subcommand)]
-    Order(Order),
+    Order(order::Order),
     #[command(subcommand)]
-    Payment(Payment),
+    Payment(payment::Payment),
     #[command(subcommand)]
-    Operator(Operator),
+    Operator(operator::Operator),
     #[command(subcommand)]
-    Connector(Connector),
+    Connector(connector::Connector),
     #[command(subcommand)]
-    Currency(Currency),
+    Currency(currency::Currency),
     #[command(subcommand)]
-    Route(Route),
-    Overview(Overview),
-    Dependents(Dependents),
+    Route(route::Route),
+    Overview(overview::Overview),
+    Dependents(dependents::Dependents),
     #[command(subcommand)]
-    Review(Review),
+    Review(review::Review),
     #[command(subcommand)]
-    Screening(Screening),
+    Screening(screening::Screening),
     #[command(subcommand)]
-    Approval(Approval),
+    Approval(approval::Approval),
     #[command(subcommand)]
-    Audit(Audit),
+    Audit(audit::Audit),
     #[command(subcommand)]
-    Ledger(Ledger),
+    Ledger(ledger::Ledger),
     #[command(subcommand)]
-    Delivery(Delivery),
+    Delivery(delivery::Delivery),
     #[command(subcommand)]
-    Mail(Mail),
+    Mail(mail::Mail),
     #[command(subcommand)]
-    MaintenanceWindow(MaintenanceWindow),
+    MaintenanceWindow(maintenance_window::MaintenanceWindow),
     #[command(subcommand)]
-    Offer(Offer),
+    Offer(offer::Offer),
     #[command(subcommand)]
-    Pair(Pair),
+    Pair(pair::Pair),
     #[command(subcommand)]
-    PaymentMethod(PaymentMethod),
+    PaymentMethod(payment_method::PaymentMethod),
     #[command(subcommand)]
-    Reconciliation(Reconciliation),
+    Reconciliation(reconciliation::Reconciliation),
     #[command(subcommand)]
-    SavingsPlan(SavingsPlan),
+    SavingsPlan(savings_plan::SavingsPlan),
     #[command(subcommand)]
-    Secret(Secret),
+    Secret(secret::Secret),
     #[command(subcommand)]
-    User(User),
+    User(user::User),
     #[command(subcommand)]
-    VerificationKey(VerificationKey),
+    VerificationKey(verification_key::VerificationKey),
     #[command(subcommand)]
-    Webhook(Webhook),
+    Webhook(webhook::Webhook),
     /// Print the completions of a shell: `rampart completions bash > /etc/bash_completion.d/rampart`.
-    Completions(Completions),
+    Completions(shell::Completions),
     /// Write the manual's pages to a folder.
-    Man(Man),
+    Man(shell::Man),
 }
 
 impl Run for Command {
