@@ -120,19 +120,8 @@ impl Target {
     where
         F: Future<Output = Result<Value, StartupError>>,
     {
-        self.format.print_members(&self.ask(work)?);
+        self.format.print_members(&self.settings.ask(work)?);
         Ok(())
-    }
-
-    /// Runs `work` against the listener; what it answers.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
-    pub(crate) fn ask<T, F>(&self, work: impl FnOnce(AdminClient) -> F) -> Result<T, StartupError>
-    where
-        F: Future<Output = Result<T, StartupError>>,
-    {
-        self.settings.ask(work)
     }
 
     /// Makes one call and prints its answer.
@@ -162,7 +151,7 @@ impl Target {
         path: &str,
         body: Body,
     ) -> Result<(), StartupError> {
-        let bytes = self.ask(async |admin| admin.download(method, path, body).await)?;
+        let bytes = self.settings.ask(async |admin| admin.download(method, path, body).await)?;
         write_file(file, &bytes)
     }
 }

@@ -38,7 +38,7 @@ impl Run for Apply {
         let path =
             format!("configuration{}", query([("dryRun", self.dry_run.then(|| "true".into()))]));
         let body = Body::Json(document.configuration());
-        let answer = self.target.ask(async |o| o.call(Method::PUT, &path, body).await);
+        let answer = self.target.settings.ask(async |o| o.call(Method::PUT, &path, body).await);
         let answer = answer.map_err(|error| document.locate(&error))?;
         if self.target.format.is_json() {
             output::line(format_args!("{answer:#}"));

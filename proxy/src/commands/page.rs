@@ -32,7 +32,7 @@ impl Page {
     ) -> Result<(), StartupError> {
         let page = [("after", self.after), ("limit", self.limit.map(|limit| limit.to_string()))];
         let path = format!("{list}{}", query(criteria.into_iter().chain(page)));
-        let (rows, last) = self.target.ask(async |admin| admin.page(&path).await)?;
+        let (rows, last) = self.target.settings.ask(async |admin| admin.page(&path).await)?;
         self.target.format.print(&rows, &rows, columns);
         if let Some(last) = last {
             output::note(&format!("more rows follow: --after {last}"));

@@ -44,7 +44,7 @@ impl Run for Route {
     fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List { target } => {
-                let found = target.ask(async |o| o.get("routes").await)?;
+                let found = target.settings.ask(async |o| o.get("routes").await)?;
                 target.format.print(&found, &found["routes"], COLUMNS);
                 Ok(())
             }
