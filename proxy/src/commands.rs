@@ -98,7 +98,7 @@ impl ConfigFile {
     /// # Errors
     /// One sentence that names what is wrong.
     pub(crate) fn load(&self) -> Result<Config, StartupError> {
-        Ok(Config::load(self.config.as_deref())?)
+        Config::load(self.config.as_deref())
     }
 }
 

@@ -9,7 +9,6 @@ mod source;
 mod tls;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::path::Path;
 
 use ::config::Value;
@@ -23,24 +22,6 @@ use crate::startup_error::StartupError;
 
 /// Sections of the binary, beside those of the core.
 const SECTIONS: [&str; 5] = ["edge", "admin", "connectors", "ops", "log"];
-
-/// A configuration error: one sentence that names key and place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Invalid(String);
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Invalid {}
-
-impl From<Invalid> for StartupError {
-    fn from(error: Invalid) -> Self {
-        Self::from(error.0)
-    }
-}
 
 /// Every setting of `rampart serve`. Neither `Debug` nor `Serialize` shows a secret.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
@@ -66,7 +47,7 @@ impl Config {
     ///
     /// # Errors
     /// One sentence that names what is unknown, malformed or out of bounds.
-    pub(crate) fn load(file: Option<&Path>) -> Result<Self, Invalid> {
+    pub(crate) fn load(file: Option<&Path>) -> Result<Self, StartupError> {
         Self::read(source::gather(file, None)?)
     }
 
@@ -74,11 +55,11 @@ impl Config {
     ///
     /// # Errors
     /// As for [`Config::load`].
-    pub(crate) fn over(defaults: &str) -> Result<Self, Invalid> {
+    pub(crate) fn over(defaults: &str) -> Result<Self, StartupError> {
         Self::read(source::merge(defaults, "", None)?)
     }
 
-    fn read(mut tree: HashMap<String, Value>) -> Result<Self, Invalid> {
+    fn read(mut tree: HashMap<String, Value>) -> Result<Self, StartupError> {
         renamed::check(&tree)?;
         let has_live_max = source::is_set(&tree, "policy", "live_max");
         let mut config = Self {
@@ -100,7 +81,7 @@ impl Config {
     ///
     /// # Errors
     /// One sentence that names the key.
-    pub(crate) fn settle(&mut self) -> Result<(), Invalid> {
+    pub(crate) fn settle(&mut self) -> Result<(), StartupError> {
         self.core.connectors = self.connectors.settings();
         self.core.admin_host = self.admin.host();
         self.core.admin_url = self.admin.base_url();
@@ -117,7 +98,7 @@ impl Config {
 fn section<T: serde::de::DeserializeOwned + Default>(
     tree: &mut HashMap<String, Value>,
     name: &'static str,
-) -> Result<T, Invalid> {
+) -> Result<T, StartupError> {
     match tree.remove(name) {
         Some(value) => source::typed(value, Some(name)),
         None => Ok(T::default()),

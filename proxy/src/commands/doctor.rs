@@ -12,7 +12,7 @@ use reqwest::{Client, Response};
 
 use super::{ConfigFile, Run, StartupError};
 use crate::admin_client::http_client;
-use crate::config::{Config, Invalid, KeyPair};
+use crate::config::{Config, KeyPair};
 use crate::output;
 use crate::server;
 use crate::server::Certificates;
@@ -96,7 +96,7 @@ impl Run for Doctor {
 /// The settings: as the binary judges them, and as the core does.
 fn look_at_configuration(
     config: &Config,
-    settled: Result<(), Invalid>,
+    settled: Result<(), StartupError>,
     refused: Option<&StartError>,
     findings: &mut Findings,
 ) {

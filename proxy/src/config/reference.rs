@@ -6,7 +6,8 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Config, Invalid};
+use super::Config;
+use crate::startup_error::StartupError;
 
 /// Units by the end of a key.
 const UNITS: [(&str, &str); 5] = [
@@ -106,16 +107,16 @@ pub(crate) fn sections() -> Vec<Section> {
 ///
 /// # Errors
 /// One sentence that names key and bounds.
-pub(super) fn check_bounds(config: &Config) -> Result<(), Invalid> {
+pub(super) fn check_bounds(config: &Config) -> Result<(), StartupError> {
     let tree = serde_json::to_value(config)
-        .map_err(|e| Invalid(format!("the configuration cannot be checked: {e}")))?;
+        .map_err(|e| StartupError::new("the configuration cannot be checked", &e))?;
     for setting in sections().into_iter().flat_map(|section| section.settings) {
         let (Some(min), Some(max)) = (setting.min, setting.max) else { continue };
         let found = setting.key.split('.').try_fold(&tree, |value, name| value.get(name));
         let Some(value) = found.filter(|value| !value.is_null()) else { continue };
         if !value.as_u64().is_some_and(|value| (min..=max).contains(&value)) {
             let key = &setting.key;
-            return Err(Invalid(format!("'{key}' is {value}, not between {min} and {max}")));
+            return Err(format!("'{key}' is {value}, not between {min} and {max}").into());
         }
     }
     Ok(())

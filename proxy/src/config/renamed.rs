@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use ::config::Value;
 
-use super::{Invalid, source};
+use super::source;
+use crate::startup_error::StartupError;
 
 /// Section, key that was, key that is.
 pub(super) const RENAMED: [(&str, &str, &str); 10] = [
@@ -25,10 +26,10 @@ pub(super) const RENAMED: [(&str, &str, &str); 10] = [
 ///
 /// # Errors
 /// One sentence with both names.
-pub(super) fn check(tree: &HashMap<String, Value>) -> Result<(), Invalid> {
+pub(super) fn check(tree: &HashMap<String, Value>) -> Result<(), StartupError> {
     match RENAMED.iter().find(|(section, old, _)| source::is_set(tree, section, old)) {
         Some((section, old, new)) => {
-            Err(Invalid(format!("'{section}.{old}' is called '{section}.{new}' now")))
+            Err(format!("'{section}.{old}' is called '{section}.{new}' now").into())
         }
         None => Ok(()),
     }

@@ -18,8 +18,8 @@ pub(crate) use self::connectors::Connectors;
 use self::listener_tls::ListenerTls;
 use rampart_core::platform::settings::Acme;
 
-use super::Invalid;
 use super::tls::{KeyPair, Tls};
+use crate::startup_error::StartupError;
 
 /// `edge`
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -144,31 +144,29 @@ impl Default for Edge {
 
 impl Edge {
     /// Checks what no single key's bounds say: addresses, certificates, the public URL.
-    pub(super) fn check(&self, acme: &Acme) -> Result<(), Invalid> {
+    pub(super) fn check(&self, acme: &Acme) -> Result<(), StartupError> {
         if self.listen.is_empty() {
-            return Err(Invalid("'edge.listen' names no address".into()));
+            return Err("'edge.listen' names no address".into());
         }
-        acme.check().map_err(Invalid)?;
+        acme.check()?;
         if self.certificates().is_empty() && !acme.is_configured() {
-            return Err(Invalid(
-                "no certificate: set 'edge.tls.cert' and 'edge.tls.key' to PEM files, or \
-                 'acme.domains'"
-                    .into(),
-            ));
+            return Err("no certificate: set 'edge.tls.cert' and 'edge.tls.key' to PEM files, or \
+                        'acme.domains'"
+                .into());
         }
         if self.tls.cert.is_some() != self.tls.key.is_some() {
-            return Err(Invalid("'edge.tls.cert' and 'edge.tls.key' go together".into()));
+            return Err("'edge.tls.cert' and 'edge.tls.key' go together".into());
         }
         let behind_proxies = self.proxy_protocol != ProxyProtocol::Off || self.forwarded_for;
         if behind_proxies && self.trusted_proxies.is_empty() {
-            return Err(Invalid(
+            return Err(
                 "'edge.proxy_protocol' and 'edge.forwarded_for' need 'edge.trusted_proxies'".into(),
-            ));
+            );
         }
         if let Some(url) = &self.public_url
             && !(url.starts_with("https://") || url.starts_with("http://"))
         {
-            return Err(Invalid("'edge.public_url' begins with https:// or http://".into()));
+            return Err("'edge.public_url' begins with https:// or http://".into());
         }
         Ok(())
     }

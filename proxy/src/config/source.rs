@@ -5,7 +5,8 @@ use std::path::Path;
 
 use config::{ConfigError, Environment, File, FileFormat, Map, Value, ValueKind};
 
-use super::{Invalid, SECTIONS, reference};
+use super::{SECTIONS, reference};
+use crate::startup_error::StartupError;
 
 /// Secrets that may stand in a file of their own, named by the key with `_file` behind it.
 pub(super) const SECRETS: &[(&str, &str)] = &[
@@ -27,10 +28,11 @@ const SECRET_BYTES_MAX: usize = 8 * 1024;
 pub(super) fn gather(
     file: Option<&Path>,
     env: Option<Map<String, String>>,
-) -> Result<HashMap<String, Value>, Invalid> {
+) -> Result<HashMap<String, Value>, StartupError> {
     let Some(path) = file else { return merge("", "", env) };
     let text = std::fs::read_to_string(path).map_err(|e| {
-        Invalid(format!("the configuration file '{}' cannot be read: {e}", path.display()))
+        let shown = path.display();
+        StartupError::new(&format!("the configuration file '{shown}' cannot be read"), &e)
     })?;
     merge(&text, &format!(" in '{}'", path.display()), env)
 }
@@ -41,9 +43,9 @@ pub(super) fn merge(
     text: &str,
     place: &str,
     env: Option<Map<String, String>>,
-) -> Result<HashMap<String, Value>, Invalid> {
+) -> Result<HashMap<String, Value>, StartupError> {
     let unreadable = |e: ConfigError| {
-        Invalid(format!("the configuration{place} cannot be read: {}", one_line(&e)))
+        StartupError::from(format!("the configuration{place} cannot be read: {}", one_line(&e)))
     };
     let builder = config::Config::builder().add_source(File::from_str(text, FileFormat::Toml));
     let mut earlier = builder.build().map_err(&unreadable)?;
@@ -61,7 +63,7 @@ pub(super) fn merge(
             refuse_empty(table, section, key)?;
         }
     }
-    root.into_table().map_err(|e| Invalid(one_line(&e)))
+    root.into_table().map_err(|e| one_line(&e).into())
 }
 
 /// True if file or environment say something about the key of a section.
@@ -87,7 +89,7 @@ fn section_table<'a>(root: &'a mut Value, section: &str) -> Option<&'a mut Map<S
 
 /// Drops secrets from the earlier source that the later one sets, in whichever form: merging
 /// would leave a file beside a value.
-fn drop_replaced_secrets(earlier: &mut Value, later: &mut Value) -> Result<(), Invalid> {
+fn drop_replaced_secrets(earlier: &mut Value, later: &mut Value) -> Result<(), StartupError> {
     for (section, key) in SECRETS {
         let is_replaced = sets_secret(later, section, key)?;
         if !sets_secret(earlier, section, key)? || !is_replaced {
@@ -104,19 +106,23 @@ fn drop_replaced_secrets(earlier: &mut Value, later: &mut Value) -> Result<(), I
 /// True if a source sets a secret, as value or as file; refuses both at once. Beside a value the
 /// empty name of a file is none: a command that is run in a container can add to the environment
 /// there, and take nothing from it.
-fn sets_secret(source: &mut Value, section: &str, key: &str) -> Result<bool, Invalid> {
+fn sets_secret(source: &mut Value, section: &str, key: &str) -> Result<bool, StartupError> {
     let file_key = format!("{key}_file");
     let Some(table) = section_table(source, section) else { return Ok(false) };
     let file = table.get(&file_key).map(|value| &value.kind);
     let is_empty = matches!(file, Some(ValueKind::String(path)) if path.is_empty());
     if file.is_some() && !is_empty && table.contains_key(key) {
-        return Err(Invalid(format!("'{section}.{key}' and '{section}.{file_key}' are both set")));
+        return Err(format!("'{section}.{key}' and '{section}.{file_key}' are both set").into());
     }
     Ok(file.is_some() || table.contains_key(key))
 }
 
 /// Replaces `<key>_file` by what the file holds, less one line end.
-fn take_secret(table: &mut Map<String, Value>, section: &str, key: &str) -> Result<(), Invalid> {
+fn take_secret(
+    table: &mut Map<String, Value>,
+    section: &str,
+    key: &str,
+) -> Result<(), StartupError> {
     let file_key = format!("{key}_file");
     let Some(path) = table.remove(&file_key) else {
         return Ok(());
@@ -125,9 +131,10 @@ fn take_secret(table: &mut Map<String, Value>, section: &str, key: &str) -> Resu
     if table.contains_key(key) {
         return Ok(());
     }
-    let path = path.into_string().map_err(|e| Invalid(one_line(&e)))?;
+    let path = path.into_string().map_err(|e| one_line(&e))?;
     let refused = |why: &dyn std::fmt::Display| {
-        Invalid(format!("'{section}.{file_key}' names '{path}', which cannot be read: {why}"))
+        let what = format!("'{section}.{file_key}' names '{path}', which cannot be read");
+        StartupError::new(&what, why)
     };
     let text = std::fs::read_to_string(&path).map_err(|e| refused(&e))?;
     if text.len() > SECRET_BYTES_MAX {
@@ -138,10 +145,10 @@ fn take_secret(table: &mut Map<String, Value>, section: &str, key: &str) -> Resu
 }
 
 /// Refuses a secret that is empty, from a value or a file: whoever sends nothing would know it.
-fn refuse_empty(table: &Map<String, Value>, section: &str, key: &str) -> Result<(), Invalid> {
+fn refuse_empty(table: &Map<String, Value>, section: &str, key: &str) -> Result<(), StartupError> {
     match table.get(key).map(|value| &value.kind) {
         Some(ValueKind::String(secret)) if secret.trim().is_empty() => {
-            Err(Invalid(format!("'{section}.{key}' is empty")))
+            Err(format!("'{section}.{key}' is empty").into())
         }
         _ => Ok(()),
     }
@@ -151,14 +158,14 @@ fn refuse_empty(table: &Map<String, Value>, section: &str, key: &str) -> Result<
 pub(super) fn typed<T: serde::de::DeserializeOwned>(
     value: Value,
     section: Option<&str>,
-) -> Result<T, Invalid> {
+) -> Result<T, StartupError> {
     value.try_deserialize().map_err(|e| {
         let text = one_line(&e);
         if let Some(sentence) = unknown(&text, section).or_else(|| wrong_value(&text, section)) {
-            return Invalid(sentence);
+            return StartupError::from(sentence);
         }
         let place = section.map_or_else(String::new, |name| format!("in section '{name}': "));
-        Invalid(format!("the configuration is not valid: {place}{text}"))
+        StartupError::from(format!("the configuration is not valid: {place}{text}"))
     })
 }
 

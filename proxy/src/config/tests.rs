@@ -8,7 +8,7 @@ use super::*;
 const MINIMAL: &str = "[edge.tls]\ncert = 'c.pem'\nkey = 'k.pem'\n";
 
 /// Reads a file with `text` and an environment of `env` alone.
-fn read(text: &str, env: &[(&str, &str)]) -> Result<Config, Invalid> {
+fn read(text: &str, env: &[(&str, &str)]) -> Result<Config, StartupError> {
     let mut file = tempfile();
     file.1.write_all(text.as_bytes()).unwrap();
     let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

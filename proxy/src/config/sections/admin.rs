@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{KeyPair, ListenerTls};
-use crate::config::Invalid;
+use crate::startup_error::StartupError;
 
 /// `admin`
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -46,10 +46,10 @@ impl Default for Admin {
 
 impl Admin {
     /// Checks what no single key's bounds say: no token crosses a network in clear.
-    pub(in crate::config) fn check(&self) -> Result<(), Invalid> {
+    pub(in crate::config) fn check(&self) -> Result<(), StartupError> {
         self.tls.check("admin", self.listen)?;
         if self.url.is_some() && self.host().is_none() {
-            return Err(Invalid("'admin.url' is not a URL such as https://ops.example.com".into()));
+            return Err("'admin.url' is not a URL such as https://ops.example.com".into());
         }
         Ok(())
     }

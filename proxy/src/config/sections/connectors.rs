@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{KeyPair, ListenerTls};
-use crate::config::Invalid;
+use crate::startup_error::StartupError;
 
 /// Port of the listener where none is configured.
 const PORT: u16 = 9_465;
@@ -48,7 +48,7 @@ impl Default for Connectors {
 
 impl Connectors {
     /// Checks what no single key's bounds say: no token crosses a network in clear.
-    pub(in crate::config) fn check(&self) -> Result<(), Invalid> {
+    pub(in crate::config) fn check(&self) -> Result<(), StartupError> {
         self.tls.check("connectors", self.address())
     }
 

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::KeyPair;
-use crate::config::Invalid;
+use crate::startup_error::StartupError;
 
 /// `admin.tls`, `connectors.tls`
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -22,14 +22,14 @@ pub(crate) struct ListenerTls {
 
 impl ListenerTls {
     /// Checks that certificate and key are both there, and that they are there beyond loopback.
-    pub(super) fn check(&self, section: &str, listen: SocketAddr) -> Result<(), Invalid> {
+    pub(super) fn check(&self, section: &str, listen: SocketAddr) -> Result<(), StartupError> {
         if self.cert.is_some() != self.key.is_some() {
-            return Err(Invalid(format!(
+            return Err(StartupError::from(format!(
                 "'{section}.tls.cert' and '{section}.tls.key' go together"
             )));
         }
         if self.cert.is_none() && !listen.ip().to_canonical().is_loopback() {
-            return Err(Invalid(format!(
+            return Err(StartupError::from(format!(
                 "'{section}.listen' is {listen}, which is not a loopback address: \
                  set '{section}.tls.cert' and '{section}.tls.key' to PEM files"
             )));
