@@ -29,9 +29,10 @@ use super::http2::{self, FrameScan};
 use super::lifecycle::{Lifecycle, Phase};
 use super::request_reader::{RequestReader, Timeouts};
 use super::send_rate::SendBounds;
-use super::tls::{self, Certificates, TlsError};
+use super::tls::{self, Certificates};
 use crate::config;
 use crate::gateway::Gateway;
+use crate::startup_error::StartupError;
 
 /// Time for a TLS handshake, and for the PROXY protocol before it.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
@@ -56,7 +57,7 @@ impl Tls {
         connections_max: usize,
         settings: &config::Tls,
         core: &Arc<Core>,
-    ) -> Result<Option<Self>, TlsError> {
+    ) -> Result<Option<Self>, StartupError> {
         let Some(certificate) = certificate else { return Ok(None) };
         // Their callers have tokens; certificates are for partners.
         let settings = config::Tls { client_ca: None, ..settings.clone() };

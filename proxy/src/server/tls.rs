@@ -34,30 +34,6 @@ use crate::startup_error::StartupError;
 /// Pause between two looks at the files.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A certificate or setting of TLS that cannot be used; one sentence that names it.
-#[derive(Debug)]
-pub(crate) struct TlsError(String);
-
-impl fmt::Display for TlsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for TlsError {}
-
-impl From<TlsError> for StartupError {
-    fn from(error: TlsError) -> Self {
-        Self::from(error.0)
-    }
-}
-
-impl TlsError {
-    fn log(&self) {
-        tracing::error!("certificates not changed, the old ones stay: {self}");
-    }
-}
-
 /// Time of the last change and length of a file; `None` for one that is missing.
 type Stamp = Option<(SystemTime, u64)>;
 
@@ -78,7 +54,7 @@ impl Certificates {
     ///
     /// # Errors
     /// One sentence: which file is missing, is not PEM, or holds a key of another certificate.
-    pub(crate) fn load(pairs: Vec<KeyPair>) -> Result<Arc<Self>, TlsError> {
+    pub(crate) fn load(pairs: Vec<KeyPair>) -> Result<Arc<Self>, StartupError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let stamps = stamps(&pairs);
         let read = read_all(&pairs, &provider)?;
@@ -91,7 +67,7 @@ impl Certificates {
     ///
     /// # Errors
     /// As [`Certificates::load`].
-    pub(crate) fn of_pair(pair: Option<KeyPair>) -> Result<Option<Arc<Self>>, TlsError> {
+    pub(crate) fn of_pair(pair: Option<KeyPair>) -> Result<Option<Arc<Self>>, StartupError> {
         pair.map(|pair| Self::load(vec![pair])).transpose()
     }
 
@@ -110,9 +86,9 @@ impl Certificates {
             }
             match self.take() {
                 Ok(()) => (seen, named) = (now, None),
-                Err(bad) if named.as_ref() != Some(&bad.0) => {
-                    bad.log();
-                    named = Some(bad.0);
+                Err(bad) if named.as_ref() != Some(&bad.to_string()) => {
+                    log_unchanged(&bad);
+                    named = Some(bad.to_string());
                 }
                 Err(_) => {}
             }
@@ -134,7 +110,7 @@ impl Certificates {
     /// Reads all files again, whether they have changed or not.
     pub(crate) fn reload(&self) {
         if let Err(bad) = self.take() {
-            bad.log();
+            log_unchanged(&bad);
         }
     }
 
@@ -170,7 +146,7 @@ impl Certificates {
         self.acme.attach(stapled);
     }
 
-    fn take(&self) -> Result<(), TlsError> {
+    fn take(&self) -> Result<(), StartupError> {
         let mut read = read_all(&self.pairs, &self.provider)?;
         for (earlier, next) in self.live.load().iter().zip(&mut read) {
             stapling::keep(Some(earlier), next);
@@ -186,6 +162,10 @@ impl Certificates {
         // Only the end of the process keeps it from looking.
         looking.await.unwrap_or_default()
     }
+}
+
+fn log_unchanged(bad: &StartupError) {
+    tracing::error!("certificates not changed, the old ones stay: {bad}");
 }
 
 fn stamps(pairs: &[KeyPair]) -> Vec<Stamp> {
@@ -221,11 +201,14 @@ fn serves(certified: &CertifiedKey, name: &ServerName<'_>) -> bool {
         .is_ok_and(|parsed| verify_server_name(&parsed, name).is_ok())
 }
 
-fn read_all(pairs: &[KeyPair], provider: &CryptoProvider) -> Result<Vec<CertifiedKey>, TlsError> {
+fn read_all(
+    pairs: &[KeyPair],
+    provider: &CryptoProvider,
+) -> Result<Vec<CertifiedKey>, StartupError> {
     pairs.iter().map(|pair| read(pair, provider)).collect()
 }
 
-fn read(pair: &KeyPair, provider: &CryptoProvider) -> Result<CertifiedKey, TlsError> {
+fn read(pair: &KeyPair, provider: &CryptoProvider) -> Result<CertifiedKey, StartupError> {
     let chain = read_chain(&pair.cert).map_err(|why| bad("certificate", &pair.cert, &why))?;
     let key =
         PrivateKeyDer::from_pem_file(&pair.key).map_err(|e| bad("private key", &pair.key, &e))?;
@@ -243,8 +226,8 @@ pub(super) fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, St
     if chain.is_empty() { Err("it holds no certificate in PEM".to_owned()) } else { Ok(chain) }
 }
 
-fn bad(what: &str, path: &Path, why: &dyn fmt::Display) -> TlsError {
-    TlsError(format!("the {what} in '{}' cannot be used: {why}", path.display()))
+fn bad(what: &str, path: &Path, why: &dyn fmt::Display) -> StartupError {
+    StartupError::new(&format!("the {what} in '{}' cannot be used", path.display()), why)
 }
 
 /// The parameters of TLS handshakes: versions and cipher suites as configured, in our order, HTTP/2
@@ -257,12 +240,11 @@ pub(crate) fn acceptor(
     certificates: Arc<Certificates>,
     tls: &Tls,
     core: &Arc<Core>,
-) -> Result<Acceptor, TlsError> {
-    let broken = |e: &dyn fmt::Display| TlsError(format!("TLS cannot be set up: {e}"));
+) -> Result<Acceptor, StartupError> {
     let provider = parameters::provider(tls)?;
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&parameters::versions(tls))
-        .map_err(|e| broken(&e))?;
+        .map_err(|e| StartupError::new("TLS cannot be set up", &e))?;
     let (builder, authorities) = match &tls.client_ca {
         Some(path) => {
             let (verifier, authorities) = parameters::client_verifier(path, provider)?;

@@ -13,7 +13,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use tokio::sync::watch;
 
-use super::{TlsError, stapling};
+use super::{log_unchanged, stapling};
+use crate::startup_error::StartupError;
 
 /// The protocol of a handshake in which an authority looks for a challenge.
 pub(super) const PROTOCOL: &[u8] = b"acme-tls/1";
@@ -52,7 +53,7 @@ impl AcmeCertificates {
         loop {
             let now = Arc::clone(&states.borrow_and_update());
             if let Err(bad) = self.take(&now, provider) {
-                bad.log();
+                log_unchanged(&bad);
             }
             if states.changed().await.is_err() {
                 return;
@@ -60,12 +61,12 @@ impl AcmeCertificates {
         }
     }
 
-    fn take(&self, state: &AcmeState, provider: &CryptoProvider) -> Result<(), TlsError> {
+    fn take(&self, state: &AcmeState, provider: &CryptoProvider) -> Result<(), StartupError> {
         let answer = |challenge: &Challenge| {
             let certified = answering(challenge, provider)?;
             Ok((challenge.domain.clone(), Arc::new(certified)))
         };
-        let challenges: Result<_, TlsError> = state.challenges.iter().map(answer).collect();
+        let challenges: Result<_, StartupError> = state.challenges.iter().map(answer).collect();
         self.challenges.store(Arc::new(challenges?));
         if let Some(certificate) = &state.certificate {
             let mut next = certified(certificate, provider)?;
@@ -79,7 +80,7 @@ impl AcmeCertificates {
 fn certified(
     certificate: &Certificate,
     provider: &CryptoProvider,
-) -> Result<CertifiedKey, TlsError> {
+) -> Result<CertifiedKey, StartupError> {
     let chain: Result<Vec<_>, _> =
         CertificateDer::pem_slice_iter(certificate.chain.as_bytes()).collect();
     let key = PrivateKeyDer::from_pem_slice(certificate.key.expose().as_bytes());
@@ -88,7 +89,10 @@ fn certified(
 }
 
 /// A certificate of our own for the name, with the digest in the extension that the authority reads.
-fn answering(challenge: &Challenge, provider: &CryptoProvider) -> Result<CertifiedKey, TlsError> {
+fn answering(
+    challenge: &Challenge,
+    provider: &CryptoProvider,
+) -> Result<CertifiedKey, StartupError> {
     let made = || {
         let mut parameters = CertificateParams::new([challenge.domain.clone()])?;
         let extension = CustomExtension::new_acme_identifier(&challenge.digest);
@@ -103,6 +107,6 @@ fn answering(challenge: &Challenge, provider: &CryptoProvider) -> Result<Certifi
     Ok(CertifiedKey::new(vec![certificate.der().clone()], key))
 }
 
-fn unusable(why: &dyn std::fmt::Display) -> TlsError {
-    TlsError(format!("the certificate obtained by ACME cannot be used: {why}"))
+fn unusable(why: &dyn std::fmt::Display) -> StartupError {
+    StartupError::new("the certificate obtained by ACME cannot be used", why)
 }

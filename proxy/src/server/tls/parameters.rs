@@ -12,14 +12,15 @@ use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, SupportedCipherSuite, SupportedProtocolVersion};
 
 use super::key_exchange::X25519MlKem768;
-use super::{TlsError, read_chain};
+use super::read_chain;
 use crate::config::{Tls, TlsVersion};
+use crate::startup_error::StartupError;
 
 /// The provider with X25519MLKEM768 before its own key exchanges, and the cipher suites of `edge.tls.ciphers`, in their order.
 ///
 /// # Errors
 /// One sentence: which name is unknown, and which there are.
-pub(super) fn provider(tls: &Tls) -> Result<Arc<CryptoProvider>, TlsError> {
+pub(super) fn provider(tls: &Tls) -> Result<Arc<CryptoProvider>, StartupError> {
     let mut provider = rustls::crypto::ring::default_provider();
     provider.kx_groups.insert(0, &X25519MlKem768);
     if !tls.ciphers.is_empty() {
@@ -37,10 +38,10 @@ fn iana_name(suite: &SupportedCipherSuite) -> String {
     format!("{:?}", suite.suite()).replace("TLS13_", "TLS_")
 }
 
-fn unknown(name: &str, suites: &[SupportedCipherSuite]) -> TlsError {
+fn unknown(name: &str, suites: &[SupportedCipherSuite]) -> StartupError {
     let known: Vec<_> = suites.iter().map(iana_name).collect();
     let known = known.join(", ");
-    TlsError(format!("'edge.tls.ciphers' names '{name}', which is none of {known}"))
+    format!("'edge.tls.ciphers' names '{name}', which is none of {known}").into()
 }
 
 /// The versions from `edge.tls.min_version` on.
@@ -59,10 +60,10 @@ pub(super) fn versions(tls: &Tls) -> Vec<&'static SupportedProtocolVersion> {
 pub(super) fn client_verifier(
     path: &Path,
     provider: Arc<CryptoProvider>,
-) -> Result<(Arc<dyn ClientCertVerifier>, Vec<CertificateDer<'static>>), TlsError> {
+) -> Result<(Arc<dyn ClientCertVerifier>, Vec<CertificateDer<'static>>), StartupError> {
     let bad = |why: &dyn fmt::Display| {
-        let shown = path.display();
-        TlsError(format!("'edge.tls.client_ca' is not usable: '{shown}': {why}"))
+        let what = format!("'edge.tls.client_ca' is not usable: '{}'", path.display());
+        StartupError::new(&what, why)
     };
     let authorities = read_chain(path).map_err(|why| bad(&why))?;
     let mut roots = RootCertStore::empty();
