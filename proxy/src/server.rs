@@ -121,8 +121,8 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
     let shutdown = Arc::new(Shutdown {
         lifecycle: Lifecycle::new(clock.clone()),
         certificates,
-        admin_certificate: Certificates::of_pair(config.admin.certificate())?,
-        connectors_certificate: Certificates::of_pair(config.connectors.certificate())?,
+        admin_certificate: Certificates::of_pair(config.admin.tls.key_pair())?,
+        connectors_certificate: Certificates::of_pair(config.connectors.tls.key_pair())?,
         fds: OnceLock::new(),
         upgrade_socket: edge.upgrade_socket.clone(),
         drain: edge.drain(),

@@ -127,8 +127,8 @@ fn look_at_listeners(config: &Config, findings: &mut Findings) {
         findings.bad("certificate", "set edge.tls.cert and edge.tls.key, or acme.domains");
     }
     for (name, pair) in [
-        ("admin.tls", config.admin.certificate()),
-        ("connectors.tls", config.connectors.certificate()),
+        ("admin.tls", config.admin.tls.key_pair()),
+        ("connectors.tls", config.connectors.tls.key_pair()),
     ] {
         if let Some(pair) = pair {
             look_at_certificates(name, vec![pair], findings);

@@ -6,7 +6,7 @@ use rampart_core::platform::crypto::Secret;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{KeyPair, ListenerTls};
+use super::ListenerTls;
 use crate::startup_error::StartupError;
 
 /// `admin`
@@ -52,11 +52,6 @@ impl Admin {
             return Err("'admin.url' is not a URL such as https://ops.example.com".into());
         }
         Ok(())
-    }
-
-    /// The certificate, if there is one.
-    pub(crate) fn certificate(&self) -> Option<KeyPair> {
-        self.tls.key_pair()
     }
 
     /// The host of `url`.

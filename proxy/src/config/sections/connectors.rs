@@ -6,7 +6,7 @@ use rampart_core::platform::settings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{KeyPair, ListenerTls};
+use super::ListenerTls;
 use crate::startup_error::StartupError;
 
 /// Port of the listener where none is configured.
@@ -55,11 +55,6 @@ impl Connectors {
     /// The address to listen on.
     pub(crate) fn address(&self) -> SocketAddr {
         self.listen.unwrap_or_else(|| super::local(PORT))
-    }
-
-    /// The certificate, if there is one.
-    pub(crate) fn certificate(&self) -> Option<KeyPair> {
-        self.tls.key_pair()
     }
 
     /// The settings that the core needs.

@@ -38,7 +38,7 @@ impl ListenerTls {
     }
 
     /// The certificate with its key, if there is one.
-    pub(super) fn key_pair(&self) -> Option<KeyPair> {
+    pub(crate) fn key_pair(&self) -> Option<KeyPair> {
         let Self { cert, key } = self.clone();
         cert.zip(key).map(|(cert, key)| KeyPair { cert, key })
     }
