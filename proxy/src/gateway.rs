@@ -99,8 +99,8 @@ impl Gateway {
             addresses: KeyedGcra::new(ADDRESSES_MAX, ADDRESS_IDLE),
             in_flight: InFlight::new(edge),
             uploads: Budget::new(edge.body_memory_bytes / 2),
-            answer_max: edge.request_timeout(),
-            connection_age_max: edge.connection_max_age(),
+            answer_max: Duration::from_secs(edge.request_timeout_seconds),
+            connection_age_max: Duration::from_secs(edge.connection_max_age_seconds),
             log,
         }));
         let budget = Budget::new(edge.body_memory_bytes / 2);

@@ -364,14 +364,14 @@ impl EdgeService {
             permits: Semaphore::new(connections),
             descriptors: Arc::clone(&self.descriptors),
             timeouts: Timeouts {
-                head: edge.request_header_timeout(),
-                idle: edge.keepalive_timeout(),
+                head: Duration::from_secs(edge.request_header_timeout_seconds),
+                idle: Duration::from_secs(edge.keepalive_timeout_seconds),
             },
             bounds: SendBounds {
                 rate_min_bytes: edge.send_rate_min_bytes,
-                total: Some(edge.write_timeout()),
+                total: Some(Duration::from_secs(edge.write_timeout_seconds)),
             },
-            connection_max_age: edge.connection_max_age(),
+            connection_max_age: Duration::from_secs(edge.connection_max_age_seconds),
             connection_requests_max: edge.connection_requests_max,
             tls,
             lifecycle: Arc::clone(&self.shutdown.lifecycle),

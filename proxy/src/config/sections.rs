@@ -178,31 +178,6 @@ impl Edge {
         own.into_iter().chain(self.tls.certificates.iter().cloned()).collect()
     }
 
-    /// `request_header_timeout_seconds`
-    pub(crate) fn request_header_timeout(&self) -> Duration {
-        Duration::from_secs(self.request_header_timeout_seconds)
-    }
-
-    /// `keepalive_timeout_seconds`
-    pub(crate) fn keepalive_timeout(&self) -> Duration {
-        Duration::from_secs(self.keepalive_timeout_seconds)
-    }
-
-    /// `request_timeout_seconds`
-    pub(crate) fn request_timeout(&self) -> Duration {
-        Duration::from_secs(self.request_timeout_seconds)
-    }
-
-    /// `write_timeout_seconds`
-    pub(crate) fn write_timeout(&self) -> Duration {
-        Duration::from_secs(self.write_timeout_seconds)
-    }
-
-    /// `connection_max_age_seconds`
-    pub(crate) fn connection_max_age(&self) -> Duration {
-        Duration::from_secs(self.connection_max_age_seconds)
-    }
-
     /// Time that a stop may take: `drain_seconds`, and no less than a request may take.
     pub(crate) fn drain(&self) -> Duration {
         Duration::from_secs(self.drain_seconds.max(self.request_timeout_seconds))
