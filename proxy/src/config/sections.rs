@@ -203,18 +203,6 @@ pub(crate) enum ProxyProtocol {
     Any,
 }
 
-impl ProxyProtocol {
-    /// Version 1 is accepted.
-    pub(crate) const fn takes_v1(self) -> bool {
-        matches!(self, Self::V1 | Self::Any)
-    }
-
-    /// Version 2 is accepted.
-    pub(crate) const fn takes_v2(self) -> bool {
-        matches!(self, Self::V2 | Self::Any)
-    }
-}
-
 /// `ops`
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

@@ -44,7 +44,7 @@ pub(super) async fn read_header(
 /// The length of the header at the beginning of `bytes`; `None` as long as it is not complete.
 fn header_length(bytes: &[u8], accepted: ProxyProtocol) -> io::Result<Option<usize>> {
     let begins = |prefix: &[u8]| bytes.iter().zip(prefix).all(|(byte, expected)| byte == expected);
-    if begins(v2::PROTOCOL_PREFIX) && accepted.takes_v2() {
+    if begins(v2::PROTOCOL_PREFIX) && matches!(accepted, ProxyProtocol::V2 | ProxyProtocol::Any) {
         let Some(prefix) = bytes.get(..V2_PREFIX_BYTES) else { return Ok(None) };
         let rest = u16::from_be_bytes([prefix[14], prefix[15]]);
         let length = V2_PREFIX_BYTES + usize::from(rest);
@@ -53,7 +53,9 @@ fn header_length(bytes: &[u8], accepted: ProxyProtocol) -> io::Result<Option<usi
         }
         return Ok((bytes.len() >= length).then_some(length));
     }
-    if begins(v1::PROTOCOL_PREFIX.as_bytes()) && accepted.takes_v1() {
+    if begins(v1::PROTOCOL_PREFIX.as_bytes())
+        && matches!(accepted, ProxyProtocol::V1 | ProxyProtocol::Any)
+    {
         let line = &bytes[..bytes.len().min(V1_BYTES_MAX)];
         return match line.windows(2).position(|two| two == b"\r\n") {
             Some(end) => Ok(Some(end + 2)),
