@@ -4,12 +4,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::str::FromStr as _;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use rampart_core::platform::clock::Clock;
-use ring::rand::SystemRandom;
-use ring::signature::{Ed25519KeyPair, KeyPair as _};
+use rcgen::{KeyPair, PKCS_ED25519};
 use serde_json::{Value, json};
 
 use super::environment::Environment;
@@ -21,9 +18,6 @@ use crate::startup_error::StartupError;
 const SLUG: &str = "demo";
 /// The name by which the signature policy asks for the partner's key.
 const KEY_NAME: &str = "partner-ed25519";
-/// The bytes before an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410).
-const SPKI_PREFIX: [u8; 12] =
-    [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
 /// The mid price of every pair.
 const PRICES: [(&str, &str); 9] = [
@@ -47,7 +41,7 @@ pub(super) struct Partner {
     /// Response of the admin API to its creation.
     pub(super) credentials: Value,
     /// The key that signs its offers.
-    pub(super) signing_key: Ed25519KeyPair,
+    pub(super) signing_key: KeyPair,
     /// Time for signatures.
     pub(super) clock: Clock,
 }
@@ -69,7 +63,8 @@ impl Partner {
         let body = Body::Json(json!({"slug": SLUG, "name": "Demo partner", "mode": "test"}));
         let made = admin.call(Method::POST, "partners", body);
         let credentials = steps.run("make a test partner", made).await?;
-        let signing_key = signing_key()?;
+        let signing_key = KeyPair::generate_for(&PKCS_ED25519)
+            .map_err(|e| StartupError::new("no Ed25519 key can be made", &e))?;
         steps.run("store its Ed25519 key", bind_key(&admin, &signing_key)).await?;
         for (kind, guest) in [
             ("fee", "tiered-fee"),
@@ -156,19 +151,9 @@ async fn set_prices(admin: &AdminClient) -> Result<(), StartupError> {
     Ok(())
 }
 
-fn signing_key() -> Result<Ed25519KeyPair, StartupError> {
-    let broken = |_| StartupError::from("no Ed25519 key can be made");
-    let pkcs8 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(broken)?;
-    Ed25519KeyPair::from_pkcs8(pkcs8.as_ref())
-        .map_err(|e| StartupError::new("no Ed25519 key can be made", &e))
-}
-
-async fn bind_key(admin: &AdminClient, key: &Ed25519KeyPair) -> Result<(), StartupError> {
-    let der = [&SPKI_PREFIX[..], key.public_key().as_ref()].concat();
-    let pem =
-        format!("-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n", STANDARD.encode(der));
+async fn bind_key(admin: &AdminClient, key: &KeyPair) -> Result<(), StartupError> {
     let path = format!("partners/{SLUG}/verification-keys/{KEY_NAME}");
-    let body = Body::Json(json!({"algorithm": "ed25519", "key": pem}));
+    let body = Body::Json(json!({"algorithm": "ed25519", "key": key.public_key_pem()}));
     admin.call(Method::PUT, &path, body).await.map(|_| ())
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use rampart_core::http::uri;
+use rcgen::SigningKey as _;
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::{Value, json};
 
@@ -120,7 +121,10 @@ impl<'a> Buyer<'a> {
             uri::escape(RETURN_URL),
             uri::escape(WALLET),
         );
-        let tag = STANDARD.encode(self.partner.signing_key.sign(signed.as_bytes()));
+        let signature = self.partner.signing_key.sign(signed.as_bytes());
+        let signature =
+            signature.map_err(|e| StartupError::new("the offer cannot be signed", &e))?;
+        let tag = STANDARD.encode(signature);
         let body = json!({
             "baseCurrency": "BTC", "quoteCurrency": "EUR", "paymentMethod": method,
             "quoteCurrencyAmount": 250, "fixedAmount": true, "fixedCurrency": true,
