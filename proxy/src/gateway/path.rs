@@ -20,33 +20,21 @@ pub(super) fn is_normal(path: &str) -> bool {
 }
 
 fn is_plain(segment: &str) -> bool {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
     let mut bytes = segment.bytes();
     while let Some(byte) = bytes.next() {
         match byte {
             b'\\' | 0x7f => return false,
             byte if byte < b' ' => return false,
             b'%' => match (bytes.next().and_then(digit), bytes.next().and_then(digit)) {
-                (Some(high), Some(low)) if is_escapable(high << 4 | low) => {}
+                // A slash, a dot or a backslash may not be escaped.
+                (Some(high), Some(low)) if ![0x2f, 0x2e, 0x5c].contains(&(high << 4 | low)) => {}
                 _ => return false,
             },
             _ => {}
         }
     }
     true
-}
-
-fn digit(byte: u8) -> Option<u8> {
-    match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        b'A'..=b'F' => Some(byte - b'A' + 10),
-        _ => None,
-    }
-}
-
-/// A byte that an escape may stand for inside a segment.
-fn is_escapable(byte: u8) -> bool {
-    !b"/\\.".contains(&byte)
 }
 
 #[cfg(test)]
