@@ -34,7 +34,7 @@ pub(crate) struct Section {
 }
 
 /// One setting.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Setting {
     /// Full name, such as `edge.threads`.
     pub(crate) key: String,
@@ -185,14 +185,7 @@ fn secret_file(key: &str) -> Setting {
         key: format!("{key}_file"),
         description: format!("File that holds `{key}`, in its place."),
         kind: "string".to_owned(),
-        unit: None,
-        required: false,
-        default: Value::Null,
-        default_note: None,
-        min: None,
-        max: None,
-        bounds_note: None,
-        values: Vec::new(),
+        ..Setting::default()
     }
 }
 
