@@ -12,7 +12,6 @@ use std::future::{pending, poll_fn};
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -26,6 +25,7 @@ use pingora_core::protocols::http::v2::server::{H2Options, default_h2_options, h
 use pingora_core::protocols::{Digest, Stream};
 use pingora_core::server::ShutdownWatch;
 use pingora_proxy::HttpProxy;
+use tokio::sync::Semaphore;
 use tokio::time::{interval, timeout};
 
 pub(super) use self::frame_scan::FrameScan;
@@ -75,7 +75,8 @@ pub(super) async fn serve(
         return;
     };
     let (app, shutdown) = (Arc::clone(app), limits.closing.subscribe());
-    let streams = Streams { app, digest, bounds: limits.bounds, shutdown, running: Arc::default() };
+    let permits = Arc::new(Semaphore::new(RUNNING_MAX));
+    let streams = Streams { app, digest, bounds: limits.bounds, shutdown, permits };
     // Keeps the process from going before the last frame has left.
     let mut busy = None;
     let reason = accept_all(&mut h2, streams, info, limits, &mut busy).await;
@@ -185,20 +186,18 @@ struct Streams {
     digest: Arc<Digest>,
     bounds: SendBounds,
     shutdown: ShutdownWatch,
-    running: Arc<AtomicUsize>,
+    /// A permit for each that may run.
+    permits: Arc<Semaphore>,
 }
 
 impl Streams {
     fn none_runs(&self) -> bool {
-        self.running.load(Ordering::Acquire) == 0
+        self.permits.available_permits() == RUNNING_MAX
     }
 
     /// Serves one; `false` when too many run already.
     fn spawn(&self, request: Request<RecvStream>, answer: SendResponse<Bytes>) -> bool {
-        let running = RunningStream::new(&self.running);
-        if self.running.load(Ordering::Acquire) > RUNNING_MAX {
-            return false;
-        }
+        let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else { return false };
         let session = Http2Session::new(request, answer, Arc::clone(&self.digest), self.bounds);
         let (app, shutdown) = (Arc::clone(&self.app), self.shutdown.clone());
         tokio::spawn(async move {
@@ -206,7 +205,7 @@ impl Streams {
             let serving = AssertUnwindSafe(app.process_new_http(session, &shutdown));
             // A panic, which is in the log, ends the stream alone.
             let _ = serving.catch_unwind().await;
-            drop(running);
+            drop(permit);
         });
         true
     }
@@ -221,20 +220,4 @@ fn options() -> H2Options {
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_send_buffer_size(SEND_BUFFER);
     options
-}
-
-/// A running stream.
-struct RunningStream(Arc<AtomicUsize>);
-
-impl RunningStream {
-    fn new(running: &Arc<AtomicUsize>) -> Self {
-        running.fetch_add(1, Ordering::AcqRel);
-        Self(Arc::clone(running))
-    }
-}
-
-impl Drop for RunningStream {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
 }
