@@ -81,43 +81,25 @@ impl InFlight {
     /// # Errors
     /// The limit that is reached.
     fn try_acquire(&self, address: IpAddr, partner: &Arc<str>) -> Result<Permit, Limit> {
-        let of_address = self.addresses.try_acquire(network(address)).ok_or(Limit::Address)?;
+        let of_address = self.addresses.try_acquire(network(address)).ok_or(OF_ADDRESS)?;
         let of_partner = match partner.is_empty() {
             true => None,
-            false => Some(self.partners.try_acquire(Arc::clone(partner)).ok_or(Limit::Partner)?),
+            false => Some(self.partners.try_acquire(Arc::clone(partner)).ok_or(OF_PARTNER)?),
         };
-        let all = Arc::clone(&self.all).try_acquire_owned().map_err(|_| Limit::All)?;
+        let all = Arc::clone(&self.all).try_acquire_owned().map_err(|_| OF_ALL)?;
         Ok(Permit { _address: of_address, _partner: of_partner, _all: all })
     }
 }
 
-/// A limit of requests in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Limit {
-    Address,
-    Partner,
-    All,
-}
+/// A limit of requests in flight: its name in metrics, and the attempt that it stopped, for the
+/// caller.
+struct Limit(&'static str, &'static str);
 
-impl Limit {
-    /// Its name in metrics.
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Address => "address",
-            Self::Partner => "partner",
-            Self::All => "total",
-        }
-    }
-
-    /// The attempt that it stopped, for the caller.
-    const fn attempt(self) -> &'static str {
-        match self {
-            Self::Address => "take a request: too many of this address are in flight",
-            Self::Partner => "take a request: too many of this partner are in flight",
-            Self::All => "take a request: too many are in flight",
-        }
-    }
-}
+const OF_ADDRESS: Limit =
+    Limit("address", "take a request: too many of this address are in flight");
+const OF_PARTNER: Limit =
+    Limit("partner", "take a request: too many of this partner are in flight");
+const OF_ALL: Limit = Limit("total", "take a request: too many are in flight");
 
 impl Gateway {
     /// Takes one of the permits for requests in flight.
@@ -134,9 +116,9 @@ impl Gateway {
                 context.permit = Some(permit);
                 Ok(())
             }
-            Err(limit) => {
-                self.core.metrics.requests_shed.with_label_values(&[limit.name()]).inc();
-                Err(Box::new(self.unavailable(context, limit.attempt())))
+            Err(Limit(name, attempt)) => {
+                self.core.metrics.requests_shed.with_label_values(&[name]).inc();
+                Err(Box::new(self.unavailable(context, attempt)))
             }
         }
     }
