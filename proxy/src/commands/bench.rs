@@ -4,7 +4,6 @@
 //! the answers take too long, or as many are open as were asked for; what a call holds is the highest
 //! rate before.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -212,14 +211,13 @@ impl Load {
 
     fn row(&self, call: Call, connections: u64, seconds: u64) -> Value {
         let rate = u64::try_from(self.micros.len()).unwrap_or(u64::MAX) / seconds;
-        let row = BTreeMap::from([
-            ("call", json!(call.name())),
-            ("connections", json!(connections)),
-            ("perSecond", json!(rate)),
-            ("p50Micros", json!(self.percentile(50))),
-            ("p99Micros", json!(self.percentile(99))),
-        ]);
-        json!(row)
+        json!({
+            "call": call.name(),
+            "connections": connections,
+            "p50Micros": self.percentile(50),
+            "p99Micros": self.percentile(99),
+            "perSecond": rate,
+        })
     }
 }
 

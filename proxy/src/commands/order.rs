@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use http::Method;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Body, Page, Run, StartupError, Target, path};
 
@@ -130,19 +130,17 @@ impl Run for Order {
 }
 
 fn body(event: String, members: &[String]) -> Result<Value, StartupError> {
-    let mut body = Map::new();
-    body.insert("event".to_owned(), event.into());
+    let mut body = json!({ "event": event });
     for member in members {
         let (name, value) = member
             .split_once('=')
             .ok_or_else(|| StartupError::from(format!("'{member}' is not MEMBER=VALUE")))?;
         // An amount is a JSON number on the wire, the others are texts.
-        let value = match name {
+        body[name] = match name {
             "amount" => serde_json::from_str(value)
                 .map_err(|e| StartupError::new("amount is not a number", &e))?,
-            _ => Value::from(value),
+            _ => value.into(),
         };
-        body.insert(name.to_owned(), value);
     }
-    Ok(Value::Object(body))
+    Ok(body)
 }

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use http::Method;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Body, Page, Run, StartupError, Target, path};
 
@@ -121,24 +121,20 @@ pub(crate) struct NewPayment {
 impl NewPayment {
     /// The call's body.
     fn body(&self) -> Value {
-        let mut body = Map::new();
-        let mut put = |name: &str, value: Value| _ = body.insert(name.to_owned(), value);
-        put("connector", "manual".into());
-        put("kind", self.kind.as_str().into());
-        put("amount", self.amount.clone().into());
-        put("currency", self.currency.as_str().into());
-        put("providerReference", self.reference.as_str().into());
-        put("reason", self.reason.as_str().into());
+        let mut body = json!({
+            "connector": "manual", "kind": self.kind, "amount": self.amount,
+            "currency": self.currency, "providerReference": self.reference, "reason": self.reason,
+        });
         for (name, value) in [
             ("partner", self.partner.clone().map(Value::from)),
             ("orderId", self.order.map(Value::from)),
             ("occurredAt", self.occurred_at.clone().map(Value::from)),
         ] {
             if let Some(value) = value {
-                put(name, value);
+                body[name] = value;
             }
         }
-        Value::Object(body)
+        body
     }
 }
 
