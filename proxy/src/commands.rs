@@ -162,6 +162,18 @@ fn read_file(file: &Path) -> Result<Vec<u8>, StartupError> {
         .map_err(|e| StartupError::new(&format!("'{}' cannot be read", file.display()), &e))
 }
 
+/// The text of a file.
+fn read_text(file: &Path) -> Result<String, StartupError> {
+    String::from_utf8(read_file(file)?)
+        .map_err(|e| StartupError::new(&format!("'{}' is not text", file.display()), &e))
+}
+
+/// The JSON in a file.
+fn read_json(file: &Path) -> Result<Value, StartupError> {
+    serde_json::from_slice(&read_file(file)?)
+        .map_err(|e| StartupError::new(&format!("'{}' is not JSON", file.display()), &e))
+}
+
 /// Writes a file, in the place of one that is there.
 fn write_file(file: &Path, bytes: &[u8]) -> Result<(), StartupError> {
     fs::write(file, bytes)

@@ -15,7 +15,7 @@ use reqwest::Client;
 use serde_json::{Value, json};
 
 use super::table::Format;
-use super::{Run, StartupError, read_file};
+use super::{Run, StartupError, read_text};
 use crate::admin_client::http_client;
 use crate::demo::{RETURN_URL, WALLET};
 use crate::partner_client::PartnerClient;
@@ -106,8 +106,7 @@ impl Bench {
 
     /// The client, with a token.
     async fn client(&self) -> Result<PartnerClient, StartupError> {
-        let password = String::from_utf8(read_file(&self.password)?)
-            .map_err(|e| StartupError::new("the password is not text", &e))?;
+        let password = read_text(&self.password)?;
         let http = Client::builder().timeout(ANSWER_MAX).http1_only();
         let http = http_client(http, self.ca.as_deref())?;
         let base = self.url.trim_end_matches('/').to_owned();

@@ -1,13 +1,12 @@
 //! `rampart route list|set`.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Body, Run, StartupError, Target};
+use super::{Body, Run, StartupError, Target, read_json};
 
 /// Columns of a table of routes: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
@@ -17,9 +16,6 @@ const COLUMNS: &[(&str, &str)] = &[
     ("ASSET", "asset"),
     ("CONNECTOR", "connector"),
 ];
-
-/// Largest file of routes, in bytes.
-const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Routes: which connector moves which money and coins.
 #[derive(Debug, Subcommand)]
@@ -62,14 +58,9 @@ impl Run for Route {
 
 /// The JSON in a file, or on standard input.
 fn read(file: &Path) -> Result<Value, StartupError> {
-    let unreadable = format!("'{}' cannot be read", file.display());
-    let mut text = Vec::new();
-    let read = if file == Path::new("-") {
-        std::io::stdin().lock().take(FILE_BYTES_MAX).read_to_end(&mut text)
-    } else {
-        std::fs::File::open(file).and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut text))
-    };
-    read.map_err(|error| StartupError::new(&unreadable, &error))?;
-    serde_json::from_slice(&text)
-        .map_err(|error| StartupError::new(&format!("'{}' is no JSON", file.display()), &error))
+    if file != Path::new("-") {
+        return read_json(file);
+    }
+    serde_json::from_reader(std::io::stdin().lock())
+        .map_err(|e| StartupError::new("standard input is not JSON", &e))
 }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::signing::{Signer, Signing};
 use crate::commands::{
-    AdminClient, Body, Run, StartupError, Target, path, query, read_file, write_file,
+    AdminClient, Body, Run, StartupError, Target, path, query, read_file, read_json, write_file,
 };
 
 /// One kind of policy of one partner.
@@ -236,7 +236,7 @@ impl Run for Lifecycle {
 /// The body of a dry run.
 fn asked(input: Option<&Path>, recorded: bool) -> Result<Value, StartupError> {
     let Some(file) = input.filter(|_| !recorded) else { return Ok(json!({ "recorded": true })) };
-    Ok(match document(file)? {
+    Ok(match read_json(file)? {
         Value::Array(inputs) => json!({ "inputs": inputs }),
         input => json!({ "input": input }),
     })
@@ -249,7 +249,7 @@ fn push(
     component: Option<Vec<u8>>,
 ) -> Result<(), StartupError> {
     let config = match &options.settings {
-        Some(file) => Some(object(document(file)?)?),
+        Some(file) => Some(object(read_json(file)?)?),
         None => None,
     };
     let key = options.signing.key()?;
@@ -336,11 +336,6 @@ fn signed(
     };
     let (text, signature) = manifest::sign(pem, &unsigned)?;
     Ok((text, json!({"key": name, "value": STANDARD.encode(signature)})))
-}
-
-fn document(file: &Path) -> Result<Value, StartupError> {
-    serde_json::from_slice(&read_file(file)?)
-        .map_err(|e| StartupError::new(&format!("'{}' is not JSON", file.display()), &e))
 }
 
 fn object(value: Value) -> Result<Map<String, Value>, StartupError> {

@@ -1,7 +1,7 @@
 //! Signatures of operators: `--key FILE --signer NAME`, and `rampart policy signer
 //! add|list|remove|require|waive`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +12,7 @@ use rampart_core::policies::manifest;
 use rampart_core::policies::statement::ChangeStatement;
 use serde_json::{Value, json};
 
-use crate::commands::{Body, Page, Run, StartupError, Target, path, read_file};
+use crate::commands::{Body, Page, Run, StartupError, Target, path, read_text};
 
 /// The key that signs a change.
 #[derive(Debug, Args)]
@@ -32,7 +32,7 @@ impl Signing {
     /// When the file cannot be read.
     pub(super) fn key(&self) -> Result<Option<(String, &str)>, StartupError> {
         match (&self.key, &self.signer) {
-            (Some(file), Some(name)) => Ok(Some((text(file)?, name))),
+            (Some(file), Some(name)) => Ok(Some((read_text(file)?, name))),
             _ => Ok(None),
         }
     }
@@ -115,7 +115,7 @@ impl Run for Signer {
         let key_path = |name: &str| path(&["operator-keys", name]);
         match self {
             Self::Add { name, file, signing, target } => {
-                let pem = text(&file)?;
+                let pem = read_text(&file)?;
                 let change = ChangeStatement {
                     action: "operator-key.register".to_owned(),
                     key: Some(name.clone()),
@@ -153,13 +153,4 @@ impl Run for Signer {
 
 fn require(target: &Target, slug: &str, body: Value) -> Result<(), StartupError> {
     target.send(Method::PATCH, &path(&["partners", slug]), Body::Json(body))
-}
-
-/// The text of a file.
-///
-/// # Errors
-/// When it cannot be read, or is not text.
-pub(super) fn text(file: &Path) -> Result<String, StartupError> {
-    String::from_utf8(read_file(file)?)
-        .map_err(|e| StartupError::new(&format!("'{}' is not text", file.display()), &e))
 }
