@@ -73,10 +73,7 @@ impl Demo {
         let (partner, receiver) = purchased?;
         steps.done(self.built_in);
         if !self.exit {
-            output::line(format_args!(
-                "{}",
-                partner.try_it(&environment, &serving, receiver.address)
-            ));
+            output::line(partner.try_it(&environment, &serving, receiver.address));
             serving.until_stopped();
         }
         Ok(())

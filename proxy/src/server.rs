@@ -69,7 +69,7 @@ const PRIVATE_CONNECTIONS_MAX: usize = 256;
 /// One sentence: what is wrong, and where.
 pub(crate) fn run(config: Config, upgrade: bool) -> Result<(), StartupError> {
     let mut serving = start(config, upgrade)?;
-    output::line(format_args!("{}", serving.addresses()));
+    output::line(serving.addresses());
     serving.until_stopped();
     Ok(())
 }

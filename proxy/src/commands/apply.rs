@@ -89,7 +89,7 @@ impl Run for Export {
         if self.json {
             output::line(format_args!("{configuration:#}"));
         } else {
-            output::line(format_args!("{}", document::toml(&configuration).trim_end()));
+            output::line(document::toml(&configuration).trim_end());
         }
         Ok(())
     }

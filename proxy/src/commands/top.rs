@@ -6,7 +6,6 @@ mod sample;
 #[expect(clippy::float_arithmetic, reason = "Prometheus counts and measures in floats")]
 mod screen;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -16,8 +15,8 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use self::sample::Sample;
 use self::screen::screen;
-use super::{Run, StartupError};
-use crate::config::Config;
+use super::{ConfigFile, Run, StartupError};
+use crate::admin_client::http_client;
 use crate::output;
 use crate::server;
 
@@ -39,23 +38,17 @@ pub(crate) struct Top {
     /// URL of the metrics; the `ops` listener of the configuration without it.
     #[arg(long, value_name = "URL")]
     metrics: Option<String>,
-    /// Settings in TOML, as `rampart serve` takes them.
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    settings: ConfigFile,
 }
 
 impl Run for Top {
     fn run(self) -> Result<(), StartupError> {
         let url = match &self.metrics {
             Some(url) => url.clone(),
-            None => {
-                let config = Config::load(self.config.as_deref())?;
-                format!("http://{}/metrics", config.ops.listen)
-            }
+            None => format!("http://{}/metrics", self.settings.load()?.ops.listen),
         };
-        let client = Client::builder().timeout(ANSWER_MAX).no_proxy().build();
-        let client =
-            client.map_err(|error| StartupError::new("no HTTP client can be made", &error))?;
+        let client = http_client(Client::builder().timeout(ANSWER_MAX), None)?;
         server::runtime(1)?.block_on(self.watch(&client, &url))
     }
 }
