@@ -41,12 +41,12 @@ impl Gateway {
         let head = head(request, context);
         match self.core.admit(&head, Some(address)) {
             Ok(admission) => {
-                context.set_labels(admission.labels());
+                context.labels = admission.labels();
                 Ok((head, admission))
             }
             Err(NotAdmitted { reply, labels }) => {
                 if let Some(labels) = labels {
-                    context.set_labels(labels);
+                    context.labels = labels;
                 }
                 Err(reply)
             }

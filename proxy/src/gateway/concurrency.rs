@@ -111,7 +111,7 @@ impl Gateway {
         public: &PublicListener,
         context: &mut Context,
     ) -> Result<(), Box<Reply>> {
-        match public.in_flight.try_acquire(context.client_address, &context.partner) {
+        match public.in_flight.try_acquire(context.client_address, &context.labels.partner) {
             Ok(permit) => {
                 context.permit = Some(permit);
                 Ok(())

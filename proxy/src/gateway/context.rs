@@ -30,12 +30,9 @@ pub(crate) struct Context {
     pub(super) client_address: IpAddr,
     /// Subject of the client's TLS certificate, if it has one.
     pub(super) client_certificate: Option<Arc<str>>,
-    /// Path of the route as declared, never the one that was asked for.
-    pub(super) route: &'static str,
-    /// The partner's slug; empty as long as nobody has proven to be one.
-    pub(super) partner: Arc<str>,
-    /// The partner's class in metrics: `test`, `live` or `none`.
-    pub(super) partner_class: &'static str,
+    /// Route and partner for metrics, log and trace; without a partner as long as nobody has proven to
+    /// be one.
+    pub(super) labels: Labels,
     /// Codes of the error envelope.
     pub(super) codes: Vec<Code>,
     /// Nanoseconds of the monotonic clock when the head was complete.
@@ -62,9 +59,7 @@ impl Context {
             method: Method::default(),
             client_address: Ipv4Addr::UNSPECIFIED.into(),
             client_certificate: None,
-            route: NO_ROUTE,
-            partner: Arc::default(),
-            partner_class: "none",
+            labels: Labels { route: NO_ROUTE, partner: Arc::default(), partner_class: "none" },
             codes: Vec::new(),
             began_ns,
             ended_ns: None,
@@ -74,13 +69,6 @@ impl Context {
             in_flight: None,
             _busy: busy,
         }
-    }
-
-    /// Sets route and client for metrics, log and trace.
-    pub(super) fn set_labels(&mut self, labels: Labels) {
-        self.route = labels.route;
-        self.partner = labels.partner;
-        self.partner_class = labels.partner_class;
     }
 
     /// The span that the request's work belongs to.

@@ -23,9 +23,9 @@ impl Gateway {
         let ended = context.ended_ns.unwrap_or_else(|| core.clock.monotonic_ns());
         let took = ended.saturating_sub(context.began_ns);
         core.metrics.request(&FinishedRequest {
-            route: context.route,
-            partner: &context.partner,
-            partner_class: context.partner_class,
+            route: context.labels.route,
+            partner: &context.labels.partner,
+            partner_class: context.labels.partner_class,
             status,
             took: Duration::from_nanos(took),
             codes: &context.codes,
@@ -44,13 +44,13 @@ impl Gateway {
                 .as_str()
                 .get(..METHOD_BYTES_MAX)
                 .unwrap_or(context.method.as_str()),
-            route: context.route,
+            route: context.labels.route,
             status,
             codes: context.codes.iter().map(|code| code.as_str()).collect(),
             duration_us: took / 1_000,
             bytes_in: session.body_bytes_read(),
             bytes_out: session.body_bytes_sent(),
-            client: &context.partner,
+            client: &context.labels.partner,
             peer: connection.is_some().then_some(context.client_address),
             protocol: protocol(session.req_header().version),
             tls: connection.map_or("", |connection| &connection.tls),
@@ -63,7 +63,7 @@ impl Gateway {
         let Some(mut span) = context.span.take().filter(Span::is_recorded) else { return };
         let method = known_method(&context.method);
         let route = match self.listener {
-            ListenerKind::Public(_) => context.route,
+            ListenerKind::Public(_) => context.labels.route,
             ListenerKind::Private(PrivateListener::Connectors) => "connectors",
             ListenerKind::Private(_) => "operators",
         };
@@ -72,8 +72,8 @@ impl Gateway {
         span.set("http.request.method", method);
         span.set("http.route", route);
         span.set("network.protocol.name", "http");
-        if !context.partner.is_empty() {
-            span.set("rampart.partner", &context.partner);
+        if !context.labels.partner.is_empty() {
+            span.set("rampart.partner", &context.labels.partner);
         }
         if !context.codes.is_empty() {
             let codes: Vec<_> = context.codes.iter().map(|code| code.as_str()).collect();
