@@ -4,15 +4,14 @@
 //! The signature is Ed25519 (RFC 8032) over [`DOMAIN`] and the text of the manifest, byte for byte.
 //! A manifest has the number of its version, so that it cannot be replayed.
 
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::lifecycle::error::LifecycleError;
 use super::lifecycle::target::Target;
 use super::operator_keys;
 use super::statement::sign_text;
 use crate::Core;
-use crate::platform::crypto::sha256;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use rampart_types::ClientId;
@@ -102,7 +101,8 @@ impl SignedManifest {
 }
 
 /// The content of a manifest to [`sign`].
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ManifestContent<'a> {
     /// The partner's short name.
     pub partner: &'a str,
@@ -123,15 +123,7 @@ pub struct ManifestContent<'a> {
 /// # Errors
 /// When the text is no such key.
 pub fn sign(pem: &str, content: &ManifestContent<'_>) -> Result<(String, Vec<u8>), &'static str> {
-    let manifest = json!({
-        "partner": content.partner,
-        "kind": content.kind,
-        "version": content.version,
-        "digest": content.digest,
-        "config": content.config,
-        "failClosed": content.fail_closed,
-    })
-    .to_string();
+    let manifest = serde_json::to_string(content).map_err(|_| "the manifest cannot be written")?;
     let signature = sign_text(pem, DOMAIN, &manifest)?;
     Ok((manifest, signature))
 }
@@ -143,7 +135,7 @@ pub fn digest_hex(bytes: &[u8]) -> String {
 
 /// Unique fingerprint of a key.
 pub(super) fn fingerprint(pem: &str) -> String {
-    hex::encode(sha256(pem.trim()))
+    digest_hex(pem.trim().as_bytes())
 }
 
 /// Checks that neither the platform nor the partner requires a manifest.
