@@ -27,6 +27,15 @@ pub(crate) struct VersionSettings {
     pub(crate) fail_closed: Option<bool>,
 }
 
+impl VersionSettings {
+    /// What is left out is as in the current version, if there is one.
+    fn completed(self, current: Option<&Active>) -> (Map<String, Value>, bool) {
+        let config = || current.and_then(|current| current.config.as_object()).cloned();
+        let fail_closed = current.is_some_and(|current| current.fail_closed);
+        (self.config.or_else(config).unwrap_or_default(), self.fail_closed.unwrap_or(fail_closed))
+    }
+}
+
 /// Admits a component and makes it the active version.
 pub(crate) async fn push(
     core: &Core,
@@ -35,10 +44,7 @@ pub(crate) async fn push(
     settings: VersionSettings,
 ) -> Result<VersionSummary, LifecycleError> {
     manifest::check_unsigned_allowed(core, target).await?;
-    let (config, fail_closed) = match active(core, target).await? {
-        Some(current) => current.updated(settings),
-        None => (settings.config.unwrap_or_default(), settings.fail_closed.unwrap_or(false)),
-    };
+    let (config, fail_closed) = settings.completed(active(core, target).await?.as_ref());
     let component = component.into();
     let upload = Upload { component, config, fail_closed, manifest: None, activate: true };
     upload.store(core, target, "policy.push").await
@@ -54,7 +60,7 @@ pub(crate) async fn configure(
     let current = active(core, target).await?.ok_or(LifecycleError::NotFound("active policy"))?;
     let component = stored_component(core, &current.digest).await?;
     let component = component.ok_or(LifecycleError::NotFound("component"))?;
-    let (config, fail_closed) = current.updated(settings);
+    let (config, fail_closed) = settings.completed(Some(&current));
     let upload = Upload { component, config, fail_closed, manifest: None, activate: true };
     upload.store(core, target, "policy.configure").await
 }
@@ -87,9 +93,9 @@ pub(crate) async fn stage(
             None
         }
     };
-    let digest = match (&manifest, &current) {
-        (Some(manifest), _) => Some(manifest.digest.as_str()),
-        (None, current) => current.as_ref().map(|current| current.digest.as_str()),
+    let digest = match &manifest {
+        Some(manifest) => Some(manifest.digest.as_str()),
+        None => current.as_ref().map(|current| current.digest.as_str()),
     };
     let component = match (component, digest) {
         (Some(component), _) => Some(component),
@@ -99,12 +105,9 @@ pub(crate) async fn stage(
     let component = component.ok_or_else(|| {
         LifecycleError::Invalid("component: there is none, and none is stored that is meant".into())
     })?;
-    let (config, fail_closed) = match (&manifest, current) {
-        (Some(manifest), _) => (manifest.config.clone(), manifest.fail_closed),
-        (None, Some(current)) => current.updated(settings),
-        (None, None) => {
-            (settings.config.unwrap_or_default(), settings.fail_closed.unwrap_or(false))
-        }
+    let (config, fail_closed) = match &manifest {
+        Some(manifest) => (manifest.config.clone(), manifest.fail_closed),
+        None => settings.completed(current.as_ref()),
     };
     let upload = Upload { component, config, fail_closed, manifest, activate };
     let action = if activate { "policy.push" } else { "policy.stage" };
@@ -116,14 +119,6 @@ struct Active {
     digest: String,
     config: Value,
     fail_closed: bool,
-}
-
-impl Active {
-    fn updated(&self, settings: VersionSettings) -> (Map<String, Value>, bool) {
-        let unchanged = || self.config.as_object().cloned().unwrap_or_default();
-        let fail_closed = settings.fail_closed.unwrap_or(self.fail_closed);
-        (settings.config.unwrap_or_else(unchanged), fail_closed)
-    }
 }
 
 async fn active(core: &Core, target: Target<'_>) -> Result<Option<Active>> {
