@@ -20,7 +20,6 @@ use super::kinds::{self, AnyRequest, CallInputs, ReportedOutput};
 use super::lifecycle::error::LifecycleError;
 use super::lifecycle::target::Target;
 use crate::Core;
-use crate::platform::error::Error;
 use crate::policies::runtime::TenantPolicies;
 use crate::policies::runtime::configuration;
 
@@ -71,10 +70,7 @@ pub(crate) async fn dry_run(
     let now = now.unwrap_or_else(|| u32::try_from(core.clock.unix_seconds()).unwrap_or(u32::MAX));
     let (partner, kind) = (target.slug.to_owned(), target.kind.as_str());
     let clock = core.clock.clone();
-    let permit = core.policies.dry_run_permit().await?;
     let run = move || {
-        // The run goes on when nobody waits for it any more.
-        let _permit = permit;
         let started = clock.monotonic_ns();
         let report = |(index, request): (usize, &AnyRequest)| {
             let context = context_at(&partner, now, &format!("{kind} {index}"));
@@ -83,9 +79,7 @@ pub(crate) async fn dry_run(
         let reports: Vec<_> = requests.iter().enumerate().map(report).collect();
         (reports, Duration::from_nanos(clock.monotonic_ns().saturating_sub(started)))
     };
-    let (mut reports, elapsed) = tokio::task::spawn_blocking(run)
-        .await
-        .map_err(|error| Error::internal("run a policy", error))?;
+    let (mut reports, elapsed) = core.policies.dry_run(run).await?;
     if !is_single {
         return Ok(json!({"version": version, "digest": digest, "decisions": reports}));
     }

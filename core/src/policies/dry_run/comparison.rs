@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use super::{LoadedVersion, recorded};
 use crate::Core;
 use crate::platform::db::PoolKind;
-use crate::platform::error::Error;
 use crate::policies::evaluate::context::context_at;
 use crate::policies::evaluate::redaction::redacted;
 use crate::policies::kinds::AnyRequest;
@@ -73,19 +72,15 @@ pub(crate) async fn compare(
     let now = u32::try_from(core.clock.unix_seconds()).unwrap_or(u32::MAX);
     let (partner, kind) = (target.slug.to_owned(), target.kind.as_str());
     let active_version = active.as_ref().map(|active| active.version);
-    let permit = core.policies.dry_run_permit().await?;
     let run = move || {
-        // The run goes on when nobody waits for it any more.
-        let _held = (permit, staff_permit);
+        let _held = staff_permit;
         let compared = requests.iter().enumerate().map(|(index, request)| {
             let context = context_at(&partner, now, &format!("{kind} {index}"));
             compare_request(request, &context, active.as_ref(), &candidate)
         });
         compared.collect()
     };
-    let requests = tokio::task::spawn_blocking(run)
-        .await
-        .map_err(|error| Error::internal("run a policy", error))?;
+    let requests = core.policies.dry_run(run).await?;
     Ok(Comparison { active: active_version, requests })
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use rampart_plugins::contract::PolicyKind;
 use rampart_plugins::{CompilerProgram, NativeCodeCache, Policy, PolicyEngine};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, oneshot};
+use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 
 use super::compile_permits::CompilePermits;
 use super::limits::policy_limits;
@@ -122,10 +122,19 @@ impl Policies {
         self.admissions.acquire().await.map_err(|e| Error::internal("admit a policy", e))
     }
 
-    /// A permit for a call that no request waits for, for the thread that makes it.
-    pub(crate) async fn dry_run_permit(&self) -> Result<OwnedSemaphorePermit> {
-        let dry_runs = Arc::clone(&self.dry_runs);
-        dry_runs.acquire_owned().await.map_err(|e| Error::internal("dry-run a policy", e))
+    /// Makes calls that no request waits for, off the serving threads. They go on when nobody waits for
+    /// them any more.
+    pub(crate) async fn dry_run<T: Send + 'static>(
+        &self,
+        calls: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T> {
+        let permit = Arc::clone(&self.dry_runs).acquire_owned().await;
+        let permit = permit.map_err(|e| Error::internal("dry-run a policy", e))?;
+        let run = move || {
+            let _permit = permit;
+            calls()
+        };
+        tokio::task::spawn_blocking(run).await.map_err(|e| Error::internal("run a policy", e))
     }
 
     /// The shared slot of a component.
