@@ -42,19 +42,19 @@ impl AdminClient {
         let token = config.admin.token.as_ref();
         let token = token.ok_or("'admin.token' is not set (RAMPART__ADMIN__TOKEN or the file)")?;
         let authority = config.admin.tls.cert.as_deref();
-        Self::build(config.admin.base_url(), token.expose().to_owned(), authority)
+        Self::new(config.admin.base_url(), token.expose().to_owned(), authority)
     }
 
-    /// Calls the listener at `base`, which speaks plain HTTP.
+    /// Calls the listener at `base`. `authority` is a PEM file with certificates that are trusted besides
+    /// the system's.
     ///
     /// # Errors
-    /// When no HTTP client can be made.
-    pub(crate) fn new(base: String, token: String) -> Result<Self, StartupError> {
-        Self::build(base, token, None)
-    }
-
-    /// `authority` is a PEM file with certificates that are trusted besides the system's.
-    fn build(base: String, token: String, authority: Option<&Path>) -> Result<Self, StartupError> {
+    /// When no HTTP client can be made, or the file cannot be used.
+    pub(crate) fn new(
+        base: String,
+        token: String,
+        authority: Option<&Path>,
+    ) -> Result<Self, StartupError> {
         let http = http_client(Client::builder().timeout(ANSWER_MAX), authority)?;
         Ok(Self { http, base, token })
     }

@@ -58,7 +58,7 @@ impl Partner {
         steps: &mut Steps,
     ) -> Result<Self, StartupError> {
         let token = environment.config.admin.token.as_ref().map_or("", |token| token.expose());
-        let admin = AdminClient::new(format!("http://{}", serving.admin), token.to_owned())?;
+        let admin = AdminClient::new(format!("http://{}", serving.admin), token.to_owned(), None)?;
         steps.run("set a price for every pair", set_prices(&admin)).await?;
         let body = Body::Json(json!({"slug": SLUG, "name": "Demo partner", "mode": "test"}));
         let made = admin.call(Method::POST, "partners", body);
