@@ -50,7 +50,7 @@ pub(crate) mod webhook;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use http::Method;
 use serde_json::Value;
 
@@ -154,6 +154,11 @@ impl Target {
         let bytes = self.settings.ask(async |admin| admin.download(method, path, body).await)?;
         write_file(file, &bytes)
     }
+}
+
+/// The name of an argument's value.
+fn value_name(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |named| named.get_name().to_owned())
 }
 
 /// The bytes of a file.

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{AdminClient, Body, Page, Run, StartupError, Target, query};
+use super::{AdminClient, Body, Page, Run, StartupError, Target, query, value_name};
 
 /// Columns of a table of balances: their heads, and members.
 const BALANCES: &[(&str, &str)] = &[
@@ -130,12 +130,8 @@ impl Run for Ledger {
             }
             Self::Entries(entries) => entries.run(),
             Self::Export { format, from, to, out, target } => {
-                let format = match format {
-                    Format::Beancount => "beancount",
-                    Format::Csv => "csv",
-                };
-                let criteria =
-                    query([("format", Some(format.to_owned())), ("from", from), ("to", to)]);
+                let format = Some(value_name(&format));
+                let criteria = query([("format", format), ("from", from), ("to", to)]);
                 let path = format!("ledger/export{criteria}");
                 target.save(&out, Method::GET, &path, Body::None)
             }

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use http::Method;
 
-use super::{Body, Page, Run, StartupError, Target, path};
+use super::{Body, Page, Run, StartupError, Target, path, value_name};
 
 /// Columns of a table of reviews: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
@@ -45,15 +45,6 @@ pub(crate) enum Subject {
     Order,
 }
 
-impl Subject {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Order => "order",
-        }
-    }
-}
-
 /// One subject of the queue.
 #[derive(Debug, Args)]
 pub(crate) struct ReviewArgs {
@@ -66,7 +57,7 @@ pub(crate) struct ReviewArgs {
 
 impl ReviewArgs {
     fn call(&self, method: Method) -> Result<(), StartupError> {
-        let path = path(&["reviews", self.subject.as_str(), &self.id, "claim"]);
+        let path = path(&["reviews", &value_name(&self.subject), &self.id, "claim"]);
         self.target.send(method, &path, Body::None)
     }
 }
@@ -75,7 +66,7 @@ impl Run for Review {
     fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List { subject, partner, page } => {
-                let subject = subject.map(|subject| subject.as_str().to_owned());
+                let subject = subject.as_ref().map(value_name);
                 page.print("reviews", [("subject", subject), ("partner", partner)], COLUMNS)
             }
             Self::Claim(review) => review.call(Method::POST),

@@ -4,7 +4,7 @@ use clap::{Subcommand, ValueEnum};
 use http::Method;
 use serde_json::json;
 
-use super::{Body, Page, Run, StartupError, Target, path};
+use super::{Body, Page, Run, StartupError, Target, path, value_name};
 
 /// Columns of a table of screenings: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
@@ -57,7 +57,7 @@ pub(crate) enum Screening {
 }
 
 /// The state of a screening.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum State {
     /// Nobody has decided yet.
     Pending,
@@ -69,19 +69,6 @@ pub(crate) enum State {
     Block,
     /// Each of them.
     Any,
-}
-
-impl State {
-    /// The criterion of the list; `None` for any.
-    const fn name(self) -> Option<&'static str> {
-        match self {
-            Self::Pending => Some("pending"),
-            Self::Clear => Some("clear"),
-            Self::Review => Some("review"),
-            Self::Block => Some("block"),
-            Self::Any => None,
-        }
-    }
 }
 
 /// An operator's decision.
@@ -97,17 +84,14 @@ impl Run for Screening {
     fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List { state, partner, order, user, page } => {
-                let state = state.name().map(str::to_owned);
+                let state = (state != State::Any).then(|| value_name(&state));
                 let criteria =
                     [("state", state), ("partner", partner), ("orderId", order), ("userId", user)];
                 page.print("screenings", criteria, COLUMNS)
             }
             Self::Show { id, target } => target.get(&path(&["screenings", &id])),
             Self::Decide { id, decision, reason, target } => {
-                let decision = match decision {
-                    Decision::Clear => "clear",
-                    Decision::Block => "block",
-                };
+                let decision = value_name(&decision);
                 let body = Body::Json(json!({ "decision": decision, "reason": reason }));
                 target.send(Method::POST, &path(&["screenings", &id, "decision"]), body)
             }
