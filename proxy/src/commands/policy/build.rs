@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::Args;
+use componentize::component;
 use serde_json::Value;
 
 use super::template::{CLANG_FLAGS, COMPONENTIZE_FLAGS, Language};
@@ -51,9 +52,9 @@ impl Run for Build {
     fn run(self) -> Result<(), StartupError> {
         let out = self.out()?;
         let component = match (&self.module, self.language()) {
-            (Some(module), _) => component_of(&read_file(module)?)?,
-            (None, Some(Language::Rust)) => component_of(&self.compile_rust()?)?,
-            (None, Some(Language::C)) => component_of(&self.compile_c(&out)?)?,
+            (Some(module), _) => component(&read_file(module)?)?,
+            (None, Some(Language::Rust)) => component(&self.compile_rust()?)?,
+            (None, Some(Language::C)) => component(&self.compile_c(&out)?)?,
             (None, Some(Language::JavaScript)) => self.compile_javascript(&out)?,
             (None, None) => {
                 let folder = self.folder.display();
@@ -173,10 +174,6 @@ fn module_of(messages: &[u8]) -> Option<PathBuf> {
         Some(PathBuf::from(module))
     });
     artifacts.next_back()
-}
-
-fn component_of(module: &[u8]) -> Result<Vec<u8>, StartupError> {
-    componentize::component(module).map_err(StartupError::from)
 }
 
 /// Reads a file that a compiler wrote, and removes it.
