@@ -60,11 +60,10 @@ impl Format {
 fn members(answer: &Value) -> String {
     let mut lines = Vec::new();
     collect(String::new(), answer, &mut lines);
-    let lines = lines.into_iter().map(|(path, cell)| vec![path, cell]).collect::<Vec<_>>();
     aligned(&lines)
 }
 
-fn collect(path: String, value: &Value, lines: &mut Vec<(String, String)>) {
+fn collect(path: String, value: &Value, lines: &mut Vec<Vec<String>>) {
     match value {
         Value::Object(members) if !members.is_empty() => {
             let dot = if path.is_empty() { "" } else { "." };
@@ -79,8 +78,8 @@ fn collect(path: String, value: &Value, lines: &mut Vec<(String, String)>) {
                 collect(format!("{path}[{index}]"), value, lines);
             }
         }
-        Value::Object(_) => lines.push((path, "-".to_owned())),
-        value => lines.push((path, cell(value))),
+        Value::Object(_) => lines.push(vec![path, "-".to_owned()]),
+        value => lines.push(vec![path, cell(value)]),
     }
 }
 
