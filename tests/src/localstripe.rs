@@ -1,15 +1,16 @@
 //! A stand-in for Stripe in a process of its own (`deploy/localstripe`), and the connector that takes
 //! cards by it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::bank;
 use crate::caller::Protocol;
 use crate::edge::{Edge, Folder};
-use crate::process::{Process, binary};
+use crate::process::Process;
 use crate::repository::root;
 
 /// The account's secret key.
@@ -161,7 +162,7 @@ impl CardConnector {
             let secret = format!("secret = {{ file = \"{}\" }}", secret.display());
             settings += &format!("[webhooks]\nlisten = \"127.0.0.1:0\"\n{secret}\n");
         }
-        let mut command = Command::new(program());
+        let mut command = Command::new(bank::connector("stripe"));
         command.env_clear().env("TOKEN", &self.token).args(arguments);
         command.arg("--config").arg(self.write("connector.toml", &settings));
         Process::spawn(command)
@@ -172,14 +173,6 @@ impl CardConnector {
         std::fs::write(&path, text).unwrap();
         path
     }
-}
-
-/// The program, as `plugins/connectors/build` has built it.
-fn program() -> PathBuf {
-    let target = binary().parent().and_then(Path::parent).unwrap().to_owned();
-    let program = target.join("connectors/debug/rampart-connector-stripe");
-    assert!(program.is_file(), "{} is missing: run plugins/connectors/build", program.display());
-    program
 }
 
 /// The address on which a connector listens for webhooks.
