@@ -25,7 +25,7 @@ use crate::going_live;
 use crate::process::{Process, binary};
 
 /// 32 bytes in base64, the same for all edges over one database.
-const MASTER_KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+pub(crate) const MASTER_KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 /// Token of the admin listener.
 pub const ADMIN_TOKEN: &str = "operator-of-the-test";
 /// No address: of a listener that there is not.

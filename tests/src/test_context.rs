@@ -17,13 +17,9 @@ use crate::answer::Answer;
 use crate::caller::Caller;
 use crate::cluster::{self, OwnDatabase};
 use crate::document;
-use crate::edge::Edge;
+use crate::edge::{ADMIN_TOKEN, Edge, MASTER_KEY};
 use crate::going_live;
 use crate::partner::Partner;
-
-/// 32 bytes in base64: the master key of every context.
-const MASTER_KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
-const ADMIN_TOKEN: &str = "operator-of-the-test";
 
 /// One edge's core, or several over one database.
 pub struct TestContext {
