@@ -1,11 +1,12 @@
 //! Valkey, or Redis where that is what the system has, for edges that share their rates.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use nix::sys::signal::Signal;
 
+use crate::acme_server::free;
 use crate::deadline::{SOON, until};
 use crate::edge::Folder;
 use crate::process::Process;
@@ -24,10 +25,7 @@ impl Valkey {
     /// # Panics
     /// When none is installed: `deploy/setup --test` does so.
     pub async fn start(arguments: &[&str]) -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = free.local_addr().unwrap();
-        drop(free);
-        let folder = Folder::make();
+        let (address, folder) = (free(), Folder::make());
         let arguments: Vec<_> = arguments.iter().map(|&text| text.to_owned()).collect();
         let process = spawn(address, folder.path(), &arguments);
         let server = Self { process, address, arguments, folder };
