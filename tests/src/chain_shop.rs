@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 
 use crate::anvil::{Anvil, CHAIN_ID, TREASURY_KEY};
 use crate::bank;
-use crate::caller::{Caller, Protocol};
+use crate::caller::Caller;
 use crate::deadline::until;
 use crate::edge::{Edge, Folder};
 use crate::process::Process;
+use crate::remote_connector::RemoteConnector;
 
 /// Blocks with which a transaction is final in these tests.
 pub const CONFIRMATIONS: u64 = 3;
@@ -34,7 +35,7 @@ pub struct ChainShop {
     pub token: String,
     /// The partner.
     pub partner: Caller,
-    cards: String,
+    cards: RemoteConnector,
     chain: ChainConnector,
 }
 
@@ -49,8 +50,10 @@ impl ChainShop {
         })
         .await;
         let partner = edge.partner("acme").await.authenticated().await;
-        let cards = add(&edge, "cards", &["payment.create", "transfer.send"]).await;
-        let chain = add(&edge, "chain", &["payout.send", "deposit.address"]).await;
+        let cards = ["payment.create", "transfer.send"];
+        let cards = RemoteConnector::add(&edge, "cards", &cards).await;
+        let chain = ["payout.send", "deposit.address"];
+        let chain = RemoteConnector::add(&edge, "chain", &chain).await.token;
         let mut routes = Vec::new();
         for (method, direction) in [("creditCard", "in"), ("bankTransfer", "out")] {
             routes.push(json!({"partner": "acme", "method": method, "direction": direction,
@@ -92,7 +95,7 @@ impl ChainShop {
         until("the orders are paid", Duration::from_secs(60), async || {
             let lease = json!({"max": 100, "waitSeconds": 1, "leaseSeconds": 60,
                 "kinds": ["payment.create"]});
-            let leased = self.cards(Method::POST, "commands/lease", lease).await;
+            let leased = self.cards.call("commands/lease", lease).await;
             for command in leased.as_array().unwrap() {
                 self.pay_one(command).await;
                 paid += 1;
@@ -104,22 +107,12 @@ impl ChainShop {
 
     async fn pay_one(&self, command: &Value) {
         let (id, body) = (command["id"].as_str().unwrap(), &command["body"]);
-        let result = json!({"leaseToken": command["leaseToken"], "outcome": "done",
-            "result": {"redirectUrl": "https://psp.example/pay", "providerReference": id}});
-        self.cards(Method::POST, &format!("commands/{id}/result"), result).await;
+        let result = json!({"redirectUrl": "https://psp.example/pay", "providerReference": id});
+        self.cards.done(command, result).await;
         let received = json!({"id": id, "kind": "payment.received", "partner": "acme",
             "occurredAt": "2026-03-01T12:00:00Z", "orderId": body["orderId"],
             "providerReference": id, "amount": body["amount"], "currency": body["currency"]});
-        self.cards(Method::POST, "events", received).await;
-    }
-
-    async fn cards(&self, method: Method, path: &str, body: Value) -> Value {
-        let url = format!("http://{}/connectors/v1/{path}", self.edge.connectors);
-        let request = Protocol::Http1.client().request(method, url).bearer_auth(&self.cards);
-        let answer = request.body(body.to_string()).send().await.unwrap();
-        let (status, answer) = (answer.status(), answer.json().await.unwrap());
-        assert!(status.is_success(), "{path}: {status} {answer}");
-        answer
+        self.cards.call("events", received).await;
     }
 
     /// The order as its partner reads it.
@@ -137,12 +130,6 @@ impl ChainShop {
         })
         .await
     }
-}
-
-async fn add(edge: &Edge, name: &str, capabilities: &[&str]) -> String {
-    let body = json!({ "name": name, "capabilities": capabilities });
-    let made = edge.admin(Method::POST, "/admin/v1/connectors", body).await;
-    made.assert_status(201).json()["token"].as_str().unwrap().to_owned()
 }
 
 /// The settings of the connector for Ethereum, and a folder for them.
