@@ -62,6 +62,31 @@ impl ReasonArg {
     }
 }
 
+/// A change of one policy, with its reason and its signature.
+#[derive(Debug, Args)]
+pub(crate) struct ChangeArgs {
+    #[command(flatten)]
+    policy: PolicyArgs,
+    #[command(flatten)]
+    reason: ReasonArg,
+    #[command(flatten)]
+    signing: Signing,
+}
+
+impl ChangeArgs {
+    /// Makes the change by one call.
+    fn send(
+        &self,
+        method: Method,
+        path: &str,
+        members: Value,
+        change: ChangeStatement,
+    ) -> Result<(), StartupError> {
+        let body = self.signing.sign(members, change)?;
+        self.policy.target.send(method, path, self.reason.body(body))
+    }
+}
+
 /// Options that accompany a component.
 #[derive(Debug, Args)]
 pub(crate) struct VersionOptions {
@@ -124,27 +149,19 @@ pub(crate) enum Lifecycle {
     /// Run a version beside the active one, comparing and using none of its answers.
     Shadow {
         #[command(flatten)]
-        policy: PolicyArgs,
+        args: ChangeArgs,
         /// The version's number.
         number: i64,
-        #[command(flatten)]
-        reason: ReasonArg,
-        #[command(flatten)]
-        signing: Signing,
     },
     /// Let a version serve everybody, or a share of the users.
     Activate {
         #[command(flatten)]
-        policy: PolicyArgs,
+        args: ChangeArgs,
         /// The version's number.
         number: i64,
         /// Percent of the users.
         #[arg(long, default_value_t = 100)]
         percentage: u8,
-        #[command(flatten)]
-        reason: ReasonArg,
-        #[command(flatten)]
-        signing: Signing,
     },
     /// Show what is on trial: its share, or how its shadow runs compare.
     Trial {
@@ -152,32 +169,11 @@ pub(crate) enum Lifecycle {
         policy: PolicyArgs,
     },
     /// End a shadow run or a share.
-    EndTrial {
-        #[command(flatten)]
-        policy: PolicyArgs,
-        #[command(flatten)]
-        reason: ReasonArg,
-        #[command(flatten)]
-        signing: Signing,
-    },
+    EndTrial(ChangeArgs),
     /// Go one step back.
-    Rollback {
-        #[command(flatten)]
-        policy: PolicyArgs,
-        #[command(flatten)]
-        reason: ReasonArg,
-        #[command(flatten)]
-        signing: Signing,
-    },
+    Rollback(ChangeArgs),
     /// Go back to the built-in policy.
-    Delete {
-        #[command(flatten)]
-        policy: PolicyArgs,
-        #[command(flatten)]
-        reason: ReasonArg,
-        #[command(flatten)]
-        signing: Signing,
-    },
+    Delete(ChangeArgs),
     /// Keys of operators that sign manifests.
     #[command(subcommand)]
     Signer(Signer),
@@ -197,36 +193,35 @@ impl Run for Lifecycle {
                 let path = policy.path(&["dry-run"]);
                 policy.target.send(Method::POST, &path, Body::Json(body))
             }
-            Self::Shadow { policy, number, reason, signing } => {
-                let path = policy.path(&["versions", &number.to_string(), "shadow"]);
-                let change =
-                    ChangeStatement { version: Some(number), ..policy.change("policy.shadow") };
-                let body = signing.sign(json!({}), change)?;
-                policy.target.send(Method::POST, &path, reason.body(body))
+            Self::Shadow { args, number } => {
+                let change = ChangeStatement {
+                    version: Some(number),
+                    ..args.policy.change("policy.shadow")
+                };
+                let path = args.policy.path(&["versions", &number.to_string(), "shadow"]);
+                args.send(Method::POST, &path, json!({}), change)
             }
-            Self::Activate { policy, number, percentage, reason, signing } => {
-                let path = policy.path(&["versions", &number.to_string(), "activate"]);
+            Self::Activate { args, number, percentage } => {
                 let change = ChangeStatement {
                     version: Some(number),
                     percentage: Some(percentage.into()),
-                    ..policy.change("policy.activate")
+                    ..args.policy.change("policy.activate")
                 };
-                let body = signing.sign(json!({ "percentage": percentage }), change)?;
-                policy.target.send(Method::POST, &path, reason.body(body))
+                let path = args.policy.path(&["versions", &number.to_string(), "activate"]);
+                args.send(Method::POST, &path, json!({ "percentage": percentage }), change)
             }
             Self::Trial { policy } => policy.target.get(&policy.path(&["trial"])),
-            Self::EndTrial { policy, reason, signing } => {
-                let body = signing.sign(json!({}), policy.change("policy.end-trial"))?;
-                policy.target.send(Method::DELETE, &policy.path(&["trial"]), reason.body(body))
+            Self::EndTrial(args) => {
+                let change = args.policy.change("policy.end-trial");
+                args.send(Method::DELETE, &args.policy.path(&["trial"]), json!({}), change)
             }
-            Self::Rollback { policy, reason, signing } => {
-                let path = policy.path(&["rollback"]);
-                let body = signing.sign(json!({}), policy.change("policy.rollback"))?;
-                policy.target.send(Method::POST, &path, reason.body(body))
+            Self::Rollback(args) => {
+                let change = args.policy.change("policy.rollback");
+                args.send(Method::POST, &args.policy.path(&["rollback"]), json!({}), change)
             }
-            Self::Delete { policy, reason, signing } => {
-                let body = signing.sign(json!({}), policy.change("policy.remove"))?;
-                policy.target.send(Method::DELETE, &policy.path(&[]), reason.body(body))
+            Self::Delete(args) => {
+                let change = args.policy.change("policy.remove");
+                args.send(Method::DELETE, &args.policy.path(&[]), json!({}), change)
             }
             Self::Signer(signer) => signer.run(),
         }
