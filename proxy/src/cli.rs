@@ -1,4 +1,4 @@
-//! The command line: one variant a command, and one arm of its [`Run::run`].
+//! The command line: one line a command.
 
 use std::path::PathBuf;
 
@@ -25,9 +25,26 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// The subcommands of `rampart`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+/// Makes the subcommands: a variant of each, and the call of what it holds.
+macro_rules! commands {
+    ($($(#[$attribute:meta])* $name:ident($command:ty),)+) => {
+        /// The subcommands of `rampart`.
+        #[derive(Debug, Subcommand)]
+        pub(crate) enum Command {
+            $($(#[$attribute])* $name($command),)+
+        }
+
+        impl Run for Command {
+            fn run(self) -> Result<(), StartupError> {
+                match self {
+                    $(Self::$name(command) => command.run(),)+
+                }
+            }
+        }
+    };
+}
+
+commands! {
     /// Serve partners until told to stop.
     Serve(Serve),
     /// Bring the schema of the database up to date.
@@ -107,56 +124,6 @@ pub(crate) enum Command {
     Completions(shell::Completions),
     /// Write the manual's pages to a folder.
     Man(shell::Man),
-}
-
-impl Run for Command {
-    fn run(self) -> Result<(), StartupError> {
-        match self {
-            Self::Serve(command) => command.run(),
-            Self::Migrate(command) => command.run(),
-            Self::Archive(command) => command.run(),
-            Self::Demo(command) => command.run(),
-            Self::Doctor(command) => command.run(),
-            Self::Mock(command) => command.run(),
-            Self::Top(command) => command.run(),
-            Self::Bench(command) => command.run(),
-            Self::Apply(command) => command.run(),
-            Self::Export(command) => command.run(),
-            Self::Config(command) => command.run(),
-            Self::Partner(command) => command.run(),
-            Self::Key(command) => command.run(),
-            Self::Keys(command) => command.run(),
-            Self::Policy(command) => command.run(),
-            Self::Price(command) => command.run(),
-            Self::Order(command) => command.run(),
-            Self::Payment(command) => command.run(),
-            Self::Operator(command) => command.run(),
-            Self::Connector(command) => command.run(),
-            Self::Currency(command) => command.run(),
-            Self::Route(command) => command.run(),
-            Self::Overview(command) => command.run(),
-            Self::Dependents(command) => command.run(),
-            Self::Review(command) => command.run(),
-            Self::Screening(command) => command.run(),
-            Self::Approval(command) => command.run(),
-            Self::Audit(command) => command.run(),
-            Self::Ledger(command) => command.run(),
-            Self::Delivery(command) => command.run(),
-            Self::Mail(command) => command.run(),
-            Self::MaintenanceWindow(command) => command.run(),
-            Self::Offer(command) => command.run(),
-            Self::Pair(command) => command.run(),
-            Self::PaymentMethod(command) => command.run(),
-            Self::Reconciliation(command) => command.run(),
-            Self::SavingsPlan(command) => command.run(),
-            Self::Secret(command) => command.run(),
-            Self::User(command) => command.run(),
-            Self::VerificationKey(command) => command.run(),
-            Self::Webhook(command) => command.run(),
-            Self::Completions(command) => command.run(),
-            Self::Man(command) => command.run(),
-        }
-    }
 }
 
 /// Arguments of `rampart serve`.
