@@ -63,7 +63,7 @@ impl Demo {
         runtime.block_on(database)?;
         let starting = || server::start(environment.config.clone(), false);
         let mut serving = steps.block("migrate it and start the edge with TLS", starting)?;
-        environment.write_settings(serving.admin)?;
+        environment.write_settings(serving.sockets.admin.address)?;
         let purchased = runtime.block_on(async {
             let partner = Partner::seed(&environment, &serving, &self.guests, &mut steps).await?;
             environment.write_env(&partner.shell_variables(&environment))?;

@@ -25,7 +25,6 @@ mod sockets;
 mod tls;
 mod upgrade;
 
-use std::net::SocketAddr;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -91,14 +90,8 @@ pub(crate) fn runtime(threads: usize) -> Result<Runtime, StartupError> {
 pub(crate) struct Serving {
     /// The core behind the listeners.
     pub(crate) core: Arc<Core>,
-    /// Addresses of the public listeners.
-    pub(crate) edge: Vec<SocketAddr>,
-    /// Address of the operators' listener.
-    pub(crate) admin: SocketAddr,
-    /// Address of the connectors' listener, if there is one.
-    pub(crate) connectors: Option<SocketAddr>,
-    /// Address of metrics and health.
-    pub(crate) ops: SocketAddr,
+    /// The addresses of the listeners.
+    pub(crate) sockets: Sockets,
     running: Running,
 }
 
@@ -154,14 +147,7 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
         _log: log,
     };
     let ended = |_| StartupError::from("the edge ended while it started; see above");
-    Ok(Serving {
-        core: core.recv().map_err(ended)??,
-        edge: sockets.edge.iter().map(|bound| bound.address).collect(),
-        admin: sockets.admin.address,
-        connectors: sockets.connectors.as_ref().map(|bound| bound.address),
-        ops: sockets.ops.address,
-        running,
-    })
+    Ok(Serving { core: core.recv().map_err(ended)??, sockets, running })
 }
 
 /// Sets the URLs that are not configured: a socket may have been any free port.
@@ -203,11 +189,12 @@ async fn take_over(peer: Option<UpgradePeer>) -> Result<(), StartupError> {
 impl Serving {
     /// The listening addresses, in one line that a program can read.
     pub(crate) fn addresses(&self) -> String {
-        let edge: Vec<String> = self.edge.iter().map(SocketAddr::to_string).collect();
-        let connectors = self.connectors.map(|address| format!(" connectors={address}"));
+        let Sockets { edge, admin, connectors, ops } = &self.sockets;
+        let edge: Vec<String> = edge.iter().map(|bound| bound.address.to_string()).collect();
+        let (edge, admin, ops) = (edge.join(","), admin.address, ops.address);
+        let connectors = connectors.as_ref().map(|bound| format!(" connectors={}", bound.address));
         let connectors = connectors.unwrap_or_default();
-        let (admin, ops) = (self.admin, self.ops);
-        format!("listening edge={} admin={admin} ops={ops}{connectors}", edge.join(","))
+        format!("listening edge={edge} admin={admin} ops={ops}{connectors}")
     }
 
     /// Waits until a signal has ended it.

@@ -58,7 +58,8 @@ impl Partner {
         steps: &mut Steps,
     ) -> Result<Self, StartupError> {
         let token = environment.config.admin.token.as_ref().map_or("", |token| token.expose());
-        let admin = AdminClient::new(format!("http://{}", serving.admin), token.to_owned(), None)?;
+        let url = format!("http://{}", serving.sockets.admin.address);
+        let admin = AdminClient::new(url, token.to_owned(), None)?;
         steps.run("set a price for every pair", set_prices(&admin)).await?;
         let body = Body::Json(json!({"slug": SLUG, "name": "Demo partner", "mode": "test"}));
         let made = admin.call(Method::POST, "partners", body);
@@ -75,10 +76,9 @@ impl Partner {
             let step = format!("push its {kind} policy, a Wasm component");
             steps.run(&step, push(&admin, kind, &file)).await?;
         }
-        let edge = serving.edge.first().copied().unwrap_or(environment.config.admin.listen);
         Ok(Self {
             http: client(&environment.certificate)?,
-            base: format!("https://{edge}"),
+            base: serving.sockets.public_url(),
             credentials,
             signing_key,
             clock: serving.core.clock.clone(),
@@ -118,7 +118,7 @@ impl Partner {
         let token = environment.config.admin.token.as_ref().map_or("", |token| token.expose());
         let binary = std::env::current_exe().unwrap_or_else(|_| "rampart".into());
         let binary = binary.display();
-        let (admin, ops) = (serving.admin, serving.ops);
+        let (admin, ops) = (serving.sockets.admin.address, serving.sockets.ops.address);
         let quote = json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard",
             "fiatAmount": 250});
         format!(

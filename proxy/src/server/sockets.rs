@@ -14,24 +14,24 @@ use crate::startup_error::StartupError;
 
 /// A bound socket in Pingora's table.
 #[derive(Clone, Debug)]
-pub(super) struct Bound {
+pub(crate) struct Bound {
     /// Purpose and configured address; the same in the process that inherits it.
     pub(super) name: String,
     /// Its address, the port included.
-    pub(super) address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 /// The addresses of all sockets.
 #[derive(Clone, Debug)]
-pub(super) struct Sockets {
+pub(crate) struct Sockets {
     /// Public; at least one.
-    pub(super) edge: Vec<Bound>,
+    pub(crate) edge: Vec<Bound>,
     /// For operators.
-    pub(super) admin: Bound,
+    pub(crate) admin: Bound,
     /// For connectors; `None` where the default address is taken.
-    pub(super) connectors: Option<Bound>,
+    pub(crate) connectors: Option<Bound>,
     /// For metrics and health.
-    pub(super) ops: Bound,
+    pub(crate) ops: Bound,
 }
 
 impl Sockets {
@@ -55,7 +55,7 @@ impl Sockets {
     }
 
     /// The address of the first public one as a URL, for who configured none.
-    pub(super) fn public_url(&self) -> String {
+    pub(crate) fn public_url(&self) -> String {
         self.edge.first().map_or_else(String::new, |first| format!("https://{}", first.address))
     }
 }
