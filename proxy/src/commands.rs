@@ -82,9 +82,6 @@ pub(crate) struct ConfigFile {
 
 impl ConfigFile {
     /// Runs `work` against the listener; what it answers.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
     pub(crate) fn ask<T, F>(&self, work: impl FnOnce(AdminClient) -> F) -> Result<T, StartupError>
     where
         F: Future<Output = Result<T, StartupError>>,
@@ -113,9 +110,6 @@ pub(crate) struct Target {
 
 impl Target {
     /// Runs `work` against the listener and prints what it answers.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
     pub(crate) fn run<F>(&self, work: impl FnOnce(AdminClient) -> F) -> Result<(), StartupError>
     where
         F: Future<Output = Result<Value, StartupError>>,
@@ -125,25 +119,16 @@ impl Target {
     }
 
     /// Makes one call and prints its answer.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
     pub(crate) fn send(&self, method: Method, path: &str, body: Body) -> Result<(), StartupError> {
         self.run(async |admin| admin.call(method, path, body).await)
     }
 
     /// Makes one call without a body and prints its answer.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
     pub(crate) fn get(&self, path: &str) -> Result<(), StartupError> {
         self.send(Method::GET, path, Body::None)
     }
 
     /// Makes one call and writes its answer to a file.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
     pub(crate) fn save(
         &self,
         file: &Path,

@@ -21,9 +21,6 @@ pub(crate) struct Page {
 impl Page {
     /// Prints the page of the rows that meet the criteria, by the columns' heads and members. If
     /// another page follows, standard error says how to ask for it.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
     pub(crate) fn print<const N: usize>(
         self,
         list: &str,

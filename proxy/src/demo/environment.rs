@@ -34,9 +34,6 @@ pub(super) struct Environment {
 
 impl Environment {
     /// Prepares folder, certificate, Postgres and the settings of the edge.
-    ///
-    /// # Errors
-    /// One sentence.
     pub(super) fn prepare(
         state: &Path,
         bin: Option<PathBuf>,
@@ -65,9 +62,6 @@ impl Environment {
 
     /// Writes the settings with which the other commands reach the edge, whose operators' listener
     /// is at `admin`.
-    ///
-    /// # Errors
-    /// One sentence.
     pub(super) fn write_settings(&self, admin: SocketAddr) -> Result<(), StartupError> {
         let token = self.config.admin.token.as_ref().map_or("", Secret::expose);
         let text = format!("[admin]\nlisten = \"{admin}\"\ntoken = \"{token}\"\n");
@@ -75,17 +69,11 @@ impl Environment {
     }
 
     /// Writes `env` beside the settings: what a shell needs to know.
-    ///
-    /// # Errors
-    /// One sentence.
     pub(super) fn write_env(&self, text: &str) -> Result<(), StartupError> {
         write_private(&self.settings.with_file_name("env"), text)
     }
 
     /// Makes an empty database in the place of the last demo's.
-    ///
-    /// # Errors
-    /// One sentence.
     pub(super) async fn create_database(&self) -> Result<(), StartupError> {
         Ok(db::recreate(&self.postgres.url("postgres"), DATABASE).await?)
     }

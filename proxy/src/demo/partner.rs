@@ -48,9 +48,6 @@ pub(super) struct Partner {
 
 impl Partner {
     /// Makes the partner, gives it policies, and the demo prices.
-    ///
-    /// # Errors
-    /// One sentence.
     pub(super) async fn seed(
         environment: &Environment,
         serving: &Serving,
