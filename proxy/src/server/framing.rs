@@ -4,7 +4,7 @@
 
 mod chunks;
 
-use http::{HeaderMap, Method, StatusCode, Uri, header};
+use http::{HeaderMap, Method, StatusCode, Uri, Version, header};
 use memchr::{memchr, memchr_iter};
 
 pub(crate) use self::chunks::Chunks;
@@ -134,12 +134,6 @@ pub(crate) fn check(head: &[u8]) -> Result<Body, HeadError> {
     fields.validate(target, version)
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Version {
-    Http10,
-    Http11,
-}
-
 fn request_line(line: &[u8]) -> Result<(&[u8], Version), HeadError> {
     let mut words = line.split(|&byte| byte == b' ');
     let (Some(method), Some(target), Some(version), None) =
@@ -149,8 +143,8 @@ fn request_line(line: &[u8]) -> Result<(&[u8], Version), HeadError> {
     };
     check_line(method, target)?;
     match version {
-        b"HTTP/1.1" => Ok((target, Version::Http11)),
-        b"HTTP/1.0" => Ok((target, Version::Http10)),
+        b"HTTP/1.1" => Ok((target, Version::HTTP_11)),
+        b"HTTP/1.0" => Ok((target, Version::HTTP_10)),
         _ => Err(Malformed("only HTTP/1.0 and HTTP/1.1 are spoken on this connection")),
     }
 }
@@ -213,10 +207,10 @@ impl<'a> Fields<'a> {
     }
 
     fn validate(&self, target: &[u8], version: Version) -> Result<Body, HeadError> {
-        if version == Version::Http11 && self.host.is_none() {
+        if version == Version::HTTP_11 && self.host.is_none() {
             return Err(Malformed("HTTP/1.1 needs a Host"));
         }
-        if self.chunked && version == Version::Http10 {
+        if self.chunked && version == Version::HTTP_10 {
             return Err(Malformed("HTTP/1.0 has no Transfer-Encoding"));
         }
         if self.chunked && self.length.is_some() {
