@@ -6,7 +6,6 @@
 
 use std::io::Write as _;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
@@ -89,7 +88,7 @@ pub(crate) struct AccessLog {
     format: LogFormat,
     queue: Option<SyncSender<Vec<u8>>>,
     writer: Option<JoinHandle<()>>,
-    dropped: Arc<AtomicU64>,
+    dropped: AtomicU64,
 }
 
 impl AccessLog {
@@ -98,7 +97,7 @@ impl AccessLog {
     /// # Errors
     /// When the operating system gives no thread.
     pub(crate) fn start(format: LogFormat, on: bool) -> std::io::Result<Self> {
-        let dropped = Arc::new(AtomicU64::new(0));
+        let dropped = AtomicU64::new(0);
         if !on {
             return Ok(Self { format, queue: None, writer: None, dropped });
         }
@@ -179,8 +178,7 @@ mod tests {
     #[test]
     fn a_line_without_room_is_dropped_and_counted_and_nobody_waits() {
         let (queue, lines) = sync_channel(2);
-        let dropped = Arc::new(AtomicU64::new(0));
-        let format = LogFormat::Json;
+        let (format, dropped) = (LogFormat::Json, AtomicU64::new(0));
         let log = AccessLog { format, queue: Some(queue), writer: None, dropped };
         let metrics = Metrics::new(1).unwrap();
         let dropped = || {
