@@ -49,7 +49,7 @@ pub(super) struct Line<'a> {
     /// The client, as far as it is known.
     pub(super) peer: Option<IpAddr>,
     /// `HTTP/1.1`, `HTTP/2.0` ...
-    pub(super) protocol: &'static str,
+    pub(super) protocol: String,
     /// `TLSv1_3` ..., empty without TLS.
     pub(super) tls: &'a str,
 }
@@ -170,7 +170,7 @@ mod tests {
             bytes_out: 20,
             client: "acme",
             peer: Some([127, 0, 0, 1].into()),
-            protocol: "HTTP/2.0",
+            protocol: "HTTP/2.0".into(),
             tls: "TLSv1_3",
         }
     }

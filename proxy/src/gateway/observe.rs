@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::SecondsFormat;
-use http::{Method, Version};
+use http::Method;
 use pingora_core::protocols::http::ServerSession;
 use rampart_core::platform::metrics::FinishedRequest;
 use rampart_core::platform::telemetry::Span;
@@ -52,7 +52,7 @@ impl Gateway {
             bytes_out: session.body_bytes_sent(),
             client: &context.labels.partner,
             peer: connection.is_some().then_some(context.client_address),
-            protocol: protocol(session.req_header().version),
+            protocol: format!("{:?}", session.req_header().version),
             tls: connection.map_or("", |connection| &connection.tls),
         };
         public.log.write(&line, &core.metrics);
@@ -93,22 +93,8 @@ impl Gateway {
 
 /// The method of a request in its span: of others a caller could make any text.
 fn known_method(method: &Method) -> &str {
-    let known = [
-        Method::GET,
-        Method::HEAD,
-        Method::POST,
-        Method::PUT,
-        Method::PATCH,
-        Method::DELETE,
-        Method::OPTIONS,
-    ];
-    if known.contains(method) { method.as_str() } else { "_OTHER" }
-}
-
-fn protocol(version: Version) -> &'static str {
-    match version {
-        Version::HTTP_10 => "HTTP/1.0",
-        Version::HTTP_2 => "HTTP/2.0",
-        _ => "HTTP/1.1",
+    match method.as_str() {
+        known @ ("GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS") => known,
+        _ => "_OTHER",
     }
 }
