@@ -194,13 +194,11 @@ fn decision<R: PolicyRequest>(
         "now": context.now,
         "requestId": context.request_id,
     });
-    if let Value::Object(members) = &mut decision {
-        if !input.is_null() {
-            members.insert("input".to_owned(), input);
-        }
-        if !attributes.is_empty() {
-            members.insert("attributes".to_owned(), json!(attributes));
-        }
+    if !input.is_null() {
+        decision["input"] = input;
+    }
+    if !attributes.is_empty() {
+        decision["attributes"] = json!(attributes);
     }
     decision
 }

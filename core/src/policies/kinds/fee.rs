@@ -33,10 +33,8 @@ impl PolicyFees {
     /// Records that fees were clamped to the operator's bounds: the fees, and the bounds in `within`.
     /// Counted as `clamped`, beside the call's own `ok`.
     pub fn note_clamped(&mut self, core: &Core, client: &Client, clamped: Value, within: Value) {
-        if let Value::Object(decision) = &mut self.decision {
-            decision.insert("clamped".to_owned(), clamped);
-            decision.insert("within".to_owned(), within);
-        }
+        self.decision["clamped"] = clamped;
+        self.decision["within"] = within;
         count_outcome(core, client, PolicyKind::Fee, "clamped");
     }
 }

@@ -2,7 +2,7 @@
 
 use rampart_plugins::contract::{FeeRequest, Stage};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 use crate::http::fields::strict;
 use crate::policies::kinds::json::{Amount, SideName, Text, money, side};
@@ -17,27 +17,27 @@ pub(super) fn read(path: &str, input: &Value) -> Result<FeeRequest, String> {
 
 /// A fee request as JSON.
 pub(super) fn to_json(request: &FeeRequest) -> Value {
-    let mut members = Map::new();
-    let mut set = |name: &str, value: Value| members.insert(name.to_owned(), value);
     let stage = match request.stage {
         Stage::Quote => "quote",
         Stage::Order => "order",
     };
-    set("stage", stage.into());
-    set("side", side(request.side));
-    set("pay", money(&request.pay));
-    set("receiveCurrency", request.receive_currency.as_str().into());
-    set("midRate", request.mid_rate.as_str().into());
-    set("paymentMethod", request.payment_method.as_str().into());
-    set("country", request.country.as_str().into());
-    set("userTier", request.user_tier.as_str().into());
+    let mut members = json!({
+        "stage": stage,
+        "side": side(request.side),
+        "pay": money(&request.pay),
+        "receiveCurrency": request.receive_currency,
+        "midRate": request.mid_rate,
+        "paymentMethod": request.payment_method,
+        "country": request.country,
+        "userTier": request.user_tier,
+    });
     if let Some(volume) = &request.volume_30d {
-        set("volume30d", volume.as_str().into());
+        members["volume30d"] = volume.as_str().into();
     }
     if let Some(code) = &request.promo_code {
-        set("promoCode", code.as_str().into());
+        members["promoCode"] = code.as_str().into();
     }
-    Value::Object(members)
+    members
 }
 
 #[derive(Deserialize)]

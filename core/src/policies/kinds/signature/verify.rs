@@ -122,7 +122,9 @@ pub async fn verify_signature(
         Verdict::Authentic(signer) => {
             let replay_token = fresh_token(core, client, signer)
                 .inspect_err(|_| count_outcome(core, client, PolicyKind::Signature, "refused"))?;
-            let decision = with_signer(evaluation.decision, signer);
+            let mut decision = evaluation.decision;
+            decision["key"] = signer.key.clone().into();
+            decision["algorithm"] = runtime::algorithm_name(signer.algorithm).into();
             Ok(Some(SignatureDecision { decision, replay_token }))
         }
     }
@@ -140,14 +142,6 @@ fn fresh_token(core: &Core, client: &Client, signer: &Signer) -> Result<Option<R
     let until = signed_at.map_or(now + REPLAY_TOKEN_LIFETIME, |at| at + SIGNED_AT_WINDOW * 2);
     let token = signer.replay_token.as_deref();
     Ok(token.map(|token| ReplayToken::new(client, token, until)))
-}
-
-fn with_signer(mut decision: Value, signer: &Signer) -> Value {
-    if let Value::Object(members) = &mut decision {
-        members.insert("key".into(), signer.key.clone().into());
-        members.insert("algorithm".into(), runtime::algorithm_name(signer.algorithm).into());
-    }
-    decision
 }
 
 fn rejection_error(rejection: Rejection) -> Error {
