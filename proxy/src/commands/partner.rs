@@ -1,6 +1,6 @@
 //! `rampart partner add|list|show|set|suspend|resume|staff`.
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::json;
 
@@ -47,12 +47,7 @@ pub(crate) enum Partner {
         page: Page,
     },
     /// Show a partner's settings.
-    Show {
-        /// Its slug.
-        slug: String,
-        #[command(flatten)]
-        target: Target,
-    },
+    Show(PartnerArgs),
     /// Change a partner's settings: `mode=live`, `complianceGate=none`, `rateLimits.client="50/s"`.
     Set {
         /// Its slug.
@@ -63,22 +58,28 @@ pub(crate) enum Partner {
         target: Target,
     },
     /// Refuse every credential of a partner, on every edge within a second.
-    Suspend {
-        /// Its slug.
-        slug: String,
-        #[command(flatten)]
-        target: Target,
-    },
+    Suspend(PartnerArgs),
     /// Let a suspended partner in again.
-    Resume {
-        /// Its slug.
-        slug: String,
-        #[command(flatten)]
-        target: Target,
-    },
+    Resume(PartnerArgs),
     /// People of a partner who sign in to its portal.
     #[command(subcommand)]
     Staff(Staff),
+}
+
+/// One partner.
+#[derive(Debug, Args)]
+pub(crate) struct PartnerArgs {
+    /// Its slug.
+    slug: String,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl PartnerArgs {
+    fn set_status(&self, status: &str) -> Result<(), StartupError> {
+        let body = Body::Json(json!({ "status": status }));
+        self.target.send(Method::PATCH, &path(&["partners", &self.slug]), body)
+    }
 }
 
 /// The staff of a partner.
@@ -140,18 +141,13 @@ impl Run for Partner {
                 target.send(Method::POST, "partners", body)
             }
             Self::List { page } => page.print("partners", [], COLUMNS),
-            Self::Show { slug, target } => target.get(&path(&["partners", &slug])),
+            Self::Show(partner) => partner.target.get(&path(&["partners", &partner.slug])),
             Self::Set { slug, members, target } => {
                 target.send(Method::PATCH, &path(&["partners", &slug]), members.body()?)
             }
-            Self::Suspend { slug, target } => set_status(&target, &slug, "suspended"),
-            Self::Resume { slug, target } => set_status(&target, &slug, "active"),
+            Self::Suspend(partner) => partner.set_status("suspended"),
+            Self::Resume(partner) => partner.set_status("active"),
             Self::Staff(staff) => staff.run(),
         }
     }
-}
-
-fn set_status(target: &Target, slug: &str, status: &str) -> Result<(), StartupError> {
-    let body = Body::Json(json!({ "status": status }));
-    target.send(Method::PATCH, &path(&["partners", slug]), body)
 }

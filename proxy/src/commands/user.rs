@@ -43,12 +43,10 @@ pub(crate) enum User {
     Show(UserArgs),
     /// Change a user's checks, level, limits or documents, disable or erase the user.
     Set {
-        /// The user's uuid.
-        uuid: String,
+        #[command(flatten)]
+        user: UserArgs,
         #[command(flatten)]
         members: Members,
-        #[command(flatten)]
-        target: Target,
     },
     /// List a user's bank accounts, cards and wallets.
     Accounts {
@@ -59,23 +57,19 @@ pub(crate) enum User {
     },
     /// Open an account for a user: `type=bankTransfer identifier=NL58…`.
     OpenAccount {
-        /// The user's uuid.
-        uuid: String,
+        #[command(flatten)]
+        user: UserArgs,
         #[command(flatten)]
         members: Members,
-        #[command(flatten)]
-        target: Target,
     },
     /// Change an account: `verified=true`, `disabled=true`, `limit=500`.
     SetAccount {
-        /// The user's uuid.
-        uuid: String,
+        #[command(flatten)]
+        user: UserArgs,
         /// The account's identifier, as `accounts` lists it.
         account: String,
         #[command(flatten)]
         members: Members,
-        #[command(flatten)]
-        target: Target,
     },
     /// Write the image of a proof of ownership to a file.
     Proof(Image),
@@ -168,7 +162,7 @@ impl Image {
 
 impl Run for User {
     fn run(self) -> Result<(), StartupError> {
-        let (method, path, members, target) = match self {
+        let (method, path, members, user) = match self {
             Self::List(search) => return search.run(),
             Self::Show(user) => return user.target.get(&path(&["users", &user.uuid])),
             Self::Accounts { uuid, page } => {
@@ -185,18 +179,17 @@ impl Run for User {
                 let body = Body::Json(json!({ "reason": reason }));
                 return image.save(&["retained-record", "documents"], Method::POST, body);
             }
-            Self::Set { uuid, members, target } => {
-                (Method::PATCH, path(&["users", &uuid]), members, target)
+            Self::Set { user, members } => {
+                (Method::PATCH, path(&["users", &user.uuid]), members, user)
             }
-            Self::OpenAccount { uuid, members, target } => {
-                (Method::POST, path(&["users", &uuid, "accounts"]), members, target)
+            Self::OpenAccount { user, members } => {
+                (Method::POST, path(&["users", &user.uuid, "accounts"]), members, user)
             }
-            Self::SetAccount { uuid, account, members, target } => {
-                let path = path(&["users", &uuid, "accounts", &account]);
-                (Method::PATCH, path, members, target)
+            Self::SetAccount { user, account, members } => {
+                let path = path(&["users", &user.uuid, "accounts", &account]);
+                (Method::PATCH, path, members, user)
             }
         };
-        let body = members.body()?;
-        target.send(method, &path, body)
+        user.target.send(method, &path, members.body()?)
     }
 }
