@@ -3,19 +3,24 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::str::FromStr as _;
+use std::time::Duration;
 
 use http::Method;
 use rampart_core::platform::clock::Clock;
 use rcgen::{KeyPair, PKCS_ED25519};
+use reqwest::Client;
+use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 
 use super::environment::Environment;
 use super::steps::Steps;
-use crate::admin_client::{AdminClient, Body};
+use crate::admin_client::{AdminClient, Body, http_client};
 use crate::server::Serving;
 use crate::startup_error::StartupError;
 
 const SLUG: &str = "demo";
+/// Longest wait for an answer.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// The name by which the signature policy asks for the partner's key.
 const KEY_NAME: &str = "partner-ed25519";
 
@@ -35,7 +40,7 @@ const PRICES: [(&str, &str); 9] = [
 /// A partner of the demo's edge, and its HTTP client.
 pub(super) struct Partner {
     /// Client that trusts the demo's certificate.
-    pub(super) http: reqwest::Client,
+    pub(super) http: Client,
     /// `https://127.0.0.1:8443`
     pub(super) base: String,
     /// Response of the admin API to its creation.
@@ -73,8 +78,9 @@ impl Partner {
             let step = format!("push its {kind} policy, a Wasm component");
             steps.run(&step, push(&admin, kind, &file)).await?;
         }
+        let http = Client::builder().redirect(Policy::none()).timeout(ANSWER_MAX);
         Ok(Self {
-            http: client(&environment.certificate)?,
+            http: http_client(http, Some(&environment.certificate))?,
             base: serving.sockets.public_url(),
             credentials,
             signing_key,
@@ -159,17 +165,4 @@ async fn push(admin: &AdminClient, kind: &str, file: &Path) -> Result<(), Startu
     let wasm = std::fs::read(file).map_err(|e| StartupError::new(&place, &e))?;
     let path = format!("partners/{SLUG}/policies/{kind}");
     admin.call(Method::PUT, &path, Body::File("application/wasm", wasm)).await.map(|_| ())
-}
-
-fn client(certificate: &Path) -> Result<reqwest::Client, StartupError> {
-    let broken = |e: &dyn std::fmt::Display| StartupError::new("no HTTPS client can be made", e);
-    let pem = std::fs::read(certificate).map_err(|e| broken(&e))?;
-    let root = reqwest::Certificate::from_pem(&pem).map_err(|e| broken(&e))?;
-    reqwest::Client::builder()
-        .tls_certs_only([root])
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
-        .timeout(std::time::Duration::from_secs(10))
-        .build()
-        .map_err(|e| broken(&e))
 }
