@@ -22,10 +22,7 @@ const COLUMNS: &[(&str, &str)] = &[
 #[derive(Debug, Subcommand)]
 pub(crate) enum Approval {
     /// List them, newest first.
-    List {
-        #[command(flatten)]
-        page: Page,
-    },
+    List(Page),
     /// Agree to a call of another operator, who then makes it again.
     Grant {
         /// The approval's id, as `approval list` or the held call shows it.
@@ -45,7 +42,7 @@ pub(crate) enum Approval {
 impl Run for Approval {
     fn run(self) -> Result<(), StartupError> {
         let (id, word, target) = match self {
-            Self::List { page } => return page.print("approvals", [], COLUMNS),
+            Self::List(page) => return page.print("approvals", [], COLUMNS),
             Self::Grant { id, target } => (id, "grant", target),
             Self::Refuse { id, target } => (id, "refuse", target),
         };

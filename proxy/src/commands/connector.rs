@@ -39,10 +39,7 @@ pub(crate) enum Connector {
         target: Target,
     },
     /// List connectors with their last contact and their queues.
-    List {
-        #[command(flatten)]
-        page: Page,
-    },
+    List(Page),
     /// Show one connector.
     Show {
         /// The connector's name.
@@ -81,7 +78,7 @@ pub(crate) enum Connector {
 impl Run for Connector {
     fn run(self) -> Result<(), StartupError> {
         let (path, body, target) = match self {
-            Self::List { page } => return page.print("connectors", [], COLUMNS),
+            Self::List(page) => return page.print("connectors", [], COLUMNS),
             Self::Show { name, target } => return target.get(&path(&["connectors", &name])),
             Self::Add { name, capabilities, methods, assets, target } => {
                 let body = json!({"name": name, "capabilities": capabilities, "methods": methods,

@@ -18,15 +18,12 @@ const COLUMNS: &[(&str, &str)] = &[
 #[derive(Debug, Subcommand)]
 pub(crate) enum Currency {
     /// List currencies by their codes.
-    List {
-        #[command(flatten)]
-        page: Page,
-    },
+    List(Page),
 }
 
 impl Run for Currency {
     fn run(self) -> Result<(), StartupError> {
-        let Self::List { page } = self;
+        let Self::List(page) = self;
         page.print("currencies", [], COLUMNS)
     }
 }

@@ -30,28 +30,19 @@ pub(crate) enum Keys {
         target: Target,
     },
     /// Show the ids of the keys, and how far a rotation is.
-    Status {
-        #[command(flatten)]
-        target: Target,
-    },
+    Status(Target),
     /// List the keys that sign receipts, newest first.
-    Receipts {
-        #[command(flatten)]
-        page: Page,
-    },
+    Receipts(Page),
     /// Sign receipts with a new key, five minutes after it is published. Earlier ones stay published.
-    RotateReceipts {
-        #[command(flatten)]
-        target: Target,
-    },
+    RotateReceipts(Target),
 }
 
 impl Run for Keys {
     fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::Status { target } => target.get(PATH),
-            Self::Receipts { page } => page.print("receipt-keys", [], RECEIPT_COLUMNS),
-            Self::RotateReceipts { target } => {
+            Self::Status(target) => target.get(PATH),
+            Self::Receipts(page) => page.print("receipt-keys", [], RECEIPT_COLUMNS),
+            Self::RotateReceipts(target) => {
                 let path = "receipt-keys/rotate";
                 target.send(Method::POST, path, Body::None)
             }

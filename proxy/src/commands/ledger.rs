@@ -33,10 +33,7 @@ pub(crate) enum Ledger {
     /// Recompute everything: entries that do not balance, orders whose postings do not fit their
     /// state, accounts at providers that are not as their last reconciliation. Status 1, and one
     /// line each, if anything is off; 2 if that cannot be told.
-    Check {
-        #[command(flatten)]
-        target: Target,
-    },
+    Check(Target),
     /// List accounts with their balances, debit positive.
     Balances {
         /// The partner's slug; house for nobody's.
@@ -123,7 +120,7 @@ impl Run for Ledger {
     /// One sentence for the operator, or one line for everything that is off.
     fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::Check { target } => target.run(async |admin| check(&admin).await),
+            Self::Check(target) => target.run(async |admin| check(&admin).await),
             Self::Balances { partner, currency, at, page } => {
                 let criteria = [("partner", partner), ("currency", currency), ("at", at)];
                 page.print("ledger/balances", criteria, BALANCES)

@@ -25,10 +25,7 @@ const COLUMNS: &[(&str, &str)] = &[
 #[derive(Debug, Subcommand)]
 pub(crate) enum MaintenanceWindow {
     /// List windows, the latest start first.
-    List {
-        #[command(flatten)]
-        page: Page,
-    },
+    List(Page),
     /// Close a pair, or a payment method, from a time to another one.
     Add(NewWindow),
     /// End a window that runs, or withdraw one to come.
@@ -65,7 +62,7 @@ pub(crate) struct NewWindow {
 impl Run for MaintenanceWindow {
     fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::List { page } => page.print(PATH, [], COLUMNS),
+            Self::List(page) => page.print(PATH, [], COLUMNS),
             Self::Add(new) => {
                 let NewWindow { pair, payment_method, starts_at, ends_at, reason, target } = new;
                 let body = json!({

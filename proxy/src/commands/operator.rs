@@ -42,10 +42,7 @@ pub(crate) enum Operator {
         target: Target,
     },
     /// List operators with their roles and live tokens.
-    List {
-        #[command(flatten)]
-        page: Page,
-    },
+    List(Page),
     /// List the sessions of an operator in browsers, newest first.
     Sessions {
         /// The operator's name.
@@ -104,7 +101,7 @@ pub(crate) enum Operator {
 impl Run for Operator {
     fn run(self) -> Result<(), StartupError> {
         let (method, path, body, target) = match self {
-            Self::List { page } => return page.print("operators", [], COLUMNS),
+            Self::List(page) => return page.print("operators", [], COLUMNS),
             Self::Sessions { name, page } => {
                 return page.print(&path(&["operators", &name, "sessions"]), [], SESSIONS);
             }

@@ -13,10 +13,7 @@ const COLUMNS: &[(&str, &str)] =
 #[derive(Debug, Subcommand)]
 pub(crate) enum Pair {
     /// List pairs with their prices and directions.
-    List {
-        #[command(flatten)]
-        page: Page,
-    },
+    List(Page),
     /// Change a pair: `buy.status=disabled`, `spreadPercentage=1.5`, `quoteLifetimeSeconds=60`.
     Set {
         /// The pair, such as BTC-EUR.
@@ -31,7 +28,7 @@ pub(crate) enum Pair {
 impl Run for Pair {
     fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::List { page } => page.print("pairs", [], COLUMNS),
+            Self::List(page) => page.print("pairs", [], COLUMNS),
             Self::Set { pair, members, target } => {
                 target.send(Method::PATCH, &path(&["pairs", &pair]), members.body()?)
             }

@@ -42,10 +42,7 @@ pub(crate) enum Partner {
         target: Target,
     },
     /// List partners.
-    List {
-        #[command(flatten)]
-        page: Page,
-    },
+    List(Page),
     /// Show a partner's settings.
     Show(PartnerArgs),
     /// Change a partner's settings: `mode=live`, `complianceGate=none`, `rateLimits.client="50/s"`.
@@ -140,7 +137,7 @@ impl Run for Partner {
                 let body = Body::Json(json!({"slug": slug, "name": name, "mode": mode}));
                 target.send(Method::POST, "partners", body)
             }
-            Self::List { page } => page.print("partners", [], COLUMNS),
+            Self::List(page) => page.print("partners", [], COLUMNS),
             Self::Show(partner) => partner.target.get(&path(&["partners", &partner.slug])),
             Self::Set { slug, members, target } => {
                 target.send(Method::PATCH, &path(&["partners", &slug]), members.body()?)

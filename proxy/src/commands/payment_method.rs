@@ -19,10 +19,7 @@ const COLUMNS: &[(&str, &str)] = &[
 #[derive(Debug, Subcommand)]
 pub(crate) enum PaymentMethod {
     /// List methods with their terms.
-    List {
-        #[command(flatten)]
-        page: Page,
-    },
+    List(Page),
     /// Change a method: `enabled=false`, `limit=5000`, `expirationPeriod=3600`.
     Set {
         /// The method's code, such as creditCard.
@@ -37,7 +34,7 @@ pub(crate) enum PaymentMethod {
 impl Run for PaymentMethod {
     fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::List { page } => page.print("payment-methods", [], COLUMNS),
+            Self::List(page) => page.print("payment-methods", [], COLUMNS),
             Self::Set { code, members, target } => {
                 target.send(Method::PATCH, &path(&["payment-methods", &code]), members.body()?)
             }

@@ -45,10 +45,7 @@ pub(crate) enum Price {
         target: Target,
     },
     /// List pairs with their prices, and what the sources say.
-    List {
-        #[command(flatten)]
-        page: Page,
-    },
+    List(Page),
 }
 
 impl Run for Price {
@@ -68,7 +65,7 @@ impl Run for Price {
                 let body = Body::Json(json!({ "quotesValidFrom": SO_FAR }));
                 target.send(Method::PATCH, &path(&["pairs", &pair]), body)
             }
-            Self::List { page } => page.print("prices", [], COLUMNS),
+            Self::List(page) => page.print("prices", [], COLUMNS),
         }
     }
 }

@@ -22,10 +22,7 @@ const COLUMNS: &[(&str, &str)] = &[
 pub(crate) enum Route {
     /// List all routes in their order: the first match counts.
     #[command(visible_alias = "get")]
-    List {
-        #[command(flatten)]
-        target: Target,
-    },
+    List(Target),
     /// Replace all routes.
     #[command(visible_alias = "put")]
     Set {
@@ -39,7 +36,7 @@ pub(crate) enum Route {
 impl Run for Route {
     fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::List { target } => {
+            Self::List(target) => {
                 let found = target.settings.ask(async |o| o.get("routes").await)?;
                 target.format.print(&found, &found["routes"], COLUMNS);
                 Ok(())

@@ -128,10 +128,7 @@ pub(crate) enum Lifecycle {
         options: VersionOptions,
     },
     /// List a policy's versions, what is on trial, and who changed what and why.
-    Show {
-        #[command(flatten)]
-        policy: PolicyArgs,
-    },
+    Show(PolicyArgs),
     /// Ask a version, storing nothing.
     DryRun {
         #[command(flatten)]
@@ -164,10 +161,7 @@ pub(crate) enum Lifecycle {
         percentage: u8,
     },
     /// Show what is on trial: its share, or how its shadow runs compare.
-    Trial {
-        #[command(flatten)]
-        policy: PolicyArgs,
-    },
+    Trial(PolicyArgs),
     /// End a shadow run or a share.
     EndTrial(ChangeArgs),
     /// Go one step back.
@@ -186,7 +180,7 @@ impl Run for Lifecycle {
                 push(&policy, &options, Some(read_file(&file)?))
             }
             Self::Configure { policy, options } => push(&policy, &options, None),
-            Self::Show { policy } => policy.target.get(&policy.path(&[])),
+            Self::Show(policy) => policy.target.get(&policy.path(&[])),
             Self::DryRun { policy, input, recorded, number } => {
                 let mut body = asked(input.as_deref(), recorded)?;
                 body["version"] = number.into();
@@ -210,7 +204,7 @@ impl Run for Lifecycle {
                 let path = args.policy.path(&["versions", &number.to_string(), "activate"]);
                 args.send(Method::POST, &path, json!({ "percentage": percentage }), change)
             }
-            Self::Trial { policy } => policy.target.get(&policy.path(&["trial"])),
+            Self::Trial(policy) => policy.target.get(&policy.path(&["trial"])),
             Self::EndTrial(args) => {
                 let change = args.policy.change("policy.end-trial");
                 args.send(Method::DELETE, &args.policy.path(&["trial"]), json!({}), change)

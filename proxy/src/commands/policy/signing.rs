@@ -79,10 +79,7 @@ pub(crate) enum Signer {
         target: Target,
     },
     /// List the keys.
-    List {
-        #[command(flatten)]
-        page: Page,
-    },
+    List(Page),
     /// Take a key away.
     Remove {
         /// Its name.
@@ -125,7 +122,7 @@ impl Run for Signer {
                 let body = signing.sign(json!({ "publicKey": pem }), change)?;
                 target.send(Method::PUT, &key_path(&name), Body::Json(body))
             }
-            Self::List { page } => page.print("operator-keys", [], COLUMNS),
+            Self::List(page) => page.print("operator-keys", [], COLUMNS),
             Self::Remove { name, signing, target } => {
                 let change = ChangeStatement {
                     action: "operator-key.remove".to_owned(),
