@@ -1,6 +1,6 @@
 //! `rampart operator add|list|roles|disable|enable|token|revoke|sessions`.
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::json;
 
@@ -52,32 +52,18 @@ pub(crate) enum Operator {
     },
     /// Give an operator these roles in place of the present ones.
     Roles {
-        /// The operator's name.
-        name: String,
+        #[command(flatten)]
+        operator: OperatorArgs,
         /// viewer, support, compliance, treasury, platform or owner.
         #[arg(required = true)]
         roles: Vec<String>,
-        #[command(flatten)]
-        target: Target,
     },
     /// Refuse all tokens of an operator.
-    Disable {
-        /// The operator's name.
-        name: String,
-        #[command(flatten)]
-        target: Target,
-    },
+    Disable(OperatorArgs),
     /// Let a disabled operator in again.
-    Enable {
-        /// The operator's name.
-        name: String,
-        #[command(flatten)]
-        target: Target,
-    },
+    Enable(OperatorArgs),
     /// Issue a new token and print it, once; earlier ones end with the overlap.
     Token {
-        /// The operator's name.
-        name: String,
         /// Lifetime of the token; 90 days if not given.
         #[arg(long, value_name = "SECONDS")]
         expires_in: Option<u32>,
@@ -85,50 +71,61 @@ pub(crate) enum Operator {
         #[arg(long, value_name = "SECONDS")]
         overlap: Option<u32>,
         #[command(flatten)]
-        target: Target,
+        operator: OperatorArgs,
     },
     /// Revoke a token.
     Revoke {
-        /// The operator's name.
-        name: String,
+        #[command(flatten)]
+        operator: OperatorArgs,
         /// The token's id, as `operator list` shows it.
         id: String,
-        #[command(flatten)]
-        target: Target,
     },
+}
+
+/// One operator.
+#[derive(Debug, Args)]
+pub(crate) struct OperatorArgs {
+    /// The operator's name.
+    name: String,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl OperatorArgs {
+    /// Calls what is below the operator.
+    fn send(&self, method: Method, below: &[&str], body: Body) -> Result<(), StartupError> {
+        let operator = ["operators", self.name.as_str()];
+        self.target.send(method, &path(&[&operator[..], below].concat()), body)
+    }
 }
 
 impl Run for Operator {
     fn run(self) -> Result<(), StartupError> {
-        let (method, path, body, target) = match self {
-            Self::List(page) => return page.print("operators", [], COLUMNS),
+        match self {
+            Self::List(page) => page.print("operators", [], COLUMNS),
             Self::Sessions { name, page } => {
-                return page.print(&path(&["operators", &name, "sessions"]), [], SESSIONS);
+                page.print(&path(&["operators", &name, "sessions"]), [], SESSIONS)
             }
             Self::Add { name, roles, expires_in, target } => {
                 let body = json!({"name": name, "roles": roles, "expiresInSeconds": expires_in});
-                (Method::POST, "operators".to_owned(), Body::Json(body), target)
+                target.send(Method::POST, "operators", Body::Json(body))
             }
-            Self::Roles { name, roles, target } => {
-                let path = path(&["operators", &name]);
-                (Method::PATCH, path, Body::Json(json!({ "roles": roles })), target)
+            Self::Roles { operator, roles } => {
+                operator.send(Method::PATCH, &[], Body::Json(json!({ "roles": roles })))
             }
-            Self::Disable { name, target } => {
-                let path = path(&["operators", &name]);
-                (Method::PATCH, path, Body::Json(json!({"disabled": true})), target)
+            Self::Disable(operator) => {
+                operator.send(Method::PATCH, &[], Body::Json(json!({"disabled": true})))
             }
-            Self::Enable { name, target } => {
-                let path = path(&["operators", &name]);
-                (Method::PATCH, path, Body::Json(json!({"disabled": false})), target)
+            Self::Enable(operator) => {
+                operator.send(Method::PATCH, &[], Body::Json(json!({"disabled": false})))
             }
-            Self::Token { name, expires_in, overlap, target } => {
+            Self::Token { expires_in, overlap, operator } => {
                 let body = json!({"expiresInSeconds": expires_in, "overlapSeconds": overlap});
-                (Method::POST, path(&["operators", &name, "tokens"]), Body::Json(body), target)
+                operator.send(Method::POST, &["tokens"], Body::Json(body))
             }
-            Self::Revoke { name, id, target } => {
-                (Method::DELETE, path(&["operators", &name, "tokens", &id]), Body::None, target)
+            Self::Revoke { operator, id } => {
+                operator.send(Method::DELETE, &["tokens", &id], Body::None)
             }
-        };
-        target.send(method, &path, body)
+        }
     }
 }
