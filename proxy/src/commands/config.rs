@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
 use super::{Run, StartupError};
 use crate::config::reference::{self, Section, Setting};
@@ -25,37 +25,23 @@ of bounds and an empty secret are errors that name the key.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Print every setting with type, unit, default and bounds.
-    Reference(Reference),
+    Reference {
+        /// Print a JSON array with an object for each setting.
+        #[arg(long)]
+        json: bool,
+        /// Print a page in Markdown.
+        #[arg(long, conflicts_with = "json")]
+        markdown: bool,
+    },
 }
 
 impl Run for ConfigCommand {
     fn run(self) -> Result<(), StartupError> {
-        match self {
-            Self::Reference(reference) => reference.run(),
-        }
-    }
-}
-
-/// Arguments of `rampart config reference`.
-#[derive(Debug, Args)]
-pub(crate) struct Reference {
-    /// Print a JSON array with an object for each setting.
-    #[arg(long)]
-    json: bool,
-    /// Print a page in Markdown.
-    #[arg(long, conflicts_with = "json")]
-    markdown: bool,
-}
-
-impl Reference {
-    fn run(&self) -> Result<(), StartupError> {
         let sections = reference::sections();
-        let text = if self.json {
-            json(&sections)?
-        } else if self.markdown {
-            markdown(&sections)
-        } else {
-            plain(&sections)
+        let text = match self {
+            Self::Reference { json: true, .. } => json(&sections)?,
+            Self::Reference { markdown: true, .. } => markdown(&sections),
+            Self::Reference { .. } => plain(&sections),
         };
         output::text(&text);
         Ok(())
