@@ -60,6 +60,8 @@ pub trait Endpoint: 'static {
     const STATUSES: &'static [StatusCode] = &[];
     /// Roles of which an operator needs one: operators' API. An owner has all.
     const ROLES: &'static [Role] = &[];
+    /// Roles of which the second operator needs one, where fewer may agree than call: operators' API.
+    const APPROVERS: &'static [Role] = Self::ROLES;
     /// Action under which a read of personal data stands in the audit: operators' API.
     const READ_AUDIT: Option<&'static str> = None;
     /// `true` if [`Endpoint::call`] only reads, and may read what was true a few seconds ago: from a
@@ -213,6 +215,8 @@ pub struct Route {
     pub statuses: &'static [StatusCode],
     /// Roles of which an operator needs one.
     pub roles: &'static [Role],
+    /// Roles of which the second operator needs one.
+    pub approvers: &'static [Role],
     /// Action of the audit for a read of personal data.
     pub read_audit: Option<&'static str>,
     /// `true` if a second operator may have to agree first.
@@ -353,6 +357,7 @@ pub const fn route<E: Endpoint>() -> Route {
         errors: E::ERRORS,
         statuses: E::STATUSES,
         roles: E::ROLES,
+        approvers: E::APPROVERS,
         read_audit: E::READ_AUDIT,
         approval: E::APPROVAL,
         caller_errors: <E::Caller as Caller>::ERRORS,

@@ -211,6 +211,22 @@ async fn an_owner_cannot_make_the_second_person_alone() {
     olga.call(Method::PATCH, "/admin/v1/operators/ada", off).await.assert_status(204);
 }
 
+#[tokio::test]
+async fn a_token_for_somebody_else_takes_a_second_owner() {
+    let context = TestContext::start().await;
+    let olga = Operator::new(&context, "olga", &["owner"]).await;
+    let otto = Operator::new(&context, "otto", &["owner"]).await;
+    let eve = Operator::new(&context, "eve", &["viewer", "treasury"]).await;
+    Operator::new(&context, "bob", &["treasury"]).await;
+    let tokens = "/admin/v1/operators/bob/tokens";
+    let approval = held(&olga, Method::POST, tokens, json!({})).await;
+    assert_eq!(decide(&eve, &approval, "grant").await, 403);
+    assert_eq!(decide(&eve, &approval, "refuse").await, 403);
+    held(&olga, Method::POST, tokens, json!({})).await;
+    assert_eq!(decide(&otto, &approval, "grant").await, 204);
+    olga.call(Method::POST, tokens, json!({})).await.assert_status(201);
+}
+
 const PAYMENTS: &str = "/admin/v1/payments";
 
 fn received(reference: &str, amount: Value, currency: &str) -> Value {

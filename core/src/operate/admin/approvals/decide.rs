@@ -117,6 +117,6 @@ async fn check(core: &Core, operator: &Operator, id: Uuid) -> Result<String> {
             .await?
             .ok_or_else(|| Denial::not_found("approval"))?;
     let route = route_of(core, &row.method, &row.route);
-    operator.check(route.map_or(&[], |route| route.roles))?;
+    operator.check(route.map_or(&[], |route| route.approvers))?;
     Ok(row.requested_by)
 }

@@ -34,6 +34,8 @@ impl Endpoint for IssueOperatorToken {
     const PATH: &'static str = "/admin/v1/operators/{name}/tokens";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
     const ROLES: &'static [Role] = Role::ALL;
+    // Every operator has a token of their own issued; one for somebody else is the owners' matter.
+    const APPROVERS: &'static [Role] = &[Role::Owner];
     const APPROVAL: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
