@@ -212,6 +212,24 @@ async fn an_owner_cannot_make_the_second_person_alone() {
 }
 
 #[tokio::test]
+async fn what_a_disabled_operator_has_agreed_to_waits_again() {
+    let context = TestContext::start().await;
+    let ada = Operator::new(&context, "ada", &["treasury"]).await;
+    let bob = Operator::new(&context, "bob", &["treasury"]).await;
+    let cleo = Operator::new(&context, "cleo", &["treasury"]).await;
+    let (before, new) = (price(&context).await, json!({"price": 41234.56}));
+    let approval = held(&ada, Method::PUT, PRICE, new.clone()).await;
+    assert_eq!(decide(&bob, &approval, "grant").await, 204);
+    let off = context.admin(Method::PATCH, "/admin/v1/operators/bob", json!({"disabled": true}));
+    off.await.assert_status(204);
+    assert_eq!(held(&ada, Method::PUT, PRICE, new.clone()).await, approval);
+    assert_eq!(price(&context).await, before);
+    assert_eq!(cleo.get("/admin/v1/approvals").await.json()[0]["state"], "pending");
+    assert_eq!(decide(&cleo, &approval, "grant").await, 204);
+    ada.call(Method::PUT, PRICE, new).await.assert_status(200);
+}
+
+#[tokio::test]
 async fn a_token_for_somebody_else_takes_a_second_owner() {
     let context = TestContext::start().await;
     let olga = Operator::new(&context, "olga", &["owner"]).await;

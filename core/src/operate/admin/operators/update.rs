@@ -16,6 +16,7 @@ use crate::http::request::Input;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
+use crate::platform::db::Connection;
 use crate::platform::error::Result;
 
 /// `PATCH /admin/v1/operators/{name}`
@@ -31,7 +32,8 @@ impl Endpoint for UpdateOperator {
     const DOC: Doc = Doc {
         summary: "Update an operator's roles, disable or enable one",
         details: "Members that are left out stay as they are. It counts from the next call on. To \
-                  disable somebody takes one person, everything else two.",
+                  disable somebody takes one person, everything else two. What the operator has \
+                  agreed to waits again.",
         path: &[NAME],
         body: Shape::of::<Change>(),
         request: r#"{"roles": ["treasury", "support"]}"#,
@@ -75,12 +77,27 @@ impl Endpoint for UpdateOperator {
         )
         .execute(&mut *tx)
         .await?;
+        if disabled == Some(true) {
+            take_grants_back(&mut tx, &name).await?;
+        }
         let actor = operator.actor();
         let entry = Entry { actor, action: "operator.change", target: &name, detail };
         audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
         Ok(NoContent)
     }
+}
+
+/// Lets the calls wait again that an operator has agreed to and nobody has carried out yet.
+async fn take_grants_back(conn: &mut Connection, name: &str) -> Result<()> {
+    sqlx::query!(
+        "update approval set granted_by = null, decided_at = null \
+         where granted_by = $1 and used_at is null and expires_at > now()",
+        name,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 /// A change of one operator.
