@@ -152,6 +152,25 @@ async fn a_share_answers_the_same_users_on_every_edge_and_grows() {
 }
 
 #[tokio::test]
+async fn a_canary_of_two_persons_is_not_ended_by_a_shadow_run_of_one() {
+    let context = context().await;
+    context.partner("shop").await;
+    let (partner, path) = ("/admin/v1/partners/shop", "/admin/v1/partners/shop/policies/fee");
+    push(&context, path, "tiered-fee").await.assert_status(200);
+    stage(&context, path, "hostile", json!({"config": {}})).await.assert_status(201);
+    let demand = json!({"policyApprovalRequired": true});
+    context.admin(Method::PATCH, partner, demand).await.assert_status(200);
+    let ada = context.operator("ada", &["platform"]).await;
+    let (shadow, canary) =
+        (format!("{path}/versions/2/shadow"), format!("{path}/versions/2/activate"));
+    let run = async || context.admin_as(Some(&ada), Method::POST, &shadow, "{}".into()).await;
+    run().await.assert_status(200);
+    post(&context, &canary, json!({"percentage": 5})).await;
+    run().await.assert_status(202);
+    assert_eq!(history(&context, path).await["trial"]["percentage"], 5);
+}
+
+#[tokio::test]
 async fn a_version_on_trial_that_fails_gives_way_to_the_active_one() {
     let context = context().await;
     let acme = context.partner("shop").await;

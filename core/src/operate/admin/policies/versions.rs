@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::trial::Trial;
 use super::{Because, EXAMPLE, KIND, PATH, Policy, VERSION};
 use crate::Core;
 use crate::auth::roles::Role;
@@ -217,11 +218,12 @@ impl Endpoint for ShadowVersion {
         "/admin/v1/partners/{slug}/policies/{kind}/versions/{version}/shadow";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const ROLES: &'static [Role] = &[Role::Platform];
+    const APPROVAL: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Run a version in the shadow of the active one",
         details: "It gets the same inputs; its answers are compared and counted, and used for \
-                  nothing.",
+                  nothing. A canary ends.",
         path: &[SLUG, KIND, VERSION],
         body: Shape::of::<Because>(),
         request: r#"{"reason": "compare the new tariff"}"#,
@@ -235,6 +237,20 @@ impl Endpoint for ShadowVersion {
     fn read(input: &Input, _: &Operator) -> Result<(Policy, i64)> {
         let Because { reason, signed } = strict::body(input)?;
         Ok((Policy::read_signed(input, reason, signed), number(input)?))
+    }
+
+    /// Only in place of a canary it changes what is active.
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        (policy, _): &(Policy, i64),
+    ) -> Result<Option<Reply>> {
+        let trial = Trial::find(core, policy.target(core, operator).await?).await?;
+        if trial.is_none_or(|trial| trial.percentage.is_none()) {
+            return Ok(None);
+        }
+        policy.hold::<Self>(core, input, operator).await
     }
 
     async fn call(
