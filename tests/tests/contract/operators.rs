@@ -8,6 +8,7 @@ mod keys;
 mod lock_order;
 mod logins;
 mod pages;
+mod refunds;
 mod reviews;
 mod tenant_keys;
 mod webhooks;

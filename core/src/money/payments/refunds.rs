@@ -122,6 +122,8 @@ pub(crate) struct Decision<'a> {
 pub(crate) struct Requested {
     pub(crate) id: Uuid,
     pub(crate) amount: Decimal,
+    /// The amount, and what was asked for of the payment before.
+    pub(crate) all: Decimal,
     pub(crate) currency: String,
     /// Causes of changes of the order's state, to be counted after the commit.
     pub(crate) causes: Vec<Cause>,
@@ -190,7 +192,8 @@ pub(crate) async fn decide(
         reason: Some(reason),
     };
     let id = request(conn, core, &refund).await?;
-    Ok(Requested { id, amount, currency: stored.currency, causes })
+    let all = stored.refund_requested + amount;
+    Ok(Requested { id, amount, all, currency: stored.currency, causes })
 }
 
 /// Undoes the exchange of an order whose payout has not left, and lets it wait.

@@ -78,7 +78,7 @@ pub(super) fn require(operator: &Operator) -> Result<()> {
     if operator.is_break_glass() || operator.is_approved() {
         return Ok(());
     }
-    Err(Denial::conflict("somebody has lowered the limit meanwhile: call again").into())
+    Err(Denial::conflict("it takes two persons by what has changed meanwhile: call again").into())
 }
 
 /// True for an amount that one operator must not report alone.

@@ -18,7 +18,12 @@ async fn price(context: &TestContext) -> String {
 }
 
 /// Makes the call, and gives the approval that it waits for.
-async fn held(operator: &Operator<'_>, method: Method, path: &str, body: Value) -> String {
+pub(super) async fn held(
+    operator: &Operator<'_>,
+    method: Method,
+    path: &str,
+    body: Value,
+) -> String {
     let answer = operator.call(method, path, body).await;
     answer.assert_status(202).json()["approval"].as_str().unwrap().to_owned()
 }
@@ -245,9 +250,9 @@ async fn a_token_for_somebody_else_takes_a_second_owner() {
     olga.call(Method::POST, tokens, json!({})).await.assert_status(201);
 }
 
-const PAYMENTS: &str = "/admin/v1/payments";
+pub(super) const PAYMENTS: &str = "/admin/v1/payments";
 
-fn received(reference: &str, amount: Value, currency: &str) -> Value {
+pub(super) fn received(reference: &str, amount: Value, currency: &str) -> Value {
     json!({"partner": "acme", "kind": "received", "amount": amount, "currency": currency,
         "providerReference": reference, "reason": "seen"})
 }

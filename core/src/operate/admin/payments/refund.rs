@@ -37,7 +37,8 @@ impl Endpoint for RefundPayment {
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Give a payment back",
-        details: "All that is left of it without an amount. Its order waits from then on, and is \
+        details: "All that is left of it without an amount; what was asked for before counts \
+                  towards the amount that takes two persons. Its order waits from then on, and is \
                   refunded when the payment's connector reports so; a payment by hand is given \
                   back by hand, and reported by another one of kind `refunded`. 409 when less is \
                   left of it, its provider has given it back, or its coins have left.",
@@ -72,8 +73,13 @@ impl Endpoint for RefundPayment {
         if let Some(JsonDecimal(amount)) = refund.amount {
             check_decimals(core, amount, &payment.currency)?;
         }
-        let amount = refund.amount.unwrap_or(payment.amount);
-        let is_small = !approvals::exceeds_alone_in(core, amount.0, &payment.currency);
+        // Parts of one payment count together.
+        let all = match refund.amount {
+            Some(JsonDecimal(amount)) => amount.checked_add(payment.refund_requested.0),
+            None => Some(payment.amount.0),
+        };
+        let all = all.unwrap_or(Decimal::MAX);
+        let is_small = !approvals::exceeds_alone_in(core, all, &payment.currency);
         if is_small && payment.kind == "received" {
             return Ok(None);
         }
@@ -91,6 +97,9 @@ impl Endpoint for RefundPayment {
         let mut tx = core.db.begin().await?;
         let decision = Decision { payment, amount, reason: &reason, actor };
         let requested = decide(&mut tx, core, &decision).await?;
+        if approvals::exceeds_alone_in(core, requested.all, &requested.currency) {
+            approvals::require(&operator)?;
+        }
         let answer = RequestedRefund {
             id: requested.id,
             payment_id: payment,
