@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
+use crate::money::ledger::{AccountKind, Position};
 use crate::money::payments::store::check_decimals;
 use crate::platform::error::{Denial, Result};
 use crate::trading::quotes::Side;
@@ -55,27 +56,32 @@ impl FoundOrder {
         }
     }
 
-    /// The order's worth in its fiat currency: its fiat amount, or what was paid for it at its own
-    /// price, whichever is more.
+    /// The order's worth in its fiat currency: its fiat amount, or at its own price what was paid for
+    /// it or is owed to its payer, whichever is more.
     ///
     /// # Errors
     /// When the database cannot be read.
     async fn worth(self, core: &Core, paid: Option<Decimal>) -> Result<Decimal> {
+        let OrderKey { client, order } = self.key;
+        let mut conn = core.db.acquire().await?;
         let row = sqlx::query!(
             r#"
-            select fiat_amount as "fiat!", fiat_amount as "due!" from buy_order
-            where client_id = $1 and order_id = $2 and not $3
+            select fiat_amount as "fiat!", fiat_amount as "due!", fiat_currency as "currency!"
+            from buy_order where client_id = $1 and order_id = $2 and not $3
             union all
-            select fiat_amount as "fiat!", crypto_amount as "due!" from sell_order
-            where client_id = $1 and order_id = $2 and $3
+            select fiat_amount as "fiat!", crypto_amount as "due!", crypto_currency as "currency!"
+            from sell_order where client_id = $1 and order_id = $2 and $3
             "#,
-            self.key.client.uuid(),
-            self.key.order.number(),
+            client.uuid(),
+            order.number(),
             self.side == Side::Sell,
         )
-        .fetch_one(&core.db)
+        .fetch_one(&mut *conn)
         .await?;
-        let Some(paid) = paid else { return Ok(row.fiat) };
+        let position = Position::of(&mut conn, client, Some(order.number())).await?;
+        let owed = position.owed(AccountKind::Customer, &row.currency)
+            + position.owed(AccountKind::RefundPayable, &row.currency);
+        let paid = paid.unwrap_or_default().max(owed);
         let worth = row.fiat.checked_mul(paid).and_then(|product| product.checked_div(row.due));
         Ok(worth.unwrap_or(Decimal::MAX).max(row.fiat))
     }

@@ -21,3 +21,22 @@ async fn parts_of_one_payment_count_together() {
     let read = context.admin(Method::GET, &path, Value::Null).await.assert_status(200).json();
     assert_eq!(read["refundRequested"], 1000);
 }
+
+#[tokio::test]
+async fn all_that_has_arrived_for_a_small_order_is_not_given_back_by_one_person() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = Operator::new(&context, "ada", &["treasury"]).await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    let path = format!("/admin/v1/orders/{}/events", order.id);
+    let back = json!({"event": "refund", "reason": "paid too much"});
+    let paid = json!({"event": "payment-received", "amount": 1000.01});
+    context.admin(Method::POST, &path, paid).await.assert_status(200);
+    held(&ada, Method::POST, &path, back.clone()).await;
+
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    let path = format!("/admin/v1/orders/{}/events", order.id);
+    let paid = json!({"event": "payment-received", "amount": 1000});
+    context.admin(Method::POST, &path, paid).await.assert_status(200);
+    ada.call(Method::POST, &path, back).await.assert_status(200);
+}
