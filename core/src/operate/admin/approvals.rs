@@ -21,6 +21,7 @@ use crate::money::payments::store::currency_of;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
+use crate::policies::manifest::digest_hex;
 
 /// Lifetime of an approval from the first call to the last, in seconds.
 const LIFETIME_SECONDS: i32 = 24 * 3_600;
@@ -131,9 +132,7 @@ async fn open<E: Endpoint>(
     operator: &Operator,
 ) -> Result<Uuid> {
     let (id, digest, method) = (core.clock.uuid()?, digest_of_call(input, path), E::METHOD);
-    let is_text = input.document.is_object();
-    let sealed =
-        is_text.then(|| core.keys.seal(&core.clock, &context(id), &input.body)).transpose()?;
+    let sealed = core.keys.seal(&core.clock, &context(id), &shown(input))?;
     let mut tx = core.db.begin().await?;
     let opened = sqlx::query_scalar!(
         "insert into approval as a (approval_id, digest, method, route, path, sealed_body, \
@@ -175,6 +174,20 @@ async fn open<E: Endpoint>(
     .await?;
     let reason = format!("{OPEN_MAX} calls of yours wait for a second person already");
     open.ok_or_else(|| Denial::conflict(reason).into())
+}
+
+/// The body as the second operator sees it. One that is no JSON, a policy's component, is shown by
+/// its digest, with the query, which has the settings that come with it.
+fn shown(input: &Input) -> Cow<'_, [u8]> {
+    if input.document.is_object() {
+        return Cow::Borrowed(&input.body);
+    }
+    let members = json!({
+        "sha256": digest_hex(&input.body),
+        "size": input.body.len(),
+        "query": input.head.query,
+    });
+    Cow::Owned(members.to_string().into_bytes())
 }
 
 /// SHA-256 of everything that says what the call does.

@@ -208,3 +208,21 @@ async fn what_a_version_is_tried_beside_must_be_there() {
     assert_eq!(call(Method::POST, &activate(1), json!({})).await, 200);
     assert_eq!(call(Method::POST, &activate(1), json!({"percentage": 5})).await, 409);
 }
+
+#[tokio::test]
+async fn the_second_person_sees_which_component_is_pushed_with_which_settings() {
+    let context = context().await;
+    let demand = json!({"policyApprovalRequired": true});
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", demand).await.assert_status(200);
+    let ada = context.operator("ada", &["platform"]).await;
+    let bob = context.operator("bob", &["platform"]).await;
+    let (path, body) = (format!("{FEE}?failClosed=true"), component("tiered-fee"));
+    let size = body.len();
+    context.admin_as(Some(&ada), Method::PUT, &path, body).await.assert_status(202);
+    let listed = context.admin_as(Some(&bob), Method::GET, "/admin/v1/approvals", "".into()).await;
+    let listed = listed.assert_status(200).json();
+    let shown = &listed[0]["body"];
+    let staged = stage(&context, FEE, "tiered-fee", json!({})).await.assert_status(201).json();
+    assert_eq!(shown["sha256"], staged["digest"]);
+    assert_eq!((&shown["size"], &shown["query"]), (&json!(size), &json!("failClosed=true")));
+}

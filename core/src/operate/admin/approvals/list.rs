@@ -113,7 +113,7 @@ pub struct Approval {
     method: String,
     /// The call's path.
     path: String,
-    /// The call's body, if it is JSON.
+    /// The call's body, if it is JSON; of another one `sha256`, `size` and the call's `query`.
     #[schemars(with = "Option<Map<String, Value>>")]
     body: Option<Value>,
     /// The operator who made the call.
