@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::account::{self, RowLock};
 use super::details::required_email;
 use super::one_time_token::{OneTimeToken, Purpose};
 use super::passkeys;
@@ -191,6 +192,8 @@ async fn end_sessions(
     key: UserKey,
     purposes: &[Purpose],
 ) -> Result<()> {
+    // Logins under way are waited for, so that the time is later than that of their tokens.
+    account::lock(tx, key.client, key.user, RowLock::NoKeyUpdate).await?;
     let now = core.clock.now();
     sqlx::query!(
         "update end_user set tokens_valid_from = greatest(tokens_valid_from, $3) \

@@ -216,7 +216,8 @@ enum Rotation {
 /// the second waits for the first and then finds a token that was just used, or a family in which
 /// another token of the same generation was.
 ///
-/// A logout applies to the time of login, not of the last renewal, so that no renewal can evade it.
+/// A logout applies to the time of login, not of the last renewal, so that no renewal can evade it. One
+/// under way is waited for: its time may be earlier than that of the access token to be issued.
 async fn rotate(
     core: &Core,
     presented: &RefreshToken,
@@ -227,7 +228,15 @@ async fn rotate(
     let renewed = db::retrying(async || {
         sqlx::query!(
             r#"
-            with used as (
+            with holder as (
+                select 1 from refresh_token t
+                join refresh_family f on f.client_id = t.client_id and f.family_id = t.family_id
+                join end_user u on u.client_id = t.client_id and u.user_id = t.user_id
+                where t.client_id = $1 and t.token_digest = $2
+                    and u.deleted_at is null and u.disabled_at is null
+                    and f.created_at >= u.tokens_valid_from
+                for share of u
+            ), used as (
                 update refresh_token t
                 set used_at = coalesce(t.used_at, $3),
                     first_successor_digest = coalesce(t.first_successor_digest, $5)
@@ -237,11 +246,7 @@ async fn rotate(
                     and f.client_id = $1 and f.family_id = t.family_id and f.revoked_at is null
                     and c.client_id = $1 and c.status = 'active'
                     and f.created_at >= c.tokens_valid_from
-                    and (t.user_id is null or exists (
-                        select from end_user u
-                        where u.client_id = $1 and u.user_id = t.user_id
-                            and u.deleted_at is null and u.disabled_at is null
-                            and f.created_at >= u.tokens_valid_from))
+                    and (t.user_id is null or exists (select from holder))
                 returning t.family_id, t.user_id, t.generation as counted,
                     coalesce(t.generation, f.used_generation + 1) as generation,
                     t.first_successor_digest = $5 as is_first_use

@@ -3,6 +3,8 @@
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
+use rampart_tests::cluster::until_a_lock_is_awaited;
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::outbox;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
@@ -139,6 +141,54 @@ async fn logging_out_ends_every_session_on_every_edge_at_once() {
     info(&there, next["token"].as_str().unwrap()).await.assert_status(200);
     // The identifier is no session: it goes on.
     ada.get(INFO).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn a_logout_ends_a_login_that_it_has_waited_for() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let before = ada.log_in().await;
+    let mut login = context.db().begin().await.unwrap();
+    sqlx::query("select from end_user for share").execute(&mut *login).await.unwrap();
+    let log_in = async {
+        until_a_lock_is_awaited(context.db()).await;
+        context.clock().advance(TimeDelta::minutes(1));
+        let session = ada.log_in().await;
+        login.commit().await.unwrap();
+        session
+    };
+    let log_out = log_out(&ada.partner, before["token"].as_str().unwrap());
+    let (ended, session) = futures::join!(log_out, log_in);
+    ended.assert_status(200);
+    info(&ada.partner, session["token"].as_str().unwrap()).await.assert_codes(&["ER702"]);
+    renew(&ada.partner, &session).await.assert_codes(&["ER036"]);
+}
+
+#[tokio::test]
+async fn a_renewal_waits_for_what_ends_its_login() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let session = ada.log_in().await;
+    context.clock().advance(TimeDelta::minutes(1));
+    let mut log_out = context.db().begin().await.unwrap();
+    sqlx::query("update end_user set tokens_valid_from = $1")
+        .bind(context.clock().now())
+        .execute(&mut *log_out)
+        .await
+        .unwrap();
+    let end = async {
+        let query = "select (select count(*) > 1 from refresh_token) \
+            or exists (select from pg_stat_activity \
+                where datname = current_database() and wait_event_type = 'Lock')";
+        until("the token is renewed, or waits", SOON, async || {
+            let is_there: bool = sqlx::query_scalar(query).fetch_one(context.db()).await.unwrap();
+            is_there.then_some(())
+        })
+        .await;
+        log_out.commit().await.unwrap();
+    };
+    let (renewed, ()) = futures::join!(renew(&ada.partner, &session), end);
+    renewed.assert_codes(&["ER036"]);
 }
 
 #[tokio::test]
