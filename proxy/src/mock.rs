@@ -127,12 +127,17 @@ fn into_response(reply: Reply) -> Response<Full<Bytes>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use serde_json::Value;
 
     use super::*;
 
     const KIB: usize = 1024;
     const MIB: usize = 1024 * KIB;
+    /// Read once: it takes long to compile the schemas where nothing is optimised.
+    static CONTRACT: LazyLock<Arc<Contract>> =
+        LazyLock::new(|| Arc::new(Contract::read().unwrap()));
 
     /// The answer to a POST of a body of so many bytes.
     async fn post(path: &str, id: Option<&str>, bytes: usize) -> Response<Full<Bytes>> {
@@ -141,8 +146,7 @@ mod tests {
             request = request.header("x-request-id", id);
         }
         let request = request.body(Full::<Bytes>::from(vec![b' '; bytes])).unwrap();
-        let contract = Arc::new(Contract::read().unwrap());
-        answer(request, contract, Clock::system()).await.unwrap()
+        answer(request, Arc::clone(&CONTRACT), Clock::system()).await.unwrap()
     }
 
     #[tokio::test]

@@ -262,9 +262,14 @@ fn not_allowed(methods: &[&Method]) -> Reply {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use http::Request;
 
     use super::*;
+
+    /// Read once: it takes long to compile the schemas where nothing is optimised.
+    static CONTRACT: LazyLock<Contract> = LazyLock::new(|| Contract::read().unwrap());
 
     fn ask(method: &str, target: &str, headers: &[(&'static str, &str)], body: &str) -> Reply {
         let mut request = Request::builder().method(method).uri(target);
@@ -272,7 +277,7 @@ mod tests {
             request = request.header(*name, *value);
         }
         let (head, ()) = request.body(()).unwrap().into_parts();
-        Contract::read().unwrap().answer(&head, body.as_bytes())
+        CONTRACT.answer(&head, body.as_bytes())
     }
 
     fn code(reply: &Reply) -> String {
@@ -287,13 +292,12 @@ mod tests {
 
     #[test]
     fn every_operation_takes_its_own_example() {
-        let contract = Contract::read().unwrap();
         for route in PARTNERS_API.endpoints {
             let method = route.method.as_str();
             let declared = &PARTNERS_API.document()["paths"][route.path][method.to_lowercase()];
             let example = &declared["requestBody"]["content"]["application/json"]["example"];
             let body = if example.is_null() { String::new() } else { example.to_string() };
-            let operation = &contract.operations[&(method, route.path)];
+            let operation = &CONTRACT.operations[&(method, route.path)];
             assert!(
                 operation.check(&required_query(declared), body.as_bytes()).is_ok(),
                 "{route:?}"
