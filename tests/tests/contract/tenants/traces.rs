@@ -1,4 +1,4 @@
-//! Digests of the stored rows by owner: they show whose data a request changed.
+//! Traces of the stored rows by owner: they show whose data a request wrote.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,9 @@ use uuid::Uuid;
 use super::callers::Standing;
 use super::resources::Cast;
 
-/// A digest of all rows of a client, and of each of its users.
+/// A trace of all rows of a client, and of each of its users: how many there are, and the sum of the
+/// transactions that wrote them. A transaction has a higher number than all before it, so whatever
+/// is added, removed or written anew, be it with the same values, changes one or the other.
 #[derive(PartialEq, Eq)]
 pub(super) struct Traces {
     by_owner: BTreeMap<(Uuid, Option<Uuid>), String>,
@@ -24,7 +26,9 @@ pub(super) async fn statement(db: &sqlx::PgPool) -> String {
              where u.table_schema = 'public' and u.table_name = c.table_name \
              and u.column_name = 'user_id') as has_user \
          from information_schema.columns c \
-         where c.table_schema = 'public' and c.column_name = 'client_id' order by 1",
+         join information_schema.tables t using (table_schema, table_name) \
+         where c.table_schema = 'public' and c.column_name = 'client_id' \
+             and t.table_type = 'BASE TABLE' order by 1",
     )
     .fetch_all(db)
     .await
@@ -33,11 +37,11 @@ pub(super) async fn statement(db: &sqlx::PgPool) -> String {
     let selects = tables.iter().map(|table| {
         let (name, has_user): (String, bool) = (table.get("name"), table.get("has_user"));
         let user = if has_user { "user_id" } else { "null::uuid" };
-        format!("select client_id, {user} as user_id, md5(t::text) as digest from {name} t")
+        format!("select client_id, {user} as user_id, xmin::text::bigint as writer from {name}")
     });
     let all = selects.collect::<Vec<_>>().join(" union all ");
     format!(
-        "select client_id, user_id, md5(string_agg(digest, '' order by digest)) as digest \
+        "select client_id, user_id, concat(count(*), ' by ', sum(writer)) as trace \
          from ({all}) rows group by client_id, user_id"
     )
 }
@@ -48,7 +52,7 @@ impl Traces {
         let rows = sqlx::query(statement).fetch_all(cast.context.db()).await.unwrap();
         let rows = rows.iter().map(|row| {
             let client: Uuid = row.get("client_id");
-            ((client, row.get("user_id")), row.get("digest"))
+            ((client, row.get("user_id")), row.get("trace"))
         });
         Self {
             by_owner: rows.collect(),
