@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use futures::future::join_all;
 use nix::sys::signal::Signal;
 use rampart_core::platform::clock::Clock;
 use rampart_tests::buyer::{confirm, order_of, quotes};
@@ -48,7 +49,7 @@ pub(crate) async fn wrong(scale: Scale) -> Report {
     let other = fleet.edges[0].partner("other").await.authenticated().await;
     let load = fleet.load();
     let mut fault = Fault { injected: 0, recovery: Duration::ZERO };
-    let (mut edges, mut wrong) = (Vec::new(), Vec::new());
+    let mut edges = Vec::new();
     for distance in WRONG {
         let edge = behind(&fleet, library, distance).await;
         let clock = Clock::system();
@@ -57,10 +58,11 @@ pub(crate) async fn wrong(scale: Scale) -> Report {
         fault.injected += 1;
         let most = if scale.is_exact() { CONFIRMS } else { SHORT_CONFIRMS };
         load.reach(load.acknowledged() + most).await;
-        wrong.extend(quotes_are_judged(&other, &edge).await);
         edges.push(edge);
     }
+    let judged = join_all(edges.iter().map(|edge| quotes_are_judged(&other, edge))).await;
     let journal = load.finish().await;
+    let mut wrong = judged.concat();
     for edge in &edges {
         let orders = pending(&other).await;
         let others =
