@@ -4,7 +4,9 @@
 use std::fs::{self, DirBuilder};
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -14,6 +16,7 @@ use rampart_core::platform::db::MIGRATIONS;
 use rampart_core::platform::private_postgres::{Options, PrivatePostgres, Profile};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, PgPool};
 use tokio::process::Command;
+use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::account::Account;
@@ -26,6 +29,9 @@ use crate::prices;
 const TEMPLATE: &str = "rampart_template";
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
+/// Made by the first server of a process: initialising a cluster and migrating it takes seconds, copying
+/// one a moment.
+static PREPARED: OnceCell<Prepared> = OnceCell::const_new();
 
 /// The server. Dropping it stops it and removes its data.
 pub struct PostgresServer {
@@ -44,12 +50,14 @@ impl PostgresServer {
 
     /// A server in this folder, which is made if it is missing.
     pub async fn start_in(state: PathBuf) -> Self {
+        PREPARED.get_or_init(Prepared::make).await.copy_to(&state).await;
         let server = Self::over(state).await;
-        server.execute(&format!("create database {TEMPLATE}")).await;
-        let pool = PgPool::connect(&server.direct(TEMPLATE)).await.unwrap();
-        MIGRATIONS.run(&pool).await.unwrap();
-        pool.close().await;
-        prices::set(&server.direct(TEMPLATE)).await;
+        // In a folder that its account cannot reach it has made a cluster elsewhere.
+        let elsewhere =
+            server.with(|running| running.home() != fs::canonicalize(&server.state).unwrap());
+        if elsewhere {
+            make_template(&server.direct("postgres"), &server.direct(TEMPLATE)).await;
+        }
         server
     }
 
@@ -86,7 +94,8 @@ impl PostgresServer {
     /// The name of a fresh, migrated database with prices.
     pub async fn database(&self) -> String {
         let name = format!("chaos_{}", self.databases.fetch_add(1, Ordering::Relaxed));
-        self.execute(&format!("create database {name} template {TEMPLATE}")).await;
+        let statement = format!("create database {name} template {TEMPLATE}");
+        execute(&self.direct("postgres"), &statement).await;
         name
     }
 
@@ -149,12 +158,6 @@ impl PostgresServer {
         let numbers = children.split_whitespace().filter_map(|number| number.parse().ok());
         std::iter::once(postmaster).chain(numbers).map(Pid::from_raw).collect()
     }
-
-    async fn execute(&self, statement: &str) {
-        let mut connection = PgConnection::connect(&self.direct("postgres")).await.unwrap();
-        sqlx::query(AssertSqlSafe(statement)).execute(&mut connection).await.unwrap();
-        connection.close().await.unwrap();
-    }
 }
 
 impl Drop for PostgresServer {
@@ -165,6 +168,57 @@ impl Drop for PostgresServer {
         remove(&home);
         remove(&self.state);
     }
+}
+
+/// A cluster with the template that no server runs on. It goes with the process.
+struct Prepared {
+    home: PathBuf,
+    _removal: Child,
+}
+
+impl Prepared {
+    async fn make() -> Self {
+        let state = temporary_folder();
+        let server = launch(state.clone()).await;
+        let home = server.home().to_owned();
+        let removal = remove_in_the_end([&state, &home]);
+        make_template(&server.url("postgres"), &server.url(TEMPLATE)).await;
+        tokio::task::spawn_blocking(move || drop(server)).await.unwrap();
+        Self { home, _removal: removal }
+    }
+
+    /// Copies the cluster and its password into a folder, which is made if it is missing.
+    async fn copy_to(&self, state: &Path) {
+        DirBuilder::new().recursive(true).mode(0o711).create(state).unwrap();
+        let mut command = Command::new("cp");
+        command.arg("--archive").args(["cluster", "password"].map(|name| self.home.join(name)));
+        let copied = command.arg(state).output().await.unwrap();
+        assert!(copied.status.success(), "{}", String::from_utf8_lossy(&copied.stderr));
+    }
+}
+
+/// A shell that removes these folders when this process has ended, however it does.
+fn remove_in_the_end(folders: [&Path; 2]) -> Child {
+    let mut shell = std::process::Command::new("/bin/sh");
+    shell.args(["-c", "read -r end; exec rm -rf \"$@\"", "remove"]).args(folders);
+    // In a group of its own: an interrupt from the terminal is for this process.
+    shell.process_group(0);
+    shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// Makes the template in the server of these URLs.
+async fn make_template(server: &str, template: &str) {
+    execute(server, &format!("create database {TEMPLATE}")).await;
+    let pool = PgPool::connect(template).await.unwrap();
+    MIGRATIONS.run(&pool).await.unwrap();
+    pool.close().await;
+    prices::set(template).await;
+}
+
+async fn execute(url: &str, statement: &str) {
+    let mut connection = PgConnection::connect(url).await.unwrap();
+    sqlx::query(AssertSqlSafe(statement)).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
 }
 
 /// A folder that nothing is in yet.
