@@ -1,5 +1,6 @@
 //! Misbehaving policies: none may exceed its limits or affect the next call.
 
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use rampart_plugins::contract::Level;
@@ -7,12 +8,15 @@ use rampart_plugins::{CallClass, CallReport, FailureKind, FeePolicy, FeeSchedule
 
 use crate::{ENGINE, context, engine, fee_policy, generous_limits, purchase, text};
 
+/// Compiled once for all tests that have no limits of their own.
+static HOSTILE: LazyLock<FeePolicy> = LazyLock::new(|| fee_policy(&ENGINE, "hostile"));
+
 fn misbehave(policy: &FeePolicy, mode: &str) -> CallReport<FeeSchedule> {
     policy.price(CallClass::Live, &context(), &[text("mode", mode)], &purchase("100"))
 }
 
 fn failure_of(mode: &str) -> (FailureKind, String) {
-    let report = misbehave(&fee_policy(&ENGINE, "hostile"), mode);
+    let report = misbehave(&HOSTILE, mode);
     let failure = report.outcome.expect_err(mode);
     (failure.kind, failure.message)
 }
@@ -34,11 +38,10 @@ fn a_loop_is_stopped_within_50_ms() {
 
 #[test]
 fn fuel_stops_a_loop_after_the_same_number_of_steps() {
-    let policy = fee_policy(&ENGINE, "hostile");
-    let first = misbehave(&policy, "loop");
+    let first = misbehave(&HOSTILE, "loop");
     assert_eq!(first.outcome.as_ref().expect_err("it never ends").kind, FailureKind::Fuel);
     assert!(first.fuel >= ENGINE.limits().fuel_max);
-    assert_eq!(first, misbehave(&policy, "loop"));
+    assert_eq!(first, misbehave(&HOSTILE, "loop"));
 }
 
 #[test]
@@ -75,7 +78,7 @@ fn a_component_that_never_starts_is_stopped() {
 
 #[test]
 fn a_panic_is_a_trap_and_its_location_is_logged() {
-    let report = misbehave(&fee_policy(&ENGINE, "hostile"), "panic");
+    let report = misbehave(&HOSTILE, "panic");
     assert_eq!(report.outcome.expect_err("it panics").kind, FailureKind::Trap);
     assert_eq!(report.log.len(), 1);
     assert_eq!(report.log[0].level, Level::Warn);
@@ -84,7 +87,7 @@ fn a_panic_is_a_trap_and_its_location_is_logged() {
 
 #[test]
 fn memory_without_end_is_refused() {
-    let report = misbehave(&fee_policy(&ENGINE, "hostile"), "allocate");
+    let report = misbehave(&HOSTILE, "allocate");
     assert_eq!(report.outcome.expect_err("it never stops").kind, FailureKind::Memory);
     let most = ENGINE.limits().memory_bytes_max;
     assert!(
@@ -122,7 +125,7 @@ fn an_error_of_the_policy_is_reported_in_one_line() {
 
 #[test]
 fn excess_log_lines_are_dropped_counted_and_escaped() {
-    let report = misbehave(&fee_policy(&ENGINE, "hostile"), "chatter");
+    let report = misbehave(&HOSTILE, "chatter");
     assert!(report.outcome.is_ok());
     assert_eq!((report.log.len(), report.log_dropped), (16, 84));
     assert_eq!(report.log[0].text, "line 0  [2J");
@@ -130,12 +133,11 @@ fn excess_log_lines_are_dropped_counted_and_escaped() {
 
 #[test]
 fn a_failure_leaves_nothing_behind() {
-    let policy = fee_policy(&ENGINE, "hostile");
-    let before = misbehave(&policy, "behave");
+    let before = misbehave(&HOSTILE, "behave");
     assert!(before.outcome.is_ok());
     for mode in ["panic", "recurse", "allocate", "loop", "large-answer"] {
-        assert!(misbehave(&policy, mode).outcome.is_err(), "{mode}");
-        assert_eq!(misbehave(&policy, "behave"), before, "after {mode}");
+        assert!(misbehave(&HOSTILE, mode).outcome.is_err(), "{mode}");
+        assert_eq!(misbehave(&HOSTILE, "behave"), before, "after {mode}");
     }
 }
 
@@ -143,7 +145,7 @@ fn a_failure_leaves_nothing_behind() {
 fn a_request_too_large_is_not_the_policys_fault() {
     let mut request = purchase("100");
     request.promo_code = Some("x".repeat(ENGINE.limits().request_bytes_max));
-    let report = fee_policy(&ENGINE, "hostile").price(CallClass::Live, &context(), &[], &request);
+    let report = HOSTILE.price(CallClass::Live, &context(), &[], &request);
     assert_eq!(report.outcome.expect_err("it is too large").kind, FailureKind::Capacity);
 }
 

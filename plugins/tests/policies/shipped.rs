@@ -1,5 +1,7 @@
 //! Decisions of the shipped guests.
 
+use std::sync::LazyLock;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rampart_plugins::contract::PolicyKind;
@@ -8,16 +10,30 @@ use rampart_plugins::contract::{
     SignedPayload, Verdict,
 };
 use rampart_plugins::{
-    BoundKey, CallClass, Charge, FeeSchedule, KeyRing, MethodOrderPolicy, Policy, Ranking,
-    SignaturePolicy, VerificationKey,
+    BoundKey, CallClass, Charge, FeePolicy, FeeSchedule, KeyRing, MethodOrderPolicy, Policy,
+    Ranking, SignaturePolicy, VerificationKey,
 };
 use ring::signature::{Ed25519KeyPair, KeyPair};
 
 use crate::{ENGINE, NOW, admitted, context, fee_policy, guest, offered, purchase, text, texts};
 
+/// Each is compiled once for all tests of its decisions.
+static TIERED_FEE: LazyLock<FeePolicy> = LazyLock::new(|| fee_policy(&ENGINE, "tiered-fee"));
+
+static COUNTRY_ORDER: LazyLock<MethodOrderPolicy> =
+    LazyLock::new(|| match admitted(PolicyKind::MethodOrder, "country-order", Vec::new()).policy {
+        Policy::MethodOrder(policy) => policy,
+        _ => panic!("country-order is another kind of policy"),
+    });
+
+static ED25519_OFFER: LazyLock<SignaturePolicy> =
+    LazyLock::new(|| match admitted(PolicyKind::Signature, "ed25519-offer", Vec::new()).policy {
+        Policy::Signature(policy) => policy,
+        _ => panic!("ed25519-offer is another kind of policy"),
+    });
+
 fn price(config: &[ConfigEntry], request: &rampart_plugins::contract::FeeRequest) -> FeeSchedule {
-    let report =
-        fee_policy(&ENGINE, "tiered-fee").price(CallClass::Live, &context(), config, request);
+    let report = TIERED_FEE.price(CallClass::Live, &context(), config, request);
     report.outcome.expect("it has a price")
 }
 
@@ -113,13 +129,6 @@ fn a_policy_in_c_refuses_a_configuration_with_its_own_message() {
     assert_eq!(refused.expect("it cannot be used").to_string(), expected);
 }
 
-fn country_order() -> MethodOrderPolicy {
-    match admitted(PolicyKind::MethodOrder, "country-order", Vec::new()).policy {
-        Policy::MethodOrder(policy) => policy,
-        _ => panic!("country-order is another kind of policy"),
-    }
-}
-
 fn rank(config: &[ConfigEntry], country: &str, last_used: Option<&str>) -> Ranking {
     let method = |id: &str, kind| Method {
         id: id.into(),
@@ -138,7 +147,7 @@ fn rank(config: &[ConfigEntry], country: &str, last_used: Option<&str>) -> Ranki
     request.user.country = country.into();
     request.user.returning = last_used.is_some();
     request.user.last_used = last_used.map(Into::into);
-    country_order()
+    COUNTRY_ORDER
         .rank(CallClass::Live, &context(), config, &request)
         .outcome
         .expect("it has an order")
@@ -175,13 +184,6 @@ fn a_hidden_method_is_gone_unless_nothing_would_be_left() {
     let all = ["bankTransfer", "creditCard", "instant1", "walletpay"];
     let ranking = rank(&[texts("hide", &all)], "DE", None);
     assert_eq!(ids(&ranking), ["walletpay", "creditCard", "bankTransfer", "instant1"]);
-}
-
-fn ed25519_offer() -> SignaturePolicy {
-    match admitted(PolicyKind::Signature, "ed25519-offer", Vec::new()).policy {
-        Policy::Signature(policy) => policy,
-        _ => panic!("ed25519-offer is another kind of policy"),
-    }
 }
 
 fn pair() -> Ed25519KeyPair {
@@ -224,7 +226,7 @@ fn offer(covered: &str, at: u32) -> SignedPayload {
 const COVERED: &str = "fee=1.5&returnUrl=https%3A%2F%2Fpartner.example%2F%C3%BC&";
 
 fn verdict(config: &[ConfigEntry], payload: &SignedPayload, keys: &KeyRing) -> Verdict {
-    let report = ed25519_offer().verify(CallClass::Live, &context(), config, payload, keys);
+    let report = ED25519_OFFER.verify(CallClass::Live, &context(), config, payload, keys);
     report.outcome.expect("it has a verdict")
 }
 
