@@ -16,6 +16,7 @@ use rampart_tests::process::Process;
 use rampart_tests::receiver::Receiver;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
 
 const GOOD: &str = "4242424242424242";
 const REFUSED: &str = "4000000000000341";
@@ -259,19 +260,25 @@ impl Watched<'_> {
     /// named.
     async fn comes_back(&mut self, dies_at: Option<(&Method, &str, bool)>) {
         self.until("the connector is killed", async || self.process.status()).await;
+        self.end_leases("leased_until is not null").await;
         self.process = self.shop.connector.start(false);
         if let Some((method, path, effect)) = dies_at {
             self.dies_at(method, path, effect).await;
         }
     }
 
-    /// Waits until `look` finds something. A lease that is 2 s old is a dead connector's, and ends as
-    /// if its minute had passed.
+    /// Ends leases, as if their minute had passed.
+    async fn end_leases(&self, which: &str) {
+        let end =
+            format!("update command set leased_until = now() where state = 'open' and {which}");
+        sqlx::query(AssertSqlSafe(end)).execute(self.context.db()).await.unwrap();
+    }
+
+    /// Waits until `look` finds something. A lease that is 2 s old is a dead connector's, which it got
+    /// while it died.
     async fn until<T>(&self, what: &str, look: impl AsyncFn() -> Option<T>) -> T {
-        let end = "update command set leased_until = now() where state = 'open' \
-                   and leased_until < now() + interval '58 seconds'";
         until(what, PATIENCE, async || {
-            sqlx::query(end).execute(self.context.db()).await.unwrap();
+            self.end_leases("leased_until < now() + interval '58 seconds'").await;
             look().await
         })
         .await
