@@ -64,26 +64,22 @@ impl Drop for OwnDatabase {
 pub async fn database() -> String {
     let mut template_is_ready = MAKING.lock().await;
     if !*template_is_ready {
-        run(&url("postgres").await, &format!("create database {TEMPLATE}")).await;
+        run(&url("postgres").await, [format!("create database {TEMPLATE}")]).await;
         let settings =
             Database { url: Some(Secret::new(url(TEMPLATE).await)), ..Default::default() };
         schema::migrate(&settings, |_| ()).await.unwrap();
         prices::set(&url(TEMPLATE).await).await;
-        for role in ROLES {
-            run(&url("postgres").await, &format!("alter role {role} login")).await;
-        }
+        let logins = ROLES.map(|role| format!("alter role {role} login"));
+        run(&url("postgres").await, logins).await;
         *template_is_ready = true;
     }
     let over = std::mem::take(&mut *OVER.lock().unwrap_or_else(PoisonError::into_inner));
-    for name in over.iter().filter_map(|url| database_of(url)) {
-        run(&url("postgres").await, &format!("drop database {name} with (force)")).await;
-    }
+    let over = over.iter().filter_map(|url| database_of(url));
+    let drops = over.map(|name| format!("drop database {name} with (force)"));
     let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-    run(
-        &url("postgres").await,
-        &format!("create database {name} template {TEMPLATE} strategy file_copy"),
-    )
-    .await;
+    let create = format!("create database {name} template {TEMPLATE} strategy file_copy");
+    let statements: Vec<String> = drops.chain([create]).collect();
+    run(&url("postgres").await, statements).await;
     url(&name).await
 }
 
@@ -95,7 +91,7 @@ fn database_of(url: &str) -> Option<&str> {
 /// The URL of a fresh, empty database.
 pub async fn empty_database() -> String {
     let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-    run(&url("postgres").await, &format!("create database {name}")).await;
+    run(&url("postgres").await, [format!("create database {name}")]).await;
     url(&name).await
 }
 
@@ -139,9 +135,11 @@ pub async fn pool(url: &str) -> PgPool {
     PgPoolOptions::new().max_connections(2).connect(url).await.unwrap()
 }
 
-async fn run(url: &str, statement: &str) {
+async fn run(url: &str, statements: impl IntoIterator<Item = String>) {
     let mut connection = PgConnection::connect(url).await.unwrap();
-    sqlx::query(AssertSqlSafe(statement)).execute(&mut connection).await.unwrap();
+    for statement in statements {
+        sqlx::query(AssertSqlSafe(statement)).execute(&mut connection).await.unwrap();
+    }
     connection.close().await.unwrap();
 }
 
