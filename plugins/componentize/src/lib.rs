@@ -4,10 +4,11 @@
 //! section. For a module without one, as from C, the world is the one whose function it exports.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use wasmparser::{Parser, Payload};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
-use wit_parser::{Resolve, SourceMap};
+use wit_parser::{PackageId, Resolve, SourceMap};
 
 /// The files of the contract, for authors of policies: name and text.
 pub const WIT: [(&str, &str); 4] = [
@@ -23,6 +24,18 @@ const WORLDS: [(&str, &str); 3] = [
     ("rampart:policy/method-order@0.1.0#rank", "method-order-policy"),
     ("rampart:policy/signature@0.1.0#verify", "signature-policy"),
 ];
+
+/// The contract and its package, read once.
+static CONTRACT: LazyLock<Result<(Resolve, PackageId), String>> = LazyLock::new(|| {
+    let mut sources = SourceMap::new();
+    for (file, text) in WIT {
+        sources.push(Path::new(file), text);
+    }
+    let group = sources.parse().map_err(|(_, error)| error.to_string())?;
+    let mut resolve = Resolve::default();
+    let package = resolve.push_group(group).map_err(|error| error.to_string())?;
+    Ok((resolve, package))
+});
 
 /// The parts of a module that decide its world.
 #[derive(Default)]
@@ -75,14 +88,8 @@ fn one_line(text: &str) -> String {
 
 /// Writes the section that names the module's world.
 fn embed(module: &mut Vec<u8>, world: &str) -> Result<(), String> {
-    let mut sources = SourceMap::new();
-    for (file, text) in WIT {
-        sources.push(Path::new(file), text);
-    }
-    let group = sources.parse().map_err(|(_, error)| error.to_string())?;
-    let mut resolve = Resolve::default();
+    let (resolve, package) = CONTRACT.as_ref().map_err(Clone::clone)?;
     let fault = |error| one_line(&format!("{error:#}"));
-    let package = resolve.push_group(group).map_err(|error| error.to_string())?;
-    let world = resolve.select_world(&[package], Some(world)).map_err(fault)?;
-    embed_component_metadata(module, &resolve, world, StringEncoding::UTF8, false).map_err(fault)
+    let world = resolve.select_world(&[*package], Some(world)).map_err(fault)?;
+    embed_component_metadata(module, resolve, world, StringEncoding::UTF8, false).map_err(fault)
 }
