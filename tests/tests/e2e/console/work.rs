@@ -6,7 +6,7 @@ use rampart_tests::mail_server::MailServer;
 use super::*;
 
 /// Orders in the review queue.
-const QUEUE: usize = 20;
+const QUEUE: usize = 6;
 
 /// The browser of an operator, and the start of the console's URLs.
 struct Desk<'a> {
