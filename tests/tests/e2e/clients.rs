@@ -41,10 +41,10 @@ async fn run(folder: &Folder, lines: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn a_purchase_is_made_with_each_packed_client() {
-    let folder = Folder::make();
-    run(&folder, INSTALL).await;
-    let state = Folder::make();
+    let (folder, state) = (Folder::make(), Folder::make());
+    // The demo makes its cluster meanwhile.
     let demo = Process::spawn(demo(&state));
+    run(&folder, INSTALL).await;
     let exports = exports(&demo).await;
     for line in BUY {
         let out = run(&folder, &format!("{exports}\n{line}")).await;
