@@ -151,29 +151,33 @@ async fn a_request_with_a_body_is_passed_on_without_it() {
     }
 }
 
+/// Asks for what a backend that speaks this protocol does not give.
+async fn misses(spoken: Spoken) {
+    let ground = Ground::new(spoken).await;
+    for behaviour in [Behaviour::Silence, Behaviour::Hang, Behaviour::Announced(2 << 20)] {
+        ground.backend.behave(behaviour);
+        let answer = ground.ask(Protocol::Http2, "").await;
+        answer.assert_status(503).assert_codes(&["ER999"]);
+        assert!(answer.header("retry-after").is_some() && answer.header("ratelimit").is_some());
+    }
+    // Its size is found out only after the head has gone: the answer breaks off.
+    ground.backend.behave(Behaviour::Endless);
+    for protocol in [Protocol::Http1, Protocol::Http2] {
+        assert!(ground.try_ask(protocol, "").await.is_none(), "{spoken:?} {protocol:?}");
+    }
+    ground.backend.behave(Behaviour::Answer);
+    ground.ask(Protocol::Http1, "").await.assert_status(200);
+    ground.backend.stop().await;
+    for protocol in [Protocol::Http1, Protocol::Http2] {
+        let answer = ground.ask(protocol, "").await;
+        answer.assert_status(503).assert_codes(&["ER999"]);
+    }
+    // Nobody else feels it.
+    ground.partner.get("/api/v1/prices").await.assert_status(200);
+}
+
 #[tokio::test]
 async fn a_backend_that_is_down_silent_or_endless_is_a_503() {
-    for spoken in [Spoken::Http1, Spoken::Http2] {
-        let ground = Ground::new(spoken).await;
-        for behaviour in [Behaviour::Silence, Behaviour::Hang, Behaviour::Announced(2 << 20)] {
-            ground.backend.behave(behaviour);
-            let answer = ground.ask(Protocol::Http2, "").await;
-            answer.assert_status(503).assert_codes(&["ER999"]);
-            assert!(answer.header("retry-after").is_some() && answer.header("ratelimit").is_some());
-        }
-        // Its size is found out only after the head has gone: the answer breaks off.
-        ground.backend.behave(Behaviour::Endless);
-        for protocol in [Protocol::Http1, Protocol::Http2] {
-            assert!(ground.try_ask(protocol, "").await.is_none(), "{spoken:?} {protocol:?}");
-        }
-        ground.backend.behave(Behaviour::Answer);
-        ground.ask(Protocol::Http1, "").await.assert_status(200);
-        ground.backend.stop().await;
-        for protocol in [Protocol::Http1, Protocol::Http2] {
-            let answer = ground.ask(protocol, "").await;
-            answer.assert_status(503).assert_codes(&["ER999"]);
-        }
-        // Nobody else feels it.
-        ground.partner.get("/api/v1/prices").await.assert_status(200);
-    }
+    // Each waits for the same time-outs.
+    tokio::join!(misses(Spoken::Http1), misses(Spoken::Http2));
 }
