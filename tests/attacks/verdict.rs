@@ -18,8 +18,8 @@ const NAMED_MAX: usize = 10;
 const PAIRS: usize = 5;
 /// Length of a window alone.
 const ALONE: Duration = Duration::from_secs(6);
-/// The same in the short form.
-const SHORT_ALONE: Duration = Duration::from_secs(1);
+/// The same in the short form, which judges no ratio: some requests that all are granted.
+const SHORT_ALONE: Duration = Duration::from_millis(250);
 /// The neighbour's p99 beside an attack, in hundredths of its p99 alone.
 const RATIO_MAX: u128 = 125;
 /// A p99 below this is the timer's and the scheduler's, not the edge's.
