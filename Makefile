@@ -57,6 +57,8 @@ attack: optimised ## What the edge must refuse: 1,500 attempts and more, beside 
 	plugins/build
 	RAMPART_TEST_BINARY="$(abspath $(or $(CARGO_TARGET_DIR),target))/release/rampart" \
 	    cargo test --workspace --locked --test attacks -- --full $(ARGS)
+	$(if $(ARGS),,RAMPART_MODULES=2000 RAMPART_CALLS=100000 \
+	    cargo test --workspace --locked --test policies -- generated_modules no_instance_finds)
 
 chaos: ## Faults: edges and Postgres killed, answers lost, nothing acknowledged lost (ARGS: families, --long)
 	@deploy/setup --test

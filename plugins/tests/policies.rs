@@ -53,6 +53,12 @@ fn generous_limits() -> PolicyLimits {
     }
 }
 
+/// The extent of a test: what `make attack` sets this variable to, and otherwise `short`.
+#[expect(clippy::disallowed_methods, reason = "a test has no configuration to read it from")]
+fn extent(variable: &str, short: usize) -> usize {
+    std::env::var(variable).map_or(short, |text| text.parse().expect("it is a number"))
+}
+
 static ENGINE: LazyLock<PolicyEngine> = LazyLock::new(|| engine(generous_limits()));
 
 fn engine(limits: PolicyLimits) -> PolicyEngine {
