@@ -32,7 +32,7 @@ impl Scale {
                 let payouts = usize::try_from(payouts).unwrap();
                 Self { payouts, kills: payouts / 2, reorganisations: payouts / 40 }
             }
-            None => Self { payouts: 12, kills: 10, reorganisations: 2 },
+            None => Self { payouts: 8, kills: 6, reorganisations: 2 },
         }
     }
 }
