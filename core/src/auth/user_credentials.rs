@@ -8,6 +8,7 @@ use crate::auth::caller::Client;
 use crate::auth::client_credentials::bearer;
 use crate::http::request::Head;
 use crate::platform::crypto::Purpose;
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Result};
 use rampart_types::{ClientId, UserId, UserIdentifier};
 
@@ -100,6 +101,39 @@ pub(crate) async fn identify_token(core: &Core, client: &Client, head: &Head) ->
     match check_account(core, client.id(), token).await {
         Err(error) if error.is(Code::UserNotFound) => Err(Code::UserTokenInvalid.into()),
         checked => checked.and_then(Authenticated::admitted),
+    }
+}
+
+/// Locks the row of the user whom the headers have proven, and checks that they still do: for what lasts
+/// longer than the request.
+///
+/// # Errors
+/// ER702 when the login of the token has ended since, ER709 when the user is deleted.
+pub(crate) async fn lock_user(
+    conn: &mut Connection,
+    core: &Core,
+    client: &Client,
+    user: UserId,
+    head: &Head,
+) -> Result<()> {
+    let text = single_header(&head.headers, USER_AUTHORIZATION, Code::UserTokenInvalid)?;
+    let issued_at = text.map(|text| by_token(core, client, text)).transpose()?;
+    let issued_at = issued_at.map(|token| token.issued_at);
+    let held = sqlx::query_scalar!(
+        "select user_id from end_user \
+         where client_id = $1 and user_id = $2 and deleted_at is null \
+             and ($3::timestamptz is null or $3 >= tokens_valid_from and disabled_at is null) \
+         for no key update",
+        client.id().uuid(),
+        user.uuid(),
+        issued_at,
+    )
+    .fetch_optional(conn)
+    .await?;
+    match (held, issued_at) {
+        (Some(_), _) => Ok(()),
+        (None, Some(_)) => Err(Code::UserTokenInvalid.into()),
+        (None, None) => Err(Code::UserNotFound.into()),
     }
 }
 

@@ -17,6 +17,7 @@ use crate::endpoint::{Body, ClaimedKey, Done, Endpoint, Json, Respond, Success, 
 use crate::http::fields::Fields;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::platform::mail::{self, Message};
 use crate::tenancy::tenants::Scope;
@@ -134,9 +135,9 @@ pub(crate) async fn mail_reset_link(
 ) -> Result<()> {
     core.user_attempts.count(core, client, &email).await?;
     core.user_attempts.count_mail(core, client, &email).await?;
-    let user = find(core, client, &email).await?;
     let token = OneTimeToken::generate(&core.clock, client.id())?;
     let mut tx = core.db.begin().await?;
+    let user = find_and_lock(&mut tx, core, client, &email).await?;
     // Nobody's mail, which is withheld, takes the same statements.
     let of = user.unwrap_or_else(|| Uuid::nil().into());
     let texts = texts_of(&mut tx, client.key_of(of)).await?;
@@ -156,6 +157,25 @@ pub(crate) async fn mail_reset_link(
     save_answer(key, core, &mut tx, &Done {}).await?;
     tx.commit().await?;
     Ok(())
+}
+
+/// The user with this address, which nobody changes until the transaction ends: a link that is mailed to
+/// an earlier one would set the password, too.
+async fn find_and_lock(
+    conn: &mut Connection,
+    core: &Core,
+    client: &Client,
+    email: &EmailAddress,
+) -> Result<Option<UserId>> {
+    let user = sqlx::query_scalar!(
+        "select user_id from end_user \
+         where client_id = $1 and email_index = $2 and deleted_at is null for no key update",
+        client.id().uuid(),
+        email_index(core, client.id(), email)?,
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(user.map(UserId::from))
 }
 
 /// The user with this address.

@@ -150,7 +150,8 @@ pub(crate) async fn holder(core: &Core, purpose: Purpose, text: &str) -> Result<
     Ok(user.map(|user| UserKey { client, user: UserId::from(user) }))
 }
 
-/// Redeems the token: of several concurrent attempts, one gets its user.
+/// Redeems the token: of several concurrent attempts, one gets its user. Locks the user's row: what ends
+/// the user's sessions comes before this, or voids what the transaction stores.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -161,11 +162,16 @@ pub(crate) async fn redeem(
 ) -> Result<Option<UserKey>> {
     let Some(client) = parse_client(text) else { return Ok(None) };
     let user = sqlx::query_scalar!(
-        "update one_time_token t set used_at = rampart_now() from end_user u \
-         where t.client_id = $1 and token_digest = $2 and purpose = $3 \
-             and used_at is null and expires_at > rampart_now() \
-             and u.client_id = t.client_id and u.user_id = t.user_id \
-             and u.deleted_at is null and u.disabled_at is null \
+        "with holder as ( \
+             select user_id from one_time_token t join end_user u using (client_id, user_id) \
+             where t.client_id = $1 and token_digest = $2 and purpose = $3 \
+                 and used_at is null and expires_at > rampart_now() \
+                 and u.deleted_at is null and u.disabled_at is null \
+             for no key update of u \
+         ) \
+         update one_time_token t set used_at = rampart_now() from holder \
+         where t.client_id = $1 and token_digest = $2 and t.user_id = holder.user_id \
+             and used_at is null \
          returning t.user_id",
         client.uuid(),
         &sha256(text)[..],

@@ -15,11 +15,12 @@ use super::personal_data::email_index;
 use crate::Core;
 use crate::auth::caller::{Client, ClientAndUser, LoggedIn};
 use crate::auth::tokens::refresh::{PasswordLogin, TokenPair};
+use crate::auth::user_credentials;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
 use crate::endpoint::{Body, Done, Endpoint, Json};
 use crate::http::device;
 use crate::http::fields::Fields;
-use crate::http::request::Input;
+use crate::http::request::{Head, Input};
 use crate::platform::crypto::Secret;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
@@ -344,19 +345,21 @@ impl Endpoint for LoginTokenV1 {
         ..Doc::NONE
     };
     type Caller = ClientAndUser;
-    type Request = ();
+    type Request = Head;
     type Response = Json<LoginToken>;
 
-    fn read(_: &Input, _: &ClientAndUser) -> Result<()> {
-        Ok(())
+    fn read(input: &Input, _: &ClientAndUser) -> Result<Head> {
+        Ok(input.head.clone())
     }
 
-    async fn call(core: &Core, caller: ClientAndUser, (): ()) -> Result<Json<LoginToken>> {
-        let token = OneTimeToken::generate(&core.clock, caller.client.id())?;
+    async fn call(core: &Core, caller: ClientAndUser, head: Head) -> Result<Json<LoginToken>> {
+        let ClientAndUser { client, user } = caller;
+        let token = OneTimeToken::generate(&core.clock, client.id())?;
         let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token_seconds.into());
-        let mut conn = core.db.acquire().await?;
-        let user = caller.user;
-        let expiry_date = token.store(&mut conn, core, Purpose::Login, user, lifetime).await?;
+        let mut tx = core.db.begin().await?;
+        user_credentials::lock_user(&mut tx, core, &client, user, &head).await?;
+        let expiry_date = token.store(&mut tx, core, Purpose::Login, user, lifetime).await?;
+        tx.commit().await?;
         Ok(Json(LoginToken { uuid: user, token: token.text, expiry_date }))
     }
 }

@@ -22,11 +22,13 @@ mod session;
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::outbox;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
 use serde_json::json;
+use sqlx::AssertSqlSafe;
 
 /// The code of the newest mail to this address.
 async fn mailed_code(context: &TestContext, to: &str) -> String {
@@ -45,6 +47,20 @@ async fn page_path(partner: &Partner, identifier: &str) -> String {
 /// Sends a form of a page.
 async fn submit(partner: &Partner, path: &str, form: &str) -> Answer {
     partner.anonymous(Method::POST, path).body(form.to_owned()).send().await
+}
+
+/// Returns once this query is true, or a statement waits for a lock.
+async fn until_stored_or_waiting(context: &TestContext, is_stored: &str) {
+    let query = format!(
+        "select ({is_stored}) or exists (select from pg_stat_activity \
+             where datname = current_database() and wait_event_type = 'Lock')"
+    );
+    until("it is stored, or waits", SOON, async || {
+        let query = sqlx::query_scalar(AssertSqlSafe(query.as_str()));
+        let is_there: bool = query.fetch_one(context.db()).await.unwrap();
+        is_there.then_some(())
+    })
+    .await;
 }
 
 /// Sentence of a page that asks to sign in once more.

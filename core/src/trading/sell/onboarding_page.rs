@@ -30,6 +30,7 @@ use crate::users::account_pages::passkey::SCRIPT;
 use crate::users::account_pages::sign_in::{Asked, SignIn, error_page, forms, sign_in_or_register};
 use crate::users::account_pages::sign_in_page::SignInPage;
 use crate::users::accounts::AccountType;
+use crate::users::one_time_token::{Purpose, issue_for_pages};
 use crate::users::{identifiers, share_token};
 use rampart_types::{ReturnUrl, UserId, UserIdentifier};
 
@@ -227,7 +228,8 @@ impl VerifiedUrl {
     ) -> Result<Reply> {
         let key = self.client.key_of(user);
         let typed = TypedForm { form, errors: &FormErrors::default() };
-        let section = section(conn, core, key, self.texts, &self.methods, typed).await?;
+        let token = issue_for_pages(conn, core, Purpose::Form, key).await?;
+        let section = section(conn, core, key, self.texts, &self.methods, typed, &token).await?;
         Ok(self.page(core, StatusCode::OK, &section))
     }
 

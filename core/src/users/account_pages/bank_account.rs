@@ -57,6 +57,8 @@ pub(crate) async fn act(
 ) -> Result<(StatusCode, Markup)> {
     let ok = |message: &'static str| (StatusCode::OK, toast(Tone::Info, &texts.get(message)));
     let key = client.key_of(user);
+    // With the redeemed one: what ends the user's sessions from now on voids it.
+    let token = one_time_token::issue_for_pages(&mut tx, core, Purpose::Form, key).await?;
     let mut errors = FormErrors::default();
     let (status, note) = match kind_of(form) {
         Some(AccountType::CreditCard) => {
@@ -77,7 +79,7 @@ pub(crate) async fn act(
     let empty = Form::default();
     let form = if errors.is_empty() { &empty } else { form };
     let typed = TypedForm { form, errors: &errors };
-    let section = section(&mut tx, core, key, texts, kinds, typed).await?;
+    let section = section(&mut tx, core, key, texts, kinds, typed, &token).await?;
     tx.commit().await?;
     Ok((status, html! { (note) (section) }))
 }
@@ -133,7 +135,7 @@ fn read(client: &Client, texts: Texts, form: &Form) -> Result<NewAccount, FormEr
     })
 }
 
-/// The user's accounts of these kinds, each kind with the form that gets one ready.
+/// The user's accounts of these kinds, each kind with the form that gets one ready, which sends the token.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -144,10 +146,10 @@ pub(crate) async fn section(
     texts: Texts,
     kinds: &[AccountType],
     typed: TypedForm<'_>,
+    token: &str,
 ) -> Result<Markup> {
     let mut accounts = accounts::list(conn, core, key).await?;
     accounts.retain(|account| !account.disabled && kinds.contains(&account.kind));
-    let token = one_time_token::issue_for_pages(conn, core, Purpose::Form, key).await?;
     let proof = html! { input type="hidden" name="token" value=(token); };
     Ok(html! {
         h2 { (texts.get("bank-accounts")) }
@@ -155,7 +157,7 @@ pub(crate) async fn section(
         @if kinds.iter().any(|kind| *kind != AccountType::BankTransfer) {
             p { (texts.get("accounts-of-providers")) }
         }
-        @if kinds.contains(&AccountType::BankTransfer) { (form(texts, &token, typed)) }
+        @if kinds.contains(&AccountType::BankTransfer) { (form(texts, token, typed)) }
     })
 }
 

@@ -7,7 +7,7 @@ use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
 use serde_json::{Value, json};
 
-use super::Visit;
+use super::{Visit, until_stored_or_waiting};
 
 /// Path and query of the page for a new login token.
 async fn link(user: &User) -> (String, Value) {
@@ -93,6 +93,23 @@ async fn one_of_two_simultaneous_visits_gets_the_login_token() {
     let mut statuses = [one, two];
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 404]);
+}
+
+#[tokio::test]
+async fn a_login_token_waits_for_what_ends_it() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let (link, _) = link(&ada).await;
+    let mut log_out = context.db().begin().await.unwrap();
+    let end = "update end_user set tokens_valid_from = now()";
+    sqlx::query(end).execute(&mut *log_out).await.unwrap();
+    let end = async {
+        until_stored_or_waiting(&context, "select count(*) > 1 from one_time_token").await;
+        let void = "update one_time_token set used_at = now() where used_at is null";
+        sqlx::query(void).execute(&mut *log_out).await.unwrap();
+        log_out.commit().await.unwrap();
+    };
+    assert_eq!(futures::join!(show(&ada, &link), end).0, 404);
 }
 
 #[tokio::test]

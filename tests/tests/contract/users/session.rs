@@ -4,11 +4,12 @@ use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::cluster::until_a_lock_is_awaited;
-use rampart_tests::deadline::{SOON, until};
 use rampart_tests::outbox;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
+
+use super::until_stored_or_waiting;
 
 const LOGIN: &str = "/api/v1/user/login";
 const INFO: &str = "/api/v1/user/info";
@@ -177,18 +178,34 @@ async fn a_renewal_waits_for_what_ends_its_login() {
         .await
         .unwrap();
     let end = async {
-        let query = "select (select count(*) > 1 from refresh_token) \
-            or exists (select from pg_stat_activity \
-                where datname = current_database() and wait_event_type = 'Lock')";
-        until("the token is renewed, or waits", SOON, async || {
-            let is_there: bool = sqlx::query_scalar(query).fetch_one(context.db()).await.unwrap();
-            is_there.then_some(())
-        })
-        .await;
+        until_stored_or_waiting(&context, "select count(*) > 1 from refresh_token").await;
         log_out.commit().await.unwrap();
     };
     let (renewed, ()) = futures::join!(renew(&ada.partner, &session), end);
     renewed.assert_codes(&["ER036"]);
+}
+
+#[tokio::test]
+async fn a_login_token_is_not_made_for_a_session_that_ends_meanwhile() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let session = ada.log_in().await;
+    let bearer = format!("Bearer {}", session["token"].as_str().unwrap());
+    context.clock().advance(TimeDelta::minutes(1));
+    let mut log_out = context.db().begin().await.unwrap();
+    sqlx::query("update end_user set tokens_valid_from = $1")
+        .bind(context.clock().now())
+        .execute(&mut *log_out)
+        .await
+        .unwrap();
+    let end = async {
+        until_stored_or_waiting(&context, "select exists (select from one_time_token)").await;
+        log_out.commit().await.unwrap();
+    };
+    let make = ada.partner.request(Method::GET, "/api/v1/user/login-token");
+    let make = make.header("user-authorization", &bearer).send();
+    let (made, ()) = futures::join!(make, end);
+    made.assert_codes(&["ER702"]);
 }
 
 #[tokio::test]
@@ -293,6 +310,27 @@ async fn a_forgotten_password_is_replaced_once_by_mail() {
     context.clock().advance(TimeDelta::minutes(2));
     ada.password = "another-password".to_owned();
     ada.log_in().await;
+}
+
+#[tokio::test]
+async fn no_link_goes_to_an_address_that_is_changed_meanwhile() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let mut change = context.db().begin().await.unwrap();
+    let other = "update end_user set email_index = 'that of another address'";
+    sqlx::query(other).execute(&mut *change).await.unwrap();
+    let commit = async {
+        until_stored_or_waiting(&context, "select exists (select from one_time_token)").await;
+        change.commit().await.unwrap();
+    };
+    let ask = json!({"emailAddress": ada.email});
+    let ask = ada.partner.post("/api/v1/user/reset-password", ask);
+    let (asked, ()) = futures::join!(ask, commit);
+    asked.assert_status(200);
+    assert_eq!(outbox::newest(&context, &ada.email).await.state, "withheld");
+    let stored = "select exists (select from one_time_token)";
+    let stored: bool = sqlx::query_scalar(stored).fetch_one(context.db()).await.unwrap();
+    assert!(!stored);
 }
 
 #[tokio::test]
