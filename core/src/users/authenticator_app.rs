@@ -3,7 +3,8 @@
 
 use chrono::{DateTime, Utc};
 
-use super::account::{RowLock, lock};
+use super::account::RowLock;
+use super::passkeys::lock_visit;
 use super::personal_data::load_key;
 use super::security_notice::{self, Changed};
 use crate::Core;
@@ -18,14 +19,15 @@ use rampart_types::{UserId, UserKey};
 const LOCATION: &str = "authenticator_app/secret";
 
 /// Gives the user a new secret, whose codes are asked for once the user has entered the first one.
-/// `None` while another one is in use, or of a user who is gone.
+/// `None` while another one is in use, of a user who is gone, or when the visit of this challenge has
+/// ended.
 ///
 /// # Errors
 /// Without entropy; when the database cannot be written.
-pub(crate) async fn begin(core: &Core, key: UserKey) -> Result<Option<TotpSecret>> {
+pub(crate) async fn begin(core: &Core, key: UserKey, visit: &str) -> Result<Option<TotpSecret>> {
     let secret = TotpSecret::generate(&core.clock)?;
     let mut tx = core.db.begin().await?;
-    if !lock(&mut tx, key, RowLock::Update).await? {
+    if !lock_visit(&mut tx, key, visit, RowLock::Update).await? {
         return Ok(None);
     }
     let personal_key = load_key(&mut tx, core, key).await?;
@@ -74,7 +76,8 @@ pub(crate) async fn in_use_since(
     Ok(since.flatten())
 }
 
-/// Puts the secret that was given last in use, if the code is one of its own.
+/// Puts the secret that was given last in use, if the code is one of its own and the visit of this
+/// challenge lasts.
 ///
 /// # Errors
 /// Code 920 after too many attempts; when the database cannot be used.
@@ -82,12 +85,15 @@ pub(crate) async fn confirm(
     core: &Core,
     client: &Client,
     user: UserId,
+    visit: &str,
     code: &str,
 ) -> Result<bool> {
     core.user_attempts.count_code(core, client, user).await?;
-    let mut tx = core.db.begin().await?;
     let key = client.key_of(user);
-    if !redeem(&mut tx, core, key, code, false).await? {
+    let mut tx = core.db.begin().await?;
+    if !lock_visit(&mut tx, key, visit, RowLock::NoKeyUpdate).await?
+        || !redeem(&mut tx, core, key, code, false).await?
+    {
         return Ok(false);
     }
     security_notice::mail(&mut tx, core, key, Changed::AuthenticatorAppAdded).await?;

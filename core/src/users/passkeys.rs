@@ -53,7 +53,8 @@ fn random_challenge(core: &Core) -> Result<String> {
     Ok(URL_SAFE_NO_PAD.encode(core.clock.random_bytes::<CHALLENGE_BYTES>()?))
 }
 
-/// A challenge for a user's changes, which shows that the user has just signed in.
+/// A challenge for a user's changes, which shows that the user has just signed in. `None` when the user's
+/// sessions were ended since the sign-in began.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -61,19 +62,52 @@ pub(crate) async fn account_challenge(
     conn: &mut Connection,
     core: &Core,
     UserKey { client, user }: UserKey,
-) -> Result<String> {
+    began_at: DateTime<Utc>,
+) -> Result<Option<String>> {
     let challenge = random_challenge(core)?;
-    sqlx::query!(
+    let stored = sqlx::query!(
         "insert into passkey_challenge (client_id, challenge_digest, purpose, user_id, expires_at) \
-         values ($1, $2, 'account', $3, rampart_now() + make_interval(secs => $4::int))",
+         select $1, $2, 'account', user_id, rampart_now() + make_interval(secs => $4::int) \
+         from end_user where client_id = $1 and user_id = $3 and tokens_valid_from <= $5 \
+         for no key update",
         client.uuid(),
         &sha256(&challenge)[..],
         user.uuid(),
         ACCOUNT_SECONDS,
+        began_at,
     )
     .execute(conn)
     .await?;
-    Ok(challenge)
+    Ok((stored.rows_affected() > 0).then_some(challenge))
+}
+
+/// Locks the user's row for what a challenge for changes has permitted; `false` when that has ended, by
+/// its time or with the user's sessions.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn lock_visit(
+    conn: &mut Connection,
+    key: UserKey,
+    challenge: &str,
+    strength: RowLock,
+) -> Result<bool> {
+    if !lock(conn, key, strength).await? {
+        return Ok(false);
+    }
+    let lasts = sqlx::query_scalar!(
+        r#"
+        select exists (select from passkey_challenge
+            where client_id = $1 and challenge_digest = $2 and purpose = 'account'
+                and user_id = $3 and expires_at > rampart_now()) as "lasts!"
+        "#,
+        key.client.uuid(),
+        &sha256(challenge)[..],
+        key.user.uuid(),
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(lasts)
 }
 
 /// The user of a challenge for changes, which stays good for one. `None` when it is unknown, used or
@@ -101,7 +135,8 @@ pub(crate) async fn account_challenge_holder(
 }
 
 /// Uses a challenge for changes up and gives its user the next one, which ends when this one would
-/// have. `None` when it is unknown, used or expired.
+/// have. `None` when it is unknown, used or expired. Locks the user's row meanwhile: what ends the user's
+/// sessions comes first, or voids the next one.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -113,11 +148,15 @@ pub(crate) async fn renew_account_challenge(
     let next = random_challenge(core)?;
     let user = sqlx::query_scalar!(
         r#"
-        with used as (
-            delete from passkey_challenge
-            where client_id = $1 and challenge_digest = $2 and purpose = 'account'
+        with holder as (
+            select user_id from passkey_challenge c join end_user u using (client_id, user_id)
+            where c.client_id = $1 and challenge_digest = $2 and purpose = 'account'
                 and expires_at > rampart_now()
-            returning user_id, expires_at
+            for no key update of u
+        ), used as (
+            delete from passkey_challenge c using holder
+            where c.client_id = $1 and c.challenge_digest = $2 and c.user_id = holder.user_id
+            returning c.user_id, c.expires_at
         )
         insert into passkey_challenge (client_id, challenge_digest, purpose, user_id, expires_at)
         select $1, $3, 'account', user_id, expires_at from used
@@ -165,19 +204,20 @@ pub(crate) async fn list(conn: &mut Connection, core: &Core, key: UserKey) -> Re
     passkeys.collect()
 }
 
-/// Stores a verified credential as the user's passkey.
+/// Stores a verified credential as the user's passkey, as long as the visit of this challenge lasts.
 ///
 /// # Errors
 /// When the database cannot be used.
 pub(crate) async fn add(
     core: &Core,
     key: UserKey,
+    visit: &str,
     name: &str,
     credential: &Credential,
 ) -> Result<Added> {
     let mut tx = core.db.begin().await?;
     // Additions of one user follow each other, so that none exceeds the limit.
-    if !lock(&mut tx, key, RowLock::Update).await? {
+    if !lock_visit(&mut tx, key, visit, RowLock::Update).await? {
         return Ok(Added::Refused);
     }
     let personal_key = load_key(&mut tx, core, key).await?;
@@ -206,13 +246,14 @@ pub(crate) async fn add(
     Ok(Added::Stored)
 }
 
-/// Removes one of the user's passkeys; `false` when the user has none of this id.
+/// Removes one of the user's passkeys; `false` when the user has none of this id, or the visit of this
+/// challenge has ended.
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn remove(core: &Core, key: UserKey, id: &[u8]) -> Result<bool> {
+pub(crate) async fn remove(core: &Core, key: UserKey, visit: &str, id: &[u8]) -> Result<bool> {
     let mut tx = core.db.begin().await?;
-    if !lock(&mut tx, key, RowLock::Update).await? {
+    if !lock_visit(&mut tx, key, visit, RowLock::Update).await? {
         return Ok(false);
     }
     let removed = sqlx::query!(

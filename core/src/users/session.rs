@@ -100,13 +100,16 @@ impl Endpoint for LoginV1 {
     }
 }
 
-/// Verifies an address and a password. Neither the result nor its time distinguishes an unknown
-/// address from a wrong password, a disabled user or one without a password.
+/// Verifies an address and a password, which took its time, and that both still are the user's. Neither
+/// the result nor its time distinguishes an unknown address from a wrong password, a disabled user or
+/// one without a password.
 ///
 /// # Errors
 /// ER005, or code 920 when the rate limit is exceeded.
 pub(crate) async fn verify_login(core: &Core, client: &Client, login: Login) -> Result<UserId> {
-    Ok(verify_password(core, client, login).await?.user)
+    let login = verify_password(core, client, login).await?;
+    let holds = login.still_holds(core, client.id()).await?;
+    if holds { Ok(login.user) } else { Err(Code::LoginInvalid.into()) }
 }
 
 /// Verifies a login as [`verify_login`] does, and says against what.

@@ -49,6 +49,28 @@ pub(crate) struct PasswordLogin {
     pub(crate) password_hash: String,
 }
 
+impl PasswordLogin {
+    /// True if the password and the address still are the user's, who is neither disabled nor deleted. A
+    /// change that is being made is waited for; a later one ends the user's sessions at a later time.
+    ///
+    /// # Errors
+    /// When the database cannot be used.
+    pub(crate) async fn still_holds(&self, core: &Core, client: ClientId) -> Result<bool> {
+        let held = sqlx::query_scalar!(
+            "select user_id from end_user \
+             where client_id = $1 and user_id = $2 and password_hash = $3 and email_index = $4 \
+                 and disabled_at is null and deleted_at is null for share",
+            client.uuid(),
+            self.user.uuid(),
+            self.password_hash,
+            self.email_index,
+        )
+        .fetch_optional(&core.db)
+        .await?;
+        Ok(held.is_some())
+    }
+}
+
 impl TokenPair {
     /// Issues the first pair after a login, which starts a family. `device` is the user's, in the few
     /// words of `http::device`.

@@ -62,7 +62,8 @@ pub(super) async fn verify(core: &Core, client: &Client, form: &Form) -> Result<
 /// # Errors
 /// Without entropy; when the database cannot be written.
 pub(super) async fn begin(view: &View<'_>) -> Result<Option<Reply>> {
-    let secret = authenticator_app::begin(view.core, view.account.key()).await?;
+    let (key, visit) = (view.account.key(), view.challenge);
+    let secret = authenticator_app::begin(view.core, key, visit).await?;
     Ok(secret.map(|secret| page(view, StatusCode::OK, &secret, &FormErrors::default())))
 }
 
@@ -82,7 +83,8 @@ pub(super) enum Confirmed {
 /// Code 920 after too many attempts; when the database cannot be used.
 pub(super) async fn confirm(view: &View<'_>, form: &Form) -> Result<Confirmed> {
     let (core, user) = (view.core, view.account.user);
-    if authenticator_app::confirm(core, view.client, user, form.get(CODE)).await? {
+    let code = form.get(CODE);
+    if authenticator_app::confirm(core, view.client, user, view.challenge, code).await? {
         return Ok(Confirmed::InUse);
     }
     let Some(secret) = authenticator_app::begun(core, view.account.key()).await? else {

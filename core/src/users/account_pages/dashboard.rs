@@ -24,7 +24,7 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
-use crate::users::account::Account;
+use crate::users::account::{Account, RowLock};
 use crate::users::accounts;
 use crate::users::identifier::linked_user;
 use crate::users::one_time_token::{self, Purpose};
@@ -130,7 +130,7 @@ async fn answer(page: InvitedPage<'_>, form: &Form) -> Result<Reply> {
         let note = toast(Tone::Good, &texts.get("sessions-ended"));
         return Ok(login_page(page, StatusCode::OK, &note, None));
     }
-    let (note, errors) = change(page, user, form).await?;
+    let (note, errors) = change(page, user, &challenge, form).await?;
     let mut conn = core.db.acquire().await?;
     let account = Account::load(&mut conn, core, key).await?;
     drop(conn);
@@ -178,13 +178,17 @@ async fn enter(page: InvitedPage<'_>, form: &Form) -> Result<Entry> {
     } else if CHANGES.contains(&action) {
         passkeys::renew_account_challenge(core, client.id(), shown).await?
     } else {
+        // Before the password is looked at: one that is changed meanwhile ends this sign-in too.
+        let began_at = core.clock.now();
         let user = match sign_in(core, client, texts, form).await? {
             SignIn::Done(user) => user,
             SignIn::Asked(asked) => return Ok(Entry::Asked(asked)),
         };
         check_linked(page, user).await?;
         let mut conn = core.db.acquire().await?;
-        let challenge = passkeys::account_challenge(&mut conn, core, client.key_of(user)).await?;
+        let key = client.key_of(user);
+        let challenge = passkeys::account_challenge(&mut conn, core, key, began_at).await?;
+        let challenge = challenge.ok_or(Code::LoginInvalid)?;
         return Ok(Entry::Granted(Grant { user, challenge }));
     };
     let Some((user, challenge)) = known else {
@@ -206,12 +210,17 @@ async fn check_linked(page: InvitedPage<'_>, user: UserId) -> Result<()> {
 
 /// Makes the change that the form asks for, if it is one after which the page is shown again, and says
 /// what came of it, also at the form's field.
-async fn change(page: InvitedPage<'_>, user: UserId, form: &Form) -> Result<(Markup, FormErrors)> {
+async fn change(
+    page: InvitedPage<'_>,
+    user: UserId,
+    visit: &str,
+    form: &Form,
+) -> Result<(Markup, FormErrors)> {
     let InvitedPage { core, link, client, .. } = page;
     let (texts, key) = (link.texts, client.key_of(user));
     let note = match form.get("action") {
-        "passkey-add" => passkey::add(core, client, user, texts, form).await?,
-        "passkey-remove" => passkey::remove(core, client, user, texts, form).await?,
+        "passkey-add" => passkey::add(core, client, user, visit, texts, form).await?,
+        "passkey-remove" => passkey::remove(core, client, user, visit, texts, form).await?,
         "app-remove" => {
             return authenticator_app::remove(core, client, user, texts, form).await;
         }
@@ -295,8 +304,12 @@ async fn payment_accounts(conn: &mut Connection, view: &View<'_>) -> Result<Mark
 /// Leads to a secured page, with a login token of its own that is made when somebody goes there.
 async fn lead_to_secured_page(view: &View<'_>, page: &str) -> Result<Reply> {
     let (core, key) = (view.core, view.account.key());
-    let mut conn = core.db.acquire().await?;
-    let token = one_time_token::issue_for_pages(&mut conn, core, Purpose::Login, key).await?;
+    let mut tx = core.db.begin().await?;
+    if !passkeys::lock_visit(&mut tx, key, view.challenge, RowLock::NoKeyUpdate).await? {
+        return Err(Code::UserCredentialMissing.into());
+    }
+    let token = one_time_token::issue_for_pages(&mut tx, core, Purpose::Login, key).await?;
+    tx.commit().await?;
     let (region, user, back) = (view.link.region(), key.user, view.link.session());
     let path = format!("/{region}/account/{page}?token={token}&uuid={user}&back={back}");
     Ok(Reply::see_other(&path))

@@ -161,7 +161,8 @@ pub(super) async fn verify(core: &Core, client: &Client, form: &Form) -> Result<
     sign_in::verify(core, client, &party, &answer).await
 }
 
-/// Adds the passkey of the form to the user who got its challenge, and says what came of it.
+/// Adds the passkey of the form to the user who got its challenge, and says what came of it. `visit` is
+/// the challenge in its place.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -169,6 +170,7 @@ pub(super) async fn add(
     core: &Core,
     client: &Client,
     user: UserId,
+    visit: &str,
     texts: Texts,
     form: &Form,
 ) -> Result<Markup> {
@@ -183,7 +185,7 @@ pub(super) async fn add(
     let Some((name, credential)) = name.zip(credential) else {
         return Ok(toast(Tone::Bad, &texts.get("passkey-wrong")));
     };
-    let added = passkeys::add(core, client.key_of(user), &name, &credential).await?;
+    let added = passkeys::add(core, client.key_of(user), visit, &name, &credential).await?;
     Ok(match added {
         Added::Stored => toast(Tone::Good, &texts.get("passkey-added")),
         Added::Refused => toast(Tone::Bad, &texts.get("passkey-wrong")),
@@ -198,11 +200,12 @@ pub(super) async fn remove(
     core: &Core,
     client: &Client,
     user: UserId,
+    visit: &str,
     texts: Texts,
     form: &Form,
 ) -> Result<Markup> {
     let id = decode(form.get("credential"), CREDENTIAL_ID_BYTES_MAX).unwrap_or_default();
-    Ok(match passkeys::remove(core, client.key_of(user), &id).await? {
+    Ok(match passkeys::remove(core, client.key_of(user), visit, &id).await? {
         true => toast(Tone::Good, &texts.get("passkey-removed")),
         false => toast(Tone::Bad, &texts.get("passkey-wrong")),
     })

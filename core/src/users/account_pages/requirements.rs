@@ -10,7 +10,9 @@ use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::checks::link;
 use crate::trading::checks::requirement::{Requirement, RequirementState, open_requirements};
+use crate::users::account::RowLock;
 use crate::users::one_time_token::{OneTimeToken, Purpose};
+use crate::users::passkeys;
 
 /// Time in which the pages are open to a user who has signed in: enough to find a document, and to show
 /// it to a provider.
@@ -26,8 +28,14 @@ pub(super) async fn section(conn: &mut Connection, view: &View<'_>) -> Result<Ma
     if open.is_empty() {
         return Ok(html! {});
     }
-    let token = OneTimeToken::generate(&core.clock, client.id())?;
-    token.store(conn, core, Purpose::Checks, view.account.user, LIFETIME).await?;
+    let key = view.account.key();
+    let token = OneTimeToken::generate(&core.clock, key.client)?;
+    let mut tx = conn.begin().await?;
+    if !passkeys::lock_visit(&mut tx, key, view.challenge, RowLock::NoKeyUpdate).await? {
+        return Ok(html! {});
+    }
+    token.store(&mut tx, core, Purpose::Checks, key.user, LIFETIME).await?;
+    tx.commit().await?;
     let account_page = format!("{}/{}", view.link.region(), view.link.session());
     let url =
         |requirement: Requirement| link::account_url(core, &token.text, &account_page, requirement);

@@ -4,10 +4,11 @@ use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::buyer::WALLET;
+use rampart_tests::cluster::until_a_lock_is_awaited;
 use rampart_tests::passkey::{Authenticator, Ceremony, challenge};
 use serde_json::{Value, json};
 
-use super::{SIGNED_OUT, Visit, page_path, submit};
+use super::{SIGNED_OUT, Visit, page_path, submit, until_stored_or_waiting};
 
 impl Visit {
     /// The page after a sign-in by password.
@@ -131,6 +132,48 @@ async fn reading_is_free_and_a_change_uses_the_page_up() {
     visit.context.admin(Method::PATCH, &path, json!({"disabled": true})).await.assert_status(200);
     let refused = visit.act(&page, "download").await;
     assert!(!refused.assert_status(400).text().contains("ada@mail"));
+}
+
+#[tokio::test]
+async fn nothing_is_changed_by_a_visit_that_is_ended_meanwhile() {
+    let visit = Visit::start().await;
+    // The first holds up the change alone, the second its permission too.
+    for hold in ["select from end_user for key share", "update end_user set newsletter = true"] {
+        let page = visit.sign_in().await;
+        let mut log_out = visit.context.db().begin().await.unwrap();
+        sqlx::query(hold).execute(&mut *log_out).await.unwrap();
+        let end = async {
+            until_a_lock_is_awaited(visit.context.db()).await;
+            let void = "delete from passkey_challenge";
+            sqlx::query(void).execute(&mut *log_out).await.unwrap();
+            log_out.commit().await.unwrap();
+        };
+        let (begun, ()) = futures::join!(visit.act(&page, "app-begin"), end);
+        assert!(!begun.text().contains("otpauth"), "{hold}: {}", begun.text());
+    }
+    let begun = "select exists (select from authenticator_app)";
+    let begun: bool = sqlx::query_scalar(begun).fetch_one(visit.context.db()).await.unwrap();
+    assert!(!begun);
+}
+
+#[tokio::test]
+async fn no_visit_begins_by_a_password_that_is_changed_meanwhile() {
+    let visit = Visit::start().await;
+    visit.later(60);
+    let mut change = visit.context.db().begin().await.unwrap();
+    sqlx::query("update end_user set password_hash = 'that of another', tokens_valid_from = $1")
+        .bind(visit.context.clock().now())
+        .execute(&mut *change)
+        .await
+        .unwrap();
+    let commit = async {
+        let begun = "select exists (select from passkey_challenge where purpose = 'account')";
+        until_stored_or_waiting(&visit.context, begun).await;
+        change.commit().await.unwrap();
+    };
+    let form = "action=log-in&email=ada%40mail.example.com&password=password-of-ada";
+    let (refused, ()) = futures::join!(visit.submit(form), commit);
+    refused.assert_status(400);
 }
 
 #[tokio::test]
