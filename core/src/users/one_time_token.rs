@@ -3,8 +3,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::PgExecutor;
 use uuid::Uuid;
 
+use super::account::{self, RowLock};
 use crate::Core;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::sha256;
@@ -131,7 +133,11 @@ pub(crate) fn parse_client(text: &str) -> Option<ClientId> {
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn holder(core: &Core, purpose: Purpose, text: &str) -> Result<Option<UserKey>> {
+pub(crate) async fn holder(
+    executor: impl PgExecutor<'_>,
+    purpose: Purpose,
+    text: &str,
+) -> Result<Option<UserKey>> {
     let Some(client) = parse_client(text) else { return Ok(None) };
     let user = sqlx::query_scalar!(
         r#"
@@ -145,9 +151,25 @@ pub(crate) async fn holder(core: &Core, purpose: Purpose, text: &str) -> Result<
         &sha256(text)[..],
         purpose.as_str(),
     )
-    .fetch_optional(&core.db)
+    .fetch_optional(executor)
     .await?;
     Ok(user.map(|user| UserKey { client, user: UserId::from(user) }))
+}
+
+/// The same, with the row of the user locked: what ends the user's sessions comes before this, or voids
+/// what the transaction stores.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn lock_holder(
+    conn: &mut Connection,
+    purpose: Purpose,
+    text: &str,
+) -> Result<Option<UserKey>> {
+    let Some(key) = holder(&mut *conn, purpose, text).await? else { return Ok(None) };
+    account::lock(conn, key, RowLock::NoKeyUpdate).await?;
+    // What the lock has waited for may have voided the token.
+    holder(conn, purpose, text).await
 }
 
 /// Redeems the token: of several concurrent attempts, one gets its user. Locks the user's row: what ends

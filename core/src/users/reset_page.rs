@@ -44,7 +44,7 @@ impl Endpoint for Show {
     }
 
     async fn call(core: &Core, _: Anyone, (texts, token): (Texts, String)) -> Result<Reply> {
-        let holder = one_time_token::holder(core, Purpose::ResetPassword, &token).await?;
+        let holder = one_time_token::holder(&core.db, Purpose::ResetPassword, &token).await?;
         Ok(match holder {
             Some(holder) => {
                 let texts = page_texts(core, texts, holder).await?;
@@ -91,7 +91,7 @@ impl Endpoint for Submit {
         NewPassword { texts, token, password }: NewPassword,
     ) -> Result<Reply> {
         // A password is hashed only for a valid token.
-        let holder = one_time_token::holder(core, Purpose::ResetPassword, &token).await?;
+        let holder = one_time_token::holder(&core.db, Purpose::ResetPassword, &token).await?;
         let Some(holder) = holder else { return Ok(dead_link_page(core, texts, &token)) };
         let texts = page_texts(core, texts, holder).await?;
         let Some(password) = password else {

@@ -78,6 +78,6 @@ pub(super) async fn open(core: &Core, token: &str) -> Result<Option<Permission>>
             return Ok(order.map(|order| Permission::Order(side, OrderKey { client, order })));
         }
     }
-    let holder = one_time_token::holder(core, Purpose::Checks, token).await?;
+    let holder = one_time_token::holder(&core.db, Purpose::Checks, token).await?;
     Ok(holder.map(Permission::Account))
 }

@@ -186,15 +186,15 @@ impl Link {
         Ok(Some(Opened { client, key, tx, visit: Some(visit) }))
     }
 
-    /// Reads the visit of the browser's cookie.
+    /// Goes on with the visit of the browser's cookie.
     async fn resume_visit(&self, core: &Core) -> Result<Option<Opened>> {
         let Some(visit) = self.head.cookie(visit_cookie(core)) else { return Ok(None) };
-        let holder = one_time_token::holder(core, Purpose::Visit, visit).await?;
-        let Some(key) = holder.filter(|key| self.user == Some(key.user)) else { return Ok(None) };
+        let mut tx = core.db.begin().await?;
+        let key = one_time_token::lock_holder(&mut tx, Purpose::Visit, visit).await?;
+        let Some(key) = key.filter(|key| self.user == Some(key.user)) else { return Ok(None) };
         let Some(client) = Client::for_page(core, key.client, &self.head.request_id) else {
             return Ok(None);
         };
-        let tx = core.db.begin().await?;
         Ok(Some(Opened { client, key, tx, visit: None }))
     }
 

@@ -113,6 +113,25 @@ async fn a_login_token_waits_for_what_ends_it() {
 }
 
 #[tokio::test]
+async fn a_visit_gets_no_form_while_it_is_ended() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let (link, _) = link(&ada).await;
+    let (_, cookie) = open(&ada, &link).await;
+    let mut log_out = context.db().begin().await.unwrap();
+    let end = "update end_user set tokens_valid_from = now()";
+    sqlx::query(end).execute(&mut *log_out).await.unwrap();
+    let end = async {
+        // The tokens of the link, of the visit and of the first form.
+        until_stored_or_waiting(&context, "select count(*) > 3 from one_time_token").await;
+        let void = "update one_time_token set used_at = now() where used_at is null";
+        sqlx::query(void).execute(&mut *log_out).await.unwrap();
+        log_out.commit().await.unwrap();
+    };
+    futures::join!(reload(&ada, &link, &cookie), end).0.assert_status(404);
+}
+
+#[tokio::test]
 async fn a_visit_opens_the_pages_of_its_user_alone_until_it_is_ended() {
     let context = TestContext::start().await;
     let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
