@@ -197,7 +197,7 @@ async fn end_sessions(
     purposes: &[Purpose],
 ) -> Result<()> {
     // Logins under way are waited for, so that the time is later than that of their tokens.
-    account::lock(tx, key.client, key.user, RowLock::NoKeyUpdate).await?;
+    account::lock(tx, key, RowLock::NoKeyUpdate).await?;
     let now = core.clock.now();
     sqlx::query!(
         "update end_user set tokens_valid_from = greatest(tokens_valid_from, $3) \
