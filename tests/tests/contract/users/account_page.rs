@@ -8,7 +8,7 @@ use rampart_tests::cluster::until_a_lock_is_awaited;
 use rampart_tests::passkey::{Authenticator, Ceremony, challenge};
 use serde_json::{Value, json};
 
-use super::{SIGNED_OUT, Visit, page_path, submit, until_stored_or_waiting};
+use super::{SIGNED_OUT, Visit, page_path, submit};
 
 impl Visit {
     /// The page after a sign-in by password.
@@ -154,26 +154,6 @@ async fn nothing_is_changed_by_a_visit_that_is_ended_meanwhile() {
     let begun = "select exists (select from authenticator_app)";
     let begun: bool = sqlx::query_scalar(begun).fetch_one(visit.context.db()).await.unwrap();
     assert!(!begun);
-}
-
-#[tokio::test]
-async fn no_visit_begins_by_a_password_that_is_changed_meanwhile() {
-    let visit = Visit::start().await;
-    visit.later(60);
-    let mut change = visit.context.db().begin().await.unwrap();
-    sqlx::query("update end_user set password_hash = 'that of another', tokens_valid_from = $1")
-        .bind(visit.context.clock().now())
-        .execute(&mut *change)
-        .await
-        .unwrap();
-    let commit = async {
-        let begun = "select exists (select from passkey_challenge where purpose = 'account')";
-        until_stored_or_waiting(&visit.context, begun).await;
-        change.commit().await.unwrap();
-    };
-    let form = "action=log-in&email=ada%40mail.example.com&password=password-of-ada";
-    let (refused, ()) = futures::join!(visit.submit(form), commit);
-    refused.assert_status(400);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use rampart_tests::user::User;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
-use super::mailed_code;
+use super::{Visit, mailed_code, until_stored_or_waiting};
 
 const PATH: &str = "/api/v2/user";
 const LOGIN: &str = "/api/v1/user/login";
@@ -151,6 +151,26 @@ async fn a_login_that_began_before_a_change_of_password_or_address_begins_no_ses
     let begun = "select count(*) from refresh_family";
     let begun: i64 = sqlx::query_scalar(begun).fetch_one(context.db()).await.unwrap();
     assert_eq!(begun, 0);
+}
+
+#[tokio::test]
+async fn no_visit_begins_by_a_password_that_is_changed_meanwhile() {
+    let visit = Visit::start().await;
+    visit.later(60);
+    let mut change = visit.context.db().begin().await.unwrap();
+    sqlx::query("update end_user set password_hash = 'that of another', tokens_valid_from = $1")
+        .bind(visit.context.clock().now())
+        .execute(&mut *change)
+        .await
+        .unwrap();
+    let commit = async {
+        let begun = "select exists (select from passkey_challenge where purpose = 'account')";
+        until_stored_or_waiting(&visit.context, begun).await;
+        change.commit().await.unwrap();
+    };
+    let form = "action=log-in&email=ada%40mail.example.com&password=password-of-ada";
+    let (refused, ()) = futures::join!(visit.submit(form), commit);
+    refused.assert_status(400);
 }
 
 #[tokio::test]
