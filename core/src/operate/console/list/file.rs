@@ -132,16 +132,22 @@ fn line(values: impl Iterator<Item = String>) -> String {
     line
 }
 
-/// A value in quotes, where a spreadsheet would otherwise calculate it.
+/// A value in quotes, where it needs them. No spreadsheet calculates it, nor what is behind a `;` in it,
+/// where some begin another cell.
 fn quoted(value: &str) -> String {
-    let is_formula = value.starts_with(['=', '+', '-', '@', '\t', '\r'])
-        && value.parse::<rust_decimal::Decimal>().is_err();
-    let value = if is_formula { format!("'{value}") } else { value.to_owned() };
-    if value.contains([',', '"', '\r', '\n']) {
+    let value = value.split(';').map(uncalculated).collect::<Vec<_>>().join(";");
+    if value.contains([',', ';', '"', '\r', '\n']) {
         format!("\"{}\"", value.replace('"', "\"\""))
     } else {
         value
     }
+}
+
+/// The content of a cell, with a `'` before a formula.
+fn uncalculated(cell: &str) -> String {
+    let is_formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r'])
+        && cell.parse::<rust_decimal::Decimal>().is_err();
+    if is_formula { format!("'{cell}") } else { cell.to_owned() }
 }
 
 #[cfg(test)]
@@ -154,6 +160,14 @@ mod tests {
         let line = line(values.into_iter().map(str::to_owned));
         assert_eq!(line, "\"a,b\",\"say \"\"x\"\"\",'=1+1,-12.50,+31612345678,\r\n");
     }
+
+    #[test]
+    fn no_formula_is_behind_a_semicolon() {
+        let values = ["a;b", "a;=1+1", "=1;@x", "1;-2"];
+        let line = line(values.into_iter().map(str::to_owned));
+        assert_eq!(line, "\"a;b\",\"a;'=1+1\",\"'=1;'@x\",\"1;-2\"\r\n");
+    }
+
     #[test]
     fn columns_come_in_the_order_of_the_list_and_an_unknown_one_is_named() {
         let columns = [("Order", Cell::Text("/id")), ("Made", Cell::Time("/createdAt"))];
