@@ -78,7 +78,7 @@ impl FoundOrder {
         )
         .fetch_one(&mut *conn)
         .await?;
-        let position = Position::of(&mut conn, client, Some(order.number())).await?;
+        let position = Position::of_order(&mut conn, self.key).await?;
         let owed = position.owed(AccountKind::Customer, &row.currency)
             + position.owed(AccountKind::RefundPayable, &row.currency);
         let paid = paid.unwrap_or_default().max(owed);
