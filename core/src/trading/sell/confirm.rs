@@ -209,8 +209,7 @@ impl ConfirmContext {
         self.account.check(&self.quote, &mut refusal);
         if let Some(user) = self.user {
             checks::gate(core, &self.client, user, &self.quote, &mut refusal).await?;
-            let key = self.client.key_of(user);
-            if let Some(usage) = checks::user(core, key, &mut refusal).await? {
+            if let Some(usage) = checks::user(core, self.client.key_of(user), &mut refusal).await? {
                 let amount = limits::limit_amount(core, &self.client.catalogue, &self.quote);
                 checks::limit(&usage, self.quote.side, amount, &mut refusal);
             }
