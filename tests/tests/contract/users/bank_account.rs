@@ -302,7 +302,9 @@ async fn what_is_no_live_token_of_that_user_opens_nothing() {
         assert_eq!(show(&ada, &wrong).await, 404, "{wrong}");
     }
     let mixed = format!("{page}?token={token_text}&uuid={his_uuid}");
-    submit(&ada, &mixed, token_text, "NL91ABNA0417164300").await.assert_status(404);
+    let (other, _) = link(&ada).await;
+    let (form, _) = open(&ada, &other).await;
+    submit(&ada, &mixed, &form, "NL91ABNA0417164300").await.assert_status(404);
     assert_eq!(show(&ada, &mixed).await, 404);
     // The token is as it was.
     let (token, _) = open(&ada, &hers).await;
