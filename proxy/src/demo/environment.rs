@@ -14,6 +14,7 @@ use rampart_core::platform::crypto::Secret;
 use rampart_core::platform::db;
 use rampart_core::platform::private_postgres::{Options, PrivatePostgres, Profile};
 use rampart_core::platform::settings::{Acme, Documents};
+use serde_json::json;
 
 use super::steps::Steps;
 use crate::config::{Admin, Config, ProxyProtocol};
@@ -63,8 +64,9 @@ impl Environment {
     /// Writes the settings with which the other commands reach the edge, whose operators' listener
     /// is at `admin`.
     pub(super) fn write_settings(&self, admin: SocketAddr) -> Result<(), StartupError> {
-        let token = self.config.admin.token.as_ref().map_or("", Secret::expose);
-        let text = format!("[admin]\nlisten = \"{admin}\"\ntoken = \"{token}\"\n");
+        // A string of JSON is one of TOML.
+        let token = json!(self.config.admin.token.as_ref().map_or("", Secret::expose));
+        let text = format!("[admin]\nlisten = \"{admin}\"\ntoken = {token}\n");
         write_private(&self.settings, &text)
     }
 

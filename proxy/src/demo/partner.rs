@@ -119,6 +119,7 @@ impl Partner {
         let ca = environment.certificate.display();
         let settings = environment.settings.display();
         let token = environment.config.admin.token.as_ref().map_or("", |token| token.expose());
+        let token = token.replace('\'', "'\\''");
         let binary = std::env::current_exe().unwrap_or_else(|_| "rampart".into());
         let binary = binary.display();
         let (admin, ops) = (serving.sockets.admin.address, serving.sockets.ops.address);

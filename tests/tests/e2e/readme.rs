@@ -47,7 +47,7 @@ async fn a_demo_takes_the_environment_but_for_what_it_has_of_its_own() {
     for (name, value) in [
         ("OPS__LISTEN", "127.0.0.2:0"),
         ("EDGE__LISTEN", "127.0.0.3:0"),
-        ("ADMIN__TOKEN", "of-the-shell"),
+        ("ADMIN__TOKEN", "of-the-\"shell\""),
         ("DATABASE__URL", "postgres://nobody@127.0.0.1:1/nothing"),
         ("EDGE__PUBLIC_URL", "https://shop.example"),
         ("DOCUMENTS__S3_URL", "s3://nobodys"),
@@ -58,8 +58,10 @@ async fn a_demo_takes_the_environment_but_for_what_it_has_of_its_own() {
     let demo = Process::spawn(command);
     let exports = exports(&demo).await;
     assert!(exports.contains("BASE='https://127.0.0.3:"), "{exports}");
-    assert!(exports.contains("ADMIN_TOKEN='of-the-shell'"), "{exports}");
+    assert!(exports.contains("ADMIN_TOKEN='of-the-\"shell\"'"), "{exports}");
     demo.prints("curl http://127.0.0.2:").await;
+    let settings = fs::read_to_string(folder.path().join("rampart.toml")).unwrap();
+    assert!(settings.contains(r#"token = "of-the-\"shell\"""#), "{settings}");
 }
 
 #[tokio::test]
