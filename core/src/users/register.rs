@@ -27,7 +27,7 @@ use crate::platform::db::{Connection, Transaction};
 use crate::platform::error::{Code, Error, Refusal, Result, concat_codes};
 use crate::platform::object_store::StoredObject;
 use crate::tenancy::tenants::Scope;
-use rampart_types::{Country, EmailAddress, UserId, UserIdentifier, UserKey, WebsiteLocale};
+use rampart_types::{Country, EmailAddress, UserId, UserIdentifier, WebsiteLocale};
 
 /// Largest body, with images in it, in bytes (section 1 of the contract).
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -214,8 +214,7 @@ async fn register(
 ) -> Result<Account> {
     let Registration { email, country, mut details } = request;
     let user = UserId::from(core.clock.uuid()?);
-    let owner = UserKey { client: client.id(), user };
-    let personal_key = PersonalDataKey::generate(&core.clock, owner)?;
+    let personal_key = PersonalDataKey::generate(&core.clock, client.key_of(user))?;
     let mut refusal = Refusal::new();
     let proof =
         EmailProof::check(core, client, Some(&email), details.email_code.as_deref()).await?;

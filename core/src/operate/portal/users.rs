@@ -18,7 +18,6 @@ use crate::partners::staff::StaffRole;
 use crate::platform::error::Result;
 use crate::users::account::Account;
 use crate::users::accounts;
-use rampart_types::UserKey;
 
 const PATH: &str = "/portal/users";
 /// Finds a user.
@@ -81,7 +80,7 @@ impl StaffPage for ShowOne {
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let Ok(id) = visit.param("id").parse::<Uuid>() else { return Ok(visit.not_found()) };
         let core = visit.core;
-        let key = UserKey { client: visit.session.client.id(), user: id.into() };
+        let key = visit.session.client.key_of(id.into());
         let mut tx = core.db.begin().await?;
         let Some(account) = Account::load(&mut tx, core, key).await? else {
             return Ok(visit.not_found());
