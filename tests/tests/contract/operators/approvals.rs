@@ -1,7 +1,6 @@
 //! Calls that need a second person.
 
 use http::Method;
-use rampart_tests::buyer::WALLET;
 use rampart_tests::connector::Connector;
 use rampart_tests::dump;
 use rampart_tests::order_fixture::OrderFixture;
@@ -288,35 +287,6 @@ async fn coins_and_matches_of_large_payments_take_two_persons() {
     let to = json!({"orderId": order.id});
     ada.call(Method::POST, &of(&small, "match"), to).await.assert_status(200);
     assert_eq!(order.seen(&context).await["status"], "in progress");
-}
-
-#[tokio::test]
-async fn a_call_that_cannot_be_carried_out_asks_nobody() {
-    let context = TestContext::start().await;
-    let acme = context.partner("acme").await;
-    let user = acme.user("ada").await.log_in().await;
-    let ada = Operator::new(&context, "ada", &["treasury"]).await;
-    let large = context.admin(Method::POST, PAYMENTS, received("1", json!(2000), "EUR")).await;
-    let large = large.assert_status(201).json();
-    let refund = format!("{PAYMENTS}/{}/refund", large["id"].as_str().unwrap());
-    let order = OrderFixture::order(&context, &acme, None, None).await;
-    let events = format!("/admin/v1/orders/{}/events", order.id);
-    let plans = format!("/admin/v1/users/{}/dca-codes", user["uuid"].as_str().unwrap());
-    let plan = json!({"cryptoCurrency": "BTC", "walletAddress": WALLET});
-    let plan = context.admin(Method::POST, &plans, plan).await.assert_status(201).json();
-    let deposits = format!("/admin/v1/dca-codes/{}/deposits", plan["code"].as_str().unwrap());
-    for (path, body) in [
-        (PAYMENTS, received("2", json!(1000.001), "EUR")),
-        (PAYMENTS, received("2", json!(0.000_000_001), "BTC")),
-        (&*refund, json!({"amount": 1000.001, "reason": "twice"})),
-        (&*events, json!({"event": "payment-received", "amount": 1000.001})),
-        (&*events, json!({"event": "coins-sent"})),
-        (&*events, json!({"event": "paid-out"})),
-        (&*deposits, json!({"amount": 1000.001, "currencyCode": "EUR", "reference": "3"})),
-    ] {
-        ada.call(Method::POST, path, body).await.assert_status(422);
-    }
-    assert_eq!(ada.get("/admin/v1/approvals").await.json(), json!([]));
 }
 
 #[tokio::test]
