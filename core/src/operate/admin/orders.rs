@@ -14,6 +14,7 @@ use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::money::ledger::{AccountKind, Position};
 use crate::money::payments::store::check_decimals;
+use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use crate::trading::quotes::Side;
 use rampart_types::{OrderId, OrderKey};
@@ -61,9 +62,8 @@ impl FoundOrder {
     ///
     /// # Errors
     /// When the database cannot be read.
-    async fn worth(self, core: &Core, paid: Option<Decimal>) -> Result<Decimal> {
+    async fn worth(self, conn: &mut Connection, paid: Option<Decimal>) -> Result<Decimal> {
         let OrderKey { client, order } = self.key;
-        let mut conn = core.db.acquire().await?;
         let row = sqlx::query!(
             r#"
             select fiat_amount as "fiat!", fiat_amount as "due!", fiat_currency as "currency!"
@@ -78,7 +78,7 @@ impl FoundOrder {
         )
         .fetch_one(&mut *conn)
         .await?;
-        let position = Position::of_order(&mut conn, self.key).await?;
+        let position = Position::of_order(conn, self.key).await?;
         let owed = position.owed(AccountKind::Customer, &row.currency)
             + position.owed(AccountKind::RefundPayable, &row.currency);
         let paid = paid.unwrap_or_default().max(owed);

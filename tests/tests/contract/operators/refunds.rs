@@ -2,6 +2,7 @@
 
 use http::Method;
 use rampart_tests::buyer::WALLET;
+use rampart_tests::cluster::until_a_lock_is_awaited;
 use rampart_tests::order_fixture::OrderFixture;
 
 use super::approvals::{PAYMENTS, held, received};
@@ -70,4 +71,29 @@ async fn a_call_that_cannot_be_carried_out_asks_nobody() {
         ada.call(Method::POST, path, body).await.assert_status(422);
     }
     assert_eq!(ada.get("/admin/v1/approvals").await.json(), json!([]));
+}
+
+#[tokio::test]
+async fn an_order_that_has_grown_meanwhile_is_not_given_back_by_one_person() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = Operator::new(&context, "ada", &["treasury"]).await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    order.event(&context, "payment-received").await.assert_status(200);
+    let mut somebody = context.db().begin().await.unwrap();
+    sqlx::query("update buy_order set fiat_amount = 2000, crypto_amount = 0.04")
+        .execute(&mut *somebody)
+        .await
+        .unwrap();
+    let path = format!("/admin/v1/orders/{}/events", order.id);
+    let back = json!({"event": "refund", "reason": "paid too much"});
+    let commit = async {
+        until_a_lock_is_awaited(context.db()).await;
+        somebody.commit().await.unwrap();
+    };
+    let (refused, ()) = futures::join!(ada.call(Method::POST, &path, back.clone()), commit);
+    let refused = refused.assert_status(409);
+    assert!(refused.text().contains("two persons"), "{}", refused.text());
+    assert_eq!(order.seen(&context).await["status"], "in progress");
+    held(&ada, Method::POST, &path, back).await;
 }

@@ -22,7 +22,9 @@ use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
-use crate::trading::orders::status::{Applied, Cause, NotApplied, OrderEvent, apply_in};
+use crate::trading::orders::status::{
+    Applied, Cause, Event, NotApplied, OrderEvent, apply_in, permit,
+};
 use crate::trading::quotes::Side;
 use crate::trading::sell::status::SaleEvent;
 use rampart_types::JsonDecimal;
@@ -80,7 +82,9 @@ impl Endpoint for ApplyOrderEvent {
         if let Some(amount) = reported {
             order.check_paid(core, amount).await?;
         }
-        let worth = order.worth(core, reported).await?;
+        let mut conn = core.db.acquire().await?;
+        let worth = order.worth(&mut conn, reported).await?;
+        drop(conn);
         if !approvals::exceeds_alone(core, worth) {
             return Ok(None);
         }
@@ -93,7 +97,7 @@ impl Endpoint for ApplyOrderEvent {
         let order = FoundOrder::find(core, &id).await?;
         let actor = operator.actor();
         let mut tx = core.db.begin().await?;
-        let (applied, completed) = apply(&mut tx, core, order, event, actor).await?;
+        let (applied, completed) = apply(&mut tx, core, order, event, &operator).await?;
         detail["from"] = applied.from.as_str().into();
         detail["to"] = completed.as_ref().unwrap_or(&applied).to.as_str().into();
         let target = order.key.order.to_string();
@@ -254,17 +258,25 @@ impl NewEvent {
 async fn apply(
     conn: &mut Connection,
     core: &Core,
-    FoundOrder { key, side }: FoundOrder,
+    order: FoundOrder,
     event: NewEvent,
-    actor: &str,
+    operator: &Operator,
 ) -> Result<(Applied, Option<Applied>)> {
+    let (FoundOrder { key, side }, actor) = (order, operator.actor());
+    let moves_money = event.event.moves_money();
     let applied = match side {
         Side::Buy => {
             let event = event.into_order_event()?;
+            if moves_money {
+                check_persons(conn, core, order, &event, operator).await?;
+            }
             apply_in(conn, core, key, &event, actor).await
         }
         Side::Sell => {
             let event = event.into_sale_event()?;
+            if moves_money {
+                check_persons(conn, core, order, &event, operator).await?;
+            }
             apply_in(conn, core, key, &event, actor).await
         }
     };
@@ -275,6 +287,26 @@ async fn apply(
         false => None,
     };
     Ok((applied, completed))
+}
+
+/// Refuses an event that takes two persons by what is stored now. The order's row stays locked.
+///
+/// # Errors
+/// 409 without an approval, or when the order's state forbids the event.
+async fn check_persons<E: Event>(
+    conn: &mut Connection,
+    core: &Core,
+    order: FoundOrder,
+    event: &E,
+    operator: &Operator,
+) -> Result<()> {
+    permit(conn, core, order.key, event).await.map_err(refusal)?;
+    let (reported, _) = event.payment();
+    let worth = order.worth(conn, reported).await?;
+    if approvals::exceeds_alone(core, worth) {
+        approvals::require(operator)?;
+    }
+    Ok(())
 }
 
 /// The answer to an event that was not applied.
