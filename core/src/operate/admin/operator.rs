@@ -63,9 +63,9 @@ impl Operator {
         self.is_approved.store(true, Ordering::Relaxed);
     }
 
-    /// True once an approval of this request is used up.
+    /// True once an approval of this request is used up, and for who needs none.
     pub(super) fn is_approved(&self) -> bool {
-        self.is_approved.load(Ordering::Relaxed)
+        self.is_break_glass || self.is_approved.load(Ordering::Relaxed)
     }
 
     /// Lets pass who has this role itself: an owner who has it not is refused.

@@ -101,8 +101,15 @@ impl Policy {
             return Err(Denial::unprocessable(reason).into());
         }
         let reason = reason.filter(|reason| !reason.trim().is_empty());
-        let signed = self.signed.as_ref();
-        Ok(Target { actor: operator.actor(), slug: &self.slug, client, kind, reason, signed })
+        Ok(Target {
+            actor: operator.actor(),
+            slug: &self.slug,
+            client,
+            kind,
+            reason,
+            signed: self.signed.as_ref(),
+            is_approved: operator.is_approved(),
+        })
     }
 }
 

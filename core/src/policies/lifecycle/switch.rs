@@ -37,6 +37,7 @@ pub(crate) async fn activate_in(
     version: i64,
 ) -> Result<VersionSummary, LifecycleError> {
     revision::client_changed(conn, target.client).await?;
+    target.check_persons(conn).await?;
     let change = ChangeStatement {
         version: Some(version),
         percentage: Some(100),
@@ -109,7 +110,11 @@ async fn start_rollout(
         // Offers of one partner under two schemes at once would be of no use.
         return Err(LifecycleError::Conflict("there is no active version to share the users with"));
     }
-    delete_rollout(&mut tx, target).await?;
+    let ended = delete_rollout(&mut tx, target).await?;
+    // In place of a canary, a shadow changes what is active too.
+    if canary_percentage.or_else(|| ended?.canary_percentage).is_some() {
+        target.check_persons(&mut tx).await?;
+    }
     sqlx::query!(
         "insert into policy_trial (client_id, kind, trial_id, version, share, reason, \
              started_by, started_at) values ($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -136,6 +141,7 @@ async fn start_rollout(
 pub(crate) async fn end_rollout(core: &Core, target: Target<'_>) -> Result<(), LifecycleError> {
     let mut tx = core.db.begin().await?;
     revision::client_changed(&mut tx, target.client).await?;
+    target.check_persons(&mut tx).await?;
     signed_change::check(core, &mut tx, target, about(target, "policy.end-trial")).await?;
     let ended = delete_rollout(&mut tx, target).await?.ok_or(LifecycleError::NotFound("trial"))?;
     let detail = json!({"version": ended.version, "percentage": ended.canary_percentage});
@@ -154,6 +160,7 @@ pub(crate) async fn roll_back(
 ) -> Result<VersionSummary, LifecycleError> {
     let mut tx = core.db.begin().await?;
     revision::client_changed(&mut tx, target.client).await?;
+    target.check_persons(&mut tx).await?;
     signed_change::check(core, &mut tx, target, about(target, "policy.rollback")).await?;
     let ended = delete_rollout(&mut tx, target).await?;
     let canary = ended.filter(|ended| ended.canary_percentage.is_some()).map(|ended| ended.version);
@@ -206,6 +213,7 @@ async fn activate_previous(
 pub(crate) async fn remove(core: &Core, target: Target<'_>) -> Result<(), LifecycleError> {
     let mut tx = core.db.begin().await?;
     revision::client_changed(&mut tx, target.client).await?;
+    target.check_persons(&mut tx).await?;
     signed_change::check(core, &mut tx, target, about(target, "policy.remove")).await?;
     let ended = delete_rollout(&mut tx, target).await?;
     let active = sqlx::query_scalar!(

@@ -3,6 +3,8 @@
 use rampart_plugins::contract::PolicyKind;
 use rampart_types::ClientId;
 
+use super::error::LifecycleError;
+use crate::platform::db::Connection;
 use crate::policies::statement::SignedChange;
 
 /// Longest reason, in characters.
@@ -19,4 +21,28 @@ pub(crate) struct Target<'a> {
     pub(crate) reason: Option<&'a str>,
     /// The operator's signature, which some partners require.
     pub(crate) signed: Option<&'a SignedChange>,
+    /// True if a second person has agreed, or none is needed.
+    pub(crate) is_approved: bool,
+}
+
+impl Target<'_> {
+    /// Refuses a change of what is active that one person makes where the partner demands two. The
+    /// caller holds the row lock of the client.
+    ///
+    /// # Errors
+    /// [`LifecycleError::Conflict`] without an approval.
+    pub(super) async fn check_persons(self, conn: &mut Connection) -> Result<(), LifecycleError> {
+        let is_required = sqlx::query_scalar!(
+            "select policy_approval_required from client where client_id = $1",
+            self.client.uuid(),
+        )
+        .fetch_one(conn)
+        .await?;
+        if is_required && !self.is_approved {
+            return Err(LifecycleError::Conflict(
+                "the partner demands two persons for it by now: call again",
+            ));
+        }
+        Ok(())
+    }
 }

@@ -198,6 +198,7 @@ impl Upload {
         };
         let stored = version.insert(core, &mut tx, target).await?;
         if self.activate {
+            target.check_persons(&mut tx).await?;
             let info = configuration::info_as_json(&admitted.info);
             keys::check_named(&mut tx, target, &info).await?;
             make_active(&mut tx, target, stored.version).await?;

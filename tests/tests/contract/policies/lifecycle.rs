@@ -1,6 +1,7 @@
 //! From an upload that serves nobody to everybody, and back.
 
 use http::Method;
+use rampart_tests::cluster::until_a_lock_is_awaited;
 use rampart_tests::document::{OPERATORS, operation};
 use rampart_tests::guests::component;
 use serde_json::{Value, json};
@@ -225,4 +226,36 @@ async fn the_second_person_sees_which_component_is_pushed_with_which_settings() 
     let staged = stage(&context, FEE, "tiered-fee", json!({})).await.assert_status(201).json();
     assert_eq!(shown["sha256"], staged["digest"]);
     assert_eq!((&shown["size"], &shown["query"]), (&json!(size), &json!("failClosed=true")));
+}
+
+#[tokio::test]
+async fn a_demand_of_two_persons_that_comes_meanwhile_counts() {
+    let context = context().await;
+    stage(&context, FEE, "tiered-fee", json!({})).await.assert_status(201);
+    let ada = context.operator("ada", &["platform"]).await;
+    let activate = activate(1);
+    for (method, path, body) in [
+        (Method::PUT, FEE, component("tiered-fee")),
+        (Method::POST, &*activate, "{}".into()),
+        (Method::POST, &*activate, r#"{"percentage": 5}"#.into()),
+    ] {
+        let mut somebody = context.db().begin().await.unwrap();
+        let demand = "update client set policy_approval_required = true where slug = 'acme'";
+        sqlx::query(demand).execute(&mut *somebody).await.unwrap();
+        let commit = async {
+            until_a_lock_is_awaited(context.db()).await;
+            somebody.commit().await.unwrap();
+        };
+        let call = context.admin_as(Some(&ada), method, path, body);
+        let (refused, ()) = futures::join!(call, commit);
+        refused.assert_status(409);
+        assert!(refused.text().contains("two persons"), "{}", refused.text());
+        let waived = "update client set policy_approval_required = false";
+        sqlx::query(waived).execute(context.db()).await.unwrap();
+    }
+    let history = history(&context, FEE).await;
+    assert_eq!(
+        (&history["trial"], history["versions"].as_array().unwrap().len()),
+        (&Value::Null, 1)
+    );
 }

@@ -1,6 +1,7 @@
 //! A version beside the active one: in its shadow, and for a share of the users.
 
 use http::Method;
+use rampart_tests::cluster::until_locks_are_awaited;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
@@ -167,6 +168,22 @@ async fn a_canary_of_two_persons_is_not_ended_by_a_shadow_run_of_one() {
     run().await.assert_status(200);
     post(&context, &canary, json!({"percentage": 5})).await;
     run().await.assert_status(202);
+    assert_eq!(history(&context, path).await["trial"]["percentage"], 5);
+
+    // Nor is one that begins once the shadow run is let in.
+    context.admin(Method::DELETE, &format!("{path}/trial"), json!({})).await.assert_status(204);
+    let mut somebody = context.db().begin().await.unwrap();
+    let row = "select from client where slug = 'shop' for update";
+    sqlx::query(row).execute(&mut *somebody).await.unwrap();
+    let late = async {
+        until_locks_are_awaited(context.db(), 1).await;
+        run().await.assert_status(409);
+    };
+    let free = async {
+        until_locks_are_awaited(context.db(), 2).await;
+        somebody.rollback().await.unwrap();
+    };
+    futures::join!(post(&context, &canary, json!({"percentage": 5})), late, free);
     assert_eq!(history(&context, path).await["trial"]["percentage"], 5);
 }
 
