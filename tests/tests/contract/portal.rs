@@ -12,6 +12,7 @@ mod webhooks;
 
 use chrono::TimeDelta;
 use http::Method;
+use rampart_tests::cluster::until_a_lock_is_awaited;
 use rampart_tests::staff::{PASSWORD, Staff};
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
@@ -223,4 +224,32 @@ async fn another_partners_session_sees_and_moves_nothing() {
     }
     acme.get("/api/v2/prices").await.assert_status(200);
     owner.clone().get("/portal").await.assert_status(200);
+}
+
+#[tokio::test]
+async fn an_action_of_a_member_who_is_removed_or_loses_the_role_meanwhile_is_not_done() {
+    let context = TestContext::start().await;
+    let key: &[(&str, &str)] = &[("name", "Till")];
+    let invitation: &[(&str, &str)] = &[("email", "eve@acme.example"), ("role", "owner")];
+    let nothing: &[(&str, &str)] = &[];
+    let webhook = "/portal/webhooks/0199a000-0000-7000-8000-000000000001/remove";
+    for (slug, change, path, fields) in [
+        ("acme", "delete from staff_member", "/portal/keys", key),
+        ("bell", "update staff_member set role = 'support'", "/portal/team", invitation),
+        ("corp", "delete from staff_session", webhook, nothing),
+    ] {
+        let partner = context.partner(slug).await;
+        let mut staff = Staff::signed_in(&context, &partner, "owner").await;
+        let mut somebody = context.db().begin().await.unwrap();
+        sqlx::query("select from client for update").execute(&mut *somebody).await.unwrap();
+        sqlx::query(change).execute(&mut *somebody).await.unwrap();
+        let commit = async {
+            until_a_lock_is_awaited(context.db()).await;
+            somebody.commit().await.unwrap();
+        };
+        let (refused, ()) = futures::join!(staff.submit(path, fields), commit);
+        let text = refused.assert_status(403).text();
+        assert!(text.contains("nothing was done"), "{change}: {text}");
+    }
+    assert_eq!(audited(&context).await, []);
 }

@@ -20,9 +20,9 @@ pub(crate) struct FormUse {
 }
 
 impl FormUse {
-    /// Uses the form up, as the first statement of the transaction of its effect. `None` the first
-    /// time, and again ten minutes later; else what [`FormUse::keep`] has kept, which may be
-    /// nothing. Of two at once, the second one waits for the first to commit.
+    /// Uses the form up, in the transaction of its effect and before it. `None` the first time, and
+    /// again ten minutes later; else what [`FormUse::keep`] has kept, which may be nothing. Of two at
+    /// once, the second one waits for the first to commit.
     ///
     /// # Errors
     /// When the database cannot be used.

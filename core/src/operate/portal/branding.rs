@@ -48,7 +48,7 @@ impl StaffPage for Save {
             Err(errors) => return Ok(page(visit, &errors)),
         };
         let client = visit.session.client.id();
-        let mut tx = visit.core.db.begin().await?;
+        let mut tx = visit.begin().await?;
         revision::client_changed(&mut tx, client).await?;
         branding::update(&mut tx, client, &change).await?;
         let detail = json!({"logo": change.logo.is_some()});

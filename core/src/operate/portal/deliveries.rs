@@ -249,7 +249,7 @@ impl StaffPage for Resend {
 
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let Ok(id) = visit.param("id").parse::<Uuid>() else { return Ok(visit.not_found()) };
-        let mut tx = visit.core.db.begin().await?;
+        let mut tx = visit.begin().await?;
         if !resend(&mut tx, visit.core, visit.session.client.id(), id.into()).await? {
             return Ok(visit.not_found());
         }

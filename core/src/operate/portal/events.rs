@@ -161,7 +161,7 @@ impl StaffPage for Redeliver {
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let Ok(id) = visit.param("id").parse::<Uuid>() else { return Ok(visit.not_found()) };
         let client = visit.session.client.id();
-        let mut tx = visit.core.db.begin().await?;
+        let mut tx = visit.begin().await?;
         if redeliver(&mut tx, visit.core, client, EventId::from(id)).await?.is_none() {
             return Ok(visit.not_found());
         }

@@ -37,9 +37,8 @@ impl Visit<'_> {
         self.form_to(action, &html! { button.small type="submit" { (label) } })
     }
 
-    /// Uses the form up, as the first statement of the transaction of its effect. If it was sent
-    /// within the last ten minutes, what [`Visit::keep_result`] has kept of the first; nothing
-    /// otherwise.
+    /// Uses the form up, in the transaction of its effect and before it. If it was sent within the
+    /// last ten minutes, what [`Visit::keep_result`] has kept of the first; nothing otherwise.
     ///
     /// # Errors
     /// When the database cannot be used.

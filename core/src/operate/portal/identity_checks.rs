@@ -51,7 +51,7 @@ pub(super) async fn find(visit: &Visit<'_>, name: &str) -> Result<Option<Uuid>> 
 /// When the database cannot be written.
 pub(super) async fn simulate_identity_check(visit: &Visit<'_>, user: Uuid) -> Result<()> {
     let is_verified = visit.form().get("outcome") == "verified";
-    let mut tx = visit.core.db.begin().await?;
+    let mut tx = visit.begin().await?;
     let tenant = &visit.session.client.tenant;
     end_identity_check(&mut tx, visit.core, tenant, user.into(), "", is_verified).await?;
     let detail = json!({"user": user, "verified": is_verified});

@@ -58,7 +58,7 @@ impl StaffPage for Issue {
             Err(errors) => return page(visit, &errors).await,
         };
         let key = asked.key(ApiKey::generate(&core.clock, client.tenant.mode)?);
-        let mut tx = core.db.begin().await?;
+        let mut tx = visit.begin().await?;
         if let Some(text) = visit.earlier_result(&mut tx, PATH).await? {
             return Ok(key_page(visit, &text));
         }
@@ -98,7 +98,7 @@ impl StaffPage for Revoke {
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let Ok(id) = visit.param("id").parse::<Uuid>() else { return Ok(visit.not_found()) };
         let (core, client) = (visit.core, visit.session.client.id());
-        let mut tx = core.db.begin().await?;
+        let mut tx = visit.begin().await?;
         if !api_keys::revoke(&mut tx, client, id.into(), core.clock.now()).await? {
             return Ok(visit.not_found());
         }

@@ -22,8 +22,8 @@ use crate::http::request::{Head, Input};
 use crate::partners::staff::StaffRole;
 use crate::partners::staff::session::Session;
 use crate::platform::audit::{self, Entry};
-use crate::platform::db::{Connection, PoolKind};
-use crate::platform::error::{Code, Error, Result};
+use crate::platform::db::{Connection, PoolKind, Transaction};
+use crate::platform::error::{Code, Denial, Error, Result};
 
 /// The page that a request without a session is led to.
 pub(super) const SIGN_IN: &str = "/portal/sign-in";
@@ -118,8 +118,9 @@ impl<P: StaffPage> Endpoint for Page<P> {
             }
             return Ok(Reply::see_other(SIGN_IN));
         };
-        let visit = Visit { core, session, request, form_id: core.clock.uuid()? };
-        if !P::ROLES.contains(&visit.session.role) {
+        let (roles, form_id) = (P::ROLES, core.clock.uuid()?);
+        let visit = Visit { core, session, roles, request, form_id };
+        if !roles.contains(&visit.session.role) {
             return Ok(
                 visit.refusal(StatusCode::FORBIDDEN, "Your role does not include this page.")
             );
@@ -139,6 +140,8 @@ impl<P: StaffPage> Endpoint for Page<P> {
 pub struct Visit<'a> {
     pub(super) core: &'a Core,
     pub(super) session: Session,
+    /// Roles that may.
+    roles: &'static [StaffRole],
     request: PageRequest,
     /// Tells the forms of this page from those of every other one.
     pub(super) form_id: Uuid,
@@ -167,6 +170,21 @@ impl Visit<'_> {
         let query = self.request.head.query.as_deref().unwrap_or_default();
         let mut pairs = form_urlencoded::parse(query.as_bytes());
         pairs.find(|(known, _)| known == name).map_or_else(String::new, |(_, v)| v.into_owned())
+    }
+
+    /// Begins the transaction of an action. Nobody ends the session, removes the member or changes its
+    /// role until the transaction ends.
+    ///
+    /// # Errors
+    /// 403 when that has happened since the session was found; when the database cannot be used.
+    pub(super) async fn begin(&self) -> Result<Transaction<'static>> {
+        let mut tx = self.core.db.begin().await?;
+        let role = self.session.lock(&mut tx).await?;
+        if role.is_none_or(|role| !self.roles.contains(&role)) {
+            let reason = "You are signed out, or your role has changed: nothing was done.";
+            return Err(Denial::new(StatusCode::FORBIDDEN, reason).into());
+        }
+        Ok(tx)
     }
 
     /// Renders a page in the portal's frame. `current` is the entry of the navigation that it belongs

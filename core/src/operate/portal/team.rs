@@ -53,7 +53,7 @@ impl StaffPage for Invite {
         let Some(role) = StaffRole::from_name(visit.form().get("role")) else {
             return Ok(visit.not_found());
         };
-        let mut tx = visit.core.db.begin().await?;
+        let mut tx = visit.begin().await?;
         if visit.earlier_result(&mut tx, PATH).await?.is_some() {
             return Ok(done(PATH, "invited"));
         }
@@ -82,7 +82,7 @@ impl StaffPage for Remove {
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let Ok(id) = visit.param("id").parse::<Uuid>() else { return Ok(visit.not_found()) };
         let (client, id) = (visit.session.client.id(), StaffId::from(id));
-        let mut tx = visit.core.db.begin().await?;
+        let mut tx = visit.begin().await?;
         if !staff::remove(&mut tx, client, id, Some(visit.session.staff)).await? {
             return Ok(visit.not_found());
         }

@@ -61,7 +61,7 @@ impl StaffPage for Register {
             Ok(new) => new,
             Err(errors) => return page(visit, &errors).await,
         };
-        let mut tx = core.db.begin().await?;
+        let mut tx = visit.begin().await?;
         if let Some(result) = visit.earlier_result(&mut tx, PATH).await? {
             return Ok(secret_page_again(visit, &result));
         }
@@ -104,7 +104,7 @@ impl StaffPage for Test {
 
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let Some(id) = endpoint_id(visit) else { return Ok(visit.not_found()) };
-        let mut tx = visit.core.db.begin().await?;
+        let mut tx = visit.begin().await?;
         if visit.earlier_result(&mut tx, Self::PATH).await?.is_some() {
             return Ok(done(&path_of(id), "tested"));
         }
@@ -134,7 +134,7 @@ impl StaffPage for RotateSecret {
             return Ok(visit.not_found());
         };
         let client = visit.session.client.id();
-        let mut tx = visit.core.db.begin().await?;
+        let mut tx = visit.begin().await?;
         if let Some(result) = visit.earlier_result(&mut tx, Self::PATH).await? {
             return Ok(secret_page_again(visit, &result));
         }
@@ -166,7 +166,7 @@ impl StaffPage for ResendSince {
             return endpoint_page(visit, Some("A time within the last 30 days.")).await;
         };
         let client = visit.session.client.id();
-        let mut tx = visit.core.db.begin().await?;
+        let mut tx = visit.begin().await?;
         let count = resend_since(&mut tx, visit.core, client, id, since).await?;
         let detail = json!({"endpointId": id, "since": since, "deliveries": count});
         visit.record(&mut tx, "webhook.resend", detail).await?;
@@ -186,7 +186,7 @@ impl StaffPage for Remove {
 
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let Some(id) = endpoint_id(visit) else { return Ok(visit.not_found()) };
-        let mut tx = visit.core.db.begin().await?;
+        let mut tx = visit.begin().await?;
         if remove::remove(&mut tx, visit.session.client.id(), id).await?.is_none() {
             return Ok(visit.not_found());
         }

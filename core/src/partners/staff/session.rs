@@ -6,7 +6,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 use uuid::Uuid;
 
-use super::{StaffRole, open_email};
+use super::{StaffRole, lock_staff, open_email};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::crypto::{Secret, constant_time_eq, sha256};
@@ -118,6 +118,26 @@ impl Session {
             staff,
             cookie: Secret::new(cookie),
         }))
+    }
+
+    /// Locks it and the partner's staff until the transaction ends; the member's role. `None` when it
+    /// has ended, or the member is gone.
+    ///
+    /// # Errors
+    /// When the database cannot be used.
+    pub(crate) async fn lock(&self, conn: &mut Connection) -> Result<Option<StaffRole>> {
+        // First, as whoever removes a member goes on to its sessions.
+        lock_staff(conn, self.client.id()).await?;
+        let role = sqlx::query_scalar!(
+            "select m.role from staff_session s join staff_member m using (client_id, staff_id) \
+             where s.client_id = $1 and s.session_digest = $2 and s.expires_at > rampart_now() \
+             for share of s",
+            self.client.id().uuid(),
+            &sha256(self.cookie.expose())[..],
+        )
+        .fetch_optional(conn)
+        .await?;
+        role.map(|role| StaffRole::from_stored(&role)).transpose()
     }
 
     /// The token of its forms.

@@ -38,7 +38,7 @@ impl StaffPage for Run {
         let detail = json!({
             "kind": kind.as_str(), "version": number, "requests": compared.requests.len(),
         });
-        let mut tx = visit.core.db.begin().await?;
+        let mut tx = visit.begin().await?;
         visit.record(&mut tx, "policy.dry-run", detail).await?;
         tx.commit().await?;
         let title = format!("Dry run of version {number}: {}", label(kind));
