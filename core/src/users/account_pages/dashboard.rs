@@ -35,7 +35,7 @@ const PATH: &str = "/{region}/dashboard/{session}";
 /// Actions of the account's page that only read, as often as the user likes.
 const READS: [&str; 5] = ["show", "download", "erase-ask", "bank-add", "plans"];
 /// Actions of the account's page that use its challenge up.
-const CHANGES: [&str; 10] = [
+const CHANGES: [&str; 11] = [
     "passkey-add",
     "passkey-remove",
     "app-begin",
@@ -45,6 +45,7 @@ const CHANGES: [&str; 10] = [
     "card",
     "session-end",
     "sessions-end",
+    "visit-end",
     "erase",
 ];
 
@@ -125,9 +126,17 @@ async fn answer(page: InvitedPage<'_>, form: &Form) -> Result<Reply> {
         }
     };
     let (key, action) = (client.key_of(user), form.get("action"));
-    if action == "sessions-end" {
-        sessions::end_all(core, key).await?;
-        let note = toast(Tone::Good, &texts.get("sessions-ended"));
+    let signed_out = match action {
+        "sessions-end" => {
+            sessions::end_all(core, key).await?;
+            Some("sessions-ended")
+        }
+        // Its challenge is used up, and nobody sees the next one.
+        "visit-end" => Some("session-ended"),
+        _ => None,
+    };
+    if let Some(said) = signed_out {
+        let note = toast(Tone::Good, &texts.get(said));
         return Ok(login_page(page, StatusCode::OK, &note, None));
     }
     let (note, errors) = change(page, user, &challenge, form).await?;

@@ -60,6 +60,7 @@ pub(super) async fn section(conn: &mut Connection, view: &View<'_>) -> Result<Ma
         div.panel {
             strong { (device::shown(texts, view.link.device())) } " "
             (badge(Tone::Good, &texts.get("session-current")))
+            (view.button("visit-end", "small", &[], &texts.get("session-end")))
         }
         // Newest first.
         @for (index, session) in sessions.iter().enumerate() { (row(view, session, index == 0)) }

@@ -9,7 +9,7 @@ use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
-use super::until_stored_or_waiting;
+use super::{Visit, until_stored_or_waiting};
 
 const LOGIN: &str = "/api/v1/user/login";
 const INFO: &str = "/api/v1/user/info";
@@ -346,4 +346,23 @@ async fn resets_are_refused_as_documented() {
         context.clock().advance(TimeDelta::seconds(15));
     }
     acme.post(path, body).await.assert_status(400).assert_codes(&["ER354"]);
+}
+
+#[tokio::test]
+async fn a_visit_is_ended_and_the_sessions_go_on() {
+    let visit = Visit::start().await;
+    let session = visit.user.log_in().await;
+    let page = visit.sign_in().await;
+    let (_, here) = page.split_once("Deze pagina").unwrap();
+    let (here, _) = here.split_once("</form>").unwrap();
+    assert!(here.contains("value=\"visit-end\">Uitloggen"), "{here}");
+    let ended = visit.act(&page, "visit-end").await;
+    let text = ended.assert_status(200).text();
+    assert!(text.contains("De sessie is uitgelogd.") && !text.contains("ada@mail"), "{text}");
+    for action in ["show", "download", "visit-end"] {
+        visit.act(&page, action).await.assert_status(400);
+    }
+    let body = json!({"refreshToken": session["refreshToken"]});
+    let renewal = visit.partner.anonymous(Method::POST, "/api/v1/refresh").json(&body);
+    renewal.send().await.assert_status(200);
 }
