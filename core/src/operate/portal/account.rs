@@ -9,7 +9,8 @@ use super::page::{FORM_ERRORS, StaffPage, Visit, done};
 use crate::http::html::components::{Field, Tone, badge, dialog, error_summary, field};
 use crate::http::reply::Reply;
 use crate::partners::staff::second_factor;
-use crate::partners::staff::sign_in::count_code;
+use crate::partners::staff::sign_in::{count_code, verify_password};
+use crate::platform::crypto::Secret;
 use crate::platform::error::Result;
 
 const PATH: &str = "/portal/account";
@@ -30,7 +31,8 @@ impl StaffPage for Show {
     }
 }
 
-/// Gives the member a secret for an authenticator app, which is shown once.
+/// Gives the member a secret for an authenticator app, which is shown once. It takes the password: a
+/// second factor of somebody who has but the cookie would keep the member out.
 #[derive(Debug)]
 pub struct BeginSecondFactor;
 
@@ -40,8 +42,16 @@ impl StaffPage for BeginSecondFactor {
 
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let (client, staff) = (visit.session.client.id(), visit.session.staff);
-        let Some(secret) = second_factor::begin(visit.core, client, staff).await? else {
+        if visit.session.has_second_factor {
             return Ok(done(PATH, "factor"));
+        }
+        let password = Secret::new(visit.form().get("password"));
+        let Some(hash) = verify_password(visit.core, &visit.session, password).await? else {
+            let body = state(visit, Some("This is not your password."));
+            return Ok(page(visit, StatusCode::BAD_REQUEST, &body));
+        };
+        let Some(secret) = second_factor::begin(visit.core, client, staff, &hash).await? else {
+            return Ok(Reply::see_other(PATH));
         };
         let uri = secret.uri(&visit.session.client.tenant.name, visit.session.email.as_str());
         let body = html! {
@@ -124,10 +134,16 @@ fn confirm_form(visit: &Visit<'_>, error: Option<&str>) -> Markup {
     }
 }
 
-/// The account's state, with the form that changes it.
+/// The account's state, with the form that changes it. An error is about the form's field.
 fn state(visit: &Visit<'_>, error: Option<&str>) -> Markup {
-    let errors: Vec<_> = error.iter().map(|error| ("code", *error)).collect();
-    let begin = html! { button.main type="submit" { "Set up an authenticator app" } };
+    let name = if visit.session.has_second_factor { "code" } else { "password" };
+    let errors: Vec<_> = error.iter().map(|error| (name, *error)).collect();
+    let password = Field {
+        kind: "password",
+        error,
+        autocomplete: "current-password",
+        ..Field::text("password", "Password")
+    };
     html! {
         @if visit.session.has_second_factor {
             p { (badge(Tone::Good, "in use")) }
@@ -139,7 +155,11 @@ fn state(visit: &Visit<'_>, error: Option<&str>) -> Markup {
             })))
         } @else {
             p { "Your password alone lets you in. With an authenticator app, a code of it is asked for, too." }
-            (visit.form_to("/portal/account/second-factor", &begin))
+            (error_summary(FORM_ERRORS, &errors))
+            (visit.form_to("/portal/account/second-factor", &html! {
+                (field(&password))
+                button.main type="submit" { "Set up an authenticator app" }
+            }))
         }
     }
 }

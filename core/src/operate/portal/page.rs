@@ -236,7 +236,8 @@ impl Visit<'_> {
     /// chosen once more.
     fn not_of_session(&self, action: Option<&str>) -> Reply {
         let (mut sent, path) = (self.form().members(), &self.request.head.path);
-        sent.retain(|(name, _)| ![FORM_TOKEN, FORM_ID].contains(name));
+        // No page shows a password.
+        sent.retain(|(name, _)| ![FORM_TOKEN, FORM_ID, "password"].contains(name));
         let has_file = self.form().has_file();
         let action = action.filter(|_| !sent.is_empty() && !has_file);
         let again = html! {

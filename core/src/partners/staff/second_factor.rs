@@ -7,7 +7,8 @@ use crate::platform::error::{Error, Result};
 use rampart_types::{ClientId, StaffId};
 
 /// Gives the member a new secret, which is not in use before its first code is shown. `None` while
-/// another one is in use.
+/// another one is in use, or when the member has another password than the one whose hash was
+/// verified.
 ///
 /// # Errors
 /// Without entropy; when the database cannot be written.
@@ -15,15 +16,18 @@ pub(crate) async fn begin(
     core: &Core,
     client: ClientId,
     staff: StaffId,
+    password_hash: &str,
 ) -> Result<Option<TotpSecret>> {
     let secret = TotpSecret::generate(&core.clock)?;
     let sealed = core.cipher(client).seal(&totp_context(client, staff), secret.bytes())?;
     let stored = sqlx::query!(
         "update staff_member set sealed_totp = $3, totp_step = 0 \
-         where client_id = $1 and staff_id = $2 and totp_confirmed_at is null",
+         where client_id = $1 and staff_id = $2 and totp_confirmed_at is null \
+             and password_hash = $4",
         client.uuid(),
         staff.uuid(),
         sealed,
+        password_hash,
     )
     .execute(&core.db)
     .await?;

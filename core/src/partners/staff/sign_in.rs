@@ -70,6 +70,30 @@ pub(crate) async fn sign_in(
     Ok(cookie.map_or(SignIn::Wrong, SignIn::Done))
 }
 
+/// The hash of the session's member's password, if this is the password. Attempts are counted with
+/// those at signing in.
+///
+/// # Errors
+/// Code 920 after too many attempts for the address; when the database cannot be used.
+pub(crate) async fn verify_password(
+    core: &Core,
+    session: &Session,
+    password: Secret,
+) -> Result<Option<String>> {
+    let client = &session.client;
+    count(core, client, session.email.as_str(), "login", client.tenant.rates.login).await?;
+    let hash = sqlx::query_scalar!(
+        "select password_hash from staff_member where client_id = $1 and staff_id = $2",
+        client.id().uuid(),
+        session.staff.uuid(),
+    )
+    .fetch_optional(&core.db)
+    .await?
+    .flatten();
+    let verified = core.passwords.verify(password, hash.clone()).await?;
+    Ok(hash.filter(|_| verified))
+}
+
 /// Counts a mail that somebody without a session asks for.
 ///
 /// # Errors

@@ -5,12 +5,14 @@ use rampart_tests::staff::{PASSWORD, Staff};
 use rampart_tests::test_context::TestContext;
 use rampart_tests::totp::{code, shown_key};
 
+const BEGIN: &str = "/portal/account/second-factor";
+
 #[tokio::test]
 async fn a_code_is_asked_for_once_it_is_set_up_and_counts_once() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let mut staff = Staff::signed_in(&context, &acme, "support").await;
-    let page = staff.submit("/portal/account/second-factor", &[]).await;
+    let page = staff.submit(BEGIN, &[("password", PASSWORD)]).await;
     let key = shown_key(page.assert_status(200).text());
     staff.signs_in(PASSWORD).await.assert_status(303);
     staff.get("/portal/account").await.assert_status(200);
@@ -19,7 +21,7 @@ async fn a_code_is_asked_for_once_it_is_set_up_and_counts_once() {
     let first = code(context.clock(), &key);
     staff.submit(confirm, &[("code", &first)]).await.assert_status(303);
     // Another secret cannot take its place while it is in use.
-    let again = staff.submit("/portal/account/second-factor", &[]).await;
+    let again = staff.submit(BEGIN, &[("password", PASSWORD)]).await;
     assert_eq!(again.header("location"), Some("/portal/account?done=factor"));
     let mut other = Staff::stranger(&acme, &staff.email);
     let asked = other.signs_in(PASSWORD).await;
@@ -43,10 +45,31 @@ async fn guesses_of_a_code_are_few() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let mut staff = Staff::signed_in(&context, &acme, "owner").await;
-    staff.submit("/portal/account/second-factor", &[]).await.assert_status(200);
+    staff.submit(BEGIN, &[("password", PASSWORD)]).await.assert_status(200);
     let confirm = "/portal/account/second-factor/confirm";
     for _ in 0..5 {
         staff.submit(confirm, &[("code", "000000")]).await.assert_status(400);
     }
     staff.submit(confirm, &[("code", "000000")]).await.assert_status(429);
+}
+
+#[tokio::test]
+async fn setting_it_up_takes_the_password_and_guesses_of_that_are_few() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut staff = Staff::signed_in(&context, &acme, "owner").await;
+    context.clock().advance(TimeDelta::minutes(5));
+    let strange = staff.submit_with(BEGIN, "wrong", &[("password", PASSWORD)]).await;
+    assert!(!strange.assert_status(403).text().contains(PASSWORD), "{}", strange.text());
+    for password in ["", "a wrong password", "1", "2", "3"] {
+        let refused = staff.submit(BEGIN, &[("password", password)]).await;
+        let text = refused.assert_status(400).text();
+        assert!(text.contains("This is not your password.") && !text.contains("otpauth"), "{text}");
+    }
+    staff.submit(BEGIN, &[("password", PASSWORD)]).await.assert_status(429);
+    let begun = "select exists (select from staff_member where sealed_totp is not null)";
+    let begun: bool = sqlx::query_scalar(begun).fetch_one(context.db()).await.unwrap();
+    assert!(!begun);
+    context.clock().advance(TimeDelta::minutes(5));
+    staff.submit(BEGIN, &[("password", PASSWORD)]).await.assert_status(200);
 }
