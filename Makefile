@@ -7,6 +7,8 @@ export RAMPART_CACHE := $(CACHE)
 export PATH := $(CACHE)/tools/bin:$(PATH)
 GUESTS := plugins/guests/Cargo.toml
 CONNECTORS := plugins/connectors/Cargo.toml
+# One test more than there are processors: some wait for a browser, a chain or a time-out.
+THREADS := $(shell echo $$(($$(nproc) + 1)))
 
 .PHONY: help demo test live clients payouts simulate conformance attack chaos topology fuzz optimised release release-test deb deb-test bare-test bench profile check prepare openapi setup
 
@@ -21,7 +23,8 @@ test: ## Every test: unit, contract, end to end, browser, policies (ARGS: a filt
 	plugins/build --javascript
 	plugins/connectors/build
 	cargo build --locked --bin rampart
-	cargo test --workspace --locked --no-fail-fast $(ARGS)
+	RUST_TEST_THREADS=$(or $(RUST_TEST_THREADS),$(THREADS)) \
+	    cargo test --workspace --locked --no-fail-fast $(ARGS)
 	plugins/connectors/build --test
 
 live: ## A live partner with a chain, cards and a bank: a purchase and a sale, step by step, and the books
