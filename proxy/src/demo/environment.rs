@@ -108,9 +108,9 @@ fn add_secrets(config: &mut Config) -> Result<(), StartupError> {
     Ok(())
 }
 
-/// Sets what a demo has of its own, whatever the environment says: it touches no database, store,
-/// address or socket of an edge that was configured here, and reaches itself without another's
-/// certificate.
+/// Sets what a demo has of its own, whatever the environment says: it touches no database, store or
+/// socket of an edge that was configured here, is called by no URL of that edge, and reaches itself
+/// without another's certificate.
 fn isolate(config: &mut Config, state: &Path, database: String) {
     let (edge, core) = (&mut config.edge, &mut config.core);
     edge.public_url = None;
