@@ -63,8 +63,8 @@ pub(crate) async fn dead(scale: Scale) -> Report {
     report
 }
 
-/// Ends the leases of the edges that were killed, as their time would, which the full form waits for. So
-/// end those of the edges that run; what they are writing at this moment is theirs.
+/// Ends the leases of the edges that were killed, as their time would, which the full form waits for.
+/// The leases of the edges that run end too, but for those of rows that they are writing.
 async fn end_leases(db: &PgPool) {
     let end = "update delivery set leased_until = now() where (client_id, delivery_id) in \
         (select client_id, delivery_id from delivery \
