@@ -141,8 +141,8 @@ impl Target {
     }
 }
 
-/// The name of an argument's value.
-fn value_name(value: &impl ValueEnum) -> String {
+/// The name of a possible value of an argument.
+fn possible_value(value: &impl ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |named| named.get_name().to_owned())
 }
 

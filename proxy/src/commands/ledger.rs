@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{AdminClient, Body, Page, Run, StartupError, Target, query, value_name};
+use super::{AdminClient, Body, Page, Run, StartupError, Target, possible_value, query};
 
 /// Columns of a table of balances: their heads, and members.
 const BALANCES: &[(&str, &str)] = &[
@@ -127,7 +127,7 @@ impl Run for Ledger {
             }
             Self::Entries(entries) => entries.run(),
             Self::Export { format, from, to, out, target } => {
-                let format = Some(value_name(&format));
+                let format = Some(possible_value(&format));
                 let criteria = query([("format", format), ("from", from), ("to", to)]);
                 let path = format!("ledger/export{criteria}");
                 target.save(&out, Method::GET, &path, Body::None)

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use http::Method;
 
-use super::{Body, Page, Run, StartupError, Target, path, value_name};
+use super::{Body, Page, Run, StartupError, Target, path, possible_value};
 
 /// Columns of a table of reviews: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
@@ -57,7 +57,7 @@ pub(crate) struct ReviewArgs {
 
 impl ReviewArgs {
     fn call(&self, method: Method) -> Result<(), StartupError> {
-        let path = path(&["reviews", &value_name(&self.subject), &self.id, "claim"]);
+        let path = path(&["reviews", &possible_value(&self.subject), &self.id, "claim"]);
         self.target.send(method, &path, Body::None)
     }
 }
@@ -66,7 +66,7 @@ impl Run for Review {
     fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List { subject, partner, page } => {
-                let subject = subject.as_ref().map(value_name);
+                let subject = subject.as_ref().map(possible_value);
                 page.print("reviews", [("subject", subject), ("partner", partner)], COLUMNS)
             }
             Self::Claim(review) => review.call(Method::POST),

@@ -4,7 +4,7 @@ use clap::{Subcommand, ValueEnum};
 use http::Method;
 use serde_json::json;
 
-use super::{Body, Page, Run, StartupError, Target, path, value_name};
+use super::{Body, Page, Run, StartupError, Target, path, possible_value};
 
 /// Columns of a table of screenings: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
@@ -84,14 +84,14 @@ impl Run for Screening {
     fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List { state, partner, order, user, page } => {
-                let state = (state != State::Any).then(|| value_name(&state));
+                let state = (state != State::Any).then(|| possible_value(&state));
                 let criteria =
                     [("state", state), ("partner", partner), ("orderId", order), ("userId", user)];
                 page.print("screenings", criteria, COLUMNS)
             }
             Self::Show { id, target } => target.get(&path(&["screenings", &id])),
             Self::Decide { id, decision, reason, target } => {
-                let decision = value_name(&decision);
+                let decision = possible_value(&decision);
                 let body = Body::Json(json!({ "decision": decision, "reason": reason }));
                 target.send(Method::POST, &path(&["screenings", &id, "decision"]), body)
             }
