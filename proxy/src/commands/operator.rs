@@ -92,7 +92,7 @@ pub(crate) struct OperatorArgs {
 }
 
 impl OperatorArgs {
-    /// Calls what is below the operator.
+    /// Calls the operator, or what is below it.
     fn send(&self, method: Method, below: &[&str], body: Body) -> Result<(), StartupError> {
         let operator = ["operators", self.name.as_str()];
         self.target.send(method, &path(&[&operator[..], below].concat()), body)
