@@ -10,7 +10,7 @@ use crate::http::request::Head;
 use crate::platform::crypto::Purpose;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Result};
-use rampart_types::{ClientId, UserId, UserIdentifier};
+use rampart_types::{ClientId, UserId, UserIdentifier, UserKey};
 
 const USER_AUTHORIZATION: &str = "user-authorization";
 const USER_IDENTIFIER: &str = "user-identifier";
@@ -119,22 +119,36 @@ pub(crate) async fn lock_user(
     let text = single_header(&head.headers, USER_AUTHORIZATION, Code::UserTokenInvalid)?;
     let issued_at = text.map(|text| by_token(core, client, text)).transpose()?;
     let issued_at = issued_at.map(|token| token.issued_at);
+    match (lock_login(conn, client.key_of(user), issued_at).await?, issued_at) {
+        (true, _) => Ok(()),
+        (false, Some(_)) => Err(Code::UserTokenInvalid.into()),
+        (false, None) => Err(Code::UserNotFound.into()),
+    }
+}
+
+/// Locks the user's row until the transaction ends. `false` when the user is deleted or, after a login at
+/// this time, disabled or logged out since: what ends the user's sessions comes before this, or voids
+/// what the transaction stores.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn lock_login(
+    conn: &mut Connection,
+    UserKey { client, user }: UserKey,
+    logged_in_at: Option<DateTime<Utc>>,
+) -> Result<bool> {
     let held = sqlx::query_scalar!(
         "select user_id from end_user \
          where client_id = $1 and user_id = $2 and deleted_at is null \
              and ($3::timestamptz is null or $3 >= tokens_valid_from and disabled_at is null) \
          for no key update",
-        client.id().uuid(),
+        client.uuid(),
         user.uuid(),
-        issued_at,
+        logged_in_at,
     )
     .fetch_optional(conn)
     .await?;
-    match (held, issued_at) {
-        (Some(_), _) => Ok(()),
-        (None, Some(_)) => Err(Code::UserTokenInvalid.into()),
-        (None, None) => Err(Code::UserNotFound.into()),
-    }
+    Ok(held.is_some())
 }
 
 /// The header's text, if present; `code` if it is repeated or not text.

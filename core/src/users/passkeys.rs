@@ -53,32 +53,27 @@ fn random_challenge(core: &Core) -> Result<String> {
     Ok(URL_SAFE_NO_PAD.encode(core.clock.random_bytes::<CHALLENGE_BYTES>()?))
 }
 
-/// A challenge for a user's changes, which shows that the user has just signed in. `None` when the user's
-/// sessions were ended since the sign-in began.
+/// A challenge for a user's changes, which shows that the user has just signed in.
 ///
 /// # Errors
 /// When the database cannot be written.
 pub(crate) async fn account_challenge(
     conn: &mut Connection,
     core: &Core,
-    UserKey { client, user }: UserKey,
-    began_at: DateTime<Utc>,
-) -> Result<Option<String>> {
+    key: UserKey,
+) -> Result<String> {
     let challenge = random_challenge(core)?;
-    let stored = sqlx::query!(
+    sqlx::query!(
         "insert into passkey_challenge (client_id, challenge_digest, purpose, user_id, expires_at) \
-         select $1, $2, 'account', user_id, rampart_now() + make_interval(secs => $4::int) \
-         from end_user where client_id = $1 and user_id = $3 and tokens_valid_from <= $5 \
-         for no key update",
-        client.uuid(),
+         values ($1, $2, 'account', $3, rampart_now() + make_interval(secs => $4::int))",
+        key.client.uuid(),
         &sha256(&challenge)[..],
-        user.uuid(),
+        key.user.uuid(),
         ACCOUNT_SECONDS,
-        began_at,
     )
     .execute(conn)
     .await?;
-    Ok((stored.rows_affected() > 0).then_some(challenge))
+    Ok(challenge)
 }
 
 /// Locks the user's row for what a challenge for changes has permitted; `false` when that has ended, by

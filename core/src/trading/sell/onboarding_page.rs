@@ -5,12 +5,14 @@
 //! The signature covers the whole query, byte for byte: an altered URL shows and does nothing. It
 //! also identifies the partner, which no parameter names.
 
+use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 
 use super::onboarding::PAGE;
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
+use crate::auth::user_credentials::lock_login;
 use crate::endpoint::{Body, Endpoint};
 use crate::http::fields::Fields;
 use crate::http::form::Form;
@@ -82,19 +84,13 @@ impl Endpoint for Act {
         }
         let region = url.texts.spoken_region(&url.client.catalogue.page_regions);
         let (texts, identifier) = (url.texts, url.identifier.as_ref());
+        // Before the password is looked at: one that is changed meanwhile ends this sign-in too.
+        let began_at = core.clock.now();
         match sign_in_or_register(core, &url.client, texts, &form, identifier, region).await {
             Ok(SignIn::Asked(Asked { status, note, form: step })) => {
                 Ok(url.sign_in_page(core, status, &note, step.as_ref(), Some(&form)))
             }
-            Ok(SignIn::Done(user)) => {
-                if let Some(token) = &url.share_token {
-                    let key = url.client.key_of(user);
-                    share_token::store_for_first_check(core, key, token).await?;
-                }
-                let mut conn = core.db.acquire().await?;
-                url.speak_to(&mut conn, user).await?;
-                url.accounts_page(&mut conn, core, user, &form).await
-            }
+            Ok(SignIn::Done(user)) => url.accounts_page(core, user, began_at, &form).await,
             Err(error) => {
                 let page = SignInPage::new(&url.client, url.texts);
                 error_page(page, error, forms, &form, |status, note, form| {
@@ -218,18 +214,29 @@ impl VerifiedUrl {
         self.page(core, status, &body)
     }
 
-    /// The page with the user's accounts, and what was typed before the sign-in.
+    /// The page with the accounts of a user whose sign-in began at this time, and what was typed before
+    /// it.
     async fn accounts_page(
-        &self,
-        conn: &mut Connection,
+        &mut self,
         core: &Core,
         user: UserId,
+        began_at: DateTime<Utc>,
         form: &Form,
     ) -> Result<Reply> {
         let key = self.client.key_of(user);
+        if let Some(token) = &self.share_token {
+            share_token::store_for_first_check(core, key, token).await?;
+        }
+        let mut tx = core.db.begin().await?;
+        self.speak_to(&mut tx, user).await?;
+        if !lock_login(&mut tx, key, Some(began_at)).await? {
+            let note = toast(Tone::Bad, &self.texts.get("checkout-signed-out"));
+            return Ok(self.sign_in_page(core, StatusCode::BAD_REQUEST, &note, None, Some(form)));
+        }
         let typed = TypedForm { form, errors: &FormErrors::default() };
-        let token = issue_for_pages(conn, core, Purpose::Form, key).await?;
-        let section = section(conn, core, key, self.texts, &self.methods, typed, &token).await?;
+        let token = issue_for_pages(&mut tx, core, Purpose::Form, key).await?;
+        let section = section(&mut tx, core, key, self.texts, &self.methods, typed, &token).await?;
+        tx.commit().await?;
         Ok(self.page(core, StatusCode::OK, &section))
     }
 

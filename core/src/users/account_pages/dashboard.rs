@@ -16,6 +16,7 @@ use super::{
 };
 use crate::Core;
 use crate::auth::caller::Anyone;
+use crate::auth::user_credentials::lock_login;
 use crate::endpoint::{Body, Endpoint};
 use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
@@ -194,10 +195,13 @@ async fn enter(page: InvitedPage<'_>, form: &Form) -> Result<Entry> {
             SignIn::Asked(asked) => return Ok(Entry::Asked(asked)),
         };
         check_linked(page, user).await?;
-        let mut conn = core.db.acquire().await?;
         let key = client.key_of(user);
-        let challenge = passkeys::account_challenge(&mut conn, core, key, began_at).await?;
-        let challenge = challenge.ok_or(Code::LoginInvalid)?;
+        let mut tx = core.db.begin().await?;
+        if !lock_login(&mut tx, key, Some(began_at)).await? {
+            return Err(Code::LoginInvalid.into());
+        }
+        let challenge = passkeys::account_challenge(&mut tx, core, key).await?;
+        tx.commit().await?;
         return Ok(Entry::Granted(Grant { user, challenge }));
     };
     let Some((user, challenge)) = known else {

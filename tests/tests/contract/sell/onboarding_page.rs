@@ -3,6 +3,7 @@
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
+use rampart_tests::cluster::until_a_lock_is_awaited;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
@@ -96,6 +97,27 @@ async fn a_form_that_was_open_too_long_is_kept_through_the_sign_in() {
     let form = format!("action=account&token={}&{typed}", token(&again));
     let added = submit(&acme, &link, &form).await;
     assert!(added.assert_status(200).text().contains("4300, "), "{}", added.text());
+}
+
+#[tokio::test]
+async fn no_form_is_shown_to_a_user_who_is_logged_out_meanwhile() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    acme.user("ada").await;
+    let link = link(&acme, json!({"locale": "en-GB"})).await;
+    let mut log_out = context.db().begin().await.unwrap();
+    sqlx::query("update end_user set tokens_valid_from = $1")
+        .bind(context.clock().now() + TimeDelta::minutes(1))
+        .execute(&mut *log_out)
+        .await
+        .unwrap();
+    let end = async {
+        until_a_lock_is_awaited(context.db()).await;
+        log_out.commit().await.unwrap();
+    };
+    let (refused, ()) = futures::join!(submit(&acme, &link, LOGIN), end);
+    let text = refused.assert_status(400).text();
+    assert!(text.contains("sign in again") && !text.contains("name=\"token\""), "{text}");
 }
 
 #[tokio::test]
