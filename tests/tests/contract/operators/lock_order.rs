@@ -1,7 +1,9 @@
-//! Changes of operators that meet: neither waits for one that waits for it.
+//! Calls of operators that meet: neither waits for one that waits for it, and each counts by what the
+//! other has changed.
 
 use rampart_tests::deadline::{SOON, until};
 
+use super::approvals::held;
 use super::*;
 
 /// Returns once this many transactions wait for a lock.
@@ -81,4 +83,24 @@ async fn prices_move_while_a_configuration_writes_its_partners() {
     };
     let (applied, ()) = futures::join!(applied, free);
     applied.assert_status(200);
+}
+
+#[tokio::test]
+async fn nobody_agrees_who_is_disabled_meanwhile() {
+    let context = TestContext::start().await;
+    let ada = Operator::new(&context, "ada", &["treasury"]).await;
+    let bob = Operator::new(&context, "bob", &["treasury"]).await;
+    let (path, price) = ("/admin/v1/prices/BTC-EUR", json!({"price": 41234.56}));
+    let approval = held(&ada, Method::PUT, path, price.clone()).await;
+    let mut somebody = context.db().begin().await.unwrap();
+    let disable = "update operator set disabled_at = now() where name = 'bob'";
+    sqlx::query(disable).execute(&mut *somebody).await.unwrap();
+    let disable = async {
+        until_waiting(&context, 1).await;
+        somebody.commit().await.unwrap();
+    };
+    let grant = format!("/admin/v1/approvals/{approval}/grant");
+    let (refused, ()) = futures::join!(bob.call(Method::POST, &grant, Value::Null), disable);
+    refused.assert_status(409);
+    assert_eq!(held(&ada, Method::PUT, path, price).await, approval);
 }

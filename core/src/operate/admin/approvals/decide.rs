@@ -46,10 +46,13 @@ impl Endpoint for GrantApproval {
             return Err(Denial::new(StatusCode::FORBIDDEN, reason).into());
         }
         let mut tx = core.db.begin().await?;
+        // Whoever disables the operator comes first, or takes this grant back.
         let granted = sqlx::query!(
-            "update approval set granted_by = $2, decided_at = now() \
+            "with granter as (select disabled_at from operator where name = $2 for share) \
+             update approval set granted_by = $2, decided_at = now() \
              where approval_id = $1 and requested_by <> $2 and granted_by is null \
-                 and refused_by is null and used_at is null and expires_at > now()",
+                 and refused_by is null and used_at is null and expires_at > now() \
+                 and not exists (select from granter where disabled_at is not null)",
             id,
             operator.actor(),
         )
