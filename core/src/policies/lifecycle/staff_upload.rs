@@ -12,7 +12,7 @@ use super::error::LifecycleError;
 use super::target::Target;
 use super::upload::{StageRequest, stage};
 use crate::Core;
-use crate::platform::db::Connection;
+use crate::platform::db::{Connection, Transaction};
 use crate::platform::error::{Error, Result};
 use crate::policies::manifest::{self, digest_hex};
 use rampart_types::{ClientId, StaffId};
@@ -66,19 +66,21 @@ pub(crate) enum StaffUpload {
     TooMany,
 }
 
-/// Examines an upload of a staff member and stores what passes as an inactive version.
+/// Examines an upload of a staff member and stores what passes as an inactive version. The transaction is
+/// that of the member's action, and ends before the examination.
 ///
 /// # Errors
 /// When the database cannot be used, or the host cannot examine anything.
 pub(crate) async fn upload_by_staff(
     core: &Core,
+    tx: Transaction<'_>,
     target: Target<'_>,
     staff: StaffId,
     request: StageRequest,
 ) -> Result<StaffUpload> {
     let component = request.component.as_deref().unwrap_or_default();
     let (digest, size) = (digest_hex(component), component.len());
-    let id = match begin(core, target, staff, &digest, size).await? {
+    let id = match begin(core, tx, target, staff, &digest, size).await? {
         Ok(id) => id,
         Err(refused) => return Ok(refused),
     };
@@ -111,13 +113,13 @@ pub(crate) async fn upload_by_staff(
 /// Records that an upload begins, or says why it may not.
 async fn begin(
     core: &Core,
+    mut tx: Transaction<'_>,
     target: Target<'_>,
     staff: StaffId,
     digest: &str,
     size: usize,
 ) -> Result<Result<Uuid, StaffUpload>> {
     let client = target.client.uuid();
-    let mut tx = core.db.begin().await?;
     // The row lock makes uploads of one partner take turns from here to the commit.
     let allowed = sqlx::query_scalar!(
         "select policy_upload_allowed from client where client_id = $1 for no key update",

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::Method;
 use rampart_core::policies::manifest::digest_hex;
 use rampart_tests::answer::Answer;
+use rampart_tests::cluster::until_a_lock_is_awaited;
 use rampart_tests::guests::component;
 use rampart_tests::keys::ed25519;
 use rampart_tests::partner::Partner;
@@ -298,4 +299,26 @@ async fn uploads_of_a_day_are_bounded_also_when_they_come_at_once() {
     context.clock().advance(chrono::TimeDelta::hours(25));
     ada.signs_in(rampart_tests::staff::PASSWORD).await.assert_status(303);
     upload(&mut ada, b"nonsense", &[]).await.assert_status(303);
+}
+
+#[tokio::test]
+async fn an_upload_of_a_member_who_is_removed_meanwhile_is_not_examined() {
+    let (context, acme) = context().await;
+    let mut ada = Staff::signed_in(&context, &acme, "developer").await;
+    ada.get(PATH).await.assert_status(200);
+    let mut somebody = context.db().begin().await.unwrap();
+    for change in ["select from client for update", "delete from staff_member"] {
+        sqlx::query(change).execute(&mut *somebody).await.unwrap();
+    }
+    let commit = async {
+        until_a_lock_is_awaited(context.db()).await;
+        somebody.commit().await.unwrap();
+    };
+    let fields = [("kind", "fee")];
+    let upload = ada.submit_file(PATH, "component", b"nonsense", &fields);
+    let (refused, ()) = futures::join!(upload, commit);
+    refused.assert_status(403);
+    let recorded = "select exists (select from policy_upload)";
+    let recorded: bool = sqlx::query_scalar(recorded).fetch_one(context.db()).await.unwrap();
+    assert!(!recorded);
 }

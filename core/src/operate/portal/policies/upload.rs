@@ -48,9 +48,9 @@ impl StaffPage for Submit {
         let reason = visit.form().get("reason").trim();
         let reason = Some(reason).filter(|reason| !reason.is_empty());
         let target = Target { reason, ..target(visit, kind, &actor) };
+        let (tx, staff) = (visit.begin().await?, visit.session.staff);
         // On the heap: unoptimised, the states of an examination are large.
-        let uploaded =
-            Box::pin(upload_by_staff(visit.core, target, visit.session.staff, asked.staging));
+        let uploaded = Box::pin(upload_by_staff(visit.core, tx, target, staff, asked.staging));
         let refusal = match uploaded.await? {
             StaffUpload::Stored(version) => return Ok(done(&path_of(kind, version), "staged")),
             StaffUpload::Refused(id) => {
