@@ -100,9 +100,9 @@ impl Endpoint for LoginV1 {
     }
 }
 
-/// Verifies an address and a password, which took its time, and that both still are the user's. Neither
-/// the result nor its time distinguishes an unknown address from a wrong password, a disabled user or
-/// one without a password.
+/// Verifies an address and a password, and then that both still are the user's: the hash takes time.
+/// Neither the result nor its time distinguishes an unknown address from a wrong password, a disabled
+/// user or one without a password.
 ///
 /// # Errors
 /// ER005, or code 920 when the rate limit is exceeded.
