@@ -189,6 +189,16 @@ pub(crate) async fn end_all(tx: &mut Connection, core: &Core, key: UserKey) -> R
     end_sessions(tx, core, key, &Purpose::ALL).await
 }
 
+/// Ends the visits of the user's pages, on every device, and voids what they lead to. Sessions go on.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn end_visits(tx: &mut Connection, core: &Core, key: UserKey) -> Result<()> {
+    // A visit that is being begun is waited for.
+    account::lock(tx, key, RowLock::NoKeyUpdate).await?;
+    void_tokens(tx, core, key, &OF_PAGES).await
+}
+
 /// Ends every session of the user; voids passkey challenges and unused tokens of these purposes.
 async fn end_sessions(
     tx: &mut Connection,

@@ -132,8 +132,10 @@ async fn answer(page: InvitedPage<'_>, form: &Form) -> Result<Reply> {
             sessions::end_all(core, key).await?;
             Some("sessions-ended")
         }
-        // Its challenge is used up, and nobody sees the next one.
-        "visit-end" => Some("session-ended"),
+        "visit-end" => {
+            sessions::end_visit(core, key).await?;
+            Some("session-ended")
+        }
         _ => None,
     };
     if let Some(said) = signed_out {

@@ -43,6 +43,17 @@ pub(super) async fn end_all(core: &Core, key: UserKey) -> Result<()> {
     Ok(())
 }
 
+/// Ends the visit of this page, and every page that it leads to.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(super) async fn end_visit(core: &Core, key: UserKey) -> Result<()> {
+    let mut tx = core.db.begin().await?;
+    session::end_visits(&mut tx, core, key).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
 /// The visit of the page and the user's open sessions, each with its device, and the buttons that end
 /// them.
 ///

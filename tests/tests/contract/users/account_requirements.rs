@@ -70,6 +70,16 @@ async fn status(visit: &Visit, name: &str) -> Value {
 }
 
 #[tokio::test]
+async fn what_the_page_leads_to_ends_with_its_visit() {
+    let visit = newcomer().await;
+    let page = account(&visit).await;
+    let (_, path) = links(&page).pop_first().unwrap();
+    open(&visit, &path).await.assert_status(200);
+    visit.act(&page, "visit-end").await.assert_status(200);
+    open(&visit, &path).await.assert_status(404);
+}
+
+#[tokio::test]
 async fn every_item_of_the_verification_has_a_page_without_an_order() {
     let visit = newcomer().await;
     let links = links(&account(&visit).await);
