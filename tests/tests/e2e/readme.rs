@@ -137,6 +137,10 @@ pub(crate) fn demo(folder: &Folder) -> Command {
     let mut command = Command::new(binary());
     command.arg("demo").arg("--state").arg(folder.path());
     command.arg("--guests").arg(guests::folder());
+    // The usual ports may be those of another demo that starts meanwhile.
+    for listener in ["EDGE", "ADMIN", "OPS", "CONNECTORS"] {
+        command.env(format!("RAMPART__{listener}__LISTEN"), "127.0.0.1:0");
+    }
     command.stdin(Stdio::null());
     command
 }
