@@ -63,7 +63,7 @@ pub(super) async fn verify(core: &Core, client: &Client, form: &Form) -> Result<
 /// Without entropy; when the database cannot be written.
 pub(super) async fn begin(view: &View<'_>) -> Result<Option<Reply>> {
     let (key, visit) = (view.account.key(), view.challenge);
-    let secret = authenticator_app::begin(view.core, key, visit).await?;
+    let secret = authenticator_app::begin(view.invited.core, key, visit).await?;
     Ok(secret.map(|secret| page(view, StatusCode::OK, &secret, &FormErrors::default())))
 }
 
@@ -82,9 +82,9 @@ pub(super) enum Confirmed {
 /// # Errors
 /// Code 920 after too many attempts; when the database cannot be used.
 pub(super) async fn confirm(view: &View<'_>, form: &Form) -> Result<Confirmed> {
-    let (core, user) = (view.core, view.account.user);
+    let (core, user) = (view.invited.core, view.account.user);
     let code = form.get(CODE);
-    if authenticator_app::confirm(core, view.client, user, view.challenge, code).await? {
+    if authenticator_app::confirm(core, view.invited.client, user, view.challenge, code).await? {
         return Ok(Confirmed::InUse);
     }
     let Some(secret) = authenticator_app::begun(core, view.account.key()).await? else {
@@ -157,7 +157,7 @@ fn page(view: &View<'_>, status: StatusCode, secret: &TotpSecret, errors: &FormE
         h2 { (texts.get("app-title")) }
         p { (texts.get("app-key")) }
         p { code { (secret.key()) } }
-        p { a href=(secret.uri(&view.client.tenant.name, email)) { (texts.get("app-open")) } }
+        p { a href=(secret.uri(&view.invited.client.tenant.name, email)) { (texts.get("app-open")) } }
         form method="post" {
             (view.challenge_input())
             (code_field(texts, errors))

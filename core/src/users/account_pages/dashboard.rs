@@ -118,7 +118,7 @@ struct Grant {
 /// # Errors
 /// Those of [`sign_in`], ER700 for a user who is disabled or erased, ER703.
 async fn answer(page: InvitedPage<'_>, form: &Form) -> Result<Reply> {
-    let InvitedPage { core, link, client, invitation } = page;
+    let InvitedPage { core, link, client, .. } = page;
     let texts = link.texts;
     let Grant { user, challenge } = match enter(page, form).await? {
         Entry::Granted(grant) => grant,
@@ -148,7 +148,7 @@ async fn answer(page: InvitedPage<'_>, form: &Form) -> Result<Reply> {
     drop(conn);
     let account = account.filter(|one| one.deleted_at.is_none() && one.disabled_at.is_none());
     let account = &account.ok_or(Code::UserCredentialMissing)?;
-    let view = View { core, link, client, invitation, account, challenge: &challenge };
+    let view = View { invited: page, account, challenge: &challenge };
     match action {
         "download" => personal::download(&view).await,
         "bank-add" => lead_to_secured_page(&view, "verify-bank-account").await,
@@ -271,7 +271,8 @@ async fn show(
     note: &Markup,
     errors: &FormErrors,
 ) -> Result<Reply> {
-    let View { core, client, account, .. } = *view;
+    let InvitedPage { core, client, .. } = view.invited;
+    let account = view.account;
     let texts = view.texts();
     let mut conn = core.db.acquire().await?;
     let level = account.level.to_string();
@@ -304,7 +305,7 @@ async fn show(
 async fn payment_accounts(conn: &mut Connection, view: &View<'_>) -> Result<Markup> {
     let key = view.account.key();
     let texts = view.texts();
-    let mut accounts = accounts::list(conn, view.core, key).await?;
+    let mut accounts = accounts::list(conn, view.invited.core, key).await?;
     accounts.retain(|account| !account.disabled);
     Ok(html! {
         h2 { (texts.get("account-payment-accounts")) }
@@ -318,21 +319,21 @@ async fn payment_accounts(conn: &mut Connection, view: &View<'_>) -> Result<Mark
 
 /// Leads to a secured page, with a login token of its own that is made when somebody goes there.
 async fn lead_to_secured_page(view: &View<'_>, page: &str) -> Result<Reply> {
-    let (core, key) = (view.core, view.account.key());
+    let (core, key) = (view.invited.core, view.account.key());
     let mut tx = core.db.begin().await?;
     if !passkeys::lock_visit(&mut tx, key, view.challenge, RowLock::NoKeyUpdate).await? {
         return Err(Code::UserCredentialMissing.into());
     }
     let token = one_time_token::issue_for_pages(&mut tx, core, Purpose::Login, key).await?;
     tx.commit().await?;
-    let (region, user, back) = (view.link.region(), key.user, view.link.session());
+    let (region, user, back) = (view.invited.link.region(), key.user, view.invited.link.session());
     let path = format!("/{region}/account/{page}?token={token}&uuid={user}&back={back}");
     Ok(Reply::see_other(&path))
 }
 
 /// The way to the page of the savings plans, for who has any.
 async fn savings_plans(conn: &mut Connection, view: &View<'_>) -> Result<Markup> {
-    let (client, user, texts) = (view.client.id(), view.account.user, view.texts());
+    let (client, user, texts) = (view.invited.client.id(), view.account.user, view.texts());
     let count = sqlx::query_scalar!(
         r#"
         select count(*) as "count!" from dca_plan

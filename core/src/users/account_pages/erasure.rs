@@ -88,10 +88,10 @@ pub(super) async fn ask(view: &View<'_>) -> Result<Reply> {
 /// # Errors
 /// Code 920 after too many attempts; when the database cannot be used.
 pub(super) async fn submit(view: &View<'_>, form: &Form) -> Result<Reply> {
-    let (core, key) = (view.core, view.account.key());
+    let (core, key) = (view.invited.core, view.account.key());
     let refused = match form.get("credential").is_empty() {
         true => (!proves_password(view, form).await?).then_some(Refused::Password),
-        false => (!passkey::proves_erasure(core, view.client, key.user, form).await?)
+        false => (!passkey::proves_erasure(core, view.invited.client, key.user, form).await?)
             .then_some(Refused::Passkey),
     };
     if let Some(refused) = refused {
@@ -120,7 +120,7 @@ pub(super) async fn submit(view: &View<'_>, form: &Form) -> Result<Reply> {
 async fn proves_password(view: &View<'_>, form: &Form) -> Result<bool> {
     let Some(email) = view.account.personal.email.clone() else { return Ok(false) };
     let login = Login::new(email, form.get("password"));
-    match verify_login(view.core, view.client, login).await {
+    match verify_login(view.invited.core, view.invited.client, login).await {
         Ok(user) => Ok(user == view.account.user),
         Err(error) if error.is(Code::LoginInvalid) => Ok(false),
         Err(error) => Err(error),
@@ -128,11 +128,11 @@ async fn proves_password(view: &View<'_>, form: &Form) -> Result<bool> {
 }
 
 async fn confirmation(view: &View<'_>, status: StatusCode, refused: &Refused) -> Result<Reply> {
-    let (core, texts) = (view.core, view.texts());
+    let (core, texts) = (view.invited.core, view.texts());
     let mut conn = core.db.acquire().await?;
     let met = Met::count(&mut conn, view.account.key()).await?;
     drop(conn);
-    let shop = &view.client.tenant.name;
+    let shop = &view.invited.client.tenant.name;
     let proof = match met.open_orders {
         0 => proof(view, &met, refused).await?,
         count => {
@@ -160,7 +160,7 @@ async fn confirmation(view: &View<'_>, status: StatusCode, refused: &Refused) ->
 /// The numbers in words.
 fn numbers(view: &View<'_>, met: &Met) -> Markup {
     let texts = view.texts();
-    let years = view.core.settings.privacy.retention_years.to_string();
+    let years = view.invited.core.settings.privacy.retention_years.to_string();
     let orders = met.orders.to_string();
     let values = [("count", orders.as_str()), ("years", years.as_str())];
     html! {
@@ -187,7 +187,8 @@ async fn proof(view: &View<'_>, met: &Met, refused: &Refused) -> Result<Markup> 
         ..Field::text("password", &label)
     };
     let (user, visit) = (view.account.user, view.challenge);
-    let by_passkey = passkey::erasure_form(view.core, view.client, user, texts, visit).await?;
+    let by_passkey =
+        passkey::erasure_form(view.invited.core, view.invited.client, user, texts, visit).await?;
     Ok(html! {
         @if met.has_password {
             form method="post" {

@@ -28,7 +28,7 @@ pub(super) async fn keep(core: &Core, key: UserKey, region: &str) -> Result<()> 
 
 /// A button for each language that a region of the pages speaks. It leads to the page in that language.
 pub(super) fn section(view: &View<'_>) -> Markup {
-    let (texts, link) = (view.texts(), view.link);
+    let (texts, link) = (view.texts(), view.invited.link);
     html! {
         h2 { (texts.get("language-title")) }
         p { (texts.get("language-about")) }
@@ -47,7 +47,7 @@ pub(super) fn section(view: &View<'_>) -> Markup {
 
 /// Languages with a region of the pages each: the user's country's, if it speaks the language.
 fn choices<'a>(view: &View<'a>) -> Vec<(Language, &'a str)> {
-    let regions = &view.client.catalogue.page_regions;
+    let regions = &view.invited.client.catalogue.page_regions;
     let country = |region: &str| region.split('-').nth(1).map(str::to_owned);
     let own = view.account.region.as_deref().and_then(country);
     let choices = Language::ALL.into_iter().filter_map(|language| {

@@ -173,15 +173,15 @@ pub(super) async fn section(
 fn row(view: &View<'_>, order: &TradedOrder) -> Result<Vec<Markup>> {
     let texts = view.texts();
     let amount = |value: JsonDecimal, code: &str| {
-        let formatted = view.client.catalogue.format_amount(Decimal::from(value), code);
+        let formatted = view.invited.client.catalogue.format_amount(Decimal::from(value), code);
         money(&texts.amount(&formatted))
     };
     let fiat = amount(order.fiat_amount, &order.fiat_currency);
     let crypto = amount(order.crypto_amount, &order.crypto_currency);
     let (name, pays, gets) = match order.side {
         Side::Buy => {
-            let key = OrderKey { client: view.client.id(), order: order.id };
-            let page = payment_url(view.core, key)?;
+            let key = OrderKey { client: view.invited.client.id(), order: order.id };
+            let page = payment_url(view.invited.core, key)?;
             let name = html! {
                 (texts.get("account-purchase")) br;
                 a href=(page) { (order.id) }

@@ -137,7 +137,7 @@ fn masked(number: &str) -> String {
 /// # Errors
 /// When the database cannot be read.
 pub(super) async fn download(view: &View<'_>) -> Result<Reply> {
-    let (core, key) = (view.core, view.account.key());
+    let (core, key) = (view.invited.core, view.account.key());
     let mut conn = core.db.acquire().await?;
     let all = Filter::default();
     let mut orders = orders::find(&mut conn, key, &all, ORDERS_MAX + 1).await?;
@@ -185,7 +185,7 @@ pub(super) async fn download(view: &View<'_>) -> Result<Reply> {
 }
 
 async fn savings_plans(conn: &mut Connection, view: &View<'_>) -> Result<Vec<Plan>> {
-    let client = view.client;
+    let client = view.invited.client;
     let rows = plans!(
         "select",
         "from dca_plan where client_id = $1 and user_id = $2 \

@@ -23,7 +23,7 @@ const LIFETIME: TimeDelta = TimeDelta::hours(1);
 /// # Errors
 /// When the database cannot be used.
 pub(super) async fn section(conn: &mut Connection, view: &View<'_>) -> Result<Markup> {
-    let (core, client, texts) = (view.core, view.client, view.texts());
+    let (core, client, texts) = (view.invited.core, view.invited.client, view.texts());
     let open = open_requirements(conn, client, view.account).await?;
     if open.is_empty() {
         return Ok(html! {});
@@ -36,7 +36,7 @@ pub(super) async fn section(conn: &mut Connection, view: &View<'_>) -> Result<Ma
     }
     token.store(&mut tx, core, Purpose::Checks, key.user, LIFETIME).await?;
     tx.commit().await?;
-    let account_page = format!("{}/{}", view.link.region(), view.link.session());
+    let account_page = format!("{}/{}", view.invited.link.region(), view.invited.link.session());
     let url =
         |requirement: Requirement| link::account_url(core, &token.text, &account_page, requirement);
     Ok(html! {

@@ -62,14 +62,14 @@ pub(super) async fn end_visit(core: &Core, key: UserKey) -> Result<()> {
 pub(super) async fn section(conn: &mut Connection, view: &View<'_>) -> Result<Markup> {
     let texts = view.texts();
     let sessions = session::open_sessions(conn, view.account.key()).await?;
-    let seconds = view.core.settings.lifetimes.access_token_seconds;
+    let seconds = view.invited.core.settings.lifetimes.access_token_seconds;
     let minutes = seconds.div_ceil(MINUTE_SECONDS).to_string();
     Ok(html! {
         h2 { (texts.get("sessions-title")) }
         @if sessions.is_empty() { p { (texts.get("sessions-none")) } }
         @else { p { (texts.with("sessions-about", &[("minutes", &minutes)])) } }
         div.panel {
-            strong { (device::shown(texts, view.link.device())) } " "
+            strong { (device::shown(texts, view.invited.link.device())) } " "
             (badge(Tone::Good, &texts.get("session-current")))
             (view.button("visit-end", "small", &[], &texts.get("session-end")))
         }

@@ -3,10 +3,8 @@
 use http::StatusCode;
 use maud::{Markup, html};
 
-use super::invitation::{Invitation, InvitedPage, Link};
+use super::invitation::InvitedPage;
 use super::passkey::SCRIPT;
-use crate::Core;
-use crate::auth::caller::Client;
 use crate::http::html::{Page, PageScripts, back_link};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
@@ -15,10 +13,7 @@ use crate::users::account::Account;
 /// The page of a user who has signed in.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
-    pub(super) core: &'a Core,
-    pub(super) link: &'a Link,
-    pub(super) client: &'a Client,
-    pub(super) invitation: &'a Invitation,
+    pub(super) invited: InvitedPage<'a>,
     pub(super) account: &'a Account,
     /// Shows that the user has just signed in; a change uses it up.
     pub(super) challenge: &'a str,
@@ -26,7 +21,7 @@ pub(super) struct View<'a> {
 
 impl View<'_> {
     pub(super) fn texts(&self) -> Texts {
-        self.link.texts
+        self.invited.link.texts
     }
 
     /// The member that every form of the page has.
@@ -53,8 +48,7 @@ impl View<'_> {
 
     /// Renders a page with this body and the way back to the partner.
     pub(super) fn page(&self, status: StatusCode, body: &Markup) -> Reply {
-        let Self { core, link, client, invitation, .. } = *self;
-        page(InvitedPage { core, link, client, invitation }, status, body)
+        page(self.invited, status, body)
     }
 }
 
