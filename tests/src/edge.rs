@@ -77,6 +77,8 @@ impl Setup {
         setup.set("database.connections_max", "8");
         setup.set("database.acquire_timeout_ms", "10000");
         setup.set("database.statement_timeout_ms", "10000");
+        // Policies are compiled at low priority, beside tests that have the processors as well.
+        setup.set("policy.compile_timeout_ms", "120000");
         setup.set("keys.master", MASTER_KEY);
         setup.set("documents.folder", folder.path().join("documents").display().to_string());
         setup.set("callbacks.allow_loopback", "true");

@@ -60,6 +60,7 @@ impl TestContext {
         // A busy machine may take its time; the test is not about that.
         settings.database.acquire_timeout_ms = 20_000;
         settings.database.statement_timeout_ms = 20_000;
+        settings.policy.compile_timeout_ms = 120_000;
         settings.keys.master = Some(Secret::new(MASTER_KEY));
         settings.callbacks.allow_loopback = true;
         settings.pages.gallery = true;

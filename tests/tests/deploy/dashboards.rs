@@ -10,7 +10,7 @@ use http::Method;
 use rampart_tests::buyer::{RETURN_URL, WALLET, quote};
 use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::deadline::{SOON, until};
-use rampart_tests::edge::{Edge, Folder, Setup};
+use rampart_tests::edge::{Edge, Folder};
 use rampart_tests::guests::{self, component};
 use rampart_tests::process::{Process, binary};
 use rampart_tests::receiver::Receiver;
@@ -184,9 +184,7 @@ async fn work(edge: &Edge, receiver: &Receiver) {
 
 #[tokio::test]
 async fn every_panel_shows_series_of_an_edge_at_work() {
-    // The policy is compiled beside tests that have the processors as well.
-    let patient = |setup: &mut Setup| _ = setup.set("policy.compile_timeout_ms", "120000");
-    let (edge, receiver) = (Edge::with(patient).await, Receiver::start().await);
+    let (edge, receiver) = (Edge::start().await, Receiver::start().await);
     let prometheus = Prometheus::start(edge.ops);
     // A panel of increases needs what was counted before.
     let is_scraped = async || prometheus.series("up == 1").await.filter(|series| *series > 0);

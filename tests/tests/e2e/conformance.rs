@@ -85,7 +85,6 @@ async fn unlimited() -> Edge {
             setup.set(&format!("ratelimit.{bucket}"), UNLIMITED);
         }
         setup.set("policy.deadline_ms", "5000");
-        setup.set("policy.compile_timeout_ms", "60000");
         // A live partner needs a way for mail. Nobody is there, and none is sent.
         setup.set("mail.smtp_url", "smtp://127.0.0.1:9");
         setup.set("mail.from", "run@example.com");
