@@ -1,6 +1,7 @@
 //! Connectors: their tokens, the queue of commands, and events.
 
 mod bank_transfer;
+mod capabilities;
 mod card_form;
 mod deadlocks;
 mod disputes;

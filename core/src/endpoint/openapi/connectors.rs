@@ -8,13 +8,19 @@ use super::operators::{PlainError, error_schema, errors_of, shared_of};
 use crate::endpoint::Route;
 
 /// Every error.
-const ERRORS: [PlainError; 10] = [
+const ERRORS: [PlainError; 11] = [
     (400, "Malformed", "The body is not valid JSON.", "the body is not valid JSON"),
     (
         401,
         "Unauthorized",
         "The connector's token is missing or wrong.",
         "the connector's token is missing or wrong",
+    ),
+    (
+        403,
+        "Forbidden",
+        "The event is not within the connector's capabilities; nothing has changed.",
+        "kind: identity.completed is not within the connector's capabilities",
     ),
     (404, "NotFound", "The connector has no such command.", "no such command"),
     (408, "TooSlow", "The body came too slowly.", "the body comes too slowly"),

@@ -80,6 +80,17 @@ impl CommandKind {
         }
     }
 
+    /// True if it checks a person, a card or a wallet, and moves nothing.
+    pub(super) const fn is_check(self) -> bool {
+        matches!(
+            self,
+            Self::IdentityStart
+                | Self::ScreeningCheck
+                | Self::CardVerify
+                | Self::WalletProviderVerify
+        )
+    }
+
     /// The kind of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)

@@ -2,6 +2,7 @@
 
 mod apply;
 mod earlier_names;
+mod kind;
 mod report;
 mod retention;
 
@@ -28,7 +29,7 @@ pub struct ReportEvent;
 impl Endpoint for ReportEvent {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/connectors/v1/events";
-    const STATUSES: &'static [StatusCode] = &[StatusCode::CONFLICT];
+    const STATUSES: &'static [StatusCode] = &[StatusCode::FORBIDDEN, StatusCode::CONFLICT];
     const RETRIED: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
@@ -37,7 +38,8 @@ impl Endpoint for ReportEvent {
                   identity check the outcome alone is kept. The same `id` and body again is \
                   answered `{\"duplicate\": true}`, and the same `id` with another body 409. Money and coins need `providerReference`, `amount`, and \
                   `currency` or `asset`; those that fit no order of the partner wait for an \
-                  operator.",
+                  operator. 403 refuses money and coins of a connector whose capabilities are all \
+                  checks, and the end of an identity check of one without `identity.start`.",
         body: Shape::Members(MEMBERS),
         request: r#"{"id": "evt_1", "kind": "payment.received", "occurredAt": "2026-03-01T12:00:00Z",
             "partner": "acme", "orderId": 1742980455013377, "providerReference": "pay_1",
@@ -59,7 +61,17 @@ impl Endpoint for ReportEvent {
 }
 
 /// Stores the report and lets the state follow, in one transaction. `true` if it was taken before.
+///
+/// # Errors
+/// 403 for a kind that is not within the connector's capabilities, 409 for a known id with another
+/// body: nothing is stored then.
 async fn take(core: &Core, connector: &Connector, report: &Report) -> Result<bool> {
+    if !report.kind.is_within(&connector.capabilities) {
+        let (connector, event, kind) = (&*connector.name, &*report.id, report.kind.as_str());
+        tracing::warn!(connector, event, kind, "an event is not within a connector's capabilities");
+        let reason = format!("kind: {kind} is not within the connector's capabilities");
+        return Err(Denial::new(StatusCode::FORBIDDEN, reason).into());
+    }
     let mut tx = core.db.begin().await?;
     let reporter = Reporter { connector: &connector.name, actor: &connector.name };
     match take_in(&mut tx, core, reporter, report).await? {

@@ -5,7 +5,8 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::Reporter;
-use super::report::{EventKind, Report};
+use super::kind::EventKind;
+use super::report::Report;
 use crate::Core;
 use crate::money::connectors::commands::CommandKind;
 use crate::money::connectors::settlement::{self, Fact, OrderAmounts, order_id};

@@ -4,7 +4,8 @@ use rampart_types::{ClientId, OrderId};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::report::{EARLIER_MAX, EventKind, Report};
+use super::kind::EventKind;
+use super::report::{EARLIER_MAX, Report};
 use crate::Core;
 use crate::money::payments::store::currency_of;
 use crate::platform::db::Connection;

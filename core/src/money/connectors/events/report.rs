@@ -1,4 +1,5 @@
-//! The form of an event. Whatever has it is stored: what it says is judged afterwards.
+//! The form of an event. Whatever has it, and is the connector's to tell, is stored: what it says is
+//! judged afterwards.
 
 use chrono::{DateTime, Utc};
 use rampart_types::money::AMOUNT_MAX;
@@ -7,6 +8,7 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::kind::EventKind;
 use crate::endpoint::openapi::doc::{Kind, Member, optional, required};
 use crate::money::connectors::network_fee::NetworkFee;
 
@@ -65,82 +67,6 @@ pub(super) const MEMBERS: &[Member] = &[
     optional("outcome", Kind::Any, "Such as `won`, `lost`, `verified`, `rejected`."),
     optional("reason", Kind::Any, "The provider's reason."),
 ];
-
-/// Kind of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EventKind {
-    PaymentReceived,
-    PaymentFailed,
-    PaymentRefunded,
-    PaymentDisputed,
-    DisputeClosed,
-    DepositReceived,
-    PayoutConfirmed,
-    PayoutFailed,
-    TransferCompleted,
-    TransferReturned,
-    IdentityCompleted,
-    Health,
-}
-
-impl EventKind {
-    const ALL: [Self; 12] = [
-        Self::PaymentReceived,
-        Self::PaymentFailed,
-        Self::PaymentRefunded,
-        Self::PaymentDisputed,
-        Self::DisputeClosed,
-        Self::DepositReceived,
-        Self::PayoutConfirmed,
-        Self::PayoutFailed,
-        Self::TransferCompleted,
-        Self::TransferReturned,
-        Self::IdentityCompleted,
-        Self::Health,
-    ];
-
-    const NAMES: [&'static str; 12] = rampart_types::enum_names!(Self);
-
-    /// The name on the wire.
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::PaymentReceived => "payment.received",
-            Self::PaymentFailed => "payment.failed",
-            Self::PaymentRefunded => "payment.refunded",
-            Self::PaymentDisputed => "payment.disputed",
-            Self::DisputeClosed => "dispute.closed",
-            Self::DepositReceived => "deposit.received",
-            Self::PayoutConfirmed => "payout.confirmed",
-            Self::PayoutFailed => "payout.failed",
-            Self::TransferCompleted => "transfer.completed",
-            Self::TransferReturned => "transfer.returned",
-            Self::IdentityCompleted => "identity.completed",
-            Self::Health => "health",
-        }
-    }
-
-    fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
-    }
-
-    /// True if its words are kept, sealed. A check of an identity tells of a person, of no payment by
-    /// which an erasure would find it, and says no more than its outcome.
-    pub(super) const fn is_kept(self) -> bool {
-        !matches!(self, Self::IdentityCompleted)
-    }
-
-    /// True if it says that money or coins have come or gone by themselves: no command of ours knows
-    /// how many.
-    const fn names_amount(self) -> bool {
-        matches!(
-            self,
-            Self::PaymentReceived
-                | Self::PaymentRefunded
-                | Self::PaymentDisputed
-                | Self::DepositReceived
-        )
-    }
-}
 
 /// An event as read.
 #[derive(Debug)]
