@@ -5,6 +5,7 @@ pub mod acme;
 pub mod admin;
 mod console;
 mod going_live;
+mod idle_routes;
 mod key_rotation;
 mod listener;
 mod money_metrics;

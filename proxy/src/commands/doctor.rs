@@ -20,7 +20,7 @@ use crate::server::Certificates;
 /// Longest wait for an edge's word that it lives.
 const ALIVE_MAX: Duration = Duration::from_secs(5);
 
-/// Checks configuration, certificates, database, keys, prices, policies and the running edge.
+/// Checks configuration, certificates, database, keys, routes, prices, policies and the running edge.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
     /// Ask the running edge alone, and fail without its answer: the health check of a container.
@@ -167,6 +167,17 @@ async fn look_at_core(core: &Core, findings: &mut Findings) {
         findings.good("going live", "nothing is missing");
     } else {
         findings.odd("going live", format!("missing: {}", missing.join(", ")));
+    }
+    match core.idle_routes().await {
+        Ok(idle) if idle.is_empty() => {
+            findings.good("routes", "their connectors have the capabilities");
+        }
+        Ok(idle) => {
+            for sentence in idle {
+                findings.odd("routes", sentence);
+            }
+        }
+        Err(error) => findings.bad("routes", error),
     }
     match core.tenant_key_counts().await {
         Ok(keys) if keys.missing == 0 => {

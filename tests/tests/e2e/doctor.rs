@@ -132,6 +132,26 @@ async fn what_the_last_checks_found_is_told() {
 }
 
 #[tokio::test]
+async fn routes_whose_connector_lacks_the_capability_are_warned_of() {
+    let setup = changed(|_| {}).await;
+    let (_, seen) = run("doctor", &setup).await;
+    assert!(has(&seen, "ok      routes"), "{seen:?}");
+    let db = cluster::pool(setup.database()).await;
+    for made in [
+        "insert into connector (name, capabilities, created_by, created_at) \
+         values ('bank', array['transfer.send'], 'ada', now())",
+        "insert into route (position, payment_method, direction, connector) \
+         values (1, 'bankTransfer', 'out', 'bank'), (2, 'bankTransfer', 'in', 'bank')",
+    ] {
+        sqlx::query(made).execute(&db).await.unwrap();
+    }
+    let (status, seen) = run("doctor", &setup).await;
+    assert_eq!(status, Some(0), "{seen:?}");
+    assert!(has(&seen, "warning routes: bank lacks payment.create: "), "{seen:?}");
+    assert!(!has(&seen, "ok      routes") && !has(&seen, "warning routes: bank lacks transfer"));
+}
+
+#[tokio::test]
 async fn the_health_check_sees_a_dead_edge_and_sounds_no_alarm() {
     let edge = Edge::start().await;
     let mut setup = edge.setup();

@@ -91,6 +91,16 @@ impl CommandKind {
         )
     }
 
+    /// The kind by which a connector moves money, or else coins, in this direction.
+    pub(crate) const fn of_route(direction: Direction, is_money: bool) -> Self {
+        match (direction, is_money) {
+            (Direction::In, true) => Self::PaymentCreate,
+            (Direction::In, false) => Self::DepositAddress,
+            (Direction::Out, true) => Self::TransferSend,
+            (Direction::Out, false) => Self::PayoutSend,
+        }
+    }
+
     /// The kind of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)

@@ -17,7 +17,7 @@ use crate::platform::error::{Denial, Result};
 /// Longest name, in characters.
 const NAME_CHARS_MAX: usize = 63;
 /// Most connectors, and most entries of each of their lists.
-const CONNECTORS_MAX: i64 = 200;
+pub(in crate::operate) const CONNECTORS_MAX: i64 = 200;
 
 /// The path's `{name}`.
 const NAME: Member = required("name", Kind::Text, "The connector's name.");

@@ -1,6 +1,9 @@
 //! Routes: which connector money and coins go through.
 
+use std::collections::BTreeSet;
+
 use maud::html;
+use serde_json::Value;
 
 use super::action::{Action, Subject, Verb, outcome};
 use super::form::{Input, Kind, Typed};
@@ -9,7 +12,10 @@ use super::list::List;
 use super::orders::of;
 use super::view::Cell;
 use super::visit::{Refused, Visit};
-use crate::http::html::components::empty_state;
+use crate::http::html::components::{Tone, empty_state, note};
+use crate::money::connectors::commands::Direction;
+use crate::operate::admin::connectors::CONNECTORS_MAX;
+use crate::operate::idle_routes::lack;
 
 /// All routes.
 pub(super) const ROUTES: Subject = Subject {
@@ -60,15 +66,19 @@ pub(super) const LIST: List = List {
     empty: "The sandbox serves test partners; live ones need routes.",
 };
 
-/// The page of the routes, in their order.
+/// The page of the routes, in their order, and of those by which nothing can move.
 ///
 /// # Errors
-/// The refusal of the call.
+/// The refusal of a call.
 pub(super) async fn show(visit: &Visit<'_>, query: &Typed) -> Result<Page, Refused> {
     let read = visit.get(ROUTES.read).await?;
     let routes = read["routes"].as_array().cloned().unwrap_or_default();
+    let every = format!("/admin/v1/connectors?limit={CONNECTORS_MAX}");
+    let (connectors, _) = visit.rows(&every).await?;
+    let idle: BTreeSet<_> = routes.iter().filter_map(|route| lack_of(route, &connectors)).collect();
     let body = html! {
         (outcome(query, ROUTES.actions))
+        @for sentence in &idle { (note(Tone::Warning, &html! { (sentence) })) }
         (ROUTES.actions(visit, &[], &read))
         @if routes.is_empty() {
             (empty_state("There is no route", LIST.empty))
@@ -77,4 +87,13 @@ pub(super) async fn show(visit: &Visit<'_>, query: &Typed) -> Result<Page, Refus
         @if !routes.is_empty() { (LIST.export(&[], query)) }
     };
     Ok(Page::new("Routes", ROUTES.section, body))
+}
+
+/// The capability that a route's connector lacks for it, in a sentence.
+fn lack_of(route: &Value, connectors: &[Value]) -> Option<String> {
+    let connector = connectors.iter().find(|one| one["name"] == route["connector"])?;
+    let capabilities = connector["capabilities"].as_array()?.iter().filter_map(Value::as_str);
+    let direction = Direction::from_name(route["direction"].as_str()?)?;
+    let name = connector["name"].as_str()?;
+    lack(name, &capabilities.collect::<Vec<_>>(), direction, !route["method"].is_null())
 }

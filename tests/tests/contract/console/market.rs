@@ -106,6 +106,31 @@ async fn routes_are_replaced_by_two_persons_and_never_over_somebody_elses() {
 }
 
 #[tokio::test]
+async fn routes_whose_connector_lacks_the_capability_are_warned_of() {
+    let context = TestContext::start().await;
+    Connector::new(&context, "bank", &["transfer.send"]).await;
+    let ada = Browser::of(&context, "ada", &["viewer"]).await;
+    let put = async |routes: &[(&str, &str, &str)]| {
+        let routes: Vec<_> = routes
+            .iter()
+            .map(|(leg, of, direction)| {
+                json!({"partner": null, *leg: of, "direction": direction, "connector": "bank"})
+            })
+            .collect();
+        let body = json!({ "routes": routes });
+        context.admin(Method::PUT, "/admin/v1/routes", body).await.assert_status(200);
+        ada.get("/console/market/~/routes").await
+    };
+    let good = ("method", "bankTransfer", "out");
+    let shown = put(&[good]).await.assert(200, "bankTransfer");
+    assert!(!shown.text.contains("lacks"), "{}", shown.text);
+    let idle = [good, ("method", "bankTransfer", "in"), ("asset", "ETH", "out")];
+    let shown = put(&idle).await.assert(200, "bank lacks payment.create: its routes of money in");
+    let shown = shown.assert(200, "bank lacks payout.send: its routes of coins out");
+    assert_eq!(shown.text.matches("bank lacks").count(), 2, "{}", shown.text);
+}
+
+#[tokio::test]
 async fn mail_is_shown_without_its_codes() {
     let context = TestContext::start().await;
     context.partner("acme").await;
