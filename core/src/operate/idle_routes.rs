@@ -6,7 +6,7 @@ use crate::money::connectors::commands::{CommandKind, Direction};
 use crate::platform::error::Result;
 
 impl Core {
-    /// Connectors with routes for which they lack the capability, a sentence for each kind of route.
+    /// Connectors with routes that they lack the capability for, a sentence for each kind of route.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -30,8 +30,8 @@ impl Core {
     }
 }
 
-/// The sentence about a connector that lacks the capability for routes of money, or else of coins, in
-/// this direction; `None` if it has it.
+/// The sentence about a connector that lacks the capability for routes of money, or else of coins,
+/// in this direction; `None` if it has it.
 pub(super) fn lack(
     connector: &str,
     capabilities: &[&str],

@@ -20,7 +20,7 @@ use crate::server::Certificates;
 /// Longest wait for an edge's word that it lives.
 const ALIVE_MAX: Duration = Duration::from_secs(5);
 
-/// Checks configuration, certificates, database, keys, routes, prices, policies and the running edge.
+/// Checks configuration, certificates, database, keys, routes, prices, policies, the running edge.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
     /// Ask the running edge alone, and fail without its answer: the health check of a container.

@@ -79,8 +79,8 @@ impl EventKind {
         )
     }
 
-    /// True if a connector with these capabilities may report it: one that only checks has no word on
-    /// money, and one that starts no identity checks none on their end.
+    /// True if a connector with these capabilities may report it: one that only checks has no word
+    /// on money, and one that starts no identity checks none on their end.
     pub(super) fn is_within(self, capabilities: &[String]) -> bool {
         let mut kinds = capabilities.iter().map(|name| CommandKind::from_name(name));
         match self {
