@@ -137,7 +137,9 @@ pub(crate) async fn remove(
     Ok(removed.rows_affected() > 0)
 }
 
-/// Makes changes of a partner's staff follow each other until the transaction ends.
+/// Makes changes of a partner's staff follow each other until the transaction ends. It is the first lock
+/// of every transaction that locks several rows of members, their sessions and links: then their order
+/// does not matter, and no two such transactions wait for each other.
 async fn lock_staff(conn: &mut Connection, client: ClientId) -> Result<()> {
     sqlx::query!(
         "select client_id from client where client_id = $1 for no key update",

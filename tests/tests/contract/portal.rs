@@ -232,11 +232,21 @@ async fn an_action_of_a_member_who_is_removed_or_loses_the_role_meanwhile_is_not
     let key: &[(&str, &str)] = &[("name", "Till")];
     let invitation: &[(&str, &str)] = &[("email", "eve@acme.example"), ("role", "owner")];
     let nothing: &[(&str, &str)] = &[];
+    let password: &[(&str, &str)] = &[("password", PASSWORD)];
+    let code: &[(&str, &str)] = &[("code", "000000")];
+    let scenario: &[(&str, &str)] = &[("scenario", "completed")];
     let webhook = "/portal/webhooks/0199a000-0000-7000-8000-000000000001/remove";
+    let event = "/portal/sandbox/orders/1234567890123456/hold";
+    let sign_out = "delete from staff_session";
     for (slug, change, path, fields) in [
         ("acme", "delete from staff_member", "/portal/keys", key),
         ("bell", "update staff_member set role = 'support'", "/portal/team", invitation),
-        ("corp", "delete from staff_session", webhook, nothing),
+        ("corp", sign_out, webhook, nothing),
+        ("dune", sign_out, "/portal/account/second-factor", password),
+        ("echo", sign_out, "/portal/account/second-factor/confirm", code),
+        ("fern", sign_out, "/portal/account/second-factor/remove", code),
+        ("gulf", sign_out, "/portal/sandbox/orders", scenario),
+        ("hill", sign_out, event, nothing),
     ] {
         let partner = context.partner(slug).await;
         let mut staff = Staff::signed_in(&context, &partner, "owner").await;
@@ -249,7 +259,10 @@ async fn an_action_of_a_member_who_is_removed_or_loses_the_role_meanwhile_is_not
         };
         let (refused, ()) = futures::join!(staff.submit(path, fields), commit);
         let text = refused.assert_status(403).text();
-        assert!(text.contains("nothing was done"), "{change}: {text}");
+        assert!(text.contains("nothing was done"), "{change}: {path}: {text}");
     }
+    let ordered = "select exists (select from buy_order)";
+    let ordered: bool = sqlx::query_scalar(ordered).fetch_one(context.db()).await.unwrap();
+    assert!(!ordered);
     assert_eq!(audited(&context).await, []);
 }

@@ -50,9 +50,10 @@ impl StaffPage for BeginSecondFactor {
             let body = state(visit, Some("This is not your password."));
             return Ok(page(visit, StatusCode::BAD_REQUEST, &body));
         };
-        let Some(secret) = second_factor::begin(visit.core, client, staff, &hash).await? else {
-            return Ok(Reply::see_other(PATH));
-        };
+        let mut tx = visit.begin().await?;
+        let begun = second_factor::begin(&mut tx, visit.core, client, staff, &hash).await?;
+        let Some(secret) = begun else { return Ok(Reply::see_other(PATH)) };
+        tx.commit().await?;
         let uri = secret.uri(&visit.session.client.tenant.name, visit.session.email.as_str());
         let body = html! {
             p { "Type this key into your authenticator app. It is shown once." }
@@ -76,11 +77,13 @@ impl StaffPage for ConfirmSecondFactor {
         let (client, staff) = (visit.session.client.id(), visit.session.staff);
         let code = visit.form().get("code");
         count_code(visit.core, &visit.session.client, staff).await?;
-        if !second_factor::confirm(visit.core, client, staff, code).await? {
+        let mut tx = visit.begin().await?;
+        if !second_factor::confirm(&mut tx, visit.core, client, staff, code).await? {
             let body = confirm_form(visit, Some(WRONG));
             return Ok(page(visit, StatusCode::BAD_REQUEST, &body));
         }
-        record(visit, "staff.second-factor").await?;
+        visit.record(&mut tx, "staff.second-factor", json!({})).await?;
+        tx.commit().await?;
         Ok(done(PATH, "factor"))
     }
 }
@@ -97,20 +100,15 @@ impl StaffPage for RemoveSecondFactor {
         let (client, staff) = (visit.session.client.id(), visit.session.staff);
         let code = visit.form().get("code");
         count_code(visit.core, &visit.session.client, staff).await?;
-        if !second_factor::remove(visit.core, client, staff, code).await? {
+        let mut tx = visit.begin().await?;
+        if !second_factor::remove(&mut tx, visit.core, client, staff, code).await? {
             let body = state(visit, Some(WRONG));
             return Ok(page(visit, StatusCode::BAD_REQUEST, &body));
         }
-        record(visit, "staff.no-second-factor").await?;
+        visit.record(&mut tx, "staff.no-second-factor", json!({})).await?;
+        tx.commit().await?;
         Ok(done(PATH, "no-factor"))
     }
-}
-
-async fn record(visit: &Visit<'_>, action: &'static str) -> Result<()> {
-    let mut tx = visit.core.db.begin().await?;
-    visit.record(&mut tx, action, json!({})).await?;
-    tx.commit().await?;
-    Ok(())
 }
 
 fn code_field(error: Option<&str>) -> Markup {

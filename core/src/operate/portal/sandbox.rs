@@ -12,9 +12,10 @@ use crate::auth::caller::{ClientMaybeUser, Confirmer};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::html::components::{Column, Field, Tone, error_summary, field, note, table};
 use crate::http::reply::Reply;
-use crate::money::connectors::sandbox;
-use crate::money::connectors::sandbox::purchases::simulate;
+use crate::money::connectors::sandbox::purchases::simulate_in;
+use crate::money::connectors::sandbox::{self, unless_refused};
 use crate::partners::staff::StaffRole;
+use crate::platform::db::retrying_statement;
 use crate::platform::error::{Denial, Error, Result};
 use crate::trading::orders::confirm::{self, Confirm};
 use crate::trading::orders::status::NotApplied;
@@ -150,6 +151,8 @@ async fn make(visit: &Visit<'_>, scenario: Scenario) -> Result<i64> {
     let caller = ClientMaybeUser { client: client.clone(), user: None };
     let Json(quote) = BuyV1::call(core, caller, request).await?;
     let quote = document(&quote)?;
+    // Held while the order is made on other connections.
+    let tx = visit.begin().await?;
     let mark = hex::encode(core.clock.random_bytes::<REFERENCE_BYTES>()?);
     let terms = json!({
         "quote": quote["quote"], "walletAddress": WALLET,
@@ -159,6 +162,7 @@ async fn make(visit: &Visit<'_>, scenario: Scenario) -> Result<i64> {
     let request = Confirm::read_v1(&terms, client)?;
     let caller = Confirmer { client: client.clone(), user: None };
     let Json(confirmed) = confirm::V1::call(core, caller, request).await?;
+    tx.commit().await?;
     let number = document(&confirmed)?["orderId"].as_i64();
     number.ok_or_else(|| Error::invariant("read the number of a test order"))
 }
@@ -184,7 +188,7 @@ impl StaffPage for SimulateEvent {
         let id = visit.param("id").parse::<OrderId>().ok();
         let Some((id, event)) = id.zip(event) else { return Ok(visit.not_found()) };
         let key = OrderKey { client: client.id(), order: id };
-        match simulate(visit.core, key, event, sandbox::NAME).await {
+        match simulate(visit, key, event).await {
             Ok(()) => Ok(done(&format!("/portal/orders/{}", id.number()), "simulated")),
             Err(NotApplied::NoSuchOrder) => Ok(visit.not_found()),
             Err(NotApplied::Forbidden { status }) => {
@@ -195,6 +199,24 @@ impl StaffPage for SimulateEvent {
             Err(NotApplied::Failed(error)) => Err(error),
         }
     }
+}
+
+/// Simulates an event in a transaction that locks the session.
+async fn simulate(
+    visit: &Visit<'_>,
+    key: OrderKey,
+    event: SimulatedEvent,
+) -> Result<(), NotApplied> {
+    let core = visit.core;
+    let attempt = async || {
+        let mut tx = visit.begin().await?;
+        let outcome = Box::pin(simulate_in(&mut tx, core, key, event, sandbox::NAME)).await;
+        let (tx, causes) = unless_refused(tx, outcome).await?;
+        tx.commit().await?;
+        Ok::<_, NotApplied>(causes)
+    };
+    sandbox::count(core, retrying_statement(attempt).await?);
+    Ok(())
 }
 
 /// The simulated events of a test order, on its page.

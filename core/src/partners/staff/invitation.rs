@@ -120,6 +120,7 @@ pub(crate) async fn mail_reset_link(
     tenant: &Tenant,
     email: EmailAddress,
 ) -> Result<()> {
+    lock_staff(conn, tenant.id).await?;
     let staff = sqlx::query_scalar!(
         "select staff_id from staff_member \
          where client_id = $1 and email_index = $2 and password_hash is not null",
@@ -226,6 +227,7 @@ pub(crate) async fn set_password(
     let Some(client) = usable(core, token).await? else { return Ok(None) };
     let hash = core.passwords.hash(password).await?;
     let mut tx = core.db.begin().await?;
+    lock_staff(&mut tx, client).await?;
     let staff = sqlx::query_scalar!(
         "with redeemed as ( \
              update staff_token set used_at = rampart_now() \

@@ -3,6 +3,7 @@
 use super::totp_context;
 use crate::Core;
 use crate::auth::totp::TotpSecret;
+use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use rampart_types::{ClientId, StaffId};
 
@@ -13,6 +14,7 @@ use rampart_types::{ClientId, StaffId};
 /// # Errors
 /// Without entropy; when the database cannot be written.
 pub(crate) async fn begin(
+    conn: &mut Connection,
     core: &Core,
     client: ClientId,
     staff: StaffId,
@@ -29,7 +31,7 @@ pub(crate) async fn begin(
         sealed,
         password_hash,
     )
-    .execute(&core.db)
+    .execute(conn)
     .await?;
     Ok((stored.rows_affected() > 0).then_some(secret))
 }
@@ -39,14 +41,14 @@ pub(crate) async fn begin(
 /// # Errors
 /// When the database cannot be used.
 pub(crate) async fn confirm(
+    conn: &mut Connection,
     core: &Core,
     client: ClientId,
     staff: StaffId,
     code: &str,
 ) -> Result<bool> {
-    let sealed = sealed(core, client, staff).await?;
-    let Some(sealed) = sealed else { return Ok(false) };
-    if !redeem(core, client, staff, &sealed, code).await? {
+    let Some(sealed) = sealed(conn, client, staff).await? else { return Ok(false) };
+    if !redeem(conn, core, client, staff, &sealed, code).await? {
         return Ok(false);
     }
     let confirmed = sqlx::query!(
@@ -56,7 +58,7 @@ pub(crate) async fn confirm(
         staff.uuid(),
         sealed,
     )
-    .execute(&core.db)
+    .execute(conn)
     .await?;
     Ok(confirmed.rows_affected() > 0)
 }
@@ -66,13 +68,14 @@ pub(crate) async fn confirm(
 /// # Errors
 /// When the database cannot be used.
 pub(crate) async fn remove(
+    conn: &mut Connection,
     core: &Core,
     client: ClientId,
     staff: StaffId,
     code: &str,
 ) -> Result<bool> {
-    let Some(sealed) = sealed(core, client, staff).await? else { return Ok(false) };
-    if !redeem(core, client, staff, &sealed, code).await? {
+    let Some(sealed) = sealed(conn, client, staff).await? else { return Ok(false) };
+    if !redeem(conn, core, client, staff, &sealed, code).await? {
         return Ok(false);
     }
     sqlx::query!(
@@ -81,18 +84,22 @@ pub(crate) async fn remove(
         client.uuid(),
         staff.uuid(),
     )
-    .execute(&core.db)
+    .execute(conn)
     .await?;
     Ok(true)
 }
 
-async fn sealed(core: &Core, client: ClientId, staff: StaffId) -> Result<Option<Vec<u8>>> {
+async fn sealed(
+    conn: &mut Connection,
+    client: ClientId,
+    staff: StaffId,
+) -> Result<Option<Vec<u8>>> {
     let sealed = sqlx::query_scalar!(
         "select sealed_totp from staff_member where client_id = $1 and staff_id = $2",
         client.uuid(),
         staff.uuid(),
     )
-    .fetch_optional(&core.db)
+    .fetch_optional(conn)
     .await?;
     Ok(sealed.flatten())
 }
@@ -102,6 +109,7 @@ async fn sealed(core: &Core, client: ClientId, staff: StaffId) -> Result<Option<
 /// # Errors
 /// When the secret cannot be read or the database cannot be written.
 pub(super) async fn redeem(
+    conn: &mut Connection,
     core: &Core,
     client: ClientId,
     staff: StaffId,
@@ -119,7 +127,7 @@ pub(super) async fn redeem(
         staff.uuid(),
         step,
     )
-    .execute(&core.db)
+    .execute(conn)
     .await?;
     Ok(used.rows_affected() > 0)
 }

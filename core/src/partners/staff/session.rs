@@ -52,7 +52,7 @@ impl Session {
     ) -> Result<Option<String>> {
         let secret = URL_SAFE_NO_PAD.encode(core.clock.random_bytes::<SECRET_BYTES>()?);
         let cookie = format!("{}{secret}", client.uuid().simple());
-        // First, because it locks the member: whoever sets a password goes on to the sessions.
+        lock_staff(conn, client).await?;
         let begun = sqlx::query!(
             "insert into staff_session \
                  (client_id, session_digest, staff_id, expires_at, created_at) \
@@ -126,7 +126,6 @@ impl Session {
     /// # Errors
     /// When the database cannot be used.
     pub(crate) async fn lock(&self, conn: &mut Connection) -> Result<Option<StaffRole>> {
-        // First, as whoever removes a member goes on to its sessions.
         lock_staff(conn, self.client.id()).await?;
         let role = sqlx::query_scalar!(
             "select m.role from staff_session s join staff_member m using (client_id, staff_id) \

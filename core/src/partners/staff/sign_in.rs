@@ -60,7 +60,8 @@ pub(crate) async fn sign_in(
         }
         count_code(core, client, staff).await?;
         let sealed = row.sealed_totp.unwrap_or_default();
-        if !second_factor::redeem(core, client.id(), staff, &sealed, code).await? {
+        let mut conn = core.db.acquire().await?;
+        if !second_factor::redeem(&mut conn, core, client.id(), staff, &sealed, code).await? {
             return Ok(SignIn::Wrong);
         }
     }

@@ -1,11 +1,13 @@
 //! The second factor: codes of an authenticator app, each of which counts once.
 
 use chrono::TimeDelta;
+use rampart_tests::cluster::{until_a_lock_is_awaited, until_locks_are_awaited};
 use rampart_tests::staff::{PASSWORD, Staff};
 use rampart_tests::test_context::TestContext;
 use rampart_tests::totp::{code, shown_key};
 
 const BEGIN: &str = "/portal/account/second-factor";
+const CONFIRM: &str = "/portal/account/second-factor/confirm";
 
 #[tokio::test]
 async fn a_code_is_asked_for_once_it_is_set_up_and_counts_once() {
@@ -16,10 +18,9 @@ async fn a_code_is_asked_for_once_it_is_set_up_and_counts_once() {
     let key = shown_key(page.assert_status(200).text());
     staff.signs_in(PASSWORD).await.assert_status(303);
     staff.get("/portal/account").await.assert_status(200);
-    let confirm = "/portal/account/second-factor/confirm";
-    staff.submit(confirm, &[("code", "000000")]).await.assert_status(400);
+    staff.submit(CONFIRM, &[("code", "000000")]).await.assert_status(400);
     let first = code(context.clock(), &key);
-    staff.submit(confirm, &[("code", &first)]).await.assert_status(303);
+    staff.submit(CONFIRM, &[("code", &first)]).await.assert_status(303);
     // Another secret cannot take its place while it is in use.
     let again = staff.submit(BEGIN, &[("password", PASSWORD)]).await;
     assert_eq!(again.header("location"), Some("/portal/account?done=factor"));
@@ -46,11 +47,10 @@ async fn guesses_of_a_code_are_few() {
     let acme = context.partner("acme").await;
     let mut staff = Staff::signed_in(&context, &acme, "owner").await;
     staff.submit(BEGIN, &[("password", PASSWORD)]).await.assert_status(200);
-    let confirm = "/portal/account/second-factor/confirm";
     for _ in 0..5 {
-        staff.submit(confirm, &[("code", "000000")]).await.assert_status(400);
+        staff.submit(CONFIRM, &[("code", "000000")]).await.assert_status(400);
     }
-    staff.submit(confirm, &[("code", "000000")]).await.assert_status(429);
+    staff.submit(CONFIRM, &[("code", "000000")]).await.assert_status(429);
 }
 
 #[tokio::test]
@@ -72,4 +72,38 @@ async fn setting_it_up_takes_the_password_and_guesses_of_that_are_few() {
     assert!(!begun);
     context.clock().advance(TimeDelta::minutes(5));
     staff.submit(BEGIN, &[("password", PASSWORD)]).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn a_code_that_comes_while_a_password_is_set_confirms_nothing() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut staff = Staff::signed_in(&context, &acme, "owner").await;
+    let page = staff.submit(BEGIN, &[("password", PASSWORD)]).await;
+    let key = shown_key(page.assert_status(200).text());
+    let code = code(context.clock(), &key);
+    let mut mailed = Staff::stranger(&acme, &staff.email);
+    mailed.get("/portal/forgot-password").await;
+    let fields = [("partner", "acme"), ("email", &*staff.email)];
+    mailed.submit("/portal/forgot-password", &fields).await.assert_status(200);
+    let link = mailed.mailed_link(&context).await;
+    mailed.get(&link).await.assert_status(200);
+    let mut somebody = context.db().begin().await.unwrap();
+    sqlx::query("select from staff_member for update").execute(&mut *somebody).await.unwrap();
+    let confirm = async {
+        until_a_lock_is_awaited(context.db()).await;
+        staff.submit(CONFIRM, &[("code", &code)]).await
+    };
+    let commit = async {
+        until_locks_are_awaited(context.db(), 2).await;
+        somebody.commit().await.unwrap();
+    };
+    let fields = [("password", "another password")];
+    let set = mailed.submit(&link, &fields);
+    let (set, refused, ()) = futures::join!(set, confirm, commit);
+    set.assert_status(200);
+    assert!(refused.assert_status(403).text().contains("nothing was done"), "{}", refused.text());
+    let confirmed = "select exists (select from staff_member where totp_confirmed_at is not null)";
+    let confirmed: bool = sqlx::query_scalar(confirmed).fetch_one(context.db()).await.unwrap();
+    assert!(!confirmed);
 }
