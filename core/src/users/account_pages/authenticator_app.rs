@@ -24,18 +24,10 @@ use rampart_types::UserId;
 /// Name of the field that a code is typed into.
 const CODE: &str = "code";
 
-/// The form in which a user who has given the password enters a code.
-///
-/// # Errors
-/// When the database cannot be written.
-pub(super) async fn sign_in_form(
-    core: &Core,
-    page: SignInPage<'_>,
-    user: UserId,
-) -> Result<Markup> {
+/// The form in which the user of the challenge, who has given the password, enters a code.
+pub(super) fn sign_in_form(page: SignInPage<'_>, challenge: &str) -> Markup {
     let texts = page.texts();
-    let challenge = sign_in::challenge(core, page.client().id(), Some(user)).await?;
-    Ok(html! {
+    html! {
         h2 { (texts.get("app-step-title")) }
         form method="post" {
             (page.kept())
@@ -43,7 +35,7 @@ pub(super) async fn sign_in_form(
             (code_field(texts, &FormErrors::default()))
             button.main type="submit" name="action" value="app-code" { (texts.get("sign-in")) }
         }
-    })
+    }
 }
 
 /// Verifies the code of that form; `None` without telling what is wrong.

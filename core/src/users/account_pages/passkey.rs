@@ -74,29 +74,24 @@ pub(super) fn offer(page: SignInPage<'_>) -> Markup {
     }
 }
 
-/// The form in which this user proves itself, or whoever has a passkey without one.
-///
-/// # Errors
-/// When the database cannot be written.
-pub(super) async fn sign_in_form(
-    core: &Core,
+/// The form in which the user of the challenge proves itself, or whoever has a passkey without one.
+pub(super) fn sign_in_form(
     page: SignInPage<'_>,
     party: &RelyingParty,
-    user: Option<UserId>,
+    challenge: &str,
     known: &[Vec<u8>],
-) -> Result<Markup> {
+) -> Markup {
     let texts = page.texts();
-    let challenge = sign_in::challenge(core, page.client().id(), user).await?;
     let options = json!({"challenge": challenge, "rp": {"id": party.id}, "known": names(known)});
     let body = html! {
         (page.kept())
         button.main type="submit" { (texts.get("passkey-use")) }
     };
-    Ok(html! {
+    html! {
         h2 { (texts.get("passkey-step-title")) }
         p { (texts.get("passkey-step")) }
         (ceremony_form(texts, Ceremony::Authentication, "passkey-answer", &options, &body))
-    })
+    }
 }
 
 /// The form in which a user who has older passkeys proves itself for an erasure; `None` for others.
@@ -115,7 +110,7 @@ pub(super) async fn erasure_form(
     let Some(party) = relying_party(core).filter(|_| !known.is_empty()) else {
         return Ok(None);
     };
-    let challenge = sign_in::challenge(core, client.id(), Some(user)).await?;
+    let challenge = sign_in::challenge(&core.db, core, client.id(), Some(user)).await?;
     let options = json!({"challenge": challenge, "rp": {"id": party.id}, "known": names(&known)});
     let body = html! {
         input type="hidden" name="visit" value=(visit);

@@ -1,5 +1,6 @@
 //! The forms to sign in or register on a page, and their actions.
 
+use chrono::{DateTime, Utc};
 use http::StatusCode;
 use maud::{Markup, html};
 use serde_json::{Value, json};
@@ -8,6 +9,7 @@ use super::sign_in_page::SignInPage;
 use super::{authenticator_app, passkey};
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::auth::user_credentials::lock_login;
 use crate::http::fields::Fields;
 use crate::http::form::Form;
 use crate::http::html::components::{Field, Tone, field, toast};
@@ -17,7 +19,7 @@ use crate::http::reply::Reply;
 use crate::platform::error::{Code, Error, Refusal, Result};
 use crate::users::authenticator_app::in_use_since;
 use crate::users::link_identifier::link;
-use crate::users::passkeys;
+use crate::users::passkeys::sign_in::{challenge, credentials};
 use crate::users::register::register_on_page;
 use crate::users::session::{Login, verify_login};
 use rampart_types::{UserId, UserIdentifier, WebsiteLocale};
@@ -93,7 +95,8 @@ pub(crate) async fn sign_in(
         "passkey" => match passkey::relying_party(core) {
             Some(party) => {
                 let page = SignInPage::new(client, texts).after(Some(form));
-                let form = passkey::sign_in_form(core, page, &party, None, &[]).await?;
+                let challenge = challenge(&core.db, core, client.id(), None).await?;
+                let form = passkey::sign_in_form(page, &party, &challenge, &[]);
                 Ok(asked(StatusCode::OK, html! {}, Some(form)))
             }
             None => Ok(refused(texts, "passkey-wrong")),
@@ -107,31 +110,50 @@ pub(crate) async fn sign_in(
             None => refused(texts, "app-code-wrong"),
         }),
         _ => {
+            // Before the password is looked at: one that is changed meanwhile ends this sign-in too.
+            let began_at = core.clock.now();
             let user = log_in(core, client, form).await?;
-            second_factor(core, SignInPage::new(client, texts).after(Some(form)), user).await
+            let page = SignInPage::new(client, texts).after(Some(form));
+            second_factor(core, page, user, began_at).await
         }
     }
 }
 
-/// Asks a user who has a second factor for it: a passkey, or a code of an app.
-async fn second_factor(core: &Core, page: SignInPage<'_>, user: UserId) -> Result<SignIn> {
+/// Asks a user whose sign-in began at this time for the second factor, if there is one: a passkey, or a
+/// code of an app.
+///
+/// # Errors
+/// ER005 when the user's sessions were ended since.
+async fn second_factor(
+    core: &Core,
+    page: SignInPage<'_>,
+    user: UserId,
+    began_at: DateTime<Utc>,
+) -> Result<SignIn> {
     let (client, texts) = (page.client(), page.texts());
     let key = client.key_of(user);
-    let known = passkeys::sign_in::credentials(core, key).await?;
+    let known = credentials(core, key).await?;
     let mut conn = core.db.acquire().await?;
     let has_app = in_use_since(&mut conn, key).await?.is_some();
     drop(conn);
     if known.is_empty() && !has_app {
         return Ok(SignIn::Done(user));
     }
+    let mut tx = core.db.begin().await?;
+    if !lock_login(&mut tx, key, Some(began_at)).await? {
+        return Err(Code::LoginInvalid.into());
+    }
     let mut forms = Vec::new();
     // Passkeys of an edge that had a name before it was at an address let nobody in, nor pass.
     if let Some(party) = passkey::relying_party(core).filter(|_| !known.is_empty()) {
-        forms.push(passkey::sign_in_form(core, page, &party, Some(user), &known).await?);
+        let challenge = challenge(&mut *tx, core, client.id(), Some(user)).await?;
+        forms.push(passkey::sign_in_form(page, &party, &challenge, &known));
     }
     if has_app {
-        forms.push(authenticator_app::sign_in_form(core, page, user).await?);
+        let challenge = challenge(&mut *tx, core, client.id(), Some(user)).await?;
+        forms.push(authenticator_app::sign_in_form(page, &challenge));
     }
+    tx.commit().await?;
     if forms.is_empty() {
         return Ok(refused(texts, "passkey-wrong"));
     }

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sqlx::PgExecutor;
 
 use super::{ACCOUNT_SECONDS, PASSKEYS_MAX, SIGN_IN_SECONDS, random_challenge};
 use crate::Core;
@@ -26,11 +27,13 @@ pub(crate) fn user_handle(user: UserId) -> String {
     URL_SAFE_NO_PAD.encode(user.uuid().as_bytes())
 }
 
-/// A challenge that proves this user, or whose passkey it is without one.
+/// A challenge that proves this user, or whose passkey it is without one. That of a sign-in by password
+/// is stored under the lock of its user: what ends the user's sessions comes before it, or voids it.
 ///
 /// # Errors
 /// When the database cannot be written.
 pub(crate) async fn challenge(
+    executor: impl PgExecutor<'_>,
     core: &Core,
     client: ClientId,
     user: Option<UserId>,
@@ -44,7 +47,7 @@ pub(crate) async fn challenge(
         user.map(UserId::uuid),
         SIGN_IN_SECONDS,
     )
-    .execute(&core.db)
+    .execute(executor)
     .await?;
     Ok(challenge)
 }

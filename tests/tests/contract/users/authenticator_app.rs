@@ -1,8 +1,10 @@
 //! The authenticator app of an account: put in use by its first code, asked for after the password, each
 //! code once, and removed.
 
+use chrono::TimeDelta;
 use futures::future::join_all;
 use http::Method;
+use rampart_tests::cluster::until_a_lock_is_awaited;
 use rampart_tests::passkey::{Authenticator, Ceremony, challenge};
 use rampart_tests::totp::{code, shown_key};
 use serde_json::json;
@@ -86,6 +88,33 @@ async fn an_app_is_set_up_asked_for_and_removed() {
     assert!(removed.assert_status(200).text().contains("De app is verwijderd."));
     assert!(visit.submit(&form).await.assert_status(400).text().contains(SIGNED_OUT));
     assert!(visit.past_password().await.contains("ada@mail.example.com"));
+}
+
+#[tokio::test]
+async fn no_code_is_asked_of_a_user_who_is_logged_out_meanwhile() {
+    let visit = Visit::start().await;
+    visit.set_up_app().await;
+    visit.later(60);
+    let mut log_out = visit.context.db().begin().await.unwrap();
+    // The password is verified beside this lock; what follows waits.
+    sqlx::query("select from end_user for share").execute(&mut *log_out).await.unwrap();
+    let end = async {
+        until_a_lock_is_awaited(visit.context.db()).await;
+        sqlx::query("update end_user set tokens_valid_from = $1")
+            .bind(visit.context.clock().now() + TimeDelta::minutes(1))
+            .execute(&mut *log_out)
+            .await
+            .unwrap();
+        let void = "delete from passkey_challenge";
+        sqlx::query(void).execute(&mut *log_out).await.unwrap();
+        log_out.commit().await.unwrap();
+    };
+    let (refused, ()) = futures::join!(visit.submit(PASSWORD_STEP), end);
+    let text = refused.assert_status(400).text();
+    assert!(!text.contains("name=\"code\""), "{text}");
+    let left = "select exists (select from passkey_challenge)";
+    let left: bool = sqlx::query_scalar(left).fetch_one(visit.context.db()).await.unwrap();
+    assert!(!left);
 }
 
 #[tokio::test]
