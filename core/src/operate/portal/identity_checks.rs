@@ -7,8 +7,8 @@ use uuid::Uuid;
 use super::page::Visit;
 use crate::money::connectors::sandbox::checks::end_identity_check;
 use crate::platform::error::Result;
+use crate::users::by_email;
 use crate::users::identifier::linked_user;
-use crate::users::personal_data::email_index;
 use rampart_types::{EmailAddress, UserId, UserIdentifier};
 
 /// The user of this name, which may be an address, an identifier or an id.
@@ -18,15 +18,8 @@ use rampart_types::{EmailAddress, UserId, UserIdentifier};
 pub(super) async fn find(visit: &Visit<'_>, name: &str) -> Result<Option<Uuid>> {
     let (core, client) = (visit.core, visit.session.client.id());
     if let Ok(email) = name.parse::<EmailAddress>() {
-        let found = sqlx::query_scalar!(
-            "select user_id from end_user \
-             where client_id = $1 and email_index = $2 and deleted_at is null",
-            client.uuid(),
-            email_index(core, client, &email)?,
-        )
-        .fetch_optional(&core.db)
-        .await?;
-        return Ok(found);
+        let found = by_email::find(core, &visit.session.client, &email).await?;
+        return Ok(found.map(UserId::uuid));
     }
     if let Ok(id) = name.parse::<Uuid>() {
         let found = sqlx::query_scalar!(
