@@ -91,15 +91,19 @@ impl InFlight {
     }
 }
 
-/// A limit of requests in flight: its name in metrics, and the attempt that it stopped, for the
-/// caller.
-struct Limit(&'static str, &'static str);
+/// A limit of requests in flight.
+struct Limit {
+    /// Its name in metrics.
+    name: &'static str,
+    /// The attempt that it stops, for the caller.
+    attempt: &'static str,
+}
 
 const OF_ADDRESS: Limit =
-    Limit("address", "take a request: too many of this address are in flight");
+    Limit { name: "address", attempt: "take a request: too many of this address are in flight" };
 const OF_PARTNER: Limit =
-    Limit("partner", "take a request: too many of this partner are in flight");
-const OF_ALL: Limit = Limit("total", "take a request: too many are in flight");
+    Limit { name: "partner", attempt: "take a request: too many of this partner are in flight" };
+const OF_ALL: Limit = Limit { name: "total", attempt: "take a request: too many are in flight" };
 
 impl Gateway {
     /// Takes one of the permits for requests in flight.
@@ -116,7 +120,7 @@ impl Gateway {
                 context.permit = Some(permit);
                 Ok(())
             }
-            Err(Limit(name, attempt)) => {
+            Err(Limit { name, attempt }) => {
                 self.core.metrics.requests_shed.with_label_values(&[name]).inc();
                 Err(Box::new(self.unavailable(context, attempt)))
             }
