@@ -69,6 +69,25 @@ async fn of_two_passwords_at_once_one_is_set() {
 }
 
 #[tokio::test]
+async fn of_links_to_a_new_password_that_are_asked_for_at_once_one_works() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let owner = Staff::signed_in(&context, &acme, "owner").await;
+    let asked = (0..4).map(|_| {
+        let mut somebody = Staff::stranger(&acme, &owner.email);
+        async move {
+            somebody.get("/portal/forgot-password").await;
+            let fields = [("partner", "acme"), ("email", "owner@acme.example")];
+            somebody.submit("/portal/forgot-password", &fields).await.assert_status(200);
+        }
+    });
+    futures::future::join_all(asked).await;
+    let unused = "select count(*) from staff_token where used_at is null";
+    let unused: i64 = sqlx::query_scalar(unused).fetch_one(context.db()).await.unwrap();
+    assert_eq!(unused, 1);
+}
+
+#[tokio::test]
 async fn a_sign_in_that_began_before_a_change_of_password_begins_no_session() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
