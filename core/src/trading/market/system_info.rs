@@ -26,8 +26,8 @@ impl Endpoint for V1 {
     const CACHE: Cache = Cache::Revalidate;
     const DOC: Doc = Doc {
         summary: "List regions, pages and nationalities",
-        details: "Pages are by website locale. AccountDetails ones are opened with `token` and `uuid` of \
-                  a login token as query parameters.",
+        details: "Pages are by website locale. Private ones are opened with `token` and `uuid` of a login \
+                  token as query parameters.",
         answer: r#"{
             "supportedRegions": ["nl-nl"],
             "urls": {
