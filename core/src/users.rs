@@ -1,6 +1,6 @@
 //! End users: registration, credentials, verification, personal data, accounts.
 //!
-//! PersonalData data are in one object that is sealed with the user's own key ([`personal_data`]); an
+//! Personal data are in one object that is sealed with the user's own key ([`personal_data`]); an
 //! e-mail address is found by a keyed digest. No statement, log line or audit row has a personal value
 //! in clear.
 

@@ -1,4 +1,4 @@
-//! PersonalData data at rest, sealed with each user's own data key, which is wrapped by the master key.
+//! Personal data at rest, sealed with each user's own data key, which is wrapped by the master key.
 //! Deleting the data key makes them unreadable in every copy.
 
 use std::collections::BTreeMap;
