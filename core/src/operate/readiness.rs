@@ -138,7 +138,7 @@ impl Core {
     fn old_snapshot(&self) -> Option<String> {
         let age = self.heartbeats.age(SNAPSHOT, self.clock.monotonic_ns())?;
         let seconds = age.as_secs();
-        (age > SNAPSHOT_AGE_MAX).then(|| format!("tenants and market are {seconds} s old"))
+        (age > SNAPSHOT_AGE_MAX).then(|| format!("partners and market are {seconds} s old"))
     }
 
     /// The reason background work is not done, if it is not.

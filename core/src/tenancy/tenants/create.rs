@@ -48,7 +48,7 @@ pub(crate) struct StoredSecret {
     pub(crate) sealed: Option<Vec<u8>>,
 }
 
-/// The kinds of secrets; a tenant has one current of each, and a previous one during a rotation.
+/// The kinds of secrets; a partner has one current of each, and a previous one during a rotation.
 #[derive(
     Clone,
     Copy,
