@@ -13,7 +13,7 @@ use crate::forged::BEHAVED;
 use crate::{context, engine, extent, generous_limits, purchase};
 
 /// Modules generated and uploaded, unless `RAMPART_MODULES` says how many.
-const MODULES: usize = 500;
+const MODULES: usize = 250;
 /// One of so many is also called, as if another edge had admitted it.
 const CALLED_EVERY: usize = 4;
 /// Input of the generator for one module, in bytes.
