@@ -11,7 +11,7 @@ use rampart_plugins::{CallClass, Policy, PolicyEngine, PolicyLimits};
 use self::guest::guest;
 
 /// Partners with a component of their own, after the first ones.
-const PARTNERS: usize = 100;
+const PARTNERS: usize = 50;
 /// Partners before the measurement, which cover shared costs: arenas, the pool's first pages.
 const FIRST: usize = 50;
 /// Most resident memory of one partner, in bytes.
