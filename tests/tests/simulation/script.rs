@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::history::{Heard, History, Model, Outcome};
 
 /// Scripts of a test, unless `PROPTEST_CASES` says otherwise.
-const CASES: u32 = 20;
+const CASES: u32 = 12;
 /// Scripts that a failure is made smaller with.
 const SHRINKS_MAX: u32 = 100;
 /// Stack of a thread: unoptimised, the calls of a round want more than the default.
