@@ -22,6 +22,7 @@ use crate::cluster;
 use crate::deadline::{SOON, until};
 use crate::document;
 use crate::going_live;
+use crate::guests::native_code;
 use crate::process::{Process, binary};
 
 /// 32 bytes in base64, the same for all edges over one database.
@@ -79,6 +80,7 @@ impl Setup {
         setup.set("database.statement_timeout_ms", "10000");
         // Policies are compiled at low priority, beside tests that have the processors as well.
         setup.set("policy.compile_timeout_ms", "120000");
+        setup.set("policy.cache_folder", native_code().display().to_string());
         setup.set("keys.master", MASTER_KEY);
         setup.set("documents.folder", folder.path().join("documents").display().to_string());
         setup.set("callbacks.allow_loopback", "true");

@@ -1,8 +1,19 @@
 //! The policies that `plugins/build` made of `plugins/guests`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::sync::LazyLock;
 
 use bytes::Bytes;
+
+use crate::postgres_server::remove_in_the_end;
+
+/// The folder for native code, and what removes it.
+static NATIVE_CODE: LazyLock<(PathBuf, Child)> = LazyLock::new(|| {
+    let folder = std::env::temp_dir().join(format!("rampart-native-code-{}", std::process::id()));
+    let removal = remove_in_the_end(&[&folder]);
+    (folder, removal)
+});
 
 /// The folder of the built policies.
 #[expect(clippy::disallowed_methods, reason = "where the build put them is no setting of Rampart")]
@@ -22,4 +33,10 @@ pub fn component(name: &str) -> Bytes {
     component
         .unwrap_or_else(|_| panic!("{} is missing: run `plugins/build` first", path.display()))
         .into()
+}
+
+/// The folder for native code of all edges of this process, which compile each component once. It goes
+/// with the process.
+pub(crate) fn native_code() -> &'static Path {
+    &NATIVE_CODE.0
 }

@@ -181,7 +181,7 @@ impl Prepared {
         let state = temporary_folder();
         let server = launch(state.clone()).await;
         let home = server.home().to_owned();
-        let removal = remove_in_the_end([&state, &home]);
+        let removal = remove_in_the_end(&[&state, &home]);
         make_template(&server.url("postgres"), &server.url(TEMPLATE)).await;
         tokio::task::spawn_blocking(move || drop(server)).await.unwrap();
         Self { home, _removal: removal }
@@ -198,7 +198,7 @@ impl Prepared {
 }
 
 /// A shell that removes these folders when this process has ended, however it does.
-fn remove_in_the_end(folders: [&Path; 2]) -> Child {
+pub(crate) fn remove_in_the_end(folders: &[&Path]) -> Child {
     let mut shell = std::process::Command::new("/bin/sh");
     shell.args(["-c", "read -r end; exec rm -rf \"$@\"", "remove"]).args(folders);
     // In a group of its own: an interrupt from the terminal is for this process.

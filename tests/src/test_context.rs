@@ -19,6 +19,7 @@ use crate::cluster::{self, OwnDatabase};
 use crate::document;
 use crate::edge::{ADMIN_TOKEN, Edge, MASTER_KEY};
 use crate::going_live;
+use crate::guests::native_code;
 use crate::partner::Partner;
 
 /// One edge's core, or several over one database.
@@ -61,6 +62,7 @@ impl TestContext {
         settings.database.acquire_timeout_ms = 20_000;
         settings.database.statement_timeout_ms = 20_000;
         settings.policy.compile_timeout_ms = 120_000;
+        settings.policy.cache_folder = Some(native_code().to_owned());
         settings.keys.master = Some(Secret::new(MASTER_KEY));
         settings.callbacks.allow_loopback = true;
         settings.pages.gallery = true;
