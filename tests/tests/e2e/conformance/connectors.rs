@@ -19,7 +19,7 @@ async fn the_connectors_api_is_as_its_document_says() {
         endless_operations: 3,
         base: format!("http://{}", edge.connectors),
         document: "/connectors/v1/openapi.json",
-        cases_per_operation: 25,
+        cases_per_operation: 10,
     };
     let planted = plant(&edge).await;
     hold(&edge, api, planted).await;

@@ -17,7 +17,7 @@ async fn the_service_is_as_its_document_says() {
         endless_operations: ENDPOINTS.len(),
         base: edge.url(""),
         document: "/openapi.json",
-        cases_per_operation: 5,
+        cases_per_operation: 2,
     };
     let planted = plant(&edge).await;
     hold(&edge, api, planted).await;
