@@ -29,7 +29,7 @@ const MAY_FLOAT: [&str; 3] =
     ["core/src/platform/metrics.rs", "core/src/platform/metrics/", "proxy/src/commands/top/"];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
-const GLOBAL_TABLES: [&str; 43] = [
+const GLOBAL_TABLES: [&str; 44] = [
     "acme_account",
     "acme_certificate",
     "acme_challenge",
@@ -55,6 +55,7 @@ const GLOBAL_TABLES: [&str; 43] = [
     "nationality",
     "operator",
     "operator_form",
+    "operator_identity",
     "operator_key",
     "operator_session",
     "operator_token",

@@ -10,11 +10,16 @@ use crate::auth::roles::{Role, is_operator_name};
 const LEEWAY_SECONDS: i64 = 30;
 /// Most values of the claim with the roles.
 const VALUES_MAX: usize = 1_024;
+/// Longest subject, in ASCII characters (OpenID Connect Core, 2).
+const SUBJECT_CHARS_MAX: usize = 255;
 
 /// A person whom the provider has proven.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
-    /// Their name in the audit.
+    /// Issuer and subject, with a space between them: they tell one person from another, and stay
+    /// as they are whatever the person is named.
+    pub identity: String,
+    /// Their name in the audit, which they may be able to change.
     pub name: String,
     /// Their roles, at least one.
     pub roles: Vec<Role>,
@@ -68,9 +73,12 @@ impl Provider {
     /// The person and their roles.
     ///
     /// # Errors
-    /// A sentence for the person, who has no name or no role here.
+    /// A sentence for the person, who has no name or no role here; another refusal without a
+    /// subject.
     pub(super) fn person_of(&self, claims: &Map<String, Value>) -> Result<Person, Refusal> {
-        let not_permitted = |sentence: String| Err(Refusal::NotPermitted(sentence));
+        let identity = format!("{} {}", self.issuer, subject(claims)?);
+        let not_permitted =
+            |sentence: String| Err(Refusal::NotPermitted { identity: identity.clone(), sentence });
         let claim = &self.name_claim;
         let name = at(claims, claim).and_then(Value::as_str).map(str::to_ascii_lowercase);
         let Some(name) = name.filter(|name| is_operator_name(name)) else {
@@ -95,7 +103,7 @@ impl Provider {
                 "{name} has no role here: nothing in the claim '{claim}' is mapped to one"
             ));
         }
-        Ok(Person { name, roles })
+        Ok(Person { identity, name, roles })
     }
 
     fn roles_of(&self, value: &str) -> Vec<Role> {
@@ -104,6 +112,15 @@ impl Provider {
         }
         self.roles.get(value).cloned().unwrap_or_default()
     }
+}
+
+/// The subject, which the provider gives to one person for good.
+fn subject(claims: &Map<String, Value>) -> Result<&str, Refusal> {
+    let subject = claims.get("sub").and_then(Value::as_str).filter(|subject| {
+        let is_plain = subject.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+        is_plain && (1..=SUBJECT_CHARS_MAX).contains(&subject.len())
+    });
+    subject.ok_or(Refusal::Invalid("the token names no subject"))
 }
 
 const MALFORMED: Refusal = Refusal::Invalid("a time of the token is no number");

@@ -134,8 +134,12 @@ fn claims_count_for_us_and_now_and_this_login() {
 fn a_person_has_the_roles_that_their_claim_is_mapped_to() {
     let person = |provider: &Provider, change: fn(&mut Value)| provider.person_of(&claims(change));
     let plain = provider(|_| {});
-    let ada = Person { name: "ada".to_owned(), roles: vec![Role::Treasury] };
-    assert_eq!(person(&plain, |_| {}), Ok(ada));
+    let named = |name: &str, roles| Person {
+        identity: format!("{ISSUER} 1"),
+        name: name.to_owned(),
+        roles,
+    };
+    assert_eq!(person(&plain, |_| {}), Ok(named("ada", vec![Role::Treasury])));
     let mapped = provider(|settings| {
         settings.role_claim = "realm_access.roles".to_owned();
         settings.name_claim = "email".to_owned();
@@ -148,7 +152,7 @@ fn a_person_has_the_roles_that_their_claim_is_mapped_to() {
         claims["realm_access"] = json!({"roles": ["staff", "money", "owner", 7]});
     });
     let roles = vec![Role::Viewer, Role::Treasury];
-    assert_eq!(bob, Ok(Person { name: "bob@example.com".to_owned(), roles }));
+    assert_eq!(bob, Ok(named("bob@example.com", roles)));
     let refused: [fn(&mut Value); 7] = [
         |claims| claims["roles"] = json!(["staff"]),
         |claims| claims["roles"] = json!({"treasury": true}),
@@ -159,10 +163,34 @@ fn a_person_has_the_roles_that_their_claim_is_mapped_to() {
         |claims| drop(claims.as_object_mut().unwrap().remove("preferred_username")),
     ];
     for change in refused {
-        assert!(matches!(person(&plain, change), Err(Refusal::NotPermitted(_))));
+        let refused = person(&plain, change);
+        let is_of_them = |identity: &str| identity == format!("{ISSUER} 1");
+        assert!(
+            matches!(&refused, Err(Refusal::NotPermitted { identity, .. }) if is_of_them(identity)),
+            "{refused:?}"
+        );
     }
     // What is mapped to nothing is no role, even if it has the name of one.
     assert!(person(&mapped, |claims| claims["email"] = json!("eve")).is_err());
+}
+
+#[test]
+fn a_token_without_a_subject_names_nobody() {
+    let provider = provider(|_| {});
+    let refused: [fn(&mut Value); 5] = [
+        |claims| drop(claims.as_object_mut().unwrap().remove("sub")),
+        |claims| claims["sub"] = json!(""),
+        |claims| claims["sub"] = json!(1),
+        |claims| claims["sub"] = json!("a".repeat(256)),
+        |claims| claims["sub"] = json!("\u{0}"),
+    ];
+    for change in refused {
+        let refused = provider.person_of(&claims(change));
+        assert_eq!(refused, Err(Refusal::Invalid("the token names no subject")));
+    }
+    let renamed = claims(|claims| claims["preferred_username"] = json!("eve"));
+    let (ada, eve) = (provider.person_of(&claims(|_| {})), provider.person_of(&renamed));
+    assert_eq!(ada.unwrap().identity, eve.unwrap().identity);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 pub mod decide;
 pub mod list;
+pub(super) mod withdraw;
 
 use std::borrow::Cow;
 
@@ -106,14 +107,17 @@ async fn take_granted<E: Endpoint>(
     path: &str,
     operator: &Operator,
 ) -> Result<bool> {
+    let identity = operator.one_person()?;
     let mut tx = core.db.begin().await?;
     let used = sqlx::query!(
         "update approval set used_at = now() \
-         where requested_by = $1 and digest = $2 and granted_by is not null \
+         where (requested_by_identity = $3 or requested_by_identity is null and requested_by = $1) \
+             and digest = $2 and granted_by is not null \
              and refused_by is null and used_at is null and expires_at > now() \
          returning approval_id, granted_by",
         operator.actor(),
         &digest_of_call(input, path)[..],
+        identity,
     )
     .fetch_optional(&mut *tx)
     .await?;
@@ -132,18 +136,23 @@ async fn open<E: Endpoint>(
     operator: &Operator,
 ) -> Result<Uuid> {
     let (id, digest, method) = (core.clock.uuid()?, digest_of_call(input, path), E::METHOD);
+    let identity = operator.one_person()?;
     let sealed = core.keys.seal(&core.clock, &context(id), &shown(input))?;
     let mut tx = core.db.begin().await?;
     let opened = sqlx::query_scalar!(
         "insert into approval as a (approval_id, digest, method, route, path, sealed_body, \
-             requested_by, requested_at, expires_at) \
-         select $1, $2, $3, $4, $5, $6, $7, now(), now() + make_interval(secs => $8::int) \
-         where (select count(*) from approval where requested_by = $7 and used_at is null \
-             and refused_by is null and expires_at > now()) < $9 \
+             requested_by, requested_by_identity, requested_at, expires_at) \
+         select $1, $2, $3, $4, $5, $6, $7, $10, now(), now() + make_interval(secs => $8::int) \
+         from (select count(*) as open, bool_or(digest = $2) is true as is_open from approval \
+             where (requested_by_identity = $10 \
+                     or requested_by_identity is null and requested_by = $7) \
+                 and used_at is null and refused_by is null and expires_at > now()) own \
+         where own.open < $9 and not own.is_open \
          on conflict (requested_by, digest) where used_at is null and refused_by is null \
          do update set approval_id = excluded.approval_id, sealed_body = excluded.sealed_body, \
+             requested_by_identity = excluded.requested_by_identity, \
              requested_at = excluded.requested_at, expires_at = excluded.expires_at, \
-             granted_by = null, decided_at = null \
+             granted_by = null, granted_by_identity = null, decided_at = null \
          where a.expires_at <= now() \
          returning approval_id",
         id,
@@ -155,6 +164,7 @@ async fn open<E: Endpoint>(
         operator.actor(),
         LIFETIME_SECONDS,
         OPEN_MAX,
+        identity,
     )
     .fetch_optional(&mut *tx)
     .await?;
@@ -164,16 +174,45 @@ async fn open<E: Endpoint>(
         tx.commit().await?;
         return Ok(id);
     }
-    let open = sqlx::query_scalar!(
-        "select approval_id from approval where requested_by = $1 and digest = $2 \
-             and used_at is null and refused_by is null and expires_at > now()",
+    tx.rollback().await?;
+    opened_before(core, operator, &identity, &digest).await
+}
+
+/// The open approval of a call that this operator has made before, by whatever name.
+///
+/// # Errors
+/// 409 without one: too many calls of theirs wait, or another operator whom the provider gives the same
+/// name waits with this very call.
+async fn opened_before(
+    core: &Core,
+    operator: &Operator,
+    identity: &str,
+    digest: &[u8],
+) -> Result<Uuid> {
+    let open = sqlx::query!(
+        r#"
+        select approval_id, coalesce(requested_by_identity = $2, true) as "is_own!"
+        from approval where (requested_by = $1 or requested_by_identity = $2) and digest = $3
+            and used_at is null and refused_by is null and expires_at > now()
+        order by 2 desc limit 1
+        "#,
         operator.actor(),
-        &digest[..],
+        identity,
+        digest,
     )
-    .fetch_optional(&mut *tx)
+    .fetch_optional(&core.db)
     .await?;
-    let reason = format!("{OPEN_MAX} calls of yours wait for a second person already");
-    open.ok_or_else(|| Denial::conflict(reason).into())
+    match open {
+        Some(open) if open.is_own => Ok(open.approval_id),
+        Some(_) => {
+            let reason = "another operator of your name waits with this call: grant theirs";
+            Err(Denial::conflict(reason).into())
+        }
+        None => {
+            let reason = format!("{OPEN_MAX} calls of yours wait for a second person already");
+            Err(Denial::conflict(reason).into())
+        }
+    }
 }
 
 /// The body as the second operator sees it. One that is no JSON, a policy's component, is shown by

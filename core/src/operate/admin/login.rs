@@ -66,8 +66,7 @@ impl Operator {
             (Some(token), Some(provider)) if Provider::is_token(token) => {
                 let proven = provider.prove(&core.clock, token).await;
                 let person = proven.map_err(|refusal| attempt.refuse(&refusal))?;
-                permitted(core, &person).await?;
-                Some(Self::proven(&person.name, person.roles))
+                Some(admit(core, &person).await?)
             }
             (Some(token), _) => Self::of_token(core, token).await?,
             (None, _) => Session::of(core, head).await?.map(|session| session.operator),
@@ -94,14 +93,15 @@ impl Operator {
             return Ok(None);
         }
         let found = sqlx::query!(
-            "select o.name, o.roles from operator_token t join operator o using (operator_id) \
+            "select o.operator_id, o.name, o.roles \
+             from operator_token t join operator o using (operator_id) \
              where t.digest = $1 and t.revoked_at is null and t.expires_at > now() \
                  and o.disabled_at is null",
             &digest[..],
         )
         .fetch_optional(&core.db)
         .await?;
-        Ok(found.map(|row| Self::named(&row.name, &row.roles)))
+        Ok(found.map(|row| Self::with_token(row.operator_id, &row.name, &row.roles)))
     }
 }
 
@@ -162,7 +162,7 @@ impl<'a> Attempt<'a> {
 fn refused(refusal: &Refusal) -> Error {
     match refusal {
         Refusal::Invalid(reason) => Denial::new(StatusCode::UNAUTHORIZED, *reason).into(),
-        Refusal::NotPermitted(sentence) => forbidden(sentence),
+        Refusal::NotPermitted { sentence, .. } => forbidden(sentence),
         Refusal::Unavailable(reason) => {
             tracing::warn!(reason, "the provider of operators' logins cannot be used");
             let reason = "the provider of logins cannot be asked; a token of your own still works";
@@ -171,22 +171,38 @@ fn refused(refusal: &Refusal) -> Error {
     }
 }
 
-/// Lets pass a person whom no operator's row says to be disabled.
+/// The operator whom the provider has proven, unless an operator's row says that they are disabled: one
+/// of their name, or of a name under which they came before.
 ///
 /// # Errors
 /// 403.
-async fn permitted(core: &Core, person: &Person) -> Result<()> {
-    let disabled = sqlx::query_scalar!(
-        r#"select exists (select from operator where name = $1 and disabled_at is not null)
-            as "disabled!""#,
+async fn admit(core: &Core, person: &Person) -> Result<Operator> {
+    let known = sqlx::query!(
+        r#"
+        select exists (select from operator where disabled_at is not null and (name = $2
+                or name in (select name from operator_identity where identity = $1)))
+                as "disabled!",
+            exists (select from operator_identity where identity = $1 and name = $2) as "named!"
+        "#,
+        person.identity,
         person.name,
     )
     .fetch_one(&core.db)
     .await?;
-    if disabled {
+    if known.disabled {
         return Err(forbidden(&format!("{} is disabled here", person.name)));
     }
-    Ok(())
+    if !known.named {
+        sqlx::query!(
+            "insert into operator_identity (identity, name) values ($1, $2) \
+             on conflict (identity, name) do nothing",
+            person.identity,
+            person.name,
+        )
+        .execute(&core.db)
+        .await?;
+    }
+    Ok(Operator::proven(person))
 }
 
 fn forbidden(sentence: &str) -> Error {

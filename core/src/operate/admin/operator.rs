@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::StatusCode;
 use rampart_types::UserId;
+use uuid::Uuid;
 
 use crate::Core;
 use crate::auth::caller::{Caller, Client, UserProof};
+use crate::auth::oidc::Person;
 use crate::auth::roles::{BREAK_GLASS, Role};
 use crate::http::Surface;
 use crate::http::request::Input;
@@ -18,29 +20,88 @@ use crate::platform::error::{Code, Denial, Error, Result};
 pub struct Operator {
     name: Arc<str>,
     roles: Arc<[Role]>,
-    is_break_glass: bool,
+    identity: Identity,
+    /// The session of the call; none of one with a token.
+    session: Option<Uuid>,
     /// True once a second operator's approval of this request is used up. Clones share it: each attempt
     /// at the call sees it.
     is_approved: Arc<AtomicBool>,
 }
 
+/// The part of an operator that stays as it is whatever they are named.
+#[derive(Clone, Debug)]
+enum Identity {
+    /// The holder of the token of the configuration.
+    BreakGlass,
+    /// The operator's row, proven by a token of its own.
+    Row(Uuid),
+    /// Issuer and subject, as the provider has proven.
+    Proven(Arc<str>),
+    /// The provider has proven somebody at an edge of the version before, which kept the name alone.
+    Unknown,
+}
+
 impl Operator {
     /// The holder of the token of the configuration, an owner who needs no second person.
     pub(super) fn break_glass() -> Self {
-        let roles = Arc::new([Role::Owner]);
-        Self { name: BREAK_GLASS.into(), roles, is_break_glass: true, is_approved: Arc::default() }
+        Self::new(BREAK_GLASS, vec![Role::Owner], Identity::BreakGlass)
     }
 
-    /// An operator with a token of their own.
-    pub(super) fn named(name: &str, roles: &[String]) -> Self {
-        let roles = roles.iter().filter_map(|role| Role::from_name(role));
-        Self::proven(name, roles.collect())
+    /// An operator with a token of their own, by the id of their row.
+    pub(super) fn with_token(id: Uuid, name: &str, roles: &[String]) -> Self {
+        Self::new(name, named(roles), Identity::Row(id))
     }
 
     /// An operator whom the provider has proven.
-    pub(super) fn proven(name: &str, roles: Vec<Role>) -> Self {
+    pub(super) fn proven(person: &Person) -> Self {
+        let identity = Identity::Proven(person.identity.as_str().into());
+        Self::new(&person.name, person.roles.clone(), identity)
+    }
+
+    /// An operator whom the provider had proven when a session of theirs began.
+    pub(super) fn proven_before(identity: Option<&str>, name: &str, roles: &[String]) -> Self {
+        let identity = identity.map_or(Identity::Unknown, |known| Identity::Proven(known.into()));
+        Self::new(name, named(roles), identity)
+    }
+
+    fn new(name: &str, roles: Vec<Role>, identity: Identity) -> Self {
         let (name, roles) = (name.into(), roles.into());
-        Self { name, roles, is_break_glass: false, is_approved: Arc::default() }
+        Self { name, roles, identity, session: None, is_approved: Arc::default() }
+    }
+
+    /// The operator in this session.
+    pub(super) fn within(self, session: Uuid) -> Self {
+        Self { session: Some(session), ..self }
+    }
+
+    /// The session of the call; none of one with a token.
+    pub(super) const fn session(&self) -> Option<Uuid> {
+        self.session
+    }
+
+    /// The text that tells them from every other operator, whatever they are named. A session of the
+    /// version before has none.
+    pub(super) fn identity(&self) -> Option<String> {
+        match &self.identity {
+            Identity::BreakGlass => Some(BREAK_GLASS.to_owned()),
+            Identity::Row(id) => Some(id.to_string()),
+            Identity::Proven(identity) => Some(identity.as_ref().to_owned()),
+            Identity::Unknown => None,
+        }
+    }
+
+    /// As [`Self::identity`], for what takes two persons.
+    ///
+    /// # Errors
+    /// 403 without one.
+    pub(super) fn one_person(&self) -> Result<String> {
+        let reason = "this session is of an earlier version: sign in again";
+        self.identity().ok_or_else(|| Denial::new(StatusCode::FORBIDDEN, reason).into())
+    }
+
+    /// True if the row of this name is their own. A name that the provider tells proves no row.
+    pub(super) fn has_row(&self, name: &str) -> bool {
+        matches!(self.identity, Identity::Row(_)) && *self.name == *name
     }
 
     /// Their roles.
@@ -55,7 +116,7 @@ impl Operator {
 
     /// True for the holder of the token of the configuration.
     pub(in crate::operate) const fn is_break_glass(&self) -> bool {
-        self.is_break_glass
+        matches!(self.identity, Identity::BreakGlass)
     }
 
     /// Keeps that a second operator's approval of this request is used up.
@@ -65,7 +126,7 @@ impl Operator {
 
     /// True once an approval of this request is used up, and for who needs none.
     pub(super) fn is_approved(&self) -> bool {
-        self.is_break_glass || self.is_approved.load(Ordering::Relaxed)
+        self.is_break_glass() || self.is_approved.load(Ordering::Relaxed)
     }
 
     /// Lets pass who has this role itself: an owner who has it not is refused.
@@ -95,6 +156,11 @@ impl Operator {
         let reason = format!("this call needs the role {}", names.join(" or "));
         Err(Denial::new(StatusCode::FORBIDDEN, reason).into())
     }
+}
+
+/// The roles that these names stand for.
+fn named(roles: &[String]) -> Vec<Role> {
+    roles.iter().filter_map(|role| Role::from_name(role)).collect()
 }
 
 impl Caller for Operator {

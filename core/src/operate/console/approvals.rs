@@ -88,17 +88,17 @@ pub(super) async fn show(visit: &Visit<'_>, query: &Typed) -> Result<Page, Refus
         @if open.is_empty() && after.is_empty() {
             (empty_state("Nothing waits", LIST.empty))
         }
-        @for approval in open { (shown(visit, approval)) }
+        @for approval in open { (shown(approval)) }
         @if !ended.is_empty() { h2 { "Ended" } }
-        @for approval in ended { (shown(visit, approval)) }
+        @for approval in ended { (shown(approval)) }
         @if let Some(next) = next { p { a.button href={ (SECTION) "?" (next) } { "Next page" } } }
         @if !approvals.is_empty() { (LIST.export(&[], query)) }
     };
     Ok(Page::new("Approvals", SECTION, body))
 }
 
-fn shown(visit: &Visit<'_>, approval: &Value) -> Markup {
-    let (id, is_own) = (text(approval, "/id"), is_own(visit, approval));
+fn shown(approval: &Value) -> Markup {
+    let (id, is_own) = (text(approval, "/id"), is_own(approval));
     let is_state = |name: &str| approval["state"] == name;
     html! {
         section.panel #(id) {
@@ -127,8 +127,8 @@ fn shown(visit: &Visit<'_>, approval: &Value) -> Markup {
     }
 }
 
-fn is_own(visit: &Visit<'_>, approval: &Value) -> bool {
-    approval["requestedBy"].as_str() == Some(visit.session.operator.actor())
+fn is_own(approval: &Value) -> bool {
+    approval["own"] == true
 }
 
 /// Shows the form that makes a granted call of this operator's own again, or makes it.
@@ -201,7 +201,7 @@ fn ask(
 /// 404 when there is none; the refusal of the call that lists them.
 async fn granted(visit: &Visit<'_>, id: &str) -> Result<Value, Refused> {
     let is_it = |approval: &Value| {
-        approval["id"] == id && approval["state"] == "granted" && is_own(visit, approval)
+        approval["id"] == id && approval["state"] == "granted" && is_own(approval)
     };
     visit.find("/admin/v1/approvals", is_it).await
 }

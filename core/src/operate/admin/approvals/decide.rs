@@ -40,28 +40,47 @@ impl Endpoint for GrantApproval {
     }
 
     async fn call(core: &Core, operator: Operator, id: Uuid) -> Result<NoContent> {
-        let requested_by = check(core, &operator, id).await?;
-        if requested_by == operator.actor() {
+        let identity = operator.one_person()?;
+        let asked = check(core, &operator, id).await?;
+        if asked.is_own {
             let reason = "the second person is another one than the first";
             return Err(Denial::new(StatusCode::FORBIDDEN, reason).into());
         }
+        let approvers: Vec<_> = asked
+            .approvers
+            .iter()
+            .chain(&[Role::Owner])
+            .map(|role| role.as_str().to_owned())
+            .collect();
         let mut tx = core.db.begin().await?;
-        // Whoever disables the operator comes first, or takes this grant back.
+        // Whoever disables the operator, takes their roles or ends their session comes first, or
+        // takes this grant back.
         let granted = sqlx::query!(
-            "with granter as (select disabled_at from operator where name = $2 for share) \
-             update approval set granted_by = $2, decided_at = now() \
-             where approval_id = $1 and requested_by <> $2 and granted_by is null \
+            "with granter as (\
+                 select operator_id, roles, disabled_at from operator where name = $2 \
+                     or name in (select name from operator_identity where identity = $3) \
+                 for share), \
+             own_session as (\
+                 select session_id from operator_session \
+                 where session_id = $4 and expires_at > now() for share) \
+             update approval set granted_by = $2, granted_by_identity = $3, decided_at = now() \
+             where approval_id = $1 and granted_by is null \
                  and refused_by is null and used_at is null and expires_at > now() \
-                 and not exists (select from granter where disabled_at is not null)",
+                 and not exists (select from granter where disabled_at is not null \
+                     or operator_id::text = $3 and not roles && $5::text[]) \
+                 and ($4::uuid is null or exists (select from own_session))",
             id,
             operator.actor(),
+            identity,
+            operator.session(),
+            &approvers,
         )
         .execute(&mut *tx)
         .await?;
         if granted.rows_affected() == 0 {
             return Err(Denial::conflict("the approval is not pending").into());
         }
-        let detail = json!({ "requestedBy": requested_by });
+        let detail = json!({ "requestedBy": asked.requested_by });
         record(&mut tx, core, &operator, "approval.grant", id, detail).await?;
         tx.commit().await?;
         Ok(NoContent)
@@ -92,10 +111,11 @@ impl Endpoint for RefuseApproval {
     }
 
     async fn call(core: &Core, operator: Operator, id: Uuid) -> Result<NoContent> {
-        let requested_by = check(core, &operator, id).await?;
+        let Asked { requested_by, .. } = check(core, &operator, id).await?;
         let mut tx = core.db.begin().await?;
         let refused = sqlx::query!(
-            "update approval set granted_by = null, refused_by = $2, decided_at = now() \
+            "update approval set granted_by = null, granted_by_identity = null, refused_by = $2, \
+                 decided_at = now() \
              where approval_id = $1 and refused_by is null and used_at is null",
             id,
             operator.actor(),
@@ -112,14 +132,40 @@ impl Endpoint for RefuseApproval {
     }
 }
 
-/// The operator who made the call, if this one has a role that it needs.
-async fn check(core: &Core, operator: &Operator, id: Uuid) -> Result<String> {
-    let row =
-        sqlx::query!("select method, route, requested_by from approval where approval_id = $1", id)
-            .fetch_optional(&core.db)
-            .await?
-            .ok_or_else(|| Denial::not_found("approval"))?;
+/// A call that somebody has asked an approval of.
+struct Asked {
+    /// The name of the operator who made the call.
+    requested_by: String,
+    /// True if the one who decides is that person.
+    is_own: bool,
+    /// The roles that may decide, besides owners.
+    approvers: &'static [Role],
+}
+
+/// The call, if this operator has a role that may decide. Persons are told apart by their identities:
+/// a name is what an operator's row is called, or what the provider calls somebody today. Who has ever
+/// come from the provider under the name of a row is that row's operator.
+async fn check(core: &Core, operator: &Operator, id: Uuid) -> Result<Asked> {
+    let identity = operator.identity();
+    let row = sqlx::query!(
+        r#"
+        select a.method, a.route, a.requested_by,
+            coalesce(a.requested_by_identity = $2 or exists (
+                select from operator o join operator_identity i using (name)
+                where (o.operator_id::text, i.identity)
+                    in ((a.requested_by_identity, $2), ($2, a.requested_by_identity))
+            ), a.requested_by = $3) as "is_own!"
+        from approval a where a.approval_id = $1
+        "#,
+        id,
+        identity.as_deref(),
+        operator.actor(),
+    )
+    .fetch_optional(&core.db)
+    .await?
+    .ok_or_else(|| Denial::not_found("approval"))?;
     let route = route_of(core, &row.method, &row.route);
-    operator.check(route.map_or(&[], |route| route.approvers))?;
-    Ok(row.requested_by)
+    let approvers: &[Role] = route.map_or(&[], |route| route.approvers);
+    operator.check(approvers)?;
+    Ok(Asked { requested_by: row.requested_by, is_own: row.is_own, approvers })
 }

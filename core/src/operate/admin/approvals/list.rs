@@ -36,7 +36,8 @@ impl Endpoint for ListApprovals {
         answer: r#"[{"id": "0199a000-0000-7000-8000-00000000000d", "state": "pending",
             "method": "PUT", "path": "/admin/v1/prices/BTC-EUR", "body": {"price": 51234.56},
             "requestedBy": "ada", "requestedAt": "2026-03-01T12:00:00Z",
-            "expiresAt": "2026-03-02T12:00:00Z", "decidedBy": null, "decidedAt": null}]"#,
+            "expiresAt": "2026-03-02T12:00:00Z", "decidedBy": null, "decidedAt": null,
+            "own": false}]"#,
         ..Doc::NONE
     };
     type Caller = Operator;
@@ -50,18 +51,22 @@ impl Endpoint for ListApprovals {
     }
 
     async fn call(core: &Core, operator: Operator, search: Search) -> Result<Page<Approval>> {
+        let identity = operator.identity();
         let rows = sqlx::query!(
             r#"
             select approval_id, method, route, path, sealed_body, requested_by, requested_at,
                 expires_at, coalesce(granted_by, refused_by) as decided_by, decided_at,
                 case when used_at is not null then 'used' when refused_by is not null then 'refused'
                     when expires_at <= now() then 'expired'
-                    when granted_by is not null then 'granted' else 'pending' end as "state!"
+                    when granted_by is not null then 'granted' else 'pending' end as "state!",
+                coalesce(requested_by_identity = $3, requested_by = $4) as "own!"
             from approval where $1::uuid is null or approval_id < $1
             order by approval_id desc limit $2
             "#,
             search.after,
             search.paging.rows_max(),
+            identity.as_deref(),
+            operator.actor(),
         )
         .fetch_all(&core.db)
         .await?;
@@ -81,6 +86,7 @@ impl Endpoint for ListApprovals {
                 expires_at: row.expires_at,
                 decided_by: row.decided_by,
                 decided_at: row.decided_at,
+                own: row.own,
             }
         });
         Ok(search.paging.page(approvals.collect(), |approval| approval.id))
@@ -126,4 +132,6 @@ pub struct Approval {
     decided_by: Option<String>,
     /// When it was granted or refused; null before.
     decided_at: Option<DateTime<Utc>>,
+    /// `true` if the operator who lists them made the call: others may have the same name.
+    own: bool,
 }

@@ -9,14 +9,15 @@ use maud::html;
 use serde_json::json;
 
 use super::session::{NewSession, Session, cookie, set_cookie, signed_out};
-use super::{Attempt, permitted, refused};
+use super::{Attempt, admit, refused};
 use crate::Core;
 use crate::auth::oidc::{LoginState, PendingLogin, Provider, Refusal};
+use crate::auth::roles::Role;
 use crate::http::html::shell::Shell;
 use crate::http::reply::Reply;
 use crate::http::request::Head;
+use crate::operate::admin::approvals::withdraw;
 use crate::operate::admin::browser::check_origin;
-use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Error, Result};
 
 /// Cookie with a login that waits for its person to come back from the provider.
@@ -87,10 +88,15 @@ async fn finish(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> 
     };
     let person = match proven.await {
         Ok(person) => person,
-        Err(refusal) => return Err(attempt.refuse(&refusal)),
+        Err(refusal) => {
+            if let Refusal::NotPermitted { identity, .. } = &refusal {
+                end_lost_roles(core, identity, &[]).await?;
+            }
+            return Err(attempt.refuse(&refusal));
+        }
     };
-    permitted(core, &person).await?;
-    let operator = Operator::proven(&person.name, person.roles.clone());
+    let operator = admit(core, &person).await?;
+    end_lost_roles(core, &person.identity, &person.roles).await?;
     let seconds = provider.session_seconds();
     let session = NewSession { operator: &operator, token_digest: None, seconds };
     let session = session.begin(core).await?;
@@ -103,6 +109,24 @@ async fn finish(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> 
     reply.headers.append(SET_COOKIE, session);
     reply.headers.append(SET_COOKIE, set_cookie(core, PENDING, "", FOLDER, "Lax", 0)?);
     Ok(reply)
+}
+
+/// Ends what a person still has by roles that the provider names no more: sessions, and approvals that
+/// they have granted.
+async fn end_lost_roles(core: &Core, identity: &str, roles: &[Role]) -> Result<()> {
+    let names: Vec<_> = roles.iter().map(|role| role.as_str().to_owned()).collect();
+    let mut tx = core.db.begin().await?;
+    // Before the grants: one that is being made by such a session comes first, or finds it ended.
+    sqlx::query!(
+        "delete from operator_session where identity = $1 and not roles <@ $2",
+        identity,
+        &names,
+    )
+    .execute(&mut *tx)
+    .await?;
+    withdraw::beyond_roles(&mut tx, core, identity, roles).await?;
+    tx.commit().await?;
+    Ok(())
 }
 
 /// The login that was begun in this browser.

@@ -57,30 +57,38 @@ impl NewSession<'_> {
         let (cookie, id) = (URL_SAFE_NO_PAD.encode(secret), core.clock.uuid()?);
         let roles: Vec<_> = operator.roles().iter().map(|role| role.as_str().to_owned()).collect();
         let actor = operator.actor();
+        // One with a token is its operator's for as long as the token is.
+        let identity = operator.identity().filter(|_| token_digest.is_none());
         let mut tx = core.db.begin().await?;
         sqlx::query!(
             "delete from operator_session where expires_at <= now() or session_id in (\
-                 select session_id from operator_session where name = $1 \
+                 select session_id from operator_session \
+                 where name = $1 and identity is not distinct from $3 \
                  order by created_at desc offset $2)",
             actor,
             SESSIONS_MAX - 1,
+            identity.as_deref(),
         )
         .execute(&mut *tx)
         .await?;
         sqlx::query!(
             "insert into operator_session \
-             (session_id, digest, name, roles, token_digest, expires_at, created_at) \
-             values ($1, $2, $3, $4, $5, now() + make_interval(secs => $6::int), now())",
+             (session_id, digest, name, roles, token_digest, identity, expires_at, created_at) \
+             values ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7::int), now())",
             id,
             &sha256(&cookie)[..],
             actor,
             &roles,
             token_digest.as_ref().map(|digest| &digest[..]),
+            identity.as_deref(),
             seconds,
         )
         .execute(&mut *tx)
         .await?;
-        let detail = json!({ "roles": roles, "sessionId": id });
+        let mut detail = json!({ "roles": roles, "sessionId": id });
+        if let Some(identity) = identity {
+            detail["identity"] = identity.into();
+        }
         let entry = Entry { actor, action: "operator.login", target: actor, detail };
         audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
@@ -94,13 +102,16 @@ impl NewSession<'_> {
 macro_rules! select_live_sessions {
     ($filter:literal, $order:literal, $($argument:expr),+ $(,)?) => {
         sqlx::query!(
-            "select s.session_id, s.name, s.token_digest, s.created_at, s.expires_at, \
+            "select s.session_id, s.name, s.identity, s.token_digest, s.created_at, s.expires_at, \
+                 t.operator_id as \"operator_id?\", \
                  case when t.token_id is null then s.roles else o.roles end as \"roles!\" \
              from operator_session s \
              left join operator o on o.name = s.name \
              left join operator_token t on t.operator_id = o.operator_id \
                  and t.digest = s.token_digest and t.revoked_at is null and t.expires_at > now() \
              where " + $filter + " and s.expires_at > now() and o.disabled_at is null \
+                 and not exists (select from operator_identity i join operator d using (name) \
+                     where i.identity = s.identity and d.disabled_at is not null) \
                  and (s.token_digest is null or t.token_id is not null or s.name = $2) " + $order,
             $($argument),+
         )
@@ -134,9 +145,13 @@ impl Session {
                 }
                 Operator::break_glass()
             }
-            _ => Operator::named(&row.name, &row.roles),
+            _ => match row.operator_id {
+                Some(id) => Operator::with_token(id, &row.name, &row.roles),
+                None => Operator::proven_before(row.identity.as_deref(), &row.name, &row.roles),
+            },
         };
-        Ok(Some(Self { operator, id: row.session_id, cookie: Secret::new(cookie) }))
+        let (operator, id) = (operator.within(row.session_id), row.session_id);
+        Ok(Some(Self { operator, id, cookie: Secret::new(cookie) }))
     }
 
     /// The session of a call; `None` without one that lives.

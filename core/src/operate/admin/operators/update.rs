@@ -13,10 +13,9 @@ use crate::endpoint::{Body, Endpoint, NoContent};
 use crate::http::fields::strict;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::operate::admin::approvals;
+use crate::operate::admin::approvals::{self, withdraw};
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
-use crate::platform::db::Connection;
 use crate::platform::error::Result;
 
 /// `PATCH /admin/v1/operators/{name}`
@@ -78,7 +77,11 @@ impl Endpoint for UpdateOperator {
         .execute(&mut *tx)
         .await?;
         if disabled == Some(true) {
-            take_grants_back(&mut tx, &name).await?;
+            withdraw::of_disabled(&mut tx, &name).await?;
+        }
+        if let Some(roles) = &roles {
+            let roles: Vec<_> = roles.iter().filter_map(|role| Role::from_name(role)).collect();
+            withdraw::beyond_roles(&mut tx, core, &id.to_string(), &roles).await?;
         }
         let actor = operator.actor();
         let entry = Entry { actor, action: "operator.change", target: &name, detail };
@@ -86,18 +89,6 @@ impl Endpoint for UpdateOperator {
         tx.commit().await?;
         Ok(NoContent)
     }
-}
-
-/// Lets the calls wait again that an operator has agreed to and nobody has carried out yet.
-async fn take_grants_back(conn: &mut Connection, name: &str) -> Result<()> {
-    sqlx::query!(
-        "update approval set granted_by = null, decided_at = null \
-         where granted_by = $1 and used_at is null and expires_at > now()",
-        name,
-    )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// A change of one operator.
