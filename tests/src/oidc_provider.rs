@@ -51,6 +51,13 @@ impl OidcProvider {
         location(&answer)
     }
 
+    /// Gives a person other claims, which their next token has.
+    pub async fn change(&self, subject: &str, claims: &Value) {
+        let request = http().put(format!("{}/users/{subject}", self.issuer)).json(claims);
+        let answer = request.send().await.unwrap();
+        assert!(answer.status().is_success(), "{}", answer.status());
+    }
+
     /// A token of `subject` for `client`, as another program would get it.
     pub async fn token(&self, client: &str, subject: &str) -> String {
         let back = "http://127.0.0.1/back";

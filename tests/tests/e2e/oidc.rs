@@ -1,5 +1,7 @@
 //! Operators who log in at an OpenID Connect provider: by its tokens, and in a browser.
 
+mod approvals;
+
 use rampart_tests::caller::Protocol;
 use rampart_tests::cluster;
 use rampart_tests::edge::Edge;

@@ -1,5 +1,7 @@
 //! Sessions that begin with an operator's token.
 
+use rampart_tests::cluster::until_a_lock_is_awaited;
+
 use super::*;
 
 #[tokio::test]
@@ -117,4 +119,28 @@ async fn live_sessions_of_an_operator_are_listed() {
     context.admin(Method::PATCH, "/admin/v1/operators/ada", disabled).await.assert_status(204);
     let none = context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
     assert_eq!(none, json!([]));
+}
+
+#[tokio::test]
+async fn nobody_agrees_whose_session_ends_meanwhile() {
+    let context = TestContext::start().await;
+    let ada = context.operator("ada", &["treasury"]).await;
+    let bob = Browser::of(&context, "bob", &["treasury"]).await;
+    let price = Bytes::from(json!({"price": 41234.56}).to_string());
+    let asked = context.admin_as(Some(&ada), Method::PUT, "/admin/v1/prices/BTC-EUR", price).await;
+    let asked = asked.assert_status(202).json();
+    let grant = format!("/admin/v1/approvals/{}/grant", asked["approval"].as_str().unwrap());
+    let session = bob.get("/console/session").await.assert(200, "csrfToken");
+    let session: Value = serde_json::from_str(&session.text).unwrap();
+    let csrf = [("x-csrf-token", session["csrfToken"].as_str().unwrap())];
+    let mut somebody = context.db().begin().await.unwrap();
+    let end = "delete from operator_session where name = 'bob'";
+    sqlx::query(end).execute(&mut *somebody).await.unwrap();
+    let end = async {
+        until_a_lock_is_awaited(context.db()).await;
+        somebody.commit().await.unwrap();
+    };
+    let granted = bob.send(Method::POST, &grant, &csrf, Bytes::new());
+    let (granted, ()) = futures::join!(granted, end);
+    granted.assert(409, "not pending");
 }

@@ -27,7 +27,8 @@ pub(super) async fn held(
     answer.assert_status(202).json()["approval"].as_str().unwrap().to_owned()
 }
 
-async fn decide(operator: &Operator<'_>, approval: &str, word: &str) -> u16 {
+/// Grants or refuses: the status of the answer.
+pub(super) async fn decide(operator: &Operator<'_>, approval: &str, word: &str) -> u16 {
     let path = format!("/admin/v1/approvals/{approval}/{word}");
     operator.call(Method::POST, &path, Value::Null).await.status()
 }
