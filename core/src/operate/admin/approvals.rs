@@ -107,7 +107,7 @@ async fn take_granted<E: Endpoint>(
     path: &str,
     operator: &Operator,
 ) -> Result<bool> {
-    let identity = operator.one_person()?;
+    let identity = operator.known_identity()?;
     let mut tx = core.db.begin().await?;
     let used = sqlx::query!(
         "update approval set used_at = now() \
@@ -136,7 +136,7 @@ async fn open<E: Endpoint>(
     operator: &Operator,
 ) -> Result<Uuid> {
     let (id, digest, method) = (core.clock.uuid()?, digest_of_call(input, path), E::METHOD);
-    let identity = operator.one_person()?;
+    let identity = operator.known_identity()?;
     let sealed = core.keys.seal(&core.clock, &context(id), &shown(input))?;
     let mut tx = core.db.begin().await?;
     let opened = sqlx::query_scalar!(
@@ -181,8 +181,8 @@ async fn open<E: Endpoint>(
 /// The open approval of a call that this operator has made before, by whatever name.
 ///
 /// # Errors
-/// 409 without one: too many calls of theirs wait, or another operator whom the provider gives the same
-/// name waits with this very call.
+/// 409 without one: too many calls of theirs wait, or another operator whom the provider gives the
+/// same name waits with this very call.
 async fn opened_before(
     core: &Core,
     operator: &Operator,

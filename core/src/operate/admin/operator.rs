@@ -85,7 +85,7 @@ impl Operator {
         match &self.identity {
             Identity::BreakGlass => Some(BREAK_GLASS.to_owned()),
             Identity::Row(id) => Some(id.to_string()),
-            Identity::Proven(identity) => Some(identity.as_ref().to_owned()),
+            Identity::Proven(identity) => Some(identity.to_string()),
             Identity::Unknown => None,
         }
     }
@@ -94,7 +94,7 @@ impl Operator {
     ///
     /// # Errors
     /// 403 without one.
-    pub(super) fn one_person(&self) -> Result<String> {
+    pub(super) fn known_identity(&self) -> Result<String> {
         let reason = "this session is of an earlier version: sign in again";
         self.identity().ok_or_else(|| Denial::new(StatusCode::FORBIDDEN, reason).into())
     }

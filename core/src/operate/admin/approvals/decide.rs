@@ -40,7 +40,7 @@ impl Endpoint for GrantApproval {
     }
 
     async fn call(core: &Core, operator: Operator, id: Uuid) -> Result<NoContent> {
-        let identity = operator.one_person()?;
+        let identity = operator.known_identity()?;
         let asked = check(core, &operator, id).await?;
         if asked.is_own {
             let reason = "the second person is another one than the first";
@@ -142,9 +142,9 @@ struct Asked {
     approvers: &'static [Role],
 }
 
-/// The call, if this operator has a role that may decide. Persons are told apart by their identities:
-/// a name is what an operator's row is called, or what the provider calls somebody today. Who has ever
-/// come from the provider under the name of a row is that row's operator.
+/// The call, if this operator has a role that may decide. Persons are told apart by identity: a name
+/// is what the provider calls somebody today. An account that has ever come from the provider under
+/// the name of a row is that row's operator.
 async fn check(core: &Core, operator: &Operator, id: Uuid) -> Result<Asked> {
     let identity = operator.identity();
     let row = sqlx::query!(

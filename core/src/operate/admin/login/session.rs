@@ -102,8 +102,8 @@ impl NewSession<'_> {
 macro_rules! select_live_sessions {
     ($filter:literal, $order:literal, $($argument:expr),+ $(,)?) => {
         sqlx::query!(
-            "select s.session_id, s.name, s.identity, s.token_digest, s.created_at, s.expires_at, \
-                 t.operator_id as \"operator_id?\", \
+            "select s.session_id, s.name, s.identity, s.token_digest, s.created_at, \
+                 s.expires_at, t.operator_id as \"operator_id?\", \
                  case when t.token_id is null then s.roles else o.roles end as \"roles!\" \
              from operator_session s \
              left join operator o on o.name = s.name \
