@@ -58,11 +58,12 @@ pub(super) async fn hold_as<E: Endpoint>(
     if operator.is_break_glass() {
         return Ok(None);
     }
-    if take_granted::<E>(core, input, path, operator).await? {
+    let own = identities(core, Some(operator.known_identity()?)).await?;
+    if take_granted::<E>(core, input, path, operator, &own).await? {
         operator.approve();
         return Ok(None);
     }
-    let id = open::<E>(core, input, path, operator).await?;
+    let id = open::<E>(core, input, path, operator, &own).await?;
     let body = json!({
         "approval": id,
         "state": "pending",
@@ -99,6 +100,25 @@ pub(super) fn alone_max(core: &Core) -> Decimal {
     Decimal::from(core.settings.operators.payment_alone_max)
 }
 
+/// All identities of the person who has this one. An account at the provider and the row of an
+/// operator are one person's once the account has come under the name of the row.
+async fn identities(core: &Core, identity: Option<String>) -> Result<Vec<String>> {
+    let Some(identity) = identity else { return Ok(Vec::new()) };
+    let all = sqlx::query_scalar!(
+        r#"
+        select $1::text as "identity!"
+        union select i.identity from operator o join operator_identity i using (name)
+            where o.operator_id::text = $1
+        union select o.operator_id::text from operator o join operator_identity i using (name)
+            where i.identity = $1
+        "#,
+        identity,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    Ok(all)
+}
+
 /// Uses the approval of this very call, if another operator has granted it. Of two calls at once,
 /// one finds it.
 async fn take_granted<E: Endpoint>(
@@ -106,18 +126,19 @@ async fn take_granted<E: Endpoint>(
     input: &Input,
     path: &str,
     operator: &Operator,
+    own: &[String],
 ) -> Result<bool> {
-    let identity = operator.known_identity()?;
     let mut tx = core.db.begin().await?;
     let used = sqlx::query!(
         "update approval set used_at = now() \
-         where (requested_by_identity = $3 or requested_by_identity is null and requested_by = $1) \
+         where (requested_by_identity = any ($3) \
+                 or requested_by_identity is null and requested_by = $1) \
              and digest = $2 and granted_by is not null \
              and refused_by is null and used_at is null and expires_at > now() \
          returning approval_id, granted_by",
         operator.actor(),
         &digest_of_call(input, path)[..],
-        identity,
+        own,
     )
     .fetch_optional(&mut *tx)
     .await?;
@@ -134,6 +155,7 @@ async fn open<E: Endpoint>(
     input: &Input,
     path: &str,
     operator: &Operator,
+    own: &[String],
 ) -> Result<Uuid> {
     let (id, digest, method) = (core.clock.uuid()?, digest_of_call(input, path), E::METHOD);
     let identity = operator.known_identity()?;
@@ -144,10 +166,10 @@ async fn open<E: Endpoint>(
              requested_by, requested_by_identity, requested_at, expires_at) \
          select $1, $2, $3, $4, $5, $6, $7, $10, now(), now() + make_interval(secs => $8::int) \
          from (select count(*) as open, bool_or(digest = $2) is true as is_open from approval \
-             where (requested_by_identity = $10 \
+             where (requested_by_identity = any ($11) \
                      or requested_by_identity is null and requested_by = $7) \
-                 and used_at is null and refused_by is null and expires_at > now()) own \
-         where own.open < $9 and not own.is_open \
+                 and used_at is null and refused_by is null and expires_at > now()) waiting \
+         where waiting.open < $9 and not waiting.is_open \
          on conflict (requested_by, digest) where used_at is null and refused_by is null \
          do update set approval_id = excluded.approval_id, sealed_body = excluded.sealed_body, \
              requested_by_identity = excluded.requested_by_identity, \
@@ -165,6 +187,7 @@ async fn open<E: Endpoint>(
         LIFETIME_SECONDS,
         OPEN_MAX,
         identity,
+        own,
     )
     .fetch_optional(&mut *tx)
     .await?;
@@ -175,7 +198,7 @@ async fn open<E: Endpoint>(
         return Ok(id);
     }
     tx.rollback().await?;
-    opened_before(core, operator, &identity, &digest).await
+    opened_before(core, operator, own, &digest).await
 }
 
 /// The open approval of a call that this operator has made before, by whatever name.
@@ -186,18 +209,18 @@ async fn open<E: Endpoint>(
 async fn opened_before(
     core: &Core,
     operator: &Operator,
-    identity: &str,
+    own: &[String],
     digest: &[u8],
 ) -> Result<Uuid> {
     let open = sqlx::query!(
         r#"
-        select approval_id, coalesce(requested_by_identity = $2, true) as "is_own!"
-        from approval where (requested_by = $1 or requested_by_identity = $2) and digest = $3
-            and used_at is null and refused_by is null and expires_at > now()
+        select approval_id, coalesce(requested_by_identity = any ($2), true) as "is_own!"
+        from approval where (requested_by = $1 or requested_by_identity = any ($2))
+            and digest = $3 and used_at is null and refused_by is null and expires_at > now()
         order by 2 desc limit 1
         "#,
         operator.actor(),
-        identity,
+        own,
         digest,
     )
     .fetch_optional(&core.db)

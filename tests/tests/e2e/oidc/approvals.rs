@@ -109,7 +109,8 @@ async fn an_account_that_came_under_an_operators_name_is_that_operator() {
     assert_eq!(grant(&edge, &bobby, &approval).await, 403);
     let carol = provider.token("rampart", "carol").await;
     assert_eq!(grant(&edge, &carol, &approval).await, 204);
-    assert_eq!(price(&edge, &own).await.0, 200);
+    assert_eq!(newest(&edge, &bobby).await["own"], true);
+    assert_eq!(price(&edge, &bobby).await.0, 200, "asked for with the token of the same person");
 
     // Nobody becomes an operator by taking the name.
     provider.change("carol", &treasurer("bob")).await;

@@ -4,7 +4,7 @@ use http::{Method, StatusCode};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{record, route_of};
+use super::{identities, record, route_of};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Member, required};
@@ -143,22 +143,17 @@ struct Asked {
 }
 
 /// The call, if this operator has a role that may decide. Persons are told apart by identity: a name
-/// is what the provider calls somebody today. An account that has ever come from the provider under
-/// the name of a row is that row's operator.
+/// is what the provider calls somebody today.
 async fn check(core: &Core, operator: &Operator, id: Uuid) -> Result<Asked> {
-    let identity = operator.identity();
+    let own = identities(core, operator.identity()).await?;
     let row = sqlx::query!(
         r#"
         select a.method, a.route, a.requested_by,
-            coalesce(a.requested_by_identity = $2 or exists (
-                select from operator o join operator_identity i using (name)
-                where (o.operator_id::text, i.identity)
-                    in ((a.requested_by_identity, $2), ($2, a.requested_by_identity))
-            ), a.requested_by = $3) as "is_own!"
+            coalesce(a.requested_by_identity = any ($2), a.requested_by = $3) as "is_own!"
         from approval a where a.approval_id = $1
         "#,
         id,
-        identity.as_deref(),
+        &own,
         operator.actor(),
     )
     .fetch_optional(&core.db)

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{context, route_of};
+use super::{context, identities, route_of};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::Endpoint;
@@ -51,7 +51,7 @@ impl Endpoint for ListApprovals {
     }
 
     async fn call(core: &Core, operator: Operator, search: Search) -> Result<Page<Approval>> {
-        let identity = operator.identity();
+        let own = identities(core, operator.identity()).await?;
         let rows = sqlx::query!(
             r#"
             select approval_id, method, route, path, sealed_body, requested_by, requested_at,
@@ -59,13 +59,13 @@ impl Endpoint for ListApprovals {
                 case when used_at is not null then 'used' when refused_by is not null then 'refused'
                     when expires_at <= now() then 'expired'
                     when granted_by is not null then 'granted' else 'pending' end as "state!",
-                coalesce(requested_by_identity = $3, requested_by = $4) as "own!"
+                coalesce(requested_by_identity = any ($3), requested_by = $4) as "own!"
             from approval where $1::uuid is null or approval_id < $1
             order by approval_id desc limit $2
             "#,
             search.after,
             search.paging.rows_max(),
-            identity.as_deref(),
+            &own,
             operator.actor(),
         )
         .fetch_all(&core.db)
