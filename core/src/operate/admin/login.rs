@@ -171,8 +171,8 @@ fn refused(refusal: &Refusal) -> Error {
     }
 }
 
-/// The operator whom the provider has proven, unless an operator's row says that they are disabled: one
-/// of their name, or of a name under which they came before.
+/// The operator whom the provider has proven. One who has, or ever had, the name of a
+/// disabled operator is refused.
 ///
 /// # Errors
 /// 403.

@@ -37,7 +37,7 @@ enum Identity {
     Row(Uuid),
     /// Issuer and subject, as the provider has proven.
     Proven(Arc<str>),
-    /// The provider has proven somebody at an edge of the version before, which kept the name alone.
+    /// The provider has proven somebody to an edge of the version before, which kept a name alone.
     Unknown,
 }
 
@@ -79,8 +79,8 @@ impl Operator {
         self.session
     }
 
-    /// The text that tells them from every other operator, whatever they are named. A session of the
-    /// version before has none.
+    /// The text that tells them from every other operator, whatever they are named. A session of
+    /// the version before has none.
     pub(super) fn identity(&self) -> Option<String> {
         match &self.identity {
             Identity::BreakGlass => Some(BREAK_GLASS.to_owned()),

@@ -142,8 +142,7 @@ struct Asked {
     approvers: &'static [Role],
 }
 
-/// The call, if this operator has a role that may decide. Persons are told apart by identity: a name
-/// is what the provider calls somebody today.
+/// The call, if this operator has a role that may decide.
 async fn check(core: &Core, operator: &Operator, id: Uuid) -> Result<Asked> {
     let own = identities(core, operator.identity()).await?;
     let row = sqlx::query!(

@@ -1,4 +1,4 @@
-//! Grants that count no more: the calls that an operator has agreed to, and nobody has carried out yet,
+//! Grants that count no more: calls that an operator has agreed to, and nobody has carried out yet,
 //! wait again.
 
 use uuid::Uuid;

@@ -111,8 +111,7 @@ async fn finish(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> 
     Ok(reply)
 }
 
-/// Ends what a person still has by roles that the provider names no more: sessions, and approvals that
-/// they have granted.
+/// Ends what a person still has by roles that the provider names no more: sessions and grants.
 async fn end_lost_roles(core: &Core, identity: &str, roles: &[Role]) -> Result<()> {
     let names: Vec<_> = roles.iter().map(|role| role.as_str().to_owned()).collect();
     let mut tx = core.db.begin().await?;
