@@ -41,12 +41,12 @@ impl Endpoint for GrantApproval {
 
     async fn call(core: &Core, operator: Operator, id: Uuid) -> Result<NoContent> {
         let identity = operator.known_identity()?;
-        let asked = check(core, &operator, id).await?;
-        if asked.is_own {
+        let call = check(core, &operator, id).await?;
+        if call.is_own {
             let reason = "the second person is another one than the first";
             return Err(Denial::new(StatusCode::FORBIDDEN, reason).into());
         }
-        let approvers: Vec<_> = asked
+        let approvers: Vec<_> = call
             .approvers
             .iter()
             .chain(&[Role::Owner])
@@ -80,7 +80,7 @@ impl Endpoint for GrantApproval {
         if granted.rows_affected() == 0 {
             return Err(Denial::conflict("the approval is not pending").into());
         }
-        let detail = json!({ "requestedBy": asked.requested_by });
+        let detail = json!({ "requestedBy": call.requested_by });
         record(&mut tx, core, &operator, "approval.grant", id, detail).await?;
         tx.commit().await?;
         Ok(NoContent)
@@ -111,7 +111,7 @@ impl Endpoint for RefuseApproval {
     }
 
     async fn call(core: &Core, operator: Operator, id: Uuid) -> Result<NoContent> {
-        let Asked { requested_by, .. } = check(core, &operator, id).await?;
+        let HeldCall { requested_by, .. } = check(core, &operator, id).await?;
         let mut tx = core.db.begin().await?;
         let refused = sqlx::query!(
             "update approval set granted_by = null, granted_by_identity = null, refused_by = $2, \
@@ -132,8 +132,8 @@ impl Endpoint for RefuseApproval {
     }
 }
 
-/// A call that somebody has asked an approval of.
-struct Asked {
+/// A call that waits for a second person.
+struct HeldCall {
     /// The name of the operator who made the call.
     requested_by: String,
     /// True if the one who decides is that person.
@@ -143,7 +143,7 @@ struct Asked {
 }
 
 /// The call, if this operator has a role that may decide.
-async fn check(core: &Core, operator: &Operator, id: Uuid) -> Result<Asked> {
+async fn check(core: &Core, operator: &Operator, id: Uuid) -> Result<HeldCall> {
     let own = identities(core, operator.identity()).await?;
     let row = sqlx::query!(
         r#"
@@ -161,5 +161,5 @@ async fn check(core: &Core, operator: &Operator, id: Uuid) -> Result<Asked> {
     let route = route_of(core, &row.method, &row.route);
     let approvers: &[Role] = route.map_or(&[], |route| route.approvers);
     operator.check(approvers)?;
-    Ok(Asked { requested_by: row.requested_by, is_own: row.is_own, approvers })
+    Ok(HeldCall { requested_by: row.requested_by, is_own: row.is_own, approvers })
 }
