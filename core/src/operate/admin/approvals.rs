@@ -35,7 +35,8 @@ const OPEN_MAX: i64 = 100;
 /// nothing for one that may go on: its approval is used up by that.
 ///
 /// # Errors
-/// 409 when too many calls of this operator wait.
+/// 403 in a session of the version before, which has no identity; 409 when too many calls of this
+/// operator wait, or another operator of the same name waits with this one.
 pub(super) async fn hold<E: Endpoint>(
     core: &Core,
     input: &Input,
