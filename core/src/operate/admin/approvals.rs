@@ -226,17 +226,12 @@ async fn opened_before(
     )
     .fetch_optional(&core.db)
     .await?;
-    match open {
-        Some(open) if open.is_own => Ok(open.approval_id),
-        Some(_) => {
-            let reason = "another operator of your name waits with this call: grant theirs";
-            Err(Denial::conflict(reason).into())
-        }
-        None => {
-            let reason = format!("{OPEN_MAX} calls of yours wait for a second person already");
-            Err(Denial::conflict(reason).into())
-        }
-    }
+    let reason = match open {
+        Some(open) if open.is_own => return Ok(open.approval_id),
+        Some(_) => "another operator of your name waits with this call: grant theirs".to_owned(),
+        None => format!("{OPEN_MAX} calls of yours wait for a second person already"),
+    };
+    Err(Denial::conflict(reason).into())
 }
 
 /// The body as the second operator sees it. One that is no JSON, a policy's component, is shown by
