@@ -10,7 +10,7 @@ CONNECTORS := plugins/connectors/Cargo.toml
 # One test more than there are processors: some wait for a browser, a chain or a time-out.
 THREADS := $(shell echo $$(($$(nproc) + 1)))
 
-.PHONY: help demo test live clients payouts simulate conformance attack chaos topology fuzz optimised release release-test deb deb-test bare-test bench profile check prepare openapi setup
+.PHONY: help demo test live clients payouts simulate conformance attack chaos topology fuzz optimised release release-test deb deb-test compose-test bare-test bench profile check prepare openapi setup
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -98,6 +98,11 @@ deb: optimised ## The Debian package of that binary, target/debian
 
 deb-test: deb ## Install it in a bare Debian under systemd: serves, upgrades under load, leaves nothing (as root)
 	deploy/deb-test
+
+compose-test: optimised ## Start the machines of compose.yaml in a bare Debian: they serve, edges are replaced under load (as root)
+	@deploy/setup --package
+	plugins/connectors/build
+	deploy/compose-test
 
 bare-test: ## The two commands from a first clone in bare Debian 12, 13 and Ubuntu 24.04 (ARGS="noble/root trixie/user"; as root)
 	@deploy/setup --package
