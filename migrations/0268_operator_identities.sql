@@ -1,5 +1,5 @@
--- Operators are told apart by what they cannot change: the two persons of an approval were told apart by their names, and at some
--- providers people choose their names.
+-- Operators, and with them the two persons of an approval, are told apart by what they cannot change: at some providers people
+-- choose their names.
 
 -- The names under which people have come from the provider. One of them may be that of an operator's row: then both are one person,
 -- by whatever name that person comes later. Not a tenant's table: an operator serves all.

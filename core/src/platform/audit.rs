@@ -15,7 +15,7 @@ use crate::platform::error::Result;
 /// data.
 #[derive(Debug)]
 pub struct Entry<'a> {
-    /// The operator's name, `staff:<id>` of a partner's staff or `user:<uuid>`.
+    /// The operator's name, `staff:<id>` of a partner's staff, `user:<uuid>` or `edge`.
     pub actor: &'a str,
     /// The action, such as `partner.create`.
     pub action: &'static str,

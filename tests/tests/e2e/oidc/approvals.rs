@@ -141,6 +141,10 @@ async fn what_somebody_has_granted_waits_again_once_the_provider_has_taken_the_r
     provider.change("bob", &json!({"preferred_username": "bob", "groups": ["chess"]})).await;
     assert_eq!(log_in(&provider, &mut OperatorBrowser::new(&edge), "bob").await, 403);
     assert_eq!(newest(&edge, &ada).await["state"], "pending");
+    let audit = "/admin/v1/audit?action=operator.lose-roles";
+    let audit = edge.admin(Method::GET, audit, json!({})).await.assert_status(200).json();
+    let lost = json!({"roles": [], "sessionsEnded": 2, "approvals": [approval]});
+    assert_eq!(audit[0]["detail"], lost, "{audit}");
     assert_eq!(held(&edge, &ada).await, approval);
     for mut ended in [browser, again] {
         assert_eq!(ended.open("/admin/v1/partners").await.status(), 401);

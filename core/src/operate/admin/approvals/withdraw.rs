@@ -30,7 +30,8 @@ pub(in crate::operate::admin) async fn of_disabled(
     Ok(())
 }
 
-/// Withdraws the grants of an operator that the roles which they still have do not suffice for.
+/// Withdraws the grants of an operator that the roles which they still have do not suffice for, and
+/// returns their ids.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -39,7 +40,7 @@ pub(in crate::operate::admin) async fn beyond_roles(
     core: &Core,
     identity: &str,
     roles: &[Role],
-) -> Result<()> {
+) -> Result<Vec<Uuid>> {
     let granted = sqlx::query!(
         "select approval_id, method, route from approval \
          where granted_by_identity = $1 and granted_by is not null \
@@ -54,7 +55,7 @@ pub(in crate::operate::admin) async fn beyond_roles(
     });
     let lost: Vec<Uuid> = lost.map(|row| row.approval_id).collect();
     if lost.is_empty() {
-        return Ok(());
+        return Ok(lost);
     }
     sqlx::query!(
         "update approval set granted_by = null, granted_by_identity = null, decided_at = null \
@@ -64,5 +65,5 @@ pub(in crate::operate::admin) async fn beyond_roles(
     )
     .execute(conn)
     .await?;
-    Ok(())
+    Ok(lost)
 }

@@ -18,6 +18,7 @@ use crate::http::reply::Reply;
 use crate::http::request::Head;
 use crate::operate::admin::approvals::withdraw;
 use crate::operate::admin::browser::check_origin;
+use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Error, Result};
 
 /// Cookie with a login that waits for its person to come back from the provider.
@@ -116,14 +117,21 @@ async fn end_lost_roles(core: &Core, identity: &str, roles: &[Role]) -> Result<(
     let names: Vec<_> = roles.iter().map(|role| role.as_str().to_owned()).collect();
     let mut tx = core.db.begin().await?;
     // Before the grants: one that is being made by such a session comes first, or finds it ended.
-    sqlx::query!(
+    let ended = sqlx::query!(
         "delete from operator_session where identity = $1 and not roles <@ $2",
         identity,
         &names,
     )
     .execute(&mut *tx)
-    .await?;
-    withdraw::beyond_roles(&mut tx, core, identity, roles).await?;
+    .await?
+    .rows_affected();
+    let approvals = withdraw::beyond_roles(&mut tx, core, identity, roles).await?;
+    if ended > 0 || !approvals.is_empty() {
+        let detail = json!({ "roles": names, "sessionsEnded": ended, "approvals": approvals });
+        let entry =
+            Entry { actor: "edge", action: "operator.lose-roles", target: identity, detail };
+        audit::record(&mut tx, core, entry).await?;
+    }
     tx.commit().await?;
     Ok(())
 }
