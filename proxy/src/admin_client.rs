@@ -12,8 +12,8 @@ use url::form_urlencoded;
 use crate::config::Config;
 use crate::startup_error::StartupError;
 
-/// Longest wait for an answer: a policy's component is compiled within it.
-const ANSWER_MAX: Duration = Duration::from_secs(30);
+/// Longest wait for an answer beyond the time that the edge takes for one.
+const ANSWER_MARGIN: Duration = Duration::from_secs(5);
 
 /// A client of the admin API, as one operator.
 #[derive(Debug)]
@@ -37,26 +37,23 @@ impl AdminClient {
     /// Calls the listener that `config` names, with its token.
     ///
     /// # Errors
-    /// Without a token.
+    /// As [`AdminClient::at`].
     pub(crate) fn from_config(config: &Config) -> Result<Self, StartupError> {
-        let token = config.admin.token.as_ref();
-        let token = token.ok_or("'admin.token' is not set (RAMPART__ADMIN__TOKEN or the file)")?;
-        let authority = config.admin.tls.cert.as_deref();
-        Self::new(config.admin.base_url(), token.expose().to_owned(), authority)
+        Self::at(config.admin.base_url(), config)
     }
 
-    /// Calls the listener at `base`. `authority` is a PEM file with certificates that are trusted besides
-    /// the system's.
+    /// Calls the listener at `base` with the token of `config`, trusts its certificate besides the
+    /// system's authorities, and waits as long as its edge may take.
     ///
     /// # Errors
-    /// When no HTTP client can be made, or the file cannot be used.
-    pub(crate) fn new(
-        base: String,
-        token: String,
-        authority: Option<&Path>,
-    ) -> Result<Self, StartupError> {
-        let http = http_client(Client::builder().timeout(ANSWER_MAX), authority)?;
-        Ok(Self { http, base, token })
+    /// Without a token, when no HTTP client can be made, or the certificate cannot be used.
+    pub(crate) fn at(base: String, config: &Config) -> Result<Self, StartupError> {
+        let token = config.admin.token.as_ref();
+        let token = token.ok_or("'admin.token' is not set (RAMPART__ADMIN__TOKEN or the file)")?;
+        let answer_max = Duration::from_secs(config.edge.request_timeout_seconds);
+        let patient = Client::builder().timeout(answer_max + ANSWER_MARGIN);
+        let http = http_client(patient, config.admin.tls.cert.as_deref())?;
+        Ok(Self { http, base, token: token.expose().to_owned() })
     }
 
     /// One call.

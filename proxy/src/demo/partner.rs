@@ -59,9 +59,8 @@ impl Partner {
         guests: &Path,
         steps: &mut Steps,
     ) -> Result<Self, StartupError> {
-        let token = environment.config.admin.token.as_ref().map_or("", |token| token.expose());
         let url = format!("http://{}", serving.sockets.admin.address);
-        let admin = AdminClient::new(url, token.to_owned(), None)?;
+        let admin = AdminClient::at(url, &environment.config)?;
         steps.run("set a price for every pair", set_prices(&admin)).await?;
         let body = Body::Json(json!({"slug": SLUG, "name": "Demo partner", "mode": "test"}));
         let made = admin.call(Method::POST, "partners", body);

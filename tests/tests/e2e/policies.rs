@@ -20,8 +20,8 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 use tokio::sync::watch;
 
-/// Pause between two requests: 200 a second.
-const PACE: Duration = Duration::from_millis(5);
+/// Pause between two requests: 100 a second, which leave a processor for the compiler at times.
+const PACE: Duration = Duration::from_millis(10);
 /// Of so many requests one is a quote; the others read prices.
 const QUOTE_EVERY: usize = 10;
 /// Maximum delay of a caller by a policy that loops.
