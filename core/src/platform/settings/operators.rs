@@ -47,8 +47,8 @@ pub struct Oidc {
     /// Scopes that a login asks for.
     #[schemars(extend("x-default" = "openid profile email"))]
     pub scopes: Names,
-    /// Claim with the person's name, as it is shown and audited; nobody should be able to choose
-    /// it. `iss` and `sub` tell persons apart. Dots lead into objects.
+    /// Claim with the person's name as it is shown and audited, which nobody should be able to
+    /// choose; `iss` and `sub` tell persons apart, dots lead into objects.
     #[schemars(extend("x-default" = "preferred_username"))]
     pub name_claim: String,
     /// Claim with the person's groups or roles, a text or a list; dots lead into objects.
