@@ -11,7 +11,7 @@ use rampart_core::platform::private_postgres::{Options, PrivatePostgres, Profile
 use rampart_core::platform::schema;
 use rampart_core::platform::settings::Database;
 use sqlx::postgres::PgPoolOptions;
-use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool, Postgres, Transaction};
 use tokio::sync::OnceCell;
 
 use crate::deadline::{SOON, until};
@@ -177,6 +177,12 @@ async fn url(database: &str) -> String {
 /// Waits until somebody waits for a lock in this database. The server has those of other tests too.
 pub async fn until_a_lock_is_awaited(db: &PgPool) {
     until_locks_are_awaited(db, 1).await;
+}
+
+/// Commits the transaction once somebody waits for a lock in this database.
+pub async fn commit_once_awaited(db: &PgPool, tx: Transaction<'_, Postgres>) {
+    until_a_lock_is_awaited(db).await;
+    tx.commit().await.unwrap();
 }
 
 /// Waits until so many wait for locks in this database.

@@ -12,7 +12,7 @@ mod webhooks;
 
 use chrono::TimeDelta;
 use http::Method;
-use rampart_tests::cluster::until_a_lock_is_awaited;
+use rampart_tests::cluster::commit_once_awaited;
 use rampart_tests::staff::{PASSWORD, Staff};
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
@@ -253,10 +253,7 @@ async fn an_action_of_a_member_who_is_removed_or_loses_the_role_meanwhile_is_not
         let mut somebody = context.db().begin().await.unwrap();
         sqlx::query("select from client for update").execute(&mut *somebody).await.unwrap();
         sqlx::query(change).execute(&mut *somebody).await.unwrap();
-        let commit = async {
-            until_a_lock_is_awaited(context.db()).await;
-            somebody.commit().await.unwrap();
-        };
+        let commit = commit_once_awaited(context.db(), somebody);
         let (refused, ()) = futures::join!(staff.submit(path, fields), commit);
         let text = refused.assert_status(403).text();
         assert!(text.contains("nothing was done"), "{change}: {path}: {text}");

@@ -1,6 +1,6 @@
 //! Sessions that begin with an operator's token.
 
-use rampart_tests::cluster::until_a_lock_is_awaited;
+use rampart_tests::cluster::commit_once_awaited;
 
 use super::*;
 
@@ -157,10 +157,7 @@ async fn nobody_agrees_whose_session_ends_meanwhile() {
     let mut somebody = context.db().begin().await.unwrap();
     let end = "delete from operator_session where name = 'bob'";
     sqlx::query(end).execute(&mut *somebody).await.unwrap();
-    let end = async {
-        until_a_lock_is_awaited(context.db()).await;
-        somebody.commit().await.unwrap();
-    };
+    let end = commit_once_awaited(context.db(), somebody);
     let granted = bob.send(Method::POST, &grant, &csrf, Bytes::new());
     let (granted, ()) = futures::join!(granted, end);
     granted.assert(409, "not pending");

@@ -1,6 +1,6 @@
 //! Persons of an approval, told apart by what stays as it is.
 
-use rampart_tests::cluster::until_a_lock_is_awaited;
+use rampart_tests::cluster::commit_once_awaited;
 
 use super::approvals::{decide, held};
 use super::*;
@@ -59,10 +59,7 @@ async fn nobody_agrees_by_a_role_that_is_lost_meanwhile() {
     let mut somebody = context.db().begin().await.unwrap();
     let take = "update operator set roles = '{support}' where name = 'bob'";
     sqlx::query(take).execute(&mut *somebody).await.unwrap();
-    let take = async {
-        until_a_lock_is_awaited(context.db()).await;
-        somebody.commit().await.unwrap();
-    };
+    let take = commit_once_awaited(context.db(), somebody);
     let (status, ()) = futures::join!(decide(&bob, &approval, "grant"), take);
     assert_eq!(status, 409);
     assert_eq!(state(&ada).await, "pending");

@@ -2,7 +2,7 @@
 
 use http::Method;
 use rampart_tests::buyer::WALLET;
-use rampart_tests::cluster::until_a_lock_is_awaited;
+use rampart_tests::cluster::commit_once_awaited;
 use rampart_tests::order_fixture::OrderFixture;
 
 use super::approvals::{PAYMENTS, held, received};
@@ -87,10 +87,7 @@ async fn an_order_that_has_grown_meanwhile_is_not_given_back_by_one_person() {
         .unwrap();
     let path = format!("/admin/v1/orders/{}/events", order.id);
     let back = json!({"event": "refund", "reason": "paid too much"});
-    let commit = async {
-        until_a_lock_is_awaited(context.db()).await;
-        somebody.commit().await.unwrap();
-    };
+    let commit = commit_once_awaited(context.db(), somebody);
     let (refused, ()) = futures::join!(ada.call(Method::POST, &path, back.clone()), commit);
     let refused = refused.assert_status(409);
     assert!(refused.text().contains("two persons"), "{}", refused.text());

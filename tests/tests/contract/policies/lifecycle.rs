@@ -1,7 +1,7 @@
 //! From an upload that serves nobody to everybody, and back.
 
 use http::Method;
-use rampart_tests::cluster::until_a_lock_is_awaited;
+use rampart_tests::cluster::commit_once_awaited;
 use rampart_tests::document::{OPERATORS, operation};
 use rampart_tests::guests::component;
 use serde_json::{Value, json};
@@ -242,10 +242,7 @@ async fn a_demand_of_two_persons_that_comes_meanwhile_counts() {
         let mut somebody = context.db().begin().await.unwrap();
         let demand = "update client set policy_approval_required = true where slug = 'acme'";
         sqlx::query(demand).execute(&mut *somebody).await.unwrap();
-        let commit = async {
-            until_a_lock_is_awaited(context.db()).await;
-            somebody.commit().await.unwrap();
-        };
+        let commit = commit_once_awaited(context.db(), somebody);
         let call = context.admin_as(Some(&ada), method, path, body);
         let (refused, ()) = futures::join!(call, commit);
         refused.assert_status(409);

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::Method;
 use rampart_core::policies::manifest::digest_hex;
 use rampart_tests::answer::Answer;
-use rampart_tests::cluster::until_a_lock_is_awaited;
+use rampart_tests::cluster::commit_once_awaited;
 use rampart_tests::guests::component;
 use rampart_tests::keys::ed25519;
 use rampart_tests::partner::Partner;
@@ -310,10 +310,7 @@ async fn an_upload_of_a_member_who_is_removed_meanwhile_is_not_examined() {
     for change in ["select from client for update", "delete from staff_member"] {
         sqlx::query(change).execute(&mut *somebody).await.unwrap();
     }
-    let commit = async {
-        until_a_lock_is_awaited(context.db()).await;
-        somebody.commit().await.unwrap();
-    };
+    let commit = commit_once_awaited(context.db(), somebody);
     let fields = [("kind", "fee")];
     let upload = ada.submit_file(PATH, "component", b"nonsense", &fields);
     let (refused, ()) = futures::join!(upload, commit);

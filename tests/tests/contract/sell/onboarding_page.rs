@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
-use rampart_tests::cluster::until_a_lock_is_awaited;
+use rampart_tests::cluster::commit_once_awaited;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
@@ -111,10 +111,7 @@ async fn no_form_is_shown_to_a_user_who_is_logged_out_meanwhile() {
         .execute(&mut *log_out)
         .await
         .unwrap();
-    let end = async {
-        until_a_lock_is_awaited(context.db()).await;
-        log_out.commit().await.unwrap();
-    };
+    let end = commit_once_awaited(context.db(), log_out);
     let (refused, ()) = futures::join!(submit(&acme, &link, LOGIN), end);
     let text = refused.assert_status(400).text();
     assert!(text.contains("sign in again") && !text.contains("name=\"token\""), "{text}");
