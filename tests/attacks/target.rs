@@ -27,6 +27,7 @@ impl Target {
             setup.set("mail.smtp_url", "smtp://127.0.0.1:9");
             // What is pushed here costs a compilation each time.
             setup.unset("policy.cache_folder");
+            setup.unset("policy.deadline_ms");
             change(setup);
         })
         .await;

@@ -23,14 +23,14 @@ const FEE: &str = "/admin/v1/partners/acme/policies/fee";
 pub(crate) const SIGNATURE: &str = "/admin/v1/partners/acme/policies/signature";
 const METHOD_ORDER: &str = "/admin/v1/partners/acme/policies/method-order";
 
-/// Policies on a busy machine: fuel decides, not the clock.
+/// A deployment with a partner, `acme`.
 async fn context() -> TestContext {
     with_acme().await.0
 }
 
 /// The same, with the partner.
 pub(crate) async fn with_acme() -> (TestContext, Partner) {
-    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
+    let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     (context, acme)
 }

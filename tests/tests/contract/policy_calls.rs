@@ -76,7 +76,7 @@ async fn a_push_changes_the_fee_of_the_next_quote_on_every_edge() {
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "the promise is about real time")]
 async fn a_looping_policy_costs_little_and_then_is_not_called() {
-    let context = TestContext::start().await;
+    let context = TestContext::with(|settings| settings.policy.deadline_ms = 20).await;
     let acme = context.partner("acme").await;
     push(&context, &format!("{FEE}?config={{%22mode%22:%22loop@FR%22}}"), "hostile").await;
     assert_eq!(partner_fee(&acme, "DE").await, "1");
@@ -147,11 +147,7 @@ async fn a_signature_policy_accepts_what_its_partner_signed_once() {
 
 #[tokio::test]
 async fn over_a_partners_fuel_of_a_second_the_built_in_fees_apply() {
-    let context = TestContext::with(|settings| {
-        settings.policy.deadline_ms = 5_000;
-        settings.policy.fuel_per_second_max = 1;
-    })
-    .await;
+    let context = TestContext::with(|settings| settings.policy.fuel_per_second_max = 1).await;
     let acme = context.partner("acme").await;
     push(&context, FEE, "hostile").await;
     // The first call of each second is within the budget and overdraws it.
@@ -175,7 +171,7 @@ async fn mirror(context: &TestContext) {
 
 #[tokio::test]
 async fn what_a_policy_logs_in_a_live_call_is_shown_to_operators() {
-    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
+    let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     mirror(&context).await;
     for _ in 0..3 {
@@ -191,7 +187,7 @@ async fn what_a_policy_logs_in_a_live_call_is_shown_to_operators() {
 
 #[tokio::test]
 async fn a_live_call_that_logs_is_stored_or_counted() {
-    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
+    let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let rates = json!({"rateLimits": {"client": "1000000/s burst 1000000",
         "quotes": "1000000/s burst 1000000"}});
@@ -219,11 +215,7 @@ async fn a_live_call_that_logs_is_stored_or_counted() {
 /// An edge with a byte of memory for components, and two partners with one each: the one that is
 /// called last stays, and is dropped for the other.
 async fn with_room_for_one() -> (TestContext, Partner, Partner) {
-    let context = TestContext::with(|settings| {
-        settings.policy.deadline_ms = 5_000;
-        settings.policy.memory_bytes = 1;
-    })
-    .await;
+    let context = TestContext::with(|settings| settings.policy.memory_bytes = 1).await;
     let (acme, other) = (context.partner("acme").await, context.partner("other").await);
     push(&context, FEE, "tiered-fee").await;
     push(&context, "/admin/v1/partners/other/policies/fee", "hostile").await;

@@ -84,7 +84,6 @@ async fn unlimited() -> Edge {
         for bucket in ["client", "quotes", "login", "uploads", "operators"] {
             setup.set(&format!("ratelimit.{bucket}"), UNLIMITED);
         }
-        setup.set("policy.deadline_ms", "5000");
         // A live partner needs a way for mail. Nobody is there, and none is sent.
         setup.set("mail.smtp_url", "smtp://127.0.0.1:9");
         setup.set("mail.from", "run@example.com");

@@ -100,7 +100,7 @@ fn partner_fees(printed: &str) -> Vec<Value> {
 
 /// Time for a component with an engine of JavaScript, beside tests that have the processors as well.
 fn patient(setup: &mut Setup) {
-    setup.set("policy.deadline_ms", "5000").set("edge.request_timeout_seconds", "120");
+    setup.set("edge.request_timeout_seconds", "120");
 }
 
 /// Runs a section of the guide against an edge like the demo's; the fees of its quotes.

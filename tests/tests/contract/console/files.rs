@@ -83,7 +83,7 @@ async fn key_and_version(context: &TestContext) {
 #[tokio::test]
 async fn a_list_of_what_something_has_is_a_file_too() {
     // Fuel decides, not the clock.
-    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
+    let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     key_and_version(&context).await;
     let hook = json!({"url": "https://shop.example.com/hook"});

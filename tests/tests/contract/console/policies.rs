@@ -29,11 +29,6 @@ impl Shown {
     }
 }
 
-/// Policies on a busy machine: fuel decides, not the clock.
-async fn context() -> TestContext {
-    TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await
-}
-
 /// Sends the form of an upload with these members and a component, as a browser does.
 async fn upload(browser: &Browser<'_>, members: &[(&str, &str)]) -> Shown {
     let path = format!("{POLICY}/upload");
@@ -63,7 +58,7 @@ fn sign(pair: &Ed25519KeyPair, text: &str) -> String {
 
 #[tokio::test]
 async fn a_version_is_uploaded_and_runs_on_recorded_requests() {
-    let context = context().await;
+    let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let ada = Browser::of(&context, "ada", &["platform"]).await;
     upload(&ada, &[]).await.assert(422, "Reason is missing");
@@ -113,7 +108,7 @@ async fn signer(context: &TestContext) -> (Browser<'_>, Ed25519KeyPair) {
 
 #[tokio::test]
 async fn a_manifest_that_is_asked_for_again_is_the_same() {
-    let context = context().await;
+    let context = TestContext::start().await;
     let (ada, pair) = signer(&context).await;
     let typed = [("reason", "first"), ("signature.key", "release"), ("failClosed", "yes")];
     let config = ("config", "{\"tiers\": [\"0=20000\"]}");
@@ -138,7 +133,7 @@ async fn a_manifest_that_is_asked_for_again_is_the_same() {
 
 #[tokio::test]
 async fn a_link_shows_nobody_a_text_to_sign() {
-    let context = context().await;
+    let context = TestContext::start().await;
     context.partner("acme").await;
     let ada = Browser::of(&context, "ada", &["owner"]).await;
     let members = [
@@ -161,7 +156,7 @@ async fn a_link_shows_nobody_a_text_to_sign() {
 
 #[tokio::test]
 async fn what_must_be_signed_is_shown_and_its_signature_taken() {
-    let context = context().await;
+    let context = TestContext::start().await;
     let (ada, pair) = signer(&context).await;
     // A version by its manifest.
     upload(&ada, &[("reason", "first")]).await.assert(422, "signed manifest is required");
@@ -212,7 +207,7 @@ async fn what_must_be_signed_is_shown_and_its_signature_taken() {
 
 #[tokio::test]
 async fn verification_keys_are_set_and_deleted_by_name() {
-    let context = context().await;
+    let context = TestContext::start().await;
     context.partner("acme").await;
     let ada = Browser::of(&context, "ada", &["platform"]).await;
     let page = "/console/partners/acme/verification-keys";

@@ -108,7 +108,7 @@ async fn a_user_decides_the_order_and_the_country_code_does_not() {
 #[tokio::test]
 async fn the_partners_policy_has_the_last_word_on_the_order() {
     // Fuel decides on a busy machine, not the clock.
-    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
+    let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let config = "%7B%22countries%22:[%22NL=wallet,card%22,%22*=payByBank%22],\
                   %22hide%22:[%22walletpay%22]%7D";
@@ -133,7 +133,7 @@ async fn hide(context: &TestContext, slug: &str, hidden: &[&str]) {
 
 #[tokio::test]
 async fn a_policy_sees_what_its_live_partner_is_offered() {
-    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
+    let context = TestContext::start().await;
     let live = json!({"slug": "live", "name": "L", "mode": "live"});
     let live = context.partner_of(live).await;
     let list = async |query: &str| live.get(&format!("{METHODS}{query}")).await.json();
@@ -154,7 +154,7 @@ async fn a_policy_sees_what_its_live_partner_is_offered() {
 
 #[tokio::test]
 async fn a_policy_ranks_the_first_methods_of_a_large_catalogue() {
-    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
+    let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     sqlx::query(
         "insert into payment_method (code, label, psp, kind, amount_limit, \

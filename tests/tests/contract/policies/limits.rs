@@ -9,11 +9,7 @@ async fn failure(context: &TestContext, input: Value) -> Value {
 
 #[tokio::test]
 async fn an_upload_is_examined_within_the_limits_of_the_settings() {
-    let context = TestContext::with(|settings| {
-        settings.policy.deadline_ms = 5_000;
-        settings.policy.component_bytes = 200_000;
-    })
-    .await;
+    let context = TestContext::with(|settings| settings.policy.component_bytes = 200_000).await;
     context.partner("acme").await;
     let large = context.admin_bytes(Method::PUT, FEE, vec![0; 200_001].into()).await;
     assert!(large.assert_status(422).text().contains("at most 200000"), "{}", large.text());
@@ -26,7 +22,6 @@ async fn an_upload_is_examined_within_the_limits_of_the_settings() {
 #[tokio::test]
 async fn a_call_has_the_limits_of_the_settings() {
     let context = TestContext::with(|settings| {
-        settings.policy.deadline_ms = 5_000;
         settings.policy.log_lines_max = 2;
         settings.policy.request_bytes = 20_000;
         settings.policy.output_bytes = 4 << 20;

@@ -306,7 +306,6 @@ async fn what_the_command_signs_is_accepted() {
 async fn the_platform_may_require_signatures_of_every_partner_by_keys_of_its_settings() {
     let (pair, root) = ed25519(7);
     let context = TestContext::with(|settings| {
-        settings.policy.deadline_ms = 5_000;
         settings.policy.require_signature = true;
         settings.policy.root_keys.insert("release".to_owned(), root);
     })

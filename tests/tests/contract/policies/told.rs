@@ -144,7 +144,6 @@ async fn a_method_order_policy_is_told_how_methods_fare_in_the_country() {
 #[tokio::test]
 async fn a_signature_policy_is_told_the_headers_that_the_operator_names() {
     let context = TestContext::with(|settings| {
-        settings.policy.deadline_ms = 5_000;
         settings.policy.visible_headers.0.push("x-acme-timestamp".to_owned());
     })
     .await;

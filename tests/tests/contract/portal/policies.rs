@@ -25,7 +25,7 @@ const CHECKS: usize = 10;
 
 /// Policies on a busy machine: fuel decides, not the clock. Staff may upload.
 async fn context() -> (TestContext, Partner) {
-    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
+    let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     allow(&context, true).await;
     (context, acme)

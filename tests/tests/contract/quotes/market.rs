@@ -125,7 +125,7 @@ async fn quotes_have_a_rate_of_their_own() {
 #[tokio::test]
 async fn a_fee_policy_states_the_partners_fee_of_both_sides() {
     // On a busy machine, fuel decides and not the clock.
-    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
+    let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let path = "/admin/v1/partners/acme/policies/fee";
     let pushed = context.admin_bytes(Method::PUT, path, component("tiered-fee")).await;

@@ -125,7 +125,7 @@ async fn the_quote_of_a_row_is_confirmed() {
 
 #[tokio::test]
 async fn a_fee_policy_prices_rows_as_it_prices_quotes() {
-    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
+    let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let policy = "/admin/v1/partners/acme/policies/fee";
     context.admin_bytes(Method::PUT, policy, component("tiered-fee")).await.assert_status(200);

@@ -103,11 +103,7 @@ fn questions() -> Vec<Value> {
 
 #[tokio::test]
 async fn a_second_process_decides_a_thousand_recorded_calls_byte_for_byte_alike() {
-    let edge = Edge::with(|setup| {
-        // Fuel decides on a busy machine, not the clock.
-        setup.set("policy.deadline_ms", "5000");
-    })
-    .await;
+    let edge = Edge::start().await;
     let _partner = edge.partner("shop").await;
     let path = "/admin/v1/partners/shop/policies/fee";
     edge.admin_bytes(Method::PUT, path, component("tiered-fee")).await.assert_status(200);
