@@ -57,7 +57,11 @@ impl TestContext {
         let [requests, workers] = cluster::edge_urls(&url).await;
         settings.database.url = Some(Secret::new(requests));
         settings.database.worker_url = Some(Secret::new(workers));
-        settings.database.connections_max = 8;
+        // A pool opens all that it may, one request after the other, and each costs a start and cold
+        // caches.
+        settings.database.connections_max = 4;
+        settings.database.worker_connections_max = 3;
+        settings.database.operator_connections_max = 2;
         // A busy machine may take its time; the test is not about that.
         settings.database.acquire_timeout_ms = 20_000;
         settings.database.statement_timeout_ms = 20_000;
