@@ -103,7 +103,10 @@ pub(super) fn alone_max(core: &Core) -> Decimal {
 
 /// All identities of the person who has this one. An account at the provider and the row of an
 /// operator are one person's once the account has come under the name of the row.
-async fn identities(core: &Core, identity: Option<String>) -> Result<Vec<String>> {
+///
+/// # Errors
+/// When the database cannot be read.
+pub(super) async fn identities(core: &Core, identity: Option<String>) -> Result<Vec<String>> {
     let Some(identity) = identity else { return Ok(Vec::new()) };
     let all = sqlx::query_scalar!(
         r#"

@@ -121,6 +121,41 @@ async fn live_sessions_of_an_operator_are_listed() {
     assert_eq!(none, json!([]));
 }
 
+#[tokio::test]
+async fn people_of_one_name_do_not_hide_each_others_sessions() {
+    let context = TestContext::start().await;
+    let ada = Browser::of(&context, "ada", &["treasury"]).await;
+    let eve = Browser::of(&context, "eve", &["treasury"]).await;
+    for statement in [
+        // As of two people to whom the provider gives one name.
+        "update operator_session set name = 'mia', token_digest = null, identity = name",
+        // One has had another name before.
+        "insert into operator_session \
+             (session_id, digest, name, roles, identity, expires_at, created_at) \
+         select gen_random_uuid(), sha256('mary'), 'mary', roles, identity, expires_at, created_at \
+         from operator_session where identity = 'ada'",
+        // The other one has as many sessions as one person may have, and newer ones.
+        "insert into operator_session \
+             (session_id, digest, name, roles, identity, expires_at, created_at) \
+         select gen_random_uuid(), sha256(n::text::bytea), name, roles, identity, expires_at, \
+             created_at + interval '1 second' \
+         from operator_session, generate_series(1, 19) n where identity = 'eve'",
+    ] {
+        sqlx::query(statement).execute(context.db()).await.unwrap();
+    }
+    let path = "/admin/v1/operators/mia/sessions";
+    let own = async |browser: &Browser<'_>| {
+        let listed = browser.get(path).await.assert(200, "createdAt");
+        serde_json::from_str::<Vec<Value>>(&listed.text).unwrap().len()
+    };
+    assert_eq!((own(&ada).await, own(&eve).await), (2, 20));
+    let first = context.admin(Method::GET, path, Value::Null).await;
+    let next = first.header("link").unwrap().split(['<', '>']).nth(1).unwrap();
+    let second = context.admin(Method::GET, next, Value::Null).await;
+    let counts = [first.json(), second.json()].map(|page| page.as_array().unwrap().len());
+    assert_eq!(counts, [20, 1], "an owner sees those of both by this name");
+}
+
 /// The token of the changes that a session makes.
 async fn csrf_token(browser: &Browser<'_>) -> String {
     let session = browser.get("/console/session").await.assert(200, "csrfToken");

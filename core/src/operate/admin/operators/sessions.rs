@@ -12,12 +12,16 @@ use crate::auth::roles::{BREAK_GLASS, Role};
 use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::Doc;
 use crate::http::request::Input;
+use crate::operate::admin::approvals::identities;
 use crate::operate::admin::login::session::{
     SESSIONS_MAX, is_of_configured_token, select_live_sessions,
 };
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{AFTER, Page, Part, limit};
 use crate::platform::error::{Denial, Result};
+
+/// Most sessions of all who share a name, each of whom has up to [`SESSIONS_MAX`].
+const LISTED_MAX: i64 = 1_000;
 
 /// `GET /admin/v1/operators/{name}/sessions`
 pub struct ListSessions;
@@ -30,7 +34,9 @@ impl Endpoint for ListSessions {
     const DOC: Doc = Doc {
         summary: "List an operator's live sessions",
         details: "In browsers, newest first. One that began with a token ends with it. People whom \
-                  the provider proves have sessions, and are otherwise unknown here.",
+                  the provider proves have sessions, and are otherwise unknown here. Whoever asks \
+                  by their own name sees those of their own identity, by whatever name they \
+                  began; an owner sees those of everybody of that name.",
         path: &[NAME],
         query: &[AFTER, limit(SESSIONS_MAX)],
         answer: r#"[{"id": "0199a000-0000-7000-8000-00000000000e", "withToken": true,
@@ -48,15 +54,22 @@ impl Endpoint for ListSessions {
 
     async fn call(
         core: &Core,
-        _: Operator,
+        operator: Operator,
         (name, part): (String, Part),
     ) -> Result<Page<ListedSession>> {
+        let is_owner = operator.roles().contains(&Role::Owner);
+        let own = match operator.actor() == name && !is_owner {
+            true => Some(identities(core, operator.identity()).await?),
+            false => None,
+        };
+        // One without an identity began with a token, or at an edge of the version before.
         let sessions = select_live_sessions!(
-            "s.name = $1",
+            "(s.name = $1 and ($4::text[] is null or s.identity is null) or s.identity = any ($4))",
             "order by s.created_at desc, s.session_id desc limit $3",
             name,
             BREAK_GLASS,
-            SESSIONS_MAX,
+            LISTED_MAX,
+            own.as_deref(),
         )
         .fetch_all(&core.db)
         .await?;
