@@ -115,6 +115,36 @@ async fn what_users_operators_and_the_market_hold_is_counted() {
 }
 
 #[tokio::test]
+async fn sessions_that_end_with_an_operator_are_counted() {
+    let context = TestContext::start().await;
+    for name in ["eve", "bob"] {
+        Operator::new(&context, name, &["viewer"]).await;
+    }
+    for statement in [
+        "insert into operator_identity (identity, name) \
+         values ('of eve', 'eve'), ('of both', 'eve'), ('of both', 'bob')",
+        // One is of a person who has come under her name before, and one of no living token.
+        "insert into operator_session \
+             (session_id, digest, name, roles, token_digest, identity, expires_at, created_at) \
+         select gen_random_uuid(), sha256(n::text::bytea), name, '{viewer}', token, identity, \
+             now() + interval '1 hour', now() \
+         from (values (1, 'eve', null::bytea, null), (2, 'mia', null, 'of eve'), \
+             (3, 'bob', null, 'of both'), (4, 'eve', 'gone', null), (5, 'mia', null, 'other')) \
+             s (n, name, token, identity)",
+    ] {
+        sqlx::query(statement).execute(context.db()).await.unwrap();
+    }
+    let sessions = async |name: &str| {
+        let counted = counted(&context, &format!("operator={name}")).await;
+        counted["sessions"].as_i64().unwrap()
+    };
+    assert_eq!((sessions("eve").await, sessions("bob").await), (3, 1));
+    let disabled = json!({"disabled": true});
+    context.admin(Method::PATCH, "/admin/v1/operators/eve", disabled).await.assert_status(204);
+    assert_eq!((sessions("eve").await, sessions("bob").await), (0, 0));
+}
+
+#[tokio::test]
 async fn a_subject_is_one_and_exists() {
     let context = TestContext::start().await;
     context.partner("acme").await;

@@ -10,11 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use self::partner::{of_part, of_partner};
 use crate::Core;
-use crate::auth::roles::Role;
+use crate::auth::roles::{BREAK_GLASS, Role};
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
+use crate::operate::admin::login::session::select_live_sessions;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::{partners, users};
 use crate::platform::db::Connection;
@@ -245,24 +246,32 @@ async fn of_user(conn: &mut Connection, uuid: &str) -> Result<Dependents> {
     })
 }
 
+/// Those that end once the operator is disabled.
 async fn of_operator(conn: &mut Connection, name: &str) -> Result<Dependents> {
-    let row = sqlx::query!(
+    let tokens = sqlx::query_scalar!(
         r#"
         select (select count(*) from (select from operator_token t
-                where t.operator_id = o.operator_id and t.revoked_at is null
-                    and t.expires_at > now() limit $2) tokens) as "tokens!",
-            (select count(*) from (select from operator_session s
-                where s.name = o.name and s.expires_at > now() limit $2) sessions) as "sessions!"
+            where t.operator_id = o.operator_id and t.revoked_at is null
+                and t.expires_at > now() limit $2) tokens) as "tokens!"
         from operator o where o.name = $1
         "#,
         name,
         COUNTED_MAX,
     )
-    .fetch_optional(conn)
+    .fetch_optional(&mut *conn)
     .await?
     .ok_or_else(|| Denial::not_found("operator"))?;
-    let (tokens, sessions) = (Some(row.tokens), Some(row.sessions));
-    Ok(Dependents { tokens, sessions, ..Dependents::default() })
+    let sessions = select_live_sessions!(
+        "(s.name = $1 or s.identity in (select identity from operator_identity where name = $1))",
+        "limit $3",
+        name,
+        BREAK_GLASS,
+        COUNTED_MAX,
+    )
+    .fetch_all(conn)
+    .await?;
+    let sessions = i64::try_from(sessions.len()).ok();
+    Ok(Dependents { tokens: Some(tokens), sessions, ..Dependents::default() })
 }
 
 /// Those of a pair or a payment method. Nothing of it is stored with partners: its open orders tell
