@@ -116,7 +116,8 @@ impl Endpoint for Act {
         if payment.state != PaymentState::Payable {
             return Ok(page::show(&link, pages, StatusCode::CONFLICT, &payment));
         }
-        match simulate(core, payment.key, action.event(), ACTOR).await {
+        let begin = || core.db.begin();
+        match simulate(core, payment.key, action.event(), ACTOR, begin).await {
             Ok(()) => Ok(page::redirect(&link.token, payment.return_url.as_ref())),
             // Another event came first: show the current state.
             Err(

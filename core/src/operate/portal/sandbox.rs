@@ -12,10 +12,9 @@ use crate::auth::caller::{ClientMaybeUser, Confirmer};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::html::components::{Column, Field, Tone, error_summary, field, note, table};
 use crate::http::reply::Reply;
-use crate::money::connectors::sandbox::purchases::simulate_in;
-use crate::money::connectors::sandbox::{self, unless_refused};
+use crate::money::connectors::sandbox;
+use crate::money::connectors::sandbox::purchases::simulate;
 use crate::partners::staff::StaffRole;
-use crate::platform::db::retrying_statement;
 use crate::platform::error::{Denial, Error, Result};
 use crate::trading::orders::confirm::{self, Confirm};
 use crate::trading::orders::status::NotApplied;
@@ -187,7 +186,9 @@ impl StaffPage for SimulateEvent {
         let id = visit.param("id").parse::<OrderId>().ok();
         let Some((id, event)) = id.zip(event) else { return Ok(visit.not_found()) };
         let key = OrderKey { client: client.id(), order: id };
-        match simulate(visit, key, event).await {
+        // Each attempt locks the session.
+        let begin = || visit.begin();
+        match simulate(visit.core, key, event, sandbox::NAME, begin).await {
             Ok(()) => Ok(done(&format!("/portal/orders/{}", id.number()), "simulated")),
             Err(NotApplied::NoSuchOrder) => Ok(visit.not_found()),
             Err(NotApplied::Forbidden { status }) => {
@@ -198,24 +199,6 @@ impl StaffPage for SimulateEvent {
             Err(NotApplied::Failed(error)) => Err(error),
         }
     }
-}
-
-/// Simulates an event in a transaction that locks the session.
-async fn simulate(
-    visit: &Visit<'_>,
-    key: OrderKey,
-    event: SimulatedEvent,
-) -> Result<(), NotApplied> {
-    let core = visit.core;
-    let attempt = async || {
-        let mut tx = visit.begin().await?;
-        let outcome = Box::pin(simulate_in(&mut tx, core, key, event, sandbox::NAME)).await;
-        let (tx, causes) = unless_refused(tx, outcome).await?;
-        tx.commit().await?;
-        Ok::<_, NotApplied>(causes)
-    };
-    sandbox::count(core, retrying_statement(attempt).await?);
-    Ok(())
 }
 
 /// The simulated events of a test order, on its page.

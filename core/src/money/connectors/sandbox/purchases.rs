@@ -13,7 +13,7 @@ use crate::Core;
 use crate::money::connectors::commands::CommandKind;
 use crate::money::connectors::payouts::command_despite_holds;
 use crate::money::connectors::result::Outcome;
-use crate::platform::db::{Connection, retrying_statement};
+use crate::platform::db::{Connection, Transaction, retrying_statement};
 use crate::platform::error::{Error, Result};
 use crate::trading::orders::state::{Cause, OrderStatus};
 use crate::trading::orders::status::{NotApplied, OrderEvent, permit};
@@ -70,19 +70,25 @@ impl Purchase {
     }
 }
 
-/// Simulates an event of an order of a test client, as this actor; refuses one whose payment
-/// another connector takes.
+/// Simulates an event of an order of a test client, as this actor, in a transaction that `begin`
+/// begins for each attempt; refuses one whose payment another connector takes.
 ///
 /// # Errors
-/// As [`simulate_in`].
-pub(crate) async fn simulate(
+/// As [`simulate_in`], and those of `begin`.
+pub(crate) async fn simulate<B, Fut, E>(
     core: &Core,
     key: OrderKey,
     simulated: SimulatedEvent,
     actor: &str,
-) -> Result<(), NotApplied> {
+    begin: B,
+) -> Result<(), NotApplied>
+where
+    B: Fn() -> Fut,
+    Fut: Future<Output = Result<Transaction<'static>, E>>,
+    NotApplied: From<E>,
+{
     let attempt = async || {
-        let mut tx = core.db.begin().await?;
+        let mut tx = begin().await?;
         let outcome = Box::pin(simulate_in(&mut tx, core, key, simulated, actor)).await;
         let (tx, causes) = unless_refused(tx, outcome).await?;
         tx.commit().await?;
