@@ -53,11 +53,11 @@ impl StaffPage for Issue {
 
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let (core, client) = (visit.core, &visit.session.client);
-        let asked = match Asked::read(visit.form(), core.clock.now()) {
-            Ok(asked) => asked,
+        let form = match KeyForm::read(visit.form(), core.clock.now()) {
+            Ok(form) => form,
             Err(errors) => return page(visit, &errors).await,
         };
-        let key = asked.key(ApiKey::generate(&core.clock, client.tenant.mode)?);
+        let key = form.key(ApiKey::generate(&core.clock, client.tenant.mode)?);
         let mut tx = visit.begin().await?;
         if let Some(text) = visit.earlier_result(&mut tx, PATH).await? {
             return Ok(key_page(visit, &text));
@@ -109,15 +109,15 @@ impl StaffPage for Revoke {
     }
 }
 
-/// A key as the form asks for it.
-struct Asked {
+/// The form of a new key.
+struct KeyForm {
     name: String,
     scopes: Vec<Scope>,
     networks: Vec<IpNet>,
     expires_at: Option<DateTime<Utc>>,
 }
 
-impl Asked {
+impl KeyForm {
     /// # Errors
     /// Each field with what is wrong with it.
     fn read(form: &Form, now: DateTime<Utc>) -> Result<Self, Vec<(&'static str, &'static str)>> {
@@ -276,22 +276,22 @@ fn row(visit: &Visit<'_>, key: &LiveApiKey) -> Vec<Markup> {
 mod tests {
     use super::*;
 
-    fn read(form: &str) -> Result<Asked, Vec<&'static str>> {
+    fn read(form: &str) -> Result<KeyForm, Vec<&'static str>> {
         let now = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
-        let asked = Asked::read(&Form::read(form.as_bytes()), now);
-        asked.map_err(|errors| errors.into_iter().map(|(name, _)| name).collect())
+        let read = KeyForm::read(&Form::read(form.as_bytes()), now);
+        read.map_err(|errors| errors.into_iter().map(|(name, _)| name).collect())
     }
 
     #[test]
     fn a_form_becomes_a_key() {
-        let asked = read(
+        let form = read(
             "name=+shop+&scope-orders%3Aread=yes&networks=192.0.2.0/24+2001:db8::1&expires=2023-11-15",
         );
-        let asked = asked.unwrap_or_else(|errors| panic!("{errors:?}"));
-        assert_eq!((&*asked.name, asked.scopes), ("shop", vec![Scope::OrdersRead]));
-        let networks: Vec<_> = asked.networks.iter().map(ToString::to_string).collect();
+        let form = form.unwrap_or_else(|errors| panic!("{errors:?}"));
+        assert_eq!((&*form.name, form.scopes), ("shop", vec![Scope::OrdersRead]));
+        let networks: Vec<_> = form.networks.iter().map(ToString::to_string).collect();
         assert_eq!(networks, ["192.0.2.0/24", "2001:db8::1/128"]);
-        assert_eq!(asked.expires_at.unwrap().to_rfc3339(), "2023-11-16T00:00:00+00:00");
+        assert_eq!(form.expires_at.unwrap().to_rfc3339(), "2023-11-16T00:00:00+00:00");
     }
 
     #[test]

@@ -30,7 +30,7 @@ use crate::platform::error::{Code, Error, Result};
 use crate::trading::orders::payment_link::payment_url;
 use crate::users::account::page_texts;
 use crate::users::account_pages::sign_in::{
-    Asked, SignIn, error_page, forms, login_form, sign_in_or_register,
+    SignIn, SignInStep, error_page, forms, login_form, sign_in_or_register,
 };
 use crate::users::account_pages::sign_in_page::SignInPage;
 use rampart_types::OrderKey;
@@ -218,7 +218,7 @@ impl Link {
         // Before the password is looked at: one that is changed meanwhile ends this sign-in too.
         let began_at = core.clock.now();
         match sign_in_or_register(core, client, self.texts, form, identifier, region).await {
-            Ok(SignIn::Asked(Asked { status, note, form })) => {
+            Ok(SignIn::Incomplete(SignInStep { status, note, form })) => {
                 let look = Look { texts: self.texts, settings: &core.settings.pages };
                 Ok(page::account(look, status, checkout, &note, form.as_ref()))
             }

@@ -29,7 +29,9 @@ use crate::trading::offers::signature;
 use crate::users::account::page_texts_in;
 use crate::users::account_pages::bank_account::{act, kind_of, redeem, section};
 use crate::users::account_pages::passkey::SCRIPT;
-use crate::users::account_pages::sign_in::{Asked, SignIn, error_page, forms, sign_in_or_register};
+use crate::users::account_pages::sign_in::{
+    SignIn, SignInStep, error_page, forms, sign_in_or_register,
+};
 use crate::users::account_pages::sign_in_page::SignInPage;
 use crate::users::accounts::AccountType;
 use crate::users::one_time_token::{Purpose, issue_for_pages};
@@ -87,7 +89,7 @@ impl Endpoint for Act {
         // Before the password is looked at: one that is changed meanwhile ends this sign-in too.
         let began_at = core.clock.now();
         match sign_in_or_register(core, &url.client, texts, &form, identifier, region).await {
-            Ok(SignIn::Asked(Asked { status, note, form: step })) => {
+            Ok(SignIn::Incomplete(SignInStep { status, note, form: step })) => {
                 Ok(url.sign_in_page(core, status, &note, step.as_ref(), Some(&form)))
             }
             Ok(SignIn::Done(user)) => url.accounts_page(core, user, began_at, &form).await,

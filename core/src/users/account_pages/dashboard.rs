@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::authenticator_app::Confirmed;
 use super::invitation::{InvitedPage, Link};
 use super::orders::Filter;
-use super::sign_in::{Asked, SignIn, error_page, login_form, sign_in};
+use super::sign_in::{SignIn, SignInStep, error_page, login_form, sign_in};
 use super::view::{self, View};
 use super::{
     authenticator_app, bank_account, erasure, languages, orders, passkey, personal, requirements,
@@ -103,7 +103,7 @@ impl Endpoint for Submit {
 /// Outcome of a form.
 enum Entry {
     Granted(Grant),
-    Asked(Asked),
+    Incomplete(SignInStep),
 }
 
 /// The account's page of a user who has signed in.
@@ -122,7 +122,7 @@ async fn answer(page: InvitedPage<'_>, form: &Form) -> Result<Reply> {
     let texts = link.texts;
     let Grant { user, challenge } = match enter(page, form).await? {
         Entry::Granted(grant) => grant,
-        Entry::Asked(Asked { status, note, form }) => {
+        Entry::Incomplete(SignInStep { status, note, form }) => {
             return Ok(login_page(page, status, &note, form.as_ref()));
         }
     };
@@ -194,7 +194,7 @@ async fn enter(page: InvitedPage<'_>, form: &Form) -> Result<Entry> {
         let began_at = core.clock.now();
         let user = match sign_in(core, client, texts, form).await? {
             SignIn::Done(user) => user,
-            SignIn::Asked(asked) => return Ok(Entry::Asked(asked)),
+            SignIn::Incomplete(step) => return Ok(Entry::Incomplete(step)),
         };
         check_linked(page, user).await?;
         let key = client.key_of(user);
@@ -207,8 +207,9 @@ async fn enter(page: InvitedPage<'_>, form: &Form) -> Result<Entry> {
         return Ok(Entry::Granted(Grant { user, challenge }));
     };
     let Some((user, challenge)) = known else {
-        let note = toast(Tone::Bad, &texts.get("checkout-signed-out"));
-        return Ok(Entry::Asked(Asked { status: StatusCode::BAD_REQUEST, note, form: None }));
+        let (status, note) = (StatusCode::BAD_REQUEST, texts.get("checkout-signed-out"));
+        let note = toast(Tone::Bad, &note);
+        return Ok(Entry::Incomplete(SignInStep { status, note, form: None }));
     };
     check_linked(page, user).await?;
     Ok(Entry::Granted(Grant { user, challenge }))

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::invitation::{InvitedPage, Link};
 use super::passkey::SCRIPT;
-use super::sign_in::{Asked, SignIn, error_page, forms, sign_in_or_register};
+use super::sign_in::{SignIn, SignInStep, error_page, forms, sign_in_or_register};
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
@@ -61,7 +61,7 @@ impl Endpoint for Submit {
         let identifier = Some(&invitation.identifier);
         match sign_in_or_register(core, &client, texts, &form, identifier, region).await {
             Ok(SignIn::Done(_)) => Ok(redirect(&invitation.return_url)),
-            Ok(SignIn::Asked(Asked { status, note, form })) => {
+            Ok(SignIn::Incomplete(SignInStep { status, note, form })) => {
                 Ok(show(page, status, &note, form.as_ref()))
             }
             Err(error) => error_page(page.sign_in(), error, forms, &form, |status, note, form| {

@@ -32,11 +32,11 @@ pub(crate) enum SignIn {
     /// The user is proven.
     Done(UserId),
     /// Something is missing, which the page asks for.
-    Asked(Asked),
+    Incomplete(SignInStep),
 }
 
 /// What a page shows in place of its first forms.
-pub(crate) struct Asked {
+pub(crate) struct SignInStep {
     pub(crate) status: StatusCode,
     pub(crate) note: Markup,
     /// The form of the next step; `None`: the first ones again.
@@ -97,7 +97,7 @@ pub(crate) async fn sign_in(
                 let page = SignInPage::new(client, texts).after(Some(form));
                 let challenge = challenge(&core.db, core, client.id(), None).await?;
                 let form = passkey::sign_in_form(page, &party, &challenge, &[]);
-                Ok(asked(StatusCode::OK, html! {}, Some(form)))
+                Ok(incomplete(StatusCode::OK, html! {}, Some(form)))
             }
             None => Ok(refused(texts, "passkey-wrong")),
         },
@@ -158,16 +158,16 @@ async fn second_factor(
         return Ok(refused(texts, "passkey-wrong"));
     }
     let form = html! { @for form in &forms { (form) } };
-    Ok(asked(StatusCode::OK, html! {}, Some(form)))
+    Ok(incomplete(StatusCode::OK, html! {}, Some(form)))
 }
 
-fn asked(status: StatusCode, note: Markup, form: Option<Markup>) -> SignIn {
-    SignIn::Asked(Asked { status, note, form })
+fn incomplete(status: StatusCode, note: Markup, form: Option<Markup>) -> SignIn {
+    SignIn::Incomplete(SignInStep { status, note, form })
 }
 
 /// The first forms again, below a message.
 fn refused(texts: Texts, message: &'static str) -> SignIn {
-    asked(StatusCode::BAD_REQUEST, toast(Tone::Bad, &texts.get(message)), None)
+    incomplete(StatusCode::BAD_REQUEST, toast(Tone::Bad, &texts.get(message)), None)
 }
 
 /// Verifies the address and password of the form.

@@ -40,17 +40,17 @@ impl StaffPage for Submit {
     const BODY: Body = Body::LargeForm(BODY_BYTES_MAX);
 
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
-        let asked = match Asked::read(visit.form()) {
-            Ok(asked) => asked,
+        let UploadForm { kind, staging } = match UploadForm::read(visit.form()) {
+            Ok(form) => form,
             Err(errors) => return page(visit, StatusCode::BAD_REQUEST, &errors).await,
         };
-        let (actor, kind) = (visit.actor(), asked.kind);
+        let actor = visit.actor();
         let reason = visit.form().get("reason").trim();
         let reason = Some(reason).filter(|reason| !reason.is_empty());
         let target = Target { reason, ..target(visit, kind, &actor) };
         let (tx, staff) = (visit.begin().await?, visit.session.staff);
         // On the heap: unoptimised, the states of an examination are large.
-        let uploaded = Box::pin(upload_by_staff(visit.core, tx, target, staff, asked.staging));
+        let uploaded = Box::pin(upload_by_staff(visit.core, tx, target, staff, staging));
         let refusal = match uploaded.await? {
             StaffUpload::Stored(version) => return Ok(done(&path_of(kind, version), "staged")),
             StaffUpload::Refused(id) => {
@@ -68,13 +68,13 @@ impl StaffPage for Submit {
     }
 }
 
-/// An upload as the form asks for it.
-struct Asked {
+/// The form of an upload.
+struct UploadForm {
     kind: PolicyKind,
     staging: StageRequest,
 }
 
-impl Asked {
+impl UploadForm {
     /// # Errors
     /// Each field with what is wrong with it.
     fn read(form: &Form) -> Result<Self, Vec<(&'static str, &'static str)>> {
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     fn errors(form: &str) -> Vec<&'static str> {
-        let read = Asked::read(&Form::read(form.as_bytes()));
+        let read = UploadForm::read(&Form::read(form.as_bytes()));
         read.err().unwrap_or_default().into_iter().map(|(name, _)| name).collect()
     }
 
