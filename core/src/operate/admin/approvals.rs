@@ -59,12 +59,13 @@ pub(super) async fn hold_as<E: Endpoint>(
     if operator.is_break_glass() {
         return Ok(None);
     }
-    let own = identities(core, Some(operator.known_identity()?)).await?;
+    let identity = operator.known_identity()?;
+    let own = identities(core, Some(identity.clone())).await?;
     if take_granted::<E>(core, input, path, operator, &own).await? {
         operator.approve();
         return Ok(None);
     }
-    let id = open::<E>(core, input, path, operator, &own).await?;
+    let id = open::<E>(core, input, path, operator, &identity, &own).await?;
     let body = json!({
         "approval": id,
         "state": "pending",
@@ -159,10 +160,10 @@ async fn open<E: Endpoint>(
     input: &Input,
     path: &str,
     operator: &Operator,
+    identity: &str,
     own: &[String],
 ) -> Result<Uuid> {
     let (id, digest, method) = (core.clock.uuid()?, digest_of_call(input, path), E::METHOD);
-    let identity = operator.known_identity()?;
     let sealed = core.keys.seal(&core.clock, &context(id), &shown(input))?;
     let mut tx = core.db.begin().await?;
     let opened = sqlx::query_scalar!(
