@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 
-use crate::postgres_server::remove_in_the_end;
+use crate::process::remove_in_the_end;
 
 /// The folder for native code, and what removes it.
 static NATIVE_CODE: LazyLock<(PathBuf, Child)> = LazyLock::new(|| {

@@ -4,9 +4,8 @@
 use std::fs::{self, DirBuilder};
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Child;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -24,6 +23,7 @@ use crate::cluster::{self, postgres_programs};
 use crate::deadline::{SOON, until};
 use crate::link::Link;
 use crate::prices;
+use crate::process::remove_in_the_end;
 
 /// Migrated; every database is a copy of it.
 const TEMPLATE: &str = "rampart_template";
@@ -195,15 +195,6 @@ impl Prepared {
         let copied = command.arg(state).output().await.unwrap();
         assert!(copied.status.success(), "{}", String::from_utf8_lossy(&copied.stderr));
     }
-}
-
-/// A shell that removes these folders when this process has ended, however it does.
-pub(crate) fn remove_in_the_end(folders: &[&Path]) -> Child {
-    let mut shell = std::process::Command::new("/bin/sh");
-    shell.args(["-c", "read -r end; exec rm -rf \"$@\"", "remove"]).args(folders);
-    // In a group of its own: an interrupt from the terminal is for this process.
-    shell.process_group(0);
-    shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 /// Makes the template in the server of these URLs.

@@ -1,8 +1,10 @@
-//! The binary in a process of its own, that ends with this one whatever happens.
+//! Processes beside this one: the binary, which ends with it whatever happens, and a shell that then
+//! removes folders.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read};
-use std::path::PathBuf;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -35,6 +37,15 @@ pub fn binary() -> PathBuf {
         binary.display()
     );
     binary
+}
+
+/// A shell that removes these folders when this process has ended, however it does.
+pub(crate) fn remove_in_the_end(folders: &[&Path]) -> Child {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "read -r end; exec rm -rf \"$@\"", "remove"]).args(folders);
+    // In a group of its own: an interrupt from the terminal is for this process.
+    shell.process_group(0);
+    shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 /// A running process. Dropping it ends it at once.
