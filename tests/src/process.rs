@@ -1,5 +1,5 @@
-//! Processes beside this one: the binary, which ends with it whatever happens, and a shell that then
-//! removes folders.
+//! Processes beside this one: the binary, which ends with it whatever happens, and a shell that
+//! then removes folders.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read};
