@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rampart_types::{
-    Chain, CurrencyCode, DestinationTag, OrderId, OrderKey, TagKind, WalletAddress,
-};
+use rampart_types::{Chain, CurrencyCode, DestinationTag, OrderKey, TagKind, WalletAddress};
 use serde_json::{Value, json};
 
 use super::commands::{Command, CommandKind, Target, enqueue};
@@ -14,6 +12,7 @@ use crate::money::payments::house;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::{Catalogue, Direction};
+use crate::trading::orders::row::id;
 use crate::trading::sandbox::deposit_address;
 
 /// Most addresses of one command, and of one result.
@@ -245,9 +244,7 @@ pub(super) async fn sale_of(
     .fetch_optional(conn)
     .await?;
     let Some(row) = found else { return Ok(None) };
-    let order = OrderId::try_from(row.taken_for)
-        .map_err(|error| Error::internal("read a sale's id", error))?;
-    Ok(Some(OrderKey { client: row.taken_by.into(), order }))
+    Ok(Some(OrderKey { client: row.taken_by.into(), order: id(row.taken_for)? }))
 }
 
 impl Core {

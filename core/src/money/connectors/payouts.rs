@@ -5,7 +5,7 @@
 //! order's row second sees what the other has cleared, and commands; the sweep (`sweep`) is for what
 //! else may free an order, such as a changed gate.
 
-use rampart_types::{OrderId, OrderKey, UserKey};
+use rampart_types::{OrderKey, UserKey};
 use rust_decimal::Decimal;
 use serde_json::json;
 
@@ -16,8 +16,9 @@ use crate::Core;
 use crate::money::ledger::AccountKind::PayoutPayable;
 use crate::money::ledger::Position;
 use crate::platform::db::Connection;
-use crate::platform::error::{Error, Result};
+use crate::platform::error::Result;
 use crate::trading::catalogue::Direction;
+use crate::trading::orders::row::id;
 use rampart_types::JsonDecimal;
 
 /// Commands the payouts of a user's paid orders, and the transfers of the user's sales, that nothing
@@ -44,8 +45,7 @@ pub(crate) async fn command_payouts_and_transfers(
     .fetch_all(&mut *conn)
     .await?;
     for number in waiting {
-        let order = order_id(number)?;
-        command_payout(conn, core, OrderKey { client, order }).await?;
+        command_payout(conn, core, OrderKey { client, order: id(number)? }).await?;
     }
     // On the heap: most users have sold nothing.
     Box::pin(command_transfers_of(conn, core, key)).await
@@ -315,8 +315,4 @@ pub(crate) async fn tell_payout_again(
     .execute(conn)
     .await?;
     Ok(())
-}
-
-fn order_id(number: i64) -> Result<OrderId> {
-    OrderId::try_from(number).map_err(|error| Error::internal("read an order's id", error))
 }

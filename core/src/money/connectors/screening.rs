@@ -15,6 +15,7 @@ use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::tenancy::tenants::Tenant;
+use crate::trading::orders::row::id;
 use crate::users::account::Account;
 
 /// The result of a screening.
@@ -337,9 +338,7 @@ pub(crate) async fn cleared(
     user: Option<Uuid>,
 ) -> Result<()> {
     if let Some(number) = order {
-        let order = OrderId::try_from(number);
-        let order = order.map_err(|error| Error::internal("read an order's id", error))?;
-        command_payout(conn, core, OrderKey { client, order }).await?;
+        command_payout(conn, core, OrderKey { client, order: id(number)? }).await?;
     }
     match user {
         Some(user) => {

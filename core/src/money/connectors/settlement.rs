@@ -7,7 +7,8 @@ use rust_decimal::Decimal;
 use crate::Core;
 use crate::money::payments::{self, PaymentKind, Recorded, Report};
 use crate::platform::db::Connection;
-use crate::platform::error::{Error, Result};
+use crate::platform::error::Result;
+use crate::trading::orders::row::id;
 use crate::trading::orders::state::Cause;
 use crate::trading::orders::status::{Event, NotApplied, apply_in};
 
@@ -141,6 +142,5 @@ impl OrderAmounts {
 /// # Errors
 /// When it is none, which is our fault.
 pub(super) fn order_id(number: Option<i64>) -> Result<Option<OrderId>> {
-    let id = number.map(OrderId::try_from).transpose();
-    id.map_err(|error| Error::internal("read an order's id", error))
+    number.map(id).transpose()
 }

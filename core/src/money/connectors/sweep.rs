@@ -10,7 +10,8 @@ use crate::Core;
 use crate::platform::db::retrying_statement;
 use crate::platform::error::{Error, Result};
 use crate::platform::sweeps;
-use rampart_types::{ClientId, OrderId, OrderKey};
+use crate::trading::orders::row::id;
+use rampart_types::{ClientId, OrderKey};
 
 /// Orders of one batch, the one that has waited longest first.
 const BATCH_ORDERS: i64 = 100;
@@ -90,9 +91,7 @@ impl Sweep {
     /// Commands what is due for one order, unless something holds it back since it was read. True, as
     /// [`sweeps::Sweep::settle`] asks for: nobody counts them.
     async fn command(self, core: &Core, client: ClientId, number: i64) -> Result<bool> {
-        let order = OrderId::try_from(number)
-            .map_err(|error| Error::internal("read an order's id", error))?;
-        let key = OrderKey { client, order };
+        let key = OrderKey { client, order: id(number)? };
         let command = async || {
             let mut tx = core.db.begin().await?;
             match self {

@@ -1,6 +1,6 @@
 //! Transfers: the fiat of a sale is commanded once its coins have arrived and nothing holds it back.
 
-use rampart_types::{ClientId, JsonDecimal, OrderId, OrderKey, UserKey};
+use rampart_types::{ClientId, JsonDecimal, OrderKey, UserKey};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -10,8 +10,9 @@ use crate::Core;
 use crate::money::ledger::AccountKind::PayoutPayable;
 use crate::money::ledger::Position;
 use crate::platform::db::Connection;
-use crate::platform::error::{Error, Result};
+use crate::platform::error::Result;
 use crate::trading::catalogue::Direction;
+use crate::trading::orders::row::id;
 use crate::users::accounts::{self, PaymentAccount};
 
 /// Commands the transfers of a user's sales that nothing holds back any more, in the transaction that
@@ -35,8 +36,7 @@ pub(super) async fn command_transfers_of(
     .fetch_all(&mut *conn)
     .await?;
     for number in waiting {
-        let sale = OrderId::try_from(number).map_err(|e| Error::internal("read a sale's id", e))?;
-        command_transfer(conn, core, OrderKey { client, order: sale }).await?;
+        command_transfer(conn, core, OrderKey { client, order: id(number)? }).await?;
     }
     Ok(())
 }

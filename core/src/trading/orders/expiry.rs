@@ -3,11 +3,12 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use super::row::id;
 use super::status::{Event, OrderEvent, apply, unless_forbidden};
 use crate::Core;
-use crate::platform::error::{Error, Result};
+use crate::platform::error::Result;
 use crate::platform::sweeps::Sweep;
-use rampart_types::{ClientId, OrderId, OrderKey};
+use rampart_types::{ClientId, OrderKey};
 
 /// Orders of one batch, the longest overdue first.
 const BATCH_ORDERS: i64 = 100;
@@ -53,9 +54,7 @@ pub(crate) async fn expire<E: Event>(
     number: i64,
     end: E,
 ) -> Result<bool> {
-    let order = OrderId::try_from(number);
-    let order = order.map_err(|error| Error::internal("read an order id", error))?;
-    let key = OrderKey { client, order };
+    let key = OrderKey { client, order: id(number)? };
     Ok(unless_forbidden(apply(core, key, &end, "edge").await)?.is_some())
 }
 

@@ -1,7 +1,7 @@
 //! The worker of the sandbox: it leases its commands, answers them, and tells later what follows.
 
 use chrono::{DateTime, Utc};
-use rampart_types::{ClientId, OrderId, OrderKey};
+use rampart_types::{ClientId, OrderKey};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -18,6 +18,7 @@ use crate::money::connectors::settlement::order_id;
 use crate::platform::db::{Connection, retrying_statement};
 use crate::platform::error::{Error, Result};
 use crate::platform::telemetry::{Span, SpanKind, StoredTrace};
+use crate::trading::orders::row::id;
 use crate::trading::orders::state::{Cause, OrderStatus};
 use crate::trading::orders::status::unless_forbidden;
 use crate::trading::sandbox::{Scenario, SimulatedEvent, next};
@@ -166,8 +167,7 @@ async fn claim_reports(core: &Core) -> Result<Vec<DueReport>> {
     .fetch_all(&core.db)
     .await?;
     let reports = rows.into_iter().map(|row| {
-        let order = OrderId::try_from(row.order_id)
-            .map_err(|error| Error::internal("read an order's id", error))?;
+        let order = id(row.order_id)?;
         Ok(DueReport {
             order: OrderKey { client: row.client_id.into(), order },
             command: row.command_id,

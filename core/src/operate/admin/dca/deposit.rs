@@ -21,6 +21,7 @@ use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Error, Result};
 use crate::trading::dca::code;
 use crate::trading::dca::deposit::{Deposit, DepositPlan, make_order, quote};
+use crate::trading::orders::row::id;
 use crate::trading::orders::status::Cause;
 use crate::trading::quotes::Side;
 use rampart_types::decimal::fits_decimals;
@@ -230,6 +231,5 @@ async fn existing_order(
     if !same {
         return Err(Denial::conflict("another deposit has this reference").into());
     }
-    let order = OrderId::try_from(row.order_id);
-    Ok(Some(order.map_err(|e| Error::internal("read a deposit's order", e))?))
+    Ok(Some(id(row.order_id)?))
 }

@@ -16,6 +16,7 @@ use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::Direction;
 use crate::trading::orders::insert::NewOrderRow;
 use crate::trading::orders::payment_link::payment_url;
+use crate::trading::orders::row::id;
 use crate::trading::routing::{self, Settlement};
 use crate::trading::sandbox::Scenario;
 use rampart_types::{ClientId, JsonDecimal, OrderId, OrderKey, QuoteId};
@@ -203,8 +204,7 @@ impl ExistingOrder {
         .fetch_optional(&core.db)
         .await?;
         row.map(|row| {
-            let order_id = OrderId::try_from(row.order_id)
-                .map_err(|error| Error::internal("read an order's id", error))?;
+            let order_id = id(row.order_id)?;
             Ok(Self { order_id, expires_at: row.expires_at, terms_digest: row.terms_digest })
         })
         .transpose()
