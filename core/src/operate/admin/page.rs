@@ -3,6 +3,7 @@
 
 use http::StatusCode;
 use schemars::{JsonSchema, SchemaGenerator};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use url::form_urlencoded;
 
@@ -99,31 +100,35 @@ impl Paging {
     }
 }
 
-/// The page of a list without criteria that is short enough to be read whole.
+/// The page of a list without criteria.
 #[derive(Debug)]
-pub struct Part {
-    after: Option<String>,
-    paging: Paging,
+pub struct Part<A = String> {
+    /// The row of the page before that this one begins behind.
+    pub(super) after: Option<A>,
+    pub(super) paging: Paging,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PartQuery {
-    after: Option<String>,
+struct PartQuery<A> {
+    after: Option<A>,
     limit: Option<String>,
 }
 
-impl Part {
+impl<A: DeserializeOwned> Part<A> {
     /// That of a request; `most` rows if it has no `limit`.
     ///
     /// # Errors
-    /// 422 for an unknown parameter, and a `limit` out of bounds.
+    /// 422 for an unknown parameter, an `after` of another form, and a `limit` out of bounds.
     pub(super) fn read(input: &Input, most: i64) -> Result<Self> {
         let PartQuery { after, limit } = strict::query(input)?;
         Ok(Self { after, paging: Paging::of(&input.head, limit.as_deref(), most)? })
     }
+}
 
-    /// The page of all rows, in the list's order. `id` names a row.
+impl Part {
+    /// The page of all rows of a list that is short enough to be read whole, in its order. `id` names
+    /// a row.
     ///
     /// # Errors
     /// 422 for an `after` that no row has.

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use http::Method;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -12,10 +12,9 @@ use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::Doc;
-use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
-use crate::operate::admin::page::{AFTER, Page, Paging, limit};
+use crate::operate::admin::page::{AFTER, Page, Part, limit};
 use crate::platform::error::Result;
 
 /// Most approvals of one answer.
@@ -41,16 +40,14 @@ impl Endpoint for ListApprovals {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Search;
+    type Request = Part<Uuid>;
     type Response = Page<Approval>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Search> {
-        let Criteria { after, limit } = strict::query(input)?;
-        let paging = Paging::of(&input.head, limit.as_deref(), APPROVALS_MAX)?;
-        Ok(Search { after, paging })
+    fn read(input: &Input, _: &Operator) -> Result<Part<Uuid>> {
+        Part::read(input, APPROVALS_MAX)
     }
 
-    async fn call(core: &Core, operator: Operator, search: Search) -> Result<Page<Approval>> {
+    async fn call(core: &Core, operator: Operator, part: Part<Uuid>) -> Result<Page<Approval>> {
         let own = identities(core, operator.identity()).await?;
         let rows = sqlx::query!(
             r#"
@@ -63,8 +60,8 @@ impl Endpoint for ListApprovals {
             from approval where $1::uuid is null or approval_id < $1
             order by approval_id desc limit $2
             "#,
-            search.after,
-            search.paging.rows_max(),
+            part.after,
+            part.paging.rows_max(),
             &own,
             operator.actor(),
         )
@@ -89,22 +86,8 @@ impl Endpoint for ListApprovals {
                 own: row.own,
             }
         });
-        Ok(search.paging.page(approvals.collect(), |approval| approval.id))
+        Ok(part.paging.page(approvals.collect(), |approval| approval.id))
     }
-}
-
-/// A search for approvals.
-#[derive(Debug)]
-pub struct Search {
-    after: Option<Uuid>,
-    paging: Paging,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Criteria {
-    after: Option<Uuid>,
-    limit: Option<String>,
 }
 
 /// A call that needs a second person.

@@ -17,7 +17,7 @@ use crate::endpoint::{Body, Created, Endpoint, NoContent};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
-use crate::operate::admin::page::{AFTER, Page, Paging, check_after, limit};
+use crate::operate::admin::page::{AFTER, Page, Part, check_after, limit};
 use crate::operate::admin::reason;
 use crate::platform::audit::Entry;
 use crate::platform::db::Connection;
@@ -54,17 +54,16 @@ impl Endpoint for ListMaintenanceWindows {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Search;
+    type Request = Part<Uuid>;
     type Response = Page<Window>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Search> {
-        let Criteria { after, limit } = strict::query(input)?;
-        Ok(Search { after, paging: Paging::of(&input.head, limit.as_deref(), LISTED_MAX)? })
+    fn read(input: &Input, _: &Operator) -> Result<Part<Uuid>> {
+        Part::read(input, LISTED_MAX)
     }
 
-    async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Window>> {
+    async fn call(core: &Core, _: Operator, part: Part<Uuid>) -> Result<Page<Window>> {
         let mut conn = core.db.acquire().await?;
-        if let Some(after) = search.after {
+        if let Some(after) = part.after {
             let exists = sqlx::query_scalar!(
                 "select exists (select from maintenance_window where window_id = $1) \
                      as \"exists!\"",
@@ -85,27 +84,13 @@ impl Endpoint for ListMaintenanceWindows {
                 (select starts_at, window_id from maintenance_window where window_id = $1)
             order by starts_at desc, window_id desc limit $2
             "#,
-            search.after,
-            search.paging.rows_max(),
+            part.after,
+            part.paging.rows_max(),
         )
         .fetch_all(&mut *conn)
         .await?;
-        Ok(search.paging.page(windows, |window| window.id))
+        Ok(part.paging.page(windows, |window| window.id))
     }
-}
-
-/// The page of the list that is asked for.
-#[derive(Debug)]
-pub struct Search {
-    after: Option<Uuid>,
-    paging: Paging,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Criteria {
-    after: Option<Uuid>,
-    limit: Option<String>,
 }
 
 /// `POST /admin/v1/maintenance-windows`

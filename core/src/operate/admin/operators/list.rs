@@ -3,17 +3,16 @@
 use chrono::{DateTime, Utc};
 use http::Method;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use uuid::Uuid;
 
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
-use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
-use crate::operate::admin::page::{Page, Paging, limit};
+use crate::operate::admin::page::{Page, Part, limit};
 use crate::platform::error::Result;
 
 /// Most operators of one answer.
@@ -40,21 +39,19 @@ impl Endpoint for ListOperators {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Search;
+    type Request = Part;
     type Response = Page<Listed>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Search> {
-        let Criteria { after, limit } = strict::query(input)?;
-        let paging = Paging::of(&input.head, limit.as_deref(), OPERATORS_MAX)?;
-        Ok(Search { after, paging })
+    fn read(input: &Input, _: &Operator) -> Result<Part> {
+        Part::read(input, OPERATORS_MAX)
     }
 
-    async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Listed>> {
+    async fn call(core: &Core, _: Operator, part: Part) -> Result<Page<Listed>> {
         let operators = sqlx::query!(
             "select operator_id, name, roles, disabled_at, created_by, created_at from operator \
              where name > $1 order by name limit $2",
-            search.after.unwrap_or_default(),
-            search.paging.rows_max(),
+            part.after.unwrap_or_default(),
+            part.paging.rows_max(),
         )
         .fetch_all(&core.db)
         .await?;
@@ -85,22 +82,8 @@ impl Endpoint for ListOperators {
             created_by: row.created_by,
             created_at: row.created_at,
         });
-        Ok(search.paging.page(listed.collect(), |operator| operator.name.clone()))
+        Ok(part.paging.page(listed.collect(), |operator| operator.name.clone()))
     }
-}
-
-/// A search for operators.
-#[derive(Debug)]
-pub struct Search {
-    after: Option<String>,
-    paging: Paging,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Criteria {
-    after: Option<String>,
-    limit: Option<String>,
 }
 
 /// An operator.

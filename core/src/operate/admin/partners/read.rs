@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -13,10 +13,9 @@ use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::endpoint::{Endpoint, Json};
-use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
-use crate::operate::admin::page::{Page, Paging, limit};
+use crate::operate::admin::page::{Page, Part, limit};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use crate::tenancy::tenants::api_keys::{self, LiveApiKey};
@@ -70,41 +69,25 @@ impl Endpoint for ListPartners {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Search;
+    type Request = Part;
     type Response = Page<Listed>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Search> {
-        let Criteria { after, limit } = strict::query(input)?;
-        let paging = Paging::of(&input.head, limit.as_deref(), PARTNERS_MAX)?;
-        Ok(Search { after, paging })
+    fn read(input: &Input, _: &Operator) -> Result<Part> {
+        Part::read(input, PARTNERS_MAX)
     }
 
-    async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Listed>> {
+    async fn call(core: &Core, _: Operator, part: Part) -> Result<Page<Listed>> {
         let partners = sqlx::query_as!(
             Listed,
             "select slug, name, mode, status, created_at from client where slug > $1 \
              and slug <> 'house' order by slug limit $2",
-            search.after.unwrap_or_default(),
-            search.paging.rows_max(),
+            part.after.unwrap_or_default(),
+            part.paging.rows_max(),
         )
         .fetch_all(&core.db)
         .await?;
-        Ok(search.paging.page(partners, |partner| partner.slug.clone()))
+        Ok(part.paging.page(partners, |partner| partner.slug.clone()))
     }
-}
-
-/// A search for partners.
-#[derive(Debug)]
-pub struct Search {
-    after: Option<String>,
-    paging: Paging,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Criteria {
-    after: Option<String>,
-    limit: Option<String>,
 }
 
 /// A partner in the list.
