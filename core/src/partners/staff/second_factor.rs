@@ -47,10 +47,8 @@ pub(crate) async fn confirm(
     staff: StaffId,
     code: &str,
 ) -> Result<bool> {
-    let Some(sealed) = sealed(conn, client, staff).await? else { return Ok(false) };
-    if !redeem(conn, core, client, staff, &sealed, code).await? {
-        return Ok(false);
-    }
+    let redeemed = redeem_stored(conn, core, client, staff, code).await?;
+    let Some(sealed) = redeemed else { return Ok(false) };
     let confirmed = sqlx::query!(
         "update staff_member set totp_confirmed_at = rampart_now() \
          where client_id = $1 and staff_id = $2 and sealed_totp = $3 and totp_confirmed_at is null",
@@ -74,8 +72,7 @@ pub(crate) async fn remove(
     staff: StaffId,
     code: &str,
 ) -> Result<bool> {
-    let Some(sealed) = sealed(conn, client, staff).await? else { return Ok(false) };
-    if !redeem(conn, core, client, staff, &sealed, code).await? {
+    if redeem_stored(conn, core, client, staff, code).await?.is_none() {
         return Ok(false);
     }
     sqlx::query!(
@@ -89,19 +86,24 @@ pub(crate) async fn remove(
     Ok(true)
 }
 
-async fn sealed(
+/// Uses a code of the member's stored secret up; the sealed secret, or `None` for another code.
+async fn redeem_stored(
     conn: &mut Connection,
+    core: &Core,
     client: ClientId,
     staff: StaffId,
+    code: &str,
 ) -> Result<Option<Vec<u8>>> {
     let sealed = sqlx::query_scalar!(
         "select sealed_totp from staff_member where client_id = $1 and staff_id = $2",
         client.uuid(),
         staff.uuid(),
     )
-    .fetch_optional(conn)
+    .fetch_optional(&mut *conn)
     .await?;
-    Ok(sealed.flatten())
+    let Some(sealed) = sealed.flatten() else { return Ok(None) };
+    let is_redeemed = redeem(conn, core, client, staff, &sealed, code).await?;
+    Ok(is_redeemed.then_some(sealed))
 }
 
 /// Uses a code up: of several attempts with one code, one counts.
