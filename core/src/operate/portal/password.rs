@@ -5,7 +5,7 @@ use http::{Method, StatusCode};
 use maud::html;
 
 use super::page::{FORM_TOKEN, SIGN_IN, open_page};
-use super::sign_in::{Typed, bound_page, client_of, is_own_form};
+use super::sign_in::{FORM_EXPIRED, Typed, bound_page, client_of, is_own_form};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
@@ -73,8 +73,7 @@ impl Endpoint for Submit {
             return Ok(dead());
         }
         if !is_own_form(core, &head, &sent) {
-            let reason = "This form was open for too long. Please send it again.";
-            return form(core, StatusCode::FORBIDDEN, Some(reason));
+            return form(core, StatusCode::FORBIDDEN, Some(FORM_EXPIRED));
         }
         let password = sent.get("password");
         if !PASSWORD_CHARS.contains(&password.chars().count()) {
@@ -164,8 +163,7 @@ impl Endpoint for SubmitForgot {
     async fn call(core: &Core, _: Anyone, (head, sent): (Head, Form)) -> Result<Reply> {
         let typed = Typed { partner: sent.get("partner").trim(), email: sent.get("email").trim() };
         if !is_own_form(core, &head, &sent) {
-            let reason = "This form was open for too long. Please send it again.";
-            return forgot_form(core, StatusCode::FORBIDDEN, &typed, Some(reason));
+            return forgot_form(core, StatusCode::FORBIDDEN, &typed, Some(FORM_EXPIRED));
         }
         let Ok(email) = typed.email.parse::<EmailAddress>() else {
             let reason = "Enter your e-mail address.";

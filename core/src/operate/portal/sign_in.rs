@@ -24,6 +24,8 @@ use crate::platform::crypto::{Secret, constant_time_eq};
 use crate::platform::error::{Code, Error, Result};
 use rampart_types::EmailAddress;
 
+/// The refusal of a form that this browser did not get from here, or too long ago.
+pub(super) const FORM_EXPIRED: &str = "This form was open for too long. Please send it again.";
 /// Lifetime of the cookie that a form without a session is bound to, in seconds.
 const VISITOR_SECONDS: i32 = 3_600;
 /// Random bytes of that cookie.
@@ -74,8 +76,7 @@ impl Endpoint for Submit {
     async fn call(core: &Core, _: Anyone, (head, sent): (Head, Form)) -> Result<Reply> {
         let typed = Typed::of(&sent);
         if !is_own_form(core, &head, &sent) {
-            let reason = "This form was open for too long. Please send it again.";
-            return form(core, StatusCode::FORBIDDEN, &typed, Some(reason));
+            return form(core, StatusCode::FORBIDDEN, &typed, Some(FORM_EXPIRED));
         }
         match begin(core, &head, &sent).await {
             Ok(SignIn::Done(cookie)) => {
