@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::endpoint::openapi::{Api, document};
 use crate::endpoint::{Route, text_amounts};
+use crate::platform::error::Code;
 
 /// The result of looking a method and path up.
 #[derive(Debug)]
@@ -117,7 +118,8 @@ impl Router {
         }
         let patterns = self.patterns.iter();
         for (_, route) in patterns.filter(|(beginning, _)| path.starts_with(beginning)) {
-            if let Some(params) = segments(route.path, path) {
+            let params = segments(route.path, path);
+            if let Some(params) = params.filter(|params| is_named(route, params)) {
                 if route.method == *method {
                     return Found::Endpoint(route, params);
                 }
@@ -128,8 +130,15 @@ impl Router {
     }
 }
 
+/// `true` if the segments may stand for the names of the route's path. Partners' routes take an empty
+/// one only where a code says that it is missing (ER033); elsewhere the path is another, unknown one.
+fn is_named(route: &Route, params: &[(&str, String)]) -> bool {
+    let is_empty = params.iter().any(|(_, text)| text.is_empty());
+    !is_empty || !route.client || route.errors.contains(&Code::OrderIdMissing)
+}
+
 /// The decoded segments that stand for `{name}`, if the path has the pattern's form. A last
-/// segment may be empty, so that its endpoint can say what is missing.
+/// segment may be empty.
 fn segments(pattern: &'static str, path: &str) -> Option<Vec<(&'static str, String)>> {
     let mut params = Vec::new();
     let mut segments = path.split('/');

@@ -9,6 +9,7 @@ mod scopes;
 use bytes::Bytes;
 use rampart_core::api::ENDPOINTS;
 use rampart_core::endpoint::{Body, Route};
+use rampart_core::platform::error::Code;
 use rampart_tests::test_context::TestContext;
 
 /// The route's path with something in the place of every `{name}`.
@@ -80,6 +81,24 @@ async fn unknown_paths_and_other_methods_are_er998() {
         let answer = acme.request(http::Method::TRACE, &some_path(route)).send().await;
         answer.assert_status(405).assert_codes(&["ER998"]);
         assert!(answer.header("allow").unwrap().contains(route.method.as_str()), "{route:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_path_with_a_slash_behind_it_is_another_one() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    // Orders are read by a number or name, whose absence has a code of its own.
+    let lists_orders = |path: &str| {
+        let one = format!("{path}/{{id}}");
+        ENDPOINTS.iter().any(|r| r.path == one && r.errors.contains(&Code::OrderIdMissing))
+    };
+    let whole = ENDPOINTS.iter().filter(|route| !route.path.contains('{'));
+    for route in whole.filter(|route| !lists_orders(route.path)) {
+        let path = format!("{}/", route.path);
+        let answer = acme.request(route.method.clone(), &path).send().await;
+        assert_eq!(answer.status(), 404, "{route:?}");
+        answer.assert_codes(&["ER998"]);
     }
 }
 
