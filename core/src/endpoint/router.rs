@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use crate::endpoint::openapi::{Api, document};
 use crate::endpoint::{Route, text_amounts};
-use crate::platform::error::Code;
 
 /// The result of looking a method and path up.
 #[derive(Debug)]
@@ -118,27 +117,22 @@ impl Router {
         }
         let patterns = self.patterns.iter();
         for (_, route) in patterns.filter(|(beginning, _)| path.starts_with(beginning)) {
-            let params = segments(route.path, path);
-            if let Some(params) = params.filter(|params| is_named(route, params)) {
+            if let Some(params) = segments(route.path, path) {
                 if route.method == *method {
                     return Found::Endpoint(route, params);
                 }
-                others.push(&route.method);
+                // Without a name in it the path is unknown to other methods.
+                if params.iter().all(|(_, segment)| !segment.is_empty()) {
+                    others.push(&route.method);
+                }
             }
         }
         if others.is_empty() { Found::Nothing } else { Found::OtherMethods(others) }
     }
 }
 
-/// `true` if the segments may stand for the names of the route's path. Partners' routes take an empty
-/// one only where a code says that it is missing (ER033); elsewhere the path is another, unknown one.
-fn is_named(route: &Route, params: &[(&str, String)]) -> bool {
-    let is_empty = params.iter().any(|(_, text)| text.is_empty());
-    !is_empty || !route.client || route.errors.contains(&Code::OrderIdMissing)
-}
-
 /// The decoded segments that stand for `{name}`, if the path has the pattern's form. A last
-/// segment may be empty.
+/// segment may be empty, so that its endpoint can say what is missing.
 fn segments(pattern: &'static str, path: &str) -> Option<Vec<(&'static str, String)>> {
     let mut params = Vec::new();
     let mut segments = path.split('/');
