@@ -52,7 +52,6 @@ impl Endpoint for V1 {
         Code::QuoteInvalid,
         Code::CurrencyInMaintenance,
         Code::FiatAmountInvalid,
-        Code::CryptoAmountInvalid,
         Code::SellingInMaintenance,
         Code::NotSellQuote,
         Code::QuoteMissing,
@@ -370,7 +369,7 @@ impl ConfirmContext {
 }
 
 /// The pair gone or without a price (ER008), or not sold now (ER016), the method switched off since the quote (ER055),
-/// an amount beyond what one of them takes (ER012 in coins, ER011 in fiat).
+/// an amount beyond what one of them takes (ER011, of coins too).
 fn market(client: &Client, quote: &Quote, now: DateTime<Utc>, refusal: &mut Refusal) {
     let catalogue = &client.catalogue;
     match catalogue.pairs.get(&quote.pair) {
@@ -385,7 +384,7 @@ fn market(client: &Client, quote: &Quote, now: DateTime<Utc>, refusal: &mut Refu
             let (min, max) = (pair.sell.min, pair.sell.max);
             if !(min..=max).contains(&quote.crypto) {
                 let detail = format!("the pair takes {} to {}", min.normalize(), max.normalize());
-                refusal.add(Code::CryptoAmountInvalid, Some(detail.into()));
+                refusal.add(Code::FiatAmountInvalid, Some(detail.into()));
             }
         }
     }

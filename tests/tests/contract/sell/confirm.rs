@@ -207,7 +207,7 @@ async fn every_wrong_confirm_has_its_code() {
     ann.confirm(&json!({"quote": bought})).await.assert_codes(&["ER017"]);
     let little = ann.quote("BTC", "0.0004").await;
     assert_eq!(little["quoteUnconfirmableReasons"], json!(["currencyLimitExceeded"]));
-    ann.confirm(&json!({"quote": little["quote"]})).await.assert_codes(&["ER012"]);
+    ann.confirm(&json!({"quote": little["quote"]})).await.assert_codes(&["ER011"]);
 
     sqlx::query("update end_user set disabled_at = now()").execute(context.db()).await.unwrap();
     ann.confirm(&body).await.assert_codes(&["ER124"]);
