@@ -75,7 +75,7 @@ pub(super) fn is_set(tree: &HashMap<String, Value>, section: &str, key: &str) ->
 }
 
 /// The table that a value is.
-fn table(value: &mut Value) -> Option<&mut Map<String, Value>> {
+pub(super) fn table(value: &mut Value) -> Option<&mut Map<String, Value>> {
     match &mut value.kind {
         ValueKind::Table(table) => Some(table),
         _ => None,

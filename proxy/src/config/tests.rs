@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 
 use super::reference::{Setting, sections};
-use super::renamed::RENAMED;
+use super::renamed::{CONTRACT_KEYS, RENAMED};
 use super::*;
 
 const MINIMAL: &str = "[edge.tls]\ncert = 'c.pem'\nkey = 'k.pem'\n";
@@ -244,6 +244,25 @@ fn a_key_with_another_name_now_tells_it() {
         let keys: Vec<String> = settings().into_iter().map(|setting| setting.key).collect();
         assert!(keys.contains(&format!("{section}.{new}")), "{section}.{new}");
         assert!(!keys.contains(&format!("{section}.{old}")), "{section}.{old}");
+    }
+}
+
+#[test]
+fn a_lifetime_may_have_its_name_of_the_contract() {
+    for (section, key, own) in CONTRACT_KEYS {
+        let shown = |text: &str, env: &[(&str, &str)]| {
+            let config = read(&format!("{text}{MINIMAL}"), env).unwrap();
+            serde_json::to_value(config).unwrap()[section][own].clone()
+        };
+        let text = format!("[{section}]\n{key} = 7\n");
+        let name = format!("RAMPART__{section}__{key}").to_uppercase();
+        assert_eq!(shown(&text, &[]), 7, "{key}");
+        assert_eq!(shown("", &[(&name, "8")]), 8, "{key}");
+        assert_eq!(shown(&text, &[(&name, "9")]), 9, "{key}");
+        let both = format!("'{section}.{key}' and '{section}.{own}' are both set");
+        assert_eq!(refusal(&format!("{text}{own} = 7\n"), &[]), both);
+        let outside = refusal(&format!("[{section}]\n{key} = 0\n"), &[]);
+        assert!(outside.starts_with(&format!("'{section}.{own}' is 0, not between")), "{outside}");
     }
 }
 

@@ -54,7 +54,10 @@ async fn a_configuration_that_is_wrong_is_named_with_key_and_place() {
         (set("edge.threads", "0"), "'edge.threads' is 0, not between 1 and 1024"),
         (set("edge.threads", "many"), "threads"),
         (set("edge.head_seconds", "10"), "called 'edge.request_header_timeout_seconds' now"),
-        (file("[lifetimes]\nquote = 300"), "called 'lifetimes.quote_seconds' now"),
+        (
+            file("[lifetimes]\nquote = 300\nquote_seconds = 300"),
+            "'lifetimes.quote' and 'lifetimes.quote_seconds' are both set",
+        ),
         (set("lifetimes.quote_seconds", "0"), "'lifetimes.quote_seconds' is 0, not between 1 and"),
         (set("edge.public_url", "ftp://a"), "'edge.public_url'"),
         (set("ratelimit.client", "fast"), "'fast' is not a rate"),
