@@ -16,6 +16,8 @@ const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Time before a certificate's end from which readiness warns of it.
 const CERTIFICATE_WARNING_SECONDS: i64 = 14 * DAY_SECONDS;
 const DAY_SECONDS: i64 = 24 * 60 * 60;
+/// Seconds after which an edge that is not ready may be asked again.
+const READY_RETRY_SECONDS: u64 = 1;
 
 impl Gateway {
     /// Answers from the core's own state.
@@ -112,6 +114,10 @@ impl Gateway {
             "checks": readiness.checks,
             "warnings": self.warnings(),
         });
-        Reply::with_body(status, "application/json", body.to_string().into())
+        let mut reply = Reply::with_body(status, "application/json", body.to_string().into());
+        if !ready {
+            reply.set("retry-after", READY_RETRY_SECONDS);
+        }
+        reply
     }
 }

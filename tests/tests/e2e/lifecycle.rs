@@ -43,6 +43,7 @@ async fn sigterm_finishes_what_is_in_flight_and_says_first_that_it_is_not_ready(
     })
     .await;
     assert_eq!(unready.json()["stopping"], true);
+    assert_eq!(unready.header("retry-after"), Some("1"));
     edge.ops("/healthz").await.assert_status(200);
 
     let answer = wire.exchange(b"{}").await.expect("what is in flight is answered");
