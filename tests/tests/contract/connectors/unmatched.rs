@@ -1,5 +1,8 @@
 //! Payments without an order: each is given back once, by whoever gives it back.
 
+use rampart_tests::cluster::{until_a_lock_is_awaited, until_locks_are_awaited};
+use rampart_tests::order_fixture::OrderFixture;
+
 use super::purchase::{live, payable_order, status};
 use super::refunds::{owed, refund, refunded};
 use super::*;
@@ -19,6 +22,13 @@ async fn arrived(context: &TestContext, reference: &str) -> Value {
     let mut payments = payments.as_array().unwrap().iter();
     let is_it = |one: &&Value| one["kind"] == "received" && one["providerReference"] == reference;
     payments.find(is_it).unwrap().clone()
+}
+
+/// Matches the payment without an order that came in under this reference. The answer's status.
+async fn matched(context: &TestContext, reference: &str, order: &OrderFixture) -> u16 {
+    let payment = arrived(context, reference).await;
+    let path = format!("/admin/v1/payments/{}/match", payment["id"].as_str().unwrap());
+    context.admin(Method::POST, &path, json!({"orderId": order.id})).await.status()
 }
 
 /// Payments that came in under these references, in this order, and are to be given back.
@@ -171,5 +181,58 @@ async fn a_payment_that_is_matched_after_its_refund_was_rejected_is_given_back()
     connector.event(refunded(&command, 100)).await.assert_status(200);
     assert_eq!(status(&context, &order).await, "refunded");
     assert_eq!(owed(&context, "acme").await, [""; 0]);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn what_is_told_of_a_matched_payment_is_of_its_order_whatever_order_it_names() {
+    let context = TestContext::start().await;
+    let (_, connector) = live(&context).await;
+    let body = json!({"slug": "globex", "name": "Globex", "mode": "live"});
+    let globex = context.partner_of(body).await;
+    for (kind, state) in [("payment.disputed", "blocked"), ("payment.refunded", "refunded")] {
+        let order = payable_order(&globex, &connector, 100).await;
+        let reference = format!("pay-{}", order.id);
+        let tell = async |kind: &str, own: &str| {
+            let mut event = stray(kind, own, 100);
+            // The order and the partner that the payer has named.
+            (event["orderId"], event["originalReference"]) = (json!(8), json!(reference));
+            connector.event(event).await.assert_status(200);
+        };
+        tell("payment.received", &reference).await;
+        assert_eq!(matched(&context, &reference, &order).await, 200);
+        assert_eq!(status(&context, &order).await, "in progress");
+        tell(kind, &format!("{kind}-{}", order.id)).await;
+        assert_eq!(status(&context, &order).await, state);
+        assert!(connector.lease(10).await.is_empty(), "no coins are sent for it");
+        assert_eq!(owed(&context, "acme").await, [""; 0]);
+        assert_eq!(owed(&context, "globex").await, ["dispute: 100"]);
+    }
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_dispute_that_is_told_while_its_payment_is_matched_is_of_the_order() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    connector.event(stray("payment.received", "stray", 100)).await.assert_status(200);
+    let order = payable_order(&acme, &connector, 100).await;
+    // The match waits here, after it has looked for disputes.
+    let mut somebody = context.db().begin().await.unwrap();
+    sqlx::query("select from buy_order for update").execute(&mut *somebody).await.unwrap();
+    let meanwhile = async {
+        until_a_lock_is_awaited(context.db()).await;
+        let told = connector.event(stray("payment.disputed", "stray", 100));
+        let commit = async {
+            until_locks_are_awaited(context.db(), 2).await;
+            somebody.commit().await.unwrap();
+        };
+        tokio::join!(told, commit).0
+    };
+    let (matched, told) = tokio::join!(matched(&context, "stray", &order), meanwhile);
+    told.assert_status(200);
+    assert_eq!(matched, 200);
+    assert_eq!(status(&context, &order).await, "blocked");
+    assert!(connector.lease(10).await.is_empty(), "no coins are sent for it");
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }

@@ -13,7 +13,7 @@ use crate::money::connectors::settlement::{self, Fact, OrderAmounts, order_id};
 use crate::money::connectors::{deposits, identity};
 use crate::money::ledger::Subject;
 use crate::money::payments::PaymentKind;
-use crate::money::payments::store::currency_of;
+use crate::money::payments::store::{currency_of, hold_book};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::orders::state::Cause;
@@ -46,9 +46,12 @@ pub(super) async fn apply(
     let Some(kind) = payment_kind(report) else {
         return without_money(conn, core, reporter, report, client, order).await;
     };
-    if order.is_none() && !kind.is_arrival() {
-        let known = payment_of_reference(conn, connector, client, report).await?;
-        (client, order) = known.map_or((client, None), |(of, order)| (Some(of), order));
+    if is_of_payment(kind) || order.is_none() && !kind.is_arrival() {
+        let named = payment_of_reference(conn, connector, client, report).await?;
+        // Of one that was matched, its provider goes on naming the order that it had named before.
+        if let Some(named) = named.filter(|named| order.is_none() || named.is_matched) {
+            (client, order) = (Some(named.client), named.order);
+        }
     }
     let amounts = match order {
         Some(order) => OrderAmounts::find(conn, client, order).await?,
@@ -259,26 +262,55 @@ async fn subject_of_command(
     found.map(|found| Ok((found.client_id.into(), order_id(found.order_id)?))).transpose()
 }
 
-/// The client and the order of the payment whose reference an event names, such as the one that is
-/// given back or disputed. It must be the connector's, and the partner's if one is named.
+/// A payment whose reference an event names, such as the one that is given back or disputed.
+struct NamedPayment {
+    /// The client and the order that it was matched to, else its own.
+    client: ClientId,
+    order: Option<OrderId>,
+    is_matched: bool,
+    /// The client in whose book it waits, where it may be matched yet.
+    waits_in: Option<ClientId>,
+}
+
+/// The payment whose reference an event names. It must be the connector's, and the partner's if one
+/// is named. One that waits stays as it is until the transaction ends.
 async fn payment_of_reference(
     conn: &mut Connection,
     connector: &str,
     client: Option<ClientId>,
     report: &Report,
-) -> Result<Option<(ClientId, Option<OrderId>)>> {
+) -> Result<Option<NamedPayment>> {
+    let named = read_payment(conn, connector, client, report).await?;
+    match named.as_ref().and_then(|named| named.waits_in) {
+        Some(book) => {
+            // An operator may be matching it: a statement of its own sees what has come of that.
+            hold_book(conn, book).await?;
+            read_payment(conn, connector, client, report).await
+        }
+        None => Ok(named),
+    }
+}
+
+async fn read_payment(
+    conn: &mut Connection,
+    connector: &str,
+    client: Option<ClientId>,
+    report: &Report,
+) -> Result<Option<NamedPayment>> {
     let own = report.provider_reference.as_deref();
     let Some(original) = report.original_reference.as_deref().or(own) else { return Ok(None) };
     let found = sqlx::query!(
         r#"
         select coalesce(m.to_client_id, p.client_id) as "client_id!",
-            coalesce(m.order_id, p.order_id) as order_id
+            coalesce(m.order_id, p.order_id) as order_id,
+            m.payment_id is not null as "is_matched!",
+            case when p.suspense and m.payment_id is null then p.client_id end as waits_in
         from payment p
         left join payment_match m on m.client_id = p.client_id and m.payment_id = p.payment_id
         where p.connector = $1 and p.provider_reference in ($2, $4)
             and p.kind in ('received', 'deposit-received', 'payout-sent', 'transfer-sent', 'disputed')
-            and ($3::uuid is null or coalesce(m.to_client_id, p.client_id) = $3)
-        order by p.provider_reference = $2 desc, p.recorded_at limit 1
+            and ($3::uuid is null or $3 in (p.client_id, m.to_client_id))
+        order by p.provider_reference = $2 desc, p.kind = 'disputed', p.recorded_at limit 1
         "#,
         connector,
         original,
@@ -287,7 +319,24 @@ async fn payment_of_reference(
     )
     .fetch_optional(conn)
     .await?;
-    found.map(|found| Ok((found.client_id.into(), order_id(found.order_id)?))).transpose()
+    let Some(row) = found else { return Ok(None) };
+    Ok(Some(NamedPayment {
+        client: row.client_id.into(),
+        order: order_id(row.order_id)?,
+        is_matched: row.is_matched,
+        waits_in: row.waits_in.map(ClientId::from),
+    }))
+}
+
+/// True for what follows for a payment that came in: its refund, or its dispute.
+const fn is_of_payment(kind: PaymentKind) -> bool {
+    matches!(
+        kind,
+        PaymentKind::Refunded
+            | PaymentKind::Disputed
+            | PaymentKind::DisputeWon
+            | PaymentKind::DisputeLost
+    )
 }
 
 /// The kind of command that has sent nothing after all, by such a payment.
