@@ -222,7 +222,8 @@ pub(super) async fn store(
     Ok(())
 }
 
-/// The sale that an address was given to.
+/// The sale that an address was given to. Of sales of several assets with one address, as accounts
+/// of a chain may have it, that of the asset which came.
 ///
 /// # Errors
 /// When the database cannot be read.
@@ -231,15 +232,18 @@ pub(super) async fn sale_of(
     connector: &str,
     address: &str,
     tag: &str,
+    asset: Option<&str>,
 ) -> Result<Option<OrderKey>> {
     let found = sqlx::query!(
         r#"
         select taken_by as "taken_by!", taken_for as "taken_for!" from deposit_address
-        where connector = $1 and address = $2 and tag = $3 and taken_by is not null limit 1
+        where connector = $1 and address = $2 and tag = $3 and taken_by is not null
+        order by asset = $4 desc, added_at limit 1
         "#,
         connector,
         address,
         tag,
+        asset,
     )
     .fetch_optional(conn)
     .await?;

@@ -178,6 +178,31 @@ async fn a_tag_is_known_as_a_number_too() {
     assert_eq!(seen["status"], "in progress");
 }
 
+#[tokio::test]
+async fn of_sales_with_one_address_the_coins_are_those_of_their_asset() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    context.core().fill_deposit_pools().await.unwrap();
+    let made = json!([{"address": ADDRESSES[0]}]);
+    for command in connector.lease(100).await {
+        if ["ETH", "USDC"].iter().any(|asset| command["body"]["asset"] == *asset) {
+            connector.report(&command, "done", made.clone()).await.assert_status(200);
+        }
+    }
+    let of_usdc = sell_of(&acme, "USDC-EUR", 200.0).await.assert_status(200).json();
+    let of_eth = sell(&acme).await.assert_status(200).json();
+    assert_eq!(of_eth["walletAddress"], of_usdc["walletAddress"]);
+    for (sale, asset, amount) in [(&of_eth, "ETH", 0.1), (&of_usdc, "USDC", 200.0)] {
+        let deposit = json!({"id": asset, "kind": "deposit.received", "asset": asset,
+            "amount": amount, "occurredAt": "2026-03-01T12:00:00Z", "providerReference": asset,
+            "address": sale["walletAddress"], "confirmations": 12});
+        connector.event(deposit).await.assert_status(200);
+        let path = format!("/admin/v1/orders/{}", sale["orderId"]);
+        let seen = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
+        assert_eq!(seen["status"], "in progress", "{asset}");
+    }
+}
+
 /// The transfers that are commanded, leased.
 async fn transfers(context: &TestContext, connector: &Connector) -> Vec<Value> {
     context.core().command_transfers().await.unwrap();

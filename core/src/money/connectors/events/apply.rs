@@ -42,7 +42,7 @@ pub(super) async fn apply(
     report: &Report,
 ) -> Result<Applied> {
     let Reporter { connector, actor } = reporter;
-    let (mut client, mut order) = subject(conn, connector, report).await?;
+    let (mut client, mut order) = subject(conn, core, connector, report).await?;
     let Some(kind) = payment_kind(report) else {
         return without_money(conn, core, reporter, report, client, order).await;
     };
@@ -226,6 +226,7 @@ async fn partner(conn: &mut Connection, report: &Report) -> Result<Option<Client
 /// else those of its address.
 async fn subject(
     conn: &mut Connection,
+    core: &Core,
     connector: &str,
     report: &Report,
 ) -> Result<(Option<ClientId>, Option<OrderId>)> {
@@ -238,7 +239,9 @@ async fn subject(
     }
     if let (None, Some(address)) = (order, &report.address) {
         let tag = report.tag.as_deref().unwrap_or_default();
-        if let Some(sale) = deposits::sale_of(conn, connector, address, tag).await? {
+        let asset = report.currency.as_deref().map(|text| currency_of(core, text).0);
+        let sale = deposits::sale_of(conn, connector, address, tag, asset.as_deref()).await?;
+        if let Some(sale) = sale {
             (client, order) = (Some(sale.client), Some(sale.order));
         }
     }
