@@ -200,12 +200,15 @@ impl Entry {
         Ok(())
     }
 
-    /// A line for each transaction, or one for the entry.
+    /// A line for each transaction, or one for the entry: of several that do not all say how much
+    /// they are, none is the whole.
     fn lines(self) -> Vec<Line> {
         if !self.is_booked {
             return Vec::new();
         }
         let several = self.details.len() > 1;
+        let says = |one: &Details| one.has_amount && one.line.currency == self.line.currency;
+        let is_divided = !several || self.details.iter().all(says);
         let sign = |line: &mut Line, is_debit: bool| {
             if is_debit {
                 line.amount = -line.amount;
@@ -230,11 +233,14 @@ impl Entry {
             sign(&mut line, is_debit.unwrap_or(self.is_debit));
             lines.push(line);
         }
-        if lines.is_empty() {
+        if lines.is_empty() || !is_divided {
             let mut line = self.line;
             unnamed.name(&self.names, &mut line);
+            // Earlier versions took each of them for the whole.
+            let parts = lines.into_iter().map(|part| part.provider_reference);
+            line.earlier_references.extend(parts.filter(|name| !name.is_empty()));
             sign(&mut line, self.is_debit);
-            lines.push(line);
+            return vec![line];
         }
         lines
     }
@@ -244,7 +250,8 @@ impl Details {
     fn read(&mut self, names: &[&str], text: &str, currency: &str) -> Result<(), &'static str> {
         let line = &mut self.line;
         match names {
-            ["Amt"] | ["AmtDtls", "TxAmt", "Amt"] => {
+            // The first is the one in the account's currency.
+            ["Amt"] | ["AmtDtls", "TxAmt", "Amt"] if !self.has_amount => {
                 line.amount = amount(text).ok_or("an amount is not a number")?;
                 currency.clone_into(&mut line.currency);
                 self.has_amount = true;
@@ -280,112 +287,4 @@ fn date(text: &str) -> Result<NaiveDate, &'static str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use rust_decimal::Decimal;
-
-    use super::*;
-
-    fn statement(entries: &str) -> String {
-        format!(
-            "<?xml version=\"1.0\"?><Document xmlns=\"urn:iso:std:iso:20022:tech:xsd:camt.053.001.08\">\
-             <BkToCstmrStmt><Stmt><Id>1</Id>{entries}</Stmt></BkToCstmrStmt></Document>"
-        )
-    }
-
-    const ENTRY: &str = "<Ntry><Amt Ccy=\"EUR\">250.00</Amt><CdtDbtInd>CRDT</CdtDbtInd>\
-        <Sts><Cd>BOOK</Cd></Sts><BookgDt><Dt>2026-03-01</Dt></BookgDt><AcctSvcrRef>bank-1</AcctSvcrRef>\
-        <NtryDtls><TxDtls><Refs><EndToEndId>NOTPROVIDED</EndToEndId></Refs>\
-        <RltdPties><Dbtr><Pty><Nm>A. Lovelace &amp; Co</Nm></Pty></Dbtr>\
-        <DbtrAcct><Id><IBAN>NL58ABNA0000000001</IBAN></Id></DbtrAcct></RltdPties>\
-        <RmtInf><Ustrd>order 1234567890123456</Ustrd></RmtInf></TxDtls></NtryDtls></Ntry>";
-
-    #[test]
-    fn a_booked_entry_is_a_line() {
-        let pending = ENTRY.replace("BOOK", "PDNG");
-        let debit = ENTRY.replace("CRDT", "DBIT").replace("bank-1", "bank-2");
-        let lines = read(&statement(&format!("{ENTRY}{pending}{debit}"))).unwrap();
-        let expected = Line {
-            date: NaiveDate::from_ymd_opt(2026, 3, 1),
-            amount: Decimal::from(250),
-            currency: "EUR".to_owned(),
-            reference: "order 1234567890123456".to_owned(),
-            provider_reference: "bank-1".to_owned(),
-            name: "A. Lovelace & Co".to_owned(),
-            iban: "NL58ABNA0000000001".to_owned(),
-            ..Line::default()
-        };
-        assert_eq!(lines.len(), 2, "{lines:?}");
-        assert_eq!(lines[0], expected);
-        assert_eq!(lines[1].amount, Decimal::from(-250));
-    }
-
-    #[test]
-    fn a_returned_transfer_names_itself_the_reason_and_the_account() {
-        let returned = ENTRY.replace("NOTPROVIDED", "T0199").replace(
-            "<RmtInf>",
-            "<RtrInf><Rsn><Cd>AC04</Cd></Rsn><AddtlInf>closed</AddtlInf></RtrInf><RmtInf>",
-        );
-        let bare = returned.replace("<Rsn><Cd>AC04</Cd></Rsn>", "");
-        let reversed = ENTRY.replace("<Sts>", "<RvslInd>true</RvslInd><Sts>");
-        let account = "<Acct><Id><IBAN>NL02ABNA0123456789</IBAN></Id></Acct>";
-        let lines = read(&statement(&format!("{account}{ENTRY}{returned}{bare}{reversed}")));
-        let lines = lines.unwrap();
-        let reasons: Vec<_> = lines.iter().map(|line| &*line.return_reason).collect();
-        assert_eq!(reasons, ["", "AC04", "NARR", "reversal"]);
-        assert_eq!((&*lines[0].end_to_end_id, &*lines[1].end_to_end_id), ("", "T0199"));
-        assert!(lines.iter().all(|line| line.account == "NL02ABNA0123456789"));
-    }
-
-    #[test]
-    fn several_transactions_of_an_entry_are_lines_of_their_own() {
-        let details = |name: &str, amount: &str| {
-            format!(
-                "<TxDtls><Refs><AcctSvcrRef>{name}</AcctSvcrRef></Refs>\
-                 <Amt Ccy=\"EUR\">{amount}</Amt></TxDtls>"
-            )
-        };
-        let entry = format!(
-            "<Ntry><Amt Ccy=\"EUR\">300</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts>\
-             <NtryDtls>{}{}</NtryDtls></Ntry>",
-            details("a", "100"),
-            details("b", "200")
-        );
-        let lines = read(&statement(&entry)).unwrap();
-        let seen: Vec<_> = lines.iter().map(|l| (&*l.provider_reference, l.amount)).collect();
-        assert_eq!(seen, [("a", Decimal::from(100)), ("b", Decimal::from(200))]);
-    }
-
-    #[test]
-    fn what_stands_for_no_name_names_no_payment() {
-        let named = |own: &str, refs: &str| {
-            let refs = format!("<Refs>{refs}<EndToEndId>");
-            let text = ENTRY.replace("<AcctSvcrRef>bank-1</AcctSvcrRef>", own);
-            crate::read(statement(&text.replace("<Refs><EndToEndId>", &refs)).as_bytes()).unwrap()
-        };
-        let (none, own) = ("<InstrId>NOTPROVIDED</InstrId>", "<AcctSvcrRef>b</AcctSvcrRef>");
-        let both = format!("{none}<TxId>t</TxId>");
-        for (own, refs, name) in [(own, none, "b"), ("", &*both, "t"), (own, &*both, "b")] {
-            let lines = named(own, refs);
-            assert_eq!(lines[0].provider_reference, name);
-            assert_eq!(lines[0].earlier_references, [NOT_PROVIDED]);
-        }
-        assert!(named("", none)[0].provider_reference.starts_with("line-"));
-        assert!(named(own, "")[0].earlier_references.is_empty());
-    }
-
-    #[test]
-    fn hostile_documents_are_refused() {
-        let entity = "<!DOCTYPE d [<!ENTITY a \"aaaa\">]>".to_owned() + &statement(ENTRY);
-        let reference = statement(&ENTRY.replace("&amp;", "&a;"));
-        let deep = statement(&("<x>".repeat(50) + &"</x>".repeat(50)));
-        let long = statement(&format!("<x>{}</x>", "a".repeat(5_000)));
-        let other = "<html></html>".to_owned();
-        let namespace = statement(ENTRY).replace("camt.053", "pain.001");
-        let prefixed =
-            "<d:Document xmlns:d=\"urn:other\"><d:BkToCstmrStmt/></d:Document>".to_owned();
-        let cut = statement(ENTRY).replace("</Document>", "");
-        for text in [entity, reference, deep, long, other, namespace, prefixed, cut] {
-            assert!(read(&text).is_err(), "{}", &text[..60]);
-        }
-    }
-}
+mod tests;
