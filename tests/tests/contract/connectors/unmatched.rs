@@ -3,7 +3,7 @@
 use rampart_tests::cluster::{until_a_lock_is_awaited, until_locks_are_awaited};
 use rampart_tests::order_fixture::OrderFixture;
 
-use super::purchase::{live, payable_order, status};
+use super::purchase::{live, paid_order, payable_order, status};
 use super::refunds::{owed, refund, refunded};
 use super::*;
 use crate::payments::problems;
@@ -234,5 +234,20 @@ async fn a_dispute_that_is_told_while_its_payment_is_matched_is_of_the_order() {
     assert_eq!(matched, 200);
     assert_eq!(status(&context, &order).await, "blocked");
     assert!(connector.lease(10).await.is_empty(), "no coins are sent for it");
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_refund_is_of_the_payment_that_it_names_whatever_order_it_names() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    connector.event(stray("payment.received", "stray", 100)).await.assert_status(200);
+    let order = paid_order(&acme, &connector).await;
+    let mut event = stray("payment.refunded", "re", 100);
+    (event["orderId"], event["originalReference"]) = (json!(order.id), json!("stray"));
+    connector.event(event).await.assert_status(200);
+    assert_eq!(status(&context, &order).await, "in progress");
+    assert_eq!(connector.lease(10).await[0]["kind"], "payout.send");
+    assert_eq!(owed(&context, "acme").await, ["provider: 100"]);
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }

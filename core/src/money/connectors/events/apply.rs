@@ -49,7 +49,7 @@ pub(super) async fn apply(
     if is_of_payment(kind) || order.is_none() && !kind.is_arrival() {
         let named = payment_of_reference(conn, connector, client, report).await?;
         // Of one that was matched, its provider goes on naming the order that it had named before.
-        if let Some(named) = named.filter(|named| order.is_none() || named.is_matched) {
+        if let Some(named) = named.filter(|named| order.is_none() || named.is_arrival) {
             (client, order) = (Some(named.client), named.order);
         }
     }
@@ -270,7 +270,8 @@ struct NamedPayment {
     /// The client and the order that it was matched to, else its own.
     client: ClientId,
     order: Option<OrderId>,
-    is_matched: bool,
+    /// It came in.
+    is_arrival: bool,
     /// The client in whose book it waits, where it may be matched yet.
     waits_in: Option<ClientId>,
 }
@@ -306,7 +307,7 @@ async fn read_payment(
         r#"
         select coalesce(m.to_client_id, p.client_id) as "client_id!",
             coalesce(m.order_id, p.order_id) as order_id,
-            m.payment_id is not null as "is_matched!",
+            p.kind in ('received', 'deposit-received') as "is_arrival!",
             case when p.suspense and m.payment_id is null then p.client_id end as waits_in
         from payment p
         left join payment_match m on m.client_id = p.client_id and m.payment_id = p.payment_id
@@ -326,7 +327,7 @@ async fn read_payment(
     Ok(Some(NamedPayment {
         client: row.client_id.into(),
         order: order_id(row.order_id)?,
-        is_matched: row.is_matched,
+        is_arrival: row.is_arrival,
         waits_in: row.waits_in.map(ClientId::from),
     }))
 }
