@@ -217,6 +217,27 @@ pub(crate) async fn withdraw_payout(
     .await
 }
 
+/// Marks the payout of an order, of coins or of money, as one that has sent nothing after all: a
+/// release may command another one.
+///
+/// # Errors
+/// The database's.
+pub(crate) async fn end_payout(
+    conn: &mut Connection,
+    OrderKey { client, order }: OrderKey,
+) -> Result<(), sqlx::Error> {
+    sqlx::query!(
+        "update command set state = 'rejected' \
+         where client_id = $1 and order_id = $2 and kind in ('payout.send', 'transfer.send') \
+             and state = 'done'",
+        client.uuid(),
+        order.number(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
 /// The coins or the money that an order pays out.
 struct Payable {
     amount: Decimal,

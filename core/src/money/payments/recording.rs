@@ -15,7 +15,7 @@ use super::sent::{Sent, name_transaction};
 use super::store::MANUAL;
 use super::terms::OrderTerms;
 use crate::Core;
-use crate::money::connectors::payouts::withdraw_payout;
+use crate::money::connectors::payouts::{end_payout, withdraw_payout};
 use crate::money::ledger::AccountKind::{
     self, Customer, Dispute, PayoutPayable, RefundPayable, Suspense,
 };
@@ -297,8 +297,9 @@ impl Recording<'_> {
         if self.currency != order.amounts.payout().1 {
             return Ok(());
         }
+        // It may be sent again, whoever tells that it failed.
+        end_payout(conn, order.key).await?;
         if order.amounts.side == Side::Buy {
-            // They may be sent again.
             sqlx::query!(
                 "update buy_order set transaction_id = null \
                  where client_id = $1 and order_id = $2 and status in ('in progress', 'blocked')",

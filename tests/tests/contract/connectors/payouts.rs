@@ -1,7 +1,8 @@
-//! Payouts of orders that wait while a connector sends their coins.
+//! Payouts of orders that wait while a connector sends their coins, or that fail.
 
 use super::purchase::{live, paid_order, status};
 use super::*;
+use crate::payments::problems;
 
 #[tokio::test]
 async fn an_order_that_waits_names_the_transaction_that_its_connector_told_of() {
@@ -30,4 +31,26 @@ async fn an_order_that_waits_names_the_transaction_that_its_connector_told_of() 
                 .unwrap();
         assert_eq!(named.as_deref(), told.or(Some("0xcd")), "{reference}");
     }
+}
+
+#[tokio::test]
+async fn coins_that_an_operator_knows_to_have_failed_are_sent_again_once_their_order_is_released() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    let first = connector.answer_next("done", json!({"transactionId": "0xab"})).await;
+    let failed = json!({"partner": "acme", "kind": "payout-failed", "connector": "manual",
+        "amount": first["body"]["amount"], "currency": first["body"]["asset"],
+        "providerReference": "0xab", "orderId": order.id, "reason": "no block has it"});
+    let recorded = context.admin(Method::POST, "/admin/v1/payments", failed).await;
+    recorded.assert_status(201);
+    assert_eq!(status(&context, &order).await, "blocked");
+    assert!(connector.lease(10).await.is_empty());
+    order.event(&context, "release").await.assert_status(200);
+    let second = connector.answer_next("done", json!({"transactionId": "0xcd"})).await;
+    assert_eq!(second["kind"], "payout.send");
+    assert_ne!(second["id"], first["id"]);
+    context.core().command_payouts().await.unwrap();
+    assert!(connector.lease(10).await.is_empty(), "it is sent once");
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
 }

@@ -8,7 +8,6 @@ use super::Reporter;
 use super::kind::EventKind;
 use super::report::Report;
 use crate::Core;
-use crate::money::connectors::commands::CommandKind;
 use crate::money::connectors::settlement::{self, Fact, OrderAmounts, order_id};
 use crate::money::connectors::{deposits, identity};
 use crate::money::ledger::Subject;
@@ -91,11 +90,6 @@ pub(super) async fn apply(
             occurred_at: report.occurred_at.min(core.clock.now()),
         };
         fee.book(conn, core, &of).await?;
-    }
-    // A repetition must not end the payout that was commanded after the one that it tells of.
-    if let (Some(ended), Some(order), false) = (ended_command(kind), order, recorded.duplicate) {
-        let key = OrderKey { client: recorded.client, order };
-        end_payout(conn, key, ended).await?;
     }
     let payment = Some((recorded.client, recorded.payment));
     Ok(Applied { is_duplicate: recorded.duplicate, causes: recorded.causes, payment })
@@ -341,34 +335,6 @@ const fn is_of_payment(kind: PaymentKind) -> bool {
             | PaymentKind::DisputeWon
             | PaymentKind::DisputeLost
     )
-}
-
-/// The kind of command that has sent nothing after all, by such a payment.
-const fn ended_command(kind: PaymentKind) -> Option<CommandKind> {
-    match kind {
-        PaymentKind::PayoutFailed => Some(CommandKind::PayoutSend),
-        PaymentKind::TransferReturned => Some(CommandKind::TransferSend),
-        _ => None,
-    }
-}
-
-/// Marks the payout of an order, of coins or of money, as one that has sent nothing: a release may
-/// command another one.
-async fn end_payout(
-    conn: &mut Connection,
-    OrderKey { client, order }: OrderKey,
-    kind: CommandKind,
-) -> Result<()> {
-    sqlx::query!(
-        "update command set state = 'rejected' \
-         where client_id = $1 and order_id = $2 and kind = $3 and state = 'done'",
-        client.uuid(),
-        order.number(),
-        kind.as_str(),
-    )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// Keeps what a connector holds of an asset by its own account, unless it has told later.
