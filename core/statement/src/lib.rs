@@ -55,10 +55,14 @@ pub struct Line {
 }
 
 impl Line {
-    /// The number of the order that the payer has written: a run of sixteen digits, with blanks or
-    /// not.
+    /// The number of the order that the payer has written: a word of sixteen digits, whatever
+    /// stands beside it, else a run of as many with blanks between them.
     #[must_use]
     pub fn order_digits(&self) -> Option<String> {
+        let mut words = self.reference.split(|c: char| !c.is_ascii_digit());
+        if let Some(word) = words.find(|word| word.len() == ORDER_DIGITS) {
+            return Some(word.to_owned());
+        }
         let mut run = String::new();
         for c in self.reference.chars().chain(['.']) {
             match c {
@@ -161,6 +165,8 @@ mod tests {
             "Order 1234 5678 9012 3456, thanks",
             "/RFB/1234567890123456/",
             "ref 1234-5678-9012-3456.",
+            "1234567890123456 250 EUR",
+            "2026-03-01 1234567890123456 2026-03-02",
         ] {
             assert_eq!(digits(text), number, "{text}");
         }
