@@ -201,7 +201,7 @@ fn request(url: &str, event: Uuid, body: &str) -> Markup {
     let pretty: Option<Value> = serde_json::from_str(body).ok();
     let pretty = pretty.and_then(|value| serde_json::to_string_pretty(&value).ok());
     html! {
-        pre {
+        pre tabindex="0" {
             "POST " (url) "\n"
             "content-type: application/json\n"
             "webhook-id: " (event) "\n"
@@ -232,7 +232,7 @@ fn shown(attempt: &DeliveryAttempt) -> Markup {
             @match attempt.answer.as_deref() {
                 None => p.hint { "No answer." },
                 Some("") => p.hint { "An answer without a body." },
-                Some(answer) => pre { (answer) },
+                Some(answer) => pre tabindex="0" { (answer) },
             }
         }
     }

@@ -141,7 +141,7 @@ impl StaffPage for ShowOne {
             }
             (visit.button_to(&format!("{PATH}/{id}/redeliver"), "Send it again to everybody who listens"))
             h2 { "Data" }
-            pre { (data) }
+            pre tabindex="0" { (data) }
             h2 { "Deliveries" }
             (deliveries_table(&deliveries))
         };
