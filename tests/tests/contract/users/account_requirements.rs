@@ -237,7 +237,11 @@ async fn an_agreement_that_comes_last_is_told_once() {
         let count = "select count(*) from event where type = 'user.verified'";
         sqlx::query_scalar(count).fetch_one(visit.context.db()).await.unwrap()
     };
-    submit(&visit.partner, &page, "").await.assert_status(400);
+    let refused = submit(&visit.partner, &page, "").await;
+    let text = refused.assert_status(400).text();
+    for part in ["href=\"#field-privacy\"", "aria-describedby=\"field-privacy-about\""] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
     assert_eq!(told().await, 0);
     for _ in 0..2 {
         submit(&visit.partner, &page, "privacy=yes").await.assert_status(200);

@@ -14,18 +14,10 @@ use rampart_types::UserId;
 
 /// The form.
 pub(super) fn form(texts: Texts, errors: &FormErrors) -> Markup {
-    let error = errors.of("privacy");
     html! {
         p { (texts.get("check-registration-intro")) }
         form method="post" {
-            label.tick {
-                input #field-privacy type="checkbox" name="privacy" value="yes" required
-                    aria-invalid=[error.map(|_| "true")];
-                span {
-                    (texts.get("agree-privacy"))
-                    @if let Some(error) = error { " " span.field-error { (error) } }
-                }
-            }
+            (errors.consent("privacy", &texts.get("agree-privacy")))
             button.main type="submit" { (texts.get("check-registration-complete")) }
         }
     }
