@@ -2,6 +2,7 @@
 //! scripts, but for a form for cards, which is a provider's script.
 
 pub(crate) mod brand;
+pub(crate) mod choice;
 pub(crate) mod components;
 mod document;
 pub(crate) mod form_errors;

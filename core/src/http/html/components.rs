@@ -4,6 +4,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use maud::{Markup, html};
 
+use super::choice::choice;
 use crate::http::language::{Language, Texts};
 
 /// Meaning of a badge or a note, which its colour repeats and never says alone.
@@ -116,17 +117,7 @@ pub(crate) fn field(field: &Field<'_>) -> Markup {
 
 /// A choice of one of some values, as pairs of value and label.
 pub(crate) fn select(name: &str, label: &str, chosen: &str, options: &[(&str, &str)]) -> Markup {
-    let id = format!("field-{name}");
-    html! {
-        label for=(id) {
-            span { (label) }
-            select #(id) name=(name) {
-                @for (value, text) in options {
-                    option value=(value) selected[*value == chosen] { (text) }
-                }
-            }
-        }
-    }
+    choice(&Field { value: chosen, required: false, ..Field::text(name, label) }, options)
 }
 
 /// A box to tick.
@@ -157,7 +148,7 @@ pub(crate) fn image_field(field: &Field<'_>, accept: &str, capture: Option<&str>
 }
 
 /// Hint and error of a field.
-fn described_by(id: &str, field: &Field<'_>) -> Markup {
+pub(super) fn described_by(id: &str, field: &Field<'_>) -> Markup {
     html! {
         @if field.hint.is_some() || field.error.is_some() {
             span #(id) {

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::components::error_summary;
+use super::choice::choice;
+use super::components::{Field, error_summary};
 use crate::http::form::Form;
 use crate::http::language::Texts;
 
@@ -66,22 +67,8 @@ impl FormErrors {
         chosen: &str,
         options: &[(&str, &str)],
     ) -> Markup {
-        let id = format!("field-{name}");
-        let about = format!("{id}-about");
-        let error = self.of(name);
-        html! {
-            label for=(id) {
-                span { (label) }
-                @if let Some(error) = error { span.field-error id=(about) { (error) } }
-                select name=(name) id=(id) required
-                    aria-describedby=[error.map(|_| &about)] aria-invalid=[error.map(|_| "true")] {
-                    option value="" { "…" }
-                    @for (value, text) in options {
-                        option value=(value) selected[*value == chosen] { (text) }
-                    }
-                }
-            }
-        }
+        let options: Vec<_> = [("", "…")].into_iter().chain(options.iter().copied()).collect();
+        choice(&Field { value: chosen, error: self.of(name), ..Field::text(name, label) }, &options)
     }
 
     /// All of them, for the top of the page; nothing if there are none.

@@ -1,12 +1,13 @@
 //! Fields of forms, and the bodies of calls that are made of what was typed.
 
-use maud::{Markup, html};
+use maud::Markup;
 use ring::digest;
 use serde_json::{Map, Number, Value};
 
 pub(super) use super::typed::Typed;
 use super::view;
-use crate::http::html::components::{self, field, select};
+use crate::http::html::choice::choice;
+use crate::http::html::components::{self, field};
 
 /// Parameter that names the columns of a file.
 pub(super) const COLUMNS: &str = "columns";
@@ -89,17 +90,15 @@ impl Input {
 
     /// The markup, with what was typed.
     pub(super) fn show(&self, typed: &Typed, error: Option<&str>) -> Markup {
-        let value = typed.get(self.member);
         let kind = match self.kind {
-            Kind::Choice(options) => return self.choice(options, value, error),
-            Kind::YesNo => return self.choice(&[("yes", "Yes"), ("no", "No")], value, error),
+            Kind::Choice(_) | Kind::YesNo => "select",
             Kind::Text | Kind::Pairs | Kind::Json => "textarea",
             Kind::Line | Kind::Decimal | Kind::Integer | Kind::Words | Kind::Segment => "text",
             Kind::File => "file",
         };
         // A browser fills in no file.
-        let value = if kind == "file" { "" } else { value };
-        field(&components::Field {
+        let value = if kind == "file" { "" } else { typed.get(self.member) };
+        let shown = components::Field {
             name: self.member,
             prefix: "",
             label: self.label,
@@ -110,22 +109,15 @@ impl Input {
             required: self.required,
             autocomplete: "off",
             chars: None,
-        })
-    }
-
-    fn choice(
-        &self,
-        options: &[(&'static str, &'static str)],
-        value: &str,
-        error: Option<&str>,
-    ) -> Markup {
+        };
+        let options: &[(&str, &str)] = match self.kind {
+            Kind::Choice(options) => options,
+            Kind::YesNo => &[("yes", "Yes"), ("no", "No")],
+            _ => return field(&shown),
+        };
         let none = Some(NO_CHOICE).filter(|_| !self.required);
         let options: Vec<_> = none.into_iter().chain(options.iter().copied()).collect();
-        html! {
-            (select(self.member, self.label, value, &options))
-            @if !self.hint.is_empty() { span.hint { (self.hint) } }
-            @if let Some(error) = error { span.field-error { (error) } }
-        }
+        choice(&shown, &options)
     }
 
     /// The subject's present value, as the field shows it.

@@ -339,3 +339,16 @@ async fn a_decision_needs_a_reason_and_its_page_shows_it() {
     let page = bob.get(&path).await.assert(200, "Checks");
     assert!(!page.text.contains("Decisions"), "{}", page.text);
 }
+
+#[tokio::test]
+async fn what_is_wrong_with_a_choice_is_read_out_with_it() {
+    let context = TestContext::start().await;
+    let ada = Browser::of(&context, "ada", &["platform"]).await;
+    let typed = [("slug", "acme"), ("name", "Acme"), ("mode", "")];
+    let page = ada.submit("/console/partners/~/create", &typed).await;
+    let page = page.assert(422, "id=\"field-mode-about\"").assert(422, "Mode is missing");
+    let choice = page.text.split("name=\"mode\"").nth(1).unwrap().split('>').next().unwrap();
+    for part in ["aria-describedby=\"field-mode-about\"", "aria-invalid=\"true\""] {
+        assert!(choice.contains(part), "{part}: {choice}");
+    }
+}

@@ -5,7 +5,8 @@ use maud::html;
 use super::{Content, Visit};
 use crate::Core;
 use crate::http::form::Form;
-use crate::http::html::components::{Field, image_field, select};
+use crate::http::html::choice::choice;
+use crate::http::html::components::{Field, image_field};
 use crate::http::html::form_errors::{FormErrors, TypedForm};
 use crate::http::images::ReceivedImage;
 use crate::platform::db::Connection;
@@ -45,10 +46,12 @@ pub(super) async fn show(
     ];
     let kinds: Vec<_> =
         IDENTITY_DOCUMENTS.iter().zip(&names).map(|((kind, _), name)| (*kind, &**name)).collect();
+    let label = texts.get("check-document-kind");
+    let kind = Field { value: form.get(KIND), error: errors.of(KIND), ..Field::text(KIND, &label) };
     let body = html! {
         p { (texts.get("check-identity-documents")) }
         form method="post" enctype="multipart/form-data" {
-            (select(KIND, &texts.get("check-document-kind"), form.get(KIND), &kinds))
+            (choice(&kind, &kinds))
             @for (side, label, hint) in SIDES {
                 @let hint = hint.map(|hint| texts.get(hint));
                 (image_field(
