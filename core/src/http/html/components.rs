@@ -387,5 +387,10 @@ pub(crate) fn stat(label: &str, value: &str, meaning: Option<&str>) -> Markup {
 
 /// An action that asks before it acts: it opens in place, without a script.
 pub(crate) fn dialog(label: &str, body: &Markup) -> Markup {
-    html! { details.dialog { summary { (label) } div { (body) } } }
+    form_dialog(label, false, body)
+}
+
+/// The same, which is open at once if its form was refused: the error stands at a field in it.
+pub(crate) fn form_dialog(label: &str, is_refused: bool, body: &Markup) -> Markup {
+    html! { details.dialog open[is_refused] { summary { (label) } div { (body) } } }
 }

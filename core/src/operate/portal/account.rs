@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use serde_json::json;
 
 use super::page::{FORM_ERRORS, StaffPage, Visit, done};
-use crate::http::html::components::{Field, Tone, badge, dialog, error_summary, field};
+use crate::http::html::components::{Field, Tone, badge, error_summary, field, form_dialog};
 use crate::http::reply::Reply;
 use crate::partners::staff::second_factor;
 use crate::partners::staff::sign_in::{count_code, verify_password};
@@ -146,7 +146,7 @@ fn state(visit: &Visit<'_>, error: Option<&str>) -> Markup {
         @if visit.session.has_second_factor {
             p { (badge(Tone::Good, "in use")) }
             (error_summary(FORM_ERRORS, &errors))
-            (dialog("Remove the second factor", &visit.form_to(REMOVE, &html! {
+            (form_dialog("Remove the second factor", error.is_some(), &visit.form_to(REMOVE, &html! {
                 p { "From then on your password alone lets you in." }
                 (code_field(error))
                 button.danger type="submit" { "Remove it" }

@@ -12,8 +12,8 @@ use uuid::Uuid;
 use super::deliveries::{Delivered, PAGE_DELIVERIES, deliveries_table};
 use super::page::{DEVELOPERS, FORM_ERRORS, StaffPage, Visit, done};
 use crate::http::html::components::{
-    Column, Field, Tone, badge, dialog, empty_state, error_summary, field, note, select, table,
-    time,
+    Column, Field, Tone, badge, dialog, empty_state, error_summary, field, form_dialog, note,
+    select, table, time,
 };
 use crate::http::reply::Reply;
 use crate::notify::callbacks::resend::{RESENT_MAX, resend_since};
@@ -340,7 +340,7 @@ fn actions(visit: &Visit<'_>, path: &str, error: Option<&str>) -> Markup {
             (select("overlap", "Overlap", "24", &OVERLAPS))
             button.main type="submit" { "Make a new secret" }
         })))
-        (dialog("Send again", &visit.form_to(&format!("{path}/resend"), &html! {
+        (form_dialog("Send again", error.is_some(), &visit.form_to(&format!("{path}/resend"), &html! {
             p { "Every delivery since this time, at most " (RESENT_MAX) ", with its " code { "webhook-id" } "." }
             (field(&since))
             button.main type="submit" { "Send again" }

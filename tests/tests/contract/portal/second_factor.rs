@@ -36,7 +36,9 @@ async fn a_code_is_asked_for_once_it_is_set_up_and_counts_once() {
     context.clock().advance(TimeDelta::minutes(5));
     staff.get("/portal/account").await;
     let remove = "/portal/account/second-factor/remove";
-    staff.submit(remove, &[("code", "000000")]).await.assert_status(400);
+    let refused = staff.submit(remove, &[("code", "000000")]).await;
+    let text = refused.assert_status(400).text();
+    assert!(text.contains("<details class=\"dialog\" open>"), "{text}");
     staff.submit(remove, &[("code", &code(context.clock(), &key))]).await.assert_status(303);
     other.signs_in(PASSWORD).await.assert_status(303);
 }

@@ -160,7 +160,10 @@ async fn everything_since_a_time_is_sent_again() {
     let heard = host.heard();
     assert_eq!(heard[all].header("webhook-id"), heard[early].header("webhook-id"));
     for wrong in ["", "yesterday", "2001-01-01T00:00"] {
-        staff.submit(&resend, &[("since", wrong)]).await.assert_status(400);
+        let refused = staff.submit(&resend, &[("since", wrong)]).await;
+        let dialog =
+            between(refused.assert_status(400), "<details class=\"dialog\" open>", "</details>");
+        assert!(dialog.contains("id=\"field-since\""), "{dialog}");
     }
 }
 
