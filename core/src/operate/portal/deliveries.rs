@@ -250,6 +250,9 @@ impl StaffPage for Resend {
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let Ok(id) = visit.param("id").parse::<Uuid>() else { return Ok(visit.not_found()) };
         let mut tx = visit.begin().await?;
+        if visit.earlier_result(&mut tx, Self::PATH).await?.is_some() {
+            return Ok(done(&format!("/portal/deliveries/{id}"), "resent"));
+        }
         if !resend(&mut tx, visit.core, visit.session.client.id(), id.into()).await? {
             return Ok(visit.not_found());
         }

@@ -162,6 +162,9 @@ impl StaffPage for Redeliver {
         let Ok(id) = visit.param("id").parse::<Uuid>() else { return Ok(visit.not_found()) };
         let client = visit.session.client.id();
         let mut tx = visit.begin().await?;
+        if visit.earlier_result(&mut tx, Self::PATH).await?.is_some() {
+            return Ok(done(&format!("{PATH}/{id}"), "resent"));
+        }
         if redeliver(&mut tx, visit.core, client, EventId::from(id)).await?.is_none() {
             return Ok(visit.not_found());
         }

@@ -99,6 +99,9 @@ impl StaffPage for Revoke {
         let Ok(id) = visit.param("id").parse::<Uuid>() else { return Ok(visit.not_found()) };
         let (core, client) = (visit.core, visit.session.client.id());
         let mut tx = visit.begin().await?;
+        if visit.earlier_result(&mut tx, Self::PATH).await?.is_some() {
+            return Ok(done(PATH, "revoked"));
+        }
         if !api_keys::revoke(&mut tx, client, id.into(), core.clock.now()).await? {
             return Ok(visit.not_found());
         }

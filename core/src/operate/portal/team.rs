@@ -83,6 +83,9 @@ impl StaffPage for Remove {
         let Ok(id) = visit.param("id").parse::<Uuid>() else { return Ok(visit.not_found()) };
         let (client, id) = (visit.session.client.id(), StaffId::from(id));
         let mut tx = visit.begin().await?;
+        if visit.earlier_result(&mut tx, Self::PATH).await?.is_some() {
+            return Ok(done(PATH, "removed"));
+        }
         if !staff::remove(&mut tx, client, id, Some(visit.session.staff)).await? {
             return Ok(visit.not_found());
         }

@@ -187,6 +187,9 @@ impl StaffPage for Remove {
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let Some(id) = endpoint_id(visit) else { return Ok(visit.not_found()) };
         let mut tx = visit.begin().await?;
+        if visit.earlier_result(&mut tx, Self::PATH).await?.is_some() {
+            return Ok(done(PATH, "removed"));
+        }
         if remove::remove(&mut tx, visit.session.client.id(), id).await?.is_none() {
             return Ok(visit.not_found());
         }

@@ -127,3 +127,36 @@ async fn one_invitation_is_mailed() {
     assert_eq!(count(&context, "staff.invite").await, 1);
     assert_eq!(mails().await, before + 1);
 }
+
+#[tokio::test]
+async fn what_is_taken_away_by_a_form_that_is_sent_twice_is_gone_for_both() {
+    let (context, _, mut staff) = started().await;
+    let made: [(&str, &[(&str, &str)], &str, &str); 3] = [
+        ("/portal/keys", &[("name", "Till")], "revoked", "api-key.revoke"),
+        ("/portal/webhooks", &[("url", "https://shop.example/hook")], "removed", "webhook.remove"),
+        (
+            "/portal/team",
+            &[("email", "eve@acme.example"), ("role", "support")],
+            "removed",
+            "staff.remove",
+        ),
+    ];
+    for (list, fields, word, action) in made {
+        let answer = staff.submit(list, fields).await;
+        assert!(answer.status() < 400, "{list}: {}", answer.text());
+        let mut page = list.to_owned();
+        if list == "/portal/webhooks" {
+            let shown = staff.get(list).await;
+            page = format!("{list}/{}", between(&shown, "href=\"/portal/webhooks/", "\""));
+        }
+        let shown = staff.get(&page).await;
+        let mut paths = shown.text().split("action=\"").filter_map(|rest| rest.split('"').next());
+        let path = paths.find(|path| path.ends_with("/revoke") || path.ends_with("/remove"));
+        let path = path.unwrap_or_else(|| panic!("{}", shown.text()));
+        for answer in sends_twice(&mut staff, &page, path, &[]).await {
+            let location = format!("{list}?done={word}");
+            assert_eq!(answer.header("location"), Some(&*location), "{}", answer.text());
+        }
+        assert_eq!(count(&context, action).await, 1);
+    }
+}
