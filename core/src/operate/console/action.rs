@@ -148,6 +148,12 @@ impl Subject {
         self.actions.iter().find(|action| action.name == name)
     }
 
+    /// True if the operator's roles let them do the action of this name.
+    pub(super) fn may(&self, visit: &Visit<'_>, name: &str) -> bool {
+        let action = self.action(name);
+        action.is_some_and(|action| visit.may(&action.call.verb.method(), action.call.path))
+    }
+
     /// The path of its page.
     pub(super) fn path(&self, ids: &[String]) -> String {
         fill(self.page, ids)

@@ -247,7 +247,9 @@ pub(super) async fn show(visit: &Visit<'_>, slug: &str, query: &Typed) -> Result
             }
             a href={ "/console/orders?partner=" (segment(slug)) } { "Orders" }
             a href={ "/console/deliveries?partner=" (segment(slug)) } { "Deliveries" }
-            a href={ "/console/audit?target=" (segment(slug)) } { "Audit" }
+            @if visit.may(&Method::GET, "/admin/v1/audit") {
+                a href={ "/console/audit?target=" (segment(slug)) } { "Audit" }
+            }
         }
         (of("Deliveries that were given up", &failed, &[
             ("Delivery", Cell::Link("/console/deliveries/", "/id")),

@@ -160,7 +160,7 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<P
                 (note(Tone::Info, &html! { "No open order fits this payment by number or amount." }))
             }
             (of("Orders that it may be meant for", &suggested, columns))
-            @for order in &suggested {
+            @for order in suggested.iter().filter(|_| PAYMENT.may(visit, "match")) {
                 @let number = text(order, "/orderId");
                 a.action href={ (match_path) "?orderId=" (number) } { "Match to " (number) } " "
             }

@@ -266,7 +266,7 @@ pub(super) async fn show(
         p.row {
             @for version in &versions {
                 @let number = text(version, "/version");
-                @if version["active"] != true {
+                @if VERSION.may(visit, "activate") && version["active"] != true {
                     a.action href={ (path) "/versions/" (number) "/activate" } { "Activate " (number) }
                     a.action href={ (path) "/versions/" (number) "/shadow" } { "Shadow " (number) }
                 }

@@ -252,7 +252,7 @@ pub(super) async fn show(visit: &Visit<'_>, uuid: &str, query: &Typed) -> Result
         (facts(&user, FACTS))
         (USER.actions(visit, &ids, &user))
         (dossier(visit, &user, &accounts, uuid))
-        (account_list(&accounts, &path))
+        (account_list(visit, &accounts, &path))
         @if !accounts.is_empty() { (ACCOUNT_LIST.export(&ids, query)) }
         (decided)
     };
@@ -287,13 +287,14 @@ pub(super) fn dossier(visit: &Visit<'_>, user: &Value, accounts: &[Value], uuid:
                 }
             }
         }
-        (documents(user, uuid))
+        (documents(visit, user, uuid))
     }
 }
 
 /// Sides of documents, each with a link to the decision about it.
-fn documents(user: &Value, uuid: &str) -> Markup {
+fn documents(visit: &Visit<'_>, user: &Value, uuid: &str) -> Markup {
     let sides = user["documents"].as_array().cloned().unwrap_or_default();
+    let may_decide = USER.may(visit, "document");
     html! {
         (of("Documents", &sides, &[
             ("Document", Cell::Text("/type")),
@@ -303,7 +304,7 @@ fn documents(user: &Value, uuid: &str) -> Markup {
             ("Sent", Cell::Time("/createdAt")),
         ]))
         p.row {
-            @for side in sides.iter().filter(|side| side["id"].is_string()) {
+            @for side in sides.iter().filter(|side| may_decide && side["id"].is_string()) {
                 @let named = form_urlencoded::Serializer::new(String::new())
                     .append_pair("documents.0.type", &text(side, "/type"))
                     .append_pair("documents.0.side", &text(side, "/side"))
@@ -316,16 +317,19 @@ fn documents(user: &Value, uuid: &str) -> Markup {
     }
 }
 
-fn account_list(accounts: &[Value], path: &str) -> Markup {
+fn account_list(visit: &Visit<'_>, accounts: &[Value], path: &str) -> Markup {
+    let [may_verify, may_disable] = ["verify", "disable"].map(|name| ACCOUNT.may(visit, name));
     html! {
         (of("Accounts", accounts, ACCOUNT_LIST.columns))
         p.row {
             @for account in accounts {
                 @let (id, name) = (text(account, "/accountId"), text(account, "/type"));
-                @if account["verified"] != true {
+                @if may_verify && account["verified"] != true {
                     a.action href={ (path) "/accounts/" (id) "/verify" } { "Verify " (name) }
                 }
-                a.action href={ (path) "/accounts/" (id) "/disable" } { "Disable " (name) }
+                @if may_disable && account["disabled"] != true {
+                    a.action href={ (path) "/accounts/" (id) "/disable" } { "Disable " (name) }
+                }
             }
         }
     }

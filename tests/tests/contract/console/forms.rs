@@ -220,6 +220,10 @@ async fn a_payment_without_an_order_is_matched_to_a_suggestion() {
     let page = ada.get(&path).await.assert(200, "Orders that it may be meant for");
     assert!(page.text.contains("number, amount"), "{}", page.text);
     let number = order.id.to_string();
+    // Who may not match sees what it may be meant for, and no way to do it.
+    let support = Browser::of(&context, "eve", &["support"]).await;
+    let seen = support.get(&path).await.assert(200, "Orders that it may be meant for");
+    assert!(page.text.contains("/match?") && !seen.text.contains("/match"), "{}", seen.text);
     ada.get(&format!("{path}/match?orderId={number}"))
         .await
         .assert(200, &format!("value=\"{number}\""));
@@ -310,6 +314,14 @@ async fn pictures_of_a_user_in_the_queue_stand_beside_the_data() {
     let support = Browser::of(&context, "bob", &["support"]).await;
     let page = support.get(&review).await.assert(200, "Keizersgracht");
     assert!(!page.text.contains("<img"), "{}", page.text);
+    // Nor what support may not do.
+    let path = format!("/console/users/{uuid}");
+    for (browser, may) in [(&judge, true), (&support, false)] {
+        let page = browser.get(&path).await.assert(200, "NL91ABNA0417164300");
+        for action in ["/verify\"", "/disable\""] {
+            assert_eq!(page.text.contains(action), may, "{action}: {}", page.text);
+        }
+    }
 }
 
 #[tokio::test]

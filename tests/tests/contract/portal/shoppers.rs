@@ -43,6 +43,26 @@ async fn an_order_is_found_by_number_and_by_the_partners_identifier() {
 }
 
 #[tokio::test]
+async fn an_order_leads_to_its_user_for_who_may_see_users() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let user = acme.user("ada").await.log_in().await["uuid"].as_str().unwrap().to_owned();
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    sqlx::query("update buy_order set user_id = $1::uuid")
+        .bind(&user)
+        .execute(context.db())
+        .await
+        .unwrap();
+    for (role, may) in [("support", true), ("developer", false)] {
+        let mut staff = Staff::signed_in(&context, &acme, role).await;
+        let page = staff.get(&format!("/portal/orders/{}", order.id)).await;
+        let text = page.assert_status(200).text();
+        let link = format!("href=\"/portal/users/{user}\"");
+        assert_eq!((text.contains(&user), text.contains(&link)), (true, may), "{role}: {text}");
+    }
+}
+
+#[tokio::test]
 async fn a_user_is_found_by_every_name_and_shown_masked() {
     let context = TestContext::start().await;
     let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);

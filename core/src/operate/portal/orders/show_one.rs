@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::super::page::{StaffPage, Visit};
+use super::super::page::{HELPERS, StaffPage, Visit};
 use super::super::sandbox::events_form;
 use super::{PATH, masked, order_status};
 use crate::http::html::components::{Fact, time, timeline};
@@ -109,7 +109,12 @@ impl Shown {
                     dt { "Your identifier" } dd { (reference) }
                 }
                 @if let Some(user) = self.user_id {
-                    dt { "User" } dd { a href={ "/portal/users/" (user) } { (user) } }
+                    dt { "User" }
+                    dd {
+                        @if HELPERS.contains(&visit.session.role) {
+                            a href={ "/portal/users/" (user) } { (user) }
+                        } @else { (user) }
+                    }
                 }
                 dt { "Created" } dd { (time(self.created_at)) }
                 @if let Some(expires) = self.expires_at {
