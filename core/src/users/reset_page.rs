@@ -135,7 +135,7 @@ fn form(
         hint: error.is_none().then_some(&*hint),
         error,
         autocomplete: "new-password",
-        chars: Some((*PASSWORD_CHARS.start(), *PASSWORD_CHARS.end())),
+        chars_min: Some(*PASSWORD_CHARS.start()),
         ..Field::text("password", &label)
     };
     let body = html! {

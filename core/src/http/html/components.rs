@@ -68,8 +68,8 @@ pub(crate) struct Field<'a> {
     pub(crate) required: bool,
     /// `autocomplete` of the element; `off` says none.
     pub(crate) autocomplete: &'a str,
-    /// Fewest and most characters, which the browser asks for.
-    pub(crate) chars: Option<(usize, usize)>,
+    /// Fewest characters, which the browser asks for. It would cut off what is pasted beyond the most.
+    pub(crate) chars_min: Option<usize>,
 }
 
 impl<'a> Field<'a> {
@@ -85,7 +85,7 @@ impl<'a> Field<'a> {
             error: None,
             required: true,
             autocomplete: "off",
-            chars: None,
+            chars_min: None,
         }
     }
 }
@@ -107,8 +107,7 @@ pub(crate) fn field(field: &Field<'_>) -> Markup {
             } @else {
                 input #(id) type=(field.kind) name=(field.name) value=(value)
                     required[field.required] autocomplete=(field.autocomplete)
-                    minlength=[field.chars.map(|(least, _)| least)]
-                    maxlength=[field.chars.map(|(_, most)| most)]
+                    minlength=[field.chars_min]
                     aria-describedby=[described] aria-invalid=[invalid];
             }
         }

@@ -108,7 +108,7 @@ impl Input {
             error,
             required: self.required,
             autocomplete: "off",
-            chars: None,
+            chars_min: None,
         };
         let options: &[(&str, &str)] = match self.kind {
             Kind::Choice(options) => options,

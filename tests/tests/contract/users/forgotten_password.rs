@@ -52,6 +52,12 @@ async fn a_link_that_does_not_work_any_more_leads_to_another() {
     let mail = outbox::newest(&visit.context, email).await.text;
     let link = mail.lines().find_map(|line| line.split_once("/reset-password/")).unwrap().1;
     let path = format!("/reset-password/{link}");
+    // A browser would cut off what is pasted, and a login with all of it would be refused.
+    let form = visit.partner.anonymous(Method::GET, &path).send().await;
+    let text = form.assert_status(200).text();
+    assert!(text.contains("minlength=\"8\"") && !text.contains("maxlength"), "{text}");
+    let long = submit(&visit.partner, &path, &format!("password={}", "x".repeat(65))).await;
+    assert!(long.assert_status(400).text().contains("8 to 64 characters"), "{}", long.text());
     submit(&visit.partner, &path, "password=password-of-eve").await.assert_status(200);
     let again = submit(&visit.partner, &path, "password=password-of-bob").await;
     assert!(again.assert_status(404).text().contains(ENGLISH), "{}", again.text());
