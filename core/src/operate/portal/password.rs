@@ -2,15 +2,15 @@
 //! forgotten passwords lead, and `/portal/forgot-password`, which asks for such a mail.
 
 use http::{Method, StatusCode};
-use maud::html;
+use maud::{Markup, html};
 
-use super::page::{FORM_TOKEN, SIGN_IN, open_page};
+use super::page::{FORM_ERRORS, FORM_TOKEN, SIGN_IN, open_page};
 use super::sign_in::{FORM_EXPIRED, Typed, bound_page, client_of, is_own_form};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
 use crate::http::form::Form;
-use crate::http::html::components::{Field, Tone, field, toast};
+use crate::http::html::components::{Field, Tone, error_summary, field, toast};
 use crate::http::reply::Reply;
 use crate::http::request::{Head, Input};
 use crate::partners::staff::invitation::{self, PASSWORD_CHARS};
@@ -88,16 +88,17 @@ impl Endpoint for Submit {
 }
 
 fn form(core: &Core, status: StatusCode, reason: Option<&str>) -> Result<Reply> {
+    let error = reason.filter(|_| status == StatusCode::BAD_REQUEST);
     let password = Field {
         kind: "password",
         hint: Some("12 to 128 characters."),
-        error: reason.filter(|_| status == StatusCode::BAD_REQUEST),
+        error,
         autocomplete: "new-password",
         ..Field::text("password", "New password")
     };
     bound_page(core, status, "Choose a password", |token| {
         html! {
-            @if let Some(reason) = reason { (toast(Tone::Bad, reason)) }
+            (refused("password", reason, error.is_some()))
             form method="post" {
                 input type="hidden" name=(FORM_TOKEN) value=(token);
                 (field(&password))
@@ -105,6 +106,17 @@ fn form(core: &Core, status: StatusCode, reason: Option<&str>) -> Result<Reply> 
             }
         }
     })
+}
+
+/// The reason of a refusal above the form, with a link to its field if it is about that.
+fn refused(name: &str, reason: Option<&str>, is_of_field: bool) -> Markup {
+    html! {
+        @match reason {
+            Some(reason) if is_of_field => (error_summary(FORM_ERRORS, &[(name, reason)])),
+            Some(reason) => (toast(Tone::Bad, reason)),
+            None => {}
+        }
+    }
 }
 
 fn set(client: Option<&Client>) -> Reply {
@@ -118,7 +130,10 @@ fn set(client: Option<&Client>) -> Reply {
 }
 
 fn dead() -> Reply {
-    let body = html! { p { "Ask for a new one: who invited you can do so again." } };
+    let body = html! {
+        p { "Ask for a new one: who invited you can do so again." }
+        p { "If you had a password before, " a href=(FORGOT) { "have another link mailed" } "." }
+    };
     open_page(StatusCode::NOT_FOUND, "This link does not work any more", &body)
 }
 
@@ -208,6 +223,7 @@ fn forgot_form(
     typed: &Typed<'_>,
     reason: Option<&str>,
 ) -> Result<Reply> {
+    let error = reason.filter(|_| status == StatusCode::BAD_REQUEST);
     let partner = Field {
         value: typed.partner,
         autocomplete: "organization",
@@ -216,14 +232,14 @@ fn forgot_form(
     let email = Field {
         kind: "email",
         value: typed.email,
-        error: reason.filter(|_| status == StatusCode::BAD_REQUEST),
+        error,
         autocomplete: "username",
         ..Field::text("email", "E-mail address")
     };
     bound_page(core, status, "Forgotten your password?", |token| {
         html! {
             p { "We mail you a link to set a new one." }
-            @if let Some(reason) = reason { (toast(Tone::Bad, reason)) }
+            (refused("email", reason, error.is_some()))
             form method="post" {
                 input type="hidden" name=(FORM_TOKEN) value=(token);
                 (field(&partner)) (field(&email))
