@@ -30,10 +30,13 @@ async fn an_invitation_is_used_once() {
     ada.signs_in(PASSWORD).await.assert_status(401);
     let link = ada.mailed_link(&context).await;
     ada.get(&link).await.assert_status(200);
-    ada.submit(&link, &[("password", "too short")]).await.assert_status(400);
+    let refused = ada.submit(&link, &[("password", "too short")]).await;
+    let text = refused.assert_status(400).text();
+    assert!(text.contains("<a href=\"#field-password\">A password has 12"), "{text}");
     ada.joins(&context).await.assert_status(200);
     for _ in 0..2 {
-        ada.get(&link).await.assert_status(404);
+        let dead = ada.get(&link).await;
+        assert!(dead.assert_status(404).text().contains("href=\"/portal/forgot-password\""));
         ada.submit(&link, &[("password", "another password")]).await.assert_status(404);
     }
     let answer = ada.signs_in(PASSWORD).await;
@@ -238,6 +241,10 @@ async fn nobody_learns_from_the_answer_who_works_for_a_partner() {
         let answer = stranger.signs_in("a wrong password").await;
         answer.assert_status(401);
         assert!(answer.text().contains("Partner, address, password or code is wrong."));
+        stranger.get("/portal/forgot-password").await.assert_status(200);
+        let wrong = [("partner", &*partner.slug), ("email", "nobody")];
+        let refused = stranger.submit("/portal/forgot-password", &wrong).await;
+        assert!(refused.assert_status(400).text().contains("href=\"#field-email\""));
         stranger.get("/portal/forgot-password").await.assert_status(200);
         let fields = [("partner", &*partner.slug), ("email", email)];
         let mailed = stranger.submit("/portal/forgot-password", &fields).await;
