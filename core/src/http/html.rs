@@ -328,7 +328,7 @@ mod tests {
     fn a_branded_page_has_the_partners_name_logo_colour_and_links() {
         let brand = Brand {
             accent: "#8a1538".parse().ok(),
-            logo: Some("/brand/acme/0123.png".to_owned()),
+            logo: Some("/brand/acme/0123.svg".to_owned()),
             support_url: Some("mailto:help@acme.example".to_owned()),
             privacy_url: None,
             terms_url: Some("https://acme.example/terms?a=1&b=\"2".to_owned()),
@@ -337,7 +337,8 @@ mod tests {
         let page = Page::new(Language::German.texts(), &settings, "Title").branded("A & B", &brand);
         let reply = page.render(StatusCode::OK, &html! {});
         for part in [
-            "<p class=\"brand\"><img src=\"/brand/acme/0123.png\" alt=\"\"><span>A &amp; B</span></p>",
+            "<p class=\"brand\"><img src=\"/brand/acme/0123.svg\" alt=\"\"><span>A &amp; B</span></p>",
+            "<link rel=\"icon\" href=\"/brand/acme/0123.svg\">",
             "href=\"mailto:help@acme.example\"",
             "href=\"https://acme.example/terms?a=1&amp;b=&quot;2\"",
             "AGB von A &amp; B",

@@ -39,7 +39,8 @@ impl Document<'_> {
                         noscript { meta http-equiv="refresh" content=(seconds); }
                     }
                     @if let Some(logo) = brand.and_then(|brand| brand.logo.as_deref()) {
-                        link rel="icon" type="image/png" href=(logo);
+                        // Of either type: its answer says which.
+                        link rel="icon" href=(logo);
                     }
                     style { (PreEscaped(STYLE)) }
                     @if let Some(accent) = &accent { style { (PreEscaped(accent)) } }
