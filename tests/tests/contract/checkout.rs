@@ -266,3 +266,22 @@ async fn a_link_that_is_none_of_ours_shows_nothing() {
         assert!(shown.assert_status(404).text().contains("no such checkout"), "{altered}");
     }
 }
+
+#[tokio::test]
+async fn the_tag_of_a_wallet_is_shown_beside_it() {
+    let wallet = "rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh";
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ripple = json!({"baseCurrency": "XRP", "quoteCurrencyAmount": 100});
+    let open = made(&acme, ripple.clone()).await;
+    let typed = [("amount", "100"), ("wallet", wallet), ("tag", "4711"), ("action", "quote")];
+    let quoted = purchase::post(&acme, link(&open), &typed).await;
+    let mut named = ripple;
+    named["walletAddress"] = json!(wallet);
+    named["walletAddressTag"] = json!("4711");
+    let details = page(&acme, link(&made(&acme, named).await)).await;
+    for shown in [&quoted, &details] {
+        let text = shown.assert_status(200).text();
+        assert!(text.contains("<dt>Tag or memo</dt><dd><code>4711</code></dd>"), "{text}");
+    }
+}

@@ -3,7 +3,7 @@
 use http::StatusCode;
 use maud::{Markup, html};
 
-use super::price::{is_hint, of_quote, when_renewed};
+use super::price::{ShownWallet, is_hint, of_quote, tag_term, when_renewed};
 use super::purchase::Purchase;
 use super::resume;
 use super::shopper::Shopper;
@@ -133,8 +133,10 @@ pub(super) fn confirmation(look: Look<'_>, shown: Shown<'_>, quote: &View) -> Re
     let Purchase { checkout, shopper, texts, form } = purchase;
     let status = if errors.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
     let refused = quote.quote_unconfirmable_reasons.iter().any(|reason| !is_hint(*reason));
-    let wallet = checkout.wallet_address.as_deref().filter(|_| checkout.show_wallet_address);
-    let wallet = if checkout.wallet_address.is_none() { Some(form.get("wallet")) } else { wallet };
+    let wallet = match checkout.wallet_address {
+        Some(_) => partners_wallet(checkout),
+        None => Some(ShownWallet { address: form.get("wallet"), tag: form.get("tag").trim() }),
+    };
     let body = html! {
         (steps(texts, At::Confirm))
         (note)
@@ -289,14 +291,21 @@ fn amounts(texts: Texts, checkout: &Checkout) -> Markup {
     }
 }
 
+/// The partner's wallet, unless it hides it or leaves it to the shopper.
+fn partners_wallet(checkout: &Checkout) -> Option<ShownWallet<'_>> {
+    let address = checkout.wallet_address.as_deref().filter(|_| checkout.show_wallet_address)?;
+    let tag = checkout.wallet_address_tag.as_deref().unwrap_or_default();
+    Some(ShownWallet { address, tag })
+}
+
 /// The partner's other terms, with the amounts where no price says them.
 fn terms(texts: Texts, checkout: &Checkout, with_amounts: bool) -> Markup {
-    let shown = checkout.wallet_address.as_deref().filter(|_| checkout.show_wallet_address);
     html! {
         dl {
             dt { (texts.get("term-shop")) } dd { (checkout.client.tenant.name) }
-            @if let Some(wallet) = shown {
-                dt { (texts.get("term-wallet")) } dd { (address(wallet)) }
+            @if let Some(wallet) = partners_wallet(checkout) {
+                dt { (texts.get("term-wallet")) } dd { (address(wallet.address)) }
+                (tag_term(texts, wallet.tag))
             }
             @if checkout.is_open {
                 dt { (texts.get("term-open-until")) } dd { (time_in(texts, checkout.expires_at)) }

@@ -11,12 +11,20 @@ use crate::trading::quotes::create::View;
 use crate::trading::quotes::limits::Reason;
 use rampart_types::FeeBreakdown;
 
+/// A wallet that the shopper is to check.
+#[derive(Clone, Copy)]
+pub(super) struct ShownWallet<'a> {
+    pub(super) address: &'a str,
+    /// Empty without one.
+    pub(super) tag: &'a str,
+}
+
 /// The price of a quote with each fee, and what keeps it from being confirmed. A script renews it once
 /// it has ended.
 pub(super) fn of_quote(
     texts: Texts,
     checkout: &Checkout,
-    wallet: Option<&str>,
+    wallet: Option<ShownWallet<'_>>,
     quote: &View,
 ) -> Markup {
     let catalogue = &checkout.client.catalogue;
@@ -43,12 +51,20 @@ pub(super) fn of_quote(
             dt { (texts.get("term-method")) } dd { (checkout.method_label()) }
             dt { (texts.get("term-network")) } dd { (catalogue.network_name(&checkout.base)) }
             @if let Some(wallet) = wallet {
-                dt { (texts.get("term-wallet")) } dd { code { (wallet) } }
+                dt { (texts.get("term-wallet")) } dd { code { (wallet.address) } }
+                (tag_term(texts, wallet.tag))
             }
             dt { (texts.get("checkout-valid")) }
             dd { (time_in(texts, quote.expires_at)) " " (countdown(quote.expires_at)) }
         }
         @if quote.is_estimated_quote { p.hint { (texts.get("checkout-estimated")) } }
+    }
+}
+
+/// The tag of a wallet, which coins need as much as its address; nothing without one.
+pub(super) fn tag_term(texts: Texts, tag: &str) -> Markup {
+    html! {
+        @if !tag.is_empty() { dt { (texts.get("checkout-tag")) } dd { code { (tag) } } }
     }
 }
 
