@@ -197,6 +197,8 @@ struct Payment {
     /// True if they become final when the payment arrives.
     is_estimated: bool,
     blockchain: BlockchainInfo,
+    /// Of the wallet; `None` without one.
+    destination_tag: Option<String>,
     expires_at: Option<DateTime<Utc>>,
     /// True if money is only simulated.
     is_test: bool,
@@ -240,7 +242,7 @@ impl Payment {
              payment_method, fiat_amount, fiat_currency, \
              crypto_amount, crypto_currency, price, partner_fee, provider_fee, \
              payment_method_fee, network_fee, spread_fee, affiliate_fee, wallet_address, \
-             transaction_id, is_estimated_quote, return_url, expires_at, \
+             destination_tag, transaction_id, is_estimated_quote, return_url, expires_at, \
              coalesce(expires_at < rampart_now(), false) as \"late!\", \
              case when status = 'in progress' and transaction_id is null and is_held \
                  then holds end as holds, \
@@ -293,6 +295,7 @@ impl Payment {
                 &row.wallet_address,
                 row.transaction_id.as_deref().unwrap_or_default(),
             ),
+            destination_tag: row.destination_tag,
             expires_at: row.expires_at,
             is_test: tenant.is_test(),
             state,

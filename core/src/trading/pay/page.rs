@@ -193,6 +193,9 @@ fn terms(texts: Texts, payment: &Payment) -> Markup {
                 @if waits { (address(&blockchain.wallet_address)) }
                 @else { (linked_address(&blockchain.wallet_address, &blockchain.wallet_explorer)) }
             }
+            @if let Some(tag) = &payment.destination_tag {
+                dt { (texts.get("checkout-tag")) } dd { code { (tag) } }
+            }
             @if !blockchain.transaction_id.is_empty() {
                 dt { (texts.get("term-transaction")) }
                 dd { (linked_address(&blockchain.transaction_id, &blockchain.transaction_explorer)) }
@@ -270,6 +273,7 @@ mod tests {
             price_terms: Vec::new(),
             is_estimated: false,
             blockchain: BlockchainInfo::new(None, "0xabc", ""),
+            destination_tag: Some("4711".to_owned()),
             expires_at: Some(chrono::DateTime::UNIX_EPOCH),
             is_test: true,
             state,
@@ -305,6 +309,7 @@ mod tests {
     #[test]
     fn names_are_text_and_never_markup() {
         let page = show(StatusCode::OK, &payment(PaymentState::Payable, ""));
+        assert!(text(&page).contains("<dt>Tag or memo</dt><dd><code>4711</code></dd>"));
         assert!(text(&page).contains("&lt;b&gt;Acme") && !text(&page).contains("<b>"));
         assert!(!text(&page).contains("<script src"));
     }
