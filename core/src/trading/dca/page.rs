@@ -76,6 +76,9 @@ fn section(texts: Texts, plan: &Plan) -> Markup {
             dt { (texts.get("plans-code")) } dd { (plan.code) }
             dt { (texts.get("plans-buys")) } dd { (plan.crypto_currency) }
             dt { (texts.get("plans-sent-to")) } dd { (address(&plan.wallet_address)) }
+            @if let Some(tag) = &plan.destination_tag {
+                dt { (texts.get("checkout-tag")) } dd { code { (tag) } }
+            }
             dt { (texts.get("plans-bank")) } dd { (plan.bank_name) }
             dt { "IBAN" } dd { (plan.bank_iban) }
             dt { "BIC" } dd { (plan.bank_bic) }

@@ -3,7 +3,6 @@
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
-use rampart_tests::buyer::WALLET;
 use rampart_tests::cluster::until_a_lock_is_awaited;
 use rampart_tests::passkey::{Authenticator, Ceremony, challenge};
 use serde_json::{Value, json};
@@ -161,7 +160,8 @@ async fn who_has_a_savings_plan_finds_its_page() {
     let visit = Visit::start().await;
     assert!(!visit.sign_in().await.contains("value=\"plans\""));
     let path = format!("/admin/v1/users/{}/dca-codes", visit.id);
-    let body = json!({"cryptoCurrency": "BTC", "walletAddress": WALLET});
+    let body = json!({"cryptoCurrency": "XRP", "destinationTag": 4711,
+        "walletAddress": "rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh"});
     let plan = visit.context.admin(Method::POST, &path, body).await.assert_status(201).json();
     let page = visit.sign_in().await;
     let led = visit.act(&page, "plans").await;
@@ -170,6 +170,7 @@ async fn who_has_a_savings_plan_finds_its_page() {
     let plans = visit.partner.anonymous(Method::GET, path).send().await;
     let text = plans.assert_status(200).text();
     assert!(text.contains(plan["code"].as_str().unwrap()), "{text}");
+    assert!(text.contains("<dd><code>4711</code></dd>"), "{text}");
     // The script shows the button that copies the address.
     assert!(text.contains("data-copy=") && text.contains("enhance(document);"), "{text}");
     let policy = plans.header("content-security-policy").unwrap();
