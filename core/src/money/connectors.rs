@@ -23,6 +23,7 @@ pub mod lease;
 mod network_fee;
 pub mod openapi;
 pub(crate) mod payouts;
+pub(crate) mod provider_page;
 pub mod result;
 pub(crate) mod sandbox;
 pub(crate) mod screening;

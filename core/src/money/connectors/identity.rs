@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::commands::{self, Command, CommandKind, Target, result_context};
 use super::payouts::command_payouts_and_transfers;
+use super::provider_page;
 use super::sandbox::timing as sandbox;
 use super::screening::screen_anew;
 use crate::Core;
@@ -148,8 +149,7 @@ async fn command(
 /// The provider's page in a result; without one the provider does the check by itself.
 fn page(result: Option<Value>) -> IdentityCheck {
     let url = result.as_ref().and_then(|result| result["result"]["url"].as_str());
-    // A connector is trusted with people's identity, not with the page's scheme.
-    let url = url.filter(|url| url.starts_with("https://") || url.starts_with("http://127.0.0.1"));
+    let url = url.filter(|url| provider_page::is_allowed(url));
     url.map_or(IdentityCheck::Waits, |url| IdentityCheck::At(url.to_owned()))
 }
 

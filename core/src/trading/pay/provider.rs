@@ -9,6 +9,7 @@ use crate::Core;
 use crate::money::connectors::bank_transfer::BankTransfer;
 use crate::money::connectors::card_element::CardElement;
 use crate::money::connectors::commands::{self, result_context};
+use crate::money::connectors::provider_page;
 use crate::platform::error::Result;
 
 /// An order's payment at its provider.
@@ -120,9 +121,8 @@ impl ProviderForm {
             return Self::Transfer(account);
         }
         let url = result["redirectUrl"].as_str();
-        // A connector is trusted with money, not with the page's scheme.
-        let safe = |url: &&str| url.starts_with("https://") || url.starts_with("http://127.0.0.1");
-        url.filter(safe).map_or(Self::Elsewhere, |url| Self::Page(url.to_owned()))
+        url.filter(|url| provider_page::is_allowed(url))
+            .map_or(Self::Elsewhere, |url| Self::Page(url.to_owned()))
     }
 }
 

@@ -1,0 +1,34 @@
+//! URLs of providers' pages, as connectors name them.
+
+use url::{Host, Url};
+
+/// True if our pages may lead to it: https, or http at a loopback address, where the simulator of a
+/// provider runs. A connector is trusted with money and identities, not with where people are led.
+pub(crate) fn is_allowed(text: &str) -> bool {
+    Url::parse(text).is_ok_and(|url| match (url.scheme(), url.host()) {
+        ("https", Some(_)) => true,
+        ("http", Some(Host::Ipv4(address))) => address.is_loopback(),
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_of_https_or_on_this_machine() {
+        for (url, allowed) in [
+            ("https://psp.example/pay?a=1", true),
+            ("http://127.0.0.1:8080/pay", true),
+            ("http://127.0.0.1.evil.example/pay", false),
+            ("http://127.0.0.1@evil.example/pay", false),
+            ("http://psp.example/pay", false),
+            ("javascript:alert(1)", false),
+            ("/pay", false),
+            ("", false),
+        ] {
+            assert_eq!(is_allowed(url), allowed, "{url}");
+        }
+    }
+}
