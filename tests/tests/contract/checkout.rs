@@ -285,3 +285,20 @@ async fn the_tag_of_a_wallet_is_shown_beside_it() {
         assert!(text.contains("<dt>Tag or memo</dt><dd><code>4711</code></dd>"), "{text}");
     }
 }
+
+#[tokio::test]
+async fn who_must_be_checked_before_the_payment_is_told_so() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let gate = json!({"complianceGate": "before-payment"});
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", gate).await.assert_status(200);
+    let token = acme.user("ada").await.get("/api/v1/user/login-token").await;
+    let token = token.assert_status(200).json()["token"].clone();
+    let made = made(&acme, json!({"quoteCurrencyAmount": 100, "loginToken": token})).await;
+    let inputs = [("amount", "100"), ("wallet", ADDRESS)];
+    let refused = purchase::buy(&acme, link(&made), &inputs).await;
+    let text = refused.assert_status(400).text();
+    // Ada's account is Dutch.
+    assert!(text.contains("zodra je verificatie is voltooid"), "{text}");
+    assert!(!text.contains("Dit bedrag kan niet worden gekocht"), "{text}");
+}

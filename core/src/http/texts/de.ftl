@@ -420,6 +420,7 @@ error-user-disabled = Ihr Konto ist deaktiviert. Bitte wenden Sie sich an den Sh
 error-offer-ended = Das Angebot des Shops ist beendet. Bitte beginnen Sie im Shop von vorn.
 error-sign-in = Bitte melden Sie sich zuerst an.
 error-other-account = Der Shop hat Sie hier mit einem anderen Konto verbunden. Bitte melden Sie sich mit diesem an.
+error-checks-first = Sie können kaufen, sobald Ihre Verifizierung abgeschlossen ist. Bitte öffnen Sie sie vom Shop aus.
 error-card-unverified = Die Karte konnte nicht bestätigt werden. Bitte versuchen Sie es später erneut oder verwenden Sie eine andere Karte.
 error-account-disabled = Diese Karte oder dieses Konto ist deaktiviert. Bitte verwenden Sie eine andere Karte oder ein anderes Konto.
 error-account-verified = Diese Karte oder dieses Konto ist bereits bestätigt.

@@ -420,6 +420,7 @@ error-user-disabled = Your account is disabled. Please ask the shop.
 error-offer-ended = The shop's offer has ended. Please start again at the shop.
 error-sign-in = Please sign in first.
 error-other-account = The shop has connected you with another account here. Please sign in with that one.
+error-checks-first = You can buy once your verification is complete. Please go to it from the shop.
 error-card-unverified = The card could not be verified. Please try again later, or use another card.
 error-account-disabled = This card or account is disabled. Please use another one.
 error-account-verified = This card or account is verified already.

@@ -420,6 +420,7 @@ error-user-disabled = Tu cuenta está desactivada. Pregunta a la tienda.
 error-offer-ended = La oferta de la tienda ha finalizado. Empieza de nuevo en la tienda.
 error-sign-in = Inicia sesión primero.
 error-other-account = La tienda te ha vinculado aquí con otra cuenta. Inicia sesión con ella.
+error-checks-first = Podrás comprar cuando tu verificación esté completa. Accede a ella desde la tienda.
 error-card-unverified = No se ha podido verificar la tarjeta. Inténtalo más tarde o usa otra tarjeta.
 error-account-disabled = Esta tarjeta o cuenta está desactivada. Usa otra.
 error-account-verified = Esta tarjeta o cuenta ya está verificada.

@@ -420,6 +420,7 @@ error-user-disabled = Votre compte est désactivé. Veuillez contacter la boutiq
 error-offer-ended = L'offre de la boutique a pris fin. Veuillez recommencer depuis la boutique.
 error-sign-in = Veuillez d'abord vous connecter.
 error-other-account = La boutique vous a relié ici à un autre compte. Veuillez vous connecter avec celui-ci.
+error-checks-first = Vous pourrez acheter dès que votre vérification sera terminée. Veuillez y accéder depuis la boutique.
 error-card-unverified = La carte n'a pas pu être vérifiée. Veuillez réessayer plus tard ou utiliser une autre carte.
 error-account-disabled = Cette carte ou ce compte est désactivé. Veuillez en utiliser un autre.
 error-account-verified = Cette carte ou ce compte est déjà vérifié.

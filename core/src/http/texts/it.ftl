@@ -420,6 +420,7 @@ error-user-disabled = Il tuo account è disattivato. Contatta il negozio.
 error-offer-ended = L'offerta del negozio è terminata. Ricomincia dal negozio.
 error-sign-in = Prima accedi.
 error-other-account = Il negozio ti ha collegato qui a un altro account. Accedi con quello.
+error-checks-first = Potrai acquistare quando la tua verifica sarà completa. Aprila dal negozio.
 error-card-unverified = Non è stato possibile verificare la carta. Riprova più tardi o usa un'altra carta.
 error-account-disabled = Questa carta o questo conto è disattivato. Usane un altro.
 error-account-verified = Questa carta o questo conto è già verificato.

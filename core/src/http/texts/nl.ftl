@@ -420,6 +420,7 @@ error-user-disabled = Je account is uitgeschakeld. Neem contact op met de winkel
 error-offer-ended = Het aanbod van de winkel is beëindigd. Begin opnieuw bij de winkel.
 error-sign-in = Log eerst in.
 error-other-account = De winkel heeft je hier aan een ander account gekoppeld. Log daarmee in.
+error-checks-first = Je kunt kopen zodra je verificatie is voltooid. Ga er vanuit de winkel naartoe.
 error-card-unverified = De kaart kon niet worden geverifieerd. Probeer het later opnieuw of gebruik een andere kaart.
 error-account-disabled = Deze kaart of rekening is uitgeschakeld. Gebruik een andere.
 error-account-verified = Deze kaart of rekening is al geverifieerd.

@@ -420,6 +420,7 @@ error-user-disabled = Twoje konto jest wyłączone. Skontaktuj się ze sklepem.
 error-offer-ended = Oferta sklepu wygasła. Zacznij ponownie w sklepie.
 error-sign-in = Najpierw się zaloguj.
 error-other-account = Sklep połączył Cię u nas z innym kontem. Zaloguj się na to konto.
+error-checks-first = Zakup będzie możliwy po zakończeniu weryfikacji. Przejdź do niej ze sklepu.
 error-card-unverified = Nie udało się zweryfikować karty. Spróbuj ponownie później lub użyj innej karty.
 error-account-disabled = Ta karta lub ten rachunek są wyłączone. Użyj innej karty lub innego rachunku.
 error-account-verified = Ta karta lub ten rachunek są już zweryfikowane.

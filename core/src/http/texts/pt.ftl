@@ -420,6 +420,7 @@ error-user-disabled = A sua conta está desativada. Contacte a loja.
 error-offer-ended = A oferta da loja terminou. Comece de novo na loja.
 error-sign-in = Inicie sessão primeiro.
 error-other-account = A loja associou-lhe aqui outra conta. Inicie sessão com essa conta.
+error-checks-first = Pode comprar assim que a sua verificação estiver concluída. Aceda a ela a partir da loja.
 error-card-unverified = Não foi possível verificar o cartão. Tente novamente mais tarde ou use outro cartão.
 error-account-disabled = Este cartão ou conta está desativado. Use outro.
 error-account-verified = Este cartão ou conta já está verificado.

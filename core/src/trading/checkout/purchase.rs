@@ -11,7 +11,7 @@ use crate::auth::caller::{ClientMaybeUser, Confirmer};
 use crate::http::form::Form;
 use crate::http::language::Texts;
 use crate::platform::error::{Code, Error, Result};
-use crate::trading::orders::confirm;
+use crate::trading::orders::confirm::{self, checks};
 use crate::trading::quotes::Side;
 use crate::trading::quotes::create::{self, Request, View};
 
@@ -93,6 +93,18 @@ impl<'a> Purchase<'a> {
     /// confirmation of the quote.
     pub(super) fn is_at_once(self) -> bool {
         self.checkout.attempt_direct_confirm && self.shopper.user().is_some()
+    }
+
+    /// True if the partner wants the shopper checked before the payment, and a check is open.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub(super) async fn waits_for_checks(self, core: &Core) -> Result<bool> {
+        let Some(user) = self.shopper.user() else { return Ok(false) };
+        let Checkout { client, method, .. } = self.checkout;
+        let method = method.as_deref().unwrap_or_default();
+        let open = checks::open_before_payment(core, client, user, method).await?;
+        Ok(!open.is_empty())
     }
 
     /// The amount whose price is shown before the wallet is known: the one that is typed, or else

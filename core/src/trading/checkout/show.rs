@@ -332,8 +332,13 @@ impl Link {
             }
             Ok(Outcome::Bought { payment_url }) => Ok(page::to_payment(&payment_url)),
             Err(Error::Refused(refusal)) => {
-                let errors = page::refusal(texts, checkout, &refusal);
                 let quote = Box::pin(purchase.preview(core)).await?;
+                // The code of an amount that is refused is that of open checks too.
+                let is_amount_fine = quote.is_some() && refusal.has(Code::FiatAmountInvalid);
+                let errors = match is_amount_fine && purchase.waits_for_checks(core).await? {
+                    true => FormErrors::one("", texts.get("error-checks-first")),
+                    false => page::refusal(texts, checkout, &refusal),
+                };
                 let sealed = shopper.seal(core, checkout)?;
                 let shown = Shown { purchase, sealed: &sealed, errors: &errors, note: said };
                 let (status, quote) = (StatusCode::BAD_REQUEST, quote.as_deref());

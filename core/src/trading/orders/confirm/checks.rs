@@ -85,13 +85,7 @@ pub(crate) async fn gate(
     quote: &Quote,
     refusal: &mut Refusal,
 ) -> Result<()> {
-    let method = client.catalogue.payment_method(&quote.payment_method);
-    // One that is no longer there is refused besides.
-    let kind = method.map_or(PaymentMethodKind::Other, |method| method.kind);
-    if !client.tenant.checks_before_payment(kind, core.settings.compliance.gate_of_live()) {
-        return Ok(());
-    }
-    let mut open = Hold::of_user(core, client.key_of(user)).await?;
+    let mut open = open_before_payment(core, client, user, &quote.payment_method).await?;
     if quote.side == Side::Sell {
         open.retain(|hold| !matches!(hold, Hold::Registration | Hold::Address));
     }
@@ -100,6 +94,26 @@ pub(crate) async fn gate(
         refusal.add(Code::FiatAmountInvalid, Some(open.join(" ").into()));
     }
     Ok(())
+}
+
+/// The open checks of a user whom the partner wants checked before a payment by this method; none of
+/// any other user.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn open_before_payment(
+    core: &Core,
+    client: &Client,
+    user: UserId,
+    method: &str,
+) -> Result<Vec<Hold>> {
+    let method = client.catalogue.payment_method(method);
+    // One that is no longer there is refused besides.
+    let kind = method.map_or(PaymentMethodKind::Other, |method| method.kind);
+    if !client.tenant.checks_before_payment(kind, core.settings.compliance.gate_of_live()) {
+        return Ok(Vec::new());
+    }
+    Hold::of_user(core, client.key_of(user)).await
 }
 
 fn beyond(refusal: &mut Refusal, whose: &str, min: Decimal, max: Decimal) {
