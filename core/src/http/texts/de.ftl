@@ -411,6 +411,7 @@ error-email = Dies ist keine E-Mail-Adresse.
 error-email-taken = Es gibt bereits ein Konto mit dieser E-Mail-Adresse. Bitte melden Sie sich an.
 error-password = Ein Passwort hat 8 bis 64 Zeichen.
 error-country = Dies ist kein Ländercode aus zwei Buchstaben.
+error-country-unserved = Dieser Service ist in diesem Land nicht verfügbar.
 error-amount = Dieser Betrag kann nicht gekauft werden.
 error-wallet = Dies ist keine Adresse dieses Netzwerks.
 error-tag = Dieses Destination-Tag passt nicht zum Netzwerk.

@@ -411,6 +411,7 @@ error-email = This is not an e-mail address.
 error-email-taken = There is an account with this e-mail address already. Sign in instead.
 error-password = A password has 8 to 64 characters.
 error-country = This is not a country's code of two letters.
+error-country-unserved = This service is not available in this country.
 error-amount = This amount cannot be bought.
 error-wallet = This is not an address of the network.
 error-tag = This tag does not fit the network.

@@ -411,6 +411,7 @@ error-email = Esto no es una dirección de correo electrónico.
 error-email-taken = Ya existe una cuenta con este correo electrónico. Inicia sesión.
 error-password = La contraseña debe tener entre 8 y 64 caracteres.
 error-country = Esto no es un código de país de dos letras.
+error-country-unserved = Este servicio no está disponible en este país.
 error-amount = Este importe no se puede comprar.
 error-wallet = Esta no es una dirección de la red.
 error-tag = Esta etiqueta no corresponde a la red.

@@ -411,6 +411,7 @@ error-email = Ce n'est pas une adresse e-mail.
 error-email-taken = Un compte existe déjà avec cette adresse e-mail. Veuillez vous connecter.
 error-password = Un mot de passe compte de 8 à 64 caractères.
 error-country = Ce n'est pas un code pays à deux lettres.
+error-country-unserved = Ce service n'est pas disponible dans ce pays.
 error-amount = Ce montant ne peut pas être acheté.
 error-wallet = Ce n'est pas une adresse de ce réseau.
 error-tag = Ce tag ne convient pas à ce réseau.

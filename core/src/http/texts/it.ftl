@@ -411,6 +411,7 @@ error-email = Questo non è un indirizzo e-mail.
 error-email-taken = Esiste già un account con questo indirizzo e-mail. Accedi.
 error-password = La password deve avere da 8 a 64 caratteri.
 error-country = Questo non è un codice paese di due lettere.
+error-country-unserved = Questo servizio non è disponibile in questo Paese.
 error-amount = Questo importo non può essere acquistato.
 error-wallet = Questo non è un indirizzo della rete.
 error-tag = Questo tag non è adatto alla rete.

@@ -411,6 +411,7 @@ error-email = Dit is geen e-mailadres.
 error-email-taken = Er bestaat al een account met dit e-mailadres. Log in.
 error-password = Een wachtwoord heeft 8 tot 64 tekens.
 error-country = Dit is geen landcode van twee letters.
+error-country-unserved = Deze dienst is niet beschikbaar in dit land.
 error-amount = Dit bedrag kan niet worden gekocht.
 error-wallet = Dit is geen adres van dit netwerk.
 error-tag = Deze tag past niet bij het netwerk.

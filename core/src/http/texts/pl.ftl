@@ -411,6 +411,7 @@ error-email = To nie jest adres e-mail.
 error-email-taken = Konto z tym adresem e-mail już istnieje. Zaloguj się.
 error-password = Hasło ma od 8 do 64 znaków.
 error-country = To nie jest dwuliterowy kod kraju.
+error-country-unserved = Ta usługa nie jest dostępna w tym kraju.
 error-amount = Tej kwoty nie można kupić.
 error-wallet = To nie jest adres tej sieci.
 error-tag = Ten tag nie pasuje do sieci.

@@ -411,6 +411,7 @@ error-email = Isto não é um endereço de e-mail.
 error-email-taken = Já existe uma conta com este endereço de e-mail. Inicie sessão.
 error-password = A palavra-passe deve ter entre 8 e 64 carateres.
 error-country = Isto não é um código de país de duas letras.
+error-country-unserved = Este serviço não está disponível neste país.
 error-amount = Este montante não pode ser comprado.
 error-wallet = Este não é um endereço da rede.
 error-tag = Esta tag não corresponde à rede.

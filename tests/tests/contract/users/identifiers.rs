@@ -132,6 +132,22 @@ async fn a_user_registers_on_the_page_and_is_linked() {
 }
 
 #[tokio::test]
+async fn who_lives_in_a_country_that_is_not_served_is_told_so() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let served = json!({"allowedCountries": ["NL"]});
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", served).await.assert_status(200);
+    let path = page_path(&acme, IDENTIFIER).await;
+    let form = "action=register&email=eve%40mail.example.com&password=password-of-eve&country=us\
+                &privacy=yes";
+    let refused = submit(&acme, &path, form).await;
+    let text = refused.assert_status(400).text();
+    for part in ["href=\"#field-register-country\"", "niet beschikbaar in dit land"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[tokio::test]
 async fn a_user_registers_on_a_page_in_a_language_of_no_supported_region() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
