@@ -426,6 +426,7 @@ error-card-unverified = Die Karte konnte nicht bestätigt werden. Bitte versuche
 error-account-disabled = Diese Karte oder dieses Konto ist deaktiviert. Bitte verwenden Sie eine andere Karte oder ein anderes Konto.
 error-account-verified = Diese Karte oder dieses Konto ist bereits bestätigt.
 error-card-holder = Der Name auf der Karte fehlt. Bitte fügen Sie die Karte im Shop oder in der App, aus der Sie kommen, erneut hinzu.
+error-other = Das ist im Moment nicht möglich. Nennen Sie den Code { $code }, wenn Sie um Hilfe bitten.
 
 # Mail
 mail-ignore = Wenn Sie das nicht angefordert haben, ignorieren Sie diese Mail.

@@ -426,6 +426,7 @@ error-card-unverified = The card could not be verified. Please try again later, 
 error-account-disabled = This card or account is disabled. Please use another one.
 error-account-verified = This card or account is verified already.
 error-card-holder = The name on the card is missing. Please add the card again in the shop or app that you came from.
+error-other = This cannot be done at the moment. If you ask for help, name the code { $code }.
 
 # Mail
 mail-ignore = If you did not ask for this, ignore this mail.

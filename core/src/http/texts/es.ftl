@@ -426,6 +426,7 @@ error-card-unverified = No se ha podido verificar la tarjeta. Inténtalo más ta
 error-account-disabled = Esta tarjeta o cuenta está desactivada. Usa otra.
 error-account-verified = Esta tarjeta o cuenta ya está verificada.
 error-card-holder = Falta el nombre que figura en la tarjeta. Vuelve a añadirla en la tienda o aplicación de la que vienes.
+error-other = Esto no es posible en este momento. Si pides ayuda, indica el código { $code }.
 
 # Mail
 mail-ignore = Si no lo has pedido, ignora este correo.

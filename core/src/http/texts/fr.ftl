@@ -426,6 +426,7 @@ error-card-unverified = La carte n'a pas pu être vérifiée. Veuillez réessaye
 error-account-disabled = Cette carte ou ce compte est désactivé. Veuillez en utiliser un autre.
 error-account-verified = Cette carte ou ce compte est déjà vérifié.
 error-card-holder = Le nom figurant sur la carte manque. Veuillez ajouter de nouveau la carte dans la boutique ou l'application d'où vous venez.
+error-other = Cela n'est pas possible pour le moment. Indiquez le code { $code } si vous demandez de l'aide.
 
 # Mail
 mail-ignore = Si vous n'avez rien demandé, ignorez ce message.

@@ -426,6 +426,7 @@ error-card-unverified = Non è stato possibile verificare la carta. Riprova più
 error-account-disabled = Questa carta o questo conto è disattivato. Usane un altro.
 error-account-verified = Questa carta o questo conto è già verificato.
 error-card-holder = Manca il nome sulla carta. Aggiungi di nuovo la carta nel negozio o nell'app da cui provieni.
+error-other = Al momento non è possibile. Se chiedi aiuto, indica il codice { $code }.
 
 # Mail
 mail-ignore = Se non lo hai richiesto, ignora questa e-mail.

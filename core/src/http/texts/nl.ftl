@@ -426,6 +426,7 @@ error-card-unverified = De kaart kon niet worden geverifieerd. Probeer het later
 error-account-disabled = Deze kaart of rekening is uitgeschakeld. Gebruik een andere.
 error-account-verified = Deze kaart of rekening is al geverifieerd.
 error-card-holder = De naam op de kaart ontbreekt. Voeg de kaart opnieuw toe in de winkel of app waar je vandaan komt.
+error-other = Dit kan op dit moment niet. Noem de code { $code } als je om hulp vraagt.
 
 # Mail
 mail-ignore = Heb je hier niet om gevraagd? Negeer dan deze mail.

@@ -426,6 +426,7 @@ error-card-unverified = Nie udało się zweryfikować karty. Spróbuj ponownie p
 error-account-disabled = Ta karta lub ten rachunek są wyłączone. Użyj innej karty lub innego rachunku.
 error-account-verified = Ta karta lub ten rachunek są już zweryfikowane.
 error-card-holder = Brakuje imienia i nazwiska z karty. Dodaj kartę ponownie w sklepie lub aplikacji, z której przychodzisz.
+error-other = W tej chwili nie jest to możliwe. Prosząc o pomoc, podaj kod { $code }.
 
 # Mail
 mail-ignore = Jeśli to nie Ty o to prosisz, zignoruj tę wiadomość.

@@ -426,6 +426,7 @@ error-card-unverified = Não foi possível verificar o cartão. Tente novamente 
 error-account-disabled = Este cartão ou conta está desativado. Use outro.
 error-account-verified = Este cartão ou conta já está verificado.
 error-card-holder = Falta o nome que está no cartão. Adicione de novo o cartão na loja ou aplicação de onde veio.
+error-other = Isto não é possível de momento. Se pedir ajuda, indique o código { $code }.
 
 # Mail
 mail-ignore = Se não fez este pedido, ignore este e-mail.

@@ -260,8 +260,8 @@ pub(crate) fn refusal_note(texts: Texts, refusal: &Refusal) -> (StatusCode, Mark
     (status, note)
 }
 
-/// A code in the reader's language: what people can put right on a page. Any other is as in the
-/// catalogue.
+/// A code in the reader's language: what people can put right on a page. Any other is named, for
+/// whoever helps them: the catalogue's words are English, and advice for partners.
 pub(crate) fn refusal_text(texts: Texts, code: Code) -> String {
     let id = match code {
         Code::LoginInvalid => "error-login",
@@ -283,10 +283,11 @@ pub(crate) fn refusal_text(texts: Texts, code: Code) -> String {
         Code::UserCredentialMissing => "error-sign-in",
         Code::UserIdentifierMismatch | Code::UserIdentifierTaken => "error-other-account",
         Code::CardVerificationFailed => "error-card-unverified",
-        Code::AccountDisabled => "error-account-disabled",
+        Code::AccountDisabled | Code::IbanAccountDisabled => "error-account-disabled",
         Code::AccountAlreadyVerified => "error-account-verified",
         Code::CardHolderMissing => "error-card-holder",
-        _ => return format!("{} {}", code.message(), code.solution()),
+        Code::DocumentPendingReview => "check-document-received",
+        _ => return texts.with("error-other", &[("code", code.as_str())]),
     };
     texts.get(id)
 }
@@ -367,6 +368,16 @@ fn email_and_password(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::language::Language;
+
+    #[test]
+    fn every_refusal_is_in_the_readers_language() {
+        let texts = Language::French.texts();
+        for code in Code::ALL {
+            let text = refusal_text(texts, *code);
+            assert!(!text.contains(code.message()) && !text.contains(code.solution()), "{text}");
+        }
+    }
 
     #[test]
     fn a_form_becomes_a_request_of_the_api() {
