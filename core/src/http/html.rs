@@ -7,6 +7,7 @@ pub(crate) mod components;
 mod document;
 pub(crate) mod form_errors;
 pub(crate) mod shell;
+pub(crate) mod steps;
 
 use std::sync::LazyLock;
 

@@ -327,53 +327,6 @@ pub(crate) fn empty_state(title: &str, text: &str) -> Markup {
     html! { div.empty { b { (title) } (text) } }
 }
 
-/// State of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Behind the reader.
-    Done,
-    /// It goes on here.
-    Current,
-    /// Not begun.
-    Ahead,
-    /// It ended here.
-    Failed,
-}
-
-/// The steps of a process, the current one marked: from left to right, or one below the other where
-/// the screen is too narrow for the longest words of all languages.
-pub(crate) fn stepper(steps: &[(&str, Step)]) -> Markup {
-    html! { ol.stepper { (list_items(steps)) } }
-}
-
-/// What is to be done before something else can be, one below the other.
-pub(crate) fn checklist(steps: &[(&str, Step)]) -> Markup {
-    html! { ol.checklist { (list_items(steps)) } }
-}
-
-fn list_items(steps: &[(&str, Step)]) -> Markup {
-    let class = |step| match step {
-        Step::Done => "done",
-        Step::Current => "current",
-        Step::Ahead => "ahead",
-        Step::Failed => "failed",
-    };
-    html! {
-        @for (index, (label, step)) in steps.iter().enumerate() {
-            li.(class(*step)) aria-current=[(*step == Step::Current).then_some("step")] {
-                span.mark aria-hidden="true" {
-                    @match step {
-                        Step::Done => "✓",
-                        Step::Failed => "✕",
-                        Step::Current | Step::Ahead => (index + 1),
-                    }
-                }
-                span { (label) }
-            }
-        }
-    }
-}
-
 /// A figure with its name, and what it means.
 pub(crate) fn stat(label: &str, value: &str, meaning: Option<&str>) -> Markup {
     html! {

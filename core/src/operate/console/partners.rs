@@ -15,7 +15,8 @@ use super::signing::{SIGNATURE, SIGNER, STATEMENT};
 use super::staff::{INVITE, STAFF, STAFF_CALL};
 use super::view::{Cell, facts, rows_of, text};
 use super::visit::{Refused, Visit, fill, segment};
-use crate::http::html::components::{self, Column, Step, table};
+use crate::http::html::components::{Column, table};
+use crate::http::html::steps::{self, Step};
 
 pub(super) const SECTION: &str = "/console/partners";
 const UPDATE: Call = Verb::Patch.call("/admin/v1/partners/{slug}");
@@ -272,9 +273,9 @@ fn checklist(partner: &Value) -> Markup {
     ];
     let missing = rows(&partner["missing"]);
     let is_missing = |need: &str| missing.iter().any(|missing| missing == need);
-    let steps =
+    let needed =
         needs.map(|(need, name)| (name, if is_missing(need) { Step::Ahead } else { Step::Done }));
-    html! { h2 { "Before it can go live" } (components::checklist(&steps)) }
+    html! { h2 { "Before it can go live" } (steps::checklist(&needed)) }
 }
 
 fn rows(list: &Value) -> Vec<Value> {

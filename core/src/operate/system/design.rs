@@ -8,13 +8,14 @@ use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::Endpoint;
 use crate::http::html::components::{
-    Column, Fact, Field, Step, Tone, address, badge, brand_line, checklist, countdown, dialog,
-    empty_state, error_summary, field, image_field, money, note, select, stat, stepper, table,
-    tick, time, timeline, toast,
+    Column, Fact, Field, Tone, address, badge, brand_line, countdown, dialog, empty_state,
+    error_summary, field, image_field, money, note, select, stat, table, tick, time, timeline,
+    toast,
 };
 use crate::http::html::dead_link;
 use crate::http::html::form_errors::FormErrors;
 use crate::http::html::shell::Shell;
+use crate::http::html::steps::{Step, checklist, stepper};
 use crate::http::language::Language;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -154,15 +155,16 @@ fn processes(at: DateTime<Utc>) -> Markup {
         title: title.to_owned(),
         detail: detail.map(str::to_owned),
     };
+    let english = Language::English.texts();
     html! {
         h2 { "Processes" }
-        (stepper(&[
+        (stepper(english, &[
             ("Payment", Step::Done),
             ("Checks", Step::Done),
             ("Coins are sent", Step::Current),
             ("Done", Step::Ahead),
         ]))
-        (stepper(&[("Payment", Step::Failed), ("Checks", Step::Ahead)]))
+        (stepper(english, &[("Payment", Step::Failed), ("Checks", Step::Ahead)]))
         (checklist(&[("Legal entity", Step::Done), ("Payment routes", Step::Ahead)]))
         (timeline(&[
             fact(0, "Ordered", None),

@@ -9,8 +9,9 @@ use super::resume;
 use super::shopper::Shopper;
 use super::stored::Checkout;
 use crate::http::form::Form;
-use crate::http::html::components::{Field, Step, address, field, money, stepper, time_in};
+use crate::http::html::components::{Field, address, field, money, time_in};
 use crate::http::html::form_errors::FormErrors;
+use crate::http::html::steps::{Step, stepper};
 use crate::http::html::{Page, PageScripts, back_link};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
@@ -270,7 +271,7 @@ fn steps(texts: Texts, at: At) -> Markup {
     ];
     let names = names.map(|id| texts.get(id));
     let steps: Vec<_> = names.iter().map(String::as_str).zip(steps).collect();
-    stepper(&steps)
+    stepper(texts, &steps)
 }
 
 /// What the partner proposes to pay and to get.

@@ -3,7 +3,7 @@
 use maud::Markup;
 
 use super::{Payment, PaymentState};
-use crate::http::html::components::{Step, stepper};
+use crate::http::html::steps::{Step, stepper};
 use crate::http::language::Texts;
 use crate::trading::orders::status::OrderStatus;
 
@@ -37,5 +37,5 @@ pub(super) fn steps(texts: Texts, payment: &Payment) -> Markup {
     };
     let names = MESSAGES.map(|id| texts.get(id));
     let steps: Vec<_> = names.iter().map(String::as_str).zip(steps).collect();
-    stepper(&steps)
+    stepper(texts, &steps)
 }
