@@ -302,6 +302,7 @@ mod tests {
             assert!(policy.contains(&part), "{part} in {policy}");
         }
         assert!(text(&reply).contains("<script>start();</script>"));
+        assert!(text(&reply).contains("data-copied-label=\"Copied\""), "{}", text(&reply));
         let plain = plain.render(StatusCode::OK, &html! {});
         assert!(!plain.headers["content-security-policy"].to_str().unwrap().contains("script"));
     }

@@ -26,7 +26,9 @@ impl Document<'_> {
     pub(super) fn render(&self, status: StatusCode, layout: &Markup) -> Reply {
         let Self { language, title, refresh_seconds, form_action, scripts, brand } = *self;
         let accent = brand.and_then(|brand| brand.accent).map(Accent::style);
-        let copy_label = scripts.map(|_| language.texts().get("copy"));
+        let texts = language.texts();
+        let copy_label = scripts.map(|_| texts.get("copy"));
+        let copied_label = scripts.map(|_| texts.get("copied"));
         let document = html! {
             (DOCTYPE)
             html lang=(language.code()) {
@@ -45,7 +47,7 @@ impl Document<'_> {
                     style { (PreEscaped(STYLE)) }
                     @if let Some(accent) = &accent { style { (PreEscaped(accent)) } }
                 }
-                body data-copy-label=[copy_label] {
+                body data-copy-label=[copy_label] data-copied-label=[copied_label] {
                     (layout)
                     @if let Some(scripts) = scripts { (scripts.markup()) }
                 }

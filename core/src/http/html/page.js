@@ -1,3 +1,8 @@
+// What screen readers say of something that has just happened.
+const said = document.createElement("p");
+said.setAttribute("role", "status");
+said.className = "skip";
+document.body.append(said);
 const enhance = (root) => {
   for (const time of root.querySelectorAll("time[datetime]")) {
     const at = new Date(time.dateTime);
@@ -7,12 +12,14 @@ const enhance = (root) => {
   }
   for (const button of root.querySelectorAll("button[data-copy]")) {
     if (!navigator.clipboard) continue;
-    button.setAttribute("aria-label", document.body.dataset.copyLabel);
+    const { copyLabel, copiedLabel } = document.body.dataset;
+    button.setAttribute("aria-label", copyLabel);
     button.hidden = false;
     button.addEventListener("click", async () => {
       await navigator.clipboard.writeText(button.dataset.copy);
       button.textContent = button.dataset.done;
-      button.removeAttribute("aria-label");
+      button.setAttribute("aria-label", copiedLabel);
+      said.textContent = copiedLabel;
     });
   }
   for (const input of root.querySelectorAll("input[data-preview]")) {

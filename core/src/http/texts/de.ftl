@@ -5,6 +5,7 @@ dead-link-title = Dieser Link funktioniert nicht mehr
 dead-link-shop = Bitte öffnen Sie ihn erneut in dem Shop, von dem Sie kommen.
 dead-link-reset = Fordern Sie dort, wo Sie sich anmelden, einen neuen an.
 copy = Kopieren
+copied = Kopiert
 step-done = erledigt
 step-failed = fehlgeschlagen
 support-link = Support kontaktieren

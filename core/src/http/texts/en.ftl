@@ -5,6 +5,7 @@ dead-link-title = This link does not work any more
 dead-link-shop = Please open it again from the shop that you came from.
 dead-link-reset = Ask for a new one where you log in.
 copy = Copy
+copied = Copied
 step-done = done
 step-failed = failed
 support-link = Ask support

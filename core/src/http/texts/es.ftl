@@ -5,6 +5,7 @@ dead-link-title = Este enlace ya no funciona
 dead-link-shop = Ábrelo de nuevo desde la tienda de la que vienes.
 dead-link-reset = Pide uno nuevo donde inicias sesión.
 copy = Copiar
+copied = Copiado
 step-done = hecho
 step-failed = fallido
 support-link = Pedir ayuda

@@ -5,6 +5,7 @@ dead-link-title = Ce lien ne fonctionne plus
 dead-link-shop = Veuillez le rouvrir depuis la boutique d'où vous venez.
 dead-link-reset = Demandez-en un nouveau sur la page où vous vous connectez.
 copy = Copier
+copied = Copié
 step-done = terminé
 step-failed = échoué
 support-link = Contacter l'assistance

@@ -5,6 +5,7 @@ dead-link-title = Questo link non funziona più
 dead-link-shop = Aprilo di nuovo dal negozio da cui provieni.
 dead-link-reset = Richiedine uno nuovo dove effettui l'accesso.
 copy = Copia
+copied = Copiato
 step-done = completato
 step-failed = non riuscito
 support-link = Chiedi assistenza

@@ -5,6 +5,7 @@ dead-link-title = Deze link werkt niet meer
 dead-link-shop = Open de link opnieuw vanuit de winkel waar je vandaan komt.
 dead-link-reset = Vraag een nieuwe link aan op de plek waar je inlogt.
 copy = Kopiëren
+copied = Gekopieerd
 step-done = gedaan
 step-failed = mislukt
 support-link = Hulp vragen

@@ -5,6 +5,7 @@ dead-link-title = Ten link już nie działa
 dead-link-shop = Otwórz go ponownie ze sklepu, z którego przechodzisz.
 dead-link-reset = Poproś o nowy na stronie logowania.
 copy = Kopiuj
+copied = Skopiowano
 step-done = gotowe
 step-failed = niepowodzenie
 support-link = Poproś o pomoc

@@ -5,6 +5,7 @@ dead-link-title = Esta ligação já não funciona
 dead-link-shop = Abra-a novamente a partir da loja de onde veio.
 dead-link-reset = Peça uma nova no local onde inicia sessão.
 copy = Copiar
+copied = Copiado
 step-done = concluído
 step-failed = falhado
 support-link = Pedir apoio
