@@ -106,7 +106,14 @@ pub(super) const TOKEN: Subject = Subject {
         Verb::Delete.call("/admin/v1/operators/{name}/tokens/{id}"),
         "It is refused from the next call on, and sessions that began with it end.",
     )
-    .destructive()],
+    .destructive()
+    .counting(
+        "operator={}",
+        &[
+            ("Tokens of the operator", Cell::Count("/tokens")),
+            ("Sessions of the operator", Cell::Count("/sessions")),
+        ],
+    )],
 };
 
 /// An operator's tokens as a list.

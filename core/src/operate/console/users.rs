@@ -180,7 +180,14 @@ pub(super) const ACCOUNT: Subject = Subject {
         )
         .with(&[Input::REASON])
         .fixed(&[("disabled", "true")])
-        .destructive(),
+        .destructive()
+        .counting(
+            "user={}",
+            &[
+                ("Open orders of the user", Cell::Count("/openOrders")),
+                ("Accounts of the user", Cell::Count("/accounts")),
+            ],
+        ),
     ],
 };
 

@@ -109,12 +109,27 @@ async fn what_is_taken_away_says_in_numbers_what_it_touches() {
     let ended = OrderFixture::order(&context, &acme, None, None).await;
     ended.event(&context, "cancel").await.assert_status(200);
     let key = read(&context).await["apiKeys"][0]["id"].as_str().unwrap().to_owned();
+    let account = json!({"type": "bankTransfer", "identifier": "NL91ABNA0417164300", "name": "A"});
+    let accounts = format!("/admin/v1/users/{user}/accounts");
+    let account = context.admin(Method::POST, &accounts, account).await.assert_status(201).json();
+    let account = account["accountId"].as_str().unwrap();
     let ada = Browser::of(&context, "ada", &["owner"]).await;
+    let operators = context.admin(Method::GET, "/admin/v1/operators", Value::Null).await.json();
+    let token = operators[0]["tokens"][0]["id"].as_str().unwrap();
     let row = |name: &str, number: u32| format!("<dt>{name}</dt><dd>{number}</dd>");
     let hook = hook["id"].as_str().unwrap();
     for (path, shown) in [
         (format!("{PARTNER}/suspend"), row("Open orders", 1)),
         (format!("{PARTNER}/suspend"), row("Users", 1)),
+        (format!("{PARTNER}/go-live"), row("Open orders", 1)),
+        (
+            format!("/console/users/{user}/accounts/{account}/disable"),
+            row("Accounts of the user", 1),
+        ),
+        (
+            format!("/console/operators/ada/tokens/{token}/revoke"),
+            row("Sessions of the operator", 1),
+        ),
         (format!("{PARTNER}/keys/{key}/revoke"), row("Other live keys of the partner", 0)),
         (
             format!("{PARTNER}/webhooks/{hook}/remove"),
