@@ -166,6 +166,15 @@ mod tests {
     }
 
     #[test]
+    fn the_contents_can_be_skipped_by_keyboard() {
+        for (name, page) in pages().iter().filter(|(_, page)| page.starts_with("<!DOCTYPE")) {
+            let here = if name.is_empty() { "/docs".to_owned() } else { format!("/docs/{name}") };
+            let skip = format!("<body><a class=\"skip\" href=\"{here}#page\">");
+            assert!(page.contains(&skip), "{name}");
+        }
+    }
+
+    #[test]
     fn pages_are_small_and_load_nothing() {
         for (name, page) in pages() {
             assert!(page.len() <= PAGE_BYTES_MAX, "{name} has {} bytes", page.len());

@@ -42,6 +42,8 @@ button{padding:.5rem 1.25rem;cursor:pointer;font-weight:600}\
 form{display:grid;gap:.75rem;max-width:40rem}\
 .quiet{font-size:.9rem;opacity:.85}\
 .method{font-weight:bold;text-transform:uppercase;margin-right:.5rem}\
+.skip{position:absolute;left:-99rem}\
+.skip:focus{left:.5rem;top:.5rem;padding:.5rem;z-index:1;background:light-dark(#fff,#111317)}\
 :focus-visible{outline:3px solid #b06000;outline-offset:2px}\
 @media(max-width:60rem){body{display:block}nav{position:static;height:auto}}";
 
@@ -64,6 +66,7 @@ pub(super) type Contents<'a> = Vec<(&'a str, Vec<(&'a str, &'a str)>)>;
 
 /// A whole page. `name` is the page's own.
 pub(super) fn frame(name: &str, title: &str, contents: &Contents<'_>, main: &Markup) -> String {
+    let here = if name.is_empty() { "/docs".to_owned() } else { format!("/docs/{name}") };
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -74,6 +77,7 @@ pub(super) fn frame(name: &str, title: &str, contents: &Contents<'_>, main: &Mar
                 style { (PreEscaped(STYLE)) }
             }
             body {
+                a.skip href={ (here) "#page" } { "Skip the contents" }
                 nav aria-label="Contents" {
                     p { a href="/docs" aria-current=[name.is_empty().then_some("page")] {
                         "Rampart API: start and search"
@@ -89,7 +93,7 @@ pub(super) fn frame(name: &str, title: &str, contents: &Contents<'_>, main: &Mar
                         }
                     }
                 }
-                main { (main) }
+                main #page { (main) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
