@@ -13,7 +13,7 @@ pub(crate) fn choice(field: &Field<'_>, options: &[(&str, &str)]) -> Markup {
         label for=(id) {
             span { (field.label) }
             (described_by(&about, field))
-            select #(id) name=(field.name) required[field.required]
+            select name=(field.name) id=(id) required[field.required]
                 aria-describedby=[described] aria-invalid=[field.error.map(|_| "true")] {
                 @for (value, text) in options {
                     option value=(value) selected[*value == field.value] { (text) }
