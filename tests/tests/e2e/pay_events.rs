@@ -140,3 +140,19 @@ async fn a_page_left_open_goes_on_to_the_end_without_being_loaded_again() {
     assert_eq!(heading, "H1", "the focus is where the news is");
     assert_eq!(browser.complaints().await, [""; 0]);
 }
+
+#[tokio::test]
+async fn a_page_stays_while_there_is_no_answer_and_goes_on_after() {
+    let edge = Edge::with(|setup| _ = setup.set("sandbox.step_ms", "3600000")).await;
+    let partner = edge.partner("patient").await.authenticated().await;
+    let (number, page) = order(&partner).await;
+    let browser = Browser::start().await;
+    browser.open(&page).await;
+    browser.shows("Choose how this test payment ends.").await;
+    let busy = "window.mark = 'first'; const own = window.fetch; \
+        window.fetch = async () => { window.fetch = own; return new Response('{}', {status: 503}); };";
+    browser.run(busy).await;
+    simulate(&partner, &number, "payment-received").await;
+    browser.shows("the payment has arrived").await;
+    assert_eq!(browser.run("return window.mark").await, "first", "it was not loaded again");
+}

@@ -8,6 +8,8 @@
 
   const show = async () => {
     const answer = await fetch(location.href, { cache: "no-store", redirect: "manual" });
+    // An edge that is away or busy has no page: what is shown stays until the next try.
+    if (answer.status === 429 || answer.status >= 500) throw new Error("there is no page");
     const next = new DOMParser().parseFromString(await answer.text(), "text/html");
     const content = next.querySelector("main");
     if (!answer.ok || !content || next.querySelector("script[src]")) {
