@@ -68,7 +68,7 @@ pub(crate) struct Field<'a> {
     pub(crate) required: bool,
     /// `autocomplete` of the element; `off` says none.
     pub(crate) autocomplete: &'a str,
-    /// Fewest characters, which the browser asks for. It would cut off what is pasted beyond the most.
+    /// Fewest characters, which the browser asks for. A most would cut off what is pasted.
     pub(crate) chars_min: Option<usize>,
 }
 

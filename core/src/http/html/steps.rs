@@ -1,4 +1,4 @@
-//! The steps of a process, each with its state, which its sign says in words to who does not see it.
+//! The steps of a process. The sign of a state says it in words to who does not see it.
 
 use maud::{Markup, html};
 

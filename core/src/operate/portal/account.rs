@@ -146,7 +146,8 @@ fn state(visit: &Visit<'_>, error: Option<&str>) -> Markup {
         @if visit.session.has_second_factor {
             p { (badge(Tone::Good, "in use")) }
             (error_summary(FORM_ERRORS, &errors))
-            (form_dialog("Remove the second factor", error.is_some(), &visit.form_to(REMOVE, &html! {
+            @let is_refused = error.is_some();
+            (form_dialog("Remove the second factor", is_refused, &visit.form_to(REMOVE, &html! {
                 p { "From then on your password alone lets you in." }
                 (code_field(error))
                 button.danger type="submit" { "Remove it" }
