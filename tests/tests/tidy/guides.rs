@@ -6,6 +6,10 @@ use std::path::Path;
 
 use crate::{Source, nothing_breaks, root, sources};
 
+/// Folders in the root whose files the README names.
+const FOLDERS: [&str; 7] =
+    ["core/", "deploy/", "migrations/", "plugins/", "proxy/", "tests/", "wit/"];
+
 /// A migration by its number, a file of the core by its path.
 fn place(path: &str) -> String {
     match path.strip_prefix("core/src/") {
@@ -47,6 +51,20 @@ fn the_readme_names_the_two_commands() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap_or_default();
     let missing = ["make demo", "make test"].into_iter().filter(|name| !readme.contains(name));
     nothing_breaks("README.md names the commands that do everything", missing.map(str::to_owned));
+}
+
+#[test]
+fn paths_that_the_readme_names_are_there() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    // One with a placeholder is none.
+    let is_path = |name: &&str| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
+        FOLDERS.iter().any(|folder| name.starts_with(folder)) && name.chars().all(is_plain)
+    };
+    let paths: Vec<_> = readme.split('`').skip(1).step_by(2).filter(is_path).collect();
+    assert!(paths.len() > 50, "looked elsewhere");
+    let missing = paths.into_iter().filter(|path| !root().join(path).exists());
+    nothing_breaks("README.md names files that there are", missing.map(str::to_owned));
 }
 
 #[test]
