@@ -65,3 +65,17 @@ async fn the_lines_of_every_page_run() {
         assert!(!bash.out().is_empty(), "{alert} shows nothing");
     }
 }
+
+#[tokio::test]
+async fn the_page_of_queues_tells_of_each() {
+    let edge = Edge::start().await;
+    let metrics = edge.ops("/metrics").await.text().to_owned();
+    let page = read("runbooks/RampartQueueWaits.md");
+    let mark = "rampart_queue_length{queue=\"";
+    let queues = metrics.lines().filter_map(|line| line.strip_prefix(mark)?.split('"').next());
+    let queues: Vec<_> = queues.collect();
+    assert!(queues.len() > 5, "{metrics}");
+    for queue in queues {
+        assert!(page.contains(&format!("`{queue}`")), "{queue}");
+    }
+}
