@@ -73,7 +73,7 @@ impl FeePolicy {
 pub struct FeeSchedule {
     /// At most 16.
     pub lines: Vec<FeeLine>,
-    /// Parts per million of the mid rate, against the user; negative is a subsidy. Within ±100 %.
+    /// Parts per million of the mid rate, against the user; negative is a subsidy. Not bounded here.
     pub spread_ppm: i32,
     /// The rule of the policy that fired, for the audit row; `[a-z0-9-]{0,64}`.
     pub rule: String,
@@ -95,7 +95,7 @@ pub struct FeeLine {
 pub enum Charge {
     /// An amount.
     Flat(Decimal),
-    /// Parts per million of the pay amount, within ±100 %, and bounds of the result.
+    /// Parts per million of the pay amount, not bounded here, and bounds of the result.
     Rate {
         /// Parts per million.
         ppm: i32,
