@@ -306,6 +306,9 @@ impl Worker {
         // So much longer it may be silent.
         let silence = pause + run_max.saturating_sub(RUN_MAX);
         let runs = |outcome| core.metrics.worker_runs.with_label_values(&[name, outcome]);
+        for outcome in ["ok", "failed"] {
+            runs(outcome).inc_by(0);
+        }
         let beat = || core.heartbeats.beat(name, silence, core.clock.monotonic_ns());
         let mut ticks = interval(pause);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

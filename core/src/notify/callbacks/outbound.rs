@@ -224,6 +224,28 @@ fn classify(error: &reqwest::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::platform::metrics::Metrics;
+
+    #[test]
+    fn every_outcome_is_counted_from_the_start() {
+        let failures = [
+            Failure::Redirected(StatusCode::FOUND),
+            Failure::Status(StatusCode::BAD_REQUEST, None),
+            Failure::TimedOut,
+            Failure::Unreachable,
+            Failure::Forbidden,
+            Failure::Unsigned,
+        ];
+        let others = [Outcome::Delivered(StatusCode::OK), Outcome::Gone, Outcome::Cancelled];
+        let outcomes: Vec<_> = failures.map(Outcome::Failed).into_iter().chain(others).collect();
+        let metrics = Metrics::new(1).unwrap().render();
+        let counted = outcomes.iter().filter(|outcome| {
+            let name = outcome.name();
+            metrics.contains(&format!("rampart_callback_attempts_total{{outcome=\"{name}\"}} 0"))
+        });
+        assert_eq!(counted.count(), outcomes.len(), "{metrics}");
+        assert_eq!(metrics.matches("\nrampart_callback_attempts_total{").count(), outcomes.len());
+    }
 
     #[test]
     fn only_2xx_is_a_success() {

@@ -4,6 +4,51 @@
 use super::Metrics;
 use crate::platform::error::Code;
 
+/// Causes of refused connections.
+const REFUSED: [&str; 5] =
+    ["total", "address", "address_handshakes", "proxy_protocol", "open_files"];
+/// Outcomes of fetches of OCSP responses.
+const FETCHED: [&str; 9] = [
+    "ok",
+    "unreachable",
+    "refused",
+    "malformed",
+    "forged",
+    "mismatched",
+    "revoked",
+    "unknown",
+    "expired",
+];
+/// Outcomes of attempts to deliver.
+const DELIVERED: [&str; 9] = [
+    "delivered",
+    "gone",
+    "unwanted",
+    "redirect",
+    "status",
+    "timeout",
+    "unreachable",
+    "forbidden",
+    "unsigned",
+];
+/// Events of orders.
+const EVENTS: [&str; 14] = [
+    "confirmed",
+    "payment-received",
+    "payment-late",
+    "payment-amount-wrong",
+    "price-moved",
+    "payment-denied",
+    "expired",
+    "cancelled",
+    "coins-sent",
+    "confirmed-on-chain",
+    "held",
+    "released",
+    "refunded",
+    "paid-out",
+];
+
 impl Metrics {
     /// Shows counters of known labels as 0.
     pub(super) fn begin_at_zero(&self) {
@@ -16,31 +61,25 @@ impl Metrics {
         for counter in plain {
             counter.with_label_values::<&str>(&[]).inc_by(0);
         }
-        let refused = ["total", "address", "address_handshakes", "proxy_protocol", "open_files"];
-        let fetched = [
-            "ok",
-            "unreachable",
-            "refused",
-            "malformed",
-            "forged",
-            "mismatched",
-            "revoked",
-            "unknown",
-            "expired",
-        ];
-        let by_cause: [(_, &[&str]); 7] = [
+        let by_cause: [(_, &[&str]); 9] = [
+            (&self.orders, &EVENTS),
+            (&self.callback_attempts, &DELIVERED),
             (&self.acme_orders, &["ok", "failed"]),
             (&self.rate_exchanges, &["ok", "away", "slow", "full", "refused", "wrong"]),
-            (&self.connections_refused, &refused),
+            (&self.connections_refused, &REFUSED),
             (&self.requests_shed, &["total", "address", "partner"]),
             (&self.telemetry_dropped, &["queue_full", "collector_away", "rejected"]),
-            (&self.ocsp_fetches, &fetched),
+            (&self.ocsp_fetches, &FETCHED),
             (&self.operator_login_failures, &["missing", "wrong", "limited"]),
         ];
         for (counter, causes) in by_cause {
             for cause in causes {
                 counter.with_label_values(&[cause]).inc_by(0);
             }
+        }
+        // Of no version, which a handshake that fails has not.
+        for outcome in ["failed", "timeout"] {
+            self.tls_handshakes.with_label_values(&["", outcome]).inc_by(0);
         }
         for code in Code::ALL {
             self.errors.with_label_values(&[code.as_str()]).inc_by(0);

@@ -180,3 +180,20 @@ impl WalletType {
 }
 
 rampart_types::enum_column!(WalletType);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::metrics::Metrics;
+
+    #[test]
+    fn every_cause_is_counted_from_the_start() {
+        let metrics = Metrics::new(1).unwrap().render();
+        for cause in Cause::ALL {
+            let counted = format!("rampart_orders_total{{event=\"{}\"}} 0", cause.as_str());
+            assert!(metrics.contains(&counted), "{counted} is not in {metrics}");
+        }
+        let lines = metrics.matches("\nrampart_orders_total{").count();
+        assert_eq!(lines, Cause::ALL.len());
+    }
+}
