@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::{Source, nothing_breaks, root, sources};
 
 /// Folders in the root whose files the README names.
@@ -65,6 +67,18 @@ fn paths_that_the_readme_names_are_there() {
     assert!(paths.len() > 50, "looked elsewhere");
     let missing = paths.into_iter().filter(|path| !root().join(path).exists());
     nothing_breaks("README.md names files that there are", missing.map(str::to_owned));
+}
+
+#[test]
+fn the_guide_of_connectors_has_every_command() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+    let document: Value =
+        serde_json::from_str(&read("tests/fixtures/openapi-connectors.json")).unwrap();
+    let kinds = document["components"]["schemas"]["CommandKind"]["enum"].as_array().unwrap();
+    let guide = read("plugins/CONNECTORS.md");
+    let kinds = kinds.iter().filter_map(Value::as_str);
+    let missing = kinds.filter(|kind| !guide.contains(&format!("\n| `{kind}` | ")));
+    nothing_breaks("plugins/CONNECTORS.md has every command", missing.map(str::to_owned));
 }
 
 #[test]
