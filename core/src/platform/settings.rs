@@ -119,8 +119,8 @@ pub struct Database {
     #[serde(skip_serializing)]
     #[schemars(extend("x-default" = "database.url"))]
     pub worker_url: Option<Secret>,
-    /// URLs of read replicas, for operators' reports and searches: of the role of
-    /// `database.worker_url`.
+    /// URLs of read replicas, in a list or in lines, for operators' reports and searches: of the role
+    /// of `database.worker_url`.
     #[serde(skip_serializing, deserialize_with = "many")]
     #[schemars(extend("x-default" = "none"))]
     pub replica_urls: Vec<Secret>,

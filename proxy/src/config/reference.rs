@@ -197,6 +197,8 @@ fn kind(schema: &Value) -> String {
     };
     match (format, name) {
         (Some(format @ ("rate" | "secret")), _) => format,
+        // One text may hold them all, and so may a file.
+        (_, Some("array")) if schema["items"]["format"] == "secret" => "secret",
         (_, Some("array")) => "list",
         (_, Some(name)) => name,
         (_, None) => "string",

@@ -12,6 +12,7 @@ use crate::startup_error::StartupError;
 pub(super) const SECRETS: &[(&str, &str)] = &[
     ("database", "url"),
     ("database", "worker_url"),
+    ("database", "replica_urls"),
     ("database", "migrate_url"),
     ("keys", "master"),
     ("admin", "token"),

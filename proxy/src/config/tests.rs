@@ -185,6 +185,24 @@ fn a_secret_may_stand_in_a_file_and_is_never_shown() {
 }
 
 #[test]
+fn the_urls_of_replicas_may_stand_in_a_file_too() {
+    let (path, mut file) = tempfile();
+    file.write_all(b"postgres://a/rampart\npostgres://b/rampart\n").unwrap();
+    let named = path.display().to_string();
+    let urls = |text: &str, env: &[(&str, &str)]| {
+        let config = read(&format!("{text}{MINIMAL}"), env).unwrap();
+        let urls = config.core.database.replica_urls;
+        urls.iter().map(|url| url.expose().to_owned()).collect::<Vec<_>>()
+    };
+    let both = ["postgres://a/rampart", "postgres://b/rampart"];
+    assert_eq!(urls(&format!("[database]\nreplica_urls_file = '{named}'\n"), &[]), both);
+    assert_eq!(urls(&format!("[database]\nreplica_urls = {both:?}\n"), &[]), both);
+    let at = ("RAMPART__DATABASE__REPLICA_URLS_FILE", named.as_str());
+    assert_eq!(urls("[database]\nreplica_urls = ['postgres://c/rampart']\n", &[at]), both);
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
 fn the_environment_replaces_both_forms_of_a_secret() {
     let (path, mut file) = tempfile();
     file.write_all(b"of-the-file").unwrap();
