@@ -196,7 +196,10 @@ pub struct Keys {
     /// Master key that all others are derived from, 32 bytes as base64, the same on every edge; in a
     /// list or in lines the one in use comes first and earlier ones follow.
     #[serde(skip_serializing, deserialize_with = "one_or_many")]
-    #[schemars(extend("x-default" = "none: one is made and kept in the database, for test clients"))]
+    #[schemars(extend(
+        "x-default" = "none: one is made and kept in the database, for test clients",
+        "x-bounds" = "1 to 8 keys"
+    ))]
     pub master: Option<Secret>,
     /// Program with its arguments that prints the master key, in place of `keys.master`.
     #[schemars(extend("x-default" = "none"))]

@@ -20,6 +20,7 @@ pub struct Acme {
     pub directory_url: Option<String>,
     /// Names that the certificate is for, none with a wildcard: each leads to edges whose public
     /// listener is reached at port 443, where the authority looks for its challenge (RFC 8737).
+    #[schemars(extend("x-bounds" = "at most 100 names"))]
     pub domains: Names,
     /// Addresses that the authority writes to, such as `mailto:sre@example.com`.
     pub contacts: Names,
