@@ -117,7 +117,9 @@ fn busiest(
         let name: String = name.chars().filter(|c| !c.is_control()).collect();
         let limited = limited.get(name.as_str()).copied().filter(|rate| *rate > 0.0);
         let limited = limited.map(|rate| format!("  limited {rate:.1}/s")).unwrap_or_default();
-        _ = writeln!(text, "{rate:>10.1}  {name}{limited}");
+        // Requests that nobody has proven to be a partner's have no name.
+        let shown = if name.is_empty() { "-" } else { name.as_str() };
+        _ = writeln!(text, "{rate:>10.1}  {shown}{limited}");
     }
 }
 
@@ -145,6 +147,7 @@ mod tests {
         let now = Sample::read(
             "rampart_requests_total{partner=\"acme\",route=\"/a\",status=\"200\"} 30\n\
              rampart_requests_total{partner=\"b\\n\",route=\"/b\",status=\"503\"} 5\n\
+             rampart_requests_total{partner=\"\",route=\"/b\",status=\"303\"} 1\n\
              rampart_queue_length{queue=\"mail\"} 7\n",
             1_000_000_000,
         );
@@ -156,6 +159,7 @@ mod tests {
         assert!(text.contains("backlog     nothing waits"), "{text}");
         let position = |name: &str| lines.iter().position(|line| line.ends_with(name));
         assert!(position("acme") < position("b"), "the busiest comes first: {text}");
+        assert!(text.contains("       1.0  -\n"), "{text}");
     }
 
     #[test]
