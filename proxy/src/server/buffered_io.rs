@@ -2,7 +2,7 @@
 //! without end for a peer that takes neither; here they leave together, and such a peer is given up.
 
 use std::future::poll_fn;
-use std::io::{self, IoSlice};
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -196,20 +196,6 @@ impl AsyncWrite for BufferedIo {
         Poll::Ready(Ok(bytes.len()))
     }
 
-    /// Past what is held. Where something is held already the first part is held too.
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        parts: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        if !self.held.is_empty() {
-            let first = parts.iter().find(|part| !part.is_empty());
-            return self.poll_write(cx, first.map_or(&[], |part| part));
-        }
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
-        self.paced_bytes(cx, written)
-    }
-
     /// In HTTP/2, of many streams, what was just written leaves when the connection is polled next:
     /// behind the tasks that are ready now, whose answers then leave with it, in one record. The
     /// connection flushes each time that it is polled, and this has it polled again.
@@ -339,22 +325,6 @@ mod tests {
         wire.flush().await.unwrap();
         let read = far.read(&mut bytes).await.unwrap();
         assert_eq!(&bytes[..read], b"one two ");
-    }
-
-    #[tokio::test]
-    async fn parts_leave_together_and_behind_what_is_held() {
-        let (mut wire, mut far) = pair();
-        let parts = ["", "head ", "body "].map(|part| IoSlice::new(part.as_bytes()));
-        assert_eq!(wire.write_vectored(&parts).await.unwrap(), 10);
-        let mut bytes = [0; 64];
-        let read = far.read(&mut bytes).await.unwrap();
-        assert_eq!(&bytes[..read], b"head body ");
-        wire.write_all(b"held ").await.unwrap();
-        assert_eq!(wire.write_vectored(&parts).await.unwrap(), 5);
-        assert!(far.try_read(&mut bytes).is_err());
-        wire.flush().await.unwrap();
-        let read = far.read(&mut bytes).await.unwrap();
-        assert_eq!(&bytes[..read], b"held head ");
     }
 
     #[tokio::test]
