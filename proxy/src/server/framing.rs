@@ -7,9 +7,8 @@ mod chunks;
 use http::{HeaderMap, Method, StatusCode, Uri, Version, header};
 use memchr::{memchr, memchr_iter};
 
-pub(crate) use self::chunks::Chunks;
-
 use self::HeadError::Malformed;
+use self::chunks::Chunks;
 
 /// Longest request target, in bytes (section 1 of the contract).
 pub(crate) const TARGET_BYTES_MAX: usize = 8 * 1024;
@@ -59,15 +58,15 @@ impl HeadError {
 pub(super) const BAD_URL: HeadError =
     Malformed("a character that no URL has, or a scheme that is neither https nor http");
 
-/// The delimitation of a request's body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The delimitation of a request's body, or of what has not arrived of it.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Body {
-    /// Neither `Content-Length` nor `Transfer-Encoding`.
+    /// Neither `Content-Length` nor `Transfer-Encoding`, or nothing is left.
     None,
     /// `Content-Length`, in bytes.
     Length(u64),
     /// `Transfer-Encoding: chunked`.
-    Chunked,
+    Chunks(Chunks),
 }
 
 /// Looks for the end of a head while it arrives; every byte is looked at once.
@@ -221,7 +220,7 @@ impl<'a> Fields<'a> {
         }
         let body = match self.length {
             Some(length) => Body::Length(length),
-            None if self.chunked => Body::Chunked,
+            None if self.chunked => Body::Chunks(Chunks::new()),
             None => Body::None,
         };
         if self.upgrade && !matches!(body, Body::None | Body::Length(0)) {

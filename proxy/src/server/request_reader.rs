@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead as _, ReadBuf};
 
 use super::connection_info::ConnectionInfo;
 use super::deadline::Deadline;
-use super::framing::{self, Body, Chunks, HEADERS_MAX, HeadError, Scan};
+use super::framing::{self, Body, HEADERS_MAX, HeadError, Scan};
 
 /// The request that Pingora reads where a head was refused.
 const PLACEHOLDER: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
@@ -49,16 +49,9 @@ pub(super) struct RequestReader {
     /// Bytes at the beginning of `held` that belong to the current request.
     released: usize,
     scan: Scan,
-    rest: Rest,
+    /// The part of the current request's body that has not arrived.
+    rest: Body,
     first: bool,
-}
-
-/// The part of the current request's body that has not arrived.
-#[derive(Debug)]
-enum Rest {
-    None,
-    Length(u64),
-    Chunks(Chunks),
 }
 
 impl RequestReader {
@@ -70,7 +63,7 @@ impl RequestReader {
             held: BytesMut::new(),
             released: 0,
             scan: Scan::default(),
-            rest: Rest::None,
+            rest: Body::None,
             first: true,
         }
     }
@@ -86,7 +79,7 @@ impl RequestReader {
         stream: &mut Stream,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.released > 0 || matches!(self.rest, Rest::None) {
+        if self.released > 0 || matches!(self.rest, Body::None) {
             if ready!(self.poll_request(cx, stream))? {
                 self.give(buf);
             }
@@ -180,40 +173,13 @@ impl RequestReader {
 
     /// Checks the head of this length and says how many of the held bytes its request has.
     fn begin(&mut self, head: usize) -> Result<usize, HeadError> {
-        let (head, body) = self.held.split_at(head);
-        let delimited = framing::check(head)?;
+        let (head, behind) = self.held.split_at(head);
+        let body = framing::check(head)?;
         if !is_understood(head) {
             return Err(HeadError::Malformed("not an HTTP request"));
         }
-        self.rest = match delimited {
-            Body::None => Rest::None,
-            Body::Length(length) => Rest::Length(length),
-            Body::Chunked => Rest::Chunks(Chunks::new()),
-        };
-        Ok(head.len() + self.rest.follow(body)?)
-    }
-}
-
-impl Rest {
-    /// The number of `bytes` that belong to the body; what is left of it changes accordingly.
-    fn follow(&mut self, bytes: &[u8]) -> Result<usize, HeadError> {
-        let own = match self {
-            Self::None => 0,
-            Self::Length(left) => {
-                let own = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
-                *left -= own as u64;
-                if *left > 0 {
-                    return Ok(own);
-                }
-                own
-            }
-            Self::Chunks(chunks) => match chunks.feed(bytes)? {
-                Some(own) => own,
-                None => return Ok(bytes.len()),
-            },
-        };
-        *self = Self::None;
-        Ok(own)
+        self.rest = body;
+        Ok(head.len() + self.rest.follow(behind)?)
     }
 }
 

@@ -2,7 +2,7 @@
 //! the body; here the end of a chunked body is read strictly.
 
 use super::HeadError::{self, Malformed};
-use super::is_token;
+use super::{Body, is_token};
 
 /// Digits of the largest chunk size that is read at all.
 const SIZE_DIGITS_MAX: u8 = 8;
@@ -11,7 +11,7 @@ const EXTRA_BYTES_MAX: u16 = 4 * 1024;
 const BROKEN: HeadError = Malformed("the body is not delimited as chunks are");
 
 /// A reader that follows a chunked body while it arrives (RFC 9112, section 7.1).
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Chunks {
     at: At,
     left: u64,
@@ -48,7 +48,7 @@ impl Chunks {
     ///
     /// # Errors
     /// When they are not what the body must go on with.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<Option<usize>, HeadError> {
+    fn feed(&mut self, bytes: &[u8]) -> Result<Option<usize>, HeadError> {
         let mut index = 0;
         while let Some(&byte) = bytes.get(index) {
             if self.at == At::Bytes {
@@ -116,6 +116,32 @@ impl Chunks {
         self.extra += 1;
         let plain = byte == b'\t' || (byte >= b' ' && byte != 0x7f);
         if plain && self.extra < EXTRA_BYTES_MAX { Ok(next) } else { Err(BROKEN) }
+    }
+}
+
+impl Body {
+    /// The number of `bytes` that belong to the body; what is left of it changes accordingly.
+    ///
+    /// # Errors
+    /// When they are not what the body must go on with.
+    pub(crate) fn follow(&mut self, bytes: &[u8]) -> Result<usize, HeadError> {
+        let own = match self {
+            Self::None => 0,
+            Self::Length(left) => {
+                let own = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                *left -= own as u64;
+                if *left > 0 {
+                    return Ok(own);
+                }
+                own
+            }
+            Self::Chunks(chunks) => match chunks.feed(bytes)? {
+                Some(own) => own,
+                None => return Ok(bytes.len()),
+            },
+        };
+        *self = Self::None;
+        Ok(own)
     }
 }
 
