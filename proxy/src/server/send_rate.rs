@@ -72,13 +72,11 @@ impl SendRate {
         if let Some(wait) = self.wait.take() {
             self.left = Some(wait.until.saturating_duration_since(now()));
         }
-        self.timer.clear();
     }
 
     /// The answer is taken, and nothing of it counts for the next one.
     pub(super) fn done(&mut self) {
         (self.wait, self.left) = (None, None);
-        self.timer.clear();
     }
 
     /// Ends when the peer, which takes nothing now, is to be given up.
