@@ -132,8 +132,8 @@ impl BufferedIo {
         Poll::Ready(Ok(written))
     }
 
-    /// Throws away what the client still sends after a last answer, so that the answer is not lost
-    /// to the reset that unread bytes cause.
+    /// Throws away what the client still sends after a last answer, for [`LINGER_MAX`] at most, so
+    /// that the answer is not lost to the reset that unread bytes cause.
     fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut room = [0; LINGER_BYTES];
         while self.lingered < LINGER_BYTES_MAX {
@@ -236,8 +236,7 @@ impl Shutdown for BufferedIo {
         // The connection ends either way; a peer that is gone already is not worth a line.
         let _ = timeout(SHUTDOWN_MAX, AsyncWriteExt::shutdown(self)).await;
         if matches!(self.reading, Reading::Requests(_)) {
-            // At the deadline it is closed all the same.
-            let _ = timeout(LINGER_MAX, poll_fn(|cx| self.poll_linger(cx))).await;
+            poll_fn(|cx| self.poll_linger(cx)).await;
         }
     }
 }
