@@ -105,30 +105,32 @@ async fn accept_all(
     let age = if late { LEAVE_MAX } else { limits.connection_max_age };
     let mut old = pin!(timeout(age, pending::<()>()));
     let (mut idle, mut used, mut accepted) = (interval(limits.timeouts.idle), true, 0_u32);
-    let mut leaving: Option<Leaving> = None;
+    // Once the client is told to leave, each time that it has had LEAVE_MAX again.
+    let (mut leaving, mut staying, mut is_over) = (interval(LEAVE_MAX), true, false);
     loop {
-        let staying = leaving.is_none();
         let leave = tokio::select! {
             biased;
             () = &mut hostile => return Some(Reason::ENHANCE_YOUR_CALM),
             () = &mut draining, if staying && (!late || accepted > 0) => true,
             _ = &mut old, if staying => true,
             next = h2.accept() => {
-                let (mut request, answer) = next?.ok()?;
+                let (mut request, mut answer) = next?.ok()?;
                 match info.refused_streams.judge(answer.stream_id().as_u32()) {
                     Verdict::Accepted => {}
                     Verdict::Refused => _ = request.extensions_mut().insert(BAD_URL),
                     Verdict::Unknown => return Some(Reason::PROTOCOL_ERROR),
                 }
                 (used, accepted) = (true, accepted.saturating_add(1));
-                if leaving.as_ref().is_some_and(|leaving| leaving.is_over) {
-                    refuse(answer);
+                if is_over {
+                    // It may be sent again on another connection (RFC 9113, section 8.7).
+                    answer.send_reset(Reason::REFUSED_STREAM);
                 } else if !streams.spawn(request, answer) {
                     return Some(Reason::ENHANCE_YOUR_CALM);
                 }
                 accepted >= limits.connection_requests_max
             }
-            () = over(&mut leaving), if !staying => {
+            _ = leaving.tick(), if !staying => {
+                is_over = true;
                 if streams.none_runs() && !h2.has_streams() {
                     return Some(Reason::NO_ERROR);
                 }
@@ -143,41 +145,11 @@ async fn accept_all(
         if leave && staying {
             h2.graceful_shutdown();
             *busy = Some(lifecycle.begin());
-            leaving = Some(Leaving::new());
+            // From now on: the first tick of an interval comes at once.
+            leaving.reset();
+            staying = false;
         }
     }
-}
-
-/// A connection whose client has been told to leave.
-struct Leaving {
-    ticks: tokio::time::Interval,
-    /// The client has had [`LEAVE_MAX`].
-    is_over: bool,
-}
-
-impl Leaving {
-    fn new() -> Self {
-        let mut ticks = interval(LEAVE_MAX);
-        // The first tick of an interval comes at once.
-        ticks.reset();
-        Self { ticks, is_over: false }
-    }
-}
-
-/// Ends each time that [`LEAVE_MAX`] has passed again.
-async fn over(leaving: &mut Option<Leaving>) {
-    match leaving {
-        Some(leaving) => {
-            leaving.ticks.tick().await;
-            leaving.is_over = true;
-        }
-        None => pending().await,
-    }
-}
-
-/// Refuses a stream that may be sent again on another connection (RFC 9113, section 8.7).
-fn refuse(mut answer: SendResponse<Bytes>) {
-    answer.send_reset(Reason::REFUSED_STREAM);
 }
 
 /// The streams of one connection.
