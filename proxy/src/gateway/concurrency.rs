@@ -35,20 +35,6 @@ pub(super) fn contain(
     })
 }
 
-/// Gives what `work` gives; `None` when nobody waits for it any more. A client whose `reset` comes
-/// stops what is `safe` because it only reads; what writes goes on.
-pub(super) async fn unless_reset<T>(
-    reset: impl Future,
-    safe: bool,
-    work: impl Future<Output = T>,
-) -> Option<T> {
-    tokio::select! {
-        biased;
-        done = work => Some(done),
-        _ = reset, if safe => None,
-    }
-}
-
 /// Permits for requests in flight: of all, and of each address and partner among them, so that the
 /// slow calls of one cost the others nothing.
 pub(super) struct InFlight {

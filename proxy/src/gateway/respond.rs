@@ -15,7 +15,7 @@ use rampart_core::trading::limits::upstream::Upstream;
 use tokio::time::timeout;
 
 use super::body::{BodyError, ReceivedBody, content_length, discard, read_entity};
-use super::concurrency::{WorkFailure, contain, unless_reset};
+use super::concurrency::{WorkFailure, contain};
 use super::context::{Context, request_id};
 use super::private_listener::{PrivateListener, error};
 use super::upstream::UpstreamExchange;
@@ -166,15 +166,21 @@ impl Gateway {
             }
             None => {
                 let ReceivedBody { body, share: _share } = received;
-                // HTTP/1 has no reset; there the client is not looked at before the answer.
+                // A client that resets its stream stops what only reads; what writes goes on. HTTP/1
+                // has no reset; there the client is not looked at before the answer.
                 let watched = route.is_safe() && session.is_custom();
                 let done = {
                     // Pinned here: what wraps it takes a reference, and is not copied with it.
                     let answering = pin!(self.core.answer(&mut admission, head, body));
                     let work = pin!(contain(context.scope().run(answering), public.answer_max));
-                    unless_reset(session.read_body_or_idle(true), watched, work).await
+                    tokio::select! {
+                        biased;
+                        done = work => done,
+                        _ = session.read_body_or_idle(true), if watched => {
+                            return Err(client_gone());
+                        }
+                    }
                 };
-                let done = done.ok_or_else(client_gone)?;
                 let mut reply = done.unwrap_or_else(|failure| self.failed(context, failure));
                 admission.write_rates(&mut reply);
                 Ok(Some(reply))
