@@ -35,7 +35,7 @@ use pingora_core::apps::HttpServerOptions;
 use pingora_core::server::configuration::{Opt, ServerConf};
 use pingora_core::server::{Fds, ListenFds, RunArgs, Server, ShutdownWatch};
 use pingora_core::services::Service;
-use pingora_proxy::HttpProxy;
+use pingora_proxy::http_proxy;
 use rampart_core::Core;
 use rampart_core::platform::clock::Clock;
 use tokio::runtime::Runtime;
@@ -338,8 +338,7 @@ impl EdgeService {
         tls: Option<Tls>,
     ) -> Listener {
         let (edge, public) = (&self.config.edge, gateway.is_public());
-        let mut proxy = HttpProxy::new(gateway, Arc::clone(&self.conf));
-        proxy.handle_init_modules();
+        let mut proxy = http_proxy(&self.conf, gateway);
         let mut options = HttpServerOptions::default();
         // CONNECT gets our own 405 instead of Pingora's, which is no envelope.
         options.allow_connect_method_proxying = true;
