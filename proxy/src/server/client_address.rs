@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use http::HeaderMap;
 use ipnet::IpNet;
-use pingora_core::protocols::GetSocketDigest;
+use pingora_core::protocols::GetSocketDigest as _;
 use pingora_core::protocols::l4::stream::Stream as Socket;
 
 use super::proxy_protocol;
@@ -84,9 +84,9 @@ impl ClientAddresses {
 }
 
 /// The other end of a connection; 0.0.0.0 for one that the operating system has forgotten already.
-pub(super) fn peer_of(stream: &(impl GetSocketDigest + ?Sized)) -> IpAddr {
-    let socket = stream.get_socket_digest();
-    let peer = socket.as_ref().and_then(|socket| socket.peer_addr()?.as_inet());
+fn peer_of(socket: &Socket) -> IpAddr {
+    let digest = socket.get_socket_digest();
+    let peer = digest.as_ref().and_then(|digest| digest.peer_addr()?.as_inet());
     peer.map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.ip().to_canonical())
 }
 
