@@ -100,8 +100,7 @@ pub(super) async fn read_body(
     budget: &Budget,
 ) -> Result<ReceivedBody, BodyError> {
     let partial = PartialBody { max, ..PartialBody::default() }.read(session, budget).await?;
-    let PartialBody { first, whole, share, .. } = partial;
-    Ok(ReceivedBody { body: first.unwrap_or_else(|| whole.freeze()), share })
+    Ok(ReceivedBody { body: partial.whole.freeze(), share: partial.share })
 }
 
 /// The same for a route: above the bound of an ordinary body images are an upload, and a form is large,
@@ -120,20 +119,19 @@ pub(super) async fn read_entity(
     let uploads = route.body.takes_images().then(|| (Arc::clone(core), uploads.clone()));
     let max = route.body.bound().0;
     let partial = PartialBody { max, uploads, large_form, ..PartialBody::default() };
-    let PartialBody { first, whole, upload, share, .. } = partial.read(session, budget).await?;
+    let PartialBody { whole, upload, share, .. } = partial.read(session, budget).await?;
     let body = match upload {
         Some(upload) => Entity::Upload(upload.finish().await.map_err(BodyError::Upload)?),
-        None => first.unwrap_or_else(|| whole.freeze()).into(),
+        None => whole.freeze().into(),
     };
     Ok(ReceivedBody { body, share })
 }
 
-/// The part of a body that has arrived. One that comes in one chunk is not copied.
+/// The part of a body that has arrived.
 #[derive(Default)]
 struct PartialBody {
     max: usize,
     declared: Option<u64>,
-    first: Option<Bytes>,
     whole: BytesMut,
     /// There for a body that may become an upload: whose, and the budget of uploads.
     uploads: Option<(Arc<Core>, Budget)>,
@@ -147,7 +145,7 @@ impl PartialBody {
     fn len(&self) -> usize {
         match &self.upload {
             Some(upload) => upload.size(),
-            None => self.first.as_ref().map_or(self.whole.len(), Bytes::len),
+            None => self.whole.len(),
         }
     }
 
@@ -208,9 +206,8 @@ impl PartialBody {
                 return Err(BodyError::NoMemory);
             }
             let mut upload = Upload::begin(core);
-            let before = self.first.take().unwrap_or_else(|| self.whole.split().freeze());
-            for bytes in [before, chunk] {
-                upload.take(&bytes).map_err(BodyError::Upload)?;
+            for bytes in [&std::mem::take(&mut self.whole)[..], &chunk] {
+                upload.take(bytes).map_err(BodyError::Upload)?;
             }
             self.upload = Some(upload);
             return Ok(());
@@ -227,16 +224,11 @@ impl PartialBody {
         if !budget.cover(&mut self.share, seen) {
             return Err(BodyError::NoMemory);
         }
-        match self.first.take() {
-            None if self.whole.is_empty() => self.first = Some(chunk),
-            None => self.whole.extend_from_slice(&chunk),
-            Some(first) => {
-                let expected = self.declared.and_then(|length| usize::try_from(length).ok());
-                self.whole.reserve(expected.unwrap_or(seen).min(TRUSTED_LENGTH).max(seen));
-                self.whole.extend_from_slice(&first);
-                self.whole.extend_from_slice(&chunk);
-            }
+        if self.whole.is_empty() {
+            let expected = self.declared.and_then(|length| usize::try_from(length).ok());
+            self.whole.reserve(expected.unwrap_or(seen).min(TRUSTED_LENGTH).max(seen));
         }
+        self.whole.extend_from_slice(&chunk);
         Ok(())
     }
 }
