@@ -26,10 +26,7 @@ pub(crate) enum Secret {
 impl Run for Secret {
     fn run(self) -> Result<(), StartupError> {
         let Self::Rotate { slug, kind, overlap_seconds, target } = self;
-        let mut body = json!({ "kind": kind });
-        if let Some(seconds) = overlap_seconds {
-            body["overlapSeconds"] = seconds.into();
-        }
+        let body = json!({ "kind": kind, "overlapSeconds": overlap_seconds });
         let path = path(&["partners", &slug, "secrets", "rotate"]);
         target.send(Method::POST, &path, Body::Json(body))
     }
