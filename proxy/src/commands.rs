@@ -141,6 +141,23 @@ impl Target {
     }
 }
 
+/// One of a list.
+#[derive(Debug, Args)]
+pub(crate) struct Item {
+    /// Its id.
+    id: String,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Item {
+    /// Calls it, or what is below it, without a body.
+    fn send(&self, method: Method, list: &str, below: &[&str]) -> Result<(), StartupError> {
+        let item = [list, self.id.as_str()];
+        self.target.send(method, &path(&[&item[..], below].concat()), Body::None)
+    }
+}
+
 /// The name of a possible value of an argument.
 fn possible_value(value: &impl ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |named| named.get_name().to_owned())

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use http::Method;
 
-use super::{Body, Page, Run, StartupError, Target, path};
+use super::{Item, Page, Run, StartupError};
 
 /// Columns of a table of deliveries: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
@@ -37,20 +37,10 @@ pub(crate) enum Delivery {
         page: Page,
     },
     /// Show one with its request and its attempts.
-    Show {
-        /// The delivery's id.
-        id: String,
-        #[command(flatten)]
-        target: Target,
-    },
+    Show(Item),
     /// Deliver an event again.
     #[command(visible_alias = "resend")]
-    Redeliver {
-        /// The delivery's id.
-        id: String,
-        #[command(flatten)]
-        target: Target,
-    },
+    Redeliver(Item),
 }
 
 impl Run for Delivery {
@@ -60,10 +50,8 @@ impl Run for Delivery {
                 let criteria = [("partner", partner), ("state", state), ("order", order)];
                 page.print("deliveries", criteria, COLUMNS)
             }
-            Self::Show { id, target } => target.get(&path(&["deliveries", &id])),
-            Self::Redeliver { id, target } => {
-                target.send(Method::POST, &path(&["deliveries", &id, "redeliver"]), Body::None)
-            }
+            Self::Show(delivery) => delivery.send(Method::GET, "deliveries", &[]),
+            Self::Redeliver(delivery) => delivery.send(Method::POST, "deliveries", &["redeliver"]),
         }
     }
 }

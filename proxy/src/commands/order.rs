@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Body, Page, Run, StartupError, Target, path};
+use super::{Body, Item, Page, Run, StartupError, Target, path};
 
 /// Columns of a table of orders: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
@@ -24,19 +24,9 @@ pub(crate) enum Order {
     /// List orders that meet every criterion, newest first.
     List(Box<Search>),
     /// Show an order with its timeline.
-    Show {
-        /// Its id.
-        id: String,
-        #[command(flatten)]
-        target: Target,
-    },
+    Show(Item),
     /// Let an order's policies decide again, and say whether they decide the same.
-    Replay {
-        /// Its id.
-        id: String,
-        #[command(flatten)]
-        target: Target,
-    },
+    Replay(Item),
     /// Let something happen to an order.
     Event {
         /// Its id.
@@ -113,10 +103,8 @@ impl Run for Order {
     fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List(search) => search.run(),
-            Self::Show { id, target } => target.get(&path(&["orders", &id])),
-            Self::Replay { id, target } => {
-                target.send(Method::POST, &path(&["orders", &id, "replay"]), Body::None)
-            }
+            Self::Show(order) => order.send(Method::GET, "orders", &[]),
+            Self::Replay(order) => order.send(Method::POST, "orders", &["replay"]),
             Self::Event { id, event, members, target } => {
                 let body = Body::Json(body(event, &members)?);
                 target.send(Method::POST, &path(&["orders", &id, "events"]), body)

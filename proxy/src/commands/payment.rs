@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Body, Page, Run, StartupError, Target, path};
+use super::{Body, Item, Page, Run, StartupError, Target, path};
 
 /// Columns of a table of payments: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
@@ -50,12 +50,7 @@ pub(crate) enum Payment {
     },
     /// Show one payment.
     #[command(visible_alias = "read")]
-    Show {
-        /// Its id.
-        id: String,
-        #[command(flatten)]
-        target: Target,
-    },
+    Show(Item),
     /// List orders that a payment may be meant for, best first.
     Suggestions {
         /// The payment's id.
@@ -145,7 +140,7 @@ impl Run for Payment {
                 let criteria = [("partner", partner), ("order", order), ("state", state)];
                 return page.print("payments", criteria, COLUMNS);
             }
-            Self::Show { id, target } => return target.get(&path(&["payments", &id])),
+            Self::Show(payment) => return payment.send(Method::GET, "payments", &[]),
             Self::Suggestions { id, page } => {
                 return page.print(&path(&["payments", &id, "suggestions"]), [], SUGGESTIONS);
             }

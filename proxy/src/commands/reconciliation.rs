@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Subcommand, ValueEnum};
 use http::Method;
 
-use super::{Body, Page, Run, StartupError, Target, path, query, read_file};
+use super::{Body, Item, Page, Run, StartupError, Target, query, read_file};
 
 /// Columns of a table of reconciliations: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
@@ -43,12 +43,7 @@ pub(crate) enum Reconciliation {
         page: Page,
     },
     /// Show a reconciliation with its differences.
-    Show {
-        /// Its id.
-        id: String,
-        #[command(flatten)]
-        target: Target,
-    },
+    Show(Item),
 }
 
 /// A statement's form.
@@ -78,7 +73,7 @@ impl Run for Reconciliation {
             Self::List { connector, page } => {
                 page.print("reconciliations", [("connector", connector)], COLUMNS)
             }
-            Self::Show { id, target } => target.get(&path(&["reconciliations", &id])),
+            Self::Show(item) => item.send(Method::GET, "reconciliations", &[]),
         }
     }
 }

@@ -4,7 +4,7 @@ use clap::{Subcommand, ValueEnum};
 use http::Method;
 use serde_json::json;
 
-use super::{Body, Page, Run, StartupError, Target, path, possible_value};
+use super::{Body, Item, Page, Run, StartupError, Target, path, possible_value};
 
 /// Columns of a table of screenings: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
@@ -37,12 +37,7 @@ pub(crate) enum Screening {
         page: Page,
     },
     /// Show one with the provider's reasons.
-    Show {
-        /// Its id.
-        id: String,
-        #[command(flatten)]
-        target: Target,
-    },
+    Show(Item),
     /// Let the coins leave that wait for it, or hold them.
     Decide {
         /// Its id.
@@ -89,7 +84,7 @@ impl Run for Screening {
                     [("state", state), ("partner", partner), ("orderId", order), ("userId", user)];
                 page.print("screenings", criteria, COLUMNS)
             }
-            Self::Show { id, target } => target.get(&path(&["screenings", &id])),
+            Self::Show(screening) => screening.send(Method::GET, "screenings", &[]),
             Self::Decide { id, decision, reason, target } => {
                 let decision = possible_value(&decision);
                 let body = Body::Json(json!({ "decision": decision, "reason": reason }));
