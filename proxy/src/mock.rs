@@ -20,7 +20,6 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rampart_core::api::PARTNERS_API;
 use rampart_core::endpoint::Body;
 use rampart_core::endpoint::router::Found;
-use rampart_core::http::reply::Reply;
 use rampart_core::platform::clock::Clock;
 use rampart_core::platform::error::{Code, Error};
 use tokio::net::TcpListener;
@@ -107,7 +106,9 @@ where
         }
     };
     reply.set("x-request-id", id);
-    Ok(into_response(reply))
+    let mut response = Response::new(Full::new(reply.body));
+    (*response.status_mut(), *response.headers_mut()) = (reply.status, reply.headers);
+    Ok(response)
 }
 
 /// The bound of a request's body in bytes, and the code above it.
@@ -116,13 +117,6 @@ fn body_bound(head: &Parts) -> (usize, Code) {
         Found::Endpoint(route, _) => route.body.bound(),
         Found::OtherMethods(_) | Found::Nothing => Body::None.bound(),
     }
-}
-
-fn into_response(reply: Reply) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(reply.body));
-    *response.status_mut() = reply.status;
-    *response.headers_mut() = reply.headers;
-    response
 }
 
 #[cfg(test)]
