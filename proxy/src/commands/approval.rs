@@ -5,7 +5,6 @@ use http::Method;
 
 use super::{Body, Page, Run, StartupError, Target, path};
 
-/// Columns of a table of approvals: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
     ("REQUESTED", "requestedAt"),
     ("ID", "id"),

@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::{AdminClient, Page, Run, StartupError, Target, query};
 
-/// Columns of a table of the audit: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
     ("AT", "at"),
     ("ACTOR", "actor"),

@@ -6,7 +6,6 @@ use serde_json::json;
 
 use super::{Body, Page, Run, StartupError, Target, path};
 
-/// Columns of a table of connectors: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
     ("NAME", "name"),
     ("LAST CONTACT", "lastContactAt"),

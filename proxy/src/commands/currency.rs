@@ -4,7 +4,6 @@ use clap::Subcommand;
 
 use super::{Page, Run, StartupError};
 
-/// Columns of a table of currencies: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
     ("CODE", "code"),
     ("KIND", "kind"),

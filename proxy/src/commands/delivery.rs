@@ -5,7 +5,6 @@ use http::Method;
 
 use super::{Item, Page, Run, StartupError};
 
-/// Columns of a table of deliveries: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
     ("CREATED", "createdAt"),
     ("ID", "id"),

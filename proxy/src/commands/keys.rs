@@ -14,7 +14,6 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// The call's path.
 const PATH: &str = "keys/rotation";
 
-/// Columns of a table of those keys: their heads, and members.
 const RECEIPT_COLUMNS: &[(&str, &str)] =
     &[("ID", "keyId"), ("SIGNS", "signs"), ("SIGNS FROM", "signsFrom"), ("CREATED", "createdAt")];
 

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::{AdminClient, Body, Page, Run, StartupError, Target, possible_value, query};
 
-/// Columns of a table of balances: their heads, and members.
 const BALANCES: &[(&str, &str)] = &[
     ("PARTNER", "partner"),
     ("KIND", "kind"),
@@ -17,7 +16,6 @@ const BALANCES: &[(&str, &str)] = &[
     ("BALANCE", "balance"),
     ("ACCOUNT", "accountId"),
 ];
-/// Columns of a table of entries: their heads, and members.
 const ENTRIES: &[(&str, &str)] = &[
     ("OCCURRED", "occurredAt"),
     ("ID", "id"),

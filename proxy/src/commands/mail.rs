@@ -4,7 +4,6 @@ use clap::Subcommand;
 
 use super::{Page, Run, StartupError};
 
-/// Columns of a table of mail: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
     ("CREATED", "createdAt"),
     ("ID", "id"),

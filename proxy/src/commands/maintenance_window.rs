@@ -9,7 +9,6 @@ use super::{Body, Page, Run, StartupError, Target, path};
 /// The path of the windows.
 const PATH: &str = "maintenance-windows";
 
-/// Columns of a table of windows: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
     ("ID", "id"),
     ("STATUS", "status"),

@@ -6,7 +6,6 @@ use serde_json::json;
 
 use super::{Body, Page, Run, StartupError, Target, path};
 
-/// Columns of a table of operators: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
     ("NAME", "name"),
     ("ROLES", "roles"),
@@ -16,7 +15,6 @@ const COLUMNS: &[(&str, &str)] = &[
     ("TOKENS", "tokens"),
 ];
 
-/// Columns of a table of sessions: their heads, and members.
 const SESSIONS: &[(&str, &str)] = &[
     ("BEGAN", "createdAt"),
     ("ENDS", "expiresAt"),

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::{Body, Item, Page, Run, StartupError, Target, path};
 
-/// Columns of a table of orders: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
     ("DATE", "date"),
     ("ID", "id"),

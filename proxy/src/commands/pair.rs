@@ -5,7 +5,6 @@ use http::Method;
 
 use super::{Members, Page, Run, StartupError, Target, path};
 
-/// Columns of a table of pairs: their heads, and members.
 const COLUMNS: &[(&str, &str)] =
     &[("PAIR", "pair"), ("PRICE", "price"), ("BUY", "buy"), ("SELL", "sell")];
 

@@ -6,7 +6,6 @@ use serde_json::json;
 
 use super::{Body, Members, Page, Run, StartupError, Target, path};
 
-/// Columns of a table of partners: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
     ("SLUG", "slug"),
     ("NAME", "name"),
@@ -15,7 +14,6 @@ const COLUMNS: &[(&str, &str)] = &[
     ("CREATED", "createdAt"),
 ];
 
-/// Columns of a table of staff: their heads, and members.
 const STAFF_COLUMNS: &[(&str, &str)] = &[
     ("ID", "id"),
     ("EMAIL", "email"),

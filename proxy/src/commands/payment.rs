@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::{Body, Item, Page, Run, StartupError, Target, path};
 
-/// Columns of a table of payments: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
     ("RECORDED", "recordedAt"),
     ("ID", "id"),
@@ -20,7 +19,6 @@ const COLUMNS: &[(&str, &str)] = &[
     ("REFERENCE", "providerReference"),
 ];
 
-/// Columns of a table of orders that a payment may be meant for: their heads, and members.
 const SUGGESTIONS: &[(&str, &str)] = &[
     ("ORDER", "orderId"),
     ("REASONS", "reasons"),

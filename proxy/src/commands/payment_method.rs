@@ -5,7 +5,6 @@ use http::Method;
 
 use super::{Members, Page, Run, StartupError, Target, path};
 
-/// Columns of a table of payment methods: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
     ("CODE", "code"),
     ("ENABLED", "enabled"),

@@ -7,7 +7,6 @@ use http::Method;
 
 use super::{Body, Item, Page, Run, StartupError, Target, query, read_file};
 
-/// Columns of a table of reconciliations: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
     ("CREATED", "createdAt"),
     ("ID", "id"),

@@ -5,7 +5,6 @@ use http::Method;
 
 use super::{Body, Page, Run, StartupError, Target, path, possible_value};
 
-/// Columns of a table of reviews: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
     ("WAITING SINCE", "waitingSince"),
     ("SUBJECT", "subject"),

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::{Body, Run, StartupError, Target, read_json};
 
-/// Columns of a table of routes: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
     ("PARTNER", "partner"),
     ("DIRECTION", "direction"),

@@ -6,7 +6,6 @@ use serde_json::json;
 
 use super::{Body, Item, Page, Run, StartupError, Target, path, possible_value};
 
-/// Columns of a table of screenings: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
     ("CREATED", "createdAt"),
     ("ID", "id"),

@@ -8,7 +8,6 @@ use serde_json::json;
 
 use super::{Body, Members, Page, Run, StartupError, Target, path};
 
-/// Columns of a table of accounts: their heads, and members.
 const ACCOUNTS: &[(&str, &str)] = &[
     ("ID", "accountId"),
     ("TYPE", "type"),
@@ -19,7 +18,6 @@ const ACCOUNTS: &[(&str, &str)] = &[
     ("IDENTIFIER", "accountIdentifier"),
 ];
 
-/// Columns of a table of users: their heads, and members.
 const USERS: &[(&str, &str)] = &[
     ("UUID", "uuid"),
     ("PARTNER", "partner"),

@@ -5,7 +5,6 @@ use http::Method;
 
 use super::{Body, Members, Page, Run, StartupError, Target, path};
 
-/// Columns of a table of keys: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
     ("NAME", "name"),
     ("ALGORITHM", "algorithm"),

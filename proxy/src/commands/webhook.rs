@@ -5,7 +5,6 @@ use http::Method;
 
 use super::{Body, Page, Run, StartupError, Target, path};
 
-/// Columns of a table of endpoints: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
     ("ID", "id"),
     ("STATE", "state"),

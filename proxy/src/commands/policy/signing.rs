@@ -56,7 +56,6 @@ impl Signing {
     }
 }
 
-/// Columns of a table of keys: their heads, and members.
 const COLUMNS: &[(&str, &str)] = &[
     ("NAME", "name"),
     ("FINGERPRINT", "fingerprint"),
