@@ -43,7 +43,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 
 pub(crate) use self::client_address::ClientAddresses;
 pub(crate) use self::connection_info::ConnectionInfo;
-use self::connection_limits::{AddressLimits, ConnectionLimits, Tls};
+use self::connection_limits::{ConnectionLimits, Tls};
 use self::descriptors::HeldDescriptors;
 pub(crate) use self::framing::{HeadError, METHOD_BYTES_MAX, TARGET_BYTES_MAX, check_parsed};
 pub(crate) use self::lifecycle::{Busy, Lifecycle, Phase};
@@ -292,7 +292,7 @@ impl EdgeService {
         let admin_tls = of_private(self.shutdown.admin_certificate.as_ref())?;
         let connectors_tls = self.shutdown.connectors_certificate.as_ref();
         let connectors_tls = of_private(connectors_tls)?;
-        let tls = Tls { acceptor, addresses: AddressLimits::new(edge.connections_per_address_max) };
+        let tls = Tls::new(acceptor, edge.connections_per_address_max);
         let public =
             Gateway::public(Arc::clone(&core), edge, Arc::clone(lifecycle), Arc::clone(&self.log));
         let hsts_seconds = self.config.admin.hsts_seconds;

@@ -39,15 +39,25 @@ const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// Handshakes that an address may have under way; three quarters of its connections, if that is more.
 const HANDSHAKES_PER_ADDRESS: usize = 64;
 
-/// TLS on a listener.
+/// TLS on a listener, within the bounds of each address.
 pub(super) struct Tls {
     /// Pingora's acceptor; its listeners take settings only, and those have no ticket keys.
-    pub(super) acceptor: Acceptor,
-    /// Bounds of each address.
-    pub(super) addresses: AddressLimits,
+    acceptor: Acceptor,
+    connections: KeyedSemaphore<IpAddr>,
+    handshakes: KeyedSemaphore<IpAddr>,
 }
 
 impl Tls {
+    /// At most `connections` of one address, or of one /64 network in IPv6.
+    pub(super) fn new(acceptor: Acceptor, connections: usize) -> Self {
+        let handshakes = HANDSHAKES_PER_ADDRESS.max(connections - connections / 4);
+        Self {
+            acceptor,
+            connections: KeyedSemaphore::new(connections),
+            handshakes: KeyedSemaphore::new(handshakes),
+        }
+    }
+
     /// Of a private listener, if it has a certificate, whose files are watched from here on.
     ///
     /// # Errors
@@ -63,24 +73,7 @@ impl Tls {
         let settings = config::Tls { client_ca: None, ..settings.clone() };
         let acceptor = tls::acceptor(Arc::clone(certificate), &settings, core)?;
         tokio::spawn(Arc::clone(certificate).watch());
-        Ok(Some(Self { acceptor, addresses: AddressLimits::new(connections_max) }))
-    }
-}
-
-/// Connections and handshakes of each address.
-pub(super) struct AddressLimits {
-    connections: KeyedSemaphore<IpAddr>,
-    handshakes: KeyedSemaphore<IpAddr>,
-}
-
-impl AddressLimits {
-    /// At most `connections` of one address, or of one /64 network in IPv6.
-    pub(super) fn new(connections: usize) -> Self {
-        let handshakes = HANDSHAKES_PER_ADDRESS.max(connections - connections / 4);
-        Self {
-            connections: KeyedSemaphore::new(connections),
-            handshakes: KeyedSemaphore::new(handshakes),
-        }
+        Ok(Some(Self::new(acceptor, connections_max)))
     }
 
     /// The permit of a connection, and that of its handshake.
@@ -189,7 +182,7 @@ impl ConnectionLimits {
         let Some(tls) = &self.tls else { return Some((socket, client, None)) };
         let (connection, _handshake) = match self.clients.is_shared(client) {
             true => (None, None),
-            false => match tls.addresses.admit(client) {
+            false => match tls.admit(client) {
                 Ok([connection, handshake]) => (Some(connection), Some(handshake)),
                 Err(cause) => {
                     self.refuse(cause);
