@@ -62,17 +62,12 @@ impl Budget {
         let Ok(missing @ 1..) = u32::try_from(missing) else {
             return missing == 0;
         };
-        match (Arc::clone(&self.0).try_acquire_many_owned(missing), share) {
-            (Err(_), _) => false,
-            (Ok(more), Some(share)) => {
-                share.merge(more);
-                true
-            }
-            (Ok(more), share) => {
-                *share = Some(more);
-                true
-            }
+        let Ok(more) = Arc::clone(&self.0).try_acquire_many_owned(missing) else { return false };
+        match share {
+            Some(share) => share.merge(more),
+            None => *share = Some(more),
         }
+        true
     }
 }
 
