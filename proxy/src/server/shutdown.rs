@@ -120,33 +120,25 @@ impl Shutdown {
     /// signal that ends it.
     async fn stop_signal(&self, signals: &mut Signals) -> SignalKind {
         self.reach(Stage::Serving).await;
-        let mut next = signals.next(&ALL).await;
-        while next != TERMINATE && next != INTERRUPT {
-            if next == RELOAD {
-                self.all_certificates().iter().for_each(|certificate| certificate.reload());
-            } else {
-                let heir = tokio::select! {
-                    heir = self.find_heir() => Ok(heir),
-                    end = signals.next(&ENDS) => Err(end),
-                };
-                let heir = match heir {
-                    Ok(heir) => heir,
-                    Err(end) => {
-                        next = end;
-                        continue;
+        loop {
+            match signals.next(&ALL).await {
+                RELOAD => self.all_certificates().iter().for_each(|one| one.reload()),
+                UPGRADE => {
+                    let heir = tokio::select! {
+                        heir = self.find_heir() => heir,
+                        end = signals.next(&ENDS) => return end,
+                    };
+                    // No signal ends this halfway: within seconds one of the two accepts.
+                    if let Some((heir, copies)) = heir
+                        && self.hand_over(heir, copies).await
+                    {
+                        tracing::info!("the new process accepts; finishing what is in flight");
+                        return UPGRADE;
                     }
-                };
-                // No signal ends this halfway: within seconds one of the two accepts.
-                if let Some((heir, copies)) = heir
-                    && self.hand_over(heir, copies).await
-                {
-                    tracing::info!("the new process accepts; finishing what is in flight");
-                    return UPGRADE;
                 }
+                end => return end,
             }
-            next = signals.next(&ALL).await;
         }
-        next
     }
 
     /// The new process, when it is ready to accept. Until then, however long that takes, nothing
@@ -239,11 +231,9 @@ impl Signals {
     async fn next(&mut self, kinds: &[SignalKind]) -> SignalKind {
         poll_fn(|cx| {
             let mut caught = self.0.iter_mut().filter(|(kind, _)| kinds.contains(kind));
-            match caught.find_map(|(kind, signal)| signal.poll_recv(cx).is_ready().then_some(*kind))
-            {
-                Some(kind) => Poll::Ready(kind),
-                None => Poll::Pending,
-            }
+            let caught =
+                caught.find_map(|(kind, signal)| signal.poll_recv(cx).is_ready().then_some(*kind));
+            caught.map_or(Poll::Pending, Poll::Ready)
         })
         .await
     }
