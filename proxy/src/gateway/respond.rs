@@ -18,6 +18,7 @@ use super::body::{BodyError, ReceivedBody, content_length, discard, read_entity}
 use super::concurrency::{WorkFailure, contain};
 use super::context::{Context, request_id};
 use super::private_listener::{PrivateListener, error};
+use super::streams::Parts;
 use super::upstream::UpstreamExchange;
 use super::{Gateway, ListenerKind, PublicListener};
 use crate::server::{ConnectionInfo, HeadError, Phase, check_parsed};
@@ -57,10 +58,10 @@ impl Gateway {
         if !closing && can_skip_body(session) {
             session.set_close_on_response_before_downstream_finish(false);
         }
-        let written = match (reply.events.take(), reply.file.take()) {
-            (Some(events), _) => Box::pin(self.write_events(session, context, reply, events)).await,
-            (None, Some(file)) => Box::pin(self.write_file(session, context, reply, file)).await,
-            (None, None) => write(session, context, reply).await,
+        let file = reply.file.take().map(Parts::File);
+        let written = match reply.events.take().map(Parts::Events).or(file) {
+            Some(parts) => Box::pin(self.write_parts(session, context, reply, parts)).await,
+            None => write(session, context, reply).await,
         };
         written.map_err(|e| e.into_down())?;
         context.ended_ns.get_or_insert_with(|| self.core.clock.monotonic_ns());
