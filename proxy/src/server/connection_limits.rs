@@ -150,12 +150,11 @@ impl ConnectionLimits {
             let frames = Reading::Frames(FrameScan::new(Arc::clone(&info)));
             let io: Stream =
                 Box::new(BufferedIo::new(stream, frames, digest, self.bounds.endless()));
-            Box::pin(http2::serve(&self.proxy, io, &info, self)).await;
+            Box::pin(http2::serve(io, &info, self)).await;
         } else {
             let requests = Reading::Requests(RequestReader::new(info, self.timeouts));
             let io = Box::new(BufferedIo::new(stream, requests, digest, self.bounds));
-            let closing = self.closing.subscribe();
-            http1::serve(&self.proxy, io, self.connection_requests_max, closing).await;
+            http1::serve(io, self).await;
         }
     }
 

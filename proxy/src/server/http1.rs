@@ -2,27 +2,19 @@
 //! here a request has that room from its head to its answer. An idle connection takes as much
 //! memory as one of nginx (row g of `make bench`).
 
-use std::sync::Arc;
-
 use pingora_core::apps::{HttpPersistentSettings, HttpServerApp as _};
 use pingora_core::protocols::http::ServerSession;
-use pingora_proxy::HttpProxy;
-use tokio::sync::watch;
 
 use super::buffered_io::BufferedIo;
-use crate::gateway::Gateway;
+use super::connection_limits::ConnectionLimits;
 
 /// Seconds for which Pingora may wait for a head, which is there already.
 const HEAD_SECONDS: u64 = 60;
 
-/// Serves the requests of a connection one by one, at most `requests_max`, until it ends or is idle
-/// when `closing` turns true.
-pub(super) async fn serve(
-    app: &Arc<HttpProxy<Gateway>>,
-    mut io: Box<BufferedIo>,
-    requests_max: u32,
-    mut closing: watch::Receiver<bool>,
-) {
+/// Serves the requests of a connection one by one, within `limits`, until it ends or is idle when
+/// such are closed.
+pub(super) async fn serve(mut io: Box<BufferedIo>, limits: &ConnectionLimits) {
+    let mut closing = limits.closing.subscribe();
     let mut settings: Option<HttpPersistentSettings> = None;
     loop {
         tokio::select! {
@@ -38,10 +30,10 @@ pub(super) async fn serve(
                 Some(settings) => settings.apply_to_session(&mut session),
                 None => {
                     session.set_keepalive(Some(HEAD_SECONDS));
-                    session.set_keepalive_reuses_remaining(Some(requests_max));
+                    session.set_keepalive_reuses_remaining(Some(limits.connection_requests_max));
                 }
             }
-            app.process_new_http(session, &closing)
+            limits.proxy.process_new_http(session, &closing)
         };
         let Some(reused) = answering.await else { return };
         let (stream, kept) = reused.consume();

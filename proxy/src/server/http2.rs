@@ -59,12 +59,7 @@ const LEAVE_MAX: Duration = Duration::from_secs(2);
 const CLOSE_MAX: Duration = Duration::from_secs(2);
 
 /// Serves a connection, stream by stream, until it ends or is to end, within `limits`.
-pub(super) async fn serve(
-    app: &Arc<HttpProxy<Gateway>>,
-    stream: Stream,
-    info: &ConnectionInfo,
-    limits: &ConnectionLimits,
-) {
+pub(super) async fn serve(stream: Stream, info: &ConnectionInfo, limits: &ConnectionLimits) {
     let digest = Arc::new(Digest {
         ssl_digest: stream.get_ssl_digest(),
         timing_digest: stream.get_timing_digest(),
@@ -74,7 +69,7 @@ pub(super) async fn serve(
     let Ok(Ok(mut h2)) = timeout(PREFACE_MAX, handshake(stream, Some(options()))).await else {
         return;
     };
-    let (app, shutdown) = (Arc::clone(app), limits.closing.subscribe());
+    let (app, shutdown) = (Arc::clone(&limits.proxy), limits.closing.subscribe());
     let permits = Arc::new(Semaphore::new(RUNNING_MAX));
     let streams = Streams { app, digest, bounds: limits.bounds, shutdown, permits };
     // Keeps the process from going before the last frame has left.
