@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
-use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
@@ -18,10 +17,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rampart_core::api::PARTNERS_API;
-use rampart_core::endpoint::Body;
-use rampart_core::endpoint::router::Found;
 use rampart_core::platform::clock::Clock;
-use rampart_core::platform::error::{Code, Error};
+use rampart_core::platform::error::Error;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
@@ -97,7 +94,7 @@ where
 {
     let (head, body) = request.into_parts();
     let id = request_id(head.headers.get("x-request-id").map(|id| id.as_bytes()), &clock);
-    let (bound, code) = body_bound(&head);
+    let (bound, code) = PARTNERS_API.body_bound(&head.method, head.uri.path());
     let mut reply = match Limited::new(body, bound).collect().await {
         Ok(body) => contract.answer(&head, &body.to_bytes()),
         Err(_) => {
@@ -109,14 +106,6 @@ where
     let mut response = Response::new(Full::new(reply.body));
     (*response.status_mut(), *response.headers_mut()) = (reply.status, reply.headers);
     Ok(response)
-}
-
-/// The bound of a request's body in bytes, and the code above it.
-fn body_bound(head: &Parts) -> (usize, Code) {
-    match PARTNERS_API.find(&head.method, head.uri.path()) {
-        Found::Endpoint(route, _) => route.body.bound(),
-        Found::OtherMethods(_) | Found::Nothing => Body::None.bound(),
-    }
 }
 
 #[cfg(test)]

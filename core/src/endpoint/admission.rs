@@ -10,7 +10,7 @@ use crate::Core;
 use crate::auth::caller::{Client, Credential};
 use crate::auth::client_credentials;
 use crate::endpoint::router::{Found, allow};
-use crate::endpoint::{Body, Bucket, Cache, Deprecation, Route, text_amounts};
+use crate::endpoint::{Bucket, Cache, Deprecation, Route, text_amounts};
 use crate::http::reply::{Reply, entity_tag};
 use crate::http::request::BODY_BYTES_MAX;
 use crate::http::request::{Entity, Head, Input};
@@ -74,15 +74,6 @@ pub struct NotAdmitted {
 }
 
 impl Core {
-    /// The bound of the body at a method and path, in bytes, and the code above it. Size is looked
-    /// at before who calls (section 1.5 of the contract).
-    pub fn body_bound(&self, method: &Method, path: &str) -> (usize, Code) {
-        match self.partners_api.find(method, path) {
-            Found::Endpoint(route, _) => route.body.bound(),
-            _ => Body::None.bound(),
-        }
-    }
-
     /// Finds the route, proves the client and takes from its buckets. Reads no body, asks no
     /// database. `address` is what is left to the client's address, if that has a limit: the answer
     /// promises no more.

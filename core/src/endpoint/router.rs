@@ -7,7 +7,8 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use crate::endpoint::openapi::{Api, document};
-use crate::endpoint::{Route, text_amounts};
+use crate::endpoint::{Body, Route, text_amounts};
+use crate::platform::error::Code;
 
 /// The result of looking a method and path up.
 #[derive(Debug)]
@@ -68,6 +69,12 @@ impl ServedApi {
     /// Looks up a method and path. `HEAD` finds what `GET` finds.
     pub fn find(&self, method: &Method, path: &str) -> Found {
         self.router.find(method, path)
+    }
+
+    /// The bound of the body at a method and path, in bytes, and the code above it. Size is looked
+    /// at before who calls (section 1.5 of the contract).
+    pub fn body_bound(&self, method: &Method, path: &str) -> (usize, Code) {
+        self.find(method, path).endpoint().map_or(Body::None, |route| route.body).bound()
     }
 
     /// `true` if answers of this operation may have amounts.

@@ -59,7 +59,8 @@ impl Gateway {
         }
         let declared = content_length(&request.headers).unwrap_or(0);
         if declared > SMALLEST_BOUND {
-            let (bound, code) = self.core.body_bound(&request.method, request.uri.path());
+            let (method, path) = (&request.method, request.uri.path());
+            let (bound, code) = self.core.partners_api.body_bound(method, path);
             if declared > bound as u64 {
                 return Err(Box::new(self.refuse_body(context, BodyError::TooLarge, code)));
             }
