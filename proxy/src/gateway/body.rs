@@ -25,8 +25,6 @@ const BUDGET_UNIT: usize = 16 * 1024;
 const DISCARDED_MAX: usize = 1024 * 1024;
 /// Time in which they are thrown away.
 const DISCARD_MAX: Duration = Duration::from_secs(1);
-/// Most memory that is taken on the word of a `Content-Length`, before the bytes arrive.
-const TRUSTED_LENGTH: usize = 256 * 1024;
 
 /// Why there is no body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +124,6 @@ pub(super) async fn read_entity(
 #[derive(Default)]
 struct PartialBody {
     max: usize,
-    declared: Option<u64>,
     whole: BytesMut,
     /// There for a body that may become an upload: whose, and the budget of uploads.
     uploads: Option<(Arc<Core>, Budget)>,
@@ -149,8 +146,8 @@ impl PartialBody {
         session: &mut ServerSession,
         budget: &Budget,
     ) -> Result<Self, BodyError> {
-        self.declared = content_length(&session.req_header().headers);
-        if self.declared.is_some_and(|length| length > self.max as u64) {
+        let declared = content_length(&session.req_header().headers);
+        if declared.is_some_and(|length| length > self.max as u64) {
             return Err(BodyError::TooLarge);
         }
         if session.is_body_empty() {
@@ -218,10 +215,6 @@ impl PartialBody {
         };
         if !budget.cover(&mut self.share, seen) {
             return Err(BodyError::NoMemory);
-        }
-        if self.whole.is_empty() {
-            let expected = self.declared.and_then(|length| usize::try_from(length).ok());
-            self.whole.reserve(expected.unwrap_or(seen).min(TRUSTED_LENGTH).max(seen));
         }
         self.whole.extend_from_slice(&chunk);
         Ok(())
