@@ -237,8 +237,9 @@ fn push(
     options: &VersionOptions,
     component: Option<Vec<u8>>,
 ) -> Result<(), StartupError> {
-    let config = match &options.settings {
-        Some(file) => Some(object(read_json(file)?)?),
+    let config = match options.settings.as_deref().map(read_json).transpose()? {
+        Some(Value::Object(members)) => Some(members),
+        Some(_) => return Err(StartupError::from("the settings are not a JSON object")),
         None => None,
     };
     let key = options.signing.key()?;
@@ -325,11 +326,4 @@ fn signed(
     };
     let (text, signature) = manifest::sign(pem, &unsigned)?;
     Ok((text, json!({"key": name, "value": STANDARD.encode(signature)})))
-}
-
-fn object(value: Value) -> Result<Map<String, Value>, StartupError> {
-    match value {
-        Value::Object(members) => Ok(members),
-        _ => Err(StartupError::from("the settings are not a JSON object")),
-    }
 }
