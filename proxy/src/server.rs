@@ -318,9 +318,9 @@ impl EdgeService {
         for listener in listeners {
             tokio::spawn(listener.accept(fds.clone(), tasks, Arc::clone(&self.shutdown)));
         }
-        let (mut phase, waiting) = (lifecycle.watch(), Arc::clone(&core));
+        let (lifecycle, waiting) = (Arc::clone(lifecycle), Arc::clone(&core));
         tokio::spawn(async move {
-            phase.at_least(Phase::Draining).await;
+            lifecycle.reach(Phase::Draining).await;
             waiting.lease_waits.end();
         });
         tokio::spawn(Arc::clone(certificates).renew(Arc::clone(&core), edge.tls.ocsp));

@@ -64,8 +64,7 @@ impl Gateway {
             Parts::Events(_) => (STREAM_MAX, Phase::Draining),
             Parts::File(_) => (FILE_STREAM_MAX, Phase::Stopping),
         };
-        let mut phases = self.lifecycle.watch();
-        let mut end = pin!(timeout(bound, phases.at_least(last)));
+        let mut end = pin!(timeout(bound, self.lifecycle.reach(last)));
         loop {
             let part = tokio::select! {
                 biased;

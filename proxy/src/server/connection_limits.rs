@@ -127,7 +127,7 @@ impl ServerApp for ConnectionApp {
     async fn cleanup(&self) {
         let Self(limits) = self;
         limits.lifecycle.accepts_no_more();
-        limits.lifecycle.watch().at_least(Phase::Closing).await;
+        limits.lifecycle.reach(Phase::Closing).await;
         limits.closing.send_replace(true);
         limits.proxy.cleanup().await;
     }

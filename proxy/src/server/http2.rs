@@ -92,8 +92,7 @@ async fn accept_all(
 ) -> Option<Reason> {
     let lifecycle = &limits.lifecycle;
     let mut hostile = pin!(info.hostile());
-    let mut phases = lifecycle.watch();
-    let mut draining = pin!(phases.at_least(Phase::Draining));
+    let mut draining = pin!(lifecycle.reach(Phase::Draining));
     // One that comes while the process stops is told to leave by its first stream, or without one.
     let late = lifecycle.phase() >= Phase::Draining;
     *busy = late.then(|| lifecycle.begin());

@@ -70,9 +70,10 @@ impl Lifecycle {
         });
     }
 
-    /// A watch of the phases to come.
-    pub(crate) fn watch(&self) -> Reached {
-        Reached(self.phase.subscribe())
+    /// Waits for `phase` or a later one.
+    pub(crate) async fn reach(&self, phase: Phase) {
+        // The sender is this very value: the wait does not fail.
+        let _ = self.phase.subscribe().wait_for(|now| *now >= phase).await;
     }
 
     /// Counts a listener that begins to accept.
@@ -122,20 +123,6 @@ impl Lifecycle {
                 }
                 _ => return,
             }
-        }
-    }
-}
-
-/// Waits for phases.
-#[derive(Clone, Debug)]
-pub(crate) struct Reached(watch::Receiver<Phase>);
-
-impl Reached {
-    /// Returns when `phase` or a later one is reached.
-    pub(crate) async fn at_least(&mut self, phase: Phase) {
-        if self.0.wait_for(|now| *now >= phase).await.is_err() {
-            // The lifecycle is gone with the process; nothing will ever be reached.
-            std::future::pending::<()>().await;
         }
     }
 }
@@ -201,6 +188,6 @@ mod tests {
         lifecycle.enter(Phase::Stopping);
         lifecycle.enter(Phase::Draining);
         assert_eq!(lifecycle.phase(), Phase::Stopping);
-        lifecycle.watch().at_least(Phase::Draining).await;
+        lifecycle.reach(Phase::Draining).await;
     }
 }

@@ -44,9 +44,8 @@ impl Listener {
             tokio::spawn(async move {
                 Service::start_service(&mut service, fds, stopped, tasks).await;
             });
-            let mut phases = lifecycle.watch();
             let is_over = tokio::select! {
-                () = phases.at_least(end) => true,
+                () = lifecycle.reach(end) => true,
                 // The sender is the shutdown itself: the wait does not fail.
                 _ = handing_over.wait_for(|handing_over| *handing_over) => false,
             };

@@ -22,7 +22,7 @@ pub(super) async fn inform(shutdown: Arc<Shutdown>) {
 
 /// Waits for the stop and says so, unless a new process goes on in our place.
 async fn stop(shutdown: &Shutdown) {
-    shutdown.lifecycle.watch().at_least(Phase::Draining).await;
+    shutdown.lifecycle.reach(Phase::Draining).await;
     if !*shutdown.handing_over.borrow() {
         tell(&[NotifyState::Stopping]);
     }

@@ -208,9 +208,8 @@ impl Shutdown {
     async fn leave(&self) {
         let Self { lifecycle, drain, unready, .. } = self;
         if lifecycle.phase() < Phase::Stopping {
-            let stopping = lifecycle.watch();
             // Nothing ends this early: it is the balancer's time to notice.
-            let _ = tokio::time::timeout(*unready, { stopping }.at_least(Phase::Stopping)).await;
+            let _ = tokio::time::timeout(*unready, lifecycle.reach(Phase::Stopping)).await;
             lifecycle.enter(Phase::Stopping);
         }
         lifecycle.quiet(*drain).await;
