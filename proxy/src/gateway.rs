@@ -83,7 +83,7 @@ struct PublicListener {
     uploads: Budget,
     answer_max: Duration,
     connection_age_max: Duration,
-    log: Arc<AccessLog>,
+    log: Option<Arc<AccessLog>>,
 }
 
 impl Gateway {
@@ -92,7 +92,7 @@ impl Gateway {
         core: Arc<Core>,
         edge: &config::Edge,
         lifecycle: Arc<Lifecycle>,
-        log: Arc<AccessLog>,
+        log: Option<Arc<AccessLog>>,
     ) -> Self {
         let listener = ListenerKind::Public(Box::new(PublicListener {
             clients: ClientAddresses::new(edge),

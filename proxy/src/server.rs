@@ -107,9 +107,9 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
     let (peer, mut fds) = inherit(&config, upgrade)?;
     let sockets = Sockets::open(&config, &mut fds)?;
     name_listeners(&mut config, &sockets);
-    let log = AccessLog::start(config.log.format, config.log.access)
-        .map_err(|e| StartupError::new("the access log cannot be started", &e))?;
-    let (log, clock) = (Arc::new(log), Clock::system());
+    let log = config.log.access.then(|| AccessLog::start(config.log.format)).transpose();
+    let log = log.map_err(|e| StartupError::new("the access log cannot be started", &e))?;
+    let (log, clock) = (log.map(Arc::new), Clock::system());
     let edge = &config.edge;
     let shutdown = Arc::new(Shutdown {
         lifecycle: Lifecycle::new(clock.clone()),
@@ -130,7 +130,7 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
         conf: Arc::clone(&server.configuration),
         config,
         clock,
-        log: Arc::clone(&log),
+        log: log.clone(),
         sockets: sockets.clone(),
         descriptors,
         fds: Some(fds),
@@ -208,7 +208,7 @@ struct Running {
     server: Option<JoinHandle<()>>,
     shutdown: Arc<Shutdown>,
     /// Kept to the end, so that the lines of the last requests are written.
-    _log: Arc<AccessLog>,
+    _log: Option<Arc<AccessLog>>,
 }
 
 impl Running {
@@ -231,7 +231,7 @@ struct EdgeService {
     conf: Arc<ServerConf>,
     config: Config,
     clock: Clock,
-    log: Arc<AccessLog>,
+    log: Option<Arc<AccessLog>>,
     sockets: Sockets,
     descriptors: Arc<HeldDescriptors>,
     fds: Option<Fds>,
@@ -294,7 +294,7 @@ impl EdgeService {
         let connectors_tls = of_private(connectors_tls)?;
         let tls = Tls::new(acceptor, edge.connections_per_address_max);
         let public =
-            Gateway::public(Arc::clone(&core), edge, Arc::clone(lifecycle), Arc::clone(&self.log));
+            Gateway::public(Arc::clone(&core), edge, Arc::clone(lifecycle), self.log.clone());
         let hsts_seconds = self.config.admin.hsts_seconds;
         let hsts = self.shutdown.admin_certificate.is_some().then_some(hsts_seconds);
         let operators = Gateway::operators(Arc::clone(&core), Arc::clone(lifecycle), hsts);

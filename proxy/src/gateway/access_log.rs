@@ -92,25 +92,17 @@ pub(crate) struct AccessLog {
 }
 
 impl AccessLog {
-    /// Starts the thread that writes; without `on`, nothing is written.
+    /// Starts the thread that writes.
     ///
     /// # Errors
     /// When the operating system gives no thread.
-    pub(crate) fn start(format: LogFormat, on: bool) -> std::io::Result<Self> {
-        let dropped = AtomicU64::new(0);
-        if !on {
-            return Ok(Self { format, queue: None, writer: None, dropped });
-        }
+    pub(crate) fn start(format: LogFormat) -> std::io::Result<Self> {
         let (queue, lines) = sync_channel(LINES_MAX);
         let writer = std::thread::Builder::new()
             .name("access-log".into())
             .spawn(move || write_all(&lines))?;
+        let dropped = AtomicU64::new(0);
         Ok(Self { format, queue: Some(queue), writer: Some(writer), dropped })
-    }
-
-    /// Lines are written at all.
-    pub(super) fn is_on(&self) -> bool {
-        self.queue.is_some()
     }
 
     /// Queues a line. Never waits: a line without room is dropped, and counted in `metrics`.

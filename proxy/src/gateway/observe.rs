@@ -30,9 +30,7 @@ impl Gateway {
             took: Duration::from_nanos(took),
             codes: &context.codes,
         });
-        if !public.log.is_on() {
-            return;
-        }
+        let Some(log) = &public.log else { return };
         let connection = ConnectionInfo::for_session(session);
         let line = Line {
             time: core.clock.now().to_rfc3339_opts(SecondsFormat::Micros, true),
@@ -55,7 +53,7 @@ impl Gateway {
             protocol: format!("{:?}", session.req_header().version),
             tls: connection.map_or("", |connection| &connection.tls),
         };
-        public.log.write(&line, &core.metrics);
+        log.write(&line, &core.metrics);
     }
 
     /// Ends the request's span, on every listener that has one.
