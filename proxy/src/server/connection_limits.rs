@@ -80,11 +80,14 @@ impl Tls {
     ///
     /// # Errors
     /// The cause for which it is refused.
-    fn admit(&self, address: IpAddr) -> Result<[KeyedPermit<IpAddr>; 2], &'static str> {
+    fn admit(
+        &self,
+        address: IpAddr,
+    ) -> Result<(KeyedPermit<IpAddr>, KeyedPermit<IpAddr>), &'static str> {
         let network = network(address);
         let connection = self.connections.try_acquire(network).ok_or("address")?;
         let handshake = self.handshakes.try_acquire(network).ok_or("address_handshakes")?;
-        Ok([connection, handshake])
+        Ok((connection, handshake))
     }
 }
 
@@ -170,25 +173,15 @@ impl ConnectionLimits {
         let _busy = self.lifecycle.begin();
         let mut socket = stream.into_any().downcast::<Socket>().ok()?;
         let client = timeout(HANDSHAKE_MAX, self.clients.of_connection(&mut socket)).await.ok()?;
-        let client = match client {
-            Ok(client) => client,
-            Err(error) => {
-                tracing::debug!(%error, "a connection is not from a proxy");
-                self.refuse("proxy_protocol");
-                return None;
-            }
-        };
+        let client = client.inspect_err(|error| {
+            tracing::debug!(%error, "a connection is not from a proxy");
+            self.refuse("proxy_protocol");
+        });
+        let client = client.ok()?;
         let Some(tls) = &self.tls else { return Some((socket, client, None)) };
-        let (connection, _handshake) = match self.clients.is_shared(client) {
-            true => (None, None),
-            false => match tls.admit(client) {
-                Ok([connection, handshake]) => (Some(connection), Some(handshake)),
-                Err(cause) => {
-                    self.refuse(cause);
-                    return None;
-                }
-            },
-        };
+        let admitted = (!self.clients.is_shared(client)).then(|| tls.admit(client)).transpose();
+        let admitted = admitted.inspect_err(|cause| self.refuse(cause)).ok()?;
+        let (connection, _handshake) = admitted.unzip();
         let handshake = timeout(HANDSHAKE_MAX, tls.acceptor.tls_handshake(*socket)).await;
         let count = |version: &str, outcome: &str| {
             self.metrics.tls_handshakes.with_label_values(&[version, outcome]).inc();
