@@ -14,8 +14,7 @@ use super::{ConfigFile, Run, StartupError};
 use crate::admin_client::http_client;
 use crate::config::{Config, KeyPair};
 use crate::output;
-use crate::server;
-use crate::server::Certificates;
+use crate::server::{self, Certificates};
 
 /// Longest wait for an edge's word that it lives.
 const ALIVE_MAX: Duration = Duration::from_secs(5);
@@ -86,7 +85,10 @@ impl Run for Doctor {
             // It was named among the settings.
             Err(_) => {}
         }
-        runtime.block_on(look_at_edge(&config, &findings));
+        match runtime.block_on(ask_edge(&config)) {
+            Ok(alive) => findings.good("running edge", alive),
+            Err(error) => findings.odd("running edge", error),
+        }
         match findings.broken {
             0 => Ok(()),
             n => Err(StartupError::from(format!(
@@ -215,13 +217,6 @@ async fn look_at_core(core: &Core, findings: &mut Findings) {
             Status::Degraded => findings.odd(check.name, check.detail),
             Status::Failed => findings.bad(check.name, check.detail),
         }
-    }
-}
-
-async fn look_at_edge(config: &Config, findings: &Findings) {
-    match ask_edge(config).await {
-        Ok(alive) => findings.good("running edge", alive),
-        Err(error) => findings.odd("running edge", error),
     }
 }
 
