@@ -253,10 +253,7 @@ fn check_value(value: &[u8]) -> Result<(), HeadError> {
     if value.iter().fold(false, |found, byte| found | control(byte)) {
         return Err(Malformed("a control character in a header"));
     }
-    match std::str::from_utf8(value) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(Malformed("a header is not UTF-8")),
-    }
+    std::str::from_utf8(value).map(|_| ()).map_err(|_| Malformed("a header is not UTF-8"))
 }
 
 /// A name or an address, IPv6 in brackets, and perhaps a port (RFC 9110, section 7.2).
