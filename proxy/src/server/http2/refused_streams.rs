@@ -49,9 +49,6 @@ impl RefusedStreams {
         if refused.all {
             return Verdict::Unknown;
         }
-        if refused.streams.is_empty() {
-            return Verdict::Accepted;
-        }
         let verdict = match refused.streams.contains(&stream) {
             true => Verdict::Refused,
             false => Verdict::Accepted,
