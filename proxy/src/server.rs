@@ -287,8 +287,7 @@ impl EdgeService {
         let (edge, lifecycle) = (&self.config.edge, &self.shutdown.lifecycle);
         let certificates = &self.shutdown.certificates;
         let acceptor = tls::acceptor(Arc::clone(certificates), &edge.tls, &core)?;
-        let of_private =
-            |certificate| Tls::of_private(certificate, PRIVATE_CONNECTIONS_MAX, &edge.tls, &core);
+        let of_private = |certificate| Tls::of_private(certificate, &edge.tls, &core);
         let admin_tls = of_private(self.shutdown.admin_certificate.as_ref())?;
         let connectors_tls = self.shutdown.connectors_certificate.as_ref();
         let connectors_tls = of_private(connectors_tls)?;
@@ -302,16 +301,14 @@ impl EdgeService {
         let all_certificates = self.shutdown.all_certificates();
         let operations =
             Gateway::operations(Arc::clone(&core), Arc::clone(lifecycle), all_certificates);
-        let (all, private, sockets) =
-            (edge.connections_max, PRIVATE_CONNECTIONS_MAX, &self.sockets);
+        let sockets = &self.sockets;
         let mut listeners = vec![
-            self.listener(public, &core, &sockets.edge, all, Some(tls)),
-            self.listener(operators, &core, [&sockets.admin], private, admin_tls),
-            self.listener(operations, &core, [&sockets.ops], private, None),
+            self.listener(public, &core, &sockets.edge, Some(tls)),
+            self.listener(operators, &core, [&sockets.admin], admin_tls),
+            self.listener(operations, &core, [&sockets.ops], None),
         ];
         if sockets.connectors.is_some() {
-            let sockets = &sockets.connectors;
-            listeners.push(self.listener(connectors, &core, sockets, private, connectors_tls));
+            listeners.push(self.listener(connectors, &core, &sockets.connectors, connectors_tls));
         }
         // Last, when nothing can fail any more: the old process ends then.
         take_over(self.peer.take()).await?;
@@ -334,7 +331,6 @@ impl EdgeService {
         gateway: Gateway,
         core: &Core,
         sockets: impl IntoIterator<Item = &'a Bound>,
-        connections: usize,
         tls: Option<Tls>,
     ) -> Listener {
         let (edge, public) = (&self.config.edge, gateway.is_public());
@@ -343,9 +339,13 @@ impl EdgeService {
         // CONNECT gets our own 405 instead of Pingora's, which is no envelope.
         options.allow_connect_method_proxying = true;
         proxy.server_options = Some(options);
+        let (clients, connections) = match public {
+            true => (ClientAddresses::new(edge), edge.connections_max),
+            false => (ClientAddresses::direct(), PRIVATE_CONNECTIONS_MAX),
+        };
         let limits = ConnectionLimits {
             proxy: Arc::new(proxy),
-            clients: if public { ClientAddresses::new(edge) } else { ClientAddresses::direct() },
+            clients,
             public,
             permits: Semaphore::new(connections),
             descriptors: Arc::clone(&self.descriptors),

@@ -20,6 +20,7 @@ use rampart_core::platform::network::network;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
+use super::PRIVATE_CONNECTIONS_MAX;
 use super::buffered_io::{BufferedIo, Reading};
 use super::client_address::ClientAddresses;
 use super::connection_info::ConnectionInfo;
@@ -64,7 +65,6 @@ impl Tls {
     /// When rustls cannot be set up.
     pub(super) fn of_private(
         certificate: Option<&Arc<Certificates>>,
-        connections_max: usize,
         settings: &config::Tls,
         core: &Arc<Core>,
     ) -> Result<Option<Self>, StartupError> {
@@ -73,7 +73,7 @@ impl Tls {
         let settings = config::Tls { client_ca: None, ..settings.clone() };
         let acceptor = tls::acceptor(Arc::clone(certificate), &settings, core)?;
         tokio::spawn(Arc::clone(certificate).watch());
-        Ok(Some(Self::new(acceptor, connections_max)))
+        Ok(Some(Self::new(acceptor, PRIVATE_CONNECTIONS_MAX)))
     }
 
     /// The permit of a connection, and that of its handshake.
