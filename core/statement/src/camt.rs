@@ -68,7 +68,8 @@ pub(super) fn read(text: &str) -> Result<Vec<Line>, Unreadable> {
         if statement.text.len() > TEXT_BYTES_MAX {
             return Err(wrong("a text is too long", at));
         }
-        if statement.lines.len() > LINES_MAX {
+        // Those of an open entry count, for their number is bounded by nothing else.
+        if statement.lines.len() + statement.entry.details.len() > LINES_MAX {
             return Err(Unreadable(format!("it has more than {LINES_MAX} lines")));
         }
     }
@@ -84,9 +85,15 @@ fn is_of_camt(start: &BytesStart<'_>) -> bool {
         Some(prefix) => [b"xmlns:", prefix.as_ref()].concat(),
         None => b"xmlns".to_vec(),
     };
-    let mut attributes = start.attributes().flatten();
-    let namespace = attributes.find(|attribute| attribute.key.as_ref() == declared);
-    namespace.is_none_or(|namespace| namespace.value.starts_with(NAMESPACE))
+    attribute(start, &declared).is_none_or(|namespace| namespace.starts_with(NAMESPACE))
+}
+
+/// The value of an attribute. Duplicates are not looked for: that takes the square of their number.
+fn attribute(start: &BytesStart<'_>, name: &[u8]) -> Option<Vec<u8>> {
+    let mut attributes = start.attributes();
+    let mut readable = attributes.with_checks(false).flatten();
+    let found = readable.find(|attribute| attribute.key.as_ref() == name);
+    found.map(|attribute| attribute.value.into_owned())
 }
 
 fn local_name(start: &BytesStart<'_>) -> String {
@@ -143,9 +150,8 @@ impl Statement {
             Some("Ntry") => self.entry = Entry { is_booked: true, ..Entry::default() },
             Some("TxDtls") => self.details = Some(Details::default()),
             Some("Amt") => {
-                let currency = start.attributes().flatten().find(|a| a.key.as_ref() == b"Ccy");
-                let currency = currency.map(|a| String::from_utf8_lossy(&a.value).into_owned());
-                self.currency = bounded(&currency.unwrap_or_default());
+                let currency = attribute(start, b"Ccy").unwrap_or_default();
+                self.currency = bounded(&String::from_utf8_lossy(&currency));
             }
             _ => {}
         }
