@@ -17,11 +17,12 @@ mod refunds_by_hand;
 mod sale;
 mod unmatched;
 
-use http::Method;
+use bytes::Bytes;
+use http::{HeaderValue, Method};
 use rampart_core::money::connectors::commands::{Command, CommandKind, Direction, Target, enqueue};
 use rampart_tests::connector::Connector;
 use rampart_tests::partner::Partner;
-use rampart_tests::test_context::TestContext;
+use rampart_tests::test_context::{TestContext, head};
 use rampart_types::{ClientId, OrderId};
 use serde_json::{Value, json};
 
@@ -104,6 +105,28 @@ async fn an_address_with_too_many_wrong_tokens_is_given_the_seconds_to_wait() {
         }
     };
     assert_eq!(limited.assert_status(429).header("retry-after"), Some("1"));
+}
+
+#[tokio::test]
+async fn neighbours_in_one_ipv6_network_share_their_wrong_tokens() {
+    let context = TestContext::start().await;
+    let cards = Connector::new(&context, "cards", &["payment.create"]).await;
+    let status = async |peer: &str, token: &str| {
+        let mut head = head(Method::GET, "/connectors/v1/openapi.json");
+        head.peer = peer.parse().unwrap();
+        let token = HeaderValue::from_str(&format!("Bearer {token}")).unwrap();
+        head.headers.insert("authorization", token);
+        Box::pin(context.core().connectors(head, Bytes::new())).await.status.as_u16()
+    };
+    let mut refused = 401;
+    for host in 1..=200 {
+        refused = status(&format!("2001:db8::{host:x}"), "guess").await;
+        if refused != 401 {
+            break;
+        }
+    }
+    assert_eq!(refused, 429);
+    assert_eq!(status("2001:db8:0:1::1", &cards.token).await, 200);
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ use crate::platform::clock::Clock;
 use crate::platform::crypto::{Secret, sha256};
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Denial, Error, Result};
+use crate::platform::network::network;
 use crate::platform::rate_limit::{KeyedGcra, Quota};
 
 /// Beginning of every connector's token. One that begins otherwise costs no statement.
@@ -56,7 +57,7 @@ impl Connector {
     /// # Errors
     /// 401 for a token that is missing, unknown or past its overlap; 429 after too many of them.
     pub(super) async fn log_in(core: &Core, head: &Head) -> Result<Self> {
-        let bucket = core.connector_failures.0.bucket(head.peer);
+        let bucket = core.connector_failures.0.bucket(network(head.peer));
         let now = core.clock.monotonic_ns();
         let limited = |decision| {
             Error::from(Denial::rate_limited("too many wrong tokens from this address", decision))
