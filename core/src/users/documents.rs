@@ -13,7 +13,7 @@ use super::{personal_data, uploads};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::fields::Fields;
-use crate::http::images::ReceivedImage;
+use crate::http::images::{ImageInfo, ReceivedImage};
 use crate::http::upload::{UploadedBody, body};
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::db::Connection;
@@ -55,6 +55,14 @@ impl Document {
     pub(super) const fn has_image(&self) -> bool {
         self.image.is_some()
     }
+}
+
+/// One side of a document whose image, if it has one, is in the object store.
+#[derive(Debug)]
+pub(super) struct StoredDocument {
+    kind: String,
+    side: String,
+    image: Option<(ImageInfo, StoredObject)>,
 }
 
 /// Reads `identityDocument`, in either of the API document's spellings. Anything but a list of
@@ -105,6 +113,50 @@ fn is_name(text: &str) -> bool {
     (1..=NAME_CHARS_MAX).contains(&text.len()) && text.bytes().all(allowed)
 }
 
+/// Puts images into the object store, before a transaction begins: however long the store takes, no
+/// lock and no connection waits for it. An image that is not retained is removed again.
+///
+/// # Errors
+/// When the object store cannot be used.
+pub(super) async fn put(
+    core: &Core,
+    personal_key: &PersonalDataKey,
+    documents: Vec<Document>,
+) -> Result<Vec<StoredDocument>> {
+    let mut all = Vec::with_capacity(documents.len());
+    for Document { kind, side, image } in documents {
+        let image = match image {
+            Some(image) => Some(image.store(core, personal_key).await?),
+            None => None,
+        };
+        all.push(StoredDocument { kind, side, image });
+    }
+    Ok(all)
+}
+
+/// Puts images of a stored user into the object store, as [`put`] does.
+///
+/// # Errors
+/// ER709 when the user is deleted; those of [`put`].
+pub(super) async fn put_of_user(
+    core: &Core,
+    key: UserKey,
+    documents: Vec<Document>,
+) -> Result<Vec<StoredDocument>> {
+    if !documents.iter().any(Document::has_image) {
+        let announced = |Document { kind, side, .. }| StoredDocument { kind, side, image: None };
+        return Ok(documents.into_iter().map(announced).collect());
+    }
+    let mut tx = core.db.begin().await?;
+    // An erasure that is under way is waited for, since no key is made after it.
+    if !account::lock(&mut tx, key, RowLock::NoKeyUpdate).await? {
+        return Err(Code::UserNotFound.into());
+    }
+    let personal_key = personal_data::load_key(&mut tx, core, key).await?;
+    tx.commit().await?;
+    put(core, &personal_key, documents).await
+}
+
 /// Stores documents that the user has sent on a page.
 ///
 /// # Errors
@@ -118,35 +170,33 @@ pub(crate) async fn send(
 ) -> Result<()> {
     uploads::count(core, client, user)?;
     let key = client.key_of(user);
+    let documents = put_of_user(core, key, documents).await?;
     let mut tx = core.db.begin().await?;
     if !account::lock(&mut tx, key, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
     let personal_key = personal_data::load_key(&mut tx, core, key).await?;
-    let images = store(&mut tx, core, key, &personal_key, documents).await?;
+    let images = record(&mut tx, core, key, &personal_key, documents).await?;
     images.into_iter().for_each(StoredObject::retain);
     tx.commit().await?;
     Ok(())
 }
 
-/// Stores documents in the caller's transaction; a side that failed its check, or is wanted anew, may be
+/// Records documents in the caller's transaction; a side that failed its check, or is wanted anew, may be
 /// replaced. The caller must retain the images right before it commits.
 ///
 /// # Errors
 /// ER708 for a side that is pending review or verified.
-pub(super) async fn store(
+pub(super) async fn record(
     conn: &mut Connection,
     core: &Core,
     key: UserKey,
     personal_key: &PersonalDataKey,
-    documents: Vec<Document>,
+    documents: Vec<StoredDocument>,
 ) -> Result<Vec<StoredObject>> {
     let mut all = Vec::with_capacity(documents.len());
-    for Document { kind, side, image } in documents {
-        let (info, stored) = match image {
-            Some(image) => Some(image.store(core, personal_key).await?).unzip(),
-            None => (None, None),
-        };
+    for StoredDocument { kind, side, image } in documents {
+        let (info, stored) = image.unzip();
         let location = format!("user_document/{kind}/{side}");
         let sealed = match &info {
             Some(info) => Some(personal_key.seal(&core.clock, &location, &info.digest)?),

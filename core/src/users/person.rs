@@ -96,7 +96,7 @@ pub(crate) async fn declare(
     personal.merge(std::mem::take(&mut details.personal));
     let update = UserUpdate::start(conn, core, client, user).await?;
     let before = Previous { personal: &known.personal, country: known.country.as_deref() };
-    update.store(conn, before, &personal, details).await?;
+    update.store(conn, before, &personal, details, Vec::new()).await?;
     let needs_screening = known.personal.identity() != personal.identity();
     let account = Account { personal, ..known };
     Box::pin(changed::follow(conn, core, client, &account, needs_screening)).await

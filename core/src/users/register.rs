@@ -7,7 +7,7 @@ use super::account::{self, Account, RegisteredUser, RowLock};
 use super::answers;
 use super::changed;
 use super::details::{self, Details, FormKind};
-use super::documents::Document;
+use super::documents::{self, Document};
 use super::identifier::{self, LinkOutcome};
 use super::ownership::Ownership;
 use super::personal_data::{PersonalData, email_index, store_key};
@@ -222,6 +222,8 @@ async fn register(
         refusal.add_of_member(Code::EmailCodeInvalid, "emailCode");
     }
     let password_hash = hash(core, &mut details).await?;
+    let documents = std::mem::take(&mut details.documents);
+    let documents = documents::put(core, &personal_key, documents).await?;
     let mut tx = core.db.begin().await?;
     let inserted = sqlx::query!(
         "insert into end_user (client_id, user_id, sealed_key, email_index, password_hash, \
@@ -265,7 +267,7 @@ async fn register(
     let user_update = UserUpdate { core, client, user, personal_key };
     let personal = std::mem::take(&mut details.personal);
     let before = Previous { personal: &PersonalData::default(), country: Some(country.as_str()) };
-    let images = user_update.store(&mut tx, before, &personal, details).await?;
+    let images = user_update.store(&mut tx, before, &personal, details, documents).await?;
     user_update.verify_or_mail_code(&mut tx, &email, &proof).await?;
     let needs_screening = personal.last_name.is_some();
     let account = load_written(&mut tx, &user_update, None, true).await?;
@@ -279,8 +281,10 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     }
     let owner = Ownership::prove(core, caller, &mut details).await?;
     let password_hash = hash(core, &mut details).await?;
-    let mut tx = core.db.begin().await?;
     let key = client.key_of(user);
+    let documents = std::mem::take(&mut details.documents);
+    let documents = documents::put_of_user(core, key, documents).await?;
+    let mut tx = core.db.begin().await?;
     if !account::lock(&mut tx, key, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
@@ -330,7 +334,7 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     let needs_screening = known.personal.identity() != personal.identity()
         || details.names_other_country(known_country);
     let before = Previous { personal: &known.personal, country: known_country };
-    let images = user_update.store(&mut tx, before, &personal, details).await?;
+    let images = user_update.store(&mut tx, before, &personal, details, documents).await?;
     let account = load_written(&mut tx, &user_update, Some(&known), may_complete).await?;
     finish(tx, &user_update, account, needs_screening, images, None).await
 }

@@ -44,6 +44,6 @@ pub(crate) async fn declare(
     personal.merge(std::mem::take(&mut details.personal));
     let update = UserUpdate::start(conn, core, client, user).await?;
     let before = Previous { personal: &known.personal, country: known.country.as_deref() };
-    update.store(conn, before, &personal, details).await?;
+    update.store(conn, before, &personal, details, Vec::new()).await?;
     command_payouts_and_transfers(conn, core, key).await
 }

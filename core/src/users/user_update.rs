@@ -2,7 +2,7 @@
 
 use super::account::Account;
 use super::details::Details;
-use super::documents::{self, Outdated};
+use super::documents::{self, Outdated, StoredDocument};
 use super::email_code;
 use super::identity_checks;
 use super::personal_data::{self, PersonalData, email_index};
@@ -100,6 +100,7 @@ impl<'a> UserUpdate<'a> {
         previous: Previous<'_>,
         personal: &PersonalData,
         details: Details,
+        documents: Vec<StoredDocument>,
     ) -> Result<Vec<StoredObject>> {
         let Previous { personal: before, country } = previous;
         let is_other = before.identity() != personal.identity();
@@ -153,7 +154,7 @@ impl<'a> UserUpdate<'a> {
         }
         search_index::write(conn, self.core, self.key(), personal).await?;
         let (key, personal_key) = (self.key(), &self.personal_key);
-        documents::store(conn, self.core, key, personal_key, details.documents).await
+        documents::record(conn, self.core, key, personal_key, documents).await
     }
 
     /// True if checks and images prove another identity than the user has by now: one that was

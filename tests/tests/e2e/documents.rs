@@ -1,10 +1,12 @@
 //! Documents in a bucket of S3: sealed before they leave, gone with their user, and nothing half
 //! stored while the store is away, hangs or refuses.
 
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures::future::join_all;
 use http::Method;
 use nix::sys::signal::Signal;
 use rampart_tests::answer::Answer;
@@ -15,11 +17,14 @@ use rampart_tests::edge::{Edge, Setup};
 use rampart_tests::s3_server::S3Server;
 use rampart_tests::user::{image, registration};
 use serde_json::{Value, json};
+use tokio::time::interval;
 
 /// The longest that a call of the store may take, and a place among the calls.
 const CALL_MAX: Duration = Duration::from_secs(11);
 /// Shorter than any call's time: the store was not asked.
 const AT_ONCE: Duration = Duration::from_secs(3);
+/// From one read to the next beside uploads.
+const READ_PAUSE: Duration = Duration::from_millis(50);
 /// Until what came to its end after it was given up has been deleted as well.
 const CLEAN: Duration = Duration::from_secs(120);
 
@@ -157,6 +162,39 @@ async fn a_store_that_hangs_is_unavailable_and_nothing_is_half_stored() {
     shown(&edge, &ada).await.assert_status(200);
     registered(&partner, "late", &image(200_000)).await;
     holds(&server, 2).await;
+}
+
+#[tokio::test]
+async fn uploads_that_wait_for_the_store_hold_no_connection_to_postgres() {
+    let server = S3Server::start().await;
+    let edge = Edge::with(|setup| {
+        server.configure(setup);
+        setup.set("database.acquire_timeout_ms", "1000");
+    })
+    .await;
+    is_usable(&edge, None).await;
+    let partner = edge.partner("acme").await;
+
+    server.signal(Signal::SIGSTOP);
+    // As many as there are connections for requests.
+    let names: Vec<String> = (0..8).map(|number| format!("late{number}")).collect();
+    let mut uploads = pin!(join_all(names.iter().map(|name| refused(&partner, name))));
+    let mut pace = interval(READ_PAUSE);
+    let took = loop {
+        let read = async {
+            pace.tick().await;
+            partner.get("/api/v2/webhooks").await
+        };
+        tokio::select! {
+            biased;
+            took = &mut uploads => break took,
+            answer = read => {
+                answer.assert_status(200);
+            }
+        }
+    };
+    assert!(took.into_iter().any(|took| took >= AT_ONCE), "no upload has waited");
+    server.signal(Signal::SIGCONT);
 }
 
 #[tokio::test]
