@@ -63,6 +63,8 @@ impl StaffPage for Issue {
             return Ok(key_page(visit, &text));
         }
         if !api_keys::issue(&mut tx, client.id(), &key, core.clock.now()).await? {
+            // The page reads over a connection of its own.
+            tx.rollback().await?;
             let reason = "There are 100 live keys already: revoke one first.";
             return page(visit, &[("name", reason)]).await;
         }

@@ -66,6 +66,8 @@ impl StaffPage for Register {
             return Ok(secret_page_again(visit, &result));
         }
         let Some(endpoint) = insert(&mut tx, core, client.id(), &new).await? else {
+            // The page reads over a connection of its own.
+            tx.rollback().await?;
             let reason = format!("There are {ENDPOINTS_MAX} endpoints already: remove one first.");
             return page(visit, &[("url", &reason)]).await;
         };

@@ -17,6 +17,7 @@ use crate::notify::webhooks::{self, ENDPOINTS_MAX, list, remove, test_event};
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{AFTER, Page, Part, limit};
 use crate::platform::audit::{self, Entry};
+use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use rampart_types::{ClientId, EventId, WebhookEndpointId};
 
@@ -179,7 +180,7 @@ impl Endpoint for TestWebhook {
         let (client, _) = find(core, &named.slug).await?;
         let mut tx = core.db.begin().await?;
         let Some(event_id) = test_event::send(&mut tx, core, client, named.id).await? else {
-            return Err(refusal(core, client, named.id).await?.into());
+            return Err(refusal(&mut tx, client, named.id).await?.into());
         };
         audit::record(&mut tx, core, named.entry(&operator, "webhook.test")).await?;
         tx.commit().await?;
@@ -197,7 +198,7 @@ pub struct SentTest {
 }
 
 /// The reason that no test can be sent to an endpoint.
-async fn refusal(core: &Core, client: ClientId, id: WebhookEndpointId) -> Result<Denial> {
+async fn refusal(conn: &mut Connection, client: ClientId, id: WebhookEndpointId) -> Result<Denial> {
     let exists = sqlx::query_scalar!(
         r#"
         select exists (select from webhook_endpoint where client_id = $1 and endpoint_id = $2)
@@ -206,7 +207,7 @@ async fn refusal(core: &Core, client: ClientId, id: WebhookEndpointId) -> Result
         client.uuid(),
         id.uuid(),
     );
-    Ok(match exists.fetch_one(&core.db).await? {
+    Ok(match exists.fetch_one(conn).await? {
         true => Denial::conflict("the webhook endpoint is disabled"),
         false => unknown(),
     })
