@@ -76,6 +76,17 @@ async fn told(context: &TestContext) -> Vec<String> {
 }
 
 #[tokio::test]
+async fn a_repeated_payment_takes_one_connection_of_the_operators() {
+    let context =
+        TestContext::with(|settings| settings.database.operator_connections_max = 1).await;
+    let payment = json!({"kind": "received", "amount": 100, "currency": "EUR",
+        "providerReference": "bank-1", "reason": "seen"});
+    for status in [201, 200] {
+        context.admin(Method::POST, PAYMENTS, payment.clone()).await.assert_status(status);
+    }
+}
+
+#[tokio::test]
 async fn the_exact_payment_is_booked_once_and_its_order_goes_on() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

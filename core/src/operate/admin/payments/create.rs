@@ -131,6 +131,8 @@ impl Endpoint for RecordPayment {
             return Err(Denial::conflict(reason).into());
         }
         if recorded.duplicate {
+            // It is read over a connection of its own.
+            tx.rollback().await?;
             let payment = find(core, recorded.payment).await?;
             return Ok(Stored { payment, duplicate: true });
         }
