@@ -13,6 +13,8 @@ use super::logo::LOGO_BYTES_MAX;
 const DEPTH_MAX: usize = 32;
 /// Most elements that are drawn.
 const ELEMENTS_MAX: usize = 2_000;
+/// Most attributes of an element: the XML library compares each with all before it.
+const ATTRIBUTES_MAX: usize = 100;
 /// Longest id, in bytes.
 const ID_BYTES_MAX: usize = 64;
 
@@ -188,11 +190,11 @@ impl Written {
 }
 
 /// The attributes that are kept, those of a style among them, which wins as it does in browsers. `None`
-/// for a value that refers to anything outside.
+/// for too many, and for a value that refers to anything outside.
 fn attributes(element: &str, start: &BytesStart<'_>) -> Option<BTreeMap<&'static str, String>> {
     let (mut kept, mut styled) = (BTreeMap::new(), Vec::new());
-    for attribute in start.attributes() {
-        let attribute = attribute.ok()?;
+    for (before, attribute) in start.attributes().enumerate() {
+        let attribute = attribute.ok().filter(|_| before < ATTRIBUTES_MAX)?;
         let name = std::str::from_utf8(attribute.key.as_ref()).ok()?;
         let value = std::str::from_utf8(&attribute.value).ok()?.trim();
         match name {
@@ -283,6 +285,16 @@ mod tests {
         assert_eq!(sanitised(&expected).as_deref(), Some(&*expected));
         let declared = format!("\u{feff}<?xml version=\"1.0\"?>\n{}", with(""));
         assert_eq!(sanitised(&declared), Some(with("")));
+    }
+
+    #[test]
+    fn an_element_with_too_many_attributes_is_refused() {
+        let of_attributes = |count: usize| {
+            let attributes: String = (0..count).map(|number| format!(" a{number}=\"\"")).collect();
+            sanitised(&with(&format!("<g{attributes}/>")))
+        };
+        assert_eq!(of_attributes(ATTRIBUTES_MAX), Some(with("<g/>")));
+        assert_eq!(of_attributes(ATTRIBUTES_MAX + 1), None);
     }
 
     #[test]
