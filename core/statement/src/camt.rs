@@ -1,14 +1,18 @@
 //! A statement as ISO 20022 camt.053. Entities beyond the five of XML and document types are
 //! refused, depth and texts are bounded; elements that are not known do not count.
 
+mod element;
 mod names;
+mod parties;
 
 use chrono::NaiveDate;
 use quick_xml::Reader;
 use quick_xml::escape::unescape;
 use quick_xml::events::{BytesStart, Event};
 
+use self::element::{attribute, is_of_camt, local_name};
 use self::names::Names;
+use self::parties::Parties;
 use super::{LINES_MAX, Line, NOT_PROVIDED, Unreadable, amount, bounded};
 
 /// Most elements within each other.
@@ -19,9 +23,6 @@ const TEXT_BYTES_MAX: usize = 4 * 1024;
 const UNKNOWN_REASON: &str = "NARR";
 /// Reason of an entry that takes an earlier one back.
 const REVERSAL: &str = "reversal";
-
-/// Begin of the namespaces of its versions.
-const NAMESPACE: &[u8] = b"urn:iso:std:iso:20022:tech:xsd:camt.053.";
 
 /// Reads the booked entries. One with details of several transactions is a line for each.
 pub(super) fn read(text: &str) -> Result<Vec<Line>, Unreadable> {
@@ -79,27 +80,6 @@ pub(super) fn read(text: &str) -> Result<Vec<Line>, Unreadable> {
     }
 }
 
-/// False if the document says that it is something else.
-fn is_of_camt(start: &BytesStart<'_>) -> bool {
-    let declared = match start.name().prefix() {
-        Some(prefix) => [b"xmlns:", prefix.as_ref()].concat(),
-        None => b"xmlns".to_vec(),
-    };
-    attribute(start, &declared).is_none_or(|namespace| namespace.starts_with(NAMESPACE))
-}
-
-/// The value of an attribute. Duplicates are not looked for: that takes the square of their number.
-fn attribute(start: &BytesStart<'_>, name: &[u8]) -> Option<Vec<u8>> {
-    let mut attributes = start.attributes();
-    let mut readable = attributes.with_checks(false).flatten();
-    let found = readable.find(|attribute| attribute.key.as_ref() == name);
-    found.map(|attribute| attribute.value.into_owned())
-}
-
-fn local_name(start: &BytesStart<'_>) -> String {
-    String::from_utf8_lossy(start.local_name().as_ref()).into_owned()
-}
-
 /// The statement as far as it is read.
 #[derive(Default)]
 struct Statement {
@@ -131,6 +111,7 @@ struct Entry {
 struct Details {
     line: Line,
     names: Names,
+    parties: Parties,
     is_debit: Option<bool>,
     has_amount: bool,
 }
@@ -177,7 +158,7 @@ impl Statement {
             None => self.entry.read(&names, text.trim(), &self.currency)?,
         }
         if names.is_empty() {
-            for line in std::mem::take(&mut self.entry).lines() {
+            for line in std::mem::take(&mut self.entry).lines(&self.account) {
                 self.lines.push(Line { account: self.account.clone(), ..line });
             }
         }
@@ -208,7 +189,7 @@ impl Entry {
 
     /// A line for each transaction, or one for the entry: of several that do not all say how much
     /// they are, none is the whole.
-    fn lines(self) -> Vec<Line> {
+    fn lines(self, account: &str) -> Vec<Line> {
         if !self.is_booked {
             return Vec::new();
         }
@@ -222,8 +203,10 @@ impl Entry {
         };
         let (unnamed, mut lines) = (Names::default(), Vec::new());
         for details in self.details {
-            let Details { mut line, names, is_debit, has_amount } = details;
-            if !several || !has_amount {
+            let Details { mut line, names, parties, is_debit, .. } = details;
+            let is_debit = is_debit.unwrap_or(self.is_debit);
+            parties.name(account, is_debit, &mut line);
+            if !several {
                 line.amount = self.line.amount;
                 line.currency.clone_from(&self.line.currency);
             }
@@ -236,7 +219,7 @@ impl Entry {
             if line.reference.is_empty() {
                 line.reference.clone_from(&self.line.reference);
             }
-            sign(&mut line, is_debit.unwrap_or(self.is_debit));
+            sign(&mut line, is_debit);
             lines.push(line);
         }
         if lines.is_empty() || !is_divided {
@@ -279,8 +262,7 @@ impl Details {
             ["RtrInf"] if line.return_reason.is_empty() => {
                 UNKNOWN_REASON.clone_into(&mut line.return_reason);
             }
-            ["RltdPties", "Dbtr" | "Cdtr", .., "Nm"] => line.name = bounded(text),
-            ["RltdPties", "DbtrAcct" | "CdtrAcct", "Id", "IBAN"] => line.iban = bounded(text),
+            ["RltdPties", party @ ..] => self.parties.read(party, text),
             _ => {}
         }
         Ok(())
