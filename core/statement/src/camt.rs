@@ -13,7 +13,7 @@ use quick_xml::events::{BytesStart, Event};
 use self::element::{attribute, is_of_camt, local_name};
 use self::names::Names;
 use self::parties::Parties;
-use super::{LINES_MAX, Line, NOT_PROVIDED, Unreadable, amount, bounded};
+use super::{LINES_MAX, Line, NOT_PROVIDED, Unreadable, amount, bounded, day};
 
 /// Most elements within each other.
 const DEPTH_MAX: usize = 32;
@@ -270,8 +270,7 @@ impl Details {
 }
 
 fn date(text: &str) -> Result<NaiveDate, &'static str> {
-    let day = text.get(..10).unwrap_or(text);
-    NaiveDate::parse_from_str(day, "%Y-%m-%d").map_err(|_| "a date is not one")
+    day(text.get(..10).unwrap_or(text)).ok_or("a date is not one")
 }
 
 #[cfg(test)]

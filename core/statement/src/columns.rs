@@ -1,11 +1,10 @@
 //! A statement as CSV: `date`, `amount`, `currency`, `reference`, `providerReference`, `name`,
 //! `iban`, in any order; the first three must be there.
 
-use chrono::NaiveDate;
 use csv::{ReaderBuilder, Trim};
 use serde::Deserialize;
 
-use super::{LINES_MAX, Line, Unreadable, amount, bounded};
+use super::{LINES_MAX, Line, Unreadable, amount, bounded, day};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -40,14 +39,13 @@ pub(super) fn read(text: &str) -> Result<Vec<Line>, Unreadable> {
 fn line(number: usize, row: Result<Row, csv::Error>) -> Result<Line, Unreadable> {
     let wrong = |what: &str| Unreadable(format!("line {number}: {what}"));
     let row = row.map_err(|_| wrong("not a row with date, amount and currency"))?;
-    let date = NaiveDate::parse_from_str(&row.date, "%Y-%m-%d");
     // The currency's own rules follow where the line is booked.
     let is_code = row.currency.len() == 3 && row.currency.bytes().all(|b| b.is_ascii_uppercase());
     if !is_code {
         return Err(wrong("currency: three capitals"));
     }
     Ok(Line {
-        date: Some(date.map_err(|_| wrong("date: not as 2026-03-01"))?),
+        date: Some(day(&row.date).ok_or_else(|| wrong("date: not as 2026-03-01"))?),
         amount: amount(&row.amount).ok_or_else(|| wrong("amount: not a number"))?,
         currency: row.currency,
         reference: bounded(&row.reference),
@@ -84,6 +82,8 @@ mod tests {
             ("date,amount\n2026-03-01,1\n", "line 1"),
             ("date,amount,currency\n2026-03-01,1,EUR\n2026-03-01,one,EUR\n", "line 3: amount"),
             ("date,amount,currency\n01.03.2026,1,EUR\n", "line 2: date"),
+            ("date,amount,currency\n+262142-12-31,1,EUR\n", "line 2: date"),
+            ("date,amount,currency\n1999-12-31,1,EUR\n", "line 2: date"),
             ("date,amount,currency\n2026-03-01,1,euro\n", "line 2: currency"),
         ] {
             let Err(Unreadable(why)) = read(text) else { panic!("{text} was read") };

@@ -8,7 +8,9 @@
 mod camt;
 mod columns;
 
-use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
+use std::ops::RangeInclusive;
+
+use chrono::{DateTime, Datelike as _, NaiveDate, NaiveTime, Utc};
 use ring::digest;
 use rust_decimal::Decimal;
 
@@ -18,6 +20,8 @@ pub const LINES_MAX: usize = 10_000;
 const TEXT_CHARS_MAX: usize = 255;
 /// Longest amount, in bytes.
 const AMOUNT_BYTES_MAX: usize = 32;
+/// Years in which a line is booked.
+const YEARS: RangeInclusive<i32> = 2_000..=9_999;
 /// Largest amount, in whole units of its currency: sums of any number of lines fit a [`Decimal`].
 const AMOUNT_MAX: i64 = 1_000_000_000_000_000;
 /// Digits of an order's number in a payment reference.
@@ -134,6 +138,13 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Line>, Unreadable> {
 /// The first characters of a text, without those of control.
 fn bounded(text: &str) -> String {
     text.trim().chars().filter(|c| !c.is_control()).take(TEXT_CHARS_MAX).collect()
+}
+
+/// A day as ISO 8601 spells it. In the years that the calendar begins and ends with, the day after has
+/// no number.
+fn day(text: &str) -> Option<NaiveDate> {
+    let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok();
+    day.filter(|day| YEARS.contains(&day.year()))
 }
 
 /// A number as banks write it: digits, with a point or not. `None` for anything else, and beyond

@@ -100,6 +100,7 @@ async fn what_is_no_statement_is_refused() {
         "<!DOCTYPE a [<!ENTITY b \"c\">]><Document/>",
         "<Document></Document>",
         "date,amount\n2026-03-01,1\n",
+        "date,amount,currency\n+262142-12-31,-1,EUR\n",
         "{}",
         &pending,
     ] {
