@@ -182,8 +182,8 @@ pub(crate) async fn send(
     Ok(())
 }
 
-/// Records documents in the caller's transaction; a side that failed its check, or is wanted anew, may be
-/// replaced. The caller must retain the images right before it commits.
+/// Records documents in the caller's transaction; a side that failed its check, or is wanted anew,
+/// may be replaced. The caller must retain the images right before it commits.
 ///
 /// # Errors
 /// ER708 for a side that is pending review or verified.
