@@ -278,7 +278,8 @@ impl Payment {
         let method = snapshot.catalogue.payment_method(&row.payment_method);
         let fiat = |amount| snapshot.catalogue.format_amount(amount, &row.fiat_currency);
         let crypto = row.crypto_currency.parse().ok();
-        let crypto = crypto.and_then(|code| snapshot.catalogue.currencies.get(&code));
+        let crypto = crypto.and_then(|code| Some(&**snapshot.catalogue.currencies.get(&code)?));
+        let transaction = row.transaction_id.as_deref().unwrap_or_default();
         Ok(Some(Self {
             key,
             partner: tenant.name.clone(),
@@ -290,11 +291,7 @@ impl Payment {
             network: snapshot.catalogue.network_name(&row.crypto_currency),
             price_terms: PriceTerm::all(row.price, &fees_of_row!(row), fiat),
             is_estimated: row.is_estimated_quote && pending,
-            blockchain: BlockchainInfo::new(
-                crypto.map(|currency| &**currency),
-                &row.wallet_address,
-                row.transaction_id.as_deref().unwrap_or_default(),
-            ),
+            blockchain: BlockchainInfo::new(crypto, &row.wallet_address, transaction),
             destination_tag: row.destination_tag,
             expires_at: row.expires_at,
             is_test: tenant.is_test(),
