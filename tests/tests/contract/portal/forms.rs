@@ -130,8 +130,9 @@ async fn one_invitation_is_mailed() {
 
 #[tokio::test]
 async fn what_is_taken_away_by_a_form_that_is_sent_twice_is_gone_for_both() {
+    type Form = &'static [(&'static str, &'static str)];
     let (context, _, mut staff) = started().await;
-    let made: [(&str, &[(&str, &str)], &str, &str); 3] = [
+    let made: [(&str, Form, &str, &str); 3] = [
         ("/portal/keys", &[("name", "Till")], "revoked", "api-key.revoke"),
         ("/portal/webhooks", &[("url", "https://shop.example/hook")], "removed", "webhook.remove"),
         (
