@@ -1,6 +1,7 @@
 //! Buy orders, from the confirmed quote to the delivery of the coins.
 
 pub(crate) mod callback;
+pub(crate) mod column;
 pub mod confirm;
 pub mod expiry;
 mod fees;

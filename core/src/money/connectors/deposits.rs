@@ -12,7 +12,7 @@ use crate::money::payments::house;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::{Catalogue, Direction};
-use crate::trading::orders::row::id;
+use crate::trading::orders::column::id;
 use crate::trading::sandbox::deposit_address;
 
 /// Most addresses of one command, and of one result.

@@ -18,7 +18,7 @@ use crate::money::ledger::Position;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::catalogue::Direction;
-use crate::trading::orders::row::id;
+use crate::trading::orders::column::id;
 use rampart_types::JsonDecimal;
 
 /// Commands the payouts of a user's paid orders, and the transfers of the user's sales, that nothing

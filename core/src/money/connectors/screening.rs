@@ -15,7 +15,7 @@ use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::tenancy::tenants::Tenant;
-use crate::trading::orders::row::id;
+use crate::trading::orders::column::id;
 use crate::users::account::Account;
 
 /// The result of a screening.

@@ -8,7 +8,7 @@ use crate::Core;
 use crate::money::payments::{self, PaymentKind, Recorded, Report};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use crate::trading::orders::row::id;
+use crate::trading::orders::column::id;
 use crate::trading::orders::state::Cause;
 use crate::trading::orders::status::{Event, NotApplied, apply_in};
 

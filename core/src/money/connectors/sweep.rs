@@ -10,7 +10,7 @@ use crate::Core;
 use crate::platform::db::retrying_statement;
 use crate::platform::error::{Error, Result};
 use crate::platform::sweeps;
-use crate::trading::orders::row::id;
+use crate::trading::orders::column::id;
 use rampart_types::{ClientId, OrderKey};
 
 /// Orders of one batch, the one that has waited longest first.

@@ -12,7 +12,7 @@ use crate::money::ledger::Position;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::catalogue::Direction;
-use crate::trading::orders::row::id;
+use crate::trading::orders::column::id;
 use crate::users::accounts::{self, PaymentAccount};
 
 /// Commands the transfers of a user's sales that nothing holds back any more, in the transaction that

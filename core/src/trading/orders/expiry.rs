@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::row::id;
+use super::column::id;
 use super::status::{Event, OrderEvent, apply, unless_forbidden};
 use crate::Core;
 use crate::platform::error::Result;

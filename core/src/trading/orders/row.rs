@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 
 use super::BlockchainInfo;
+use super::column::id;
 use super::state::{Cause, OrderStatus};
 use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::{Catalogue, Currency};
@@ -174,14 +175,6 @@ impl OrderRow {
             expires_at: self.expires_at,
         })
     }
-}
-
-/// The id of an order or a sale by its column.
-///
-/// # Errors
-/// When the number is none; the edge never writes such a one.
-pub(crate) fn id(number: i64) -> Result<OrderId> {
-    OrderId::try_from(number).map_err(|error| Error::internal("read an order's id", error))
 }
 
 /// The tag of a wallet of this currency.

@@ -12,7 +12,7 @@ use crate::Core;
 use crate::http::event_stream::StreamPermit;
 use crate::platform::error::{Error, Result};
 use crate::platform::network::network;
-use crate::trading::orders::row::id;
+use crate::trading::orders::column::id;
 use crate::trading::orders::status::{Cause, OrderStatus};
 use rampart_types::OrderKey;
 

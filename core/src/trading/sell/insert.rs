@@ -14,9 +14,10 @@ use crate::platform::db::{Connection, Pool, retrying_statement};
 use crate::platform::error::{Code, Error, Result};
 use crate::platform::telemetry::StoredTrace;
 use crate::trading::limits::{self, Bounds};
+use crate::trading::orders::column::id;
 use crate::trading::orders::insert::{Bounded, InsertError, InsertOutcome};
 use crate::trading::orders::quoted::QuotedColumns;
-use crate::trading::orders::row::{currency, id, tag};
+use crate::trading::orders::row::{currency, tag};
 use crate::trading::quotes::Side;
 use rampart_types::{CurrencyCode, DestinationTag, OrderId, OrderKey, QuoteId, UserId};
 

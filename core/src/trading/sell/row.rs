@@ -7,7 +7,8 @@ use uuid::Uuid;
 use super::Sale;
 use crate::platform::error::Result;
 use crate::trading::catalogue::Catalogue;
-use crate::trading::orders::row::{currency, fees_of_row, id, known, tag};
+use crate::trading::orders::column::id;
+use crate::trading::orders::row::{currency, fees_of_row, known, tag};
 use crate::trading::orders::status::{Cause, OrderStatus};
 use rampart_types::{Amount, CurrencyCode, PairCode, UserId};
 

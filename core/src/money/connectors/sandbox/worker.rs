@@ -18,7 +18,7 @@ use crate::money::connectors::settlement::order_id;
 use crate::platform::db::{Connection, retrying_statement};
 use crate::platform::error::{Error, Result};
 use crate::platform::telemetry::{Span, SpanKind, StoredTrace};
-use crate::trading::orders::row::id;
+use crate::trading::orders::column::id;
 use crate::trading::orders::state::{Cause, OrderStatus};
 use crate::trading::orders::status::unless_forbidden;
 use crate::trading::sandbox::{Scenario, SimulatedEvent, next};

@@ -21,7 +21,7 @@ use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Error, Result};
 use crate::trading::dca::code;
 use crate::trading::dca::deposit::{Deposit, DepositPlan, make_order, quote};
-use crate::trading::orders::row::id;
+use crate::trading::orders::column::id;
 use crate::trading::orders::status::Cause;
 use crate::trading::quotes::Side;
 use rampart_types::decimal::fits_decimals;
