@@ -76,8 +76,6 @@ impl Setup {
         setup.set("admin.token", ADMIN_TOKEN);
         setup.set("database.url", database);
         setup.set("database.connections_max", "8");
-        setup.set("database.worker_connections_max", "4");
-        setup.set("database.operator_connections_max", "3");
         setup.set("database.acquire_timeout_ms", "10000");
         setup.set("database.statement_timeout_ms", "10000");
         // Policies are compiled and examined at low priority, beside tests that have the processors
