@@ -5,9 +5,10 @@ use url::{Host, Url};
 /// True if our pages may lead to it: https, or http at a loopback address, where the simulator of a
 /// provider runs. A connector is trusted with money and identities, not with where people are led.
 pub(crate) fn is_allowed(text: &str) -> bool {
+    // The parser mends `https:pay`, which a browser takes for a path of ours.
     Url::parse(text).is_ok_and(|url| match (url.scheme(), url.host()) {
-        ("https", Some(_)) => true,
-        ("http", Some(Host::Ipv4(address))) => address.is_loopback(),
+        ("https", Some(_)) => text.starts_with("https://"),
+        ("http", Some(Host::Ipv4(address))) => text.starts_with("http://") && address.is_loopback(),
         _ => false,
     })
 }
@@ -25,6 +26,8 @@ mod tests {
             ("http://127.0.0.1@evil.example/pay", false),
             ("http://psp.example/pay", false),
             ("javascript:alert(1)", false),
+            ("https:pay", false),
+            (" https://psp.example/pay", false),
             ("/pay", false),
             ("", false),
         ] {
