@@ -82,7 +82,6 @@ async fn key_and_version(context: &TestContext) {
 
 #[tokio::test]
 async fn a_list_of_what_something_has_is_a_file_too() {
-    // Fuel decides, not the clock.
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     key_and_version(&context).await;

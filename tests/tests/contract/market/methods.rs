@@ -107,7 +107,6 @@ async fn a_user_decides_the_order_and_the_country_code_does_not() {
 
 #[tokio::test]
 async fn the_partners_policy_has_the_last_word_on_the_order() {
-    // Fuel decides on a busy machine, not the clock.
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let config = "%7B%22countries%22:[%22NL=wallet,card%22,%22*=payByBank%22],\

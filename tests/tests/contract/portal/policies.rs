@@ -23,7 +23,7 @@ const VERSION_1: &str = "/portal/policies/fee/versions/1";
 /// Checks of an examination.
 const CHECKS: usize = 10;
 
-/// Policies on a busy machine: fuel decides, not the clock. Staff may upload.
+/// A deployment with a partner, `acme`, whose staff may upload.
 async fn context() -> (TestContext, Partner) {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -124,7 +124,6 @@ async fn quotes_have_a_rate_of_their_own() {
 
 #[tokio::test]
 async fn a_fee_policy_states_the_partners_fee_of_both_sides() {
-    // On a busy machine, fuel decides and not the clock.
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let path = "/admin/v1/partners/acme/policies/fee";
