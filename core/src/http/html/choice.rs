@@ -2,17 +2,12 @@
 
 use maud::{Markup, html};
 
-use super::components::{Field, described_by};
+use super::components::{Field, labelled};
 
 /// A choice of one of these pairs of value and label. The field's value is the chosen one.
 pub(crate) fn choice(field: &Field<'_>, options: &[(&str, &str)]) -> Markup {
-    let id = format!("field-{}{}", field.prefix, field.name);
-    let about = format!("{id}-about");
-    let described = (field.hint.is_some() || field.error.is_some()).then_some(&about);
-    html! {
-        label for=(id) {
-            span { (field.label) }
-            (described_by(&about, field))
+    labelled(field, |id, described| {
+        html! {
             select name=(field.name) id=(id) required[field.required]
                 aria-describedby=[described] aria-invalid=[field.error.map(|_| "true")] {
                 @for (value, text) in options {
@@ -20,5 +15,10 @@ pub(crate) fn choice(field: &Field<'_>, options: &[(&str, &str)]) -> Markup {
                 }
             }
         }
-    }
+    })
+}
+
+/// The same without hint and error, where nothing need be chosen.
+pub(crate) fn select(name: &str, label: &str, chosen: &str, options: &[(&str, &str)]) -> Markup {
+    choice(&Field { value: chosen, required: false, ..Field::text(name, label) }, options)
 }

@@ -4,7 +4,6 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use maud::{Markup, html};
 
-use super::choice::choice;
 use crate::http::language::{Language, Texts};
 
 /// Meaning of a badge or a note, which its colour repeats and never says alone.
@@ -92,15 +91,10 @@ impl<'a> Field<'a> {
 
 /// The markup of a field.
 pub(crate) fn field(field: &Field<'_>) -> Markup {
-    let id = format!("field-{}{}", field.prefix, field.name);
-    let about = format!("{id}-about");
-    let described = (field.hint.is_some() || field.error.is_some()).then_some(&about);
     let invalid = field.error.map(|_| "true");
     let value = if field.kind == "password" { "" } else { field.value };
-    html! {
-        label for=(id) {
-            span { (field.label)  }
-            (described_by(&about, field))
+    labelled(field, |id, described| {
+        html! {
             @if field.kind == "textarea" {
                 textarea #(id) name=(field.name) rows="4" required[field.required]
                     aria-describedby=[described] aria-invalid=[invalid] { (value) }
@@ -111,12 +105,7 @@ pub(crate) fn field(field: &Field<'_>) -> Markup {
                     aria-describedby=[described] aria-invalid=[invalid];
             }
         }
-    }
-}
-
-/// A choice of one of some values, as pairs of value and label.
-pub(crate) fn select(name: &str, label: &str, chosen: &str, options: &[(&str, &str)]) -> Markup {
-    choice(&Field { value: chosen, required: false, ..Field::text(name, label) }, options)
+    })
 }
 
 /// A box to tick.
@@ -131,29 +120,35 @@ pub(crate) fn tick(name: &str, ticked: bool, label: &Markup) -> Markup {
 
 /// An image to choose, by the camera if it is the `capture` of one, with a preview where a script runs.
 pub(crate) fn image_field(field: &Field<'_>, accept: &str, capture: Option<&str>) -> Markup {
-    let id = format!("field-{}", field.name);
-    let about = format!("{id}-about");
-    let described = (field.hint.is_some() || field.error.is_some()).then_some(&about);
-    html! {
-        label for=(id) {
-            span { (field.label) }
-            (described_by(&about, field))
+    labelled(field, |id, described| {
+        html! {
             input #(id) type="file" name=(field.name) accept=(accept) capture=[capture]
                 required[field.required] aria-describedby=[described]
                 aria-invalid=[field.error.map(|_| "true")] data-preview="";
             img.preview alt="" hidden;
         }
-    }
+    })
 }
 
-/// Hint and error of a field.
-pub(super) fn described_by(id: &str, field: &Field<'_>) -> Markup {
+/// A field's label, hint and error, and the `control` under them: of its id, and of the id of hint
+/// and error if there are any.
+pub(super) fn labelled(
+    field: &Field<'_>,
+    control: impl FnOnce(&str, Option<&str>) -> Markup,
+) -> Markup {
+    let id = format!("field-{}{}", field.prefix, field.name);
+    let about = format!("{id}-about");
+    let described = (field.hint.is_some() || field.error.is_some()).then_some(about.as_str());
     html! {
-        @if field.hint.is_some() || field.error.is_some() {
-            span #(id) {
-                @if let Some(hint) = field.hint { span.hint { (hint) } " " }
-                @if let Some(error) = field.error { span.field-error { (error) } }
+        label for=(id) {
+            span { (field.label) }
+            @if described.is_some() {
+                span #(about) {
+                    @if let Some(hint) = field.hint { span.hint { (hint) } " " }
+                    @if let Some(error) = field.error { span.field-error { (error) } }
+                }
             }
+            (control(&id, described))
         }
     }
 }

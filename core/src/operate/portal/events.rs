@@ -9,7 +9,8 @@ use uuid::Uuid;
 
 use super::deliveries::{Delivered, deliveries_table};
 use super::page::{DEVELOPERS, StaffPage, Visit, done};
-use crate::http::html::components::{Column, empty_state, select, table, time};
+use crate::http::html::choice::select;
+use crate::http::html::components::{Column, empty_state, table, time};
 use crate::http::reply::Reply;
 use crate::notify::events::EventType;
 use crate::notify::events::redeliver::redeliver;

@@ -38,7 +38,8 @@ impl Visit<'_> {
     }
 
     /// Uses the form up, in the transaction of its effect and before it. If it was sent within the
-    /// last ten minutes, what [`Visit::keep_result`] has kept of the first; nothing otherwise.
+    /// last ten minutes, what [`Visit::keep_result`] has kept of the first, empty without that; `None`
+    /// otherwise.
     ///
     /// # Errors
     /// When the database cannot be used.

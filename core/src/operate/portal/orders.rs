@@ -12,9 +12,8 @@ use uuid::Uuid;
 
 pub use self::show_one::ShowOne;
 use super::page::{StaffPage, Visit};
-use crate::http::html::components::{
-    Column, Field, Tone, badge, empty_state, field, select, table, time,
-};
+use crate::http::html::choice::select;
+use crate::http::html::components::{Column, Field, Tone, badge, empty_state, field, table, time};
 use crate::http::language::Language;
 use crate::http::reply::Reply;
 use crate::platform::error::Result;

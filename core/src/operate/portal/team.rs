@@ -6,8 +6,9 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::page::{FORM_ERRORS, OWNERS, StaffPage, Visit, done};
+use crate::http::html::choice::select;
 use crate::http::html::components::{
-    Column, Field, Tone, badge, dialog, error_summary, field, select, table, time,
+    Column, Field, Tone, badge, dialog, error_summary, field, table, time,
 };
 use crate::http::reply::Reply;
 use crate::partners::staff::invitation::{Invited, invite};

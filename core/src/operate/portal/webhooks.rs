@@ -11,9 +11,10 @@ use uuid::Uuid;
 
 use super::deliveries::{Delivered, PAGE_DELIVERIES, deliveries_table};
 use super::page::{DEVELOPERS, FORM_ERRORS, StaffPage, Visit, done};
+use crate::http::html::choice::select;
 use crate::http::html::components::{
     Column, Field, Tone, badge, dialog, empty_state, error_summary, field, form_dialog, note,
-    select, table, time,
+    table, time,
 };
 use crate::http::reply::Reply;
 use crate::notify::callbacks::resend::{RESENT_MAX, resend_since};

@@ -7,10 +7,10 @@ use maud::{Markup, html};
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::Endpoint;
+use crate::http::html::choice::select;
 use crate::http::html::components::{
     Column, Fact, Field, Tone, address, badge, brand_line, countdown, dialog, empty_state,
-    error_summary, field, image_field, money, note, select, stat, table, tick, time, timeline,
-    toast,
+    error_summary, field, image_field, money, note, stat, table, tick, time, timeline, toast,
 };
 use crate::http::html::dead_link;
 use crate::http::html::form_errors::FormErrors;

@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::view::View;
 use crate::http::form::Form;
-use crate::http::html::components::{Column, empty_state, money, select, table, time_in};
+use crate::http::html::choice::select;
+use crate::http::html::components::{Column, empty_state, money, table, time_in};
 use crate::http::language::Texts;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
