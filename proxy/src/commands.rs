@@ -141,7 +141,7 @@ impl Target {
     }
 }
 
-/// One of a list.
+/// The arguments of a command on one object: its id, and the edge that is asked.
 #[derive(Debug, Args)]
 pub(crate) struct Item {
     /// Its id.

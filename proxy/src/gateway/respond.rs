@@ -18,7 +18,7 @@ use super::body::{BodyError, ReceivedBody, content_length, discard, read_entity}
 use super::concurrency::{WorkFailure, contain};
 use super::context::{Context, request_id};
 use super::private_listener::{PrivateListener, error};
-use super::streams::Parts;
+use super::streams::StreamedBody;
 use super::upstream::UpstreamExchange;
 use super::{Gateway, ListenerKind, PublicListener};
 use crate::server::{ConnectionInfo, HeadError, Phase, check_parsed};
@@ -58,8 +58,8 @@ impl Gateway {
         if !closing && can_skip_body(session) {
             session.set_close_on_response_before_downstream_finish(false);
         }
-        let file = reply.file.take().map(Parts::File);
-        let written = match reply.events.take().map(Parts::Events).or(file) {
+        let file = reply.file.take().map(StreamedBody::File);
+        let written = match reply.events.take().map(StreamedBody::Events).or(file) {
             Some(parts) => Box::pin(self.write_parts(session, context, reply, parts)).await,
             None => write(session, context, reply).await,
         };

@@ -17,13 +17,13 @@ use super::context::Context;
 use super::respond::client_gone;
 use crate::server::Phase;
 
-/// The parts of an answer that goes on.
-pub(super) enum Parts {
+/// The body of an answer that goes on.
+pub(super) enum StreamedBody {
     Events(EventStream),
     File(FileStream),
 }
 
-impl Parts {
+impl StreamedBody {
     /// The next one, once it is there; `None` at the end. It loses nothing when it is dropped.
     async fn next(&mut self) -> Option<Result<Bytes, Broken>> {
         match self {
@@ -46,7 +46,7 @@ impl Gateway {
         session: &mut ServerSession,
         context: &mut Context,
         reply: Reply,
-        mut parts: Parts,
+        mut parts: StreamedBody,
     ) -> Result<()> {
         let (mut head, ()) = Response::new(()).into_parts();
         (head.status, head.headers) = (reply.status, reply.headers);
@@ -61,21 +61,21 @@ impl Gateway {
             return session.finish_body().await;
         }
         let (bound, last) = match parts {
-            Parts::Events(_) => (STREAM_MAX, Phase::Draining),
-            Parts::File(_) => (FILE_STREAM_MAX, Phase::Stopping),
+            StreamedBody::Events(_) => (STREAM_MAX, Phase::Draining),
+            StreamedBody::File(_) => (FILE_STREAM_MAX, Phase::Stopping),
         };
         let mut end = pin!(timeout(bound, self.lifecycle.reach(last)));
         loop {
             let part = tokio::select! {
                 biased;
                 reached = &mut end => match parts {
-                    Parts::Events(_) => {
+                    StreamedBody::Events(_) => {
                         if reached.is_ok() {
                             session.set_keepalive(None);
                         }
                         None
                     }
-                    Parts::File(_) => return Err(cut_short()),
+                    StreamedBody::File(_) => return Err(cut_short()),
                 },
                 part = parts.next() => part,
                 _ = session.read_body_or_idle(true) => return Err(client_gone()),
