@@ -15,7 +15,6 @@ use super::reason;
 use crate::Core;
 use crate::http::fields::strict::present;
 use crate::money::connectors::payouts::command_payouts_and_transfers;
-use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
 use crate::users::accounts::{self, AccountType, PaymentAccount};
@@ -190,8 +189,7 @@ impl Change {
         // The account stands in the audit by its id, which tells nothing of the person.
         let (target, detail) =
             (user.user.to_string(), json!({"accountId": account.id, "change": self}));
-        let entry = Entry { actor: operator.actor(), action, target: &target, detail };
-        audit::record(conn, core, entry).await?;
+        operator.record(conn, core, action, &target, detail).await?;
         let identifier = &account.details.identifier;
         let account = accounts::find(conn, core, user, identifier).await?;
         let account = account.ok_or_else(|| Error::invariant("read the account just written"))?;

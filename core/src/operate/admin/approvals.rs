@@ -19,7 +19,6 @@ use crate::endpoint::{Endpoint, Route};
 use crate::http::reply::Reply;
 use crate::http::request::{Head, Input};
 use crate::money::payments::store::currency_of;
-use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
 use crate::policies::manifest::digest_hex;
@@ -303,8 +302,7 @@ async fn record(
     detail: Value,
 ) -> Result<(), Error> {
     let target = id.to_string();
-    let entry = Entry { actor: operator.actor(), action, target: &target, detail };
-    audit::record(conn, core, entry).await
+    operator.record(conn, core, action, &target, detail).await
 }
 
 impl Core {

@@ -18,7 +18,6 @@ use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::notify::callbacks::resend::resend;
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 use rampart_types::OrderId;
 
@@ -211,9 +210,7 @@ impl Endpoint for Redeliver {
             return Err(Denial::conflict("an attempt is under way").into());
         }
         let (target, detail) = (id.to_string(), json!({"from": row.state}));
-        let actor = operator.actor();
-        let entry = Entry { actor, action: "delivery.redeliver", target: &target, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "delivery.redeliver", &target, detail).await?;
         tx.commit().await?;
         let wanted = Wanted { id: Some(id), limit: 1, ..Wanted::default() };
         Ok(Json(find(core, wanted).await?.pop().ok_or_else(unknown)?))

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::StatusCode;
 use rampart_types::UserId;
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::Core;
@@ -13,6 +14,8 @@ use crate::auth::oidc::Person;
 use crate::auth::roles::{BREAK_GLASS, Role};
 use crate::http::Surface;
 use crate::http::request::Input;
+use crate::platform::audit::{self, Entry};
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Denial, Error, Result};
 
 /// An operator, proven by a token or a session.
@@ -112,6 +115,22 @@ impl Operator {
     /// The author of a change, for the audit.
     pub fn actor(&self) -> &str {
         &self.name
+    }
+
+    /// Appends what they did to `target` to the audit, as [`audit::record`].
+    ///
+    /// # Errors
+    /// When the database cannot be written: the change must then not be committed either.
+    pub(super) async fn record(
+        &self,
+        conn: &mut Connection,
+        core: &Core,
+        action: &'static str,
+        target: &str,
+        detail: Value,
+    ) -> Result<()> {
+        let entry = Entry { actor: self.actor(), action, target, detail };
+        audit::record(conn, core, entry).await
     }
 
     /// True for the holder of the token of the configuration.

@@ -24,7 +24,6 @@ use crate::money::payments::store::MANUAL;
 use crate::money::reconciliation::{Difference, reconcile};
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 
 /// Roles that read reconciliations.
@@ -111,8 +110,7 @@ impl Endpoint for Reconcile {
             "recorded": result.recorded,
             "differences": result.differences.len(),
         });
-        let entry = Entry { actor, action: "reconciliation.create", target: &target, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "reconciliation.create", &target, detail).await?;
         tx.commit().await?;
         Ok(Created(Reconciliation {
             id,

@@ -16,7 +16,6 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::money::connectors::card_element::CardElement;
 use crate::operate::admin::operator::Operator;
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 
 const EXAMPLE: &str = r#"{"cardElement": {"scriptUrl": "https://js.stripe.com/v3/",
@@ -82,9 +81,7 @@ impl Endpoint for PutCardElement {
             return Err(Denial::not_found("connector").into());
         }
         let detail = json!({ "cardElement": form.card_element });
-        let actor = operator.actor();
-        let entry = Entry { actor, action: "connector.card_element", target: &name, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "connector.card_element", &name, detail).await?;
         tx.commit().await?;
         Ok(Json(form))
     }

@@ -18,7 +18,6 @@ use crate::money::connectors::caller::issue_token;
 use crate::money::connectors::commands::CommandKind;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Error, Result};
 use crate::trading::catalogue::Catalogue;
 
@@ -113,9 +112,7 @@ impl Endpoint for CreateConnector {
         }
         let token = issue_token(&mut tx, &core.clock, &name, operator.actor(), 0).await?;
         let detail = json!({"capabilities": capabilities, "methods": methods, "assets": assets});
-        let actor = operator.actor();
-        let entry = Entry { actor, action: "connector.create", target: &name, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "connector.create", &name, detail).await?;
         tx.commit().await?;
         let token = token.expose().to_owned();
         Ok(Created(MadeConnector { name, capabilities, methods, assets, token }))

@@ -16,7 +16,6 @@ use crate::http::request::Input;
 use crate::money::connectors::caller::issue_token;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::overlap;
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 
 /// `POST /admin/v1/connectors/{name}/rotate`
@@ -74,8 +73,7 @@ impl Endpoint for RotateConnectorToken {
         let by = operator.actor();
         let token = issue_token(&mut tx, &core.clock, &name, by, overlap).await?;
         let detail = json!({ "overlapSeconds": overlap });
-        let entry = Entry { actor: by, action: "connector.rotate", target: &name, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "connector.rotate", &name, detail).await?;
         tx.commit().await?;
         Ok(Json(RotatedToken { token: token.expose().to_owned() }))
     }

@@ -17,7 +17,6 @@ use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::orders::FoundOrder;
 use crate::operate::admin::orders::read::{EXAMPLE, Order};
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Error, Result};
 use crate::trading::dca::code;
 use crate::trading::dca::deposit::{Deposit, DepositPlan, make_order, quote};
@@ -94,14 +93,9 @@ impl Endpoint for ReportDeposit {
             let order = order.ok_or_else(|| Error::invariant("find the order of a deposit"))?;
             return Ok(Reported::Before(detail(core, &plan, order).await?));
         };
-        let entry = Entry {
-            actor: operator.actor(),
-            action: "dca.deposit",
-            target: &plan.code,
-            detail: json!({"order": order, "amount": JsonDecimal(amount),
-                "currencyCode": currency, "reference": reference}),
-        };
-        audit::record(&mut tx, core, entry).await?;
+        let recorded = json!({"order": order, "amount": JsonDecimal(amount),
+            "currencyCode": currency, "reference": reference});
+        operator.record(&mut tx, core, "dca.deposit", &plan.code, recorded).await?;
         tx.commit().await?;
         for cause in [Cause::Confirmed, Cause::PaymentReceived] {
             core.metrics.orders.with_label_values(&[cause.as_str()]).inc();

@@ -15,7 +15,6 @@ use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::users::UUID;
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Error, Result};
 use crate::platform::settings::Deposits;
 use crate::tenancy::tenants::Tenant;
@@ -94,9 +93,8 @@ impl Endpoint for OpenPlan {
         .fetch_one(&mut *tx)
         .await?;
         let detail = json!({"code": code, "cryptoCurrency": currency});
-        let (actor, target) = (operator.actor(), owner.user.to_string());
-        let entry = Entry { actor, action: "dca.open", target: &target, detail };
-        audit::record(&mut tx, core, entry).await?;
+        let target = owner.user.to_string();
+        operator.record(&mut tx, core, "dca.open", &target, detail).await?;
         tx.commit().await?;
         Ok(Created(row.plan(&catalogue, &owner.tenant.name)?))
     }

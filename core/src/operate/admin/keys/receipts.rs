@@ -13,7 +13,6 @@ use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{Page, Part, limit};
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::Result;
 use crate::trading::receipt_keys::{self, PublishedKey};
 
@@ -82,9 +81,7 @@ impl Endpoint for RotateReceiptKey {
         receipt_keys::signing(core).await?;
         let mut tx = core.db.begin().await?;
         receipt_keys::rotate(&mut tx, core).await?;
-        let (actor, detail) = (operator.actor(), json!({}));
-        let entry = Entry { actor, action: "receipt-keys.rotate", target: "receipt-keys", detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "receipt-keys.rotate", "receipt-keys", json!({})).await?;
         tx.commit().await?;
         Ok(Json(listed(core).await?))
     }

@@ -13,7 +13,6 @@ use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::operate::key_rotation::{begin, table};
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::Result;
 use crate::tenancy::tenant_keys::TenantKeyCounts;
 
@@ -54,9 +53,7 @@ impl Endpoint for StartRotation {
         let target = core.keys.id().to_string();
         let earlier: Vec<_> = core.keys.earlier_ids().map(|id| id.to_string()).collect();
         let detail = json!({ "earlierKeyIds": earlier });
-        let actor = operator.actor();
-        let entry = Entry { actor, action: "keys.rotate", target: &target, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "keys.rotate", &target, detail).await?;
         tx.commit().await?;
         Ok(Json(KeyRing::load(core).await?))
     }

@@ -14,7 +14,6 @@ use crate::Core;
 use crate::auth::roles::BREAK_GLASS;
 use crate::http::reply::Reply;
 use crate::http::request::Head;
-use crate::platform::audit::{self, Entry};
 use crate::platform::crypto::{Secret, constant_time_eq, sha256};
 use crate::platform::error::{Denial, Error, Result};
 
@@ -89,8 +88,7 @@ impl NewSession<'_> {
         if let Some(identity) = identity {
             detail["identity"] = identity.into();
         }
-        let entry = Entry { actor, action: "operator.login", target: actor, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "operator.login", actor, detail).await?;
         tx.commit().await?;
         set_cookie(core, name(core), &cookie, "/", "Strict", *seconds)
     }

@@ -15,7 +15,6 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Error, Result};
 
 /// `POST /admin/v1/operators`
@@ -88,8 +87,7 @@ impl Endpoint for CreateOperator {
         let seconds = lifetime(expires_in_seconds)?;
         let issued = IssuedToken::issue(&mut tx, core, id, name.clone(), seconds, by).await?;
         let detail = json!({"roles": roles, "tokenId": issued.token_id});
-        let entry = Entry { actor: by, action: "operator.create", target: &name, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "operator.create", &name, detail).await?;
         tx.commit().await?;
         Ok(Created(issued))
     }

@@ -17,7 +17,6 @@ use crate::http::request::Input;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::overlap;
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 
 /// An issued token, for the OpenAPI document.
@@ -94,8 +93,7 @@ impl Endpoint for IssueOperatorToken {
         let issued = IssuedToken::issue(&mut tx, core, id, name.clone(), seconds, by).await?;
         let detail = json!({"tokenId": issued.token_id, "expiresAt": issued.expires_at,
             "overlapSeconds": overlap});
-        let entry = Entry { actor: by, action: "operator.issue-token", target: &name, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "operator.issue-token", &name, detail).await?;
         tx.commit().await?;
         Ok(Created(issued))
     }
@@ -156,9 +154,7 @@ impl Endpoint for RevokeOperatorToken {
             return Err(Denial::not_found("token").into());
         }
         let detail = json!({ "tokenId": token });
-        let actor = operator.actor();
-        let entry = Entry { actor, action: "operator.revoke-token", target: &name, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "operator.revoke-token", &name, detail).await?;
         tx.commit().await?;
         Ok(NoContent)
     }

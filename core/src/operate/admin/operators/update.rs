@@ -15,7 +15,6 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::operate::admin::approvals::{self, withdraw};
 use crate::operate::admin::operator::Operator;
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::Result;
 
 /// `PATCH /admin/v1/operators/{name}`
@@ -83,9 +82,7 @@ impl Endpoint for UpdateOperator {
             let roles: Vec<_> = roles.iter().filter_map(|role| Role::from_name(role)).collect();
             withdraw::beyond_roles(&mut tx, core, &id.to_string(), &roles).await?;
         }
-        let actor = operator.actor();
-        let entry = Entry { actor, action: "operator.change", target: &name, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "operator.change", &name, detail).await?;
         tx.commit().await?;
         Ok(NoContent)
     }

@@ -19,7 +19,6 @@ use crate::http::request::Input;
 use crate::money::payments::catch_up::catch_up;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
-use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
 use crate::trading::orders::status::{
@@ -95,14 +94,12 @@ impl Endpoint for ApplyOrderEvent {
     async fn call(core: &Core, operator: Operator, request: Request) -> Result<Json<Order>> {
         let Request { id, event, mut detail } = request;
         let order = FoundOrder::find(core, &id).await?;
-        let actor = operator.actor();
         let mut tx = core.db.begin().await?;
         let (applied, completed) = apply(&mut tx, core, order, event, &operator).await?;
         detail["from"] = applied.from.as_str().into();
         detail["to"] = completed.as_ref().unwrap_or(&applied).to.as_str().into();
         let target = order.key.order.to_string();
-        let entry = Entry { actor, action: "order.event", target: &target, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "order.event", &target, detail).await?;
         tx.commit().await?;
         for Applied { cause, .. } in [applied].into_iter().chain(completed) {
             core.metrics.orders.with_label_values(&[cause.as_str()]).inc();

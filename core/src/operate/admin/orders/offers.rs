@@ -10,7 +10,6 @@ use crate::endpoint::openapi::doc::{Doc, Kind, required};
 use crate::endpoint::{Endpoint, NoContent};
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 
 /// `POST /admin/v1/offers/{uuid}/expire`
@@ -53,9 +52,8 @@ impl Endpoint for ExpireOffer {
         if ended.rows_affected() == 0 {
             return Err(Denial::conflict("the offer is confirmed already").into());
         }
-        let (actor, target) = (operator.actor(), offer.to_string());
-        let entry = Entry { actor, action: "offer.expire", target: &target, detail: json!({}) };
-        audit::record(&mut tx, core, entry).await?;
+        let target = offer.to_string();
+        operator.record(&mut tx, core, "offer.expire", &target, json!({})).await?;
         tx.commit().await?;
         Ok(NoContent)
     }

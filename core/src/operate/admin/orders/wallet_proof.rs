@@ -15,7 +15,6 @@ use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::reason;
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 use crate::trading::quotes::Side;
 use crate::trading::wallet_proof::{Proof, record};
@@ -64,10 +63,9 @@ impl Endpoint for ProveWallet {
             tx.rollback().await?;
             return Err(Denial::conflict("the order needs no proof of its wallet").into());
         }
-        let (actor, target) = (operator.actor(), order.key.order.to_string());
+        let target = order.key.order.to_string();
         let detail = json!({ "reason": reason });
-        let entry = Entry { actor, action: "order.wallet-proof", target: &target, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "order.wallet-proof", &target, detail).await?;
         tx.commit().await?;
         Ok(Json(order.detail(core).await?))
     }

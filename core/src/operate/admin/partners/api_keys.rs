@@ -16,7 +16,6 @@ use crate::endpoint::{Body, Created, Endpoint, NoContent};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 use crate::tenancy::tenants::{ApiKey, Scope, api_keys};
 
@@ -70,9 +69,7 @@ impl Endpoint for IssueApiKey {
             return Err(Denial::conflict("the partner has 100 live keys already").into());
         }
         let detail = json!({"apiKeyId": key.id, "name": key.name});
-        let actor = operator.actor();
-        let entry = Entry { actor, action: "api-key.issue", target: &slug, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "api-key.issue", &slug, detail).await?;
         tx.commit().await?;
         core.refresh().await?;
         Ok(Created(IssuedKey { id: key.id.into(), api_key: key.text.expose().to_owned() }))
@@ -143,9 +140,7 @@ impl Endpoint for RevokeApiKey {
             return Err(Denial::not_found("API key").into());
         }
         let detail = json!({"apiKeyId": id});
-        let actor = operator.actor();
-        let entry = Entry { actor, action: "api-key.revoke", target: &slug, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "api-key.revoke", &slug, detail).await?;
         tx.commit().await?;
         core.refresh().await?;
         Ok(NoContent)

@@ -16,7 +16,6 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Error, Result};
 use crate::tenancy::tenants::Mode;
 use crate::tenancy::tenants::create::NewTenant;
@@ -91,9 +90,7 @@ impl Endpoint for CreatePartner {
             }
         })?;
         let detail = json!({"name": tenant.name, "mode": tenant.mode.as_str()});
-        let (actor, target) = (operator.actor(), &*tenant.slug);
-        let entry = Entry { actor, action: "partner.create", target, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "partner.create", &tenant.slug, detail).await?;
         tx.commit().await?;
         core.refresh().await?;
         Ok(Created(Credentials::of(tenant)))

@@ -15,7 +15,6 @@ use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::overlap;
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::Result;
 use crate::platform::revision;
 use crate::tenancy::tenants::create::{SecretKind, StoredSecret};
@@ -72,9 +71,7 @@ impl Endpoint for RotateSecret {
         .await?;
         stored.insert(&mut tx, client, now).await?;
         let detail = json!({"kind": kind, "overlapSeconds": overlap});
-        let actor = operator.actor();
-        let entry = Entry { actor, action: "secret.rotate", target: &slug, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "secret.rotate", &slug, detail).await?;
         tx.commit().await?;
         core.refresh().await?;
         let secret = secret.expose().to_owned();

@@ -17,7 +17,6 @@ use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{AFTER, Page, Part, limit};
 use crate::partners::staff::invitation::{Invited, invite};
 use crate::partners::staff::{STAFF_MAX, StaffMember, StaffRole, list, remove};
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Error, Result};
 use rampart_types::{EmailAddress, StaffId};
 
@@ -112,9 +111,7 @@ impl Endpoint for InviteStaff {
             }
         };
         let detail = json!({"staffId": id, "role": role});
-        let actor = operator.actor();
-        let entry = Entry { actor, action: "staff.invite", target: &slug, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "staff.invite", &slug, detail).await?;
         tx.commit().await?;
         Ok(Created(InvitedStaff { id }))
     }
@@ -173,9 +170,7 @@ impl Endpoint for RemoveStaff {
             return Err(unknown().into());
         }
         let detail = json!({ "staffId": id });
-        let actor = operator.actor();
-        let entry = Entry { actor, action: "staff.remove", target: &slug, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "staff.remove", &slug, detail).await?;
         tx.commit().await?;
         Ok(NoContent)
     }

@@ -21,7 +21,6 @@ use crate::http::request::Input;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::going_live;
-use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
 use crate::platform::rate_limit::Quota;
@@ -117,9 +116,7 @@ impl Endpoint for UpdatePartner {
             waive_signature(core, &mut tx, &slug, change.signed.as_ref()).await?;
         }
         change.write(&mut tx, &slug, &branding).await?;
-        let actor = operator.actor();
-        let entry = Entry { actor, action: "partner.change", target: &slug, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "partner.change", &slug, detail).await?;
         tx.commit().await?;
         core.refresh().await?;
         Shown::find(core, &slug).await.map(Json)

@@ -16,7 +16,6 @@ use crate::http::request::Input;
 use crate::notify::webhooks::{self, ENDPOINTS_MAX, list, remove, test_event};
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{AFTER, Page, Part, limit};
-use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use rampart_types::{ClientId, EventId, WebhookEndpointId};
@@ -108,12 +107,6 @@ impl Named {
         let id = input.param("id").parse::<Uuid>().map_err(|_| unknown())?;
         Ok(Self { slug: input.param("slug").to_owned(), id: id.into() })
     }
-
-    /// The audit's row of a change of this endpoint.
-    fn entry<'a>(&'a self, operator: &'a Operator, action: &'static str) -> Entry<'a> {
-        let detail = json!({ "endpointId": self.id });
-        Entry { actor: operator.actor(), action, target: &self.slug, detail }
-    }
 }
 
 fn unknown() -> Denial {
@@ -146,7 +139,8 @@ impl Endpoint for RemoveWebhook {
         let (client, _) = find(core, &named.slug).await?;
         let mut tx = core.db.begin().await?;
         remove::remove(&mut tx, client, named.id).await?.ok_or_else(unknown)?;
-        audit::record(&mut tx, core, named.entry(&operator, "webhook.remove")).await?;
+        let detail = json!({ "endpointId": named.id });
+        operator.record(&mut tx, core, "webhook.remove", &named.slug, detail).await?;
         tx.commit().await?;
         Ok(NoContent)
     }
@@ -182,7 +176,8 @@ impl Endpoint for TestWebhook {
         let Some(event_id) = test_event::send(&mut tx, core, client, named.id).await? else {
             return Err(refusal(&mut tx, client, named.id).await?.into());
         };
-        audit::record(&mut tx, core, named.entry(&operator, "webhook.test")).await?;
+        let detail = json!({ "endpointId": named.id });
+        operator.record(&mut tx, core, "webhook.test", &named.slug, detail).await?;
         tx.commit().await?;
         Ok(Created(SentTest { event_id }))
     }

@@ -22,7 +22,6 @@ use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::partners;
 use crate::operate::admin::reason;
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 use rampart_types::money::AMOUNT_MAX;
 use rampart_types::{Caip19, ClientId, CurrencyCode, JsonDecimal, OrderId};
@@ -145,8 +144,7 @@ impl Endpoint for RecordPayment {
             "orderId": report.order,
             "reason": report.reason,
         });
-        let entry = Entry { actor, action: "payment.record", target: &target, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "payment.record", &target, detail).await?;
         tx.commit().await?;
         recorded.count(core);
         Ok(Stored { payment: find(core, recorded.payment).await?, duplicate: false })

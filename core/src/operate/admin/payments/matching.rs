@@ -16,7 +16,6 @@ use crate::http::request::Input;
 use crate::money::payments::matching::match_to;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::Result;
 use rampart_types::OrderId;
 
@@ -73,8 +72,7 @@ impl Endpoint for MatchPayment {
         let mut tx = core.db.begin().await?;
         let causes = match_to(&mut tx, core, payment, order_id, actor).await?;
         let detail = json!({ "orderId": order_id });
-        let entry = Entry { actor, action: "payment.match", target: &text, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "payment.match", &text, detail).await?;
         tx.commit().await?;
         for cause in causes {
             core.metrics.orders.with_label_values(&[cause.as_str()]).inc();

@@ -20,7 +20,6 @@ use crate::money::payments::store::check_decimals;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::reason;
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 use rampart_types::JsonDecimal;
 
@@ -107,8 +106,7 @@ impl Endpoint for RefundPayment {
             currency: requested.currency,
         };
         let detail = json!({"refund": answer.id, "amount": answer.amount, "reason": reason});
-        let entry = Entry { actor, action: "payment.refund", target: &text, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "payment.refund", &text, detail).await?;
         tx.commit().await?;
         for cause in requested.causes {
             core.metrics.orders.with_label_values(&[cause.as_str()]).inc();

@@ -10,7 +10,6 @@ use crate::endpoint::openapi::doc::{Doc, Kind, Member, required};
 use crate::endpoint::{Endpoint, Json, NoContent};
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 
 /// Time that a claim lasts, in seconds; its operator can claim again.
@@ -71,8 +70,7 @@ impl Endpoint for ClaimReview {
             return Err(Denial::conflict("another operator has claimed it").into());
         };
         let detail = json!({ "subject": review.subject, "reasons": review.reasons });
-        let entry = Entry { actor, action: "review.claim", target: &review.id, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "review.claim", &review.id, detail).await?;
         tx.commit().await?;
         review.claimed_by = Some(actor.to_owned());
         review.claimed_until = Some(claimed.expires_at);
@@ -121,8 +119,7 @@ impl Endpoint for ReleaseReview {
             return Err(Denial::conflict("you have not claimed it").into());
         }
         let detail = json!({ "subject": review.subject });
-        let entry = Entry { actor, action: "review.release", target: &review.id, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "review.release", &review.id, detail).await?;
         tx.commit().await?;
         Ok(NoContent)
     }

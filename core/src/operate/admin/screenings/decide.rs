@@ -16,7 +16,6 @@ use crate::http::request::Input;
 use crate::money::connectors::screening::{Decision, cleared, screen_changed};
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::reason;
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 use rampart_types::UserKey;
 
@@ -97,8 +96,7 @@ impl Endpoint for DecideScreening {
             cleared(&mut tx, core, client, subject.order_id, subject.user_id).await?;
         }
         let detail = json!({ "decision": decision.as_str(), "reason": reason });
-        let entry = Entry { actor, action: "screening.decide", target: &target, detail };
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "screening.decide", &target, detail).await?;
         tx.commit().await?;
         Ok(Json(find(core, id).await?))
     }

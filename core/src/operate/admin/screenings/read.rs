@@ -14,7 +14,6 @@ use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::money::connectors::commands::{self, result_context};
 use crate::operate::admin::operator::Operator;
-use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 
@@ -51,9 +50,8 @@ impl Endpoint for ReadScreening {
         let screening = find(core, id).await?;
         let mut tx = core.db.begin().await?;
         let reasons = reasons(&mut tx, core, id).await?;
-        let (actor, target) = (operator.actor(), id.to_string());
-        let entry = Entry { actor, action: "screening.read", target: &target, detail: json!({}) };
-        audit::record(&mut tx, core, entry).await?;
+        let target = id.to_string();
+        operator.record(&mut tx, core, "screening.read", &target, json!({})).await?;
         tx.commit().await?;
         Ok(Json(WithReasons { screening, reasons }))
     }

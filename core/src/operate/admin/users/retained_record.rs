@@ -21,7 +21,6 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 use crate::users::retained_record::{self, OpenedRecord, RetainedRecord};
 use rampart_types::{UserId, plain_text};
@@ -145,9 +144,8 @@ impl Opening {
         operator.check_own(Role::Compliance)?;
         let opened = retained_record::open(&mut tx, core, key).await?;
         let opened = opened.ok_or_else(|| Denial::not_found("retained record"))?;
-        let (actor, target) = (operator.actor(), key.user.to_string());
-        let detail = json!({ "reason": self.reason });
-        audit::record(&mut tx, core, Entry { actor, action, target: &target, detail }).await?;
+        let (target, detail) = (key.user.to_string(), json!({ "reason": self.reason }));
+        operator.record(&mut tx, core, action, &target, detail).await?;
         tx.commit().await?;
         Ok((key.user, opened))
     }

@@ -19,7 +19,6 @@ use crate::http::fields::strict;
 use crate::http::request::{Head, Input};
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{AFTER, Page, Paging, limit};
-use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 use crate::users::search_index::SearchKey;
 use rampart_types::{EmailAddress, PhoneNumber, UserId, UserIdentifier, folded_name};
@@ -76,9 +75,8 @@ impl Endpoint for SearchUsers {
         let by: Vec<_> = search.criteria.iter().map(Criterion::name).collect();
         let target = search.partner.as_deref().unwrap_or_default();
         let detail = json!({ "by": by, "masked": is_masked, "users": shown });
-        let entry = Entry { actor: operator.actor(), action: "user.search", target, detail };
         let mut tx = core.db.begin().await?;
-        audit::record(&mut tx, core, entry).await?;
+        operator.record(&mut tx, core, "user.search", target, detail).await?;
         tx.commit().await?;
         Ok(search.paging.page_until(users, after.map(|last| last.to_string())))
     }

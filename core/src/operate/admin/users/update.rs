@@ -19,7 +19,6 @@ use crate::http::request::Input;
 use crate::money::connectors::payouts::command_payouts_and_transfers;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
-use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Denial, Error, Result};
 use crate::trading::limits;
@@ -113,9 +112,8 @@ impl Endpoint for UpdateUser {
         // A member is a name of our own, a number or the operator's reason: nothing of the person.
         let detail = serde_json::to_value(&change)
             .map_err(|error| Error::internal("write an audit row", error))?;
-        let (actor, target) = (operator.actor(), key.user.to_string());
-        let entry = Entry { actor, action: "user.change", target: &target, detail };
-        audit::record(&mut tx, core, entry).await?;
+        let target = key.user.to_string();
+        operator.record(&mut tx, core, "user.change", &target, detail).await?;
         let shown = User::load(&mut tx, core, key).await?;
         tx.commit().await?;
         Ok(Json(shown))
