@@ -1,36 +1,47 @@
 //! Members of a JSON object as arguments: `level=2`, `verification.identity=verified`.
 
 use clap::Args;
+use http::Method;
 use serde_json::{Map, Value};
 
-use super::{Body, StartupError};
+use super::{Body, StartupError, Target};
 
-/// What a call changes or makes.
+/// Arguments of a command that sends members of an object and prints the answer.
 #[derive(Debug, Args)]
 pub(crate) struct Members {
     /// A member of the request: a value that is JSON (`true`, `2.5`, `null`, `["NL"]`, `"007"`)
     /// counts as that, any other as text. A dot leads into an object: `buy.status=disabled`.
     #[arg(value_name = "MEMBER=VALUE", required = true)]
     members: Vec<String>,
+    #[command(flatten)]
+    target: Target,
 }
 
 impl Members {
-    /// The body of the call.
+    /// Makes one call with the members as its body, and prints its answer.
     ///
     /// # Errors
-    /// When an argument is no member, or leads into a value that is no object.
-    pub(crate) fn body(&self) -> Result<Body, StartupError> {
-        let mut body = Map::new();
-        for member in &self.members {
-            let (path, value) = member
-                .split_once('=')
-                .ok_or_else(|| StartupError::from(format!("'{member}' is not MEMBER=VALUE")))?;
-            let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
-            insert(&mut body, path, value)
-                .ok_or_else(|| StartupError::from(format!("'{path}' is given twice")))?;
-        }
-        Ok(Body::Json(Value::Object(body)))
+    /// Those of [`body`] and of the call.
+    pub(crate) fn send(&self, method: Method, path: &str) -> Result<(), StartupError> {
+        self.target.send(method, path, Body::Json(body(&self.members)?))
     }
+}
+
+/// The object with these members.
+///
+/// # Errors
+/// When an argument is no member, or leads into a value that is no object.
+fn body(members: &[String]) -> Result<Value, StartupError> {
+    let mut body = Map::new();
+    for member in members {
+        let (path, value) = member
+            .split_once('=')
+            .ok_or_else(|| StartupError::from(format!("'{member}' is not MEMBER=VALUE")))?;
+        let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+        insert(&mut body, path, value)
+            .ok_or_else(|| StartupError::from(format!("'{path}' is given twice")))?;
+    }
+    Ok(Value::Object(body))
 }
 
 /// Puts a value where the path leads; `None` where another one stands.
@@ -48,18 +59,14 @@ mod tests {
 
     use super::*;
 
-    fn body(members: &[&str]) -> Result<Value, String> {
-        let members = members.iter().map(|member| (*member).to_owned()).collect();
-        match (Members { members }).body() {
-            Ok(Body::Json(body)) => Ok(body),
-            Ok(_) => Err("no JSON".to_owned()),
-            Err(error) => Err(error.to_string()),
-        }
+    fn object(members: &[&str]) -> Result<Value, String> {
+        let members: Vec<_> = members.iter().map(|member| (*member).to_owned()).collect();
+        body(&members).map_err(|error| error.to_string())
     }
 
     #[test]
     fn members_are_json_or_text_and_dots_lead_into_objects() {
-        let made = body(&["level=2", "name=Ada", r#"code="007""#, "a.b=true", "a.c=null"]);
+        let made = object(&["level=2", "name=Ada", r#"code="007""#, "a.b=true", "a.c=null"]);
         let wanted = json!({
             "level": 2, "name": "Ada", "code": "007", "a": {"b": true, "c": null},
         });
@@ -68,8 +75,8 @@ mod tests {
 
     #[test]
     fn a_member_without_a_value_or_twice_is_refused() {
-        assert_eq!(body(&["level"]), Err("'level' is not MEMBER=VALUE".to_owned()));
-        assert_eq!(body(&["a=1", "a=2"]), Err("'a' is given twice".to_owned()));
-        assert_eq!(body(&["a=1", "a.b=2"]), Err("'a.b' is given twice".to_owned()));
+        assert_eq!(object(&["level"]), Err("'level' is not MEMBER=VALUE".to_owned()));
+        assert_eq!(object(&["a=1", "a=2"]), Err("'a' is given twice".to_owned()));
+        assert_eq!(object(&["a=1", "a.b=2"]), Err("'a.b' is given twice".to_owned()));
     }
 }

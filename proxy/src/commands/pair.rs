@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use http::Method;
 
-use super::{Members, Page, Run, StartupError, Target, path};
+use super::{Members, Page, Run, StartupError, path};
 
 const COLUMNS: &[(&str, &str)] =
     &[("PAIR", "pair"), ("PRICE", "price"), ("BUY", "buy"), ("SELL", "sell")];
@@ -19,8 +19,6 @@ pub(crate) enum Pair {
         pair: String,
         #[command(flatten)]
         members: Members,
-        #[command(flatten)]
-        target: Target,
     },
 }
 
@@ -28,9 +26,7 @@ impl Run for Pair {
     fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List(page) => page.print("pairs", [], COLUMNS),
-            Self::Set { pair, members, target } => {
-                target.send(Method::PATCH, &path(&["pairs", &pair]), members.body()?)
-            }
+            Self::Set { pair, members } => members.send(Method::PATCH, &path(&["pairs", &pair])),
         }
     }
 }

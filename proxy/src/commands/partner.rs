@@ -49,8 +49,6 @@ pub(crate) enum Partner {
         slug: String,
         #[command(flatten)]
         members: Members,
-        #[command(flatten)]
-        target: Target,
     },
     /// Refuse every credential of a partner, on every edge within a second.
     Suspend(PartnerArgs),
@@ -137,9 +135,7 @@ impl Run for Partner {
             }
             Self::List(page) => page.print("partners", [], COLUMNS),
             Self::Show(partner) => partner.target.get(&path(&["partners", &partner.slug])),
-            Self::Set { slug, members, target } => {
-                target.send(Method::PATCH, &path(&["partners", &slug]), members.body()?)
-            }
+            Self::Set { slug, members } => members.send(Method::PATCH, &path(&["partners", &slug])),
             Self::Suspend(partner) => partner.set_status("suspended"),
             Self::Resume(partner) => partner.set_status("active"),
             Self::Staff(staff) => staff.run(),

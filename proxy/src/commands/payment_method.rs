@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use http::Method;
 
-use super::{Members, Page, Run, StartupError, Target, path};
+use super::{Members, Page, Run, StartupError, path};
 
 const COLUMNS: &[(&str, &str)] = &[
     ("CODE", "code"),
@@ -25,8 +25,6 @@ pub(crate) enum PaymentMethod {
         code: String,
         #[command(flatten)]
         members: Members,
-        #[command(flatten)]
-        target: Target,
     },
 }
 
@@ -34,8 +32,8 @@ impl Run for PaymentMethod {
     fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List(page) => page.print("payment-methods", [], COLUMNS),
-            Self::Set { code, members, target } => {
-                target.send(Method::PATCH, &path(&["payment-methods", &code]), members.body()?)
+            Self::Set { code, members } => {
+                members.send(Method::PATCH, &path(&["payment-methods", &code]))
             }
         }
     }

@@ -15,8 +15,6 @@ pub(crate) enum SavingsPlan {
         uuid: String,
         #[command(flatten)]
         members: Members,
-        #[command(flatten)]
-        target: Target,
     },
     /// Report a deposit that has arrived: the same reference is the same deposit.
     Deposit {
@@ -36,16 +34,16 @@ pub(crate) enum SavingsPlan {
 
 impl Run for SavingsPlan {
     fn run(self) -> Result<(), StartupError> {
-        let (path, body, target) = match self {
-            Self::Open { uuid, members, target } => {
-                (path(&["users", &uuid, "dca-codes"]), members.body()?, target)
+        match self {
+            Self::Open { uuid, members } => {
+                members.send(Method::POST, &path(&["users", &uuid, "dca-codes"]))
             }
             Self::Deposit { code, amount, currency, reference, target } => {
                 let body =
                     json!({"amount": amount, "currencyCode": currency, "reference": reference});
-                (path(&["dca-codes", &code, "deposits"]), Body::Json(body), target)
+                let path = path(&["dca-codes", &code, "deposits"]);
+                target.send(Method::POST, &path, Body::Json(body))
             }
-        };
-        target.send(Method::POST, &path, body)
+        }
     }
 }

@@ -41,8 +41,8 @@ pub(crate) enum User {
     Show(UserArgs),
     /// Change a user's checks, level, limits or documents, disable or erase the user.
     Set {
-        #[command(flatten)]
-        user: UserArgs,
+        /// The user's uuid.
+        uuid: String,
         #[command(flatten)]
         members: Members,
     },
@@ -55,15 +55,15 @@ pub(crate) enum User {
     },
     /// Open an account for a user: `type=bankTransfer identifier=NL58…`.
     OpenAccount {
-        #[command(flatten)]
-        user: UserArgs,
+        /// The user's uuid.
+        uuid: String,
         #[command(flatten)]
         members: Members,
     },
     /// Change an account: `verified=true`, `disabled=true`, `limit=500`.
     SetAccount {
-        #[command(flatten)]
-        user: UserArgs,
+        /// The user's uuid.
+        uuid: String,
         /// The account's identifier, as `accounts` lists it.
         account: String,
         #[command(flatten)]
@@ -160,34 +160,30 @@ impl Image {
 
 impl Run for User {
     fn run(self) -> Result<(), StartupError> {
-        let (method, path, members, user) = match self {
-            Self::List(search) => return search.run(),
-            Self::Show(user) => return user.target.get(&path(&["users", &user.uuid])),
+        match self {
+            Self::List(search) => search.run(),
+            Self::Show(user) => user.target.get(&path(&["users", &user.uuid])),
+            Self::Set { uuid, members } => members.send(Method::PATCH, &path(&["users", &uuid])),
             Self::Accounts { uuid, page } => {
-                return page.print(&path(&["users", &uuid, "accounts"]), [], ACCOUNTS);
+                page.print(&path(&["users", &uuid, "accounts"]), [], ACCOUNTS)
             }
-            Self::Proof(image) => return image.save(&["proofs"], Method::GET, Body::None),
-            Self::Document(image) => return image.save(&["documents"], Method::GET, Body::None),
+            Self::OpenAccount { uuid, members } => {
+                members.send(Method::POST, &path(&["users", &uuid, "accounts"]))
+            }
+            Self::SetAccount { uuid, account, members } => {
+                members.send(Method::PATCH, &path(&["users", &uuid, "accounts", &account]))
+            }
+            Self::Proof(image) => image.save(&["proofs"], Method::GET, Body::None),
+            Self::Document(image) => image.save(&["documents"], Method::GET, Body::None),
             Self::RetainedRecord { user, reason } => {
                 let path = path(&["users", &user.uuid, "retained-record"]);
                 let body = Body::Json(json!({ "reason": reason }));
-                return user.target.send(Method::POST, &path, body);
+                user.target.send(Method::POST, &path, body)
             }
             Self::RetainedDocument { image, reason } => {
                 let body = Body::Json(json!({ "reason": reason }));
-                return image.save(&["retained-record", "documents"], Method::POST, body);
+                image.save(&["retained-record", "documents"], Method::POST, body)
             }
-            Self::Set { user, members } => {
-                (Method::PATCH, path(&["users", &user.uuid]), members, user)
-            }
-            Self::OpenAccount { user, members } => {
-                (Method::POST, path(&["users", &user.uuid, "accounts"]), members, user)
-            }
-            Self::SetAccount { user, account, members } => {
-                let path = path(&["users", &user.uuid, "accounts", &account]);
-                (Method::PATCH, path, members, user)
-            }
-        };
-        user.target.send(method, &path, members.body()?)
+        }
     }
 }

@@ -32,8 +32,6 @@ pub(crate) enum VerificationKey {
         name: String,
         #[command(flatten)]
         members: Members,
-        #[command(flatten)]
-        target: Target,
     },
     /// Remove a key.
     Remove {
@@ -48,16 +46,17 @@ pub(crate) enum VerificationKey {
 
 impl Run for VerificationKey {
     fn run(self) -> Result<(), StartupError> {
-        let (method, slug, name, body, target) = match self {
+        match self {
             Self::List { slug, page } => {
-                let list = path(&["partners", &slug, "verification-keys"]);
-                return page.print(&list, [], COLUMNS);
+                page.print(&path(&["partners", &slug, "verification-keys"]), [], COLUMNS)
             }
-            Self::Set { slug, name, members, target } => {
-                (Method::PUT, slug, name, members.body()?, target)
+            Self::Set { slug, name, members } => {
+                members.send(Method::PUT, &path(&["partners", &slug, "verification-keys", &name]))
             }
-            Self::Remove { slug, name, target } => (Method::DELETE, slug, name, Body::None, target),
-        };
-        target.send(method, &path(&["partners", &slug, "verification-keys", &name]), body)
+            Self::Remove { slug, name, target } => {
+                let path = path(&["partners", &slug, "verification-keys", &name]);
+                target.send(Method::DELETE, &path, Body::None)
+            }
+        }
     }
 }
