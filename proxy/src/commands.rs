@@ -143,18 +143,18 @@ impl Target {
 
 /// The arguments of a command on one object: its id, and the edge that is asked.
 #[derive(Debug, Args)]
-pub(crate) struct Item {
+pub(crate) struct ObjectArgs {
     /// Its id.
     id: String,
     #[command(flatten)]
     target: Target,
 }
 
-impl Item {
+impl ObjectArgs {
     /// Calls it, or what is below it, without a body.
     fn send(&self, method: Method, list: &str, below: &[&str]) -> Result<(), StartupError> {
-        let item = [list, self.id.as_str()];
-        self.target.send(method, &path(&[&item[..], below].concat()), Body::None)
+        let object = [list, self.id.as_str()];
+        self.target.send(method, &path(&[&object[..], below].concat()), Body::None)
     }
 }
 

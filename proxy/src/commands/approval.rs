@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use http::Method;
 
-use super::{Body, Page, Run, StartupError, Target, path};
+use super::{ObjectArgs, Page, Run, StartupError};
 
 const COLUMNS: &[(&str, &str)] = &[
     ("REQUESTED", "requestedAt"),
@@ -22,29 +22,19 @@ const COLUMNS: &[(&str, &str)] = &[
 pub(crate) enum Approval {
     /// List them, newest first.
     List(Page),
-    /// Agree to a call of another operator, who then makes it again.
-    Grant {
-        /// The approval's id, as `approval list` or the held call shows it.
-        id: String,
-        #[command(flatten)]
-        target: Target,
-    },
+    /// Agree to a call of another operator, who then makes it again. The list and the held call show
+    /// the id.
+    Grant(ObjectArgs),
     /// Refuse a call of another operator, or withdraw one of your own.
-    Refuse {
-        /// The approval's id.
-        id: String,
-        #[command(flatten)]
-        target: Target,
-    },
+    Refuse(ObjectArgs),
 }
 
 impl Run for Approval {
     fn run(self) -> Result<(), StartupError> {
-        let (id, word, target) = match self {
-            Self::List(page) => return page.print("approvals", [], COLUMNS),
-            Self::Grant { id, target } => (id, "grant", target),
-            Self::Refuse { id, target } => (id, "refuse", target),
-        };
-        target.send(Method::POST, &path(&["approvals", &id, word]), Body::None)
+        match self {
+            Self::List(page) => page.print("approvals", [], COLUMNS),
+            Self::Grant(approval) => approval.send(Method::POST, "approvals", &["grant"]),
+            Self::Refuse(approval) => approval.send(Method::POST, "approvals", &["refuse"]),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use http::Method;
 
-use super::{Item, Page, Run, StartupError};
+use super::{ObjectArgs, Page, Run, StartupError};
 
 const COLUMNS: &[(&str, &str)] = &[
     ("CREATED", "createdAt"),
@@ -36,10 +36,10 @@ pub(crate) enum Delivery {
         page: Page,
     },
     /// Show one with its request and its attempts.
-    Show(Item),
+    Show(ObjectArgs),
     /// Deliver an event again.
     #[command(visible_alias = "resend")]
-    Redeliver(Item),
+    Redeliver(ObjectArgs),
 }
 
 impl Run for Delivery {

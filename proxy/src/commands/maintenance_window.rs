@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::json;
 
-use super::{Body, Page, Run, StartupError, Target, path};
+use super::{Body, ObjectArgs, Page, Run, StartupError, Target};
 
 /// The path of the windows.
 const PATH: &str = "maintenance-windows";
@@ -28,12 +28,7 @@ pub(crate) enum MaintenanceWindow {
     /// Close a pair, or a payment method, from a time to another one.
     Add(NewWindow),
     /// End a window that runs, or withdraw one to come.
-    End {
-        /// The window's id, as `maintenance-window list` shows it.
-        id: String,
-        #[command(flatten)]
-        target: Target,
-    },
+    End(ObjectArgs),
 }
 
 /// A window to be made.
@@ -70,9 +65,7 @@ impl Run for MaintenanceWindow {
                 });
                 target.send(Method::POST, PATH, Body::Json(body))
             }
-            Self::End { id, target } => {
-                target.send(Method::DELETE, &path(&[PATH, &id]), Body::None)
-            }
+            Self::End(window) => window.send(Method::DELETE, PATH, &[]),
         }
     }
 }

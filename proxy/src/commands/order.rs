@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Body, Item, Page, Run, StartupError, Target, path};
+use super::{Body, ObjectArgs, Page, Run, StartupError, Target, path};
 
 const COLUMNS: &[(&str, &str)] = &[
     ("DATE", "date"),
@@ -23,9 +23,9 @@ pub(crate) enum Order {
     /// List orders that meet every criterion, newest first.
     List(Box<Search>),
     /// Show an order with its timeline.
-    Show(Item),
+    Show(ObjectArgs),
     /// Let an order's policies decide again, and say whether they decide the same.
-    Replay(Item),
+    Replay(ObjectArgs),
     /// Let something happen to an order.
     Event {
         /// Its id.

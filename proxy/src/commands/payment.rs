@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Body, Item, Page, Run, StartupError, Target, path};
+use super::{Body, ObjectArgs, Page, Run, StartupError, Target, path};
 
 const COLUMNS: &[(&str, &str)] = &[
     ("RECORDED", "recordedAt"),
@@ -48,7 +48,7 @@ pub(crate) enum Payment {
     },
     /// Show one payment.
     #[command(visible_alias = "read")]
-    Show(Item),
+    Show(ObjectArgs),
     /// List orders that a payment may be meant for, best first.
     Suggestions {
         /// The payment's id.

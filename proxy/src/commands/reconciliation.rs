@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Subcommand, ValueEnum};
 use http::Method;
 
-use super::{Body, Item, Page, Run, StartupError, Target, query, read_file};
+use super::{Body, ObjectArgs, Page, Run, StartupError, Target, query, read_file};
 
 const COLUMNS: &[(&str, &str)] = &[
     ("CREATED", "createdAt"),
@@ -42,7 +42,7 @@ pub(crate) enum Reconciliation {
         page: Page,
     },
     /// Show a reconciliation with its differences.
-    Show(Item),
+    Show(ObjectArgs),
 }
 
 /// A statement's form.
@@ -72,7 +72,7 @@ impl Run for Reconciliation {
             Self::List { connector, page } => {
                 page.print("reconciliations", [("connector", connector)], COLUMNS)
             }
-            Self::Show(item) => item.send(Method::GET, "reconciliations", &[]),
+            Self::Show(reconciliation) => reconciliation.send(Method::GET, "reconciliations", &[]),
         }
     }
 }

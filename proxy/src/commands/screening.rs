@@ -4,7 +4,7 @@ use clap::{Subcommand, ValueEnum};
 use http::Method;
 use serde_json::json;
 
-use super::{Body, Item, Page, Run, StartupError, Target, path, possible_value};
+use super::{Body, ObjectArgs, Page, Run, StartupError, Target, path, possible_value};
 
 const COLUMNS: &[(&str, &str)] = &[
     ("CREATED", "createdAt"),
@@ -36,7 +36,7 @@ pub(crate) enum Screening {
         page: Page,
     },
     /// Show one with the provider's reasons.
-    Show(Item),
+    Show(ObjectArgs),
     /// Let the coins leave that wait for it, or hold them.
     Decide {
         /// Its id.
