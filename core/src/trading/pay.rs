@@ -31,7 +31,7 @@ use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::money::connectors::sandbox::purchases::simulate;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::Result;
 use crate::trading::checks;
 use crate::trading::checks::check_links::CheckLink;
 use crate::trading::orders::row::fees_of_row;
@@ -54,7 +54,6 @@ pub struct Show;
 impl Endpoint for Show {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/pay/{token}";
-    const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
     type Request = (Link, bool);
     type Response = Reply;
@@ -92,7 +91,6 @@ pub struct Act;
 impl Endpoint for Act {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/pay/{token}";
-    const ERRORS: &'static [Code] = &[];
     const BODY: Body = Body::Form;
     type Caller = Anyone;
     type Request = (Link, Option<Action>);

@@ -51,7 +51,6 @@ impl Endpoint for V2 {
     const METHOD: http::Method = http::Method::GET;
     const PATH: &'static str = "/api/v2/buy/payment-methods";
     const SCOPE: Option<Scope> = Some(Scope::QuotesRead);
-    const ERRORS: &'static [Code] = &[];
     const CACHE: Cache = Cache::Revalidate;
     const DOC: Doc = Doc {
         summary: "List payment methods, best first",

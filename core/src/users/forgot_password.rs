@@ -16,7 +16,7 @@ use crate::http::html::{Page, dead_link};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::platform::error::{Code, Error, Result};
+use crate::platform::error::{Error, Result};
 use rampart_types::EmailAddress;
 
 const PATH: &str = "/{region}/forgot-password";
@@ -27,7 +27,6 @@ pub struct Show;
 impl Endpoint for Show {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = PATH;
-    const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
     type Request = Link;
     type Response = Reply;
@@ -50,7 +49,6 @@ pub struct Submit;
 impl Endpoint for Submit {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = PATH;
-    const ERRORS: &'static [Code] = &[];
     const BODY: Body = Body::Form;
     type Caller = Anyone;
     type Request = (Link, Typed);

@@ -53,7 +53,6 @@ impl Endpoint for V1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/user/info";
     const SCOPE: Option<Scope> = Some(Scope::UsersRead);
-    const ERRORS: &'static [Code] = &[];
     const DOC: Doc = Doc { summary: "Read the user's profile", answer: EXAMPLE, ..Doc::NONE };
     type Caller = ClientAndUser;
     type Request = ();

@@ -23,7 +23,7 @@ use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::crypto::Secret;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::Result;
 use rampart_types::ClientId;
 
 const PATH: &str = "/reset-password/{token}";
@@ -34,7 +34,6 @@ pub struct Show;
 impl Endpoint for Show {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = PATH;
-    const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
     type Request = (Texts, String);
     type Response = Reply;
@@ -70,7 +69,6 @@ pub struct NewPassword {
 impl Endpoint for Submit {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = PATH;
-    const ERRORS: &'static [Code] = &[];
     const BODY: Body = Body::Form;
     type Caller = Anyone;
     type Request = NewPassword;

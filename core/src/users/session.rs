@@ -155,7 +155,6 @@ impl Endpoint for LogoutV1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/user/logout";
     const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
-    const ERRORS: &'static [Code] = &[];
     const DOC: Doc = Doc {
         summary: "Log the user out",
         details: "Ends every session of the user, on every edge at once, and voids login tokens \
@@ -349,7 +348,6 @@ impl Endpoint for LoginTokenV1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/user/login-token";
     const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
-    const ERRORS: &'static [Code] = &[];
     const DOC: Doc = Doc {
         summary: "Make a token for the secured pages",
         details: "Put `token` and `uuid` into the query of one of `privateUrls`. It works once.",

@@ -24,7 +24,6 @@ impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/events/{id}/redeliver";
     const SCOPE: Option<Scope> = Some(Scope::WebhooksWrite);
-    const ERRORS: &'static [Code] = &[];
     const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
         summary: "Send an event again",

@@ -9,7 +9,7 @@ use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{self, Json};
 use crate::http::request::Input;
 use crate::platform::db::Connection;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::Result;
 use crate::tenancy::tenants::Scope;
 use rampart_types::ClientId;
 
@@ -20,7 +20,6 @@ impl endpoint::Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/webhooks";
     const SCOPE: Option<Scope> = Some(Scope::WebhooksWrite);
-    const ERRORS: &'static [Code] = &[];
     const DOC: Doc = Doc {
         summary: "List the webhook endpoints",
         answer: r#"[{"id": "0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c",

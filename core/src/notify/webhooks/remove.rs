@@ -20,7 +20,6 @@ impl endpoint::Endpoint for V2 {
     const METHOD: Method = Method::DELETE;
     const PATH: &'static str = "/api/v2/webhooks/{id}";
     const SCOPE: Option<Scope> = Some(Scope::WebhooksWrite);
-    const ERRORS: &'static [Code] = &[];
     const DOC: Doc = Doc {
         summary: "Remove a webhook endpoint",
         details: "What waited for it is not sent any more. The answer is the endpoint as it was.",

@@ -23,7 +23,7 @@ use crate::partners::staff::StaffRole;
 use crate::partners::staff::session::Session;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::{Connection, PoolKind, Transaction};
-use crate::platform::error::{Code, Denial, Error, Result};
+use crate::platform::error::{Denial, Error, Result};
 
 /// The page that a request without a session is led to.
 pub(super) const SIGN_IN: &str = "/portal/sign-in";
@@ -94,7 +94,6 @@ pub struct PageRequest {
 impl<P: StaffPage> Endpoint for Page<P> {
     const METHOD: Method = P::METHOD;
     const PATH: &'static str = P::PATH;
-    const ERRORS: &'static [Code] = &[];
     const BODY: Body = P::BODY;
     type Caller = Anyone;
     type Request = PageRequest;

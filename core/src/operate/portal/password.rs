@@ -16,7 +16,7 @@ use crate::http::request::{Head, Input};
 use crate::partners::staff::invitation::{self, PASSWORD_CHARS};
 use crate::partners::staff::sign_in::count_mail;
 use crate::platform::crypto::Secret;
-use crate::platform::error::{Code, Error, Result};
+use crate::platform::error::{Error, Result};
 use rampart_types::EmailAddress;
 
 const PATH: &str = "/portal/password/{token}";
@@ -29,7 +29,6 @@ pub struct Show;
 impl Endpoint for Show {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = PATH;
-    const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
     type Request = String;
     type Response = Reply;
@@ -53,7 +52,6 @@ pub struct Submit;
 impl Endpoint for Submit {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = PATH;
-    const ERRORS: &'static [Code] = &[];
     const BODY: Body = Body::Form;
     type Caller = Anyone;
     type Request = (Head, String, Form);
@@ -144,7 +142,6 @@ pub struct ShowForgot;
 impl Endpoint for ShowForgot {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = FORGOT;
-    const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
     type Request = ();
     type Response = Reply;
@@ -165,7 +162,6 @@ pub struct SubmitForgot;
 impl Endpoint for SubmitForgot {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = FORGOT;
-    const ERRORS: &'static [Code] = &[];
     const BODY: Body = Body::Form;
     type Caller = Anyone;
     type Request = (Head, Form);

@@ -38,7 +38,6 @@ pub struct Show;
 impl Endpoint for Show {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = SIGN_IN;
-    const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
     type Request = String;
     type Response = Reply;
@@ -63,7 +62,6 @@ pub struct Submit;
 impl Endpoint for Submit {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = SIGN_IN;
-    const ERRORS: &'static [Code] = &[];
     const BODY: Body = Body::Form;
     type Caller = Anyone;
     type Request = (Head, Form);

@@ -58,7 +58,6 @@ impl Endpoint for V2 {
     const PATH: &'static str = "/api/v2/sandbox/scenarios";
     const SCOPE: Option<Scope> = Some(Scope::QuotesRead);
     const TEST_ONLY: bool = true;
-    const ERRORS: &'static [Code] = &[];
     const DOC: Doc = Doc {
         summary: "List the sandbox's scenarios",
         details: "At least one for every error code, every state of bought and sold orders, and \

@@ -19,7 +19,7 @@ use crate::http::html::steps::{Step, checklist, stepper};
 use crate::http::language::Language;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::Result;
 
 const TONES: [(Tone, &str); 5] = [
     (Tone::Neutral, "Draft"),
@@ -36,7 +36,6 @@ pub struct Show;
 impl Endpoint for Show {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/_design";
-    const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
     type Request = Language;
     type Response = Reply;

@@ -29,7 +29,6 @@ pub struct Show;
 impl Endpoint for Show {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/docs";
-    const ERRORS: &'static [Code] = &[];
     const CACHE: Cache = Cache::Revalidate;
     type Caller = Anyone;
     type Request = ();
@@ -50,7 +49,6 @@ pub struct ShowPage;
 impl Endpoint for ShowPage {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/docs/{page}";
-    const ERRORS: &'static [Code] = &[];
     const CACHE: Cache = Cache::Revalidate;
     type Caller = Anyone;
     type Request = String;
@@ -71,7 +69,6 @@ pub struct Llms;
 impl Endpoint for Llms {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/llms.txt";
-    const ERRORS: &'static [Code] = &[];
     const CACHE: Cache = Cache::Revalidate;
     type Caller = Anyone;
     type Request = ();

@@ -19,7 +19,6 @@ impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/system/errors";
     const SCOPE: Option<Scope> = Some(Scope::QuotesRead);
-    const ERRORS: &'static [Code] = &[];
     const CACHE: Cache = Cache::Revalidate;
     const DOC: Doc = Doc {
         summary: "List every error code",

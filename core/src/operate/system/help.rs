@@ -13,7 +13,7 @@ use crate::http::html::{Page, dead_link};
 use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::Result;
 
 /// Says how to get help with an order.
 pub struct Support;
@@ -21,7 +21,6 @@ pub struct Support;
 impl Endpoint for Support {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/{region}/support";
-    const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
     type Request = Link;
     type Response = Reply;
@@ -41,7 +40,6 @@ pub struct Faq;
 impl Endpoint for Faq {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/{region}/faq";
-    const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
     type Request = Link;
     type Response = Reply;

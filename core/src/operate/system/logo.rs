@@ -18,7 +18,6 @@ pub struct Show;
 impl Endpoint for Show {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/brand/{slug}/{file}";
-    const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
     type Request = (String, String, String);
     type Response = Reply;

@@ -9,7 +9,7 @@ use crate::auth::caller::Anyone;
 use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Cache, Endpoint, OpenApiDocument};
 use crate::http::request::Input;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::Result;
 
 /// The only version: the API that it describes has versions.
 pub struct Any;
@@ -17,7 +17,6 @@ pub struct Any;
 impl Endpoint for Any {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/openapi.json";
-    const ERRORS: &'static [Code] = &[];
     const CACHE: Cache = Cache::Revalidate;
     const DOC: Doc = Doc { summary: "Read this document", ..Doc::NONE };
     type Caller = Anyone;

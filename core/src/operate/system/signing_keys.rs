@@ -11,7 +11,7 @@ use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Endpoint, Respond, Success};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::platform::error::{Code, Error, Result};
+use crate::platform::error::{Error, Result};
 use crate::trading::receipt_keys::{self, JsonWebKey, PUBLISHED_SECONDS};
 
 /// The only version.
@@ -20,7 +20,6 @@ pub struct Any;
 impl Endpoint for Any {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/.well-known/jwks.json";
-    const ERRORS: &'static [Code] = &[];
     const DOC: Doc = Doc {
         summary: "Read the public keys of receipts",
         details: "A JSON Web Key Set (RFC 7517), newest first. A receipt names its key by `kid`. \

@@ -53,7 +53,6 @@ pub struct Show;
 impl Endpoint for Show {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = PATH;
-    const ERRORS: &'static [crate::platform::error::Code] = &[];
     type Caller = Anyone;
     type Request = Link;
     type Response = Reply;
@@ -79,7 +78,6 @@ pub struct Submit;
 impl Endpoint for Submit {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = PATH;
-    const ERRORS: &'static [crate::platform::error::Code] = &[];
     const BODY: Body = Body::LargeForm(FORM_BYTES_MAX);
     type Caller = Anyone;
     type Request = (Link, SentForm);

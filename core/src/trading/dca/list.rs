@@ -8,7 +8,7 @@ use crate::auth::caller::Reader;
 use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::Result;
 use crate::tenancy::tenants::Scope;
 use rampart_types::UserId;
 
@@ -22,7 +22,6 @@ impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/user/dca-codes";
     const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
-    const ERRORS: &'static [Code] = &[];
     const DOC: Doc = Doc {
         summary: "List savings plans",
         details: "With a user credential, that user's plans. Without one, a client token sees \

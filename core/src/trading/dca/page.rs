@@ -13,7 +13,7 @@ use crate::http::html::{PAGE_SCRIPT, Page, PageScripts};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::Result;
 use crate::users::account_pages::verify_bank_account::Link;
 
 /// Most plans of the page, newest first.
@@ -25,7 +25,6 @@ pub struct Show;
 impl Endpoint for Show {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/{region}/account/dca";
-    const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
     type Request = Link;
     type Response = Reply;

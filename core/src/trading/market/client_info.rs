@@ -9,7 +9,7 @@ use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Cache, Endpoint, Json};
 use crate::http::request::Input;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::Result;
 use crate::tenancy::tenants::Scope;
 use rampart_types::JsonDecimal;
 
@@ -20,7 +20,6 @@ impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/client/info";
     const SCOPE: Option<Scope> = Some(Scope::QuotesRead);
-    const ERRORS: &'static [Code] = &[];
     const CACHE: Cache = Cache::Revalidate;
     const DOC: Doc = Doc {
         summary: "Read the calling client's settings",

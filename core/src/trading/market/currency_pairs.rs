@@ -10,7 +10,7 @@ use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Cache, Endpoint, Json};
 use crate::http::request::Input;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::Result;
 use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::{Currency, Pair, PairSide, PairStatus};
 use crate::trading::quotes::Side;
@@ -24,7 +24,6 @@ impl Endpoint for V1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/system/currency-pairs";
     const SCOPE: Option<Scope> = Some(Scope::QuotesRead);
-    const ERRORS: &'static [Code] = &[];
     const CACHE: Cache = Cache::Revalidate;
     const DOC: Doc = Doc {
         summary: "List the currency pairs",

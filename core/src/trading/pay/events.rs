@@ -12,7 +12,7 @@ use crate::endpoint::Endpoint;
 use crate::http::event_stream::EventStream;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::Result;
 use crate::trading::orders::payment_link;
 
 /// Name of the events.
@@ -24,7 +24,6 @@ pub struct Follow;
 impl Endpoint for Follow {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/pay/{token}/events";
-    const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
     type Request = (Link, IpAddr);
     type Response = Reply;

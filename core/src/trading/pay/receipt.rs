@@ -12,7 +12,7 @@ use crate::http::language::Texts;
 use crate::http::pdf::Document;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::Result;
 use crate::trading::orders::lookup::find_by_number;
 use crate::trading::orders::payment_link;
 use crate::trading::orders::receipt::{Receipt, SignedReceipt};
@@ -26,7 +26,6 @@ pub struct Pdf;
 impl Endpoint for Pdf {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/pay/{token}/receipt.pdf";
-    const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
     type Request = Link;
     type Response = Reply;
@@ -61,7 +60,6 @@ pub struct Json;
 impl Endpoint for Json {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/pay/{token}/receipt.json";
-    const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
     type Request = Link;
     type Response = Reply;

@@ -24,7 +24,7 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::crypto::Secret;
 use crate::platform::db::Connection;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::Result;
 use crate::trading::offers::signature;
 use crate::users::account::page_texts_in;
 use crate::users::account_pages::bank_account::{act, kind_of, redeem, section};
@@ -44,7 +44,6 @@ pub struct Show;
 impl Endpoint for Show {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = PAGE;
-    const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
     type Request = SignedUrl;
     type Response = Reply;
@@ -67,7 +66,6 @@ pub struct Act;
 impl Endpoint for Act {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = PAGE;
-    const ERRORS: &'static [Code] = &[];
     const BODY: Body = Body::Form;
     type Caller = Anyone;
     type Request = (SignedUrl, Form);

@@ -14,7 +14,7 @@ use crate::http::form::Form;
 use crate::http::html::{Page, PageScripts, back_link, redirect};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::Result;
 
 const PATH: &str = "/{region}/register/{session}";
 
@@ -24,7 +24,6 @@ pub struct Show;
 impl Endpoint for Show {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = PATH;
-    const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
     type Request = Link;
     type Response = Reply;
@@ -44,7 +43,6 @@ pub struct Submit;
 impl Endpoint for Submit {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = PATH;
-    const ERRORS: &'static [Code] = &[];
     const BODY: Body = Body::Form;
     type Caller = Anyone;
     type Request = (Link, Form);

@@ -20,7 +20,7 @@ use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::{Head, Input};
 use crate::platform::db::Transaction;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::Result;
 use crate::users::accounts::AccountType;
 use crate::users::one_time_token::{self, Purpose};
 use rampart_types::{UserId, UserKey};
@@ -33,7 +33,6 @@ pub struct Show;
 impl Endpoint for Show {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = PATH;
-    const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
     type Request = Link;
     type Response = Reply;
@@ -63,7 +62,6 @@ pub struct Submit;
 impl Endpoint for Submit {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = PATH;
-    const ERRORS: &'static [Code] = &[];
     const BODY: Body = Body::Form;
     type Caller = Anyone;
     type Request = (Link, Form);
