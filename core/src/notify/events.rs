@@ -57,57 +57,24 @@ pub enum EventType {
     WebhookTest,
 }
 
-impl EventType {
-    /// Every type.
-    pub const ALL: [Self; 16] = [
-        Self::OrderCreated,
-        Self::OrderPaid,
-        Self::OrderSent,
-        Self::OrderCompleted,
-        Self::OrderCancelled,
-        Self::OrderBlocked,
-        Self::OrderRefunded,
-        Self::OrderPaymentReceived,
-        Self::OrderRepriced,
-        Self::OrderDisputed,
-        Self::UserCreated,
-        Self::UserVerified,
-        Self::UserDisabled,
-        Self::IdentifierLinked,
-        Self::WebhookDisabled,
-        Self::WebhookTest,
-    ];
-
-    /// The names of all types.
-    pub(crate) const NAMES: [&str; Self::ALL.len()] = rampart_types::enum_names!(Self);
-
-    /// As stored and sent.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::OrderCreated => "order.created",
-            Self::OrderPaid => "order.paid",
-            Self::OrderSent => "order.sent",
-            Self::OrderCompleted => "order.completed",
-            Self::OrderCancelled => "order.cancelled",
-            Self::OrderBlocked => "order.blocked",
-            Self::OrderRefunded => "order.refunded",
-            Self::OrderPaymentReceived => "order.payment_received",
-            Self::OrderRepriced => "order.repriced",
-            Self::OrderDisputed => "order.disputed",
-            Self::UserCreated => "user.created",
-            Self::UserVerified => "user.verified",
-            Self::UserDisabled => "user.disabled",
-            Self::IdentifierLinked => "identifier.linked",
-            Self::WebhookDisabled => "webhook.disabled",
-            Self::WebhookTest => "webhook.test",
-        }
-    }
-
-    /// The type of this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+rampart_types::named_values! {
+    pub EventType {
+        OrderCreated = "order.created",
+        OrderPaid = "order.paid",
+        OrderSent = "order.sent",
+        OrderCompleted = "order.completed",
+        OrderCancelled = "order.cancelled",
+        OrderBlocked = "order.blocked",
+        OrderRefunded = "order.refunded",
+        OrderPaymentReceived = "order.payment_received",
+        OrderRepriced = "order.repriced",
+        OrderDisputed = "order.disputed",
+        UserCreated = "user.created",
+        UserVerified = "user.verified",
+        UserDisabled = "user.disabled",
+        IdentifierLinked = "identifier.linked",
+        WebhookDisabled = "webhook.disabled",
+        WebhookTest = "webhook.test",
     }
 }
 

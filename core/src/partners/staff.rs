@@ -33,24 +33,15 @@ pub enum StaffRole {
     Support,
 }
 
+rampart_types::named_values! {
+    pub(crate) StaffRole {
+        Owner = "owner",
+        Developer = "developer",
+        Support = "support",
+    }
+}
+
 impl StaffRole {
-    /// All of them.
-    pub(crate) const ALL: [Self; 3] = [Self::Owner, Self::Developer, Self::Support];
-
-    /// The name, in JSON and as stored.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Owner => "owner",
-            Self::Developer => "developer",
-            Self::Support => "support",
-        }
-    }
-
-    /// The role of this name.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.as_str() == name)
-    }
-
     /// The role of a row.
     ///
     /// # Errors

@@ -36,27 +36,13 @@ pub(crate) enum Frequency {
     HalfYearly,
 }
 
-impl Frequency {
-    const ALL: [Self; 5] =
-        [Self::Weekly, Self::Biweekly, Self::Monthly, Self::Quarterly, Self::HalfYearly];
-
-    /// Every name.
-    pub(crate) const NAMES: [&'static str; 5] = rampart_types::enum_names!(Self);
-
-    /// On the wire and in the database.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Weekly => "weekly",
-            Self::Biweekly => "biweekly",
-            Self::Monthly => "monthly",
-            Self::Quarterly => "quarterly",
-            Self::HalfYearly => "half_yearly",
-        }
-    }
-
-    /// The frequency of this name.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|frequency| frequency.as_str() == name)
+rampart_types::named_values! {
+    pub(crate) Frequency {
+        Weekly = "weekly",
+        Biweekly = "biweekly",
+        Monthly = "monthly",
+        Quarterly = "quarterly",
+        HalfYearly = "half_yearly",
     }
 }
 

@@ -156,21 +156,15 @@ pub enum Action {
     Cancel,
 }
 
+rampart_types::named_values! {
+    Action {
+        Pay = "pay",
+        Deny = "deny",
+        Cancel = "cancel",
+    }
+}
+
 impl Action {
-    const ALL: [Self; 3] = [Self::Pay, Self::Deny, Self::Cancel];
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pay => "pay",
-            Self::Deny => "deny",
-            Self::Cancel => "cancel",
-        }
-    }
-
-    fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|action| action.as_str() == name)
-    }
-
     const fn event(self) -> SimulatedEvent {
         match self {
             Self::Pay => SimulatedEvent::PaymentReceived,

@@ -40,20 +40,14 @@ pub enum Side {
     Sell,
 }
 
+rampart_types::named_values! {
+    pub(crate) Side {
+        Buy = "buy",
+        Sell = "sell",
+    }
+}
+
 impl Side {
-    /// On the wire and in the database.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Buy => "buy",
-            Self::Sell => "sell",
-        }
-    }
-
-    /// The side of this name.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        [Self::Buy, Self::Sell].into_iter().find(|side| side.as_str() == name)
-    }
-
     /// A pair's terms for this side.
     pub(crate) fn terms(self, pair: &Pair) -> &PairSide {
         match self {

@@ -41,28 +41,15 @@ pub(crate) enum AccountType {
     Walletpay,
 }
 
+rampart_types::named_values! {
+    pub(crate) AccountType {
+        BankTransfer = "bankTransfer",
+        CreditCard = "creditCard",
+        Walletpay = "walletpay",
+    }
+}
+
 impl AccountType {
-    /// Every kind.
-    pub(crate) const ALL: [Self; 3] = [Self::BankTransfer, Self::CreditCard, Self::Walletpay];
-
-    /// Every name: also the methods by which a sale is paid out.
-    pub(crate) const NAMES: [&'static str; 3] =
-        [Self::BankTransfer.as_str(), Self::CreditCard.as_str(), Self::Walletpay.as_str()];
-
-    /// The name in the database and in responses.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::BankTransfer => "bankTransfer",
-            Self::CreditCard => "creditCard",
-            Self::Walletpay => "walletpay",
-        }
-    }
-
-    /// The kind of this name.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
-    }
-
     /// The display name in the API and in the portal, which are in English.
     pub(crate) const fn label(self) -> &'static str {
         match self {

@@ -82,6 +82,34 @@ macro_rules! enum_column {
     };
 }
 
+/// Gives an enum the names of its values: `ALL`, `NAMES`, `as_str` and `from_name`, from one list.
+#[macro_export]
+macro_rules! named_values {
+    ($visibility:vis $type:ident { $($variant:ident = $name:literal),+ $(,)? }) => {
+        #[allow(dead_code, reason = "few types need all four")]
+        impl $type {
+            /// Every value.
+            $visibility const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
+            /// The name of every value, in the same order.
+            $visibility const NAMES: [&'static str; [$($name),+].len()] = [$($name),+];
+
+            /// The name, on the wire and in the database.
+            #[must_use]
+            $visibility const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// The value of this name.
+            #[must_use]
+            $visibility fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|value| value.as_str() == name)
+            }
+        }
+    };
+}
+
 /// The names of all values of an enum, a constant array: what `as_str` calls each of `ALL`.
 #[macro_export]
 macro_rules! enum_names {

@@ -49,37 +49,22 @@ pub enum CommandKind {
     WalletProviderVerify,
 }
 
-impl CommandKind {
-    /// Every kind.
-    pub const ALL: [Self; 10] = [
-        Self::PaymentCreate,
-        Self::PaymentCancel,
-        Self::PaymentRefund,
-        Self::PayoutSend,
-        Self::DepositAddress,
-        Self::TransferSend,
-        Self::IdentityStart,
-        Self::ScreeningCheck,
-        Self::CardVerify,
-        Self::WalletProviderVerify,
-    ];
-
-    /// The name in the database and on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::PaymentCreate => "payment.create",
-            Self::PaymentCancel => "payment.cancel",
-            Self::PaymentRefund => "payment.refund",
-            Self::PayoutSend => "payout.send",
-            Self::DepositAddress => "deposit.address",
-            Self::TransferSend => "transfer.send",
-            Self::IdentityStart => "identity.start",
-            Self::ScreeningCheck => "screening.check",
-            Self::CardVerify => "card.verify",
-            Self::WalletProviderVerify => "wallet-provider.verify",
-        }
+rampart_types::named_values! {
+    pub CommandKind {
+        PaymentCreate = "payment.create",
+        PaymentCancel = "payment.cancel",
+        PaymentRefund = "payment.refund",
+        PayoutSend = "payout.send",
+        DepositAddress = "deposit.address",
+        TransferSend = "transfer.send",
+        IdentityStart = "identity.start",
+        ScreeningCheck = "screening.check",
+        CardVerify = "card.verify",
+        WalletProviderVerify = "wallet-provider.verify",
     }
+}
 
+impl CommandKind {
     /// True if it checks a person, a card or a wallet, and moves nothing.
     pub(super) const fn is_check(self) -> bool {
         matches!(
@@ -99,11 +84,6 @@ impl CommandKind {
             (Direction::Out, true) => Self::TransferSend,
             (Direction::Out, false) => Self::PayoutSend,
         }
-    }
-
-    /// The kind of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 }
 

@@ -29,19 +29,11 @@ pub(crate) enum Decision {
     Block,
 }
 
-impl Decision {
-    /// The name in the database and on the wire.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Clear => "clear",
-            Self::Review => "review",
-            Self::Block => "block",
-        }
-    }
-
-    /// The decision of this name.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        [Self::Clear, Self::Review, Self::Block].into_iter().find(|one| one.as_str() == name)
+rampart_types::named_values! {
+    pub(crate) Decision {
+        Clear = "clear",
+        Review = "review",
+        Block = "block",
     }
 }
 

@@ -51,51 +51,27 @@ pub enum PaymentKind {
     TransferReturned,
 }
 
-impl PaymentKind {
-    /// Every kind.
-    pub const ALL: [Self; 12] = [
-        Self::Received,
-        Self::Refunded,
-        Self::Disputed,
-        Self::DisputeWon,
-        Self::DisputeLost,
-        Self::PayoutSent,
-        Self::PayoutConfirmed,
-        Self::PayoutFailed,
-        Self::DepositReceived,
-        Self::TransferSent,
-        Self::TransferCompleted,
-        Self::TransferReturned,
-    ];
-
-    /// On the wire and in the database.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Received => "received",
-            Self::Refunded => "refunded",
-            Self::Disputed => "disputed",
-            Self::DisputeWon => "dispute-won",
-            Self::DisputeLost => "dispute-lost",
-            Self::PayoutSent => "payout-sent",
-            Self::PayoutConfirmed => "payout-confirmed",
-            Self::PayoutFailed => "payout-failed",
-            Self::DepositReceived => "deposit-received",
-            Self::TransferSent => "transfer-sent",
-            Self::TransferCompleted => "transfer-completed",
-            Self::TransferReturned => "transfer-returned",
-        }
+rampart_types::named_values! {
+    pub PaymentKind {
+        Received = "received",
+        Refunded = "refunded",
+        Disputed = "disputed",
+        DisputeWon = "dispute-won",
+        DisputeLost = "dispute-lost",
+        PayoutSent = "payout-sent",
+        PayoutConfirmed = "payout-confirmed",
+        PayoutFailed = "payout-failed",
+        DepositReceived = "deposit-received",
+        TransferSent = "transfer-sent",
+        TransferCompleted = "transfer-completed",
+        TransferReturned = "transfer-returned",
     }
+}
 
+impl PaymentKind {
     /// Money or coins that come in, and may be wanted by nobody.
     pub(crate) const fn is_arrival(self) -> bool {
         matches!(self, Self::Received | Self::DepositReceived)
-    }
-
-    /// The kind of this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 }
 
@@ -149,22 +125,11 @@ pub enum PaymentState {
     Suspense,
 }
 
-impl PaymentState {
-    /// On the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Matched => "matched",
-            Self::Unmatched => "unmatched",
-            Self::Suspense => "suspense",
-        }
-    }
-
-    /// The state of this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        let states = [Self::Matched, Self::Unmatched, Self::Suspense];
-        states.into_iter().find(|state| state.as_str() == name)
+rampart_types::named_values! {
+    pub PaymentState {
+        Matched = "matched",
+        Unmatched = "unmatched",
+        Suspense = "suspense",
     }
 }
 

@@ -15,17 +15,13 @@ use uuid::Uuid;
 use super::page::check_after;
 use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
-use crate::money::payments::{PaymentKind, PaymentState};
+use crate::money::payments::PaymentState;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use rampart_types::{JsonDecimal, OrderId};
 
 /// The path's `{id}`.
 const ID: Member = required("id", Kind::Format("uuid"), "The payment's id.");
-/// Every state, for the OpenAPI document.
-const STATES: [&str; 3] = ["matched", "unmatched", "suspense"];
-/// Every kind, for the OpenAPI document.
-const KINDS: [&str; PaymentKind::ALL.len()] = rampart_types::enum_names!(PaymentKind);
 
 /// A payment, for the OpenAPI document.
 const EXAMPLE: &str = r#"{

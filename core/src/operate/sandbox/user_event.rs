@@ -49,39 +49,20 @@ struct Change {
     all_verified: bool,
 }
 
+rampart_types::named_values! {
+    pub(super) SimulatedUserEvent {
+        Verified = "verified",
+        IdentityVerified = "identity-verified",
+        IdentityFailed = "identity-failed",
+        IdentityPending = "identity-pending",
+        IdentityBlocked = "identity-blocked",
+        Disable = "disable",
+        Enable = "enable",
+        Delete = "delete",
+    }
+}
+
 impl SimulatedUserEvent {
-    const ALL: [Self; 8] = [
-        Self::Verified,
-        Self::IdentityVerified,
-        Self::IdentityFailed,
-        Self::IdentityPending,
-        Self::IdentityBlocked,
-        Self::Disable,
-        Self::Enable,
-        Self::Delete,
-    ];
-
-    /// Every name.
-    const NAMES: [&'static str; 8] = rampart_types::enum_names!(Self);
-
-    /// Name in requests.
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Verified => "verified",
-            Self::IdentityVerified => "identity-verified",
-            Self::IdentityFailed => "identity-failed",
-            Self::IdentityPending => "identity-pending",
-            Self::IdentityBlocked => "identity-blocked",
-            Self::Disable => "disable",
-            Self::Enable => "enable",
-            Self::Delete => "delete",
-        }
-    }
-
-    fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|event| event.as_str() == name)
-    }
-
     fn change(self) -> Change {
         match self {
             Self::Verified => Change { all_verified: true, ..Change::default() },

@@ -36,20 +36,10 @@ pub enum Gate {
     None,
 }
 
-impl Gate {
-    /// The name in the database and on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::BeforePayment => "before-payment",
-            Self::BeforePayout => "before-payout",
-            Self::None => "none",
-        }
-    }
-
-    /// The gate of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::BeforePayment, Self::BeforePayout, Self::None]
-            .into_iter()
-            .find(|gate| gate.as_str() == name)
+rampart_types::named_values! {
+    pub Gate {
+        BeforePayment = "before-payment",
+        BeforePayout = "before-payout",
+        None = "none",
     }
 }

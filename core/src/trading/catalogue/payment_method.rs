@@ -59,34 +59,18 @@ pub enum PaymentMethodKind {
     Other,
 }
 
+rampart_types::named_values! {
+    pub PaymentMethodKind {
+        Card = "card",
+        BankTransfer = "bank-transfer",
+        Wallet = "wallet",
+        InstantTransfer = "instant-transfer",
+        Cash = "cash",
+        Other = "other",
+    }
+}
+
 impl PaymentMethodKind {
-    /// Every kind.
-    pub const ALL: [Self; 6] = [
-        Self::Card,
-        Self::BankTransfer,
-        Self::Wallet,
-        Self::InstantTransfer,
-        Self::Cash,
-        Self::Other,
-    ];
-
-    /// Name in the database and in policies.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Card => "card",
-            Self::BankTransfer => "bank-transfer",
-            Self::Wallet => "wallet",
-            Self::InstantTransfer => "instant-transfer",
-            Self::Cash => "cash",
-            Self::Other => "other",
-        }
-    }
-
-    /// The kind of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
-    }
-
     /// True if an order expires when it is not paid in time. A bank transfer may take any time.
     pub const fn has_time_limit(self) -> bool {
         !matches!(self, Self::BankTransfer)

@@ -22,18 +22,10 @@ pub enum Direction {
     Out,
 }
 
-impl Direction {
-    /// The name in the database and on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::In => "in",
-            Self::Out => "out",
-        }
-    }
-
-    /// The direction of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::In, Self::Out].into_iter().find(|direction| direction.as_str() == name)
+rampart_types::named_values! {
+    pub Direction {
+        In = "in",
+        Out = "out",
     }
 }
 

@@ -20,39 +20,18 @@ pub enum OrderStatus {
     Refunded,
 }
 
+rampart_types::named_values! {
+    pub OrderStatus {
+        Pending = "pending",
+        InProgress = "in progress",
+        Blocked = "blocked",
+        Completed = "completed",
+        Cancelled = "cancelled",
+        Refunded = "refunded",
+    }
+}
+
 impl OrderStatus {
-    /// Every state.
-    pub const ALL: [Self; 6] = [
-        Self::Pending,
-        Self::InProgress,
-        Self::Blocked,
-        Self::Completed,
-        Self::Cancelled,
-        Self::Refunded,
-    ];
-
-    /// Every name.
-    pub const NAMES: [&'static str; 6] = rampart_types::enum_names!(Self);
-
-    /// On the wire and in the database.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::InProgress => "in progress",
-            Self::Blocked => "blocked",
-            Self::Completed => "completed",
-            Self::Cancelled => "cancelled",
-            Self::Refunded => "refunded",
-        }
-    }
-
-    /// The state of this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == name)
-    }
-
     /// True if the order cannot change any more.
     #[must_use]
     pub const fn is_final(self) -> bool {
@@ -106,50 +85,22 @@ pub enum Cause {
     PaidOut,
 }
 
-impl Cause {
-    /// Every cause.
-    pub const ALL: [Self; 14] = [
-        Self::Confirmed,
-        Self::PaymentReceived,
-        Self::PaymentLate,
-        Self::PaymentAmountWrong,
-        Self::PriceMoved,
-        Self::PaymentDenied,
-        Self::Expired,
-        Self::Cancelled,
-        Self::CoinsSent,
-        Self::ConfirmedOnChain,
-        Self::Held,
-        Self::Released,
-        Self::Refunded,
-        Self::PaidOut,
-    ];
-
-    /// Name in the database, in timelines, and as the `event` label of the orders' metric.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Confirmed => "confirmed",
-            Self::PaymentReceived => "payment-received",
-            Self::PaymentLate => "payment-late",
-            Self::PaymentAmountWrong => "payment-amount-wrong",
-            Self::PriceMoved => "price-moved",
-            Self::PaymentDenied => "payment-denied",
-            Self::Expired => "expired",
-            Self::Cancelled => "cancelled",
-            Self::CoinsSent => "coins-sent",
-            Self::ConfirmedOnChain => "confirmed-on-chain",
-            Self::Held => "held",
-            Self::Released => "released",
-            Self::Refunded => "refunded",
-            Self::PaidOut => "paid-out",
-        }
-    }
-
-    /// The cause of this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|cause| cause.as_str() == name)
+rampart_types::named_values! {
+    pub Cause {
+        Confirmed = "confirmed",
+        PaymentReceived = "payment-received",
+        PaymentLate = "payment-late",
+        PaymentAmountWrong = "payment-amount-wrong",
+        PriceMoved = "price-moved",
+        PaymentDenied = "payment-denied",
+        Expired = "expired",
+        Cancelled = "cancelled",
+        CoinsSent = "coins-sent",
+        ConfirmedOnChain = "confirmed-on-chain",
+        Held = "held",
+        Released = "released",
+        Refunded = "refunded",
+        PaidOut = "paid-out",
     }
 }
 
@@ -164,18 +115,10 @@ pub(crate) enum WalletType {
     Unhosted,
 }
 
-impl WalletType {
-    /// On the wire and in the database.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Vasp => "vasp",
-            Self::Unhosted => "unhosted",
-        }
-    }
-
-    /// The type of this name.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        [Self::Vasp, Self::Unhosted].into_iter().find(|kind| kind.as_str() == name)
+rampart_types::named_values! {
+    pub(crate) WalletType {
+        Vasp = "vasp",
+        Unhosted = "unhosted",
     }
 }
 

@@ -29,45 +29,23 @@ pub enum SimulatedEvent {
     Refund,
 }
 
+rampart_types::named_values! {
+    pub(crate) SimulatedEvent {
+        PaymentReceived = "payment-received",
+        PaymentAmountWrong = "payment-amount-wrong",
+        PaymentLate = "payment-late",
+        PaymentDenied = "payment-denied",
+        Expire = "expire",
+        Cancel = "cancel",
+        CoinsSent = "coins-sent",
+        ConfirmedOnChain = "confirmed-on-chain",
+        Hold = "hold",
+        Release = "release",
+        Refund = "refund",
+    }
+}
+
 impl SimulatedEvent {
-    const ALL: [Self; 11] = [
-        Self::PaymentReceived,
-        Self::PaymentAmountWrong,
-        Self::PaymentLate,
-        Self::PaymentDenied,
-        Self::Expire,
-        Self::Cancel,
-        Self::CoinsSent,
-        Self::ConfirmedOnChain,
-        Self::Hold,
-        Self::Release,
-        Self::Refund,
-    ];
-
-    /// Every name.
-    pub(crate) const NAMES: [&'static str; 11] = rampart_types::enum_names!(Self);
-
-    /// Name in paths and in the database.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::PaymentReceived => "payment-received",
-            Self::PaymentAmountWrong => "payment-amount-wrong",
-            Self::PaymentLate => "payment-late",
-            Self::PaymentDenied => "payment-denied",
-            Self::Expire => "expire",
-            Self::Cancel => "cancel",
-            Self::CoinsSent => "coins-sent",
-            Self::ConfirmedOnChain => "confirmed-on-chain",
-            Self::Hold => "hold",
-            Self::Release => "release",
-            Self::Refund => "refund",
-        }
-    }
-
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|event| event.as_str() == name)
-    }
-
     /// The cause that it is classified as while the order can be paid.
     pub(crate) const fn cause(self) -> Cause {
         match self {

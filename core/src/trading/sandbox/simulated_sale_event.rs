@@ -26,41 +26,21 @@ pub enum SimulatedSaleEvent {
     Cancel,
 }
 
+rampart_types::named_values! {
+    pub(crate) SimulatedSaleEvent {
+        DepositReceived = "deposit-received",
+        DepositAmountWrong = "deposit-amount-wrong",
+        DepositLate = "deposit-late",
+        PaidOut = "paid-out",
+        Expire = "expire",
+        Hold = "hold",
+        Release = "release",
+        Refund = "refund",
+        Cancel = "cancel",
+    }
+}
+
 impl SimulatedSaleEvent {
-    const ALL: [Self; 9] = [
-        Self::DepositReceived,
-        Self::DepositAmountWrong,
-        Self::DepositLate,
-        Self::PaidOut,
-        Self::Expire,
-        Self::Hold,
-        Self::Release,
-        Self::Refund,
-        Self::Cancel,
-    ];
-
-    /// Every name.
-    pub(crate) const NAMES: [&'static str; 9] = rampart_types::enum_names!(Self);
-
-    /// Name in paths.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::DepositReceived => "deposit-received",
-            Self::DepositAmountWrong => "deposit-amount-wrong",
-            Self::DepositLate => "deposit-late",
-            Self::PaidOut => "paid-out",
-            Self::Expire => "expire",
-            Self::Hold => "hold",
-            Self::Release => "release",
-            Self::Refund => "refund",
-            Self::Cancel => "cancel",
-        }
-    }
-
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|event| event.as_str() == name)
-    }
-
     /// The cause that it is classified as.
     #[cfg(test)]
     pub(crate) const fn cause(self) -> Cause {

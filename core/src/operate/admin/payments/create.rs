@@ -7,7 +7,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{KINDS, Payment, find};
+use super::{Payment, find};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Member, Shape, optional, required};
@@ -37,7 +37,7 @@ const CURRENCY_CHARS_MAX: usize = 255;
 
 const BODY: &[Member] = &[
     optional("partner", Kind::Text, "Slug of the partner; without one the order's, or `house`."),
-    required("kind", Kind::OneOf(&KINDS), "What happened."),
+    required("kind", Kind::OneOf(&PaymentKind::NAMES), "What happened."),
     required(
         "amount",
         Kind::Decimal,

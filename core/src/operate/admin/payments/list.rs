@@ -4,7 +4,7 @@ use http::Method;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{EXAMPLE_LIST, Payment, STATES, Wanted};
+use super::{EXAMPLE_LIST, Payment, Wanted};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::Endpoint;
@@ -38,7 +38,7 @@ impl Endpoint for ListPayments {
                  `house` for those that came as nobody's.",
             ),
             optional("order", Kind::Text, "The order's number."),
-            optional("state", Kind::OneOf(&STATES), "The payment's state."),
+            optional("state", Kind::OneOf(&PaymentState::NAMES), "The payment's state."),
             AFTER,
             limit(PAYMENTS_MAX),
         ],
