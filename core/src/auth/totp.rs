@@ -25,11 +25,7 @@ const DIGITS: usize = 6;
 /// A secret that an authenticator app shares.
 pub(crate) struct TotpSecret([u8; SECRET_BYTES]);
 
-impl std::fmt::Debug for TotpSecret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("TotpSecret(…)")
-    }
-}
+rampart_types::opaque_debug!(TotpSecret);
 
 impl TotpSecret {
     /// Generates a secret.

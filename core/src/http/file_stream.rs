@@ -1,6 +1,5 @@
 //! Files that are made while they are sent: nothing holds the whole of one.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,8 +31,4 @@ impl FileStream {
     }
 }
 
-impl fmt::Debug for FileStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("FileStream")
-    }
-}
+rampart_types::opaque_debug!(FileStream);

@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::fmt;
 
 use bytes::Bytes;
 use futures::{FutureExt as _, stream};
@@ -24,11 +23,7 @@ pub struct Form {
     files: HashMap<String, Vec<u8>>,
 }
 
-impl fmt::Debug for Form {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Form(…)")
-    }
-}
+rampart_types::opaque_debug!(Form);
 
 impl Form {
     /// Parses `application/x-www-form-urlencoded`, which accepts any bytes.

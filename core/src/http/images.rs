@@ -117,11 +117,7 @@ enum Content {
     Stored(ObjectWriter),
 }
 
-impl std::fmt::Debug for Content {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Content(…)")
-    }
-}
+rampart_types::opaque_debug!(Content);
 
 impl ReceivedImage {
     /// Decodes base64, with or without the header of a data URL; `None` unless it is a JPEG, PNG or

@@ -36,11 +36,7 @@ impl Secret {
     }
 }
 
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret(…)")
-    }
-}
+rampart_types::opaque_debug!(Secret);
 
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -79,11 +75,7 @@ pub fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
 /// wrapped: once it is deleted, no value sealed with it can be read again.
 pub struct DataKey([u8; KEY_BYTES]);
 
-impl std::fmt::Debug for DataKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("DataKey(…)")
-    }
-}
+rampart_types::opaque_debug!(DataKey);
 
 impl DataKey {
     /// A key of these bytes.

@@ -62,11 +62,7 @@ pub(crate) struct Message {
     pub(crate) secrets: Option<Vec<String>>,
 }
 
-impl std::fmt::Debug for Message {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Message(…)")
-    }
-}
+rampart_types::opaque_debug!(Message);
 
 impl Message {
     /// Adds the mail to the outbox. Without a user of this address it is stored as withheld: that takes

@@ -161,11 +161,7 @@ pub struct SharedRates {
     exchange_duration: Histogram,
 }
 
-impl std::fmt::Debug for SharedRates {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("SharedRates")
-    }
-}
+rampart_types::opaque_debug!(SharedRates);
 
 impl SharedRates {
     /// Shares rates if there is a server.

@@ -2,7 +2,6 @@
 //! worker drains at each run.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -393,8 +392,4 @@ fn run(jobs: Vec<Job>) -> Results {
     results
 }
 
-impl fmt::Debug for ShadowQueue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ShadowQueue(…)")
-    }
-}
+rampart_types::opaque_debug!(ShadowQueue);

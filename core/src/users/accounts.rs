@@ -72,11 +72,7 @@ pub(crate) struct AccountDetails {
     pub(crate) token: Option<String>,
 }
 
-impl std::fmt::Debug for AccountDetails {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("AccountDetails(…)")
-    }
-}
+rampart_types::opaque_debug!(AccountDetails);
 
 /// One account of a user.
 #[derive(Clone, Debug)]

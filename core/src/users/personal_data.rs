@@ -55,11 +55,7 @@ pub(crate) struct PersonalData {
     pub(crate) amld5_answers: BTreeMap<String, String>,
 }
 
-impl std::fmt::Debug for PersonalData {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("PersonalData(…)")
-    }
-}
+rampart_types::opaque_debug!(PersonalData);
 
 impl PersonalData {
     /// Replaces the members that `change` has; the others stay.

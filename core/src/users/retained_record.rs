@@ -63,11 +63,7 @@ pub(crate) struct RetainedDocument {
     pub(crate) media_type: String,
 }
 
-impl std::fmt::Debug for RetainedRecord {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("RetainedRecord(…)")
-    }
-}
+rampart_types::opaque_debug!(RetainedRecord);
 
 /// A record as it is sealed.
 #[derive(Deserialize, Serialize)]

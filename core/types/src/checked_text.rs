@@ -139,6 +139,18 @@ macro_rules! text_column {
     };
 }
 
+/// Implements `Debug` for a type that holds what no log may show, or nothing of use to one: its name.
+#[macro_export]
+macro_rules! opaque_debug {
+    ($type:ident) => {
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(concat!(stringify!($type), "(…)"))
+            }
+        }
+    };
+}
+
 /// Implements `JsonSchema` for a type, inlined wherever the type occurs.
 #[macro_export]
 macro_rules! inline_schema {

@@ -1,6 +1,5 @@
 //! International bank account numbers (ISO 13616).
 
-use std::fmt;
 use std::str::FromStr;
 
 use iban::IbanLike as _;
@@ -42,11 +41,7 @@ impl FromStr for Iban {
     }
 }
 
-impl fmt::Debug for Iban {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Iban(…)")
-    }
-}
+crate::opaque_debug!(Iban);
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,6 @@
 //! Personal identifiers, which are never printed (e-mail address, phone number), and the rule for
 //! names and other free text of users.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -38,11 +37,7 @@ macro_rules! personal_text {
     ($type:ident, $schema:tt) => {
         crate::inline_schema!($type, $schema);
 
-        impl fmt::Debug for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(concat!(stringify!($type), "(…)"))
-            }
-        }
+        crate::opaque_debug!($type);
 
         impl $type {
             /// The text itself; not for logs, errors or URLs.

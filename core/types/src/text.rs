@@ -124,11 +124,7 @@ impl FromStr for UserIdentifier {
     }
 }
 
-impl fmt::Debug for UserIdentifier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("UserIdentifier(…)")
-    }
-}
+crate::opaque_debug!(UserIdentifier);
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,6 @@
 //! Incremental reading of a large JSON body. One is up to 64 MiB, and its images go to the store as they
 //! arrive: a JSON library would hold each body as a whole.
 
-use std::fmt;
-
 use ring::digest;
 
 use super::UploadError;
@@ -64,11 +62,7 @@ pub(super) struct ParsedBody {
     pub(super) images: Vec<Option<ReceivedImage>>,
 }
 
-impl fmt::Debug for JsonStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JsonStream(…)")
-    }
-}
+rampart_types::opaque_debug!(JsonStream);
 
 impl JsonStream {
     pub(super) fn new(documents: DocumentStore, clock: Clock) -> Self {

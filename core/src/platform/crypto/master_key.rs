@@ -122,11 +122,7 @@ pub struct MasterKey {
     lasting: Arc<OnceLock<HashMap<String, [u8; KEY_BYTES]>>>,
 }
 
-impl fmt::Debug for MasterKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("MasterKey(…)")
-    }
-}
+rampart_types::opaque_debug!(MasterKey);
 
 impl MasterKey {
     /// Parses a ring: keys of 32 bytes in base64, the one in use first, with white space or commas

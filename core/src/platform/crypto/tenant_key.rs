@@ -3,7 +3,6 @@
 //! makes every value of the tenant unreadable, in every copy.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -31,11 +30,7 @@ pub(crate) struct TenantKey {
     usable_from: Option<DateTime<Utc>>,
 }
 
-impl fmt::Debug for TenantKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("TenantKey(…)")
-    }
-}
+rampart_types::opaque_debug!(TenantKey);
 
 impl TenantKey {
     /// Generates the key of a tenant.

@@ -62,11 +62,7 @@ pub struct Mailer {
     from: Mailbox,
 }
 
-impl std::fmt::Debug for Mailer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Mailer(…)")
-    }
-}
+rampart_types::opaque_debug!(Mailer);
 
 impl Mailer {
     /// The configured mailer, if any. Without `mail.from` it sends from the host of `public_url`.

@@ -77,11 +77,7 @@ pub(super) struct PartnerSeries {
     partners: Cache<Arc<str>, Arc<OnePartner>>,
 }
 
-impl std::fmt::Debug for PartnerSeries {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("PartnerSeries")
-    }
-}
+rampart_types::opaque_debug!(PartnerSeries);
 
 /// The counters of one partner; `None` once they were dropped.
 #[derive(Debug)]

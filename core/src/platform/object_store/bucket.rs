@@ -80,11 +80,7 @@ struct Discarded {
     is_last_time: bool,
 }
 
-impl std::fmt::Debug for Bucket {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Bucket")
-    }
-}
+rampart_types::opaque_debug!(Bucket);
 
 impl Bucket {
     /// The bucket that is configured, if one is.
