@@ -110,19 +110,6 @@ macro_rules! named_values {
     };
 }
 
-/// The names of all values of an enum, a constant array: what `as_str` calls each of `ALL`.
-#[macro_export]
-macro_rules! enum_names {
-    ($type:ty) => {{
-        let (mut names, mut at) = ([""; <$type>::ALL.len()], 0);
-        while at < names.len() {
-            names[at] = <$type>::ALL[at].as_str();
-            at += 1;
-        }
-        names
-    }};
-}
-
 /// Implements `sqlx::Type` for a type that is stored in a Postgres `text` column.
 #[macro_export]
 macro_rules! text_column {

@@ -19,48 +19,24 @@ pub(super) enum EventKind {
     Health,
 }
 
+rampart_types::named_values! {
+    pub(super) EventKind {
+        PaymentReceived = "payment.received",
+        PaymentFailed = "payment.failed",
+        PaymentRefunded = "payment.refunded",
+        PaymentDisputed = "payment.disputed",
+        DisputeClosed = "dispute.closed",
+        DepositReceived = "deposit.received",
+        PayoutConfirmed = "payout.confirmed",
+        PayoutFailed = "payout.failed",
+        TransferCompleted = "transfer.completed",
+        TransferReturned = "transfer.returned",
+        IdentityCompleted = "identity.completed",
+        Health = "health",
+    }
+}
+
 impl EventKind {
-    const ALL: [Self; 12] = [
-        Self::PaymentReceived,
-        Self::PaymentFailed,
-        Self::PaymentRefunded,
-        Self::PaymentDisputed,
-        Self::DisputeClosed,
-        Self::DepositReceived,
-        Self::PayoutConfirmed,
-        Self::PayoutFailed,
-        Self::TransferCompleted,
-        Self::TransferReturned,
-        Self::IdentityCompleted,
-        Self::Health,
-    ];
-
-    /// The names on the wire.
-    pub(super) const NAMES: [&'static str; 12] = rampart_types::enum_names!(Self);
-
-    /// The name on the wire.
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::PaymentReceived => "payment.received",
-            Self::PaymentFailed => "payment.failed",
-            Self::PaymentRefunded => "payment.refunded",
-            Self::PaymentDisputed => "payment.disputed",
-            Self::DisputeClosed => "dispute.closed",
-            Self::DepositReceived => "deposit.received",
-            Self::PayoutConfirmed => "payout.confirmed",
-            Self::PayoutFailed => "payout.failed",
-            Self::TransferCompleted => "transfer.completed",
-            Self::TransferReturned => "transfer.returned",
-            Self::IdentityCompleted => "identity.completed",
-            Self::Health => "health",
-        }
-    }
-
-    /// The kind of this name.
-    pub(super) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
-    }
-
     /// True if its words are kept, sealed. A check of an identity tells of a person, of no payment by
     /// which an erasure would find it, and says no more than its outcome.
     pub(super) const fn is_kept(self) -> bool {
