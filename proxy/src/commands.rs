@@ -26,8 +26,6 @@ pub(crate) mod order;
 pub(crate) mod overview;
 mod page;
 pub(crate) mod pair;
-#[cfg(test)]
-mod parity;
 pub(crate) mod partner;
 pub(crate) mod payment;
 pub(crate) mod payment_method;
@@ -186,3 +184,6 @@ fn write_file(file: &Path, bytes: &[u8]) -> Result<(), StartupError> {
     fs::write(file, bytes)
         .map_err(|e| StartupError::new(&format!("'{}' cannot be written", file.display()), &e))
 }
+
+#[cfg(test)]
+mod tests;

@@ -180,8 +180,6 @@ impl FrameScan {
 }
 
 #[cfg(test)]
-mod client;
-#[cfg(test)]
 mod tests;
 #[cfg(test)]
-pub(super) use self::client::coded;
+pub(super) use self::tests::coded;

@@ -1,10 +1,13 @@
+mod client;
+
 use bytes::Bytes;
 use futures::FutureExt as _;
 use proptest::prelude::*;
 use tokio::io::AsyncWriteExt as _;
 
+use self::client::Client;
+pub(in crate::server::http2) use self::client::coded;
 use super::super::refused_streams::Verdict;
-use super::client::Client;
 use super::*;
 
 /// Bytes of the pieces in which a connection arrives.
