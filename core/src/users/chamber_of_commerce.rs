@@ -2,6 +2,8 @@
 
 use rampart_types::Country;
 
+use super::personal_data::PersonalData;
+
 /// Length of a number in a country without a known format.
 const CHARS: std::ops::RangeInclusive<usize> = 3..=32;
 
@@ -19,6 +21,17 @@ pub(super) fn read(text: &str, country: Option<Country>) -> Option<String> {
         _ => CHARS.contains(&number.len()) && number.bytes().all(|b| b.is_ascii_alphanumeric()),
     };
     valid.then_some(number)
+}
+
+/// True if the user's number, if any, is valid in the business's country, for any order of updates.
+/// Without one it is the country of residence that is `named`, else the `known` one.
+pub(super) fn is_valid(
+    personal: &PersonalData,
+    named: Option<Country>,
+    known: Option<&str>,
+) -> bool {
+    let country = personal.business_country.or(named).or_else(|| known?.parse().ok());
+    personal.chamber_of_commerce.as_deref().is_none_or(|number| read(number, country).is_some())
 }
 
 /// The last two digits are 97 less the rest of the first eight by 97.

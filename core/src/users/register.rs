@@ -220,6 +220,8 @@ async fn register(
         EmailProof::check(core, client, Some(&email), details.email_code.as_deref()).await?;
     if proof == EmailProof::Invalid {
         refusal.add_of_member(Code::EmailCodeInvalid, "emailCode");
+        // No image is stored for what will be refused.
+        details.documents.clear();
     }
     let password_hash = hash(core, &mut details).await?;
     let documents = std::mem::take(&mut details.documents);
@@ -280,6 +282,9 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
         uploads::count(core, client, user)?;
     }
     let owner = Ownership::prove(core, caller, &mut details).await?;
+    if owner.email_proof == EmailProof::Invalid {
+        details.documents.clear();
+    }
     let password_hash = hash(core, &mut details).await?;
     let key = client.key_of(user);
     let documents = std::mem::take(&mut details.documents);
@@ -300,7 +305,7 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     if proof == EmailProof::Invalid {
         refusal.add_of_member(Code::EmailCodeInvalid, "emailCode");
     }
-    if !is_number_of_country(&personal, details.country, known.country.as_deref()) {
+    if !chamber_of_commerce::is_valid(&personal, details.country, known.country.as_deref()) {
         refusal.add_of_member(Code::ChamberOfCommerceInvalid, "chamberOfCommerce");
     }
     details.complete_region(client, known.region.as_deref(), &mut refusal);
@@ -345,17 +350,6 @@ async fn hash(core: &Core, details: &mut Details) -> Result<Option<String>> {
         Some(password) => Ok(Some(core.passwords.hash(password).await?)),
         None => Ok(None),
     }
-}
-
-/// True if the number is valid in the business's country, for any order of updates.
-fn is_number_of_country(
-    personal: &PersonalData,
-    named: Option<Country>,
-    known: Option<&str>,
-) -> bool {
-    let country = personal.business_country.or(named).or_else(|| known?.parse().ok());
-    let number = personal.chamber_of_commerce.as_deref();
-    number.is_none_or(|number| chamber_of_commerce::read(number, country).is_some())
 }
 
 /// Loads the user just written, records the events of its change, and ends the AMLD5 questions if

@@ -95,6 +95,28 @@ async fn images_count_against_the_rate_of_uploads() {
 }
 
 #[tokio::test]
+async fn no_image_is_stored_with_a_code_that_is_wrong() {
+    let folder = format!("rampart-documents-of-wrong-codes-{}", std::process::id());
+    let folder = std::env::temp_dir().join(folder);
+    let context =
+        TestContext::with(|settings| settings.documents.folder = Some(folder.clone())).await;
+    let acme = context.partner("acme").await;
+    let images = json!([side("front", &image(64))]);
+    let mut body = registration("ada");
+    body["identityDocument"] = images.clone();
+    body["emailCode"] = json!("111111");
+    acme.post("/api/v2/user", body).await.assert_status(400).assert_codes(&["ER090"]);
+    let ada = acme.user("ada").await;
+    let body = json!({"identityDocument": images, "emailCode": "111111"});
+    ada.patch("/api/v2/user", &body).await.assert_status(400).assert_codes(&["ER090"]);
+    assert!(!folder.exists(), "the store is made with its first object");
+    let body = json!({"identityDocument": images, "emailCode": "000000"});
+    ada.patch("/api/v2/user", &body).await.assert_status(200);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[tokio::test]
 async fn a_side_that_failed_may_come_again_and_takes_the_place_of_the_other() {
     // A store of this test's own, whose objects it can count.
     let folder = format!("rampart-documents-again-{}", std::process::id());
