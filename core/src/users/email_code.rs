@@ -9,7 +9,7 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::crypto::{Purpose, constant_time_eq};
 use crate::platform::db::Connection;
-use crate::platform::error::Result;
+use crate::platform::error::{Code, Result};
 use crate::platform::mail::{Kind, Message};
 use rampart_types::{ClientId, EmailAddress, UserId};
 
@@ -62,8 +62,18 @@ pub(super) async fn mail(
     message.enqueue(conn, core, client.id(), Kind::EmailCode, Some(user)).await
 }
 
-/// Checks a code against the last one mailed. A wrong one is counted at once, even if the request
-/// fails later, and a new code does not begin the count of the address anew.
+/// A code that was right when it was checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CheckedCode {
+    /// The address that it was mailed to.
+    pub(super) email: EmailAddress,
+    /// Digest of the code mailed; `None` for the sandbox's, which is never used up.
+    digest: Option<Vec<u8>>,
+}
+
+/// Checks a code against the last one mailed; `None` when it is wrong, used, expired or tried too
+/// often. A wrong one is counted at once, even if the request fails later, and a new code does not
+/// begin the count of the address anew.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -72,12 +82,12 @@ pub(super) async fn check(
     client: &Client,
     email: &EmailAddress,
     code: &str,
-) -> Result<bool> {
+) -> Result<Option<CheckedCode>> {
     if client.tenant.is_test() && code == SANDBOX_CODE {
-        return Ok(true);
+        return Ok(Some(CheckedCode { email: email.clone(), digest: None }));
     }
     if !attempts::admits_email_code(core, client, email).await? {
-        return Ok(false);
+        return Ok(None);
     }
     let stored = sqlx::query_scalar!(
         "update email_code set tries = tries + 1 \
@@ -90,27 +100,33 @@ pub(super) async fn check(
     .fetch_optional(&core.db)
     .await?;
     let sent = digest(core, client.id(), email, code)?;
-    Ok(stored.is_some_and(|stored| constant_time_eq(&stored, &sent)))
+    let stored = stored.filter(|stored| constant_time_eq(stored, &sent));
+    Ok(stored.map(|stored| CheckedCode { email: email.clone(), digest: Some(stored) }))
 }
 
-/// Deletes the code of an address, used or not.
+/// Uses up a code in the caller's transaction. The sandbox's takes the one mailed with it.
 ///
 /// # Errors
-/// When the database cannot be written.
-pub(super) async fn delete(
+/// ER090 when another request has used it since it was checked, or a new one was mailed.
+pub(super) async fn consume(
     conn: &mut Connection,
     core: &Core,
     client: ClientId,
-    email: &EmailAddress,
+    code: &CheckedCode,
 ) -> Result<()> {
-    sqlx::query!(
-        "delete from email_code where client_id = $1 and email_index = $2",
+    let deleted = sqlx::query!(
+        "delete from email_code \
+         where client_id = $1 and email_index = $2 and code_digest = coalesce($3, code_digest)",
         client.uuid(),
-        email_index(core, client, email)?,
+        email_index(core, client, &code.email)?,
+        code.digest.as_deref(),
     )
     .execute(conn)
     .await?;
-    Ok(())
+    match code.digest.is_none() || deleted.rows_affected() == 1 {
+        true => Ok(()),
+        false => Err(Code::EmailCodeInvalid.into()),
+    }
 }
 
 /// A keyed digest, because six digits are easily guessed from a plain one.

@@ -31,7 +31,7 @@ pub(crate) async fn mail_code(core: &Core, client: &Client, user: UserId) -> Res
 /// if it was not, or is used, expired or tried too often.
 ///
 /// # Errors
-/// ER709 when the user is deleted.
+/// ER709 when the user is deleted, ER090 when another request has used the code meanwhile.
 pub(crate) async fn confirm(
     core: &Core,
     client: &Client,
@@ -45,17 +45,21 @@ pub(crate) async fn confirm(
     let email = known.ok_or(Code::UserNotFound)?.personal.email;
     // A wrong code is counted, so this precedes the transaction.
     let proof = EmailProof::check(core, client, email.as_ref(), Some(code)).await?;
-    let EmailProof::Verified(email) = &proof else { return Ok(false) };
+    let EmailProof::Verified(checked) = &proof else { return Ok(false) };
     let mut tx = core.db.begin().await?;
     if !account::lock(&mut tx, key, RowLock::Update).await? {
         return Err(Code::UserNotFound.into());
     }
     let before = Account::load(&mut tx, core, key).await?.ok_or(Code::UserNotFound)?;
-    if before.personal.email.as_ref() != Some(email) {
+    if before.personal.email.as_ref() != Some(&checked.email) {
         return Ok(false);
     }
+    // The form was sent twice: the other request has used the code.
+    if before.statuses.email == "verified" {
+        return Ok(true);
+    }
     let update = UserUpdate::start(&mut tx, core, client, user).await?;
-    update.verify_or_mail_code(&mut tx, email, &proof).await?;
+    update.settle_email(&mut tx, Some(&checked.email), &proof).await?;
     let after = Account::load(&mut tx, core, key).await?.ok_or(Code::UserNotFound)?;
     changed::record_events(&mut tx, core, &before, &after).await?;
     tx.commit().await?;

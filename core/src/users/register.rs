@@ -270,7 +270,7 @@ async fn register(
     let personal = std::mem::take(&mut details.personal);
     let before = Previous { personal: &PersonalData::default(), country: Some(country.as_str()) };
     let images = user_update.store(&mut tx, before, &personal, details, documents).await?;
-    user_update.verify_or_mail_code(&mut tx, &email, &proof).await?;
+    user_update.settle_email(&mut tx, Some(&email), &proof).await?;
     let needs_screening = personal.last_name.is_some();
     let account = load_written(&mut tx, &user_update, None, true).await?;
     finish(tx, &user_update, account, needs_screening, images, key).await

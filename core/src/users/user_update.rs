@@ -3,7 +3,7 @@
 use super::account::Account;
 use super::details::Details;
 use super::documents::{self, Outdated, StoredDocument};
-use super::email_code;
+use super::email_code::{self, CheckedCode};
 use super::identity_checks;
 use super::personal_data::{self, PersonalData, email_index};
 use super::search_index;
@@ -23,8 +23,8 @@ use rampart_types::{Country, EmailAddress, UserId, UserKey, WebsiteLocale};
 pub(super) enum EmailProof {
     /// No code was sent: one must be mailed.
     Missing,
-    /// The code belongs to this address.
-    Verified(EmailAddress),
+    /// The code was mailed to its address.
+    Verified(CheckedCode),
     /// The code is wrong (ER090).
     Invalid,
 }
@@ -40,13 +40,12 @@ impl EmailProof {
         email: Option<&EmailAddress>,
         code: Option<&str>,
     ) -> Result<Self> {
-        Ok(match (email, code) {
-            (_, None) => Self::Missing,
-            (Some(email), Some(code)) if email_code::check(core, client, email, code).await? => {
-                Self::Verified(email.clone())
-            }
-            _ => Self::Invalid,
-        })
+        let Some(code) = code else { return Ok(Self::Missing) };
+        let checked = match email {
+            Some(email) => email_code::check(core, client, email, code).await?,
+            None => None,
+        };
+        Ok(checked.map_or(Self::Invalid, Self::Verified))
     }
 }
 
@@ -224,33 +223,22 @@ impl<'a> UserUpdate<'a> {
     /// code is mailed to it. A code is good for one request, whatever address it has proven.
     ///
     /// # Errors
-    /// When the database cannot be written.
+    /// ER090 when another request has used the code meanwhile.
     pub(super) async fn settle_email(
         &self,
         conn: &mut Connection,
         email: Option<&EmailAddress>,
         proof: &EmailProof,
     ) -> Result<()> {
-        if let EmailProof::Verified(proven) = proof {
-            email_code::delete(conn, self.core, self.client.id(), proven).await?;
-        }
-        match email {
-            Some(email) => self.verify_or_mail_code(conn, email, proof).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Marks the address as verified if the proof belongs to it, else mails a code to it.
-    ///
-    /// # Errors
-    /// When the database cannot be written.
-    pub(super) async fn verify_or_mail_code(
-        &self,
-        conn: &mut Connection,
-        email: &EmailAddress,
-        proof: &EmailProof,
-    ) -> Result<()> {
-        if *proof != EmailProof::Verified(email.clone()) {
+        let proven = match proof {
+            EmailProof::Verified(code) => {
+                email_code::consume(conn, self.core, self.client.id(), code).await?;
+                Some(&code.email)
+            }
+            EmailProof::Missing | EmailProof::Invalid => None,
+        };
+        let Some(email) = email else { return Ok(()) };
+        if proven != Some(email) {
             return email_code::mail(conn, self.core, self.client, self.user, email).await;
         }
         sqlx::query!(
@@ -261,9 +249,9 @@ impl<'a> UserUpdate<'a> {
             self.user.uuid(),
             self.core.clock.now(),
         )
-        .execute(&mut *conn)
+        .execute(conn)
         .await?;
-        email_code::delete(conn, self.core, self.client.id(), email).await
+        Ok(())
     }
 
     /// Gives the user another address, which must be proven anew, and ends every session; `false` when
@@ -292,7 +280,7 @@ impl<'a> UserUpdate<'a> {
         .execute(&mut *conn)
         .await?;
         session::end_all(conn, core, account.key()).await?;
-        update.verify_or_mail_code(conn, email, &EmailProof::Missing).await?;
+        email_code::mail(conn, core, client, account.user, email).await?;
         Ok(true)
     }
 

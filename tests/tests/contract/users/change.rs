@@ -24,6 +24,21 @@ async fn a_mailed_code_proves_the_address_once() {
 }
 
 #[tokio::test]
+async fn of_racing_changes_one_uses_the_code() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let code = mailed_code(&context, &ada.email).await;
+    let bodies: Vec<_> = (0..4)
+        .map(|n| json!({"emailCode": code, "password": format!("password-number-{n}")}))
+        .collect();
+    let answers = futures::future::join_all(bodies.iter().map(|body| ada.patch(PATH, body))).await;
+    assert_eq!(answers.iter().filter(|answer| answer.status() == 200).count(), 1);
+    for answer in answers.iter().filter(|answer| answer.status() != 200) {
+        answer.assert_codes(&["ER090"]);
+    }
+}
+
+#[tokio::test]
 async fn a_code_ends_after_five_tries_and_after_a_day() {
     let context = TestContext::start().await;
     let ada = context.partner("acme").await.user("ada").await;
