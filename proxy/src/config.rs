@@ -61,7 +61,6 @@ impl Config {
 
     fn read(mut tree: HashMap<String, Value>) -> Result<Self, StartupError> {
         renamed::check(&tree)?;
-        renamed::resolve(&mut tree)?;
         let has_live_max = source::is_set(&tree, "policy", "live_max");
         let mut config = Self {
             edge: section(&mut tree, "edge")?,

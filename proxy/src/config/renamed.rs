@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use ::config::Value;
+use ::config::{Map, Value};
 
 use super::source;
 use crate::startup_error::StartupError;
@@ -27,11 +27,12 @@ pub(super) const RENAMED: [(&str, &str, &str); 4] = [
     ("edge", "unready_seconds", "shutdown_delay_seconds"),
 ];
 
-/// Puts the values of the contract's keys (section 12) under the keys that are read.
+/// Puts the values of the contract's keys (section 12) in one source under the keys that are read:
+/// the environment wins over the file under either name.
 ///
 /// # Errors
 /// One sentence with both names where both are set.
-pub(super) fn resolve(tree: &mut HashMap<String, Value>) -> Result<(), StartupError> {
+pub(super) fn resolve(tree: &mut Map<String, Value>) -> Result<(), StartupError> {
     for (section, key, own) in CONTRACT_KEYS {
         let Some(table) = tree.get_mut(section).and_then(source::table) else { continue };
         let Some(value) = table.remove(key) else { continue };

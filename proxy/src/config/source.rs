@@ -5,7 +5,7 @@ use std::path::Path;
 
 use config::{ConfigError, Environment, File, FileFormat, Map, Value, ValueKind};
 
-use super::{SECTIONS, reference};
+use super::{SECTIONS, reference, renamed};
 use crate::startup_error::StartupError;
 
 /// Secrets that may stand in a file of their own, named by the key with `_file` behind it.
@@ -52,10 +52,13 @@ pub(super) fn merge(
     let mut earlier = builder.build().map_err(&unreadable)?;
     let environment =
         Environment::with_prefix("RAMPART").prefix_separator("__").separator("__").source(env);
-    let later = config::Config::builder().add_source(environment.clone());
+    let later = config::Config::builder().add_source(environment);
     let mut later = later.build().map_err(&unreadable)?;
     drop_replaced_secrets(&mut earlier.cache, &mut later.cache)?;
-    let merged = config::Config::builder().add_source(earlier).add_source(environment);
+    for source in [&mut earlier, &mut later] {
+        table(&mut source.cache).map_or(Ok(()), renamed::resolve)?;
+    }
+    let merged = config::Config::builder().add_source(earlier).add_source(later);
     let merged = merged.build().map_err(&unreadable)?;
     let mut root = merged.cache;
     for (section, key) in SECRETS {

@@ -277,8 +277,13 @@ fn a_lifetime_may_have_its_name_of_the_contract() {
         assert_eq!(shown(&text, &[]), 7, "{key}");
         assert_eq!(shown("", &[(&name, "8")]), 8, "{key}");
         assert_eq!(shown(&text, &[(&name, "9")]), 9, "{key}");
+        let own_name = format!("RAMPART__{section}__{own}").to_uppercase();
+        let own_text = format!("[{section}]\n{own} = 7\n");
+        assert_eq!(shown(&text, &[(&own_name, "9")]), 9, "{key}");
+        assert_eq!(shown(&own_text, &[(&name, "9")]), 9, "{key}");
         let both = format!("'{section}.{key}' and '{section}.{own}' are both set");
         assert_eq!(refusal(&format!("{text}{own} = 7\n"), &[]), both);
+        assert_eq!(refusal(MINIMAL, &[(&name, "8"), (&own_name, "9")]), both);
         let outside = refusal(&format!("[{section}]\n{key} = 0\n"), &[]);
         assert!(outside.starts_with(&format!("'{section}.{own}' is 0, not between")), "{outside}");
     }
