@@ -1,18 +1,19 @@
 //! `POST /connectors/v1/commands/lease`
 
+mod leased;
+
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use http::Method;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde::Deserialize;
 use tokio::time::timeout;
 use uuid::Uuid;
 
+pub use self::leased::Leased;
+use self::leased::LeasedRow;
 use super::caller::Connector;
-use super::cancellations;
-use super::commands::{self, CommandKind, body_context};
+use super::commands::CommandKind;
 use super::sandbox::timing as sandbox;
 use crate::Core;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -20,8 +21,7 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::platform::db::Connection;
-use crate::platform::error::{Denial, Error, Result};
-use crate::platform::telemetry::{SpanKind, StoredTrace};
+use crate::platform::error::{Denial, Result};
 
 /// Most commands of one lease.
 const COMMANDS_MAX: u16 = 100;
@@ -83,7 +83,6 @@ impl Endpoint for LeaseCommands {
         let began = core.clock.monotonic_ns();
         let wait = Duration::from_secs(lease.wait_seconds.into());
         loop {
-            let mut conn = core.db.acquire().await?;
             let new = NewLease {
                 connector: &connector.name,
                 kinds: &kinds,
@@ -91,8 +90,7 @@ impl Endpoint for LeaseCommands {
                 seconds: lease.lease_seconds,
                 only: None,
             };
-            let leased = self::lease(&mut conn, core, &new).await?;
-            drop(conn);
+            let leased = self::lease(core, &new).await?;
             let waited = Duration::from_nanos(core.clock.monotonic_ns().saturating_sub(began));
             let left = wait.saturating_sub(waited);
             if !leased.is_empty() || left.is_zero() || core.lease_waits.have_ended() {
@@ -170,27 +168,73 @@ pub(super) struct NewLease<'a> {
     pub(super) only: Option<Uuid>,
 }
 
-/// Leases what is due for a connector, or one command before it is due. Two leases at once get
+/// Leases what is due for a connector. One that cannot be opened, which is our fault, is counted and
+/// left out, and stays leased though nobody has begun it.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(super) async fn lease(core: &Core, new: &NewLease<'_>) -> Result<Vec<Leased>> {
+    let token = core.clock.uuid()?;
+    let mut conn = core.db.acquire().await?;
+    let rows = take(&mut conn, core, new, token).await?;
+    // Keys are read by another connection, so none is held meanwhile.
+    drop(conn);
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    // They are leased whatever fails from here on.
+    if let Err(error) = core.refresh_for(rows.iter().map(|row| row.client_id.into())).await {
+        tracing::warn!(%error, "keys of new tenants cannot be read");
+    }
+    let mut conn = core.db.acquire().await?;
+    let mut leased = Vec::with_capacity(rows.len());
+    for row in rows {
+        let (client, id) = (row.client_id, row.command_id);
+        match row.open(&mut conn, core, token).await {
+            Ok(command) => leased.push(command),
+            Err(error) => {
+                core.metrics.row_failed(SWEEP, client, &id, error)?;
+                give_back_attempt(&mut conn, client, id, token).await?;
+            }
+        }
+    }
+    leased.sort_by_key(|command| (command.created_at, command.id));
+    Ok(leased)
+}
+
+/// Leases the command that `new` names in the caller's transaction, whose edge has the keys of its
+/// tenant; `None` when another has it.
+///
+/// # Errors
+/// When the database cannot be used, or it cannot be opened.
+pub(super) async fn lease_one(
+    conn: &mut Connection,
+    core: &Core,
+    new: &NewLease<'_>,
+) -> Result<Option<Leased>> {
+    let token = core.clock.uuid()?;
+    match take(conn, core, new, token).await?.pop() {
+        Some(row) => Ok(Some(row.open(conn, core, token).await?)),
+        None => Ok(None),
+    }
+}
+
+/// Takes what is due for a connector, or one command before it is due. Two leases at once get
 /// different commands: each passes over rows that the other has locked. An order whose earlier command
 /// is still open waits, and so does a payout of coins or money that a check holds back, which no refund
 /// waits for; nothing waits for a command that its connector is not capable of. What no connector is
 /// named for goes to those outside alone.
 /// Both queues are locked up to `max`, so that another lease may pass over commands that neither takes.
-/// One that cannot be opened, which is our fault, is counted and left out, and stays leased though
-/// nobody has begun it; if it is `only`, that fails.
-///
-/// # Errors
-/// When the database cannot be used, or `only` cannot be opened.
 #[expect(clippy::too_many_lines, reason = "one statement: each queue is read in its own order")]
-pub(super) async fn lease(
+async fn take(
     conn: &mut Connection,
     core: &Core,
     new: &NewLease<'_>,
-) -> Result<Vec<Leased>> {
+    token: Uuid,
+) -> Result<Vec<LeasedRow>> {
     let NewLease { connector, kinds, max, seconds, only } = *new;
     // Nobody outside can have its name.
     let is_outside = connector != sandbox::NAME;
-    let token = core.clock.uuid()?;
     let rows = sqlx::query_as!(
         LeasedRow,
         r#"
@@ -260,27 +304,9 @@ pub(super) async fn lease(
         only,
         core.settings.compliance.gate_of_live().as_str(),
     )
-    .fetch_all(&mut *conn)
+    .fetch_all(conn)
     .await?;
-    // They are leased whatever fails from here on.
-    if let Err(error) = core.refresh_for(rows.iter().map(|row| row.client_id.into())).await {
-        tracing::warn!(%error, "keys of new tenants cannot be read");
-    }
-    let mut leased = Vec::with_capacity(rows.len());
-    for row in rows {
-        let (client, id) = (row.client_id, row.command_id);
-        match row.open(conn, core, token).await {
-            Ok(command) => leased.push(command),
-            // The caller's transaction undoes its lease.
-            Err(error) if only.is_some() => return Err(error),
-            Err(error) => {
-                core.metrics.row_failed(SWEEP, client, &id, error)?;
-                give_back_attempt(conn, client, id, token).await?;
-            }
-        }
-    }
-    leased.sort_by_key(|command| (command.created_at, command.id));
-    Ok(leased)
+    Ok(rows)
 }
 
 /// Takes back the attempt of a command that no connector got: it may be withdrawn like one that was
@@ -301,98 +327,4 @@ async fn give_back_attempt(
     .execute(conn)
     .await?;
     Ok(())
-}
-
-/// A leased command as stored.
-struct LeasedRow {
-    client_id: Uuid,
-    order_id: Option<i64>,
-    user_id: Option<Uuid>,
-    command_id: Uuid,
-    kind: String,
-    attempt: i32,
-    created_at: DateTime<Utc>,
-    leased_until: DateTime<Utc>,
-    checkpoint: Option<String>,
-    sealed_body: Vec<u8>,
-    traceparent: Option<String>,
-    tracestate: Option<String>,
-}
-
-impl LeasedRow {
-    /// # Errors
-    /// When it cannot be opened, or the database cannot be read.
-    async fn open(self, conn: &mut Connection, core: &Core, lease_token: Uuid) -> Result<Leased> {
-        let checkpoint = self.checkpoint.as_deref().map(serde_json::from_str).transpose();
-        let context = body_context(self.client_id, self.command_id);
-        let mut body =
-            commands::open(&core.cipher(self.client_id.into()), &context, &self.sealed_body)?;
-        if self.kind == CommandKind::PaymentCancel.as_str() {
-            cancellations::name_payment(conn, core, self.client_id, &mut body).await?;
-        }
-        Ok(Leased {
-            client: self.client_id,
-            order: self.order_id,
-            user: self.user_id,
-            id: self.command_id,
-            kind: self.kind,
-            attempt: self.attempt,
-            created_at: self.created_at,
-            lease_token,
-            leased_until: self.leased_until,
-            checkpoint: checkpoint
-                .map_err(|e| Error::internal("read a checkpoint", e))?
-                .unwrap_or_default(),
-            body,
-            trace: StoredTrace { traceparent: self.traceparent, tracestate: self.tracestate },
-        })
-    }
-}
-
-/// A leased command.
-#[derive(Debug, JsonSchema, Serialize)]
-#[schemars(rename = "LeasedCommand")]
-#[serde(rename_all = "camelCase")]
-pub struct Leased {
-    #[serde(skip)]
-    pub(super) client: Uuid,
-    #[serde(skip)]
-    pub(super) order: Option<i64>,
-    #[serde(skip)]
-    pub(super) user: Option<Uuid>,
-    /// The command's for good: the idempotency key at a provider.
-    pub(super) id: Uuid,
-    /// Such as `payout.send`.
-    pub(super) kind: String,
-    /// 1 at its first lease.
-    attempt: i32,
-    /// When it was commanded.
-    created_at: DateTime<Utc>,
-    /// Proves the lease in the calls that follow.
-    pub(super) lease_token: Uuid,
-    /// The end of the lease: another connector of the same name may lease it then.
-    leased_until: DateTime<Utc>,
-    /// The last checkpoint; null without one.
-    #[schemars(with = "Option<Map<String, Value>>")]
-    checkpoint: Value,
-    /// Members of the command, as its kind has them.
-    #[schemars(with = "Map<String, Value>")]
-    pub(super) body: Value,
-    #[serde(flatten)]
-    pub(super) trace: StoredTrace,
-}
-
-impl Leased {
-    /// The same, with the span of its lease as what the connector goes on with.
-    fn traced(mut self, core: &Core, connector: &str) -> Self {
-        let Some(trace) = self.trace.context() else { return self };
-        let name = format!("lease {}", self.kind);
-        if let Some(mut span) = core.telemetry.resume(Some(trace), SpanKind::Internal, name) {
-            span.set("rampart.command_id", &self.id.to_string());
-            span.set("rampart.connector", connector);
-            span.set_number("rampart.attempt", self.attempt);
-            self.trace = StoredTrace::from(span.context());
-        }
-        self
-    }
 }

@@ -26,7 +26,7 @@ use uuid::Uuid;
 pub(crate) use self::timing::NAME;
 use super::commands::CommandKind;
 use super::events::{Report, Reporter, Stored, take_in};
-use super::lease::{Leased, NewLease, lease};
+use super::lease::{Leased, NewLease, lease_one};
 use super::result::{NewResult, Outcome, Settled, settle};
 use crate::Core;
 use crate::platform::clock::{Clock, NoEntropy};
@@ -155,7 +155,7 @@ async fn lease_now(
     let kinds = [kind.as_str().to_owned()];
     let only = Some(command);
     let new = NewLease { connector: NAME, kinds: &kinds, max: 1, seconds: LEASE_SECONDS, only };
-    Ok(lease(conn, core, &new).await?.into_iter().next())
+    lease_one(conn, core, &new).await
 }
 
 /// The open command of an order of this kind, and whether it is the sandbox's.

@@ -143,10 +143,9 @@ pub(crate) async fn carry_out_now(
 /// Leases due commands of these kinds.
 async fn lease_due(core: &Core, kinds: impl Iterator<Item = CommandKind>) -> Result<Vec<Leased>> {
     let kinds: Vec<String> = kinds.map(|kind| kind.as_str().to_owned()).collect();
-    let mut conn = core.db.acquire().await?;
     let new =
         NewLease { connector: NAME, kinds: &kinds, max: BATCH, seconds: LEASE_SECONDS, only: None };
-    lease(&mut conn, core, &new).await
+    lease(core, &new).await
 }
 
 async fn claim_reports(core: &Core) -> Result<Vec<DueReport>> {
