@@ -14,7 +14,6 @@ use super::checkpoint::{self, ID, lease_token, lost_lease};
 use super::commands::{CommandKind, result_context};
 use super::effects::{self, Finished};
 use super::payouts::is_owed;
-use super::settlement::order_id;
 use crate::Core;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
@@ -23,6 +22,7 @@ use crate::http::request::Input;
 use crate::money::payments::report::REFERENCE_CHARS_MAX;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
+use crate::trading::orders::column;
 use crate::trading::orders::state::Cause;
 
 /// Largest result in bytes of JSON.
@@ -169,7 +169,8 @@ pub(super) async fn settle(
     let attempts_max = i32::try_from(core.settings.connectors.attempts_max);
     let retries = row.retries.saturating_add(1);
     let is_last = retries >= attempts_max.unwrap_or(i32::MAX);
-    let (client, order) = (ClientId::from(row.client_id), order_id(row.order_id)?);
+    let (client, order) =
+        (ClientId::from(row.client_id), row.order_id.map(column::id).transpose()?);
     // After an attempt that told nothing coins may have left: then only another one can find out.
     let is_withdrawn = new.outcome == Outcome::Retry
         && row.attempt == retries

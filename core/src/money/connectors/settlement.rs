@@ -8,7 +8,6 @@ use crate::Core;
 use crate::money::payments::{self, PaymentKind, Recorded, Report};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use crate::trading::orders::column::id;
 use crate::trading::orders::state::Cause;
 use crate::trading::orders::status::{Event, NotApplied, apply_in};
 
@@ -135,12 +134,4 @@ impl OrderAmounts {
             asset: row.crypto_currency,
         }))
     }
-}
-
-/// The number in a column.
-///
-/// # Errors
-/// When it is none, which is our fault.
-pub(super) fn order_id(number: Option<i64>) -> Result<Option<OrderId>> {
-    number.map(id).transpose()
 }

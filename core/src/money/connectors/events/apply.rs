@@ -8,13 +8,14 @@ use super::Reporter;
 use super::kind::EventKind;
 use super::report::Report;
 use crate::Core;
-use crate::money::connectors::settlement::{self, Fact, OrderAmounts, order_id};
+use crate::money::connectors::settlement::{self, Fact, OrderAmounts};
 use crate::money::connectors::{deposits, identity};
 use crate::money::ledger::Subject;
 use crate::money::payments::PaymentKind;
 use crate::money::payments::store::{currency_of, hold_book};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
+use crate::trading::orders::column::id;
 use crate::trading::orders::state::Cause;
 use crate::trading::orders::status::OrderEvent;
 use rampart_types::{ClientId, OrderId, OrderKey};
@@ -256,7 +257,7 @@ async fn subject_of_command(
     )
     .fetch_optional(conn)
     .await?;
-    found.map(|found| Ok((found.client_id.into(), order_id(found.order_id)?))).transpose()
+    found.map(|found| Ok((found.client_id.into(), found.order_id.map(id).transpose()?))).transpose()
 }
 
 /// A payment whose reference an event names, such as the one that is given back or disputed.
@@ -320,7 +321,7 @@ async fn read_payment(
     let Some(row) = found else { return Ok(None) };
     Ok(Some(NamedPayment {
         client: row.client_id.into(),
-        order: order_id(row.order_id)?,
+        order: row.order_id.map(id).transpose()?,
         is_arrival: row.is_arrival,
         waits_in: row.waits_in.map(ClientId::from),
     }))

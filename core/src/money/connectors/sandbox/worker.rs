@@ -14,7 +14,6 @@ use crate::Core;
 use crate::money::connectors::commands::CommandKind;
 use crate::money::connectors::lease::{Leased, NewLease, lease};
 use crate::money::connectors::result::{NewResult, Outcome};
-use crate::money::connectors::settlement::order_id;
 use crate::platform::db::{Connection, retrying_statement};
 use crate::platform::error::{Error, Result};
 use crate::platform::telemetry::{Span, SpanKind, StoredTrace};
@@ -192,7 +191,7 @@ async fn carry_out(core: &Core, command: &Leased) -> Result<()> {
 
 async fn carry_out_in(conn: &mut Connection, core: &Core, command: &Leased) -> Result<Vec<Cause>> {
     let client = ClientId::from(command.client);
-    let order = order_id(command.order)?.map(|order| OrderKey { client, order });
+    let order = command.order.map(id).transpose()?.map(|order| OrderKey { client, order });
     match (CommandKind::from_name(&command.kind), order) {
         (Some(CommandKind::PayoutSend), Some(order)) => pay_out(conn, core, command, order).await,
         (Some(CommandKind::TransferSend), Some(sale)) => {
