@@ -8,11 +8,12 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value;
 use url::form_urlencoded;
+use uuid::Uuid;
 
 pub(crate) use self::cursor::Cursor;
 use super::Order;
 use super::read::{OrderV2, order_example};
-use super::row::select_orders;
+use super::row::{OrderRow, select_orders};
 use super::status::OrderStatus;
 use crate::Core;
 use crate::auth::caller::Reader;
@@ -156,7 +157,7 @@ fn without_cursor(query: &str) -> String {
 }
 
 /// Reads the orders by one statement for each index: the partner's identifier, the user, the
-/// tenant.
+/// tenant with a status or without one.
 async fn find(core: &Core, caller: &Reader, filter: &Filter) -> Result<Vec<Order>> {
     let Reader { client, user } = caller;
     let (from, before, limit) = (filter.start(), filter.end(), filter.fetch_limit());
@@ -197,13 +198,51 @@ async fn find(core: &Core, caller: &Reader, filter: &Filter) -> Result<Vec<Order
             .fetch_all(&core.db)
             .await?
         }
-        (None, None) => {
+        (None, None) => find_of_client(core, client_id, filter).await?,
+    };
+    rows.into_iter().map(|row| row.order(&client.catalogue)).collect()
+}
+
+/// Reads the orders of a client. The server may keep one plan for every value of a parameter, so an
+/// index that has some statuses only must be led to by the statement's text.
+async fn find_of_client(core: &Core, client: Uuid, filter: &Filter) -> Result<Vec<OrderRow>> {
+    let (from, before, limit) = (filter.start(), filter.end(), filter.fetch_limit());
+    let rows = match filter.status {
+        None => {
             select_orders!(
-                "where client_id = $1 and ($2::text is null or status = $2) \
+                "where client_id = $1 \
+                 and created_at >= $2 and (created_at, order_id) < ($3, $4) \
+                 order by created_at desc, order_id desc limit $5",
+                client,
+                from,
+                before.created_at,
+                before.order_id,
+                limit,
+            )
+            .fetch_all(&core.db)
+            .await?
+        }
+        Some(OrderStatus::Pending) => {
+            select_orders!(
+                "where client_id = $1 and status = 'pending' \
+                 and created_at >= $2 and (created_at, order_id) < ($3, $4) \
+                 order by created_at desc, order_id desc limit $5",
+                client,
+                from,
+                before.created_at,
+                before.order_id,
+                limit,
+            )
+            .fetch_all(&core.db)
+            .await?
+        }
+        Some(status) => {
+            select_orders!(
+                "where client_id = $1 and status = $2 and status <> 'pending' \
                  and created_at >= $3 and (created_at, order_id) < ($4, $5) \
                  order by created_at desc, order_id desc limit $6",
-                client_id,
-                status,
+                client,
+                status.as_str(),
                 from,
                 before.created_at,
                 before.order_id,
@@ -213,7 +252,7 @@ async fn find(core: &Core, caller: &Reader, filter: &Filter) -> Result<Vec<Order
             .await?
         }
     };
-    rows.into_iter().map(|row| row.order(&client.catalogue)).collect()
+    Ok(rows)
 }
 
 /// A page of orders, with link and cursor of the next one.

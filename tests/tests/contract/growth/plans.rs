@@ -76,6 +76,7 @@ async fn read_as_partner(acme: &Partner, number: i64) {
         format!("/api/v2/buy/orders/order-{number}"),
         "/api/v2/buy/orders".to_owned(),
         "/api/v2/buy/orders?status=blocked".to_owned(),
+        "/api/v2/buy/orders?status=pending".to_owned(),
         format!("/api/v2/buy/orders?partnerOrderIdentifier=order-{number}"),
         "/api/v2/events".to_owned(),
         "/api/v2/events?type=order.completed".to_owned(),
