@@ -82,7 +82,7 @@ impl Link {
     ) -> (PgConnectOptions, Session) {
         let session = Session {
             keeps_settings: self.keeps_settings,
-            keeps_statements: self.keeps_statements,
+            keeps_statements: self.keeps_statements && kind.keeps_plans(),
             statement_timeout: kind.statement_timeout(settings),
         };
         (session.connect_options(&self.options), session)

@@ -80,6 +80,12 @@ impl PoolKind {
         }
     }
 
+    /// True if the server keeps the plans of its statements. Those of operators are planned for their
+    /// criteria: a plan for any criteria reads all that the rarest one passes over.
+    pub(super) const fn keeps_plans(self) -> bool {
+        !matches!(self, Self::Operators)
+    }
+
     /// Longest run of a statement.
     pub(super) const fn statement_timeout(self, settings: &settings::Database) -> Duration {
         Duration::from_millis(match self {
