@@ -4,7 +4,9 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use http::{Method, StatusCode};
 use schemars::SchemaGenerator;
+use serde_json::Value;
 use url::form_urlencoded;
+use uuid::Uuid;
 
 use super::{EventType, LoggedEvent};
 use crate::Core;
@@ -103,6 +105,35 @@ impl Filter {
     }
 }
 
+/// An event as stored.
+struct EventRow {
+    id: Uuid,
+    kind: String,
+    timestamp: DateTime<Utc>,
+    data: Value,
+    /// The oldest transaction that was running when it was read.
+    oldest_running: i64,
+    /// The time at which it was read.
+    now: DateTime<Utc>,
+}
+
+/// A statement that reads a client's events after one. The condition stands in its text, since the
+/// server may keep one plan for every value: a type has an index of its own.
+macro_rules! select_events {
+    ($condition:literal, $($argument:expr),+) => {
+        sqlx::query_as!(
+            EventRow,
+            "select event_id as id, type as kind, created_at as timestamp, payload as data, \
+                 pg_snapshot_xmin(pg_current_snapshot())::text::bigint as \"oldest_running!\", \
+                 rampart_now() as \"now!\" \
+             from event where client_id = $1 and event_id > $2 "
+                + $condition
+                + "order by event_id limit $3",
+            $($argument),+
+        )
+    };
+}
+
 /// A page of events, and the time up to which none can appear before one of them any more: an
 /// event's id is drawn before its transaction commits.
 async fn find(
@@ -110,23 +141,18 @@ async fn find(
     client: ClientId,
     filter: &Filter,
 ) -> Result<(Vec<LoggedEvent>, DateTime<Utc>)> {
-    let rows = sqlx::query!(
-        r#"
-        select event_id as id, type as kind, created_at as timestamp, payload as data,
-            pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "oldest_running!",
-            rampart_now() as "now!"
-        from event
-        where client_id = $1 and ($2::uuid is null or event_id > $2)
-            and ($3::text is null or type = $3)
-        order by event_id limit $4
-        "#,
-        client.uuid(),
-        filter.after.map(EventId::uuid),
-        filter.kind.map(EventType::as_str),
-        i64::try_from(filter.limit).unwrap_or(i64::MAX),
-    )
-    .fetch_all(&core.db)
-    .await?;
+    let after = filter.after.map_or(Uuid::nil(), EventId::uuid);
+    let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
+    let rows = match filter.kind.map(EventType::as_str) {
+        None => {
+            let events = select_events!("", client.uuid(), after, limit);
+            events.fetch_all(&core.db).await?
+        }
+        Some(kind) => {
+            let events = select_events!("and type = $4 ", client.uuid(), after, limit, kind);
+            events.fetch_all(&core.db).await?
+        }
+    };
     let stable_until = rows.first().map_or(DateTime::UNIX_EPOCH, |row| {
         core.transaction_marks.ended_until(row.oldest_running, row.now) - STABLE_AGE
     });
@@ -182,9 +208,6 @@ impl Respond for Page {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-    use uuid::Uuid;
-
     use super::*;
 
     fn at(seconds: i64) -> DateTime<Utc> {

@@ -83,19 +83,38 @@ impl Listed {
         kind: Option<EventType>,
         before: Option<Uuid>,
     ) -> Result<Vec<Self>> {
-        let events = sqlx::query_as!(
-            Self,
-            "select event_id as id, type as kind, order_id, created_at from event \
-             where client_id = $1 and ($2::uuid is null or event_id < $2) \
-                 and ($3::text is null or type = $3) \
-             order by event_id desc limit $4",
-            visit.session.client.id().uuid(),
-            before,
-            kind.map(EventType::as_str),
-            i64::try_from(PAGE_EVENTS).unwrap_or(i64::MAX),
-        )
-        .fetch_all(&visit.core.db)
-        .await?;
+        let (client, db) = (visit.session.client.id().uuid(), &visit.core.db);
+        let before = before.unwrap_or(Uuid::max());
+        let limit = i64::try_from(PAGE_EVENTS).unwrap_or(i64::MAX);
+        // One statement for each index: the server may keep one plan for every value.
+        let events = match kind.map(EventType::as_str) {
+            None => {
+                sqlx::query_as!(
+                    Self,
+                    "select event_id as id, type as kind, order_id, created_at from event \
+                     where client_id = $1 and event_id < $2 order by event_id desc limit $3",
+                    client,
+                    before,
+                    limit,
+                )
+                .fetch_all(db)
+                .await?
+            }
+            Some(kind) => {
+                sqlx::query_as!(
+                    Self,
+                    "select event_id as id, type as kind, order_id, created_at from event \
+                     where client_id = $1 and event_id < $2 and type = $4 \
+                     order by event_id desc limit $3",
+                    client,
+                    before,
+                    limit,
+                    kind,
+                )
+                .fetch_all(db)
+                .await?
+            }
+        };
         Ok(events)
     }
 
