@@ -149,9 +149,7 @@ pub(crate) async fn mail_reset_link(
         texts.get("mail-ignore"),
     );
     let subject = texts.with("mail-reset-subject", &[("shop", &client.tenant.name)]);
-    if let Some(user) = user {
-        token.store(&mut tx, core, Purpose::ResetPassword, user, RESET_LIFETIME).await?;
-    }
+    token.store(&mut tx, core, Purpose::ResetPassword, of, RESET_LIFETIME).await?;
     let message = Message { to: email, subject, text, secrets: Some(vec![token.text]) };
     message.enqueue(&mut tx, core, client.id(), mail::Kind::ResetPassword, user).await?;
     save_answer(key, core, &mut tx, &Done {}).await?;

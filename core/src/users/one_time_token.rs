@@ -71,7 +71,8 @@ impl OneTimeToken {
         Ok(Self { text, digest, client })
     }
 
-    /// Stores it for the user, until `lifetime` from now.
+    /// Stores it for the user, until `lifetime` from now; for nobody, by the same work, if there is no
+    /// such user.
     ///
     /// # Errors
     /// When the database cannot be written.
@@ -88,7 +89,8 @@ impl OneTimeToken {
         sqlx::query!(
             "insert into one_time_token \
              (client_id, token_digest, purpose, user_id, expires_at, created_at) \
-             values ($1, $2, $3, $4, $5, $6)",
+             select client_id, $2, $3, user_id, $5, $6 from end_user \
+             where client_id = $1 and user_id = $4",
             self.client.uuid(),
             &self.digest[..],
             purpose.as_str(),
