@@ -108,9 +108,10 @@ pub(super) struct Listed {
 }
 
 /// A statement that reads the newest orders of both sides: of the partner, the first argument, as many
-/// as the second one says. The condition is the caller's, since each has an index of its own.
+/// as the second one says. The condition is the caller's, since each has an index of its own: what leads
+/// to it stands first.
 macro_rules! select_newest {
-    ($with:literal, $condition:literal, $($argument:expr),+ $(,)?) => {
+    ($with:literal, $led_by:literal, $condition:literal, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
             Listed,
             $with
@@ -121,12 +122,14 @@ macro_rules! select_newest {
                  (select order_id, 'buy' as side, status, pair, fiat_amount, fiat_currency, \
                      partner_reference, created_at \
                  from buy_order where client_id = $1 and "
+                + $led_by
                 + $condition
                 + " order by created_at desc, order_id desc limit $2) \
                  union all \
                  (select order_id, 'sell' as side, status, pair, fiat_amount, fiat_currency, \
                      partner_reference, created_at \
                  from sell_order where client_id = $1 and "
+                + $led_by
                 + $condition
                 + " order by created_at desc, order_id desc limit $2) \
              ) as orders order by created_at desc, order_id desc limit $2",
@@ -141,20 +144,31 @@ impl Listed {
         if !filter.name.is_empty() {
             return Self::named(visit, filter).await;
         }
-        let orders = select_newest!(
-            "with last as ( \
-                 select created_at from buy_order where client_id = $1 and order_id = $4 \
-                 union all \
-                 select created_at from sell_order where client_id = $1 and order_id = $4 limit 1) ",
-            "($3::text is null or status = $3) \
-             and ($4::bigint is null \
-                 or (created_at, order_id) < ((select created_at from last), $4))",
-            visit.session.client.id().uuid(),
-            i64::try_from(PAGE_ORDERS).unwrap_or(i64::MAX),
-            filter.status.map(OrderStatus::as_str),
-            filter.before.map(OrderId::number),
-        );
-        Ok(orders.fetch_all(&visit.core.db).await?)
+        macro_rules! page {
+            ($led_by:literal) => {
+                select_newest!(
+                    "with last as ( \
+                         select created_at from buy_order where client_id = $1 and order_id = $4 \
+                         union all \
+                         select created_at from sell_order where client_id = $1 and order_id = $4 \
+                         limit 1) ",
+                    $led_by,
+                    "($3::text is null or status = $3) and ($4::bigint is null \
+                         or (created_at, order_id) < ((select created_at from last), $4))",
+                    visit.session.client.id().uuid(),
+                    i64::try_from(PAGE_ORDERS).unwrap_or(i64::MAX),
+                    filter.status.map(OrderStatus::as_str),
+                    filter.before.map(OrderId::number),
+                )
+                .fetch_all(&visit.core.db)
+                .await?
+            };
+        }
+        Ok(match filter.status {
+            None => page!(""),
+            Some(OrderStatus::Pending) => page!("status = 'pending' and "),
+            Some(_) => page!("status = $3 and status <> 'pending' and "),
+        })
     }
 
     /// The orders of the filter's name, of the newest [`NAMED_MAX`] on either side.
@@ -210,7 +224,8 @@ impl Listed {
     pub(super) async fn of_user(visit: &Visit<'_>, user: Uuid) -> Result<Vec<Self>> {
         let orders = select_newest!(
             "",
-            "user_id = $3",
+            "user_id = $3 and ",
+            "true",
             visit.session.client.id().uuid(),
             i64::try_from(PAGE_ORDERS).unwrap_or(i64::MAX),
             user,
