@@ -97,7 +97,7 @@ impl Wanted {
             with found as (
                 select p.client_id, c.slug, p.payment_id, p.connector, p.provider_reference, p.kind,
                     p.amount, p.currency, p.order_id, m.order_id as matched_order, p.actor, p.reason,
-                    p.occurred_at, p.recorded_at,
+                    p.occurred_at, p.recorded_at, p.suspense,
                     case when m.payment_id is not null then 'matched'
                         when not exists (select from buy_order o
                                 where o.client_id = p.client_id and o.order_id = p.order_id)
@@ -127,6 +127,8 @@ impl Wanted {
                         select payment_id from payment_match where order_id = $2))
                     and coalesce(f.matched_order, f.order_id) = $2)
                 and ($3::text is null or f.state = $3)
+                -- it has an index, which the state itself has not
+                and ($3 is distinct from 'suspense' or f.suspense)
                 and ($4::uuid is null or (f.recorded_at, f.payment_id) <
                     (select recorded_at, payment_id from payment where payment_id = $4))
                 and ($5::uuid is null or f.payment_id = $5)
