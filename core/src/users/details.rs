@@ -54,6 +54,13 @@ impl Details {
         self.country.is_some_and(|country| known != Some(country.as_str()))
     }
 
+    /// Leaves out the images and the password of a request that will be refused: neither is stored or
+    /// hashed for nothing.
+    pub(super) fn leave_out_costly(&mut self) {
+        self.documents.clear();
+        self.password = None;
+    }
+
     /// Completes half a region by the user's stored one; ER084 in `refusal` where they do not fit.
     pub(super) fn complete_region(
         &mut self,

@@ -220,8 +220,7 @@ async fn register(
         EmailProof::check(core, client, Some(&email), details.email_code.as_deref()).await?;
     if proof == EmailProof::Invalid {
         refusal.add_of_member(Code::EmailCodeInvalid, "emailCode");
-        // No image is stored for what will be refused.
-        details.documents.clear();
+        details.leave_out_costly();
     }
     let password_hash = hash(core, &mut details).await?;
     let documents = std::mem::take(&mut details.documents);
@@ -283,7 +282,7 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     }
     let owner = Ownership::prove(core, caller, &mut details).await?;
     if owner.email_proof == EmailProof::Invalid {
-        details.documents.clear();
+        details.leave_out_costly();
     }
     let password_hash = hash(core, &mut details).await?;
     let key = client.key_of(user);
