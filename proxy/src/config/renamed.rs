@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use ::config::{Map, Value};
 
-use super::source;
+use super::tree::{is_set, table};
 use crate::startup_error::StartupError;
 
 /// Section, key of the contract, and key with its unit.
@@ -34,7 +34,7 @@ pub(super) const RENAMED: [(&str, &str, &str); 4] = [
 /// One sentence with both names where both are set.
 pub(super) fn resolve(tree: &mut Map<String, Value>) -> Result<(), StartupError> {
     for (section, key, own) in CONTRACT_KEYS {
-        let Some(table) = tree.get_mut(section).and_then(source::table) else { continue };
+        let Some(table) = tree.get_mut(section).and_then(table) else { continue };
         let Some(value) = table.remove(key) else { continue };
         if table.insert(own.to_owned(), value).is_some() {
             return Err(format!("'{section}.{key}' and '{section}.{own}' are both set").into());
@@ -48,7 +48,7 @@ pub(super) fn resolve(tree: &mut Map<String, Value>) -> Result<(), StartupError>
 /// # Errors
 /// One sentence with both names.
 pub(super) fn check(tree: &HashMap<String, Value>) -> Result<(), StartupError> {
-    match RENAMED.iter().find(|(section, old, _)| source::is_set(tree, section, old)) {
+    match RENAMED.iter().find(|(section, old, _)| is_set(tree, section, old)) {
         Some((section, old, new)) => {
             Err(format!("'{section}.{old}' is called '{section}.{new}' now").into())
         }
