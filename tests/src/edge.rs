@@ -78,8 +78,8 @@ impl Setup {
         setup.set("database.connections_max", "8");
         setup.set("database.acquire_timeout_ms", "10000");
         setup.set("database.statement_timeout_ms", "10000");
-        // Policies are compiled and examined at low priority, beside tests that have the processors
-        // as well. Fuel bounds a call, not the clock.
+        // Policies are compiled at low priority, beside tests that have the processors as well, and a
+        // live call may be put aside for longer than its deadline. Fuel bounds a call, not the clock.
         setup.set("policy.compile_timeout_ms", "120000");
         setup.set("policy.deadline_ms", "5000");
         setup.set("policy.cache_folder", native_code().display().to_string());

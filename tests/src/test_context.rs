@@ -66,6 +66,7 @@ impl TestContext {
         settings.database.acquire_timeout_ms = 20_000;
         settings.database.statement_timeout_ms = 20_000;
         settings.policy.compile_timeout_ms = 120_000;
+        // Of wall clock, while other tests have the processors.
         settings.policy.deadline_ms = 5_000;
         settings.policy.cache_folder = Some(native_code().to_owned());
         settings.keys.master = Some(Secret::new(MASTER_KEY));

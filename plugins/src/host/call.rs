@@ -9,6 +9,7 @@ use crate::bindings::crypto::{self, Algorithm, CryptoError, DigestAlgorithm};
 use crate::bindings::log::{self, Level};
 use crate::bindings::types::PolicyError;
 use crate::host::crypto as host_crypto;
+use crate::host::deadline::ProcessorDeadline;
 use crate::host::keys::KeyRing;
 use crate::host::limits::PolicyLimits;
 use crate::host::report::{CallReport, Failure, FailureKind, LogLine, one_line};
@@ -17,7 +18,8 @@ use crate::host::runtime::Runtime;
 /// Component handles a call may hold. The contract has no resources, so any use is a mistake.
 const HANDLES_MAX: usize = 16;
 
-/// The class of a call, which decides its slot and its limits.
+/// The class of a call, which decides its slot, its limits and the clock of its deadline: wall clock
+/// where a request waits, and otherwise the processor time of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallClass {
     /// A request waits for it: a live slot, the limits of live calls.
@@ -100,6 +102,10 @@ pub(crate) fn run<A, T>(
     };
     let mut store = Store::new(&runtime.engine, call);
     let deadline_ticks = runtime.deadlines.begin(deadline_ms);
+    if class != CallClass::Live {
+        let deadline = ProcessorDeadline::begin(&runtime.deadlines, deadline_ms);
+        store.epoch_deadline_callback(move |_| Ok(deadline.check()));
+    }
     let ran = metered(&mut store, fuel_max, deadline_ticks).and_then(|()| {
         let instance = policy.instantiate(&mut store)?;
         enter(&mut store, &instance)
@@ -132,7 +138,6 @@ fn metered(store: &mut Store<Call>, fuel_max: u64, deadline_ticks: u64) -> wasmt
     // Fuel and deadline both start at zero: one that is not set stops every call.
     store.set_fuel(fuel_max)?;
     store.set_epoch_deadline(deadline_ticks);
-    store.epoch_deadline_trap();
     store.set_hostcall_fuel(store.data().limits.output_bytes_max);
     store.set_max_component_handles(HANDLES_MAX);
     Ok(())

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use wasmtime::Engine;
+use rustix::time::{ClockId, clock_gettime};
+use wasmtime::{Engine, UpdateDeadline};
 
 /// Longest tick, in milliseconds: a call ends less than two ticks after its deadline. Shorter ones
 /// cost: on a virtual machine each takes some 10 µs of a processor, a hundredth of it by the
@@ -14,6 +15,9 @@ use wasmtime::Engine;
 const TICK_MS_MAX: u64 = 5;
 /// Ticks in the deadline of a live call that is too short for the longest ones.
 const TICKS_MIN: u64 = 3;
+/// Longest wall clock of a call whose processor time is bounded, in times of that bound: it frees the
+/// slot of one whose thread gets next to none.
+const WALL_TIMES: u32 = 20;
 
 /// Its thread ends when it is dropped.
 pub(crate) struct DeadlineClock {
@@ -66,6 +70,46 @@ impl DeadlineClock {
         }
         ticks(deadline_ms, self.tick_ms)
     }
+}
+
+/// A deadline on the processor time of the thread that began it, for calls that no request waits for:
+/// on a busy machine, wall clock says nothing of the policy.
+pub(crate) struct ProcessorDeadline {
+    clock: Arc<DeadlineClock>,
+    /// On the clock of the thread's processor time.
+    processor: Duration,
+    /// On the clock that tells the time since the start of the system.
+    wall: Duration,
+}
+
+impl ProcessorDeadline {
+    /// Starts now, on the calling thread.
+    pub(crate) fn begin(clock: &Arc<DeadlineClock>, deadline_ms: u64) -> Self {
+        let time = Duration::from_millis(deadline_ms);
+        Self {
+            clock: Arc::clone(clock),
+            processor: now(ClockId::ThreadCPUTime).saturating_add(time),
+            wall: now(ClockId::Monotonic).saturating_add(time.saturating_mul(WALL_TIMES)),
+        }
+    }
+
+    /// Extends the call by what is left of its processor time and its wall clock, or ends it. Must run
+    /// on the thread that began it.
+    pub(crate) fn check(&self) -> UpdateDeadline {
+        let processor = self.processor.saturating_sub(now(ClockId::ThreadCPUTime));
+        let left = processor.min(self.wall.saturating_sub(now(ClockId::Monotonic)));
+        if left.is_zero() {
+            return UpdateDeadline::Interrupt;
+        }
+        // Less than a millisecond is a tick, too.
+        let left_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX).max(1);
+        UpdateDeadline::Continue(self.clock.begin(left_ms))
+    }
+}
+
+/// The time of a clock; zero if the system gives none.
+fn now(clock: ClockId) -> Duration {
+    Duration::try_from(clock_gettime(clock)).unwrap_or_default()
 }
 
 impl Drop for DeadlineClock {
@@ -131,6 +175,43 @@ mod tests {
     #[test]
     fn a_tick_is_at_most_a_third_of_the_deadline_down_to_a_millisecond() {
         assert_eq!([1, 3, 6, 9, 15, 20, 60_000].map(tick_ms), [1, 1, 2, 3, 5, 5, 5]);
+    }
+
+    /// A clock that nothing drives.
+    fn stopped_clock() -> Arc<DeadlineClock> {
+        let (signals, thread) = (Arc::default(), thread::current());
+        Arc::new(DeadlineClock { signals, thread, tick_ms: TICK_MS_MAX })
+    }
+
+    #[test]
+    fn time_that_the_thread_did_not_have_does_not_end_a_call() {
+        let deadline = ProcessorDeadline::begin(&stopped_clock(), 3_600_000);
+        // The ticks are over, and the thread has had next to none of the time.
+        let UpdateDeadline::Continue(left) = deadline.check() else {
+            panic!("it ends a call that has its processor time left");
+        };
+        let all = ticks(3_600_000, TICK_MS_MAX);
+        assert!((all / 2..=all).contains(&left), "{left} of {all}");
+        assert!(deadline.clock.signals.begun.load(Ordering::SeqCst), "the clock may sleep");
+    }
+
+    #[test]
+    fn a_call_ends_with_its_processor_time() {
+        let began = now(ClockId::ThreadCPUTime);
+        let deadline = ProcessorDeadline::begin(&stopped_clock(), 3);
+        while matches!(deadline.check(), UpdateDeadline::Continue(_)) {
+            std::hint::spin_loop();
+        }
+        let had = now(ClockId::ThreadCPUTime) - began;
+        let wall_over = now(ClockId::Monotonic) >= deadline.wall;
+        assert!(had >= Duration::from_millis(3) || wall_over, "after {had:?}");
+    }
+
+    #[test]
+    fn a_call_whose_thread_never_runs_ends_with_its_wall_clock() {
+        let mut deadline = ProcessorDeadline::begin(&stopped_clock(), 3_600_000);
+        deadline.wall = now(ClockId::Monotonic);
+        assert!(matches!(deadline.check(), UpdateDeadline::Interrupt));
     }
 
     #[test]

@@ -3,10 +3,10 @@
 /// Limits of policies. The defaults are those of the operator's manual.
 ///
 /// Fuel is the limit that decides: the same call burns the same fuel on every machine. The deadline
-/// is a backstop for work that fuel does not count (host calls), and is wide on purpose: it is wall
-/// clock, and 3 ms are less than one time slice that a busy scheduler gives to another thread. A call
-/// that is put aside once would fail then, whatever fuel it has left, and the built-in rule would set
-/// its fee. All fuel of a live call burns in about a millisecond.
+/// is a backstop for work that fuel does not count (host calls). That of a live call is wall clock, and
+/// wide on purpose: 3 ms are less than one time slice that a busy scheduler gives to another thread. A
+/// call that is put aside once would fail then, whatever fuel it has left, and the built-in rule would
+/// set its fee. All fuel of a live call burns in about a millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicyLimits {
     /// Largest component accepted, in bytes.
@@ -22,9 +22,9 @@ pub struct PolicyLimits {
     pub fuel_max: u64,
     /// Fuel of one call at admission, where the real cost is still unknown.
     pub admission_fuel_max: u64,
-    /// Deadline of one live call, in milliseconds.
+    /// Deadline of one live call, in milliseconds of wall clock.
     pub deadline_ms: u64,
-    /// Deadline of one call at admission, in milliseconds.
+    /// Deadline of one call that no request waits for, in milliseconds of processor time.
     pub admission_deadline_ms: u64,
     /// Linear memory of one call, in bytes.
     pub memory_bytes_max: usize,

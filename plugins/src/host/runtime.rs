@@ -20,7 +20,7 @@ pub(crate) struct Runtime {
     pub(crate) background_slots: Semaphore,
     /// Free slots for admissions.
     pub(crate) admission_slots: Arc<Semaphore>,
-    pub(crate) deadlines: DeadlineClock,
+    pub(crate) deadlines: Arc<DeadlineClock>,
     pub(crate) native_code: Option<Folder>,
     pub(crate) compiler: Option<CompilerProgram>,
 }
@@ -46,7 +46,7 @@ impl Runtime {
             live_slots: Semaphore::new(limits.live_calls_max as usize),
             background_slots: Semaphore::new(limits.background_calls_max as usize),
             admission_slots: Arc::new(Semaphore::new(limits.admissions_max as usize)),
-            deadlines,
+            deadlines: Arc::new(deadlines),
             native_code,
             compiler,
         })
