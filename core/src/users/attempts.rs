@@ -89,15 +89,17 @@ impl Attempts {
         admit(core, client, &shared_bucket::take(core, &day, DAY_QUOTA).await?)
     }
 
+    /// Counts an attempt by its own bucket and then by the client's. One that its own refuses takes
+    /// nothing from the client's: guesses at one address would keep everybody else out.
     async fn count_named(&self, core: &Core, client: &Client, login: [u8; 32]) -> Result<()> {
         let now = core.clock.monotonic_ns();
         let by_client = sha256(&format!("users/{}", client.id()));
-        let quota = client.tenant.rates.client_login;
-        admit(core, client, &self.by_client.take((client.id(), quota), quota, now))?;
-        admit(core, client, &shared_bucket::take(core, &by_client, quota).await?)?;
-        let quota = client.tenant.rates.login;
-        admit(core, client, &self.by_email.take((login, quota), quota, now))?;
-        admit(core, client, &shared_bucket::take(core, &login, quota).await?)
+        let rates = &client.tenant.rates;
+        let (own, all) = (rates.login, rates.client_login);
+        admit(core, client, &self.by_email.take((login, own), own, now))?;
+        admit(core, client, &self.by_client.take((client.id(), all), all, now))?;
+        admit(core, client, &shared_bucket::take(core, &login, own).await?)?;
+        admit(core, client, &shared_bucket::take(core, &by_client, all).await?)
     }
 
     /// Counts a mail to this address.

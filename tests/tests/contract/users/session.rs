@@ -96,6 +96,18 @@ async fn a_client_tries_sixty_addresses_a_minute_and_no_more() {
 }
 
 #[tokio::test]
+async fn refused_tries_of_one_address_take_nothing_from_its_client() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    for tried in 0..70 {
+        let answer = acme.get("/api/v1/user/exists?emailAddress=ada@mail.example.com").await;
+        answer.assert_status(if tried < 5 { 404 } else { 429 });
+    }
+    let other = acme.get("/api/v1/user/exists?emailAddress=eve@mail.example.com").await;
+    other.assert_status(404);
+}
+
+#[tokio::test]
 async fn the_tries_of_a_clients_addresses_are_a_setting_of_the_partner() {
     let context = TestContext::start().await;
     let (acme, other) = (context.partner("acme").await, context.partner("other").await);
