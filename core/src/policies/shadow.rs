@@ -17,8 +17,7 @@ use super::kinds::{CallInputs, PolicyRequest, reported_input};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::error::{Error, Result};
-use crate::policies::runtime::ActivePolicy;
-use crate::policies::runtime::Rollout;
+use crate::policies::runtime::{ActivePolicy, Rollout};
 use rampart_types::ClientId;
 
 /// Queue capacity. Shadow runs over it are counted as skipped, and calls with log lines as dropped.
@@ -252,16 +251,15 @@ impl Core {
         if jobs.is_empty() {
             return Ok(());
         }
-        let results = tokio::task::spawn_blocking(move || run(jobs))
-            .await
-            .map_err(|error| Error::internal("run shadow jobs", error))?;
+        let results = tokio::task::spawn_blocking(move || run(jobs)).await;
+        let results = results.map_err(|error| Error::internal("run shadow jobs", error))?;
         for (client, rollout, tally) in results.tallies.into_values() {
             if let Err(error) = self.write_tally(client, &rollout, tally).await {
                 self.metrics.row_failed(SWEEP, client.uuid(), &rollout.id, error)?;
             }
         }
         for (client, kind, slot, input) in results.samples {
-            sqlx::query!(
+            let stored = sqlx::query!(
                 "insert into policy_sample (client_id, kind, slot, input, at) \
                  values ($1, $2, $3, $4, $5) on conflict (client_id, kind, slot) do update \
                  set input = excluded.input, at = excluded.at",
@@ -272,7 +270,10 @@ impl Core {
                 self.clock.now(),
             )
             .execute(&self.db)
-            .await?;
+            .await;
+            if let Err(error) = stored {
+                self.metrics.row_failed(SWEEP, client.uuid(), &"sample", error.into())?;
+            }
         }
         for logged in results.logs {
             let client = logged.client.uuid();
@@ -379,8 +380,7 @@ fn run(jobs: Vec<Job>) -> Results {
                 tally.add(rollout, comparison);
             }
             Job::Sample { client, kind, slot, input } => {
-                let slot = i16::try_from(slot).unwrap_or(0);
-                results.samples.push((client, kind, slot, input()));
+                results.samples.push((client, kind, i16::try_from(slot).unwrap_or(0), input()));
             }
             Job::Log(logged) => results.logs.push(logged),
         }
