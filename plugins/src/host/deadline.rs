@@ -72,6 +72,43 @@ impl DeadlineClock {
     }
 }
 
+impl Drop for DeadlineClock {
+    fn drop(&mut self) {
+        self.signals.ended.store(true, Ordering::SeqCst);
+        self.thread.unpark();
+    }
+}
+
+impl Signals {
+    /// Ticks until the clock is dropped, or `tick` returns that the engine is gone. Sleeps once no call
+    /// began for `sleep_after` ticks: by then the deadline of every earlier one has passed.
+    fn run(&self, every: Duration, sleep_after: u64, tick: impl Fn() -> bool) {
+        let mut idle_ticks = 0;
+        while !self.ended.load(Ordering::SeqCst) {
+            thread::park_timeout(every);
+            if !tick() {
+                return;
+            }
+            idle_ticks = if self.begun.swap(false, Ordering::SeqCst) { 0 } else { idle_ticks + 1 };
+            if idle_ticks > sleep_after {
+                self.sleep();
+            }
+        }
+    }
+
+    fn sleep(&self) {
+        self.sleeping.store(true, Ordering::SeqCst);
+        // A caller that saw it awake has set `begun` before.
+        while self.sleeping.load(Ordering::SeqCst)
+            && !self.begun.load(Ordering::SeqCst)
+            && !self.ended.load(Ordering::SeqCst)
+        {
+            thread::park();
+        }
+        self.sleeping.store(false, Ordering::SeqCst);
+    }
+}
+
 /// A deadline on the processor time of the thread that began it, for calls that no request waits for:
 /// on a busy machine, wall clock says nothing of the policy.
 pub(crate) struct ProcessorDeadline {
@@ -110,43 +147,6 @@ impl ProcessorDeadline {
 /// The time of a clock; zero if the system gives none.
 fn now(clock: ClockId) -> Duration {
     Duration::try_from(clock_gettime(clock)).unwrap_or_default()
-}
-
-impl Drop for DeadlineClock {
-    fn drop(&mut self) {
-        self.signals.ended.store(true, Ordering::SeqCst);
-        self.thread.unpark();
-    }
-}
-
-impl Signals {
-    /// Ticks until the clock is dropped, or `tick` returns that the engine is gone. Sleeps once no call
-    /// began for `sleep_after` ticks: by then the deadline of every earlier one has passed.
-    fn run(&self, every: Duration, sleep_after: u64, tick: impl Fn() -> bool) {
-        let mut idle_ticks = 0;
-        while !self.ended.load(Ordering::SeqCst) {
-            thread::park_timeout(every);
-            if !tick() {
-                return;
-            }
-            idle_ticks = if self.begun.swap(false, Ordering::SeqCst) { 0 } else { idle_ticks + 1 };
-            if idle_ticks > sleep_after {
-                self.sleep();
-            }
-        }
-    }
-
-    fn sleep(&self) {
-        self.sleeping.store(true, Ordering::SeqCst);
-        // A caller that saw it awake has set `begun` before.
-        while self.sleeping.load(Ordering::SeqCst)
-            && !self.begun.load(Ordering::SeqCst)
-            && !self.ended.load(Ordering::SeqCst)
-        {
-            thread::park();
-        }
-        self.sleeping.store(false, Ordering::SeqCst);
-    }
 }
 
 /// The length of a tick for live calls with this deadline, in milliseconds.
