@@ -7,6 +7,7 @@ pub mod fault;
 mod idempotency;
 pub mod openapi;
 pub(crate) mod private_api;
+mod refusal_page;
 mod respond;
 pub mod router;
 pub mod text_amounts;

@@ -3,7 +3,7 @@
 //! ```text
 //! server/request_reader.rs   a sound head has arrived
 //! request_filter    size → address → path → route and client → body → a permit → the core
-//!                   └ every refusal is an error envelope; the answer is written here
+//!                   └ every refusal is an error envelope, to a browser a page; it is written here
 //! upstream_peer …   only for the route with an upstream of its own, if one is configured
 //! fail_to_proxy     nobody takes the answer, or the upstream failed
 //! logging           metrics and the access log; always, once

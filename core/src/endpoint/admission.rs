@@ -186,6 +186,13 @@ impl Core {
 
     /// Both steps at once, for callers that have the whole request.
     pub async fn handle(self: &Arc<Self>, head: Head, body: Bytes) -> Reply {
+        let (path, headers) = (head.path.clone(), head.headers.clone());
+        let request_id = head.request_id.clone();
+        let reply = self.handle_whole(head, body).await;
+        self.for_reader(&path, &headers, &request_id, reply)
+    }
+
+    async fn handle_whole(self: &Arc<Self>, head: Head, body: Bytes) -> Reply {
         let mut admission = match self.admit(&head, None) {
             Ok(admission) => admission,
             Err(refusal) => return *refusal.reply,

@@ -71,6 +71,12 @@ impl ServedApi {
         self.router.find(method, path)
     }
 
+    /// True if one of the API's own paths begins with the same segment, such as `api`; those of pages
+    /// begin with others.
+    pub(super) fn has_prefix_of(&self, path: &str) -> bool {
+        self.endpoints.iter().any(|route| first_segment(route.path) == first_segment(path))
+    }
+
     /// The bound of the body at a method and path, in bytes, and the code above it. Size is looked
     /// at before who calls (section 1.5 of the contract).
     pub fn body_bound(&self, method: &Method, path: &str) -> (usize, Code) {
@@ -86,6 +92,10 @@ impl ServedApi {
     pub fn document(&self) -> &Value {
         &self.document
     }
+}
+
+fn first_segment(path: &str) -> Option<&str> {
+    path.split('/').nth(1)
 }
 
 /// Routes by path: the fixed ones by lookup, the others by trying those that begin as the path does.

@@ -9,8 +9,9 @@ use std::sync::LazyLock;
 use chrono::{DateTime, Utc};
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentResource};
+use http::HeaderMap;
 
-use crate::http::request::Input;
+use crate::http::request::{Input, single_header};
 
 /// Longest `Accept-Language` that is read, in bytes; a longer one is none.
 const ACCEPT_LANGUAGE_BYTES_MAX: usize = 512;
@@ -147,8 +148,8 @@ impl Language {
     }
 }
 
-/// The weight that a parameter such as `q=0.5` gives a language, in thousandths.
-fn weight_of(parameter: &str) -> Option<u16> {
+/// The weight that a parameter such as `q=0.5` gives a language or a media type, in thousandths.
+pub(crate) fn weight_of(parameter: &str) -> Option<u16> {
     let (name, value) = parameter.split_once('=')?;
     let (whole, part) = value.trim().split_once('.').unwrap_or((value.trim(), ""));
     let is_weight = name.trim().eq_ignore_ascii_case("q")
@@ -190,8 +191,13 @@ impl Texts {
     /// The texts for a reader who is not known: in the language of the website locale in the path
     /// (`nl-be`), else the one that `Accept-Language` prefers of those there are, else English.
     pub(crate) fn of(input: &Input) -> Self {
-        let of_page = Language::from_tag(input.param("region"));
-        let accepted = || input.head.header("accept-language").and_then(Language::accepted);
+        Self::asked(input.param("region"), &input.head.headers)
+    }
+
+    /// The same by the website locale in the path, which may be none, and the request's headers.
+    pub(crate) fn asked(region: &str, headers: &HeaderMap) -> Self {
+        let of_page = Language::from_tag(region);
+        let accepted = || single_header(headers, "accept-language").and_then(Language::accepted);
         let language = of_page.or_else(accepted).unwrap_or(Language::English);
         Self { language, is_of_page: of_page.is_some() }
     }

@@ -35,9 +35,7 @@ pub struct Head {
 impl Head {
     /// The value of a header that occurs exactly once and is visible ASCII.
     pub fn header(&self, name: &str) -> Option<&str> {
-        let mut values = self.headers.get_all(name).iter();
-        let first = values.next()?.to_str().ok()?;
-        values.next().is_none().then_some(first)
+        single_header(&self.headers, name)
     }
 
     /// The value of the first cookie of this name.
@@ -46,6 +44,13 @@ impl Head {
         let mut pairs = lines.flat_map(|line| line.split(';')).map(str::trim);
         pairs.find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
     }
+}
+
+/// The value of a header that occurs exactly once and is visible ASCII.
+pub(crate) fn single_header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next()?.to_str().ok()?;
+    values.next().is_none().then_some(first)
 }
 
 /// The body of a request.

@@ -47,7 +47,11 @@ impl Gateway {
         let Some(mut reply) = decided else { return Ok(false) };
         // The answer is made, however long the client takes to read it.
         context.permit = None;
-        if !self.is_public() {
+        if self.is_public() {
+            let request = session.req_header();
+            let (path, headers) = (request.uri.path(), &request.headers);
+            reply = self.core.for_reader(path, headers, &context.request_id, reply);
+        } else {
             reply.set("x-request-id", &context.request_id);
             reply.set("cache-control", "no-store");
         }

@@ -31,6 +31,7 @@ mod policy_calls;
 mod portal;
 mod quotes;
 mod readiness;
+mod refusal_pages;
 mod sandbox;
 mod sell;
 mod snapshots;

@@ -17,6 +17,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 const PRICES: &str = "/api/v1/prices";
+const HTML: &str = "text/html; charset=utf-8";
 /// Another address of loopback than the usual one.
 const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 /// Time in which a newcomer is refused, on a busy machine. One that is left waiting is closed too,
@@ -58,6 +59,14 @@ async fn an_address_is_limited_before_anybody_asks_who_it_is() {
         assert_eq!(answer.header("ratelimit-policy"), Some(r#""address";q=2;w=60"#));
         assert!(answer.header("ratelimit").unwrap().starts_with(r#""address";r=0;t="#));
     }
+    // A browser is shown a page, but for a path of the API.
+    let browser =
+        |path| partner.anonymous(Method::GET, path).header("accept", "text/html,*/*;q=0.8").send();
+    let page = browser("/nl-nl/faq").await;
+    assert_eq!((page.status(), page.header("content-type")), (429, Some(HTML)), "{}", page.text());
+    assert!(page.header("retry-after").is_some() && page.header("ratelimit").is_some());
+    assert!(page.text().contains("Te veel aanvragen"), "{}", page.text());
+    assert!(is_limited(&browser(PRICES).await));
     // Private listeners are not for the public, and not limited with it.
     edge.ops("/healthz").await.assert_status(200);
 }

@@ -430,6 +430,16 @@ error-account-disabled = Diese Karte oder dieses Konto ist deaktiviert. Bitte ve
 error-account-verified = Diese Karte oder dieses Konto ist bereits bestätigt.
 error-card-holder = Der Name auf der Karte fehlt. Bitte fügen Sie die Karte im Shop oder in der App, aus der Sie kommen, erneut hinzu.
 error-other = Das ist im Moment nicht möglich. Nennen Sie den Code { $code }, wenn Sie um Hilfe bitten.
+refusal-missing = Diese Seite gibt es nicht
+refusal-method = Diese Adresse lässt sich so nicht öffnen
+refusal-large = Das ist zu groß
+refusal-often = Zu viele Anfragen
+refusal-unavailable = Das geht im Moment nicht
+refusal-other = Etwas ist schiefgegangen
+refusal-wait = Bitte versuchen Sie es in { $seconds } s noch einmal.
+refusal-smaller = Bitte wählen Sie eine kleinere Datei und senden Sie sie noch einmal.
+refusal-back = Bitte gehen Sie zurück, oder öffnen Sie den Link noch einmal, über den Sie gekommen sind.
+refusal-support = Wenn Sie um Hilfe bitten, nennen Sie den Code { $code } und die Anfrage { $request }.
 
 # Mail
 mail-ignore = Wenn Sie das nicht angefordert haben, ignorieren Sie diese Mail.

@@ -430,6 +430,16 @@ error-account-disabled = This card or account is disabled. Please use another on
 error-account-verified = This card or account is verified already.
 error-card-holder = The name on the card is missing. Please add the card again in the shop or app that you came from.
 error-other = This cannot be done at the moment. If you ask for help, name the code { $code }.
+refusal-missing = There is no such page
+refusal-method = This address cannot be opened like this
+refusal-large = This is too large
+refusal-often = Too many requests
+refusal-unavailable = This does not work at the moment
+refusal-other = Something went wrong
+refusal-wait = Please try again in { $seconds } s.
+refusal-smaller = Please choose a smaller file, and send it again.
+refusal-back = Please go back, or open the link again that you came by.
+refusal-support = If you ask for help, name the code { $code } and the request { $request }.
 
 # Mail
 mail-ignore = If you did not ask for this, ignore this mail.

@@ -430,6 +430,16 @@ error-account-disabled = Esta tarjeta o cuenta está desactivada. Usa otra.
 error-account-verified = Esta tarjeta o cuenta ya está verificada.
 error-card-holder = Falta el nombre que figura en la tarjeta. Vuelve a añadirla en la tienda o aplicación de la que vienes.
 error-other = Esto no es posible en este momento. Si pides ayuda, indica el código { $code }.
+refusal-missing = Esta página no existe
+refusal-method = Esta dirección no se puede abrir así
+refusal-large = Es demasiado grande
+refusal-often = Demasiadas solicitudes
+refusal-unavailable = Esto no funciona en este momento
+refusal-other = Algo ha fallado
+refusal-wait = Inténtalo de nuevo dentro de { $seconds } s.
+refusal-smaller = Elige un archivo más pequeño y envíalo de nuevo.
+refusal-back = Vuelve atrás, o abre de nuevo el enlace por el que has llegado.
+refusal-support = Si pides ayuda, indica el código { $code } y la solicitud { $request }.
 
 # Mail
 mail-ignore = Si no lo has pedido, ignora este correo.

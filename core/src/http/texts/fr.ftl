@@ -430,6 +430,16 @@ error-account-disabled = Cette carte ou ce compte est désactivé. Veuillez en u
 error-account-verified = Cette carte ou ce compte est déjà vérifié.
 error-card-holder = Le nom figurant sur la carte manque. Veuillez ajouter de nouveau la carte dans la boutique ou l'application d'où vous venez.
 error-other = Cela n'est pas possible pour le moment. Indiquez le code { $code } si vous demandez de l'aide.
+refusal-missing = Cette page n'existe pas
+refusal-method = Cette adresse ne peut pas être ouverte ainsi
+refusal-large = C'est trop volumineux
+refusal-often = Trop de demandes
+refusal-unavailable = Cela ne fonctionne pas pour le moment
+refusal-other = Une erreur s'est produite
+refusal-wait = Veuillez réessayer dans { $seconds } s.
+refusal-smaller = Veuillez choisir un fichier plus petit et l'envoyer de nouveau.
+refusal-back = Veuillez revenir en arrière, ou rouvrir le lien par lequel vous êtes arrivé.
+refusal-support = Si vous demandez de l'aide, indiquez le code { $code } et la demande { $request }.
 
 # Mail
 mail-ignore = Si vous n'avez rien demandé, ignorez ce message.

@@ -430,6 +430,16 @@ error-account-disabled = Questa carta o questo conto è disattivato. Usane un al
 error-account-verified = Questa carta o questo conto è già verificato.
 error-card-holder = Manca il nome sulla carta. Aggiungi di nuovo la carta nel negozio o nell'app da cui provieni.
 error-other = Al momento non è possibile. Se chiedi aiuto, indica il codice { $code }.
+refusal-missing = Questa pagina non esiste
+refusal-method = Questo indirizzo non si può aprire così
+refusal-large = È troppo grande
+refusal-often = Troppe richieste
+refusal-unavailable = Al momento non funziona
+refusal-other = Qualcosa è andato storto
+refusal-wait = Riprova tra { $seconds } s.
+refusal-smaller = Scegli un file più piccolo e invialo di nuovo.
+refusal-back = Torna indietro, oppure apri di nuovo il link da cui provieni.
+refusal-support = Se chiedi aiuto, indica il codice { $code } e la richiesta { $request }.
 
 # Mail
 mail-ignore = Se non lo hai richiesto, ignora questa e-mail.

@@ -430,6 +430,16 @@ error-account-disabled = Deze kaart of rekening is uitgeschakeld. Gebruik een an
 error-account-verified = Deze kaart of rekening is al geverifieerd.
 error-card-holder = De naam op de kaart ontbreekt. Voeg de kaart opnieuw toe in de winkel of app waar je vandaan komt.
 error-other = Dit kan op dit moment niet. Noem de code { $code } als je om hulp vraagt.
+refusal-missing = Deze pagina bestaat niet
+refusal-method = Dit adres kan zo niet worden geopend
+refusal-large = Dit is te groot
+refusal-often = Te veel aanvragen
+refusal-unavailable = Dit werkt op dit moment niet
+refusal-other = Er is iets misgegaan
+refusal-wait = Probeer het over { $seconds } s opnieuw.
+refusal-smaller = Kies een kleiner bestand en verstuur het opnieuw.
+refusal-back = Ga terug, of open de link opnieuw waarmee je hier kwam.
+refusal-support = Noem de code { $code } en de aanvraag { $request } als je om hulp vraagt.
 
 # Mail
 mail-ignore = Heb je hier niet om gevraagd? Negeer dan deze mail.

@@ -430,6 +430,16 @@ error-account-disabled = Ta karta lub ten rachunek są wyłączone. Użyj innej 
 error-account-verified = Ta karta lub ten rachunek są już zweryfikowane.
 error-card-holder = Brakuje imienia i nazwiska z karty. Dodaj kartę ponownie w sklepie lub aplikacji, z której przychodzisz.
 error-other = W tej chwili nie jest to możliwe. Prosząc o pomoc, podaj kod { $code }.
+refusal-missing = Nie ma takiej strony
+refusal-method = Tego adresu nie można tak otworzyć
+refusal-large = To jest za duże
+refusal-often = Zbyt wiele zapytań
+refusal-unavailable = W tej chwili to nie działa
+refusal-other = Coś poszło nie tak
+refusal-wait = Spróbuj ponownie za { $seconds } s.
+refusal-smaller = Wybierz mniejszy plik i wyślij go ponownie.
+refusal-back = Wróć albo ponownie otwórz link, z którego przechodzisz.
+refusal-support = Prosząc o pomoc, podaj kod { $code } i zapytanie { $request }.
 
 # Mail
 mail-ignore = Jeśli to nie Ty o to prosisz, zignoruj tę wiadomość.

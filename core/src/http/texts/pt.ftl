@@ -430,6 +430,16 @@ error-account-disabled = Este cartão ou conta está desativado. Use outro.
 error-account-verified = Este cartão ou conta já está verificado.
 error-card-holder = Falta o nome que está no cartão. Adicione de novo o cartão na loja ou aplicação de onde veio.
 error-other = Isto não é possível de momento. Se pedir ajuda, indique o código { $code }.
+refusal-missing = Esta página não existe
+refusal-method = Este endereço não pode ser aberto assim
+refusal-large = É demasiado grande
+refusal-often = Demasiados pedidos
+refusal-unavailable = Isto não funciona neste momento
+refusal-other = Algo correu mal
+refusal-wait = Tente novamente dentro de { $seconds } s.
+refusal-smaller = Escolha um ficheiro mais pequeno e envie-o novamente.
+refusal-back = Volte atrás, ou abra novamente a ligação pela qual chegou.
+refusal-support = Se pedir ajuda, indique o código { $code } e o pedido { $request }.
 
 # Mail
 mail-ignore = Se não fez este pedido, ignore este e-mail.
