@@ -78,6 +78,23 @@ impl FormUse {
         Ok(())
     }
 
+    /// Lets the form be used again, if nothing was kept: its effect failed.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub(crate) async fn release(&self, conn: &mut Connection) -> Result<()> {
+        sqlx::query!(
+            "delete from idempotency_key \
+             where client_id = $1 and route = $2 and key = $3 and body is null",
+            self.client.uuid(),
+            self.route,
+            self.key,
+        )
+        .execute(conn)
+        .await?;
+        Ok(())
+    }
+
     /// A result may be a secret, so it is kept sealed, for its own row alone.
     fn context(&self) -> String {
         format!("idempotency_key/{}/{}/{}", self.client, self.route, self.key)

@@ -70,6 +70,21 @@ impl Visit<'_> {
         }
     }
 
+    /// Lets the form be sent again, because its effect failed after the form was used up.
+    ///
+    /// # Errors
+    /// When the database cannot be written: the form then counts as sent until its time is over.
+    pub(super) async fn release_form(
+        &self,
+        conn: &mut Connection,
+        route: &'static str,
+    ) -> Result<()> {
+        match self.form_use(route) {
+            Some(form) => form.release(conn).await,
+            None => Ok(()),
+        }
+    }
+
     /// The form that was sent; `None` if it has no id, as those of an earlier version's pages.
     fn form_use(&self, route: &'static str) -> Option<FormUse> {
         let form = self.form();

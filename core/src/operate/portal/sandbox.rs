@@ -25,6 +25,7 @@ use rampart_types::{OrderId, OrderKey};
 
 const PATH: &str = "/portal/sandbox";
 const IDENTITY: &str = "/portal/sandbox/identity";
+const ORDERS: &str = "/portal/orders";
 const NO_USER: &str = "No user of yours has this name.";
 /// What a test order buys, how it is paid, and where its coins go: an address of nobody's.
 const PAIR: &str = "BTC-EUR";
@@ -135,8 +136,35 @@ impl StaffPage for MakeOrder {
         let scenario = Scenario::ALL.into_iter().find(|scenario| scenario.name() == name);
         let scenario = scenario.filter(|_| visit.session.client.tenant.is_test());
         let Some(scenario) = scenario else { return Ok(visit.not_found()) };
-        let order = make(visit, scenario).await?;
-        Ok(Reply::see_other(&format!("/portal/orders/{order}")))
+        let mut tx = visit.begin().await?;
+        let earlier = visit.earlier_result(&mut tx, Self::PATH).await?;
+        // Ended first: the confirm takes connections of its own, and a test order moves no money.
+        tx.commit().await?;
+        let order = match earlier {
+            // The first one is still being made.
+            Some(order) if order.is_empty() => return Ok(Reply::see_other(ORDERS)),
+            Some(order) => order,
+            None => make_once(visit, scenario).await?,
+        };
+        Ok(Reply::see_other(&format!("{ORDERS}/{order}")))
+    }
+}
+
+/// Makes the order of a form that is used up, and keeps its number. A form without an order may be
+/// sent again.
+async fn make_once(visit: &Visit<'_>, scenario: Scenario) -> Result<String> {
+    let made = make(visit, scenario).await;
+    let mut conn = visit.core.db.acquire().await?;
+    match made {
+        Ok(order) => {
+            let order = order.to_string();
+            visit.keep_result(&mut conn, MakeOrder::PATH, &order).await?;
+            Ok(order)
+        }
+        Err(error) => {
+            visit.release_form(&mut conn, MakeOrder::PATH).await?;
+            Err(error)
+        }
     }
 }
 
@@ -150,8 +178,6 @@ async fn make(visit: &Visit<'_>, scenario: Scenario) -> Result<i64> {
     let caller = ClientMaybeUser { client: client.clone(), user: None };
     let Json(quote) = BuyV1::call(core, caller, request).await?;
     let quote = document(&quote)?;
-    // Ended first: the confirm takes connections of its own, and a test order moves no money.
-    visit.begin().await?.commit().await?;
     let mark = hex::encode(core.clock.random_bytes::<REFERENCE_BYTES>()?);
     let terms = json!({
         "quote": quote["quote"], "walletAddress": WALLET,
@@ -189,7 +215,7 @@ impl StaffPage for SimulateEvent {
         // Each attempt locks the session.
         let begin = || visit.begin();
         match simulate(visit.core, key, event, sandbox::NAME, begin).await {
-            Ok(()) => Ok(done(&format!("/portal/orders/{}", id.number()), "simulated")),
+            Ok(()) => Ok(done(&format!("{ORDERS}/{}", id.number()), "simulated")),
             Err(NotApplied::NoSuchOrder) => Ok(visit.not_found()),
             Err(NotApplied::Forbidden { status }) => {
                 let reason = format!("An order that is {} does not take this.", status.as_str());

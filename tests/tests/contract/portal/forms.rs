@@ -1,9 +1,11 @@
 //! Forms that are sent twice, as by a double click: they count once, and both answers are the first's.
 
+use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
 use rampart_tests::staff::Staff;
 use rampart_tests::test_context::TestContext;
+use serde_json::json;
 
 use super::audited;
 
@@ -110,6 +112,53 @@ async fn one_endpoint_and_one_new_secret_are_made() {
     }
     let page = staff.get(&path).await;
     assert_eq!(page.text().matches("href=\"/portal/deliveries/").count(), 1, "{}", page.text());
+}
+
+#[tokio::test]
+async fn one_test_order_is_made_and_a_form_sent_again_leads_to_it() {
+    let (context, _, mut staff) = started().await;
+    let path = "/portal/sandbox/orders";
+    let shown = staff.get("/portal/sandbox").await;
+    let id = between(&shown, "name=\"formId\" value=\"", "\"").to_owned();
+    let fields = [("formId", &*id), ("scenario", "held")];
+    let mut other = staff.clone();
+    // Of two at once the second one may find the first without its number yet.
+    let (first, second) = tokio::join!(staff.submit(path, &fields), other.submit(path, &fields));
+    let location =
+        |answer: &Answer| answer.assert_status(303).header("location").unwrap().to_owned();
+    let found = [location(&first), location(&second)];
+    let is_order = |path: &&String| path.starts_with("/portal/orders/");
+    let order = found.iter().find(is_order).unwrap();
+    assert!(found.iter().all(|path| path == order || path == "/portal/orders"), "{found:?}");
+    let again = staff.submit(path, &fields).await;
+    assert_eq!(location(&again), *order);
+    let count = sqlx::query_scalar("select count(*) from buy_order");
+    let count: i64 = count.fetch_one(context.db()).await.unwrap();
+    assert_eq!(count, 1);
+    // Another scenario of the same page is another order.
+    let fields = [("formId", &*id), ("scenario", "completed")];
+    assert_ne!(location(&staff.submit(path, &fields).await), *order);
+}
+
+#[tokio::test]
+async fn a_form_whose_test_order_was_refused_may_be_sent_again() {
+    let (context, _, mut staff) = started().await;
+    let shown = staff.get("/portal/sandbox").await;
+    let id = between(&shown, "name=\"formId\" value=\"", "\"").to_owned();
+    let fields = [("formId", &*id), ("scenario", "held")];
+    let set = async |status: &str| {
+        let body = json!({"buy": {"status": status}});
+        let answer = context.admin(Method::PATCH, "/admin/v1/pairs/BTC-EUR", body).await;
+        answer.assert_status(200);
+        context.core().refresh().await.unwrap();
+    };
+    set("maintenance").await;
+    let refused = staff.submit("/portal/sandbox/orders", &fields).await;
+    assert!((400..500).contains(&refused.status()), "{}", refused.status());
+    set("enabled").await;
+    let made = staff.submit("/portal/sandbox/orders", &fields).await;
+    let location = made.assert_status(303).header("location").unwrap();
+    assert!(location.starts_with("/portal/orders/"), "{location}");
 }
 
 #[tokio::test]
