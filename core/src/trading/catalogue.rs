@@ -19,6 +19,7 @@ use serde_json::Value;
 pub use self::payment_method::{PaymentMethod, PaymentMethodKind};
 pub use self::per_catalogue::{OfCatalogue, PerCatalogue};
 pub use self::routes::{Direction, Leg, Route, Routes};
+use crate::http::language::Texts;
 use crate::platform::db::BrokenRow;
 use crate::platform::error::Code;
 use rampart_types::{
@@ -84,6 +85,11 @@ impl Catalogue {
     /// The payment method with this code, disabled or not.
     pub fn payment_method(&self, code: &str) -> Option<&Arc<PaymentMethod>> {
         self.payment_methods.iter().find(|method| method.code == code)
+    }
+
+    /// The name of the payment method with this code on a page; the code if it is unknown.
+    pub(crate) fn payment_method_name(&self, texts: Texts, code: &str) -> String {
+        self.payment_method(code).map_or_else(|| code.to_owned(), |method| method.name(texts))
     }
 }
 

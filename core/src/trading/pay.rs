@@ -15,6 +15,7 @@ mod transfer;
 mod watches;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
@@ -32,6 +33,7 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::money::connectors::sandbox::purchases::simulate;
 use crate::platform::error::Result;
+use crate::trading::catalogue::Catalogue;
 use crate::trading::checks;
 use crate::trading::checks::check_links::CheckLink;
 use crate::trading::orders::row::fees_of_row;
@@ -183,7 +185,9 @@ struct Payment {
     fiat: String,
     fiat_amount: Decimal,
     crypto: String,
+    /// Code of the payment method, of this catalogue.
     method: String,
+    catalogue: Arc<Catalogue>,
     network: String,
     price_terms: Vec<PriceTerm>,
     /// True if they become final when the payment arrives.
@@ -267,7 +271,6 @@ impl Payment {
             }
             status => PaymentState::Moved(status, row.status_cause),
         };
-        let method = snapshot.catalogue.payment_method(&row.payment_method);
         let fiat = |amount| snapshot.catalogue.format_amount(amount, &row.fiat_currency);
         let crypto = row.crypto_currency.parse().ok();
         let crypto = crypto.and_then(|code| Some(&**snapshot.catalogue.currencies.get(&code)?));
@@ -279,7 +282,8 @@ impl Payment {
             fiat: fiat(row.fiat_amount),
             fiat_amount: row.fiat_amount,
             crypto: snapshot.catalogue.format_amount(row.crypto_amount, &row.crypto_currency),
-            method: method.map_or(row.payment_method, |method| method.label.clone()),
+            method: row.payment_method,
+            catalogue: Arc::clone(&snapshot.catalogue),
             network: snapshot.catalogue.network_name(&row.crypto_currency),
             price_terms: PriceTerm::all(row.price, &fees_of_row!(row), fiat),
             is_estimated: row.is_estimated_quote && pending,
@@ -293,5 +297,10 @@ impl Payment {
             return_url: row.return_url.and_then(|url| url.parse().ok()),
             region: row.region,
         }))
+    }
+
+    /// Name of the payment method.
+    fn method_name(&self, texts: Texts) -> String {
+        self.catalogue.payment_method_name(texts, &self.method)
     }
 }

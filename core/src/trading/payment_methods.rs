@@ -33,7 +33,7 @@ use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::endpoint::{Cache, Endpoint};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::Result;
 use crate::policies::kinds::method_order;
 use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::Catalogue;

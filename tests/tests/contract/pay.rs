@@ -30,6 +30,25 @@ async fn settle(context: &TestContext) -> usize {
 }
 
 #[tokio::test]
+async fn the_payment_method_is_in_the_readers_language_unless_an_operator_has_named_it() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, Some(RETURN_URL), None).await;
+    let shown = async || {
+        let request = acme.anonymous(Method::GET, &order.pay_path).header("accept-language", "nl");
+        request.send().await.assert_status(200).text().to_owned()
+    };
+    let text = shown().await;
+    assert!(text.contains("<dd>Creditcard</dd>") && !text.contains("Credit card"), "{text}");
+    let named = json!({"label": "Visa & co"});
+    let path = "/admin/v1/payment-methods/creditCard";
+    context.admin(Method::PATCH, path, named).await.assert_status(200);
+    context.core().refresh().await.unwrap();
+    let text = shown().await;
+    assert!(text.contains("<dd>Visa &amp; co</dd>"), "{text}");
+}
+
+#[tokio::test]
 async fn the_page_shows_the_order_under_a_strict_policy() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

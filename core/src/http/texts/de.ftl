@@ -29,6 +29,11 @@ term-price = Preis pro Coin
 term-transaction = Transaktion
 term-open-until = Gültig bis
 term-pay-before = Zahlbar bis
+method-bank-transfer = Überweisung
+method-credit-card = Kreditkarte
+method-local-card = Lokale Karte
+method-pay-by-bank = Zahlung über Ihre Bank
+method-wallet = Wallet
 
 # Signing in
 email = E-Mail-Adresse
@@ -248,6 +253,9 @@ account-intro = Ihr Konto ist mit { $shop } verbunden. Melden Sie sich an, um es
 account-verification = Verifizierung
 account-verified = abgeschlossen (Stufe { $level })
 account-unverified = noch nicht abgeschlossen (Stufe { $level })
+level-bronze = Bronze
+level-silver = Silber
+level-gold = Gold
 verification-title = Ihre Verifizierung
 verification-about = Dies ist noch offen. Die Links gelten eine Stunde.
 verification-missing = zu erledigen

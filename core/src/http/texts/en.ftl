@@ -29,6 +29,11 @@ term-price = Price of one
 term-transaction = Transaction
 term-open-until = Open until
 term-pay-before = Pay before
+method-bank-transfer = Bank transfer
+method-credit-card = Credit card
+method-local-card = Local card
+method-pay-by-bank = Pay by bank
+method-wallet = Wallet
 
 # Signing in
 email = E-mail address
@@ -248,6 +253,9 @@ account-intro = You are connected with { $shop }. Sign in to see your account.
 account-verification = Verification
 account-verified = complete (level { $level })
 account-unverified = not complete yet (level { $level })
+level-bronze = bronze
+level-silver = silver
+level-gold = gold
 verification-title = Your verification
 verification-about = This is still open. The links work for an hour.
 verification-missing = to do

@@ -29,6 +29,11 @@ term-price = Precio por unidad
 term-transaction = Transacción
 term-open-until = Disponible hasta
 term-pay-before = Pagar antes de
+method-bank-transfer = Transferencia bancaria
+method-credit-card = Tarjeta de crédito
+method-local-card = Tarjeta local
+method-pay-by-bank = Pago desde tu banco
+method-wallet = Monedero
 
 # Signing in
 email = Correo electrónico
@@ -248,6 +253,9 @@ account-intro = Tu cuenta está vinculada a { $shop }. Inicia sesión para verla
 account-verification = Verificación
 account-verified = completa (nivel { $level })
 account-unverified = aún no completa (nivel { $level })
+level-bronze = bronce
+level-silver = plata
+level-gold = oro
 verification-title = Tu verificación
 verification-about = Esto queda pendiente. Los enlaces funcionan durante una hora.
 verification-missing = pendiente

@@ -29,6 +29,11 @@ term-price = Prix unitaire
 term-transaction = Transaction
 term-open-until = Valable jusqu'au
 term-pay-before = À payer avant le
+method-bank-transfer = Virement bancaire
+method-credit-card = Carte de crédit
+method-local-card = Carte locale
+method-pay-by-bank = Paiement par votre banque
+method-wallet = Portefeuille
 
 # Signing in
 email = Adresse e-mail
@@ -248,6 +253,9 @@ account-intro = Votre compte est relié à { $shop }. Connectez-vous pour le con
 account-verification = Vérification
 account-verified = terminée (niveau { $level })
 account-unverified = pas encore terminée (niveau { $level })
+level-bronze = bronze
+level-silver = argent
+level-gold = or
 verification-title = Votre vérification
 verification-about = Ceci reste à faire. Les liens fonctionnent pendant une heure.
 verification-missing = à faire

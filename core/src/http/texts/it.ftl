@@ -29,6 +29,11 @@ term-price = Prezzo unitario
 term-transaction = Transazione
 term-open-until = Valido fino al
 term-pay-before = Da pagare entro
+method-bank-transfer = Bonifico bancario
+method-credit-card = Carta di credito
+method-local-card = Carta locale
+method-pay-by-bank = Pagamento dalla tua banca
+method-wallet = Wallet
 
 # Signing in
 email = Indirizzo e-mail
@@ -248,6 +253,9 @@ account-intro = Il tuo account è collegato a { $shop }. Accedi per vederlo.
 account-verification = Verifica
 account-verified = completa (livello { $level })
 account-unverified = non ancora completa (livello { $level })
+level-bronze = bronzo
+level-silver = argento
+level-gold = oro
 verification-title = La tua verifica
 verification-about = Questo è ancora da fare. I link funzionano per un'ora.
 verification-missing = da fare

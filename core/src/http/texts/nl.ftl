@@ -29,6 +29,11 @@ term-price = Prijs per munt
 term-transaction = Transactie
 term-open-until = Geldig tot
 term-pay-before = Betalen vóór
+method-bank-transfer = Overboeking
+method-credit-card = Creditcard
+method-local-card = Lokale kaart
+method-pay-by-bank = Betalen via je bank
+method-wallet = Wallet
 
 # Signing in
 email = E-mailadres
@@ -248,6 +253,9 @@ account-intro = Je account is gekoppeld aan { $shop }. Log in om je account te b
 account-verification = Verificatie
 account-verified = voltooid (niveau { $level })
 account-unverified = nog niet voltooid (niveau { $level })
+level-bronze = brons
+level-silver = zilver
+level-gold = goud
 verification-title = Je verificatie
 verification-about = Dit staat nog open. De links werken een uur.
 verification-missing = te doen

@@ -29,6 +29,11 @@ term-price = Cena za jednostkę
 term-transaction = Transakcja
 term-open-until = Ważne do
 term-pay-before = Zapłać przed
+method-bank-transfer = Przelew bankowy
+method-credit-card = Karta kredytowa
+method-local-card = Karta lokalna
+method-pay-by-bank = Płatność przez bank
+method-wallet = Portfel
 
 # Signing in
 email = Adres e-mail
@@ -248,6 +253,9 @@ account-intro = Twoje konto jest połączone ze sklepem { $shop }. Zaloguj się,
 account-verification = Weryfikacja
 account-verified = zakończona (poziom { $level })
 account-unverified = jeszcze niezakończona (poziom { $level })
+level-bronze = brązowy
+level-silver = srebrny
+level-gold = złoty
 verification-title = Twoja weryfikacja
 verification-about = To pozostaje do zrobienia. Linki działają przez godzinę.
 verification-missing = do zrobienia

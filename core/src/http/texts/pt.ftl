@@ -29,6 +29,11 @@ term-price = Preço por unidade
 term-transaction = Transação
 term-open-until = Disponível até
 term-pay-before = Pagar antes de
+method-bank-transfer = Transferência bancária
+method-credit-card = Cartão de crédito
+method-local-card = Cartão local
+method-pay-by-bank = Pagamento pelo seu banco
+method-wallet = Carteira
 
 # Signing in
 email = Endereço de e-mail
@@ -248,6 +253,9 @@ account-intro = A sua conta está associada a { $shop }. Inicie sessão para a v
 account-verification = Verificação
 account-verified = concluída (nível { $level })
 account-unverified = ainda não concluída (nível { $level })
+level-bronze = bronze
+level-silver = prata
+level-gold = ouro
 verification-title = A sua verificação
 verification-about = Isto ainda está por fazer. As ligações funcionam durante uma hora.
 verification-missing = por fazer

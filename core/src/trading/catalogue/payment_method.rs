@@ -4,6 +4,8 @@ use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::http::language::{Language, Texts};
+
 /// A payment method.
 #[derive(Debug)]
 pub struct PaymentMethod {
@@ -38,6 +40,23 @@ impl PaymentMethod {
     /// True if one payment may be of this amount. Quotes report a refusal, confirms fail with it.
     pub fn accepts(&self, fiat: Decimal) -> bool {
         fiat <= self.limit
+    }
+
+    /// The name on a page: the label, in the reader's language while it is the one that the method
+    /// came with. One that an operator has set is shown as it is, as those of brands are.
+    pub(crate) fn name(&self, texts: Texts) -> String {
+        let id = match &*self.code {
+            "bankTransfer" => "method-bank-transfer",
+            "creditCard" => "method-credit-card",
+            "localcard" => "method-local-card",
+            "payByBank" => "method-pay-by-bank",
+            "walletpay" => "method-wallet",
+            _ => return self.label.clone(),
+        };
+        match Language::English.texts().get(id) == self.label {
+            true => texts.get(id),
+            false => self.label.clone(),
+        }
     }
 }
 

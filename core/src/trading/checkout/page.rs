@@ -287,7 +287,7 @@ fn amounts(texts: Texts, checkout: &Checkout) -> Markup {
             dd { strong { (money(&text(checkout.quote_amount, &checkout.quote))) } }
             dt { (texts.get("term-gets")) }
             dd { (money(&text(checkout.base_amount, &checkout.base))) }
-            dt { (texts.get("term-method")) } dd { (checkout.method_label()) }
+            dt { (texts.get("term-method")) } dd { (checkout.method_name(texts)) }
         }
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn of_quote(
             dd data-amount { strong { (money(&texts.amount(&format(quote.fiat_amount.into())))) } }
             dt { (texts.get("term-gets")) } dd data-amount { strong { (money(&texts.amount(&crypto))) } }
             @for (term, amount) in &price_terms { dt { (term) } dd { (money(amount)) } }
-            dt { (texts.get("term-method")) } dd { (checkout.method_label()) }
+            dt { (texts.get("term-method")) } dd { (checkout.method_name(texts)) }
             dt { (texts.get("term-network")) } dd { (catalogue.network_name(&checkout.base)) }
             @if let Some(wallet) = wallet {
                 dt { (texts.get("term-wallet")) } dd { code { (wallet.address) } }

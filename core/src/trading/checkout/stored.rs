@@ -6,6 +6,7 @@ use rust_decimal::Decimal;
 use super::session;
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::http::language::Texts;
 use crate::platform::error::Result;
 use crate::users::identifiers;
 use rampart_types::{OfferId, OrderId, ReturnUrl, UserId, UserIdentifier};
@@ -126,10 +127,9 @@ impl Checkout {
         self.base_amount.or(self.quote_amount)
     }
 
-    /// Label of the payment method.
-    pub(super) fn method_label(&self) -> &str {
+    /// Name of the payment method.
+    pub(super) fn method_name(&self, texts: Texts) -> String {
         let code = self.method.as_deref().unwrap_or_default();
-        let method = self.client.catalogue.payment_method(code);
-        method.map_or(code, |method| &method.label)
+        self.client.catalogue.payment_method_name(texts, code)
     }
 }

@@ -186,7 +186,7 @@ fn terms(texts: Texts, payment: &Payment) -> Markup {
             dt { (texts.get("term-pays")) }
             dd { strong { (money(&texts.amount(&payment.fiat))) } }
             dt { (texts.get("term-gets")) } dd { (money(&texts.amount(&payment.crypto))) }
-            dt { (texts.get("term-method")) } dd { (payment.method) }
+            dt { (texts.get("term-method")) } dd { (payment.method_name(texts)) }
             dt { (texts.get("term-network")) } dd { (payment.network) }
             dt { (texts.get("term-wallet")) }
             dd {
@@ -250,6 +250,8 @@ fn buttons(texts: Texts) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::http::html::brand::Brand;
     use crate::http::language::Language;
@@ -269,6 +271,7 @@ mod tests {
             fiat_amount: 100.into(),
             crypto: "0.5 ETH".to_owned(),
             method: "Card".to_owned(),
+            catalogue: Arc::default(),
             network: "Ethereum".to_owned(),
             price_terms: Vec::new(),
             is_estimated: false,

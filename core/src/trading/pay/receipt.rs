@@ -138,8 +138,6 @@ fn terms(texts: Texts, client: &Client, receipt: &Receipt) -> Vec<(String, Strin
     let crypto = receipt.crypto_amount.currency.to_string();
     let amount =
         |amount: &Amount, code| texts.amount(&catalogue.format_amount(amount.amount, code));
-    let method = catalogue.payment_method(&receipt.payment_method);
-    let method = method.map_or(&receipt.payment_method, |method| &method.label);
     let at = |time: &Timestamp| texts.time(time.0);
     let format = |value| catalogue.format_amount(value, &fiat);
     let price_terms = PriceTerm::all(receipt.price.amount, &receipt.fees.breakdown(), format);
@@ -154,7 +152,7 @@ fn terms(texts: Texts, client: &Client, receipt: &Receipt) -> Vec<(String, Strin
         ("term-gets", Some(amount(&receipt.crypto_amount, &crypto))),
     ];
     let ways = [
-        ("term-method", Some(method.clone())),
+        ("term-method", Some(catalogue.payment_method_name(texts, &receipt.payment_method))),
         ("term-network", Some(catalogue.network_name(&crypto))),
         ("term-wallet", Some(receipt.wallet_address.clone())),
         ("checkout-tag", tag),

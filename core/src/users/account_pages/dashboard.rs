@@ -21,6 +21,7 @@ use crate::endpoint::{Body, Endpoint};
 use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
 use crate::http::html::form_errors::FormErrors;
+use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::db::Connection;
@@ -264,6 +265,16 @@ fn login_page(
     view::page(page, status, &body)
 }
 
+/// A verification level in the reader's language.
+fn level_name(texts: Texts, level: &str) -> String {
+    match level {
+        "bronze" => texts.get("level-bronze"),
+        "silver" => texts.get("level-silver"),
+        "gold" => texts.get("level-gold"),
+        _ => level.to_owned(),
+    }
+}
+
 async fn show(
     view: &View<'_>,
     filter: &Filter,
@@ -274,7 +285,7 @@ async fn show(
     let account = view.account;
     let texts = view.texts();
     let mut conn = core.db.acquire().await?;
-    let level = account.level.to_string();
+    let level = level_name(texts, &account.level);
     let verified = match account.statuses.is_verified() {
         true => texts.with("account-verified", &[("level", &level)]),
         false => texts.with("account-unverified", &[("level", &level)]),

@@ -213,7 +213,7 @@ async fn the_account_is_shown_to_its_own_user_alone() {
     let text = shown.assert_status(200).text();
     let page = order["paymentUrl"].as_str().unwrap();
     assert!(text.contains(&format!("<a href=\"{page}\">{}</a>", order["orderId"])), "{text}");
-    assert!(text.contains("ada@mail.example.com") && text.contains("niveau bronze"), "{text}");
+    assert!(text.contains("ada@mail.example.com") && text.contains("niveau brons"), "{text}");
     assert!(text.contains(&format!("href=\"{RETURN_URL}\"")), "{text}");
     assert_eq!(shown.header("cache-control"), Some("no-store"));
 }
