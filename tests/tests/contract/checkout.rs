@@ -287,6 +287,25 @@ async fn the_tag_of_a_wallet_is_shown_beside_it() {
 }
 
 #[tokio::test]
+async fn a_telephone_offers_digits_for_an_amount_and_changes_no_letter_of_a_wallet() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let open = made(&acme, json!({"baseCurrency": "XRP", "quoteCurrencyAmount": 100})).await;
+    let shown = page(&acme, link(&open)).await;
+    let text = shown.assert_status(200).text();
+    for (name, attributes) in [
+        ("amount", "inputmode=\"decimal\""),
+        ("wallet", "autocapitalize=\"none\" spellcheck=\"false\""),
+        ("tag", "autocapitalize=\"none\" spellcheck=\"false\""),
+    ] {
+        let mut inputs = text.split("<input ").filter_map(|rest| rest.split('>').next());
+        let input = inputs.find(|input| input.contains(&format!("name=\"{name}\"")));
+        let input = input.unwrap_or_else(|| panic!("{name}: {text}"));
+        assert!(input.contains(attributes), "{input}");
+    }
+}
+
+#[tokio::test]
 async fn who_must_be_checked_before_the_payment_is_told_so() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

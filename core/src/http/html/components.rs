@@ -67,6 +67,10 @@ pub(crate) struct Field<'a> {
     pub(crate) required: bool,
     /// `autocomplete` of the element; `off` says none.
     pub(crate) autocomplete: &'a str,
+    /// `inputmode` of the element: the keys that a telephone shows.
+    pub(crate) inputmode: Option<&'a str>,
+    /// True for what is no word, such as an address on a chain: a telephone changes no letter of it.
+    pub(crate) is_verbatim: bool,
     /// Fewest characters, which the browser asks for. A most would cut off what is pasted.
     pub(crate) chars_min: Option<usize>,
 }
@@ -84,8 +88,16 @@ impl<'a> Field<'a> {
             error: None,
             required: true,
             autocomplete: "off",
+            inputmode: None,
+            is_verbatim: false,
             chars_min: None,
         }
+    }
+
+    /// A required code of digits, which an app shows or a mail brings.
+    pub(crate) const fn one_time_code(name: &'a str, label: &'a str) -> Self {
+        let (autocomplete, inputmode) = ("one-time-code", Some("numeric"));
+        Self { autocomplete, inputmode, ..Self::text(name, label) }
     }
 }
 
@@ -93,15 +105,19 @@ impl<'a> Field<'a> {
 pub(crate) fn field(field: &Field<'_>) -> Markup {
     let invalid = field.error.map(|_| "true");
     let value = if field.kind == "password" { "" } else { field.value };
+    let capitals = field.is_verbatim.then_some("none");
+    let spelling = field.is_verbatim.then_some("false");
     labelled(field, |id, described| {
         html! {
             @if field.kind == "textarea" {
                 textarea #(id) name=(field.name) rows="4" required[field.required]
+                    autocapitalize=[capitals] spellcheck=[spelling]
                     aria-describedby=[described] aria-invalid=[invalid] { (value) }
             } @else {
                 input #(id) type=(field.kind) name=(field.name) value=(value)
                     required[field.required] autocomplete=(field.autocomplete)
-                    minlength=[field.chars_min]
+                    inputmode=[field.inputmode] minlength=[field.chars_min]
+                    autocapitalize=[capitals] spellcheck=[spelling]
                     aria-describedby=[described] aria-invalid=[invalid];
             }
         }

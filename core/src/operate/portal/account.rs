@@ -115,8 +115,7 @@ fn code_field(error: Option<&str>) -> Markup {
     let code = Field {
         error,
         hint: Some("Six digits, as the app shows them now."),
-        autocomplete: "one-time-code",
-        ..Field::text("code", "Code")
+        ..Field::one_time_code("code", "Code")
     };
     field(&code)
 }

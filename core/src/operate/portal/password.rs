@@ -223,6 +223,7 @@ fn forgot_form(
     let partner = Field {
         value: typed.partner,
         autocomplete: "organization",
+        is_verbatim: true,
         ..Field::text("partner", "Partner")
     };
     let email = Field {

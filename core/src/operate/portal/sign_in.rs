@@ -180,6 +180,7 @@ fn form(core: &Core, status: StatusCode, typed: &Typed<'_>, reason: Option<&str>
         value: typed.partner,
         hint: Some("The short name in your invitation, such as acme."),
         autocomplete: "organization",
+        is_verbatim: true,
         ..Field::text("partner", "Partner")
     };
     let email = Field {
@@ -196,8 +197,7 @@ fn form(core: &Core, status: StatusCode, typed: &Typed<'_>, reason: Option<&str>
     let code = Field {
         hint: Some("If you have set up an authenticator app."),
         required: false,
-        autocomplete: "one-time-code",
-        ..Field::text("code", "Code")
+        ..Field::one_time_code("code", "Code")
     };
     bound_page(core, status, "Sign in", |token| {
         html! {

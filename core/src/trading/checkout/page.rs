@@ -325,7 +325,10 @@ fn amount_input(texts: Texts, checkout: &Checkout, form: &Form, errors: &FormErr
     html! {
         @if !checkout.fixed_amount {
             (field(&Field {
-                value, error: errors.of("amount"), ..Field::text("amount", &label)
+                value,
+                error: errors.of("amount"),
+                inputmode: Some("decimal"),
+                ..Field::text("amount", &label)
             }))
         }
     }
@@ -342,6 +345,7 @@ fn wallet_inputs(texts: Texts, checkout: &Checkout, form: &Form, errors: &FormEr
                 value: form.get("wallet"),
                 hint: Some(&hint),
                 error: errors.of("wallet"),
+                is_verbatim: true,
                 ..Field::text("wallet", &label)
             }))
             @if has_tag(checkout) {
@@ -350,6 +354,7 @@ fn wallet_inputs(texts: Texts, checkout: &Checkout, form: &Form, errors: &FormEr
                     error: errors.of("tag"),
                     hint: Some(&tag_hint),
                     required: false,
+                    is_verbatim: true,
                     ..Field::text("tag", &tag)
                 }))
             }

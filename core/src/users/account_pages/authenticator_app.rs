@@ -163,9 +163,5 @@ fn page(view: &View<'_>, status: StatusCode, secret: &TotpSecret, errors: &FormE
 }
 
 fn code_field(texts: Texts, errors: &FormErrors) -> Markup {
-    field(&Field {
-        error: errors.of(CODE),
-        autocomplete: "one-time-code",
-        ..Field::text(CODE, &texts.get("app-code"))
-    })
+    field(&Field { error: errors.of(CODE), ..Field::one_time_code(CODE, &texts.get("app-code")) })
 }

@@ -216,7 +216,10 @@ pub(crate) fn form(texts: Texts, token: &str, typed: TypedForm<'_>) -> Markup {
 pub(super) fn fields(texts: Texts, TypedForm { form, errors }: TypedForm<'_>) -> Markup {
     html! {
         (field(&Field {
-            value: form.get("iban"), error: errors.of("iban"), ..Field::text("iban", "IBAN")
+            value: form.get("iban"),
+            error: errors.of("iban"),
+            is_verbatim: true,
+            ..Field::text("iban", "IBAN")
         }))
         (field(&Field {
             value: form.get("holder"),

@@ -21,6 +21,19 @@ async fn listed(context: &TestContext) -> Vec<Value> {
 }
 
 #[tokio::test]
+async fn the_form_that_signs_in_suits_a_telephone() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let page = Staff::stranger(&acme, "nobody@acme.example").get("/portal/sign-in").await;
+    for attributes in [
+        "autocomplete=\"one-time-code\" inputmode=\"numeric\"",
+        "autocomplete=\"organization\" autocapitalize=\"none\" spellcheck=\"false\"",
+    ] {
+        assert!(page.text().contains(attributes), "{attributes}: {}", page.text());
+    }
+}
+
+#[tokio::test]
 async fn an_invitation_is_used_once() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

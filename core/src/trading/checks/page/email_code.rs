@@ -25,8 +25,7 @@ pub(super) fn form(texts: Texts, TypedForm { form, errors }: TypedForm<'_>) -> M
             (field(&Field {
                 value: form.get(CODE),
                 error: errors.of(CODE),
-                autocomplete: "one-time-code",
-                ..Field::text(CODE, &texts.get("check-email-code"))
+                ..Field::one_time_code(CODE, &texts.get("check-email-code"))
             }))
             button.main type="submit" name="action" value="confirm" {
                 (texts.get("check-email-confirm"))

@@ -28,6 +28,7 @@ pub(super) fn form(texts: Texts, TypedForm { form, errors }: TypedForm<'_>) -> M
             (field(&Field {
                 value: form.get("number"),
                 error: errors.of("number"),
+                is_verbatim: true,
                 ..Field::text("number", &number)
             }))
             button.main type="submit" { (texts.get("check-send")) }

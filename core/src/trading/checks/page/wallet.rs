@@ -48,6 +48,7 @@ pub(super) async fn show(
             (field(&Field {
                 value: form.get("signature"),
                 error: errors.of("signature"),
+                is_verbatim: true,
                 ..Field::text("signature", &texts.get("check-wallet-signature"))
             }))
             button.main type="submit" { (texts.get("check-wallet-prove")) }
