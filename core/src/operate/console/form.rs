@@ -99,16 +99,13 @@ impl Input {
         // A browser fills in no file.
         let value = if kind == "file" { "" } else { typed.get(self.member) };
         let shown = components::Field {
-            name: self.member,
-            prefix: "",
-            label: self.label,
             kind,
             value,
             hint: Some(self.hint).filter(|hint| !hint.is_empty()),
             error,
             required: self.required,
-            autocomplete: "off",
-            chars_min: None,
+            is_verbatim: matches!(self.kind, Kind::Json | Kind::Pairs | Kind::Segment),
+            ..components::Field::text(self.member, self.label)
         };
         let options: &[(&str, &str)] = match self.kind {
             Kind::Choice(options) => options,

@@ -17,6 +17,7 @@ async fn challenge(shop: &Shop, order: i64) -> (String, String, String) {
     assert!(text.contains("<time datetime=") && text.contains("enhance(document);"), "{text}");
     let nonce = between(&page, "name=\"nonce\" value=\"", "\"").to_owned();
     let message = between(&page, "<code>", "</code>").to_owned();
+    assert!(text.contains(&format!("data-copy=\"{message}\"")), "{text}");
     (path, nonce, message)
 }
 

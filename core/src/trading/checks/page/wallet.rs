@@ -5,7 +5,7 @@ use maud::html;
 use super::{Content, Visit};
 use crate::Core;
 use crate::http::form::Form;
-use crate::http::html::components::{Field, field, time_in};
+use crate::http::html::components::{Field, copy_button, field, time_in};
 use crate::http::html::form_errors::{FormErrors, TypedForm};
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
@@ -39,7 +39,8 @@ pub(super) async fn show(
         p { (texts.get("check-wallet-intro")) }
         dl {
             dt { (texts.get("term-wallet")) } dd { (wallet.as_str()) }
-            dt { (texts.get("check-wallet-message")) } dd { code { (challenge.message) } }
+            dt { (texts.get("check-wallet-message")) }
+            dd { code { (challenge.message) } " " (copy_button(&challenge.message)) }
             dt { (texts.get("check-wallet-until")) } dd { (time_in(texts, challenge.expires_at)) }
         }
         p { (texts.get(how)) }
