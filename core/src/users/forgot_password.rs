@@ -20,6 +20,8 @@ use crate::platform::error::{Error, Result};
 use rampart_types::EmailAddress;
 
 const PATH: &str = "/{region}/forgot-password";
+/// Parameter of the page after the form.
+const SENT: &str = "sent";
 
 /// Shows the form.
 pub struct Show;
@@ -37,6 +39,7 @@ impl Endpoint for Show {
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
         Ok(match link.client(core) {
+            Some(client) if link.is_sent => link.sent(core, &client),
             Some(client) => link.form(core, StatusCode::OK, &client, "", None),
             None => link.unknown(core),
         })
@@ -70,12 +73,15 @@ impl Endpoint for Submit {
             return Ok(link.form(core, StatusCode::BAD_REQUEST, &client, &text, refused));
         };
         match mail_reset_link(core, &client, email, None).await {
-            Ok(()) => Ok(link.sent(core, &client)),
-            Err(error @ Error::Failed(_)) => Err(error),
-            Err(_) => {
-                let refused = Some(Refused::Whole("forgot-too-many"));
-                Ok(link.form(core, StatusCode::TOO_MANY_REQUESTS, &client, &text, refused))
+            Ok(()) => Ok(link.to_sent(&client)),
+            Err(Error::Refused(refusal)) => {
+                let (status, reason) =
+                    (StatusCode::TOO_MANY_REQUESTS, Refused::Whole("forgot-too-many"));
+                let mut reply = link.form(core, status, &client, &text, Some(reason));
+                refusal.set_headers(&mut reply);
+                Ok(reply)
             }
+            Err(error) => Err(error),
         }
     }
 }
@@ -101,6 +107,8 @@ enum Refused {
 pub struct Link {
     region: String,
     slug: String,
+    /// True on the way from a form that was sent.
+    is_sent: bool,
     request_id: String,
     texts: Texts,
 }
@@ -112,6 +120,7 @@ impl Link {
         Self {
             region: input.param("region").to_owned(),
             slug: slug.to_owned(),
+            is_sent: query.value(SENT).is_some(),
             request_id: input.head.request_id.clone(),
             texts: Texts::of(input),
         }
@@ -161,6 +170,12 @@ impl Link {
         Page::new(texts, &core.settings.pages, &title)
             .branded(&tenant.name, &tenant.brand)
             .render(status, &body)
+    }
+
+    /// Leads to the page after the form, so that a reload mails nothing.
+    fn to_sent(&self, client: &Client) -> Reply {
+        let (region, slug) = (&self.region, &client.tenant.slug);
+        Reply::see_other(&format!("/{region}/forgot-password?client={slug}&{SENT}=yes"))
     }
 
     fn sent(&self, core: &Core, client: &Client) -> Reply {

@@ -21,6 +21,8 @@ use rampart_types::EmailAddress;
 
 const PATH: &str = "/portal/password/{token}";
 const FORGOT: &str = "/portal/forgot-password";
+/// Query of the page after the form that asks for a link.
+const SENT: &str = "sent=yes";
 
 /// Shows the form of a mailed link.
 #[derive(Debug)]
@@ -143,15 +145,18 @@ impl Endpoint for ShowForgot {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = FORGOT;
     type Caller = Anyone;
-    type Request = ();
+    type Request = bool;
     type Response = Reply;
 
-    fn read(_: &Input, _: &Anyone) -> Result<()> {
-        Ok(())
+    fn read(input: &Input, _: &Anyone) -> Result<bool> {
+        Ok(input.head.query.as_deref() == Some(SENT))
     }
 
-    async fn call(core: &Core, _: Anyone, (): ()) -> Result<Reply> {
-        forgot_form(core, StatusCode::OK, &Typed::default(), None)
+    async fn call(core: &Core, _: Anyone, is_sent: bool) -> Result<Reply> {
+        match is_sent {
+            true => Ok(forgot_sent()),
+            false => forgot_form(core, StatusCode::OK, &Typed::default(), None),
+        }
     }
 }
 
@@ -193,13 +198,17 @@ impl Endpoint for SubmitForgot {
             }
             Err(error) => return Err(error),
         }
-        let title = "Look into your mail";
-        let body = html! {
-            p { "If somebody with this address works for this partner, a link is on its way." }
-            p { a href=(SIGN_IN) { "Sign in" } }
-        };
-        Ok(open_page(StatusCode::OK, title, &body))
+        // A reload of the page there mails nothing.
+        Ok(Reply::see_other(&format!("{FORGOT}?{SENT}")))
     }
+}
+
+fn forgot_sent() -> Reply {
+    let body = html! {
+        p { "If somebody with this address works for this partner, a link is on its way." }
+        p { a href=(SIGN_IN) { "Sign in" } }
+    };
+    open_page(StatusCode::OK, "Look into your mail", &body)
 }
 
 /// Mails a link, unless there is no such partner.

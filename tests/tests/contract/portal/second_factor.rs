@@ -87,7 +87,7 @@ async fn a_code_that_comes_while_a_password_is_set_confirms_nothing() {
     let mut mailed = Staff::stranger(&acme, &staff.email);
     mailed.get("/portal/forgot-password").await;
     let fields = [("partner", "acme"), ("email", &*staff.email)];
-    mailed.submit("/portal/forgot-password", &fields).await.assert_status(200);
+    mailed.submit("/portal/forgot-password", &fields).await.assert_status(303);
     let link = mailed.mailed_link(&context).await;
     mailed.get(&link).await.assert_status(200);
     let mut somebody = context.db().begin().await.unwrap();
