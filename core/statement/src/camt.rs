@@ -205,7 +205,6 @@ impl Entry {
         for details in self.details {
             let Details { mut line, names, parties, is_debit, .. } = details;
             let is_debit = is_debit.unwrap_or(self.is_debit);
-            parties.name(account, is_debit, &mut line);
             if !several {
                 line.amount = self.line.amount;
                 line.currency.clone_from(&self.line.currency);
@@ -214,6 +213,7 @@ impl Entry {
             if line.return_reason.is_empty() && self.is_reversal {
                 REVERSAL.clone_into(&mut line.return_reason);
             }
+            parties.name(account, is_debit, &mut line);
             // Beside others the entry's name would be that of several payments.
             names.name(if several { &unnamed } else { &self.names }, &mut line);
             if line.reference.is_empty() {
