@@ -9,6 +9,7 @@ use chrono::NaiveDate;
 use quick_xml::Reader;
 use quick_xml::escape::unescape;
 use quick_xml::events::{BytesStart, Event};
+use rust_decimal::Decimal;
 
 use self::element::{attribute, is_of_camt, local_name};
 use self::names::Names;
@@ -170,7 +171,7 @@ impl Entry {
     fn read(&mut self, names: &[&str], text: &str, currency: &str) -> Result<(), &'static str> {
         match names {
             ["Amt"] => {
-                self.line.amount = amount(text).ok_or("an amount is not a number")?;
+                self.line.amount = unsigned(text)?;
                 currency.clone_into(&mut self.line.currency);
             }
             ["CdtDbtInd"] => self.is_debit = text == "DBIT",
@@ -187,8 +188,8 @@ impl Entry {
         Ok(())
     }
 
-    /// A line for each transaction, or one for the entry: of several that do not all say how much
-    /// they are, none is the whole.
+    /// A line for each transaction, and one for what they are not of the entry's amount; or one for
+    /// the entry: of several that do not all say how much they are, none is the whole.
     fn lines(self, account: &str) -> Vec<Line> {
         if !self.is_booked {
             return Vec::new();
@@ -196,40 +197,48 @@ impl Entry {
         let several = self.details.len() > 1;
         let says = |one: &Details| one.has_amount && one.line.currency == self.line.currency;
         let is_divided = !several || self.details.iter().all(says);
-        let sign = |line: &mut Line, is_debit: bool| {
-            if is_debit {
-                line.amount = -line.amount;
-            }
-        };
+        let mut whole = Line { amount: signed(self.line.amount, self.is_debit), ..self.line };
+        if self.is_reversal {
+            REVERSAL.clone_into(&mut whole.return_reason);
+        }
         let (unnamed, mut lines) = (Names::default(), Vec::new());
         for details in self.details {
             let Details { mut line, names, parties, is_debit, .. } = details;
-            let is_debit = is_debit.unwrap_or(self.is_debit);
+            // One alone is the entry, whose side is that of the money.
+            let is_debit = is_debit.filter(|_| several).unwrap_or(self.is_debit);
+            line.amount = signed(line.amount, is_debit);
             if !several {
-                line.amount = self.line.amount;
-                line.currency.clone_from(&self.line.currency);
+                line.amount = whole.amount;
+                line.currency.clone_from(&whole.currency);
             }
-            line.date = self.line.date;
-            if line.return_reason.is_empty() && self.is_reversal {
-                REVERSAL.clone_into(&mut line.return_reason);
+            line.date = whole.date;
+            if line.return_reason.is_empty() {
+                line.return_reason.clone_from(&whole.return_reason);
             }
             parties.name(account, is_debit, &mut line);
             // Beside others the entry's name would be that of several payments.
             names.name(if several { &unnamed } else { &self.names }, &mut line);
             if line.reference.is_empty() {
-                line.reference.clone_from(&self.line.reference);
+                line.reference.clone_from(&whole.reference);
             }
-            sign(&mut line, is_debit);
             lines.push(line);
         }
+        unnamed.name(&self.names, &mut whole);
         if lines.is_empty() || !is_divided {
-            let mut line = self.line;
-            unnamed.name(&self.names, &mut line);
-            // Earlier versions took each of them for the whole.
-            let parts = lines.into_iter().map(|part| part.provider_reference);
-            line.earlier_references.extend(parts.filter(|name| !name.is_empty()));
-            sign(&mut line, self.is_debit);
-            return vec![line];
+            for part in lines {
+                if whole.return_reason.is_empty() {
+                    whole.return_reason = part.return_reason;
+                }
+                // Earlier versions took each of them for the whole.
+                whole.earlier_references.extend(Some(part.provider_reference));
+            }
+            whole.earlier_references.retain(|name| !name.is_empty());
+            return vec![whole];
+        }
+        // Charges that the bank has kept, or transactions that it does not list.
+        whole.amount -= lines.iter().map(|line| line.amount).sum::<Decimal>();
+        if !whole.amount.is_zero() {
+            lines.push(whole);
         }
         lines
     }
@@ -241,7 +250,7 @@ impl Details {
         match names {
             // The first is the one in the account's currency.
             ["Amt"] | ["AmtDtls", "TxAmt", "Amt"] if !self.has_amount => {
-                line.amount = amount(text).ok_or("an amount is not a number")?;
+                line.amount = unsigned(text)?;
                 currency.clone_into(&mut line.currency);
                 self.has_amount = true;
             }
@@ -267,6 +276,20 @@ impl Details {
         }
         Ok(())
     }
+}
+
+/// An amount as a line has it.
+fn signed(amount: Decimal, is_debit: bool) -> Decimal {
+    if is_debit { -amount } else { amount }
+}
+
+/// An amount as an entry has it: its side is said apart from it.
+fn unsigned(text: &str) -> Result<Decimal, &'static str> {
+    let amount = amount(text).ok_or("an amount is not a number")?;
+    if amount.is_sign_negative() && !amount.is_zero() {
+        return Err("an amount is below zero");
+    }
+    Ok(amount)
 }
 
 fn date(text: &str) -> Result<NaiveDate, &'static str> {

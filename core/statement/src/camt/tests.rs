@@ -1,7 +1,5 @@
 //! Entries and documents, as banks and others send them.
 
-use rust_decimal::Decimal;
-
 use super::*;
 
 fn statement(entries: &str) -> String {
@@ -99,6 +97,67 @@ fn of_transactions_that_do_not_say_how_much_they_are_none_is_the_whole() {
         assert_eq!(lines[0].earlier_references, ["a", "b"]);
     }
     assert_eq!(seen([&in_both, euros]).len(), 2);
+}
+
+#[test]
+fn what_transactions_are_not_of_an_entrys_amount_is_a_line() {
+    let seen = |whole: &str, parts: [(&str, &str); 2]| -> Vec<(String, String)> {
+        let details = parts.map(|(amount, side)| {
+            format!(
+                "<TxDtls><Refs><AcctSvcrRef>{amount}</AcctSvcrRef></Refs>\
+                 <Amt Ccy=\"EUR\">{amount}</Amt><CdtDbtInd>{side}</CdtDbtInd></TxDtls>"
+            )
+        });
+        let entry = format!(
+            "<Ntry><Amt Ccy=\"EUR\">{whole}</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts>\
+             <AcctSvcrRef>whole</AcctSvcrRef><Chrgs><Rcrd><Amt Ccy=\"EUR\">1</Amt>\
+             <CdtDbtInd>DBIT</CdtDbtInd></Rcrd></Chrgs><NtryDtls>{}</NtryDtls></Ntry>",
+            details.concat()
+        );
+        let lines = read(&statement(&entry)).unwrap();
+        lines.iter().map(|l| (l.provider_reference.clone(), l.amount.to_string())).collect()
+    };
+    let named = |lines: &[(&str, &str)]| -> Vec<(String, String)> {
+        lines.iter().map(|(name, amount)| ((*name).to_owned(), (*amount).to_owned())).collect()
+    };
+    let parts = [("100", "CRDT"), ("200", "CRDT")];
+    // The bank has kept a charge, does not list a transaction, or one of them went out.
+    assert_eq!(seen("299", parts), named(&[("100", "100"), ("200", "200"), ("whole", "-1")]));
+    assert_eq!(seen("400", parts), named(&[("100", "100"), ("200", "200"), ("whole", "100")]));
+    let parts = [("100", "DBIT"), ("200", "CRDT")];
+    assert_eq!(seen("100", parts), named(&[("100", "-100"), ("200", "200")]));
+}
+
+#[test]
+fn the_side_of_an_entry_is_that_of_its_only_transaction() {
+    let text = ENTRY.replace("<TxDtls>", "<TxDtls><CdtDbtInd>DBIT</CdtDbtInd>");
+    let lines = read(&statement(&text)).unwrap();
+    assert_eq!(lines.iter().map(|line| line.amount).collect::<Vec<_>>(), [Decimal::from(250)]);
+    assert_eq!(lines[0].name, "A. Lovelace & Co");
+}
+
+#[test]
+fn a_reversal_or_return_without_transactions_of_its_own_is_known_as_one() {
+    let entry = |more: &str, details: &str| {
+        let entry = format!(
+            "<Ntry><Amt Ccy=\"EUR\">9</Amt><CdtDbtInd>CRDT</CdtDbtInd>{more}<Sts>BOOK</Sts>\
+             <AcctSvcrRef>whole</AcctSvcrRef><NtryDtls>{details}</NtryDtls>\
+             <AddtlNtryInf>1234567890123456</AddtlNtryInf></Ntry>"
+        );
+        read(&statement(&entry)).unwrap().remove(0).return_reason
+    };
+    let returned = "<TxDtls><RtrInf><Rsn><Cd>AC04</Cd></Rsn></RtrInf></TxDtls>".repeat(2);
+    assert_eq!(entry("", ""), "");
+    assert_eq!(entry("<RvslInd>true</RvslInd>", ""), "reversal");
+    assert_eq!(entry("", &returned), "AC04");
+}
+
+#[test]
+fn an_amount_below_zero_is_refused() {
+    for wrong in ["-250.00", "-0.01"] {
+        let refused = read(&statement(&ENTRY.replace("250.00", wrong))).unwrap_err();
+        assert!(refused.to_string().contains("below zero"), "{refused}");
+    }
 }
 
 #[test]
