@@ -265,7 +265,7 @@ async fn find(
 }
 
 /// Records a line as a payment that came in, of the order whose number its payer has written; of
-/// none above `order_max`.
+/// none above `order_max`, or where it is a transfer that came back.
 async fn receive(
     core: &Core,
     connector: &str,
@@ -275,7 +275,7 @@ async fn receive(
 ) -> Result<Recorded> {
     let (currency, is_coins) = currency_of(core, &line.currency);
     let finds_order = order_max.is_none_or(|most| !is_coins && line.amount <= most);
-    let digits = line.order_digits().filter(|_| finds_order);
+    let digits = line.order_digits().filter(|_| finds_order && line.return_reason.is_empty());
     let order = digits.and_then(|digits| digits.parse().ok());
     let raw = serde_json::json!({
         "date": line.date,

@@ -4,7 +4,7 @@
 use csv::{ReaderBuilder, Trim};
 use serde::Deserialize;
 
-use super::{LINES_MAX, Line, Unreadable, amount, bounded, day};
+use super::{LINES_MAX, Line, NOT_PROVIDED, Unreadable, amount, bounded, day};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -44,12 +44,16 @@ fn line(number: usize, row: Result<Row, csv::Error>) -> Result<Line, Unreadable>
     if !is_code {
         return Err(wrong("currency: three capitals"));
     }
+    let provider_reference = bounded(&row.provider_reference);
+    let is_name = provider_reference != NOT_PROVIDED;
+    let earlier_references = if is_name { Vec::new() } else { vec![NOT_PROVIDED.to_owned()] };
     Ok(Line {
         date: Some(day(&row.date).ok_or_else(|| wrong("date: not as 2026-03-01"))?),
         amount: amount(&row.amount).ok_or_else(|| wrong("amount: not a number"))?,
         currency: row.currency,
         reference: bounded(&row.reference),
-        provider_reference: bounded(&row.provider_reference),
+        provider_reference: if is_name { provider_reference } else { String::new() },
+        earlier_references,
         name: bounded(&row.name),
         iban: bounded(&row.iban),
         ..Line::default()
@@ -74,6 +78,18 @@ mod tests {
         assert_eq!(lines[0].reference, "order 1234567890123456, thanks");
         assert_eq!((lines[1].amount, &*lines[1].provider_reference), (Decimal::new(-125, 1), "b2"));
         assert_eq!(read("date;amount;currency\n2026-03-01;1;EUR\n").unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_stands_for_no_name_names_no_payment() {
+        let csv = "date,amount,currency,providerReference\n\
+            2026-03-01,1,EUR,NOTPROVIDED\n2026-03-01,1,EUR,NOTPROVIDED\n";
+        let lines = crate::read(csv.as_bytes()).unwrap();
+        assert_ne!(lines[0].provider_reference, lines[1].provider_reference);
+        for line in lines {
+            assert!(line.provider_reference.starts_with("line-"), "{line:?}");
+            assert_eq!(line.earlier_references, [NOT_PROVIDED]);
+        }
     }
 
     #[test]

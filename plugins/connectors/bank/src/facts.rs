@@ -23,15 +23,15 @@ pub(crate) fn fact(line: &Line) -> Option<Value> {
             json!({ "kind": "transfer.returned", "commandId": command,
                 "providerReference": reference, "reason": line.return_reason })
         }
-        (true, ours) => {
+        (true, _) => {
             let mut event =
                 json!({ "kind": "payment.received", "providerReference": line.provider_reference });
             if !line.earlier_references.is_empty() {
                 event["earlierReferences"] = json!(line.earlier_references);
             }
-            // A refund that came back is nobody's new payment: an operator looks at it.
-            let is_refund = is_return && ours.is_some();
-            if let (false, Some(order)) = (is_refund, line.order_digits()) {
+            // What came back is nobody's new payment, though it may quote the order that it was sent
+            // for: an operator looks at it.
+            if let (false, Some(order)) = (is_return, line.order_digits()) {
                 event["orderId"] = order.parse::<u64>().ok()?.into();
             }
             event
@@ -135,6 +135,9 @@ pub(crate) mod tests {
         assert_eq!(event["commandId"], COMMAND);
         let refund = Line { end_to_end_id: end_to_end_id(Purpose::Refund, COMMAND), ..returned };
         let event = fact(&refund).unwrap();
+        assert_eq!((&event["kind"], &event["orderId"]), (&json!("payment.received"), &Value::Null));
+        let unnamed = Line { return_reason: "AC04".to_owned(), ..line(9_310) };
+        let event = fact(&unnamed).unwrap();
         assert_eq!((&event["kind"], &event["orderId"]), (&json!("payment.received"), &Value::Null));
         let taken_back = Line { return_reason: "reversal".to_owned(), ..line(-100) };
         assert_eq!(fact(&taken_back), None);

@@ -162,6 +162,22 @@ async fn what_was_sent_at_once_taken_and_returned_is_of_the_books_too() {
     assert_eq!(made["differences"], json!([]));
 }
 
+#[tokio::test]
+async fn a_transfer_that_came_back_pays_no_order() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    let before = status(&context, &order).await;
+    let details = "<RmtInf><Ustrd>order</Ustrd></RmtInf><RtrInf><Rsn><Cd>AC04</Cd></Rsn></RtrInf>";
+    let details = details.replace("order", &order.id.to_string());
+    let returned = credit("bank-1", "").replace("</TxDtls>", &format!("{details}</TxDtls>"));
+    let made = reconcile(&context, &camt(&[returned])).await;
+    assert_eq!(made["recorded"], 1);
+    assert_eq!(status(&context, &order).await, before);
+    let unmatched = list(&context, "?state=unmatched&partner=house").await;
+    assert_eq!(unmatched[0]["providerReference"], "bank-1");
+}
+
 /// An incoming entry of 100 EUR on one day, with the bank's own name and other references.
 fn credit(own: &str, refs: &str) -> String {
     format!(
