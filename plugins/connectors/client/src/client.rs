@@ -8,11 +8,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::command::{Command, LeaseRequest, Outcome};
+use crate::http::{self, AnswerError};
 use crate::pace::Backoff;
 use crate::secret::{Secret, SecretError, SecretSource};
 
 /// Longest time of one call: a lease may wait for half of it.
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Largest answer, in bytes: a hundred commands with bodies of 256 KiB.
+const ANSWER_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// The edge, as a connector's configuration has it.
 #[derive(Clone, Debug, Deserialize)]
@@ -82,12 +85,7 @@ impl Client {
     /// # Errors
     /// When the token or the certificates cannot be read.
     pub fn new(settings: &EdgeSettings) -> Result<Self, ClientError> {
-        // An earlier client has installed it at worst.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut http = reqwest::Client::builder()
-            .timeout(CALL_TIMEOUT)
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy();
+        let mut http = http::client(CALL_TIMEOUT);
         if let Some(path) = &settings.ca_file {
             let wrong =
                 |reason: String| ClientError::Authorities(format!("{}: {reason}", path.display()));
@@ -211,10 +209,10 @@ struct Answer {
 }
 
 impl Answer {
-    async fn of(request: reqwest::RequestBuilder) -> Result<Self, reqwest::Error> {
+    async fn of(request: reqwest::RequestBuilder) -> Result<Self, AnswerError> {
         let answer = request.send().await?;
         let status = answer.status();
-        let bytes = answer.bytes().await?;
+        let bytes = http::body(answer, ANSWER_BYTES_MAX).await?;
         Ok(Self { status, body: serde_json::from_slice(&bytes).unwrap_or_default() })
     }
 

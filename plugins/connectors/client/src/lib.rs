@@ -7,6 +7,7 @@
 
 mod client;
 mod command;
+pub mod http;
 pub mod listener;
 pub mod pace;
 pub mod program;

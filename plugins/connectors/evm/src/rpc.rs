@@ -2,23 +2,26 @@
 
 use std::time::Duration;
 
+use rampart_connector::http;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// Longest time of one call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(20);
+/// Largest answer, in bytes. A block of 10 MiB, the most of Ethereum, has twice as many in hex.
+const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// A call that a node did not carry out.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RpcError {
-    /// The node does not answer.
-    #[error("{method}: {source}")]
+    /// The node does not answer, or too much, or something else than JSON-RPC.
+    #[error("{method}: {reason}")]
     Transport {
         /// The method.
         method: &'static str,
         /// The reason. Without the URL, which may hold a key.
-        source: reqwest::Error,
+        reason: String,
     },
     /// The node refuses.
     #[error("{method}: {message} ({code})")]
@@ -72,29 +75,26 @@ impl Rpc {
     /// # Errors
     /// When the HTTP client cannot be made.
     pub(crate) fn new(url: &str) -> Result<Self, reqwest::Error> {
-        let http = reqwest::Client::builder()
-            .timeout(CALL_TIMEOUT)
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .build()?;
-        Ok(Self { http, url: url.to_owned() })
+        Ok(Self { http: http::client(CALL_TIMEOUT).build()?, url: url.to_owned() })
     }
 
     /// The result of a call.
     ///
     /// # Errors
-    /// When the node does not answer, or refuses.
+    /// When the node does not answer, answers more than 64 MiB, or refuses.
     pub(crate) async fn call<R: DeserializeOwned>(
         &self,
         method: &'static str,
         params: impl Serialize,
     ) -> Result<R, RpcError> {
-        let transport =
-            |source: reqwest::Error| RpcError::Transport { method, source: source.without_url() };
+        let failed = |reason: String| RpcError::Transport { method, reason };
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params_of(params, method)?});
-        let request = self.http.post(&self.url).json(&body);
-        let answer = request.send().await.map_err(transport)?;
-        let answer: Answer = answer.json().await.map_err(transport)?;
+        let answer = self.http.post(&self.url).json(&body).send().await;
+        let answer = answer.map_err(|error| failed(error.without_url().to_string()))?;
+        let answer = http::body(answer, ANSWER_BYTES_MAX).await;
+        let answer = answer.map_err(|error| failed(error.to_string()))?;
+        let answer: Answer = serde_json::from_slice(&answer)
+            .map_err(|error| failed(format!("the answer is not JSON-RPC: {error}")))?;
         if let Some(Refusal { code, message }) = answer.error {
             return Err(RpcError::Node { method, code, message });
         }
@@ -108,4 +108,45 @@ fn params_of(params: impl Serialize, method: &'static str) -> Result<Value, RpcE
 
 fn unreadable(method: &'static str, error: &serde_json::Error) -> RpcError {
     RpcError::Answer { method, reason: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// The reason for which an answer with these headers and this body is not taken.
+    async fn refusal(answer: String) -> RpcError {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let answered = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"}") {
+                request.push(stream.read_u8().await.unwrap());
+            }
+            let answer = format!("HTTP/1.1 200 X\r\nconnection: close\r\n{answer}");
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        });
+        let called = Rpc::new(&url).unwrap().call::<Value>("eth_chainId", json!([])).await;
+        answered.await.unwrap();
+        called.unwrap_err()
+    }
+
+    #[tokio::test]
+    async fn an_answer_above_its_bound_is_not_read() {
+        let declared = ANSWER_BYTES_MAX + 1;
+        let refused = refusal(format!("content-length: {declared}\r\n\r\n")).await;
+        let expected = "eth_chainId: the answer has more than 67108864 bytes";
+        assert_eq!(refused.to_string(), expected);
+        assert!(matches!(refused, RpcError::Transport { .. }), "it is asked again");
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_not_json_says_nothing_about_the_call() {
+        let refused = refusal("content-length: 6\r\n\r\n<html>".to_owned()).await;
+        assert!(matches!(refused, RpcError::Transport { .. }), "{refused}");
+    }
 }

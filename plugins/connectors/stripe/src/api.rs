@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use rampart_connector::Secret;
+use rampart_connector::http::{self, Pages};
 use reqwest::{Method, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -18,6 +19,10 @@ const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 const REASON_CHARS_MAX: usize = 500;
 /// Objects of one page of a list.
 const PAGE_OBJECTS: u32 = 100;
+/// Most pages of one payment's refunds.
+const REFUND_PAGES_MAX: usize = 100;
+/// Most pages of one look at the account's events.
+const EVENT_PAGES_MAX: usize = 5_000;
 
 /// A call that did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -122,12 +127,29 @@ pub(crate) struct EventObject {
     pub(crate) payment_intent: Option<String>,
 }
 
+/// An object of a list, whose id is the cursor of what stands behind it.
+trait Object {
+    fn id(&self) -> &str;
+}
+
+impl Object for Refund {
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl Object for Event {
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
 /// A page of a list.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Page<T> {
-    pub(crate) data: Vec<T>,
+struct Page<T> {
+    data: Vec<T>,
     #[serde(default)]
-    pub(crate) has_more: bool,
+    has_more: bool,
 }
 
 /// A client of the API.
@@ -146,10 +168,7 @@ impl Stripe {
     pub(crate) fn new(settings: &StripeSettings) -> Result<Self, String> {
         let key = settings.secret_key.read();
         let key = key.map_err(|error| format!("stripe.secret_key: {error}"))?;
-        let http = reqwest::Client::builder()
-            .timeout(Duration::from_secs(settings.timeout_seconds))
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
+        let http = http::client(Duration::from_secs(settings.timeout_seconds))
             .build()
             .map_err(|error| format!("cannot make an HTTP client: {error}"))?;
         let url = format!("{}/v1/", settings.url.trim_end_matches('/'));
@@ -202,18 +221,8 @@ impl Stripe {
 
     /// Every refund of a payment.
     pub(crate) async fn refunds(&self, intent: &str) -> Result<Vec<Refund>, ApiError> {
-        let mut refunds: Vec<Refund> = Vec::new();
-        loop {
-            let mut query =
-                vec![("payment_intent", intent.to_owned()), ("limit", PAGE_OBJECTS.to_string())];
-            query.extend(refunds.last().map(|last| ("starting_after", last.id.clone())));
-            let page: Page<Refund> = self.call(Method::GET, "refunds", &query, None).await?;
-            let is_last = !page.has_more || page.data.is_empty();
-            refunds.extend(page.data);
-            if is_last {
-                return Ok(refunds);
-            }
-        }
+        let query = [("payment_intent", intent.to_owned())];
+        self.list("refunds", &query, REFUND_PAGES_MAX).await
     }
 
     /// Reads a dispute.
@@ -221,16 +230,34 @@ impl Stripe {
         self.call(Method::GET, &path("disputes", id)?, &[], None).await
     }
 
-    /// A page of the events since a time in seconds since 1970, behind the event `after`.
-    pub(crate) async fn events(
+    /// The account's events since a time in seconds since 1970, the youngest first.
+    pub(crate) async fn events(&self, since: i64) -> Result<Vec<Event>, ApiError> {
+        self.list("events", &[("created[gte]", since.to_string())], EVENT_PAGES_MAX).await
+    }
+
+    /// Every object of a list.
+    async fn list<T: DeserializeOwned + Object>(
         &self,
-        since: i64,
-        after: Option<&str>,
-    ) -> Result<Page<Event>, ApiError> {
-        let mut query =
-            vec![("created[gte]", since.to_string()), ("limit", PAGE_OBJECTS.to_string())];
-        query.extend(after.map(|after| ("starting_after", after.to_owned())));
-        self.call(Method::GET, "events", &query, None).await
+        path: &str,
+        query: &[(&str, String)],
+        pages_max: usize,
+    ) -> Result<Vec<T>, ApiError> {
+        let (mut objects, mut pages) = (Vec::<T>::new(), Pages::new(pages_max));
+        loop {
+            let mut query = query.to_vec();
+            query.push(("limit", PAGE_OBJECTS.to_string()));
+            if let Some(last) = objects.last() {
+                let endless = |error| ApiError::Passing(format!("the provider's {path}: {error}"));
+                pages.turn(last.id()).map_err(endless)?;
+                query.push(("starting_after", last.id().to_owned()));
+            }
+            let page: Page<T> = self.call(Method::GET, path, &query, None).await?;
+            let is_last = !page.has_more || page.data.is_empty();
+            objects.extend(page.data);
+            if is_last {
+                return Ok(objects);
+            }
+        }
     }
 
     /// One call. Members of a POST are its form, of a GET its query.
@@ -256,15 +283,9 @@ impl Stripe {
         if let Some(key) = idempotency_key {
             request = request.header("idempotency-key", key);
         }
-        let mut answer = request.send().await.map_err(silent)?;
+        let answer = request.send().await.map_err(silent)?;
         let status = answer.status();
-        let mut body = Vec::new();
-        while let Some(chunk) = answer.chunk().await.map_err(silent)? {
-            if body.len() + chunk.len() > ANSWER_BYTES_MAX {
-                return Err(ApiError::Passing("the provider's answer is too large".to_owned()));
-            }
-            body.extend_from_slice(&chunk);
-        }
+        let body = http::body(answer, ANSWER_BYTES_MAX).await.map_err(silent)?;
         if !status.is_success() {
             return Err(refusal(status, path, &body));
         }
@@ -282,7 +303,7 @@ fn path(collection: &str, id: &str) -> Result<String, ApiError> {
     Ok(format!("{collection}/{id}"))
 }
 
-/// A call without an answer. The URL may hold an id, the key is never in it.
+/// A call without an answer that can be read. The URL may hold an id, the key is never in it.
 fn silent(error: impl Display) -> ApiError {
     ApiError::Passing(format!("the provider does not answer: {error}"))
 }

@@ -41,19 +41,11 @@ pub(crate) fn now() -> Result<i64, String> {
 impl Connector {
     /// The account's events since a time, oldest first.
     async fn events_since(&self, since: i64) -> Result<Vec<Event>, ApiError> {
-        let mut events: Vec<Event> = Vec::new();
-        loop {
-            let after = events.last().map(|event| event.id.clone());
-            let page = self.stripe.events(since, after.as_deref()).await?;
-            let is_last = !page.has_more || page.data.is_empty();
-            events.extend(page.data);
-            if is_last {
-                // Of one second, the order is the provider's.
-                events.reverse();
-                events.sort_by_key(|event| event.created);
-                return Ok(events);
-            }
-        }
+        let mut events = self.stripe.events(since).await?;
+        // Of one second, the order is the provider's.
+        events.reverse();
+        events.sort_by_key(|event| event.created);
+        Ok(events)
     }
 }
 
