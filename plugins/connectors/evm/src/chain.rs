@@ -45,6 +45,9 @@ pub(crate) struct Log {
     pub(crate) data: Bytes,
     pub(crate) transaction_hash: B256,
     pub(crate) log_index: U64,
+    /// Its block is not on the chain any more.
+    #[serde(default)]
+    removed: bool,
 }
 
 /// A transfer of a token.
@@ -221,19 +224,19 @@ impl Chain {
         self.0.call("eth_sendRawTransaction", json!([raw])).await.map(|_: Value| ())
     }
 
-    /// Transfers of these tokens in one block.
+    /// Transfers of these tokens in the block of this hash, whatever the chain has at its height now.
     pub(crate) async fn transfers(
         &self,
-        number: u64,
+        block: B256,
         tokens: &[Address],
     ) -> Result<Vec<Log>, RpcError> {
         if tokens.is_empty() {
             return Ok(Vec::new());
         }
-        let number = U64::from(number);
-        let filter = json!({ "fromBlock": number, "toBlock": number, "address": tokens,
-            "topics": [TRANSFER] });
-        self.0.call("eth_getLogs", json!([filter])).await
+        let filter = json!({ "blockHash": block, "address": tokens, "topics": [TRANSFER] });
+        let mut logs: Vec<Log> = self.0.call("eth_getLogs", json!([filter])).await?;
+        logs.retain(|log| !log.removed);
+        Ok(logs)
     }
 
     /// The transaction of an account with a nonce, which must be used by the last of the blocks;
@@ -246,10 +249,10 @@ impl Chain {
     ) -> Result<Option<B256>, RpcError> {
         let (first, mut high) = blocks.into_inner();
         let mut low = first.min(high);
-        let mut back = 64;
+        let mut back = 64_u64;
         while low > 0 && self.count(account, At::Block(low)).await? > nonce {
             (high, low) = (low, low.saturating_sub(back));
-            back *= 4;
+            back = back.saturating_mul(4);
         }
         // Used after `high`, not after `low`, unless it is the first block.
         while low + 1 < high {

@@ -212,12 +212,16 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
-    #[test]
-    fn a_public_key_is_enough() {
+    /// The extended public key of the seed's addresses.
+    pub(super) fn public_key() -> DepositKeys {
         let seed = hex::decode(SEED).unwrap();
         let public = XPrv::derive_from_path(&seed, &PATH.parse().unwrap()).unwrap().public_key();
-        let keys = DepositKeys::Xpub(public.to_string(bip32::Prefix::XPUB));
-        let made = derive(&extended_key(&keys).unwrap(), 0..1).unwrap();
+        DepositKeys::Xpub(public.to_string(bip32::Prefix::XPUB))
+    }
+
+    #[test]
+    fn a_public_key_is_enough() {
+        let made = derive(&extended_key(&public_key()).unwrap(), 0..1).unwrap();
         assert_eq!(made[0].to_checksum(None), "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
         assert!(extended_key(&DepositKeys::Xpub("xpub661".to_owned())).is_err());
     }

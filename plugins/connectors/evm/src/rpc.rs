@@ -111,24 +111,54 @@ fn unreadable(method: &'static str, error: &serde_json::Error) -> RpcError {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
 
+    /// A request's body, and the connection that its answer goes to.
+    async fn request(listener: &TcpListener) -> (Vec<u8>, TcpStream) {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let (mut head, mut body) = (Vec::new(), Vec::new());
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await.unwrap());
+        }
+        let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+        body.resize(length.unwrap().parse().unwrap(), 0);
+        stream.read_exact(&mut body).await.unwrap();
+        (body, stream)
+    }
+
+    async fn answer(mut stream: TcpStream, answer: &str) {
+        let answer = format!("HTTP/1.1 200 X\r\nconnection: close\r\n{answer}");
+        stream.write_all(answer.as_bytes()).await.unwrap();
+    }
+
+    /// URL of a node with these results, by method and parameters.
+    pub(crate) async fn node(results: impl Fn(&str, &Value) -> Value + Send + 'static) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            loop {
+                let (body, stream) = request(&listener).await;
+                let called: Value = serde_json::from_slice(&body).unwrap();
+                let result = results(called["method"].as_str().unwrap(), &called["params"]);
+                let body = json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string();
+                answer(stream, &format!("content-length: {}\r\n\r\n{body}", body.len())).await;
+            }
+        });
+        url
+    }
+
     /// The reason for which an answer with these headers and this body is not taken.
-    async fn refusal(answer: String) -> RpcError {
+    async fn refusal(headers_and_body: String) -> RpcError {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let answered = tokio::spawn(async move {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            let mut request = Vec::new();
-            while !request.ends_with(b"}") {
-                request.push(stream.read_u8().await.unwrap());
-            }
-            let answer = format!("HTTP/1.1 200 X\r\nconnection: close\r\n{answer}");
-            stream.write_all(answer.as_bytes()).await.unwrap();
+            let (_, stream) = request(&listener).await;
+            answer(stream, &headers_and_body).await;
         });
         let called = Rpc::new(&url).unwrap().call::<Value>("eth_chainId", json!([])).await;
         answered.await.unwrap();

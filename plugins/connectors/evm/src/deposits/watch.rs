@@ -50,13 +50,13 @@ impl Deposits {
     async fn look(&self, settings: &Settings, chain: &Chain, edge: &Client) -> Result<(), Trouble> {
         let head = chain.head().await?;
         let Some(first) = self.next_block() else {
-            return self.looked_at(head + 1).map_err(Trouble::State);
+            return self.looked_at(head.saturating_add(1)).map_err(Trouble::State);
         };
         let confirmations = confirmations(settings);
-        let end = (head + 2).saturating_sub(confirmations);
+        let end = head.saturating_add(2).saturating_sub(confirmations);
         for number in first..end {
             let Some(block) = chain.block(number).await? else { return Ok(()) };
-            for deposit in self.deposits(settings, chain, number, &block).await? {
+            for deposit in self.deposits(settings, chain, &block).await? {
                 deposit.tell(edge, &block, confirmations).await?;
             }
             self.looked_at(number + 1).map_err(Trouble::State)?;
@@ -64,11 +64,14 @@ impl Deposits {
         Ok(())
     }
 
+    /// The deposits of a block.
+    ///
+    /// # Errors
+    /// When the node does not tell all of them: nothing is known of the block then.
     async fn deposits<'a>(
         &self,
         settings: &'a Settings,
         chain: &Chain,
-        number: u64,
         block: &Block,
     ) -> Result<Vec<Deposit<'a>>, RpcError> {
         let mut found = Vec::new();
@@ -77,8 +80,7 @@ impl Deposits {
             for mined in &block.transactions {
                 let Some(address) = mined.to.filter(|to| self.is_ours(to)) else { continue };
                 let (transaction, units) = (mined.hash, mined.value);
-                let receipt = chain.receipt(transaction).await?;
-                if units.is_zero() || !receipt.is_some_and(|receipt| receipt.succeeded()) {
+                if units.is_zero() || !succeeded(chain, transaction, block).await? {
                     continue;
                 }
                 let id = format!("deposit.received/{transaction}");
@@ -86,7 +88,7 @@ impl Deposits {
             }
         }
         let tokens: Vec<Address> = assets.clone().filter_map(|(_, asset)| asset.contract).collect();
-        for log in chain.transfers(number, &tokens).await? {
+        for log in chain.transfers(block.hash, &tokens).await? {
             let transfer = log.transfer().filter(|transfer| self.is_ours(&transfer.to));
             let asset = assets.clone().find(|(_, asset)| asset.contract == Some(log.address));
             let (Some(transfer), Some((code, asset))) = (transfer, asset) else { continue };
@@ -100,6 +102,17 @@ impl Deposits {
         }
         Ok(found)
     }
+}
+
+/// True if a block's transaction has not failed. A node that knows the block may not have the receipt
+/// yet, or one of another block: only the receipt tells.
+async fn succeeded(chain: &Chain, transaction: B256, block: &Block) -> Result<bool, RpcError> {
+    let receipt = chain.receipt(transaction).await?;
+    let receipt = receipt.filter(|receipt| receipt.block_hash == block.hash);
+    receipt.map(|receipt| receipt.succeeded()).ok_or_else(|| RpcError::Answer {
+        method: "eth_getTransactionReceipt",
+        reason: format!("none for {transaction} of block {}", block.hash),
+    })
 }
 
 impl Deposit<'_> {
@@ -135,5 +148,76 @@ impl Deposit<'_> {
             Err(ClientError::Refused { status: 409, .. }) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::Value;
+
+    use super::super::Range;
+    use super::super::tests::public_key;
+    use super::*;
+    use crate::chain::TRANSFER;
+    use crate::rpc::Rpc;
+    use crate::rpc::tests::node;
+    use crate::settings::DepositSettings;
+
+    fn word(byte: u8) -> B256 {
+        B256::repeat_byte(byte)
+    }
+
+    /// The ids of a block's deposits by a node that answers so about receipts and logs.
+    async fn found(receipt: Value, logs: Value) -> Result<Vec<String>, RpcError> {
+        let settings: Settings = rampart_connector::program::read(Path::new("evm.toml")).unwrap();
+        let keys = public_key();
+        let watched = DepositSettings { keys, first_index: 0, first_block: None };
+        let deposits = Deposits::open(&watched, Path::new("/nowhere")).unwrap();
+        let ours = deposits.addresses(Range { first: 0, count: 1 }).unwrap()[0];
+        let block = json!({"hash": word(1), "timestamp": "0x1", "transactions": [
+            {"hash": word(2), "from": Address::ZERO, "to": ours, "value": "0x5", "nonce": "0x0"}]});
+        let block: Block = serde_json::from_value(block).unwrap();
+        let url = node(move |method, params| match method {
+            "eth_getTransactionReceipt" => receipt.clone(),
+            "eth_getLogs" if params[0]["blockHash"] == json!(word(1)) => {
+                let text = logs.to_string().replace("OURS", &ours.into_word().to_string());
+                serde_json::from_str(&text).unwrap()
+            }
+            _ => Value::Null,
+        });
+        let chain = Chain::new(Rpc::new(&url.await).unwrap());
+        let found = deposits.deposits(&settings, &chain, &block).await?;
+        Ok(found.into_iter().map(|deposit| deposit.id).collect())
+    }
+
+    fn receipt(block: u8, status: &str) -> Value {
+        json!({"blockNumber": "0x7", "blockHash": word(block), "status": status, "gasUsed": "0x1",
+            "effectiveGasPrice": "0x1", "logs": []})
+    }
+
+    fn log(removed: bool) -> Value {
+        json!({"address": "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", "logIndex": "0x3",
+            "topics": [TRANSFER, B256::ZERO, "OURS"], "data": B256::with_last_byte(9),
+            "transactionHash": word(4), "removed": removed})
+    }
+
+    #[tokio::test]
+    async fn a_block_whose_receipts_are_not_known_yet_is_not_looked_at() {
+        let native = format!("deposit.received/{}", word(2));
+        assert_eq!(found(receipt(1, "0x1"), json!([])).await.unwrap(), [native]);
+        assert!(found(receipt(1, "0x0"), json!([])).await.unwrap().is_empty(), "it has failed");
+        for unknown in [Value::Null, receipt(8, "0x1")] {
+            let held_up = found(unknown, json!([])).await.unwrap_err().to_string();
+            assert!(held_up.starts_with("eth_getTransactionReceipt: "), "{held_up}");
+        }
+    }
+
+    #[tokio::test]
+    async fn logs_are_those_of_the_block_that_stand() {
+        let logs = json!([log(false), log(true)]);
+        let found = found(receipt(1, "0x0"), logs).await.unwrap();
+        assert_eq!(found, [format!("deposit.received/{}/3", word(4))]);
     }
 }

@@ -231,14 +231,14 @@ impl Payout<'_> {
         let head = chain.head().await?;
         for hash in attempt.hashes() {
             if let Some(receipt) = chain.receipt(hash).await? {
-                let depth = (head + 1).saturating_sub(receipt.block_number.to());
+                let depth = head.saturating_add(1).saturating_sub(receipt.block_number.to());
                 if depth < self.order.confirmations {
                     return Ok(Step::Wait);
                 }
                 return self.finish(attempt.nonce, hash, &receipt).await;
             }
         }
-        let final_block = (head + 1).saturating_sub(self.order.confirmations);
+        let final_block = head.saturating_add(1).saturating_sub(self.order.confirmations);
         if chain.count(account, At::Block(final_block)).await? > attempt.nonce {
             let blocks = attempt.since_block..=final_block;
             return match chain.taker(account, attempt.nonce, blocks).await? {
