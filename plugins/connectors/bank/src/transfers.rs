@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::folder::MessageId;
+use crate::payers::Payers;
 use crate::transfer::{Purpose, RefundBody, SendBody, Transfer, end_to_end_id};
-use crate::{Bank, clock, pain, payers};
+use crate::{Bank, clock, pain};
 
 const KINDS: [&str; 4] = ["payment.create", "payment.cancel", "payment.refund", "transfer.send"];
 /// Longest wait for a command.
@@ -50,11 +51,12 @@ pub(crate) async fn serve(bank: &Bank) -> Result<(), String> {
         lease_seconds: LEASE_SECONDS,
         kinds: &KINDS,
     };
+    let mut payers = Payers::default();
     loop {
         let commands = bank.edge.lease(&request).await.map_err(|error| error.to_string())?;
         let mut transfers = Vec::new();
         for command in commands {
-            match step(bank, &command)? {
+            match step(bank, &mut payers, &command)? {
                 Step::Report(outcome) => report(bank, &command, &outcome).await?,
                 Step::Write(transfer) => transfers.push((command, *transfer)),
                 Step::Leave => {}
@@ -64,7 +66,7 @@ pub(crate) async fn serve(bank: &Bank) -> Result<(), String> {
     }
 }
 
-fn step(bank: &Bank, command: &Command) -> Result<Step, String> {
+fn step(bank: &Bank, payers: &mut Payers, command: &Command) -> Result<Step, String> {
     let done = |result: Value| Ok(Step::Report(Outcome::Done { result }));
     let unreadable = |error: serde_json::Error| format!("{command:?} cannot be read: {error}");
     let purpose = match command.kind.as_str() {
@@ -97,10 +99,11 @@ fn step(bank: &Bank, command: &Command) -> Result<Step, String> {
         }
         Purpose::Refund => {
             let body: RefundBody = command.body().map_err(unreadable)?;
-            let payment = payers::payment(&bank.folder, &body.provider_reference);
+            let account = &bank.settings.account;
+            let payment = payers.payment(&bank.folder, account, &body.provider_reference);
             match payment.map_err(|error| format!("cannot read statements: {error}"))? {
                 Some(line) => Transfer::of_refund(&bank.settings, &command.id, &body, &line),
-                None => Err("the payment is in no statement of this folder".to_owned()),
+                None => Err("no statement of this folder names the payment's one payer".to_owned()),
             }
         }
     };
