@@ -240,6 +240,7 @@ impl Entry {
         if !whole.amount.is_zero() {
             lines.push(whole);
         }
+        names::tell_apart(&mut lines);
         lines
     }
 }

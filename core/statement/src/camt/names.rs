@@ -1,6 +1,8 @@
 //! The names that a bank gives a transaction: its own one tells payments apart, those of others only
 //! where it gives none.
 
+use std::collections::HashMap;
+
 use crate::{Line, NOT_PROVIDED, bounded};
 
 /// The names of an entry or of one of its transactions. Texts are empty where there is none.
@@ -42,6 +44,21 @@ impl Names {
         let earlier = if self.earlier.is_empty() { &entry.earlier } else { &self.earlier };
         if !earlier.is_empty() && *earlier != line.provider_reference {
             line.earlier_references = vec![earlier.clone()];
+        }
+    }
+}
+
+/// Takes a name that several lines of an entry have from all of them: it is the batch's, and their
+/// contents name them instead. Earlier versions knew the first of them by it.
+pub(super) fn tell_apart(lines: &mut [Line]) {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for line in lines.iter() {
+        *counts.entry(line.provider_reference.clone()).or_default() += 1;
+    }
+    for line in lines {
+        let is_shared = counts.get(&line.provider_reference).is_some_and(|count| *count > 1);
+        if is_shared && !line.provider_reference.is_empty() {
+            line.earlier_references.push(std::mem::take(&mut line.provider_reference));
         }
     }
 }

@@ -73,6 +73,31 @@ fn several_transactions_of_an_entry_are_lines_of_their_own() {
 }
 
 #[test]
+fn a_name_that_a_batch_gives_to_all_of_its_transactions_is_none_of_theirs() {
+    let details = |name: &str, text: &str| {
+        format!(
+            "<TxDtls><Refs><AcctSvcrRef>{name}</AcctSvcrRef></Refs><Amt Ccy=\"EUR\">100</Amt>\
+             <RmtInf><Ustrd>{text}</Ustrd></RmtInf></TxDtls>"
+        )
+    };
+    let entry = format!(
+        "<Ntry><Amt Ccy=\"EUR\">400</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts>\
+         <AcctSvcrRef>batch</AcctSvcrRef><NtryDtls>{}{}{}{}</NtryDtls></Ntry>",
+        details("batch", "one"),
+        details("batch", "two"),
+        details("batch", "two"),
+        details("own", "three")
+    );
+    let lines = crate::read(statement(&entry).as_bytes()).unwrap();
+    let names: std::collections::HashSet<_> =
+        lines.iter().map(|line| &*line.provider_reference).collect();
+    assert_eq!((lines.len(), names.len()), (4, 4), "{names:?}");
+    assert!(names.contains("own") && !names.contains("batch"), "{names:?}");
+    assert_eq!(lines[0].earlier_references, ["batch"]);
+    assert!(lines[3].earlier_references.is_empty());
+}
+
+#[test]
 fn of_transactions_that_do_not_say_how_much_they_are_none_is_the_whole() {
     let (euros, dollars) = ("<Amt Ccy=\"EUR\">100</Amt>", "<Amt Ccy=\"USD\">110</Amt>");
     let in_both = format!("{euros}<AmtDtls><TxAmt>{dollars}</TxAmt></AmtDtls>");
