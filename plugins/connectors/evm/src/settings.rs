@@ -10,6 +10,7 @@ use rust_decimal::Decimal;
 use serde::Deserialize;
 
 use crate::amounts::DECIMALS_MAX;
+use crate::payout::NATIVE_DECIMALS;
 
 /// The whole configuration.
 #[derive(Clone, Debug, Deserialize)]
@@ -177,7 +178,16 @@ impl Settings {
                 (None, Some(_)) => {
                     return Err(format!("{}: only of a token", key("native_price")));
                 }
+                // Every chain of this kind counts its own coin so, and fees are paid in it.
+                (None, None) if asset.decimals != NATIVE_DECIMALS => {
+                    return Err(format!("{}: {NATIVE_DECIMALS}", key("decimals")));
+                }
                 (None, None) => {}
+            }
+            // A deposit would be told as one of both.
+            let same = |other: &&String| self.assets[*other].contract == asset.contract;
+            if let Some(other) = self.assets.keys().take_while(|other| *other != code).find(same) {
+                return Err(format!("{}: that of {other} too", key("contract")));
             }
         }
         Ok(())
@@ -213,6 +223,12 @@ mod tests {
         for (from, to, named) in [
             ("confirmations = 12", "confirmations = 0", "confirmations"),
             ("decimals = 18", "decimals = 99", "decimals"),
+            ("decimals = 18", "decimals = 8", "assets.ETH.decimals"),
+            (
+                "[payouts]",
+                "[assets.WEI]\ndecimals = 18\nconfirmations = 1\n[payouts]",
+                "assets.WEI",
+            ),
             ("native_price = \"0.0003\"", "", "native_price"),
             ("lease_seconds = 60", "lease_seconds = 1", "lease_seconds"),
             ("poll_milliseconds = 2000", "poll_ms = 5", "poll_ms"),
