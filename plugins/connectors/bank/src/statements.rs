@@ -19,6 +19,8 @@ pub(crate) const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 const SETTLED: Duration = Duration::from_secs(60);
 /// Status of an event whose id was told with another body.
 const CONFLICT: u16 = 409;
+/// Status of an event that the edge can never take, such as one without a currency.
+const UNPROCESSABLE: u16 = 422;
 
 /// Reports what arrives, until the edge or the disk refuses.
 ///
@@ -81,6 +83,11 @@ async fn take(bank: &Bank, name: &str) -> Result<(), String> {
                 let reference = &line.provider_reference;
                 tracing::error!(name, reference, "a line contradicts an earlier statement");
             }
+            // The lines behind it are told all the same: a reconciliation lists this one.
+            Err(error @ ClientError::Refused { status: UNPROCESSABLE, .. }) => {
+                let reference = &line.provider_reference;
+                tracing::error!(name, reference, %error, "a line cannot be told");
+            }
             Err(error) => return Err(error.to_string()),
         }
     }
@@ -135,8 +142,15 @@ fn is_settled(path: &Path) -> io::Result<bool> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::thread::JoinHandle;
+
+    use rampart_connector::Client;
+
     use super::*;
     use crate::folder::tests::Place;
+    use crate::transfer::tests::settings;
 
     pub(crate) fn entry(reference: &str, side: &str, details: &str) -> String {
         format!(
@@ -165,6 +179,52 @@ pub(crate) mod tests {
         }
         fs::create_dir(place.0.join("inbox/d")).unwrap();
         assert_eq!(names(&folder).unwrap(), ["a.xml", "b.xml"]);
+    }
+
+    /// URL of an edge that answers calls with these statuses, and their bodies once it has.
+    fn edge(statuses: &'static [u16]) -> (String, JoinHandle<Vec<String>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let heard = std::thread::spawn(move || {
+            let answered = statuses.iter().map(|status| {
+                let mut stream = BufReader::new(listener.accept().unwrap().0);
+                let (mut line, mut length) = (String::new(), 0);
+                while stream.read_line(&mut line).unwrap() > 2 {
+                    if let Some(text) = line.strip_prefix("content-length: ") {
+                        length = text.trim().parse().unwrap();
+                    }
+                    line.clear();
+                }
+                let mut body = vec![0; length];
+                stream.read_exact(&mut body).unwrap();
+                let answer = format!(
+                    "HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{{}}"
+                );
+                stream.get_mut().write_all(answer.as_bytes()).unwrap();
+                String::from_utf8(body).unwrap()
+            });
+            answered.collect()
+        });
+        (url, heard)
+    }
+
+    #[tokio::test]
+    async fn a_line_that_the_edge_cannot_read_holds_no_other_one_up() {
+        let place = Place::make();
+        let (url, heard) = edge(&[422, 409, 200]);
+        let token = place.0.join("edge.token");
+        fs::write(&token, "rcn_abc").unwrap();
+        let mut settings = settings();
+        let with_token = serde_json::json!({ "url": url, "token": { "file": token } });
+        settings.edge = serde_json::from_value(with_token).unwrap();
+        let edge = Client::new(&settings.edge).unwrap();
+        let bank = Bank { edge, folder: Folder::open(&place.0).unwrap(), settings };
+        let entries = ["bank-1", "bank-2", "bank-3"].map(|name| entry(name, "CRDT", ""));
+        fs::write(place.0.join("inbox/one.xml"), statement(&entries)).unwrap();
+        take(&bank, "one.xml").await.unwrap();
+        let heard = heard.join().unwrap();
+        assert!(heard.len() == 3 && heard[2].contains("bank-3"), "{heard:?}");
+        assert!(place.names("inbox").is_empty() && place.names("taken").len() == 1);
     }
 
     #[test]
