@@ -6,6 +6,9 @@ use rust_decimal::Decimal;
 /// Most decimals of an asset.
 pub(crate) const DECIMALS_MAX: u8 = 24;
 
+/// Largest amount of the API, in whole units.
+const AMOUNT_MAX: i64 = 1_000_000_000_000_000;
+
 /// An amount in smallest units; `None` if it is negative or finer than a unit.
 pub(crate) fn to_units(amount: Decimal, decimals: u8) -> Option<U256> {
     let amount = amount.normalize();
@@ -14,7 +17,7 @@ pub(crate) fn to_units(amount: Decimal, decimals: u8) -> Option<U256> {
     U256::from(mantissa).checked_mul(U256::from(10).pow(U256::from(missing)))
 }
 
-/// An amount of smallest units; `None` beyond the digits of a decimal.
+/// An amount of smallest units; `None` beyond the digits of a decimal and the bound of the API.
 pub(crate) fn from_units(units: U256, decimals: u8) -> Option<Decimal> {
     let (mut units, mut scale) = (units, u32::from(decimals));
     let ten = U256::from(10);
@@ -22,7 +25,8 @@ pub(crate) fn from_units(units: U256, decimals: u8) -> Option<Decimal> {
         (units, scale) = (units / ten, scale - 1);
     }
     let mantissa = i128::try_from(u128::try_from(units).ok()?).ok()?;
-    Decimal::try_from_i128_with_scale(mantissa, scale).ok()
+    let amount = Decimal::try_from_i128_with_scale(mantissa, scale).ok()?;
+    (amount <= Decimal::from(AMOUNT_MAX)).then_some(amount)
 }
 
 #[cfg(test)]
@@ -53,6 +57,13 @@ mod tests {
         let text = r#"{"amount":0.123456789012345678}"#;
         let read: std::collections::BTreeMap<String, Decimal> = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::json!({ "amount": read["amount"] }).to_string(), text);
+    }
+
+    #[test]
+    fn more_than_the_api_takes_is_no_amount() {
+        let most = U256::from(1_000_000_000_000_000_u64);
+        assert_eq!(from_units(most, 0), Some(decimal("1000000000000000")));
+        assert_eq!(from_units(most + U256::from(1), 0), None);
     }
 
     #[test]
