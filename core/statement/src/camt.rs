@@ -24,6 +24,8 @@ const TEXT_BYTES_MAX: usize = 4 * 1024;
 const UNKNOWN_REASON: &str = "NARR";
 /// Reason of an entry that takes an earlier one back.
 const REVERSAL: &str = "reversal";
+/// Codes of a bank's own for what comes back: a returned transfer, or one that was recalled.
+const RETURNS: [&str; 2] = ["RRTN", "RPCR"];
 
 /// Reads the booked entries. One with details of several transactions is a line for each.
 pub(super) fn read(text: &str) -> Result<Vec<Line>, Unreadable> {
@@ -183,6 +185,9 @@ impl Entry {
             ["AcctSvcrRef"] => self.names.read_own(text),
             ["NtryRef"] => self.names.read_other(text),
             ["AddtlNtryInf"] => self.line.reference = bounded(text),
+            ["BkTxCd", "Domn", "Fmly", "SubFmlyCd"] if RETURNS.contains(&text) => {
+                UNKNOWN_REASON.clone_into(&mut self.line.return_reason);
+            }
             _ => {}
         }
         Ok(())
@@ -269,6 +274,9 @@ impl Details {
                 }
             }
             ["RtrInf", "Rsn", "Cd" | "Prtry"] => line.return_reason = bounded(text),
+            ["BkTxCd", "Domn", "Fmly", "SubFmlyCd"] if RETURNS.contains(&text) => {
+                UNKNOWN_REASON.clone_into(&mut line.return_reason);
+            }
             ["RtrInf"] if line.return_reason.is_empty() => {
                 UNKNOWN_REASON.clone_into(&mut line.return_reason);
             }

@@ -54,6 +54,29 @@ fn a_returned_transfer_names_itself_the_reason_and_the_account() {
 }
 
 #[test]
+fn a_transfer_that_the_bank_books_as_a_return_is_one() {
+    let code = |code: &str| {
+        format!(
+            "<BkTxCd><Domn><Cd>PMNT</Cd><Fmly><Cd>RCDT</Cd><SubFmlyCd>{code}</SubFmlyCd></Fmly>\
+             </Domn></BkTxCd>"
+        )
+    };
+    let reason = "<RtrInf><Rsn><Cd>AC04</Cd></Rsn></RtrInf>";
+    for (of_entry, of_transaction, expected) in [
+        (code("ESCT"), code("ESCT"), ""),
+        (code("RRTN"), String::new(), "NARR"),
+        (String::new(), code("RPCR"), "NARR"),
+        (code("RRTN"), code("RRTN") + reason, "AC04"),
+    ] {
+        let text = ENTRY
+            .replace("<NtryDtls>", &format!("{of_entry}<NtryDtls>"))
+            .replace("</TxDtls>", &format!("{of_transaction}</TxDtls>"));
+        let lines = read(&statement(&text)).unwrap();
+        assert_eq!(lines[0].return_reason, expected, "{of_entry} {of_transaction}");
+    }
+}
+
+#[test]
 fn several_transactions_of_an_entry_are_lines_of_their_own() {
     let details = |name: &str, amount: &str| {
         format!(
