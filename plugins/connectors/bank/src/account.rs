@@ -6,6 +6,14 @@ use serde::{Deserialize, Serialize};
 /// Longest name of a holder, in characters: the bound of SEPA.
 pub(crate) const NAME_CHARS_MAX: usize = 70;
 
+/// Currencies that ISO 4217 gives no decimals.
+const WHOLE: [&str; 16] = [
+    "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "VND", "VUV",
+    "XAF", "XOF", "XPF",
+];
+/// Currencies to which it gives three.
+const THOUSANDTHS: [&str; 7] = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"];
+
 /// The account, as the configuration has it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,6 +49,16 @@ impl Account {
     /// True if its transfers are SEPA's.
     pub(crate) fn is_sepa(&self) -> bool {
         self.currency == "EUR"
+    }
+
+    /// Decimals of an amount in its currency: a bank refuses a file with more.
+    pub(crate) fn decimals(&self) -> u8 {
+        let is_in = |codes: &[&str]| codes.contains(&self.currency.as_str());
+        match (is_in(&WHOLE), is_in(&THOUSANDTHS)) {
+            (true, _) => 0,
+            (_, true) => 3,
+            _ => 2,
+        }
     }
 
     /// Checks bounds.

@@ -21,7 +21,7 @@ pub(crate) fn message(
     let mut xml = Xml::default();
     xml.text.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let holder = latin(&account.name, NAME_CHARS_MAX).unwrap_or_default();
-    let (count, sum) = (transfers.len().to_string(), sum(transfers));
+    let (count, sum) = (transfers.len().to_string(), sum(account, transfers));
     xml.within(&format!("Document xmlns=\"{NAMESPACE}\""), |xml| {
         xml.within("CstmrCdtTrfInitn", |xml| {
             xml.within("GrpHdr", |xml| {
@@ -78,7 +78,7 @@ fn credit(xml: &mut Xml, account: &Account, transfer: &Transfer) {
     });
     xml.within("Amt", |xml| {
         let start = format!("InstdAmt Ccy=\"{}\"", account.currency);
-        xml.leaf(&start, &amount(transfer.amount));
+        xml.leaf(&start, &amount(account, transfer.amount));
     });
     xml.within("Cdtr", |xml| xml.leaf("Nm", &transfer.name));
     xml.within("CdtrAcct", |xml| xml.within("Id", |xml| xml.leaf("IBAN", &transfer.iban)));
@@ -87,12 +87,14 @@ fn credit(xml: &mut Xml, account: &Account, transfer: &Transfer) {
     }
 }
 
-fn amount(amount: Decimal) -> String {
-    format!("{amount:.2}")
+/// An amount with the decimals of the account's currency.
+fn amount(account: &Account, amount: Decimal) -> String {
+    let decimals = usize::from(account.decimals());
+    format!("{amount:.decimals$}")
 }
 
-fn sum(transfers: &[Transfer]) -> String {
-    amount(transfers.iter().map(|transfer| transfer.amount).sum())
+fn sum(account: &Account, transfers: &[Transfer]) -> String {
+    amount(account, transfers.iter().map(|transfer| transfer.amount).sum())
 }
 
 /// Elements, indented.
@@ -167,5 +169,10 @@ mod tests {
         let text = message(&other, &transfers, &id, now.unwrap());
         assert!(text.contains("<ChrgBr>SHAR</ChrgBr>") && !text.contains("SEPA"), "{text}");
         assert!(text.contains("<BICFI>UBSWCHZH</BICFI>"));
+        let whole = Account { currency: "JPY".to_owned(), ..other };
+        let transfers = [Transfer { amount: Decimal::from(500), ..transfer(0, "Ada") }];
+        let text = message(&whole, &transfers, &id, now.unwrap());
+        assert!(text.contains("<InstdAmt Ccy=\"JPY\">500</InstdAmt>"), "{text}");
+        assert!(text.contains("<CtrlSum>500</CtrlSum>"), "{text}");
     }
 }

@@ -8,8 +8,6 @@ use serde_json::Number;
 use crate::account::{NAME_CHARS_MAX, latin, valid_iban};
 use crate::settings::Settings;
 
-/// Decimals of an amount.
-const DECIMALS_MAX: u32 = 2;
 /// Longest text for the recipient, in characters: the bound of SEPA.
 const REFERENCE_CHARS_MAX: usize = 140;
 
@@ -135,8 +133,9 @@ impl Transfer {
         }
         let amount = Decimal::from_str_exact(amount.as_str());
         let amount = amount.map_err(|_| "the amount is no decimal".to_owned())?.normalize();
-        if amount <= Decimal::ZERO || amount.scale() > DECIMALS_MAX {
-            return Err("the amount is not above zero with at most two decimals".to_owned());
+        let decimals = account.decimals();
+        if amount <= Decimal::ZERO || amount.scale() > u32::from(decimals) {
+            return Err(format!("the amount is not above zero with at most {decimals} decimals"));
         }
         let most = settings.transfers.amount_max;
         if amount > most {
@@ -210,6 +209,24 @@ pub(crate) mod tests {
         ] {
             let refused = sale(member, value.clone()).unwrap_err();
             assert!(refused.starts_with(reason), "{member} {value}: {refused}");
+        }
+    }
+
+    #[test]
+    fn an_amount_has_the_decimals_of_its_currency() {
+        let mut settings = settings();
+        for (currency, amount, is_good) in [
+            ("JPY", json!(100), true),
+            ("JPY", json!(100.5), false),
+            ("KWD", json!(1.234), true),
+            ("CHF", json!(1.234), false),
+        ] {
+            currency.clone_into(&mut settings.account.currency);
+            let body = json!({"amount": amount, "currency": currency,
+                "iban": "NL58 ABNA 0000 0000 01", "name": "Ada", "reference": null});
+            let body = serde_json::from_value(body).unwrap();
+            let transfer = Transfer::of_sale(&settings, COMMAND, &body);
+            assert_eq!(transfer.is_ok(), is_good, "{amount} {currency}: {transfer:?}");
         }
     }
 
