@@ -212,6 +212,32 @@ async fn what_is_told_of_a_matched_payment_is_of_its_order_whatever_order_it_nam
 }
 
 #[tokio::test]
+async fn the_end_of_a_dispute_that_names_it_alone_is_of_the_order_of_its_payment() {
+    let context = TestContext::start().await;
+    let (_, connector) = live(&context).await;
+    let body = json!({"slug": "globex", "name": "Globex", "mode": "live"});
+    let globex = context.partner_of(body).await;
+    let order = payable_order(&globex, &connector, 100).await;
+    let tell = async |mut event: Value| {
+        // The order and the partner that the payer has named.
+        event["orderId"] = json!(8);
+        connector.event(event).await.assert_status(200);
+    };
+    tell(stray("payment.received", "paid", 100)).await;
+    assert_eq!(matched(&context, "paid", &order).await, 200);
+    let mut disputed = stray("payment.disputed", "dispute", 100);
+    disputed["originalReference"] = json!("paid");
+    tell(disputed).await;
+    assert_eq!(owed(&context, "globex").await, ["dispute: 100"]);
+    let mut won = stray("dispute.closed", "dispute", 100);
+    won["outcome"] = json!("won");
+    tell(won).await;
+    assert_eq!(owed(&context, "acme").await, [""; 0]);
+    assert_eq!(owed(&context, "globex").await, ["provider: 100"]);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
 async fn a_dispute_that_is_told_while_its_payment_is_matched_is_of_the_order() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;

@@ -271,8 +271,9 @@ struct NamedPayment {
     waits_in: Option<ClientId>,
 }
 
-/// The payment whose reference an event names. It must be the connector's, and the partner's if one
-/// is named. One that waits stays as it is until the transaction ends.
+/// The payment whose reference an event names, or that of the dispute that it names by its own. It
+/// must be the connector's, and the partner's if one is named. One that waits stays as it is until
+/// the transaction ends.
 async fn payment_of_reference(
     conn: &mut Connection,
     connector: &str,
@@ -306,10 +307,15 @@ async fn read_payment(
             case when p.suspense and m.payment_id is null then p.client_id end as waits_in
         from payment p
         left join payment_match m on m.client_id = p.client_id and m.payment_id = p.payment_id
-        where p.connector = $1 and p.provider_reference in ($2, $4)
+        where p.connector = $1
+            and p.provider_reference in ($2, $4, (
+                select d.original_reference from payment d
+                where d.connector = $1 and d.kind = 'disputed' and d.provider_reference = $4))
+            -- a dispute follows its payment to the order that an operator has matched that to
+            and (p.provider_reference in ($2, $4) or m.payment_id is not null)
             and p.kind in ('received', 'deposit-received', 'payout-sent', 'transfer-sent', 'disputed')
             and ($3::uuid is null or $3 in (p.client_id, m.to_client_id))
-        order by p.provider_reference = $2 desc, p.kind = 'disputed', p.recorded_at limit 1
+        order by p.kind = 'disputed', p.provider_reference = $2 desc, p.recorded_at limit 1
         "#,
         connector,
         original,
