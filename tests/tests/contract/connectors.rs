@@ -11,6 +11,7 @@ mod owed;
 mod payouts;
 mod purchase;
 mod queue;
+mod receipts_by_hand;
 mod refund_races;
 mod refunds;
 mod refunds_by_hand;

@@ -1,6 +1,7 @@
 //! The meaning of a recorded payment: its entry in the books, and what follows for its order.
 
 mod disputes;
+mod repeats;
 
 use rust_decimal::Decimal;
 use serde_json::json;
@@ -125,8 +126,10 @@ impl Recording<'_> {
         let order = Some(order.key.order.number());
         self.tell(conn, EventType::OrderPaymentReceived).await?;
         let left = self.set_off_earlier(conn).await?;
-        let gives_back = self.core.settings.payments.unexpected == Unexpected::Refund;
-        if gives_back && left > Decimal::ZERO {
+        let gives_back = self.core.settings.payments.unexpected == Unexpected::Refund
+            && left > Decimal::ZERO
+            && !self.may_repeat(conn).await?;
+        if gives_back {
             let refund = Refund {
                 of: self.client,
                 book: self.client,
