@@ -256,6 +256,11 @@ async fn another_amount_blocks_the_order_which_is_released_for_it_or_given_back(
     };
     assert_eq!(amounts, [of(&less, "50", "0.001"), of(&more, "150", "0.003")]);
     assert_eq!(told(&context).await.iter().filter(|t| *t == "order.repriced").count(), 2);
+    for (member, number) in less.seen(&context).await.as_object().unwrap() {
+        let text = number.to_string();
+        let is_shortest = !(text.contains('.') && text.ends_with('0'));
+        assert!(!number.is_number() || is_shortest, "{member}: {text}");
+    }
 
     let found = list(&context, &format!("?order={}", back.id)).await;
     let path = format!("{PAYMENTS}/{}/refund", found[0]["id"].as_str().unwrap());

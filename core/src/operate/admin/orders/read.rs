@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{FoundOrder, ID};
 use crate::Core;
@@ -15,6 +15,7 @@ use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::Result;
 use crate::trading::quotes::Side;
+use rampart_types::{JsonDecimal, decimal};
 
 /// An order in full, for the OpenAPI document.
 pub(in crate::operate::admin) const EXAMPLE: &str = r#"{
@@ -150,6 +151,11 @@ fn in_camel_case(row: Value) -> Map<String, Value> {
             name += &first.to_ascii_uppercase();
             name += rest;
         }
+        // Postgres writes a column's zeros behind its last digit.
+        let value = match decimal::from_number(&value) {
+            Some(number) => json!(JsonDecimal(number)),
+            None => value,
+        };
         (name, value)
     };
     columns.into_iter().map(rename).collect()
