@@ -7,6 +7,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{AdminClient, Body, Page, Run, StartupError, Target, possible_value, query};
+use crate::output;
 
 const BALANCES: &[(&str, &str)] = &[
     ("PARTNER", "partner"),
@@ -151,8 +152,11 @@ async fn check(admin: &AdminClient) -> Result<Value, StartupError> {
             None => break,
         }
     }
+    for problem in &problems {
+        output::line(problem);
+    }
     match problems.is_empty() {
         true => Ok(json!({ "checked": checked, "problems": 0 })),
-        false => Err(StartupError::finding(problems.join("\n"))),
+        false => Err(StartupError::finding("the books are off by each line above".to_owned())),
     }
 }

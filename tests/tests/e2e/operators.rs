@@ -144,8 +144,10 @@ async fn the_books_are_checked_by_command() {
     sqlx::query(never_paid).execute(&pool).await.unwrap();
     let off = edge.command(&check).await;
     assert_eq!(off.status.code(), Some(1));
-    let lines = String::from_utf8(off.stderr).unwrap();
-    assert!(lines.contains("order 1234567890123456: it is completed"), "{lines}");
+    let lines = String::from_utf8(off.stdout).unwrap();
+    let begins = |line: &str| line.starts_with("order 1234567890123456: it is completed");
+    assert!(lines.lines().any(begins), "{lines}");
+    assert_eq!(String::from_utf8(off.stderr).unwrap().lines().count(), 1);
     let wrong = edge.command_as("rop_wrong", &check).await;
     assert_eq!(wrong.status.code(), Some(2), "nothing is found where nothing is read");
     edge.process.kill();
