@@ -1,26 +1,39 @@
 //! Payments that an operator has booked, and that their provider tells of afterwards.
 
+use rampart_tests::order_fixture::OrderFixture;
+
 use super::purchase::{live, paid, payable_order, status};
 use super::refunds::{again, arrivals, owed, refund, refund_by_hand};
 use super::*;
 use crate::payments::problems;
 
-/// The kinds of the commands that wait for the connector.
-async fn commanded(connector: &Connector) -> Vec<String> {
-    let commands = connector.lease(10).await.into_iter();
-    commands.map(|command| command["kind"].as_str().unwrap().to_owned()).collect()
+/// An order of 100 euros that an operator's event has paid, and whose coins are under way.
+async fn paid_by_hand(
+    context: &TestContext,
+    partner: &Partner,
+    connector: &Connector,
+) -> OrderFixture {
+    let order = payable_order(partner, connector, 100).await;
+    order.event(context, "payment-received").await.assert_status(200);
+    let payout = connector.answer_next("done", json!({"transactionId": "tx"})).await;
+    assert_eq!(payout["kind"], "payout.send");
+    order
+}
+
+/// Lets the connector make the refund that it is commanded.
+async fn is_given_back(connector: &Connector) {
+    assert_eq!(connector.answer_next("done", Value::Null).await["kind"], "payment.refund");
 }
 
 #[tokio::test]
 async fn money_that_an_operator_has_booked_is_not_given_back_when_its_provider_tells_of_it() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
-    let order = payable_order(&acme, &connector, 100).await;
-    order.event(&context, "payment-received").await.assert_status(200);
+    let order = paid_by_hand(&context, &acme, &connector).await;
     connector.event(paid(&order, 100)).await.assert_status(200);
-    assert_eq!(commanded(&connector).await, ["payout.send"]);
+    assert!(connector.lease(10).await.is_empty(), "an operator decides");
     let both = ["provider: 100", "provider: 100", "suspense: -100"];
-    assert_eq!(owed(&context, "acme").await, both, "an operator decides");
+    assert_eq!(owed(&context, "acme").await, both);
     // It was the same money: what was booked by hand had never come.
     refund_by_hand(&context, &order, "EUR").await;
     assert_eq!(owed(&context, "acme").await, ["provider: 100"]);
@@ -32,22 +45,21 @@ async fn money_that_an_operator_has_booked_is_not_given_back_when_its_provider_t
 async fn more_than_an_operator_has_booked_is_given_back() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
-    let order = payable_order(&acme, &connector, 100).await;
-    order.event(&context, "payment-received").await.assert_status(200);
+    let order = paid_by_hand(&context, &acme, &connector).await;
     let mut other = paid(&order, 70);
     (other["id"], other["providerReference"]) = (json!("other"), json!("pay-other"));
     connector.event(other).await.assert_status(200);
-    assert_eq!(commanded(&connector).await, ["payout.send", "payment.refund"]);
-    connector.event(paid(&order, 100)).await.assert_status(200);
-    assert!(commanded(&connector).await.is_empty(), "it may be what the operator has booked");
+    is_given_back(&connector).await;
+    let same = paid(&order, 100);
+    connector.event(same.clone()).await.assert_status(200);
+    assert!(connector.lease(10).await.is_empty(), "it may be what the operator has booked");
     connector.event(again(&order)).await.assert_status(200);
-    assert_eq!(commanded(&connector).await, ["payment.refund"], "it was booked once");
-    // An operator gives back what waits, too.
+    // It was booked once.
+    is_given_back(&connector).await;
     let waits = arrivals(&context, &order).await;
-    let waits = waits
-        .iter()
-        .find(|payment| payment["providerReference"] == paid(&order, 100)["providerReference"]);
+    let mut waits = waits.iter();
+    let waits = waits.find(|waits| waits["providerReference"] == same["providerReference"]);
     assert_eq!(refund(&context, waits.unwrap(), json!(100)).await, 200);
-    assert_eq!(commanded(&connector).await, ["payment.refund"]);
+    is_given_back(&connector).await;
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
