@@ -16,7 +16,6 @@ use super::page::check_after;
 use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::money::payments::PaymentState;
-use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use rampart_types::{JsonDecimal, OrderId};
 
@@ -90,9 +89,8 @@ struct Wanted {
 impl Wanted {
     /// Newest first.
     async fn find(self, core: &Core) -> Result<Vec<Payment>> {
-        let mut conn = core.db.acquire().await?;
-        check_page(&mut conn, self.after).await?;
-        let rows = sqlx::query!(
+        check_page(core, self.after).await?;
+        let payments = sqlx::query!(
             r#"
             with found as (
                 select p.client_id, c.slug, p.payment_id, p.connector, p.provider_reference, p.kind,
@@ -141,9 +139,7 @@ impl Wanted {
             self.id,
             self.limit,
         )
-        .fetch_all(&mut *conn)
-        .await?;
-        let payments = rows.into_iter().map(|row| Payment {
+        .map(|row| Payment {
             id: row.payment_id,
             partner: row.slug,
             connector: row.connector,
@@ -159,18 +155,18 @@ impl Wanted {
             occurred_at: row.occurred_at,
             recorded_at: row.recorded_at,
         });
-        Ok(payments.collect())
+        Ok(payments.fetch_all(&core.db).await?)
     }
 }
 
 /// Checks that there is the payment behind which a page begins.
-async fn check_page(conn: &mut Connection, after: Option<Uuid>) -> Result<()> {
+async fn check_page(core: &Core, after: Option<Uuid>) -> Result<()> {
     let Some(id) = after else { return Ok(()) };
     let exists = sqlx::query_scalar!(
         r#"select exists (select from payment where payment_id = $1) as "exists!""#,
         id,
     );
-    check_after(exists.fetch_one(conn).await?)
+    check_after(exists.fetch_one(&core.db).await?)
 }
 
 /// The payment of this id.
