@@ -207,13 +207,12 @@ async fn find(core: &Core, caller: &Reader, filter: &Filter) -> Result<Vec<Order
 /// index that has some statuses only must be led to by the statement's text.
 async fn find_of_client(core: &Core, client: Uuid, filter: &Filter) -> Result<Vec<OrderRow>> {
     let (from, before, limit) = (filter.start(), filter.end(), filter.fetch_limit());
-    let rows = match filter.status {
-        None => {
+    macro_rules! page {
+        ($filter:literal $(, $status:expr)?) => {
             select_orders!(
-                "where client_id = $1 \
-                 and created_at >= $2 and (created_at, order_id) < ($3, $4) \
-                 order by created_at desc, order_id desc limit $5",
+                $filter,
                 client,
+                $($status,)?
                 from,
                 before.created_at,
                 before.order_id,
@@ -221,38 +220,26 @@ async fn find_of_client(core: &Core, client: Uuid, filter: &Filter) -> Result<Ve
             )
             .fetch_all(&core.db)
             .await?
-        }
-        Some(OrderStatus::Pending) => {
-            select_orders!(
-                "where client_id = $1 and status = 'pending' \
+        };
+    }
+    Ok(match filter.status {
+        None => page!(
+            "where client_id = $1 \
                  and created_at >= $2 and (created_at, order_id) < ($3, $4) \
-                 order by created_at desc, order_id desc limit $5",
-                client,
-                from,
-                before.created_at,
-                before.order_id,
-                limit,
-            )
-            .fetch_all(&core.db)
-            .await?
-        }
-        Some(status) => {
-            select_orders!(
-                "where client_id = $1 and status = $2 and status <> 'pending' \
+                 order by created_at desc, order_id desc limit $5"
+        ),
+        Some(OrderStatus::Pending) => page!(
+            "where client_id = $1 and status = 'pending' \
+                 and created_at >= $2 and (created_at, order_id) < ($3, $4) \
+                 order by created_at desc, order_id desc limit $5"
+        ),
+        Some(status) => page!(
+            "where client_id = $1 and status = $2 and status <> 'pending' \
                  and created_at >= $3 and (created_at, order_id) < ($4, $5) \
                  order by created_at desc, order_id desc limit $6",
-                client,
-                status.as_str(),
-                from,
-                before.created_at,
-                before.order_id,
-                limit,
-            )
-            .fetch_all(&core.db)
-            .await?
-        }
-    };
-    Ok(rows)
+            status.as_str()
+        ),
+    })
 }
 
 /// A page of orders, with link and cursor of the next one.
