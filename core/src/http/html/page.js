@@ -46,7 +46,10 @@ const enhance = (root) => {
     const end = new Date(left.dataset.until);
     const show = () => {
       const seconds = Math.max(0, Math.round((end - Date.now()) / 1000));
-      left.textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+      const minutes = Math.floor(seconds / 60);
+      const digits = (number) => String(number).padStart(2, "0");
+      const start = minutes < 60 ? minutes : `${Math.floor(minutes / 60)}:${digits(minutes % 60)}`;
+      left.textContent = `(${start}:${digits(seconds % 60)})`;
       if (seconds === 0 || !left.isConnected) clearInterval(timer);
     };
     const timer = setInterval(show, 1000);

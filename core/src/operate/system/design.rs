@@ -83,7 +83,7 @@ fn states(at: DateTime<Utc>) -> Markup {
             dt { "Short address" } dd { (address("rDsb")) }
             dt { "Time" } dd { (time(at)) }
             dt { "Partner" } dd { (brand_line("Acme", None)) }
-            dt { "Time left" } dd { (countdown(at)) " until " (time(at)) }
+            dt { "Time left" } dd { (time(at)) " " (countdown(at)) }
         }
         h2 { "Lists" }
         (table(
