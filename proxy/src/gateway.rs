@@ -35,11 +35,12 @@ use pingora_error::{Error, ErrorSource, ErrorType, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, Session};
 use rampart_core::Core;
+use rampart_core::http::request::{BODY_BYTES_MAX, FORM_BYTES_MAX};
 use rampart_core::platform::rate_limit::KeyedGcra;
 use rampart_core::platform::shared_rates::SharedGcra;
 
 pub(crate) use self::access_log::AccessLog;
-use self::body::Budget;
+use self::body::BodyMemory;
 use self::concurrency::InFlight;
 use self::context::Context;
 pub(crate) use self::context::request_id;
@@ -61,7 +62,7 @@ const PRIVATE_BODY_MEMORY: usize = 64 * 1024 * 1024;
 pub(crate) struct Gateway {
     core: Arc<Core>,
     listener: ListenerKind,
-    budget: Budget,
+    bodies: BodyMemory,
     lifecycle: Arc<Lifecycle>,
     /// `Strict-Transport-Security` of pages, and of everything for operators.
     hsts: Option<HeaderValue>,
@@ -80,7 +81,7 @@ struct PublicListener {
     clients: ClientAddresses,
     addresses: KeyedGcra<IpAddr, SharedGcra>,
     in_flight: InFlight,
-    uploads: Budget,
+    uploads: BodyMemory,
     answer_max: Duration,
     connection_age_max: Duration,
     log: Option<Arc<AccessLog>>,
@@ -94,18 +95,20 @@ impl Gateway {
         lifecycle: Arc<Lifecycle>,
         log: Option<Arc<AccessLog>>,
     ) -> Self {
+        // Half of the memory is for large uploads.
+        let memory = edge.body_memory_bytes / 2;
         let listener = ListenerKind::Public(Box::new(PublicListener {
             clients: ClientAddresses::new(edge),
             addresses: KeyedGcra::new(ADDRESSES_MAX, ADDRESS_IDLE),
             in_flight: InFlight::new(edge),
-            uploads: Budget::new(edge.body_memory_bytes / 2),
+            uploads: BodyMemory::new(memory, (memory - memory / 4).max(FORM_BYTES_MAX)),
             answer_max: Duration::from_secs(edge.request_timeout_seconds),
             connection_age_max: Duration::from_secs(edge.connection_max_age_seconds),
             log,
         }));
-        let budget = Budget::new(edge.body_memory_bytes / 2);
+        let bodies = BodyMemory::new(memory, (memory / 4).max(BODY_BYTES_MAX));
         let hsts = respond::hsts(edge.hsts_seconds);
-        Self { core, listener, budget, lifecycle, hsts, certificates: Vec::new() }
+        Self { core, listener, bodies, lifecycle, hsts, certificates: Vec::new() }
     }
 
     /// The operators' side of `core`. Over TLS it tells browsers to use HTTPS alone for
@@ -141,8 +144,8 @@ impl Gateway {
 
     fn private(listener: PrivateListener, core: Arc<Core>, lifecycle: Arc<Lifecycle>) -> Self {
         let listener = ListenerKind::Private(listener);
-        let budget = Budget::new(PRIVATE_BODY_MEMORY);
-        Self { core, listener, budget, lifecycle, hsts: None, certificates: Vec::new() }
+        let bodies = BodyMemory::new(PRIVATE_BODY_MEMORY, PRIVATE_BODY_MEMORY / 4);
+        Self { core, listener, bodies, lifecycle, hsts: None, certificates: Vec::new() }
     }
 }
 

@@ -12,6 +12,8 @@ use crate::http::upload::body::UploadedBody;
 
 /// Largest body of an ordinary endpoint, in bytes (section 1 of the contract).
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
+/// Largest form of a page, in bytes: the photos of both sides of a document.
+pub const FORM_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// The head of a request, as validated by a listener: framing checked, path normalized.
 #[derive(Clone, Debug)]

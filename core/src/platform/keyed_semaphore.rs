@@ -28,28 +28,41 @@ impl<K: Clone + Eq + Hash> KeyedSemaphore<K> {
 
     /// A permit for `key`, given back when it is dropped; `None` when all of them are held.
     pub fn try_acquire(&self, key: K) -> Option<KeyedPermit<K>> {
+        self.try_acquire_many(key, 1)
+    }
+
+    /// As many permits for `key`, given back when they are dropped; `None` when fewer are left.
+    pub fn try_acquire_many(&self, key: K, count: usize) -> Option<KeyedPermit<K>> {
         let mut held = self.held.lock();
-        let count = held.entry(key.clone()).or_default();
-        if *count >= self.max {
+        let before = held.get(&key).copied().unwrap_or_default();
+        if self.max.saturating_sub(before) < count {
             return None;
         }
-        *count += 1;
-        Some(KeyedPermit { held: Arc::clone(&self.held), key })
+        held.insert(key.clone(), before + count);
+        Some(KeyedPermit { held: Arc::clone(&self.held), key, count })
     }
 }
 
-/// One of a key's permits.
+/// One or several of a key's permits.
 #[derive(Debug)]
 pub struct KeyedPermit<K: Eq + Hash> {
     held: Arc<Held<K>>,
     key: K,
+    count: usize,
+}
+
+impl<K: Eq + Hash> KeyedPermit<K> {
+    /// Takes over further permits of the same key.
+    pub fn merge(&mut self, mut more: Self) {
+        self.count += std::mem::take(&mut more.count);
+    }
 }
 
 impl<K: Eq + Hash> Drop for KeyedPermit<K> {
     fn drop(&mut self) {
         let mut held = self.held.lock();
         match held.get_mut(&self.key) {
-            Some(count @ 2..) => *count -= 1,
+            Some(count) if *count > self.count => *count -= self.count,
             _ => _ = held.remove(&self.key),
         }
     }
@@ -70,6 +83,22 @@ mod tests {
         let third = semaphore.try_acquire("a").unwrap();
         assert!(semaphore.try_acquire("a").is_none());
         drop((second, third, other));
+        assert!(semaphore.held.lock().is_empty());
+    }
+
+    #[test]
+    fn several_permits_are_given_back_together() {
+        let semaphore = KeyedSemaphore::new(5);
+        let mut permits = semaphore.try_acquire_many("a", 3).unwrap();
+        assert!(semaphore.try_acquire_many("a", 3).is_none());
+        permits.merge(semaphore.try_acquire_many("a", 2).unwrap());
+        assert!(semaphore.try_acquire("a").is_none());
+        let other = semaphore.try_acquire_many("b", 5).unwrap();
+        drop(permits);
+        let last = semaphore.try_acquire_many("a", 5).unwrap();
+        drop((other, last));
+        assert!(semaphore.held.lock().is_empty());
+        assert!(semaphore.try_acquire_many("c", 6).is_none());
         assert!(semaphore.held.lock().is_empty());
     }
 }

@@ -1,5 +1,6 @@
 //! The body of a request, bounded in size, memory and time.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ use rampart_core::Core;
 use rampart_core::endpoint::{Body, Route};
 use rampart_core::http::request::{BODY_BYTES_MAX, Entity};
 use rampart_core::http::upload::{self, Upload, UploadError};
+use rampart_core::platform::keyed_semaphore::{KeyedPermit, KeyedSemaphore};
+use rampart_core::platform::network::network;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
@@ -42,27 +45,79 @@ pub(super) enum BodyError {
     Gone,
 }
 
-/// Memory for bodies, shared by all requests.
-#[derive(Clone, Debug)]
-pub(super) struct Budget(Arc<Semaphore>);
+/// Whoever sends bodies: a partner that is proven, or else an address, in IPv6 a /64 network.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Sender {
+    Partner(Arc<str>),
+    Network(IpAddr),
+}
 
-impl Budget {
-    /// `bytes` in memory at once.
-    pub(super) fn new(bytes: usize) -> Self {
-        Self(Arc::new(Semaphore::new((bytes / BUDGET_UNIT).clamp(1, Semaphore::MAX_PERMITS))))
+impl Sender {
+    /// The sender of a request from `address`, of `partner` if that is not empty.
+    pub(super) fn of(address: IpAddr, partner: &Arc<str>) -> Self {
+        match partner.is_empty() {
+            true => Self::Network(network(address)),
+            false => Self::Partner(Arc::clone(partner)),
+        }
+    }
+}
+
+/// Memory for bodies, shared by all requests, of which no sender takes all.
+#[derive(Debug)]
+pub(super) struct BodyMemory {
+    all: Arc<Semaphore>,
+    senders: KeyedSemaphore<Sender>,
+}
+
+impl BodyMemory {
+    /// `bytes` in memory at once, of which one sender has at most `bytes_per_sender`.
+    pub(super) fn new(bytes: usize, bytes_per_sender: usize) -> Self {
+        let units = |bytes: usize| (bytes / BUDGET_UNIT).clamp(1, Semaphore::MAX_PERMITS);
+        Self {
+            all: Arc::new(Semaphore::new(units(bytes))),
+            senders: KeyedSemaphore::new(units(bytes_per_sender)),
+        }
     }
 
+    /// The part that is for `sender`.
+    pub(super) const fn of<'a>(&'a self, sender: &'a Sender) -> Budget<'a> {
+        Budget { memory: self, sender }
+    }
+}
+
+/// The memory that is left to one sender.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget<'a> {
+    memory: &'a BodyMemory,
+    sender: &'a Sender,
+}
+
+/// Memory that a body takes, given back when it is dropped.
+#[derive(Debug)]
+pub(super) struct Share {
+    of_all: OwnedSemaphorePermit,
+    of_sender: KeyedPermit<Sender>,
+}
+
+impl Budget<'_> {
     /// Makes `share` cover `bytes`; `false` when there is not that much left.
-    fn cover(&self, share: &mut Option<OwnedSemaphorePermit>, bytes: usize) -> bool {
-        let held = share.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+    fn cover(self, share: &mut Option<Share>, bytes: usize) -> bool {
+        let Self { memory: BodyMemory { all, senders }, sender } = self;
+        let held = share.as_ref().map_or(0, |share| share.of_all.num_permits());
         let missing = bytes.div_ceil(BUDGET_UNIT).saturating_sub(held);
-        let Ok(missing @ 1..) = u32::try_from(missing) else {
+        let Ok(permits @ 1..) = u32::try_from(missing) else {
             return missing == 0;
         };
-        let Ok(more) = Arc::clone(&self.0).try_acquire_many_owned(missing) else { return false };
+        let Some(of_sender) = senders.try_acquire_many(sender.clone(), missing) else {
+            return false;
+        };
+        let Ok(of_all) = Arc::clone(all).try_acquire_many_owned(permits) else { return false };
         match share {
-            Some(share) => share.merge(more),
-            None => *share = Some(more),
+            Some(share) => {
+                share.of_all.merge(of_all);
+                share.of_sender.merge(of_sender);
+            }
+            None => *share = Some(Share { of_all, of_sender }),
         }
         true
     }
@@ -74,7 +129,7 @@ pub(super) struct ReceivedBody<B = Bytes> {
     /// Its bytes, or the upload.
     pub(super) body: B,
     /// Its part of the budget.
-    pub(super) share: Option<OwnedSemaphorePermit>,
+    pub(super) share: Option<Share>,
 }
 
 /// The announced length of the body. `framing` has seen that it is a number and there is one.
@@ -89,7 +144,7 @@ pub(super) fn content_length(headers: &HeaderMap) -> Option<u64> {
 pub(super) async fn read_body(
     session: &mut ServerSession,
     max: usize,
-    budget: &Budget,
+    budget: Budget<'_>,
 ) -> Result<ReceivedBody, BodyError> {
     let partial = PartialBody { max, ..PartialBody::default() }.read(session, budget).await?;
     Ok(ReceivedBody { body: partial.whole.freeze(), share: partial.share })
@@ -103,12 +158,12 @@ pub(super) async fn read_body(
 pub(super) async fn read_entity(
     session: &mut ServerSession,
     route: &Route,
-    budget: &Budget,
-    uploads: &Budget,
+    budget: Budget<'_>,
+    uploads: Budget<'_>,
     core: &Arc<Core>,
 ) -> Result<ReceivedBody<Entity>, BodyError> {
-    let large_form = matches!(route.body, Body::LargeForm(_)).then(|| uploads.clone());
-    let uploads = route.body.takes_images().then(|| (Arc::clone(core), uploads.clone()));
+    let large_form = matches!(route.body, Body::LargeForm(_)).then_some(uploads);
+    let uploads = route.body.takes_images().then(|| (Arc::clone(core), uploads));
     let max = route.body.bound().0;
     let partial = PartialBody { max, uploads, large_form, ..PartialBody::default() };
     let PartialBody { whole, upload, share, .. } = partial.read(session, budget).await?;
@@ -121,18 +176,18 @@ pub(super) async fn read_entity(
 
 /// The part of a body that has arrived.
 #[derive(Default)]
-struct PartialBody {
+struct PartialBody<'a> {
     max: usize,
     whole: BytesMut,
     /// There for a body that may become an upload: whose, and the budget of uploads.
-    uploads: Option<(Arc<Core>, Budget)>,
+    uploads: Option<(Arc<Core>, Budget<'a>)>,
     upload: Option<Upload>,
     /// The budget of uploads, for a form of ours that may be large.
-    large_form: Option<Budget>,
-    share: Option<OwnedSemaphorePermit>,
+    large_form: Option<Budget<'a>>,
+    share: Option<Share>,
 }
 
-impl PartialBody {
+impl PartialBody<'_> {
     fn len(&self) -> usize {
         match &self.upload {
             Some(upload) => upload.size(),
@@ -143,7 +198,7 @@ impl PartialBody {
     async fn read(
         mut self,
         session: &mut ServerSession,
-        budget: &Budget,
+        budget: Budget<'_>,
     ) -> Result<Self, BodyError> {
         let declared = content_length(&session.req_header().headers);
         if declared.is_some_and(|length| length > self.max as u64) {
@@ -170,7 +225,7 @@ impl PartialBody {
     async fn fill(
         &mut self,
         session: &mut ServerSession,
-        budget: &Budget,
+        budget: Budget<'_>,
     ) -> Result<(), BodyError> {
         loop {
             if let Some(upload) = &mut self.upload {
@@ -183,7 +238,7 @@ impl PartialBody {
         }
     }
 
-    fn take(&mut self, chunk: Bytes, budget: &Budget) -> Result<(), BodyError> {
+    fn take(&mut self, chunk: Bytes, budget: Budget<'_>) -> Result<(), BodyError> {
         let seen = self.len() + chunk.len();
         if seen > self.max {
             return Err(BodyError::TooLarge);
@@ -203,7 +258,7 @@ impl PartialBody {
             self.upload = Some(upload);
             return Ok(());
         }
-        let budget = match &self.large_form {
+        let budget = match self.large_form {
             Some(uploads) if seen > BODY_BYTES_MAX => {
                 if seen - chunk.len() <= BODY_BYTES_MAX {
                     self.share = None;
@@ -270,15 +325,42 @@ fn is_gone(error: &Error) -> bool {
 mod tests {
     use super::*;
 
+    const UNIT: usize = BUDGET_UNIT;
+
+    fn address(last: u8) -> Sender {
+        Sender::of([192, 0, 2, last].into(), &Arc::default())
+    }
+
     #[test]
     fn the_budget_covers_no_more_than_it_has() {
-        let budget = Budget::new(3 * BUDGET_UNIT);
+        let memory = BodyMemory::new(3 * UNIT, 3 * UNIT);
+        let sender = address(1);
+        let budget = memory.of(&sender);
         let (mut one, mut other) = (None, None);
         assert!(budget.cover(&mut one, 1));
-        assert!(budget.cover(&mut one, 2 * BUDGET_UNIT));
-        assert!(budget.cover(&mut other, BUDGET_UNIT));
-        assert!(!budget.cover(&mut other, BUDGET_UNIT + 1));
+        assert!(budget.cover(&mut one, 2 * UNIT));
+        assert!(budget.cover(&mut other, UNIT));
+        assert!(!budget.cover(&mut other, UNIT + 1));
         drop(one);
-        assert!(budget.cover(&mut other, 3 * BUDGET_UNIT));
+        assert!(budget.cover(&mut other, 3 * UNIT));
+    }
+
+    #[test]
+    fn a_sender_leaves_memory_to_the_others() {
+        let memory = BodyMemory::new(4 * UNIT, 2 * UNIT);
+        let (one, other) = (address(1), address(2));
+        let partner = Sender::of([192, 0, 2, 1].into(), &"acme".into());
+        let (mut of_one, mut of_other, mut of_partner) = (None, None, None);
+        assert!(memory.of(&one).cover(&mut of_one, 2 * UNIT));
+        let mut more = None;
+        assert!(!memory.of(&one).cover(&mut more, 1));
+        assert!(!memory.of(&one).cover(&mut of_one, 3 * UNIT));
+        assert!(memory.of(&partner).cover(&mut of_partner, UNIT), "a partner has its own part");
+        assert!(memory.of(&other).cover(&mut of_other, UNIT));
+        // What one sender may still have is not there.
+        assert!(!memory.of(&other).cover(&mut of_other, 2 * UNIT));
+        drop(of_one);
+        assert!(memory.of(&other).cover(&mut of_other, 2 * UNIT));
+        assert!(memory.of(&one).cover(&mut more, UNIT));
     }
 }

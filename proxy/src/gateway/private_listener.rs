@@ -14,7 +14,7 @@ use rampart_core::http::reply::Reply;
 use rampart_core::http::request::Head;
 use rampart_core::platform::error::Denial;
 
-use super::body::{BodyError, read_body};
+use super::body::{BodyError, Sender, read_body};
 use super::concurrency::{WorkFailure, contain};
 use super::context::Context;
 use super::respond::client_gone;
@@ -59,7 +59,9 @@ impl Gateway {
         if !path::is_normal(session.req_header().uri.path()) {
             return Ok(error(StatusCode::NOT_FOUND, "the path is not in normal form"));
         }
-        let received = match read_body(session, listener.body_bytes_max(), &self.budget).await {
+        let sender = Sender::of(context.client_address, &context.labels.partner);
+        let (max, budget) = (listener.body_bytes_max(), self.bodies.of(&sender));
+        let received = match read_body(session, max, budget).await {
             Ok(received) => received,
             Err(why) => {
                 session.set_keepalive(None);

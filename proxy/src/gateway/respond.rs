@@ -14,7 +14,7 @@ use rampart_core::platform::error::Code;
 use rampart_core::trading::limits::upstream::Upstream;
 use tokio::time::timeout;
 
-use super::body::{BodyError, ReceivedBody, content_length, discard, read_entity};
+use super::body::{BodyError, ReceivedBody, Sender, content_length, discard, read_entity};
 use super::concurrency::{WorkFailure, contain};
 use super::context::{Context, request_id};
 use super::private_listener::{PrivateListener, error};
@@ -142,7 +142,8 @@ impl Gateway {
             // Pingora waits for a body that it has not seen itself.
             session.enable_retry_buffering();
         }
-        let (budget, uploads) = (&self.budget, &public.uploads);
+        let sender = Sender::of(context.client_address, &context.labels.partner);
+        let (budget, uploads) = (self.bodies.of(&sender), public.uploads.of(&sender));
         let (route, code) = (admission.route, admission.route.body.bound().1);
         let refused = |mut reply: Reply| {
             admission.write_rates(&mut reply);

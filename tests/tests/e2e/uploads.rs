@@ -1,5 +1,6 @@
-//! Large uploads: what they cost in memory, and that slow ones delay nobody.
+//! Large and slow bodies: what they cost in memory, and that they delay nobody.
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -9,6 +10,7 @@ use futures::future::join_all;
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::caller::{Caller, Protocol};
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
 use rampart_tests::user::{image, registration};
 use rampart_tests::wire::Wire;
@@ -115,6 +117,27 @@ async fn slow_uploads_delay_nobody() {
         wire.answer().await.expect("a slow upload gets an answer").assert_status(408);
     }
     assert_eq!(stored(&edge).len(), 1, "what was not finished is gone");
+}
+
+#[tokio::test]
+async fn bodies_of_one_address_leave_memory_to_the_others() {
+    // Half of it is for ordinary bodies, and a quarter of that for one sender.
+    let edge = Edge::with(|setup| _ = setup.set("edge.body_memory_bytes", "2097152")).await;
+    let partner = edge.partner("neighbour").await;
+    let post = |caller: &Caller| {
+        caller.anonymous(Method::POST, "/api/v1/authenticate").body(vec![b' '; 100_000]).send()
+    };
+    let mut wire = Wire::open(edge.address).await;
+    let head = "POST /api/v1/authenticate HTTP/1.1\r\nHost: a\r\nContent-Length: 262144\r\n\r\n";
+    wire.send(format!("{head}{}", " ".repeat(250_000)).as_bytes()).await;
+    until("a second body of the address is refused", SOON, async || {
+        Some(post(&partner).await).filter(|answer| answer.status() == 503)
+    })
+    .await;
+    let elsewhere = partner.from(Ipv4Addr::new(127, 0, 0, 2).into()).over(Protocol::Http1);
+    post(&elsewhere).await.assert_status(400);
+    let quote = partner.request(Method::POST, "/api/v1/buy/quote").body(vec![b' '; 100_000]);
+    quote.send().await.assert_status(400);
 }
 
 #[tokio::test]

@@ -33,7 +33,7 @@ use crate::http::form::{Form, SentForm};
 use crate::http::html::form_errors::{FormErrors, TypedForm};
 use crate::http::html::{PAGE_SCRIPT, Page, PageScripts, back_link};
 use crate::http::reply::Reply;
-use crate::http::request::Input;
+use crate::http::request::{FORM_BYTES_MAX, Input};
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::orders::payment_link::payment_url;
@@ -42,8 +42,6 @@ use crate::users::account_pages::sign_in::refusal_note;
 use rampart_types::{OrderKey, UserId};
 
 const PATH: &str = "/checks/{token}/{check}";
-/// Largest form, in bytes: the photos of both sides of a document.
-const FORM_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Time after which a page that waits for a provider is loaded again, in seconds.
 const WAIT_SECONDS: &str = "2";
 
