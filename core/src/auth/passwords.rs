@@ -2,8 +2,8 @@
 //!
 //! One hash takes some 15 ms of a core, so sending passwords is the cheapest way to overload the
 //! service. Hashing has its own threads, memory and bounded queue: other requests never wait for it,
-//! and excess jobs are refused. On tokio's blocking threads, the p99 of readers beside logins is five
-//! times as high (row e of `make bench`).
+//! and excess jobs are refused, those of one partner before they fill the queue. On tokio's blocking
+//! threads, the p99 of readers beside logins is five times as high (row e of `make bench`).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -16,7 +16,10 @@ use tokio::sync::oneshot;
 
 use crate::platform::clock::Clock;
 use crate::platform::crypto::{Secret, constant_time_eq};
+use crate::platform::db::tenant;
 use crate::platform::error::{Error, Result};
+use crate::platform::keyed_semaphore::KeyedSemaphore;
+use rampart_types::ClientId;
 
 /// Memory of one hash in KiB, which is also its number of blocks.
 const MEMORY_KIB: u32 = 19_456;
@@ -30,6 +33,8 @@ const OUTPUT_BYTES: usize = 32;
 const SALT_BYTES: usize = 16;
 /// Most queued jobs; about half a second on two cores.
 const QUEUE_MAX: usize = 64;
+/// Most jobs of one partner, queued and running.
+const PARTNER_MAX: usize = QUEUE_MAX - QUEUE_MAX / 4;
 /// Scheduling priority of the hashing threads below the serving ones, as `nice` counts.
 const NICENESS: i32 = 10;
 
@@ -40,6 +45,7 @@ type Job = Box<dyn FnOnce(&mut Hasher) + Send>;
 pub struct Passwords {
     clock: Clock,
     queue: SyncSender<Job>,
+    partners: KeyedSemaphore<ClientId>,
     waiting: Arc<AtomicUsize>,
 }
 
@@ -63,7 +69,12 @@ impl Passwords {
                 .spawn(move || run(&jobs))
                 .map_err(|e| Error::internal("start a thread for passwords", e))?;
         }
-        Ok(Self { clock, queue, waiting: Arc::default() })
+        Ok(Self {
+            clock,
+            queue,
+            partners: KeyedSemaphore::new(PARTNER_MAX),
+            waiting: Arc::default(),
+        })
     }
 
     /// Jobs that wait for a thread.
@@ -74,7 +85,7 @@ impl Passwords {
     /// Hashes a password with a new salt, as a PHC string.
     ///
     /// # Errors
-    /// 503 when the queue is full.
+    /// 503 when the queue, or the partner's part of it, is full.
     pub async fn hash(&self, password: Secret) -> Result<String> {
         let salt: [u8; SALT_BYTES] = self.clock.random_bytes()?;
         self.compute(move |hasher| hasher.hash(&password, &salt)).await
@@ -84,7 +95,7 @@ impl Passwords {
     /// false, after the same time.
     ///
     /// # Errors
-    /// 503 when the queue is full; 500 when `stored` is not a PHC string of Argon2 within the
+    /// 503 as [`Passwords::hash`]; 500 when `stored` is not a PHC string of Argon2 within the
     /// configured memory.
     pub async fn verify(&self, password: Secret, stored: Option<String>) -> Result<bool> {
         self.compute(move |hasher| match stored {
@@ -99,9 +110,17 @@ impl Passwords {
         T: Send + 'static,
         F: FnOnce(&mut Hasher) -> Result<T> + Send + 'static,
     {
+        // What no partner's request asks for, such as an operator's call, has no such bound.
+        let permit = match tenant::current() {
+            Some(partner) => Some(self.partners.try_acquire(partner).ok_or_else(|| {
+                Error::unavailable("hash a password: too many of this partner wait")
+            })?),
+            None => None,
+        };
         let (reply_sender, reply) = oneshot::channel();
         let waiting = Waiting::begin(&self.waiting);
         let job: Job = Box::new(move |hasher| {
+            let _permit = permit;
             drop(waiting);
             // Skipped when the caller has disconnected.
             if !reply_sender.is_closed() {
@@ -212,6 +231,7 @@ impl Hasher {
 mod tests {
     use futures::FutureExt as _;
     use futures::future::{BoxFuture, join_all};
+    use uuid::Uuid;
 
     use super::*;
 
@@ -293,5 +313,31 @@ mod tests {
         assert!(matches!(&refused, Error::Failed(failure) if failure.unavailable));
         go.send(()).unwrap();
         assert!(join_all(waiting).await.into_iter().all(|r| r.is_ok()));
+    }
+
+    #[tokio::test]
+    async fn a_partner_leaves_part_of_the_queue_to_the_others() {
+        let passwords = passwords();
+        let (go, gate) = sync_channel::<()>(1);
+        let busy = passwords.compute(move |_| {
+            gate.recv().unwrap();
+            Ok(())
+        });
+        let mut waiting: Vec<BoxFuture<'_, Result<()>>> = vec![busy.boxed()];
+        assert!(futures::poll!(&mut waiting[0]).is_pending());
+        let of = |number: u128| {
+            let partner = ClientId::from(Uuid::from_u128(number));
+            tenant::run(Some(partner), passwords.compute(|_| Ok(()))).boxed()
+        };
+        for number in std::iter::repeat_n(1, PARTNER_MAX).chain([2, 3]) {
+            let mut one = of(number);
+            assert!(futures::poll!(&mut one).is_pending(), "a job of partner {number}");
+            waiting.push(one);
+        }
+        let refused = of(1).await.unwrap_err();
+        assert!(matches!(&refused, Error::Failed(failure) if failure.unavailable));
+        go.send(()).unwrap();
+        assert!(join_all(waiting).await.into_iter().all(|r| r.is_ok()));
+        assert!(of(1).await.is_ok(), "what is done leaves its place");
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn enter(tenant: ClientId) {
 }
 
 /// The tenant that this task works for, if it is a request's and is named already.
-pub(super) fn current() -> Option<ClientId> {
+pub(crate) fn current() -> Option<ClientId> {
     CURRENT.try_with(Cell::get).ok().flatten()
 }
 
