@@ -43,7 +43,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 
 pub(crate) use self::client_address::ClientAddresses;
 pub(crate) use self::connection_info::ConnectionInfo;
-use self::connection_limits::{ConnectionLimits, Tls};
+use self::connection_limits::{AddressPermits, ConnectionLimits, Tls};
 use self::descriptors::HeldDescriptors;
 pub(crate) use self::framing::{HeadError, METHOD_BYTES_MAX, TARGET_BYTES_MAX, check_parsed};
 pub(crate) use self::lifecycle::{Busy, Lifecycle, Phase};
@@ -59,8 +59,9 @@ use crate::gateway::{AccessLog, Gateway};
 use crate::output;
 use crate::startup_error::StartupError;
 
-/// Most connections of each private listener.
+/// Most connections of each private listener, and most of one address among them.
 const PRIVATE_CONNECTIONS_MAX: usize = 256;
+const PRIVATE_CONNECTIONS_PER_ADDRESS_MAX: usize = 192;
 
 /// Serves until told to stop. Blocks; `upgrade` takes the listeners over from a running process.
 ///
@@ -291,7 +292,6 @@ impl EdgeService {
         let admin_tls = of_private(self.shutdown.admin_certificate.as_ref())?;
         let connectors_tls = self.shutdown.connectors_certificate.as_ref();
         let connectors_tls = of_private(connectors_tls)?;
-        let tls = Tls::new(acceptor, edge.connections_per_address_max);
         let public =
             Gateway::public(Arc::clone(&core), edge, Arc::clone(lifecycle), self.log.clone());
         let hsts_seconds = self.config.admin.hsts_seconds;
@@ -303,7 +303,7 @@ impl EdgeService {
             Gateway::operations(Arc::clone(&core), Arc::clone(lifecycle), all_certificates);
         let sockets = &self.sockets;
         let mut listeners = vec![
-            self.listener(public, &core, &sockets.edge, Some(tls)),
+            self.listener(public, &core, &sockets.edge, Some(Tls(acceptor))),
             self.listener(operators, &core, [&sockets.admin], admin_tls),
             self.listener(operations, &core, [&sockets.ops], None),
         ];
@@ -339,15 +339,22 @@ impl EdgeService {
         // CONNECT gets our own 405 instead of Pingora's, which is no envelope.
         options.allow_connect_method_proxying = true;
         proxy.server_options = Some(options);
-        let (clients, connections) = match public {
-            true => (ClientAddresses::new(edge), edge.connections_max),
-            false => (ClientAddresses::direct(), PRIVATE_CONNECTIONS_MAX),
+        let (clients, connections, of_address) = match public {
+            true => {
+                let clients = ClientAddresses::new(edge);
+                (clients, edge.connections_max, edge.connections_per_address_max)
+            }
+            false => {
+                let clients = ClientAddresses::direct();
+                (clients, PRIVATE_CONNECTIONS_MAX, PRIVATE_CONNECTIONS_PER_ADDRESS_MAX)
+            }
         };
         let limits = ConnectionLimits {
             proxy: Arc::new(proxy),
             clients,
             public,
             permits: Semaphore::new(connections),
+            addresses: AddressPermits::new(of_address),
             descriptors: Arc::clone(&self.descriptors),
             timeouts: Timeouts {
                 head: Duration::from_secs(edge.request_header_timeout_seconds),

@@ -132,6 +132,13 @@ impl Wire<TcpStream> {
     pub async fn plain(address: SocketAddr) -> Self {
         Self { stream: TcpStream::connect(address).await.unwrap(), held: Vec::new() }
     }
+
+    /// The same from this address.
+    pub async fn plain_from(own: Ipv4Addr, address: SocketAddr) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((own, 0).into()).unwrap();
+        Self { stream: socket.connect(address).await.unwrap(), held: Vec::new() }
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {

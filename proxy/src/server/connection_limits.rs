@@ -20,7 +20,6 @@ use rampart_core::platform::network::network;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
-use super::PRIVATE_CONNECTIONS_MAX;
 use super::buffered_io::{BufferedIo, Reading};
 use super::client_address::ClientAddresses;
 use super::connection_info::ConnectionInfo;
@@ -40,25 +39,11 @@ const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// Handshakes that an address may have under way; three quarters of its connections, if that is more.
 const HANDSHAKES_PER_ADDRESS: usize = 64;
 
-/// TLS on a listener, within the bounds of each address.
-pub(super) struct Tls {
-    /// Pingora's acceptor; its listeners take settings only, and those have no ticket keys.
-    acceptor: Acceptor,
-    connections: KeyedSemaphore<IpAddr>,
-    handshakes: KeyedSemaphore<IpAddr>,
-}
+/// TLS on a listener: Pingora's acceptor. Its listeners take settings only, and those have no ticket
+/// keys.
+pub(super) struct Tls(pub(super) Acceptor);
 
 impl Tls {
-    /// At most `connections` of one address, or of one /64 network in IPv6.
-    pub(super) fn new(acceptor: Acceptor, connections: usize) -> Self {
-        let handshakes = HANDSHAKES_PER_ADDRESS.max(connections - connections / 4);
-        Self {
-            acceptor,
-            connections: KeyedSemaphore::new(connections),
-            handshakes: KeyedSemaphore::new(handshakes),
-        }
-    }
-
     /// Of a private listener, if it has a certificate, whose files are watched from here on.
     ///
     /// # Errors
@@ -73,7 +58,24 @@ impl Tls {
         let settings = config::Tls { client_ca: None, ..settings.clone() };
         let acceptor = tls::acceptor(Arc::clone(certificate), &settings, core)?;
         tokio::spawn(Arc::clone(certificate).watch());
-        Ok(Some(Self::new(acceptor, PRIVATE_CONNECTIONS_MAX)))
+        Ok(Some(Self(acceptor)))
+    }
+}
+
+/// The connections of each address on a listener, and its handshakes among them.
+pub(super) struct AddressPermits {
+    connections: KeyedSemaphore<IpAddr>,
+    handshakes: KeyedSemaphore<IpAddr>,
+}
+
+impl AddressPermits {
+    /// At most `connections` of one address, or of one /64 network in IPv6.
+    pub(super) fn new(connections: usize) -> Self {
+        let handshakes = HANDSHAKES_PER_ADDRESS.max(connections - connections / 4);
+        Self {
+            connections: KeyedSemaphore::new(connections),
+            handshakes: KeyedSemaphore::new(handshakes),
+        }
     }
 
     /// The permit of a connection, and that of its handshake.
@@ -98,13 +100,14 @@ pub(super) struct ConnectionLimits {
     /// Its connections are counted.
     pub(super) public: bool,
     pub(super) permits: Semaphore,
+    pub(super) addresses: AddressPermits,
     pub(super) descriptors: Arc<HeldDescriptors>,
     pub(super) timeouts: Timeouts,
     pub(super) bounds: SendBounds,
     /// Age and number of requests after which a connection is closed.
     pub(super) connection_max_age: Duration,
     pub(super) connection_requests_max: u32,
-    /// There on the public listener.
+    /// There on the public listener, and on a private one with a certificate.
     pub(super) tls: Option<Tls>,
     pub(super) lifecycle: Arc<Lifecycle>,
     /// Turns true when idle connections are to be closed.
@@ -166,8 +169,8 @@ impl ConnectionLimits {
         self.metrics.connections_refused.with_label_values(&[cause]).inc();
     }
 
-    /// The connection, its TLS handshake done, its client's address, and its permit where it needs
-    /// one.
+    /// The connection, its TLS handshake done where it has one, its client's address, and its permit
+    /// where it needs one.
     async fn open(&self, stream: Stream) -> Option<(Stream, IpAddr, Option<KeyedPermit<IpAddr>>)> {
         // Who has come this far gets an answer, even from a process that stops.
         let _busy = self.lifecycle.begin();
@@ -178,11 +181,11 @@ impl ConnectionLimits {
             self.refuse("proxy_protocol");
         });
         let client = client.ok()?;
-        let Some(tls) = &self.tls else { return Some((socket, client, None)) };
-        let admitted = (!self.clients.is_shared(client)).then(|| tls.admit(client)).transpose();
-        let admitted = admitted.inspect_err(|cause| self.refuse(cause)).ok()?;
+        let admitted = (!self.clients.is_shared(client)).then(|| self.addresses.admit(client));
+        let admitted = admitted.transpose().inspect_err(|cause| self.refuse(cause)).ok()?;
         let (connection, _handshake) = admitted.unzip();
-        let handshake = timeout(HANDSHAKE_MAX, tls.acceptor.tls_handshake(*socket)).await;
+        let Some(Tls(acceptor)) = &self.tls else { return Some((socket, client, connection)) };
+        let handshake = timeout(HANDSHAKE_MAX, acceptor.tls_handshake(*socket)).await;
         let count = |version: &str, outcome: &str| {
             self.metrics.tls_handshakes.with_label_values(&[version, outcome]).inc();
         };

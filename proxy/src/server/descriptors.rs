@@ -16,6 +16,8 @@ use super::PRIVATE_CONNECTIONS_MAX;
 use crate::config::Config;
 use crate::startup_error::StartupError;
 
+/// Private listeners: operators', connectors' and operations'.
+const PRIVATE_LISTENERS: usize = 3;
 /// Open files besides connections of clients and of the database: listeners, certificates, calls to
 /// partners and providers, connections that are being refused.
 const OTHERS: usize = 1_024;
@@ -53,7 +55,8 @@ fn needed(config: &Config) -> usize {
     let (edge, core) = (&config.edge, &config.core);
     let database = usize::try_from(core.database.connections_max).unwrap_or(usize::MAX);
     let upstream = if core.limits.upstream.is_some() { edge.in_flight_max } else { 0 };
-    [edge.connections_max, 2 * PRIVATE_CONNECTIONS_MAX, database, upstream, OTHERS]
+    let private = PRIVATE_LISTENERS * PRIVATE_CONNECTIONS_MAX;
+    [edge.connections_max, private, database, upstream, OTHERS]
         .into_iter()
         .fold(0, usize::saturating_add)
 }

@@ -26,6 +26,9 @@ const AT_ONCE: Duration = Duration::from_secs(5);
 /// Handshakes that an address may have under way if it may have 80 connections.
 const HANDSHAKES: usize = 64;
 
+/// Connections that an address may have of a private listener's 256.
+const OF_PRIVATE: usize = 192;
+
 /// Requires that a newcomer is closed at once.
 async fn assert_refused(opening: impl Future<Output = io::Result<Wire>>, newcomer: &str) {
     let opened = timeout(AT_ONCE, opening).await.expect("no newcomer is left waiting");
@@ -205,6 +208,21 @@ async fn an_address_cannot_take_the_connections_of_another() {
         let line = format!("rampart_connections_refused_total{{cause=\"{cause}\"}} {count}");
         assert!(text.contains(&line), "{line} in {text}");
     }
+}
+
+#[tokio::test]
+async fn an_address_cannot_take_the_connections_of_a_private_listener() {
+    let edge = Edge::start().await;
+    let request = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+    let connecting = (0..OF_PRIVATE).map(|_| TcpStream::connect(edge.ops));
+    let silent: Vec<_> = join_all(connecting).await.into_iter().map(Result::unwrap).collect();
+    until("one more connection is refused", SOON, async || {
+        Wire::plain(edge.ops).await.exchange(request).await.is_none().then_some(())
+    })
+    .await;
+    let mut other = Wire::plain_from(ELSEWHERE, edge.ops).await;
+    assert_eq!(other.exchange(request).await.unwrap().status(), 200);
+    drop(silent);
 }
 
 #[tokio::test]
