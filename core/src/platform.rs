@@ -9,6 +9,7 @@ pub mod db;
 pub mod error;
 pub mod heartbeats;
 pub(crate) mod http_client;
+pub mod keyed_budget;
 pub mod keyed_semaphore;
 pub mod mail;
 pub mod metrics;

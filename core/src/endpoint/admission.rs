@@ -204,7 +204,7 @@ impl Core {
         } else if body.len() <= BODY_BYTES_MAX || !admission.route.body.takes_images() {
             self.answer(&mut admission, head, body).await
         } else {
-            match self.uploaded(&body).await {
+            match self.uploaded(&body, admission.labels().partner).await {
                 Ok(upload) => self.answer(&mut admission, head, Entity::Upload(upload)).await,
                 Err(error) => self.refuse_upload(&head.request_id, error, code),
             }
@@ -216,8 +216,9 @@ impl Core {
     async fn uploaded(
         self: &Arc<Self>,
         body: &[u8],
+        partner: Arc<str>,
     ) -> std::result::Result<UploadedBody, UploadError> {
-        let mut upload = Upload::begin(self);
+        let mut upload = Upload::begin(self, partner);
         for chunk in body.chunks(BODY_BYTES_MAX) {
             upload.take(chunk)?;
             upload.ready().await?;

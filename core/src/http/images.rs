@@ -10,7 +10,7 @@ pub(crate) mod svg;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 pub(crate) use self::image_scanner::{
@@ -19,6 +19,7 @@ pub(crate) use self::image_scanner::{
 use crate::Core;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::error::{Error, Result};
+use crate::platform::keyed_budget::{BudgetShare, KeyedBudget};
 use crate::platform::object_store::{DocumentStore, ObjectWriter, StoredObject};
 use crate::platform::rate_limit::{KeyedGcra, Quota};
 use crate::platform::shared_rates::SharedGcra;
@@ -28,8 +29,10 @@ use rampart_types::UserKey;
 const CONCURRENCY_MAX: usize = 2;
 /// Most bytes of uploads in progress. More are refused with 503.
 const INCOMING_BYTES_MAX: usize = 4 * 1024 * 1024 * 1024;
-/// Bytes per permit of `incoming`.
-const BYTES_PER_PERMIT: usize = 64 * 1024;
+/// Most of them of one partner: three quarters.
+const INCOMING_BYTES_PER_PARTNER_MAX: usize = INCOMING_BYTES_MAX - INCOMING_BYTES_MAX / 4;
+/// Bytes per unit of `incoming`.
+const BYTES_PER_UNIT: usize = 64 * 1024;
 /// Most users with an upload bucket.
 const USERS_MAX: u64 = 65_536;
 /// Idle time after which a user's bucket is evicted: it is full again by then.
@@ -39,7 +42,7 @@ const BUCKET_IDLE: Duration = Duration::from_secs(3_600);
 #[derive(Debug)]
 pub struct ImageProcessor {
     jobs: Arc<Semaphore>,
-    incoming: Arc<Semaphore>,
+    incoming: KeyedBudget<Arc<str>>,
     by_user: KeyedGcra<(UserKey, Quota), SharedGcra>,
 }
 
@@ -47,7 +50,10 @@ impl Default for ImageProcessor {
     fn default() -> Self {
         Self {
             jobs: Arc::new(Semaphore::new(CONCURRENCY_MAX)),
-            incoming: Arc::new(Semaphore::new(INCOMING_BYTES_MAX / BYTES_PER_PERMIT)),
+            incoming: KeyedBudget::new(
+                INCOMING_BYTES_MAX / BYTES_PER_UNIT,
+                INCOMING_BYTES_PER_PARTNER_MAX / BYTES_PER_UNIT,
+            ),
             by_user: KeyedGcra::new(USERS_MAX, BUCKET_IDLE),
         }
     }
@@ -78,24 +84,14 @@ impl ImageProcessor {
         self.start(job).await.map_err(|e| Error::internal("work on an image", e))?
     }
 
-    /// Extends the permit of an upload to `bytes`; `false` when the limit is reached.
-    pub(crate) fn reserve(&self, permit: &mut Option<OwnedSemaphorePermit>, bytes: usize) -> bool {
-        let held = permit.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        let missing = bytes.div_ceil(BYTES_PER_PERMIT).saturating_sub(held);
-        let more = u32::try_from(missing)
-            .ok()
-            .and_then(|missing| Arc::clone(&self.incoming).try_acquire_many_owned(missing).ok());
-        match (more, permit) {
-            (None, _) => false,
-            (Some(more), Some(permit)) => {
-                permit.merge(more);
-                true
-            }
-            (Some(more), permit) => {
-                *permit = Some(more);
-                true
-            }
-        }
+    /// Extends the share of a partner's upload to `bytes`; `false` when a limit is reached.
+    pub(crate) fn reserve(
+        &self,
+        partner: &Arc<str>,
+        share: &mut Option<BudgetShare<Arc<str>>>,
+        bytes: usize,
+    ) -> bool {
+        self.incoming.extend(partner, share, bytes.div_ceil(BYTES_PER_UNIT))
     }
 
     /// The bucket of this user's uploads at this quota (section 4 of the contract).

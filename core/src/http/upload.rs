@@ -18,13 +18,13 @@ mod string_decoder;
 
 use std::sync::Arc;
 
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 
 pub use self::body::UploadedBody;
 use self::json_stream::JsonStream;
 use crate::Core;
 use crate::platform::error::{Error, Result};
+use crate::platform::keyed_budget::BudgetShare;
 
 /// Bytes that are processed at once.
 const BATCH_BYTES: usize = 64 * 1024;
@@ -49,10 +49,11 @@ pub enum UploadError {
 #[derive(Debug)]
 pub struct Upload {
     core: Arc<Core>,
+    partner: Arc<str>,
     size: usize,
     pending: Vec<u8>,
     state: State,
-    permit: Option<OwnedSemaphorePermit>,
+    share: Option<BudgetShare<Arc<str>>>,
 }
 
 #[derive(Debug)]
@@ -71,15 +72,16 @@ struct Processed {
 }
 
 impl Upload {
-    /// Starts an empty upload.
-    pub fn begin(core: &Arc<Core>) -> Self {
+    /// Starts an empty upload of the partner with this slug.
+    pub fn begin(core: &Arc<Core>, partner: Arc<str>) -> Self {
         let stream = JsonStream::new(core.documents.clone(), core.clock.clone());
         Self {
             core: Arc::clone(core),
+            partner,
             size: 0,
             pending: Vec::new(),
             state: State::Idle(Processed { stream: Box::new(stream), buffer: Vec::new() }),
-            permit: None,
+            share: None,
         }
     }
 
@@ -91,10 +93,10 @@ impl Upload {
     /// Buffers the next bytes. Call [`Upload::ready`] before reading more from the connection.
     ///
     /// # Errors
-    /// When the limit of uploads in progress is reached.
+    /// When the limit of uploads in progress is reached, or that of the partner's.
     pub fn take(&mut self, chunk: &[u8]) -> Result<(), UploadError> {
         self.size += chunk.len();
-        if !self.core.images.reserve(&mut self.permit, self.size) {
+        if !self.core.images.reserve(&self.partner, &mut self.share, self.size) {
             tracing::warn!("the limit of uploads in progress is reached");
             return Err(UploadError::Unavailable);
         }
@@ -129,7 +131,7 @@ impl Upload {
         let finishing = tokio::task::spawn_blocking(move || stream.finish()).await;
         let finished = finishing.map_err(|e| Error::internal("finish an upload", e)).flatten();
         let parsed = finished.map_err(|error| internal(&error))?;
-        Ok(UploadedBody::new(parsed.text, parsed.digest, parsed.images, self.permit))
+        Ok(UploadedBody::new(parsed.text, parsed.digest, parsed.images, self.share))
     }
 
     /// Waits until no batch is being processed.

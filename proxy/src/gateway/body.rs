@@ -12,9 +12,8 @@ use rampart_core::Core;
 use rampart_core::endpoint::{Body, Route};
 use rampart_core::http::request::{BODY_BYTES_MAX, Entity};
 use rampart_core::http::upload::{self, Upload, UploadError};
-use rampart_core::platform::keyed_semaphore::{KeyedPermit, KeyedSemaphore};
+use rampart_core::platform::keyed_budget::{BudgetShare, KeyedBudget};
 use rampart_core::platform::network::network;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 /// Slowest body that is waited for: bytes in [`PACE_WINDOW`] (section 1.2 of the contract).
@@ -60,23 +59,25 @@ impl Sender {
             false => Self::Partner(Arc::clone(partner)),
         }
     }
+
+    /// The partner; empty for an address.
+    fn partner(&self) -> Arc<str> {
+        match self {
+            Self::Partner(partner) => Arc::clone(partner),
+            Self::Network(_) => Arc::default(),
+        }
+    }
 }
 
 /// Memory for bodies, shared by all requests, of which no sender takes all.
 #[derive(Debug)]
-pub(super) struct BodyMemory {
-    all: Arc<Semaphore>,
-    senders: KeyedSemaphore<Sender>,
-}
+pub(super) struct BodyMemory(KeyedBudget<Sender>);
 
 impl BodyMemory {
     /// `bytes` in memory at once, of which one sender has at most `bytes_per_sender`.
     pub(super) fn new(bytes: usize, bytes_per_sender: usize) -> Self {
-        let units = |bytes: usize| (bytes / BUDGET_UNIT).clamp(1, Semaphore::MAX_PERMITS);
-        Self {
-            all: Arc::new(Semaphore::new(units(bytes))),
-            senders: KeyedSemaphore::new(units(bytes_per_sender)),
-        }
+        let units = |bytes: usize| (bytes / BUDGET_UNIT).max(1);
+        Self(KeyedBudget::new(units(bytes), units(bytes_per_sender)))
     }
 
     /// The part that is for `sender`.
@@ -93,33 +94,13 @@ pub(super) struct Budget<'a> {
 }
 
 /// Memory that a body takes, given back when it is dropped.
-#[derive(Debug)]
-pub(super) struct Share {
-    of_all: OwnedSemaphorePermit,
-    of_sender: KeyedPermit<Sender>,
-}
+type Share = BudgetShare<Sender>;
 
 impl Budget<'_> {
     /// Makes `share` cover `bytes`; `false` when there is not that much left.
     fn cover(self, share: &mut Option<Share>, bytes: usize) -> bool {
-        let Self { memory: BodyMemory { all, senders }, sender } = self;
-        let held = share.as_ref().map_or(0, |share| share.of_all.num_permits());
-        let missing = bytes.div_ceil(BUDGET_UNIT).saturating_sub(held);
-        let Ok(permits @ 1..) = u32::try_from(missing) else {
-            return missing == 0;
-        };
-        let Some(of_sender) = senders.try_acquire_many(sender.clone(), missing) else {
-            return false;
-        };
-        let Ok(of_all) = Arc::clone(all).try_acquire_many_owned(permits) else { return false };
-        match share {
-            Some(share) => {
-                share.of_all.merge(of_all);
-                share.of_sender.merge(of_sender);
-            }
-            None => *share = Some(Share { of_all, of_sender }),
-        }
-        true
+        let BodyMemory(memory) = self.memory;
+        memory.extend(self.sender, share, bytes.div_ceil(BUDGET_UNIT))
     }
 }
 
@@ -251,7 +232,7 @@ impl PartialBody<'_> {
             if !uploads.cover(&mut self.share, upload::MEMORY_BYTES) {
                 return Err(BodyError::NoMemory);
             }
-            let mut upload = Upload::begin(core);
+            let mut upload = Upload::begin(core, uploads.sender.partner());
             for bytes in [&std::mem::take(&mut self.whole)[..], &chunk] {
                 upload.take(bytes).map_err(BodyError::Upload)?;
             }
@@ -332,20 +313,6 @@ mod tests {
     }
 
     #[test]
-    fn the_budget_covers_no_more_than_it_has() {
-        let memory = BodyMemory::new(3 * UNIT, 3 * UNIT);
-        let sender = address(1);
-        let budget = memory.of(&sender);
-        let (mut one, mut other) = (None, None);
-        assert!(budget.cover(&mut one, 1));
-        assert!(budget.cover(&mut one, 2 * UNIT));
-        assert!(budget.cover(&mut other, UNIT));
-        assert!(!budget.cover(&mut other, UNIT + 1));
-        drop(one);
-        assert!(budget.cover(&mut other, 3 * UNIT));
-    }
-
-    #[test]
     fn a_sender_leaves_memory_to_the_others() {
         let memory = BodyMemory::new(4 * UNIT, 2 * UNIT);
         let (one, other) = (address(1), address(2));
@@ -357,10 +324,6 @@ mod tests {
         assert!(!memory.of(&one).cover(&mut of_one, 3 * UNIT));
         assert!(memory.of(&partner).cover(&mut of_partner, UNIT), "a partner has its own part");
         assert!(memory.of(&other).cover(&mut of_other, UNIT));
-        // What one sender may still have is not there.
-        assert!(!memory.of(&other).cover(&mut of_other, 2 * UNIT));
-        drop(of_one);
-        assert!(memory.of(&other).cover(&mut of_other, 2 * UNIT));
-        assert!(memory.of(&one).cover(&mut more, UNIT));
+        assert!(!memory.of(&other).cover(&mut of_other, UNIT + 1), "there is no more");
     }
 }

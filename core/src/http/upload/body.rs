@@ -1,11 +1,11 @@
 //! A complete upload, as an endpoint receives it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::http::images::ReceivedImage;
+use crate::platform::keyed_budget::BudgetShare;
 
 /// A large body that has arrived completely.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct UploadedBody {
     /// SHA-256 of the body as received.
     pub(crate) digest: Vec<u8>,
     images: Mutex<Vec<Option<ReceivedImage>>>,
-    _permit: Option<OwnedSemaphorePermit>,
+    _share: Option<BudgetShare<Arc<str>>>,
 }
 
 impl UploadedBody {
@@ -23,9 +23,9 @@ impl UploadedBody {
         text: Vec<u8>,
         digest: Vec<u8>,
         images: Vec<Option<ReceivedImage>>,
-        permit: Option<OwnedSemaphorePermit>,
+        share: Option<BudgetShare<Arc<str>>>,
     ) -> Self {
-        Self { text: text.into(), digest, images: Mutex::new(images), _permit: permit }
+        Self { text: text.into(), digest, images: Mutex::new(images), _share: share }
     }
 
     /// Takes the image of a placeholder; a second call for the same one gives `None`.
