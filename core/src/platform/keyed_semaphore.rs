@@ -61,9 +61,11 @@ impl<K: Eq + Hash> KeyedPermit<K> {
 impl<K: Eq + Hash> Drop for KeyedPermit<K> {
     fn drop(&mut self) {
         let mut held = self.held.lock();
-        match held.get_mut(&self.key) {
-            Some(count) if *count > self.count => *count -= self.count,
-            _ => _ = held.remove(&self.key),
+        if let Some(count) = held.get_mut(&self.key) {
+            *count = count.saturating_sub(self.count);
+            if *count == 0 {
+                held.remove(&self.key);
+            }
         }
     }
 }

@@ -44,7 +44,7 @@ pub(super) enum BodyError {
     Gone,
 }
 
-/// Whoever sends bodies: a partner that is proven, or else an address, in IPv6 a /64 network.
+/// The sender of a body: a partner that is proven, or else an address, in IPv6 a /64 network.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Sender {
     Partner(Arc<str>),
