@@ -31,6 +31,8 @@ const API_KEY_USES: Duration = Duration::from_secs(10);
 const QUOTE_COUNTS: Duration = Duration::from_secs(10);
 /// Interval of looking whether deposit addresses run out.
 const DEPOSIT_ADDRESSES: Duration = Duration::from_secs(1);
+/// Interval of looking for commands that a replacement of the routes has not seen.
+const ROUTED_COMMANDS: Duration = Duration::from_secs(5);
 /// Interval of commanding payouts and transfers that nothing holds back any more.
 const PAYOUTS: Duration = Duration::from_secs(1);
 /// Interval of cancelling orders that can no longer be paid.
@@ -198,6 +200,8 @@ impl Workers {
         self.every("ledger check", LEDGER_CHECK, run!(check_books));
         self.every("audit check", AUDIT_CHECK, run!(check_audit));
         self.every("deposit addresses", DEPOSIT_ADDRESSES, run!(fill_deposit_pools));
+        let follow = run!(follow_routes);
+        self.every_batch("routed commands", ROUTED_COMMANDS, follow, |more| more);
         self.every("transfers", PAYOUTS, run!(command_transfers));
         self.every("payouts", PAYOUTS, run!(command_payouts));
         self.every("order expiry", ORDER_EXPIRY, |core| async move { expire_due(&core).await });

@@ -15,6 +15,7 @@ mod receipts_by_hand;
 mod refund_races;
 mod refunds;
 mod refunds_by_hand;
+mod routes;
 mod sale;
 mod unmatched;
 
@@ -36,8 +37,24 @@ async fn command(
     order: Option<i64>,
     target: Target,
 ) -> bool {
+    let core = context.core();
+    let mut tx = core.db.begin().await.unwrap();
+    let command = new_command(partner, kind, key, order, target);
+    let enqueued = enqueue(&mut tx, core, command).await.unwrap();
+    tx.commit().await.unwrap();
+    enqueued
+}
+
+/// A command of a partner under this idempotency key.
+fn new_command(
+    partner: &Partner,
+    kind: CommandKind,
+    key: &str,
+    order: Option<i64>,
+    target: Target,
+) -> Command {
     let id: uuid::Uuid = partner.id.parse().unwrap();
-    let command = Command {
+    Command {
         client: ClientId::from(id),
         order: order.and_then(OrderId::new),
         user: None,
@@ -45,12 +62,7 @@ async fn command(
         idempotency_key: key.to_owned(),
         target,
         body: json!({"amount": 1.25, "name": "Ada", "key": key}),
-    };
-    let core = context.core();
-    let mut tx = core.db.begin().await.unwrap();
-    let enqueued = enqueue(&mut tx, core, command).await.unwrap();
-    tx.commit().await.unwrap();
-    enqueued
+    }
 }
 
 fn to(connector: &str) -> Target {

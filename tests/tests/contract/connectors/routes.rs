@@ -1,0 +1,75 @@
+//! Commands that are written while the routes are replaced.
+
+use super::*;
+
+const PAYOUT: CommandKind = CommandKind::PayoutSend;
+
+fn coins() -> Target {
+    Target::Asset { direction: Direction::Out, asset: "ETH".to_owned() }
+}
+
+/// Replaces all routes by one of the partner's ETH to this connector, or by none.
+async fn route(context: &TestContext, connector: Option<&str>) {
+    let routes: Vec<_> = connector
+        .into_iter()
+        .map(|name| {
+            json!({"partner": "acme", "asset": "ETH", "direction": "out", "connector": name})
+        })
+        .collect();
+    let body = json!({ "routes": routes });
+    context.admin(Method::PUT, "/admin/v1/routes", body).await.assert_status(200);
+}
+
+/// Writes a command and replaces the routes before its transaction is committed.
+async fn written_meanwhile(
+    context: &TestContext,
+    partner: &Partner,
+    key: &str,
+    connector: Option<&str>,
+) {
+    let core = context.core();
+    let mut tx = core.db.begin().await.unwrap();
+    let command = new_command(partner, PAYOUT, key, None, coins());
+    assert!(enqueue(&mut tx, core, command).await.unwrap());
+    route(context, connector).await;
+    tx.commit().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_command_that_was_written_while_routes_were_replaced_follows_them() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let one = Connector::new(&context, "one", &["payout.send"]).await;
+    let two = Connector::new(&context, "two", &["payout.send"]).await;
+    route(&context, Some("one")).await;
+    assert!(command(&context, &acme, PAYOUT, "begun", None, coins()).await);
+    let begun = one.lease(10).await.remove(0);
+    assert!(command(&context, &acme, PAYOUT, "fixed", None, to("one")).await);
+    written_meanwhile(&context, &acme, "late", Some("two")).await;
+    assert!(two.lease(10).await.is_empty(), "the replacement has not seen it");
+    assert!(!context.core().follow_routes().await.unwrap(), "there are no more");
+    let moved = two.lease(10).await;
+    assert_eq!(moved.len(), 1, "{moved:?}");
+    assert_eq!(moved[0]["body"]["key"], "late");
+
+    one.report(&begun, "retry", json!({})).await.assert_status(200);
+    context.core().follow_routes().await.unwrap();
+    assert!(two.lease(10).await.is_empty(), "what was leased stays");
+    let left = one.lease(10).await;
+    assert!(left.iter().any(|left| left["body"]["key"] == "fixed"), "no route is asked for it");
+}
+
+#[tokio::test]
+async fn a_command_whose_route_was_taken_away_meanwhile_waits_for_another() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let one = Connector::new(&context, "one", &["payout.send"]).await;
+    let two = Connector::new(&context, "two", &["payout.send"]).await;
+    route(&context, Some("one")).await;
+    written_meanwhile(&context, &acme, "late", None).await;
+    context.core().follow_routes().await.unwrap();
+    assert!(one.lease(10).await.is_empty() && two.lease(10).await.is_empty(), "no route leads on");
+    written_meanwhile(&context, &acme, "later", Some("two")).await;
+    context.core().follow_routes().await.unwrap();
+    assert_eq!(two.lease(10).await.len(), 2);
+}
