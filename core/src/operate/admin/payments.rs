@@ -103,8 +103,7 @@ impl Wanted {
                                 where o.client_id = p.client_id and o.order_id = p.order_id)
                             then 'unmatched'
                         when p.suspense then 'suspense' else 'matched' end as state
-                from payment p
-                join client c on c.client_id = p.client_id
+                from payment p join client c on c.client_id = p.client_id
                 left join payment_match m
                     on m.client_id = p.client_id and m.payment_id = p.payment_id
             )
@@ -125,8 +124,10 @@ impl Wanted {
                         select payment_id from payment_match where order_id = $2))
                     and coalesce(f.matched_order, f.order_id) = $2)
                 and ($3::text is null or f.state = $3)
-                -- it has an index, which the state itself has not
+                -- by an index, which the state itself has not
                 and ($3 is distinct from 'suspense' or f.suspense)
+                and ($3 is distinct from 'unmatched'
+                    or f.payment_id = any (array(select payment_id from payments_unmatched())))
                 and ($4::uuid is null or (f.recorded_at, f.payment_id) <
                     (select recorded_at, payment_id from payment where payment_id = $4))
                 and ($5::uuid is null or f.payment_id = $5)

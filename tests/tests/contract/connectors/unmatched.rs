@@ -1,5 +1,6 @@
 //! Payments without an order: each is given back once, by whoever gives it back.
 
+use chrono::TimeDelta;
 use rampart_tests::cluster::{until_a_lock_is_awaited, until_locks_are_awaited};
 use rampart_tests::order_fixture::OrderFixture;
 
@@ -17,7 +18,7 @@ fn stray(kind: &str, reference: &str, amount: u32) -> Value {
 
 /// The payment without an order that came in under this reference.
 async fn arrived(context: &TestContext, reference: &str) -> Value {
-    let path = "/admin/v1/payments?partner=acme&state=unmatched";
+    let path = "/admin/v1/payments?partner=acme";
     let payments = context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
     let mut payments = payments.as_array().unwrap().iter();
     let is_it = |one: &&Value| one["kind"] == "received" && one["providerReference"] == reference;
@@ -48,6 +49,49 @@ async fn given_back_by_hand(context: &TestContext, reference: &str, amount: u32)
         "reason": "wired"});
     let recorded = context.admin(Method::POST, "/admin/v1/payments", by_hand).await;
     recorded.assert_status(201);
+}
+
+/// The references of the payments that are listed as unmatched, of which as many are measured.
+async fn unmatched(context: &TestContext) -> Vec<String> {
+    let path = "/admin/v1/payments?state=unmatched";
+    let listed = context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
+    let listed = listed.as_array().unwrap().iter();
+    let mut references: Vec<_> =
+        listed.map(|one| one["providerReference"].as_str().unwrap().to_owned()).collect();
+    references.sort();
+    context.core().measure_money().await.unwrap();
+    let measured = &context.core().metrics.payments_waiting;
+    let counted = measured.with_label_values(&["unmatched"]).get();
+    assert_eq!(usize::try_from(counted).unwrap(), references.len(), "{references:?}");
+    references
+}
+
+#[tokio::test]
+async fn what_was_given_back_is_not_listed_as_unmatched() {
+    let context = TestContext::start().await;
+    let (_, connector) = live(&context).await;
+    for reference in ["disputed", "open", "part", "told"] {
+        let event = stray("payment.received", reference, 100);
+        connector.event(event).await.assert_status(200);
+    }
+    assert_eq!(unmatched(&context).await, ["disputed", "open", "part", "told"]);
+    for (kind, reference, amount) in [
+        ("payment.disputed", "disputed", 100),
+        ("payment.refunded", "part", 40),
+        ("payment.refunded", "told", 100),
+    ] {
+        let event = stray(kind, reference, amount);
+        connector.event(event).await.assert_status(200);
+    }
+    assert_eq!(unmatched(&context).await, ["open", "part"]);
+    to_be_given_back(&context, &connector, &[("asked", 100)]).await;
+    assert_eq!(unmatched(&context).await, ["open", "part"], "its connector gives it back");
+    connector.answer_next("done", Value::Null).await;
+    context.clock().advance(TimeDelta::days(6));
+    assert_eq!(unmatched(&context).await, ["open", "part"]);
+    context.clock().advance(TimeDelta::days(2));
+    assert_eq!(unmatched(&context).await, ["asked", "open", "part"], "nothing was told of it");
+    assert_eq!(arrived(&context, "told").await["state"], "unmatched");
 }
 
 #[tokio::test]

@@ -38,7 +38,11 @@ impl Endpoint for ListPayments {
                  `house` for those that came as nobody's.",
             ),
             optional("order", Kind::Text, "The order's number."),
-            optional("state", Kind::OneOf(&PaymentState::NAMES), "The payment's state."),
+            optional(
+                "state",
+                Kind::OneOf(&PaymentState::NAMES),
+                "The payment's state; of those that are `unmatched`, the ones that still wait.",
+            ),
             AFTER,
             limit(PAYMENTS_MAX),
         ],
