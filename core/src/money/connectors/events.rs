@@ -64,7 +64,7 @@ impl Endpoint for ReportEvent {
 ///
 /// # Errors
 /// 403 for a kind that is not within the connector's capabilities, 409 for a known id with another
-/// body: nothing is stored then.
+/// body, 422 for an amount of coins that is of two assets: nothing is stored then.
 async fn take(core: &Core, connector: &Connector, report: &Report) -> Result<bool> {
     if !report.kind.is_within(&connector.capabilities) {
         let (connector, event, kind) = (&*connector.name, &*report.id, report.kind.as_str());
@@ -113,7 +113,7 @@ pub(super) enum Stored {
 /// what was not stored now.
 ///
 /// # Errors
-/// The database's.
+/// 422 for an amount of coins that is of two assets; the database's.
 pub(super) async fn take_in(
     conn: &mut Connection,
     core: &Core,
@@ -152,6 +152,7 @@ pub(super) async fn take_in(
         .await?;
         return Ok(Stored::Before { is_same: stored == digest.as_ref() });
     }
+    report.check_asset(core)?;
     let known = earlier_names::take(conn, core, connector, report).await?;
     let applied = match known {
         Some(_) => Applied { is_duplicate: true, payment: known, ..Applied::default() },

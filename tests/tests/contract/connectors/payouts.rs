@@ -54,3 +54,29 @@ async fn coins_that_an_operator_knows_to_have_failed_are_sent_again_once_their_o
     assert!(connector.lease(10).await.is_empty(), "it is sent once");
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
+
+#[tokio::test]
+async fn coins_whose_currency_is_not_their_asset_are_refused_until_it_is_told_which_they_are() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    let payout = connector.answer_next("done", json!({"transactionId": "0xab"})).await;
+    let mut confirmed = json!({"id": "c", "kind": "payout.confirmed", "partner": "acme",
+        "occurredAt": "2026-03-01T12:10:00Z", "commandId": payout["id"],
+        "providerReference": "0xab", "amount": payout["body"]["amount"],
+        "asset": payout["body"]["asset"], "currency": "EUR", "confirmations": 2});
+    for (kind, amount) in [("payout.confirmed", 100), ("payout.failed", 1), ("health", 1)] {
+        let mut wrong = confirmed.clone();
+        (wrong["kind"], wrong["amount"]) = (json!(kind), json!(amount));
+        let refused = connector.event(wrong).await.assert_status(422).json();
+        assert_eq!(refused, json!({"error": "currency: another one than asset"}), "{kind}");
+    }
+    connector.event(confirmed.clone()).await.assert_status(422);
+    assert_eq!(status(&context, &order).await, "in progress");
+    confirmed["currency"] = confirmed["asset"].clone();
+    let told = connector.event(confirmed.clone()).await.assert_status(200);
+    assert_eq!(told.json(), json!({"duplicate": false}), "nothing was kept of the wrong ones");
+    assert_eq!(connector.event(confirmed).await.json(), json!({"duplicate": true}));
+    assert_eq!(status(&context, &order).await, "completed");
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}

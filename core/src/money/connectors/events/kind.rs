@@ -55,6 +55,14 @@ impl EventKind {
         )
     }
 
+    /// True if its amount is of coins.
+    pub(super) const fn is_of_coins(self) -> bool {
+        matches!(
+            self,
+            Self::DepositReceived | Self::PayoutConfirmed | Self::PayoutFailed | Self::Health
+        )
+    }
+
     /// True if a connector with these capabilities may report it: one that only checks has no word
     /// on money, and one that starts no identity checks none on their end.
     pub(super) fn is_within(self, capabilities: &[String]) -> bool {

@@ -9,8 +9,11 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::kind::EventKind;
+use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, optional, required};
 use crate::money::connectors::network_fee::NetworkFee;
+use crate::money::payments::store::currency_of;
+use crate::platform::error::Denial;
 
 /// Longest id, reference or other name, in characters.
 const NAME_CHARS_MAX: usize = 255;
@@ -49,7 +52,12 @@ pub(super) const MEMBERS: &[Member] = &[
         "Above zero, at most 1e15 whole units; of `health` what the connector holds of `asset`.",
     ),
     optional("currency", Kind::Text, "Of money, such as `EUR`."),
-    optional("asset", Kind::Text, "Of coins: a code such as `ETH`, or a CAIP-19 id."),
+    optional(
+        "asset",
+        Kind::Text,
+        "Of coins: a code such as `ETH`, or a CAIP-19 id. Coins with an amount whose `currency` is \
+         another one are refused (422).",
+    ),
     optional("address", Kind::Any, "The deposit address that coins came to; tells their order."),
     optional("tag", Kind::Any, "Its tag: a text or a number."),
     optional("transactionId", Kind::Sized(1, NAME_CHARS_MAX), "The transaction on chain."),
@@ -84,6 +92,8 @@ pub struct Report {
     pub(super) amount: Option<Decimal>,
     /// Of money or coins, as sent.
     pub(super) currency: Option<String>,
+    /// Of coins, as sent.
+    asset: Option<String>,
     pub(super) address: Option<String>,
     pub(super) tag: Option<String>,
     pub(super) transaction_id: Option<String>,
@@ -119,6 +129,7 @@ impl Report {
             earlier_references: earlier_references(document),
             amount: amount(&document["amount"])?,
             currency: name(document, "currency")?.or(name(document, "asset")?),
+            asset: name(document, "asset")?,
             address: document["address"].as_str().map(str::to_owned),
             tag: tag(&document["tag"]),
             transaction_id: name(document, "transactionId")?,
@@ -129,6 +140,21 @@ impl Report {
             raw: document.clone(),
         };
         report.check().map(|()| report)
+    }
+
+    /// Checks that an amount of coins is of one asset, whether `currency` or `asset` names it.
+    ///
+    /// # Errors
+    /// 422 when they name two: booked under either, the amount may be wrong.
+    pub(super) fn check_asset(&self, core: &Core) -> Result<(), Denial> {
+        let (Some(_), Some(currency), Some(asset)) = (self.amount, &self.currency, &self.asset)
+        else {
+            return Ok(());
+        };
+        if self.kind.is_of_coins() && currency_of(core, currency).0 != currency_of(core, asset).0 {
+            return Err(Denial::unprocessable("currency: another one than asset"));
+        }
+        Ok(())
     }
 
     /// Checks that money has a name, an amount and a currency.
