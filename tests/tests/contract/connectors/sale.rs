@@ -263,21 +263,23 @@ async fn a_sale_whose_money_arrives_while_it_waits_is_completed_by_its_release()
     assert_eq!(released["status"], "completed");
 }
 
+/// The review queue with its reasons.
+async fn queue(context: &TestContext) -> Vec<Value> {
+    let queue = context.admin(Method::GET, "/admin/v1/reviews", Value::Null).await;
+    let rows = queue.assert_status(200).json();
+    let rows = rows.as_array().unwrap().iter().map(|row| json!([row["id"], row["reasons"]]));
+    rows.collect()
+}
+
 #[tokio::test]
 async fn money_that_comes_back_of_a_completed_sale_waits_until_it_is_sent_again() {
     let context = TestContext::start().await;
     let (connector, sale) = deposited(&context).await;
-    let queue = async || {
-        let queue = context.admin(Method::GET, "/admin/v1/reviews", Value::Null).await;
-        let rows = queue.assert_status(200).json();
-        let rows = rows.as_array().unwrap().iter().map(|row| json!([row["id"], row["reasons"]]));
-        rows.collect::<Vec<_>>()
-    };
     let transfer = transfers(&context, &connector).await.remove(0);
     let sent = json!({"providerReference": "sepa-1"});
     connector.report(&transfer, "done", sent).await.assert_status(200);
     for (id, kind) in [("t-1", "transfer.completed"), ("t-2", "transfer.returned")] {
-        assert_eq!(queue().await, [Value::Null; 0]);
+        assert_eq!(queue(&context).await, [Value::Null; 0]);
         let event = json!({"id": id, "kind": kind, "commandId": transfer["id"],
             "occurredAt": "2026-03-01T13:00:00Z", "providerReference": "sepa-1"});
         connector.event(event).await.assert_status(200);
@@ -286,9 +288,25 @@ async fn money_that_comes_back_of_a_completed_sale_waits_until_it_is_sent_again(
     let seen = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
     assert_eq!(seen["status"], "completed");
     let returned = json!([sale["orderId"].to_string(), ["returned"]]);
-    assert_eq!(queue().await, [returned]);
+    assert_eq!(queue(&context).await, [returned]);
     by_hand(&context, &sale, "transfer-sent").await;
-    assert_eq!(queue().await, [Value::Null; 0]);
+    assert_eq!(queue(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn an_instant_transfer_that_comes_back_is_of_the_sale_whose_reference_it_names() {
+    let context = TestContext::start().await;
+    let (connector, sale) = deposited(&context).await;
+    let transfer = transfers(&context, &connector).await.remove(0);
+    let arrived = json!({"providerReference": "sepa-1", "completed": true});
+    connector.report(&transfer, "done", arrived).await.assert_status(200);
+    assert_eq!(queue(&context).await, [Value::Null; 0]);
+    let returned = json!({"id": "t-1", "kind": "transfer.returned",
+        "occurredAt": "2026-03-01T13:00:00Z", "providerReference": "sepa-1",
+        "amount": transfer["body"]["amount"], "currency": "EUR"});
+    connector.event(returned).await.assert_status(200);
+    let returned = json!([sale["orderId"].to_string(), ["returned"]]);
+    assert_eq!(queue(&context).await, [returned]);
 }
 
 #[tokio::test]

@@ -313,7 +313,9 @@ async fn read_payment(
                 where d.connector = $1 and d.kind = 'disputed' and d.provider_reference = $4))
             -- a dispute follows its payment to the order that an operator has matched that to
             and (p.provider_reference in ($2, $4) or m.payment_id is not null)
-            and p.kind in ('received', 'deposit-received', 'payout-sent', 'transfer-sent', 'disputed')
+            -- of a payout its end alone may have been told
+            and p.kind in ('received', 'deposit-received', 'payout-sent', 'payout-confirmed',
+                'transfer-sent', 'transfer-completed', 'disputed')
             and ($3::uuid is null or $3 in (p.client_id, m.to_client_id))
         order by p.kind = 'disputed', p.provider_reference = $2 desc, p.recorded_at limit 1
         "#,
