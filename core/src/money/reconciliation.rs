@@ -45,7 +45,7 @@ pub(crate) struct Reconciled {
 /// A payment of the connector in the books. What left is negative.
 struct Booked {
     reference: String,
-    /// Its kind; that of a transfer's begin also for its end.
+    /// Its kind; that of a payout's begin also for its end.
     kind: String,
     amount: Decimal,
     currency: String,
@@ -102,7 +102,7 @@ pub(crate) async fn reconcile(
             let recorded = receive(core, connector, order_max, &line, actor).await?;
             recorded.count(core);
             result.recorded += 1;
-            let kind = PaymentKind::Received.as_str().to_owned();
+            let kind = arrival(core, &line).as_str().to_owned();
             taken.insert((line.provider_reference.clone(), kind));
         } else {
             result.differences.push(difference("statement", &line, None));
@@ -201,7 +201,7 @@ fn references(line: &Line) -> Vec<String> {
 }
 
 /// The payments of these references, and what was recorded of the line under an earlier name; a
-/// transfer's begin stands for its end.
+/// payout's begin stands for its end.
 async fn find(
     core: &Core,
     connector: &str,
@@ -215,8 +215,9 @@ async fn find(
         with named as (
             select client_id, payment_id from payment
             where connector = $1 and provider_reference = any ($2)
-                and kind in ('received', 'refunded', 'transfer-sent', 'transfer-completed',
-                    'transfer-returned', 'disputed', 'dispute-won')
+                and kind in ('received', 'deposit-received', 'refunded', 'transfer-sent',
+                    'transfer-completed', 'transfer-returned', 'payout-sent', 'payout-confirmed',
+                    'payout-failed', 'disputed', 'dispute-won')
             union
             select client_id, payment_id from payment_alias where provider_reference = any ($3)
         )
@@ -225,8 +226,10 @@ async fn find(
         from (
             select p.provider_reference as reference, p.currency, p.occurred_at, p.recorded_at,
                 p.payment_id,
-                case when kind = 'transfer-completed' then 'transfer-sent' else kind end as kind,
-                case when kind in ('received', 'transfer-returned', 'dispute-won')
+                case kind when 'transfer-completed' then 'transfer-sent'
+                    when 'payout-confirmed' then 'payout-sent' else kind end as kind,
+                case when kind in ('received', 'deposit-received', 'transfer-returned',
+                        'payout-failed', 'dispute-won')
                     then amount else -amount end as amount,
                 p.provider_reference = any ($3) or exists (
                     select from payment_alias a
@@ -264,6 +267,14 @@ async fn find(
     Ok(rows)
 }
 
+/// The kind of a line that came in: coins are those of a sale.
+fn arrival(core: &Core, line: &Line) -> PaymentKind {
+    match currency_of(core, &line.currency) {
+        (_, true) => PaymentKind::DepositReceived,
+        (_, false) => PaymentKind::Received,
+    }
+}
+
 /// Records a line as a payment that came in, of the order whose number its payer has written; of
 /// none above `order_max`, or where it is a transfer that came back.
 async fn receive(
@@ -288,7 +299,7 @@ async fn receive(
         connector: connector.to_owned(),
         provider_reference: line.provider_reference.clone(),
         original_reference: None,
-        kind: PaymentKind::Received,
+        kind: arrival(core, line),
         amount: line.amount,
         currency,
         order,

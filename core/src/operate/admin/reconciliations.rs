@@ -50,8 +50,8 @@ impl Endpoint for Reconcile {
                   10000 lines. Lines are matched to the connector's payments by reference and \
                   amount; new ones that came in are recorded, for the order whose number their \
                   payer has written. Above `operators.payment_alone_max`, or in coins, they are \
-                  unmatched, for a second operator must agree to their order. 404 for a connector \
-                  that does not exist.",
+                  unmatched, for a second operator must agree to their order; new coins are \
+                  deposits. 404 for a connector that does not exist.",
         query: &[required(
             "connector",
             Kind::Text,

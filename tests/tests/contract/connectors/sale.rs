@@ -1,7 +1,10 @@
 //! A sale of a live partner: its address comes from the pool, its money goes out by a command.
 
+use rampart_tests::going_live::CONNECTOR;
+
 use super::purchase::live;
 use super::*;
+use crate::payments::problems;
 
 /// Valid, and nobody's.
 const ADDRESSES: [&str; 2] =
@@ -332,4 +335,39 @@ async fn money_that_is_not_owed_any_more_or_waits_is_not_tried_again() {
     by_hand(&context, &sale, "transfer-sent").await;
     retry(&second).await;
     assert!(transfers(&context, &connector).await.is_empty(), "it was sent by hand");
+}
+
+#[tokio::test]
+async fn coins_of_a_statement_are_booked_once_and_matched_to_their_sale() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    connector.fill_pool(&context, "ETH", json!([{"address": ADDRESSES[0]}])).await;
+    let sale = sell(&acme).await.assert_status(200).json();
+    let reconcile = async |line: &str| {
+        let path = format!("/admin/v1/reconciliations?connector={CONNECTOR}");
+        let statement = format!("date,amount,currency,providerReference\n2026-03-01,{line}\n");
+        let made = context.admin_bytes(Method::POST, &path, statement.into()).await;
+        let made = made.assert_status(201).json();
+        assert_eq!(made["differences"], json!([]), "{line}");
+        (made["matched"].clone(), made["recorded"].clone())
+    };
+    let deposit = async |reference: &str, address: &Value| {
+        let deposit = json!({"id": reference, "kind": "deposit.received", "asset": "ETH",
+            "amount": 0.1, "occurredAt": "2026-03-01T12:00:00Z", "providerReference": reference,
+            "address": address, "confirmations": 12});
+        connector.event(deposit).await.assert_status(200).json()["duplicate"].clone()
+    };
+    assert_eq!(deposit("0xfirst", &json!("somebody's")).await, json!(false));
+    assert_eq!(reconcile("0.1,ETH,0xfirst").await, (json!(1), json!(0)), "it is known");
+    assert_eq!(reconcile("0.1,ETH,0xsecond").await, (json!(0), json!(1)));
+    assert_eq!(deposit("0xsecond", &sale["walletAddress"]).await, json!(true));
+    let path = "/admin/v1/payments?state=unmatched";
+    let payments = context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
+    assert_eq!(payments.as_array().unwrap().len(), 2);
+    assert_eq!(payments[0]["providerReference"], "0xsecond");
+    let path = format!("/admin/v1/payments/{}/match", payments[0]["id"].as_str().unwrap());
+    let body = json!({"orderId": sale["orderId"]});
+    context.admin(Method::POST, &path, body).await.assert_status(200);
+    assert_eq!(transfers(&context, &connector).await.len(), 1);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
 }

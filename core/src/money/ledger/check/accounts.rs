@@ -57,10 +57,12 @@ pub(super) async fn check(core: &Core) -> Result<Page> {
             select from payment p
             where p.connector = last.connector and p.provider_reference = d."providerReference"
                 and p.currency = d.currency
-                and case when p.kind in ('received', 'transfer-returned', 'dispute-won')
+                and case when p.kind in ('received', 'deposit-received', 'transfer-returned',
+                        'payout-failed', 'dispute-won')
                     then p.amount else -p.amount end = d.amount
-                and p.kind in ('received', 'refunded', 'transfer-sent', 'transfer-completed',
-                    'transfer-returned', 'disputed', 'dispute-won'))
+                and p.kind in ('received', 'deposit-received', 'refunded', 'transfer-sent',
+                    'transfer-completed', 'transfer-returned', 'payout-sent', 'payout-confirmed',
+                    'payout-failed', 'disputed', 'dispute-won'))
             and not exists (
             select from refund_confirmation c
             join payment p on p.client_id = c.client_id and p.payment_id = c.payment_id
