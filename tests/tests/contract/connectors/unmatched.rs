@@ -84,6 +84,9 @@ async fn what_was_given_back_is_not_listed_as_unmatched() {
         connector.event(event).await.assert_status(200);
     }
     assert_eq!(unmatched(&context).await, ["open", "part"]);
+    to_be_given_back(&context, &connector, &[("given", 100)]).await;
+    let command = connector.answer_next("done", Value::Null).await;
+    connector.event(refunded(&command, 100)).await.assert_status(200);
     to_be_given_back(&context, &connector, &[("asked", 100)]).await;
     assert_eq!(unmatched(&context).await, ["open", "part"], "its connector gives it back");
     connector.answer_next("done", Value::Null).await;
