@@ -65,7 +65,7 @@ pub(crate) async fn match_to(
         amount: stored.amount,
         currency: stored.currency.clone(),
         order: Some(order),
-        transaction_id: None,
+        transaction_id: stored.transaction,
         occurred_at: stored.occurred_at,
         actor: actor.to_owned(),
         reason: None,

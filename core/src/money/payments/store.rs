@@ -204,6 +204,8 @@ pub(crate) struct StoredPayment {
     pub(crate) order: Option<i64>,
     pub(crate) suspense: bool,
     pub(crate) occurred_at: DateTime<Utc>,
+    /// The transaction on chain that its reporter has named.
+    pub(crate) transaction: Option<String>,
     /// The order that it was matched to.
     pub(crate) matched: Option<OrderKey>,
     pub(crate) refund_requested: Decimal,
@@ -227,7 +229,7 @@ impl StoredPayment {
                         where o.client_id = p.client_id and o.order_id = p.order_id),
                     (select o.order_id from sell_order o
                         where o.client_id = p.client_id and o.order_id = p.order_id)) as order_id,
-                p.suspense, p.occurred_at, m.to_client_id as "to_client_id?",
+                p.suspense, p.occurred_at, p.transaction_id, m.to_client_id as "to_client_id?",
                 m.order_id as "matched_order?",
                 (select amount from refund_requested(p.client_id, p.payment_id))
                     as "refund_requested!"
@@ -256,6 +258,7 @@ impl StoredPayment {
             order: row.order_id,
             suspense: row.suspense,
             occurred_at: row.occurred_at,
+            transaction: row.transaction_id,
             matched,
             refund_requested: row.refund_requested,
         }))

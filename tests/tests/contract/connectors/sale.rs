@@ -337,6 +337,33 @@ async fn money_that_is_not_owed_any_more_or_waits_is_not_tried_again() {
     assert!(transfers(&context, &connector).await.is_empty(), "it was sent by hand");
 }
 
+/// Matches the newest payment that waits to the sale; the references of all, newest first.
+async fn match_newest(context: &TestContext, sale: &Value) -> Vec<String> {
+    let path = "/admin/v1/payments?state=unmatched";
+    let payments = context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
+    let path = format!("/admin/v1/payments/{}/match", payments[0]["id"].as_str().unwrap());
+    let body = json!({"orderId": sale["orderId"]});
+    context.admin(Method::POST, &path, body).await.assert_status(200);
+    let references = payments.as_array().unwrap().iter();
+    references.map(|one| one["providerReference"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_sale_names_the_transaction_of_the_deposit_that_is_matched_to_it() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    connector.fill_pool(&context, "ETH", json!([{"address": ADDRESSES[0]}])).await;
+    let sale = sell(&acme).await.assert_status(200).json();
+    let deposit = json!({"id": "d-1", "kind": "deposit.received", "asset": "ETH", "amount": 0.1,
+        "occurredAt": "2026-03-01T12:00:00Z", "providerReference": "0xdead/0",
+        "address": ADDRESSES[1], "transactionId": "0xdead", "confirmations": 12});
+    connector.event(deposit).await.assert_status(200);
+    assert_eq!(match_newest(&context, &sale).await, ["0xdead/0"]);
+    let named = sqlx::query_scalar("select transaction_id from sell_order");
+    let named: Option<String> = named.fetch_one(context.db()).await.unwrap();
+    assert_eq!(named.as_deref(), Some("0xdead"));
+}
+
 #[tokio::test]
 async fn coins_of_a_statement_are_booked_once_and_matched_to_their_sale() {
     let context = TestContext::start().await;
@@ -361,13 +388,7 @@ async fn coins_of_a_statement_are_booked_once_and_matched_to_their_sale() {
     assert_eq!(reconcile("0.1,ETH,0xfirst").await, (json!(1), json!(0)), "it is known");
     assert_eq!(reconcile("0.1,ETH,0xsecond").await, (json!(0), json!(1)));
     assert_eq!(deposit("0xsecond", &sale["walletAddress"]).await, json!(true));
-    let path = "/admin/v1/payments?state=unmatched";
-    let payments = context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
-    assert_eq!(payments.as_array().unwrap().len(), 2);
-    assert_eq!(payments[0]["providerReference"], "0xsecond");
-    let path = format!("/admin/v1/payments/{}/match", payments[0]["id"].as_str().unwrap());
-    let body = json!({"orderId": sale["orderId"]});
-    context.admin(Method::POST, &path, body).await.assert_status(200);
+    assert_eq!(match_newest(&context, &sale).await, ["0xsecond", "0xfirst"]);
     assert_eq!(transfers(&context, &connector).await.len(), 1);
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
