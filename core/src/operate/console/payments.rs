@@ -36,7 +36,7 @@ pub(super) const LIST: List = List {
     criteria: &[
         Input::new("state", "State").kind(Kind::Choice(&[
             ("suspense", "suspense: its order does not want it"),
-            ("unmatched", "unmatched: it waits and has no order"),
+            ("unmatched", "unmatched: it has no order"),
             ("matched", "matched"),
         ])),
         Input::new("partner", "Partner").hint("house for nobody's"),
