@@ -9,6 +9,7 @@
 mod amounts;
 pub(crate) mod bookings;
 pub(crate) mod catch_up;
+pub(crate) mod earlier;
 pub(crate) mod matching;
 pub(crate) mod record;
 mod recording;

@@ -6,6 +6,7 @@ mod card_form;
 mod deadlocks;
 mod disputes;
 mod earlier_names;
+mod early_reports;
 mod hostile;
 mod owed;
 mod payouts;

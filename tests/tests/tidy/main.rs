@@ -29,7 +29,7 @@ const MAY_FLOAT: [&str; 3] =
     ["core/src/platform/metrics.rs", "core/src/platform/metrics/", "proxy/src/commands/top/"];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
-const GLOBAL_TABLES: [&str; 44] = [
+const GLOBAL_TABLES: [&str; 45] = [
     "acme_account",
     "acme_certificate",
     "acme_challenge",
@@ -69,6 +69,7 @@ const GLOBAL_TABLES: [&str; 44] = [
     "reconciliation",
     "refund_reference",
     "replication_mark",
+    "reported_payment",
     "route",
     "signed_change",
     "supported_region",

@@ -107,7 +107,10 @@ async fn matchable(
 
 /// Deletes what was reported of a payment if the user of the order that it is matched to is erased:
 /// the erasure could not know it.
-async fn forget_erased_payer(
+///
+/// # Errors
+/// The database's.
+pub(super) async fn forget_erased_payer(
     conn: &mut Connection,
     client: ClientId,
     payment: Uuid,

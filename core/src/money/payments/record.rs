@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use uuid::Uuid;
 
+use super::earlier;
 use super::recording::Recording;
 use super::refund_confirmations::{self, RefundReport};
 use super::report::{PaymentKind, PaymentState, RAW_BYTES_MAX, Recorded, Report, house};
@@ -24,6 +25,10 @@ use rampart_types::{ClientId, OrderId};
 /// The database's. The report's content is no error.
 pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Result<Recorded> {
     let (currency, is_coins) = currency_of(core, &report.currency);
+    if report.kind.is_arrival() {
+        // What was told of it before follows it to its order.
+        earlier::hold(conn, report).await?;
+    }
     let order = match report.order {
         Some(order) => OrderTerms::find(conn, report.client, order).await?,
         None => None,
@@ -106,7 +111,7 @@ async fn known(conn: &mut Connection, report: &Report, currency: &str) -> Result
     let row = sqlx::query!(
         r#"
         select p.client_id, p.payment_id, p.amount, p.currency, p.order_id, p.suspense,
-            m.payment_id is not null as "matched!",
+            m.payment_id is not null as "matched!", m.order_id as "matched_order?",
             p.order_id is not null and (
                 exists (select from buy_order o
                     where o.client_id = p.client_id and o.order_id = p.order_id)
@@ -123,7 +128,8 @@ async fn known(conn: &mut Connection, report: &Report, currency: &str) -> Result
     .fetch_optional(conn)
     .await?;
     let row = row.ok_or_else(|| Error::invariant("find the payment of a known reference"))?;
-    let other_order = report.order.is_some_and(|order| row.order_id != Some(order.number()));
+    let orders = [row.order_id, row.matched_order];
+    let other_order = report.order.is_some_and(|order| !orders.contains(&Some(order.number())));
     let state = match (row.has_order, row.suspense) {
         _ if row.matched => PaymentState::Matched,
         (false, _) => PaymentState::Unmatched,

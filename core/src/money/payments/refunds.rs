@@ -5,6 +5,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::bookings::unwind;
+use super::earlier;
 use super::refund_withdrawals::in_suspense;
 use super::store::StoredPayment;
 use super::terms::OrderTerms;
@@ -150,6 +151,9 @@ pub(crate) async fn decide(
     if is_unexpected {
         // What is in suspense beside it is somebody else's.
         gone += stored.given_back_unasked(conn).await?;
+    } else {
+        let StoredPayment { connector, reference, currency, .. } = &stored;
+        gone += earlier::given_back(conn, connector, reference, currency).await?;
     }
     let left = stored.amount - stored.refund_requested - gone;
     let amount = decision.amount.unwrap_or(left);

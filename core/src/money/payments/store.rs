@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
+use super::earlier::hold_books;
 use super::report::PaymentKind;
 use super::terms::OrderTerms;
 use crate::Core;
@@ -219,9 +220,13 @@ impl StoredPayment {
     /// # Errors
     /// The database's.
     pub(crate) async fn hold(conn: &mut Connection, id: Uuid) -> CoreResult<Option<Self>> {
-        let client = sqlx::query_scalar!("select client_id from payment where payment_id = $1", id);
-        let Some(client) = client.fetch_optional(&mut *conn).await? else { return Ok(None) };
-        hold_book(conn, client.into()).await?;
+        let named = sqlx::query!(
+            "select client_id, connector, provider_reference from payment where payment_id = $1",
+            id,
+        );
+        let Some(named) = named.fetch_optional(&mut *conn).await? else { return Ok(None) };
+        let client = Some(named.client_id.into());
+        hold_books(conn, client, &named.connector, &named.provider_reference).await?;
         let row = sqlx::query!(
             r#"
             select p.client_id, p.connector, p.provider_reference, p.kind, p.amount, p.currency,

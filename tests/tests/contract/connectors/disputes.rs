@@ -15,7 +15,7 @@ pub(super) fn of_payment(order: &OrderFixture, kind: &str, outcome: Option<&str>
 }
 
 /// Reasons for which the order waits for a person.
-async fn reasons(context: &TestContext, order: &OrderFixture) -> Vec<Value> {
+pub(super) async fn reasons(context: &TestContext, order: &OrderFixture) -> Vec<Value> {
     let reviews = context.admin(Method::GET, "/admin/v1/reviews", Value::Null).await;
     let reviews = reviews.assert_status(200).json();
     let id = order.id.to_string();
@@ -173,7 +173,11 @@ async fn a_refund_that_is_told_before_its_payment_holds_the_order() {
 }
 
 /// An order that was cancelled, as its connector knows.
-async fn cancelled(context: &TestContext, acme: &Partner, connector: &Connector) -> OrderFixture {
+pub(super) async fn cancelled(
+    context: &TestContext,
+    acme: &Partner,
+    connector: &Connector,
+) -> OrderFixture {
     let order = payable_order(acme, connector, 100).await;
     order.event(context, "cancel").await.assert_status(200);
     for cancel in connector.lease(10).await {

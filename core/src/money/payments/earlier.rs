@@ -1,0 +1,235 @@
+//! Refunds and disputes that their provider tells of before the payment, and without an order: they
+//! are in the book of what has no order until the payment has one.
+
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use super::matching::forget_erased_payer;
+use super::report::{PaymentKind, Report, house};
+use super::store::currency_of;
+use crate::Core;
+use crate::money::ledger::AccountKind::{Dispute, RefundPayable, Suspense};
+use crate::money::ledger::entries::holding;
+use crate::money::ledger::{Posting, Subject, post};
+use crate::platform::db::Connection;
+use crate::platform::error::{Error, Result};
+use rampart_types::{ClientId, OrderKey};
+
+/// Holds the reference of a payment, or of a dispute of it: others who decide on what the connector
+/// tells of that payment wait until the transaction ends. It comes before any book and any order.
+///
+/// # Errors
+/// The database's.
+pub(crate) async fn hold_reference(
+    conn: &mut Connection,
+    connector: &str,
+    reference: &str,
+) -> Result<(), sqlx::Error> {
+    sqlx::query!(
+        r#"
+        insert into reported_payment (connector, provider_reference)
+        values ($1, coalesce((
+            select d.original_reference from payment d
+            where d.connector = $1 and d.kind = 'disputed' and d.provider_reference = $2), $2))
+        on conflict (connector, provider_reference) do update set connector = excluded.connector
+        "#,
+        connector,
+        reference,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Holds the reference of a payment that comes in, and the books of what was told of it without an
+/// order, if it names one itself.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn hold(conn: &mut Connection, report: &Report) -> Result<(), sqlx::Error> {
+    hold_reference(conn, &report.connector, &report.provider_reference).await?;
+    if report.order.is_some() {
+        hold_books(conn, None, &report.connector, &report.provider_reference).await?;
+    }
+    Ok(())
+}
+
+/// Holds the books of what was told of a payment without an order, and that of this client, as
+/// `hold_book` does. They come before any order.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn hold_books(
+    conn: &mut Connection,
+    client: Option<ClientId>,
+    connector: &str,
+    reference: &str,
+) -> Result<(), sqlx::Error> {
+    sqlx::query_scalar!(
+        "select c.client_id from client c \
+         where c.client_id = any (array( \
+             select t.client_id from told_without_order($2, $3) t union select $1::uuid)) \
+         order by c.client_id for no key update",
+        client.map(ClientId::uuid),
+        connector,
+        reference,
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(())
+}
+
+/// The part of a payment that its connector has told of as given back before the payment itself,
+/// and without an order.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn given_back(
+    conn: &mut Connection,
+    connector: &str,
+    reference: &str,
+    currency: &str,
+) -> Result<Decimal, sqlx::Error> {
+    sqlx::query_scalar!(
+        r#"
+        select coalesce(sum(b.amount), 0) as "given_back!"
+        from payment b
+        join payment_match m on m.client_id = b.client_id and m.payment_id = b.payment_id
+        where b.connector = $1 and b.kind = 'refunded' and b.currency = $3
+            and coalesce(b.original_reference, b.provider_reference) = $2
+        "#,
+        connector,
+        reference,
+        currency,
+    )
+    .fetch_one(conn)
+    .await
+}
+
+/// A report that was told before its payment.
+struct Earlier {
+    client: ClientId,
+    payment: Uuid,
+    kind: PaymentKind,
+    amount: Decimal,
+    currency: String,
+    /// The part of a refund that it has taken of what was set aside for others, without what these
+    /// have taken of suspense instead.
+    set_aside: Decimal,
+}
+
+impl Earlier {
+    /// The postings that take it out of the book of what has no order, and those that bring it into
+    /// that of its order. What was given or taken back of a payment that had not come in is lost so
+    /// far.
+    fn postings(&self, core: &Core, connector: &str) -> ([Posting; 3], [Posting; 2]) {
+        let (currency, is_coins) = currency_of(core, &self.currency);
+        let taken = match self.kind {
+            PaymentKind::Refunded | PaymentKind::Disputed => self.amount,
+            PaymentKind::DisputeWon => -self.amount,
+            // A loss stands in the account of disputes by its dispute.
+            _ => Decimal::ZERO,
+        };
+        let from = if self.kind == PaymentKind::Refunded { Suspense } else { Dispute };
+        let held = |amount| holding(is_coins, connector, &currency, amount);
+        let out = [
+            held(taken),
+            Posting::new(RefundPayable, &currency, -self.set_aside),
+            Posting::new(from, &currency, self.set_aside - taken),
+        ];
+        (out, [Posting::new(Dispute, &currency, taken), held(-taken)])
+    }
+}
+
+/// Moves what was told of a report's payment before it, without an order, into the book of the
+/// payment's order, and notes that it is the order's. What names another partner is of another
+/// payment. The books and the order's row are locked.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn take_over(
+    conn: &mut Connection,
+    core: &Core,
+    report: &Report,
+    payment: Uuid,
+    to: OrderKey,
+) -> Result<()> {
+    for earlier in find(conn, report, payment, to).await? {
+        forget_erased_payer(conn, earlier.client, earlier.payment, to).await?;
+        let subject = Subject {
+            client: earlier.client,
+            order: None,
+            payment: Some(earlier.payment),
+            occurred_at: core.clock.now(),
+        };
+        let (out, into) = earlier.postings(core, &report.connector);
+        post(conn, core, "matched", &subject, &out).await?;
+        let subject = Subject { client: to.client, order: Some(to.order.number()), ..subject };
+        post(conn, core, "matched", &subject, &into).await?;
+    }
+    Ok(())
+}
+
+/// What was told of the payment of a report, the earliest first. It is this order's from now on.
+async fn find(
+    conn: &mut Connection,
+    report: &Report,
+    payment: Uuid,
+    to: OrderKey,
+) -> Result<Vec<Earlier>> {
+    let rows = sqlx::query!(
+        r#"
+        with told as materialized (
+            select t.client_id, t.payment_id, t.kind, t.amount, t.currency, t.recorded_at
+            from told_without_order($1, $2) t
+            where t.client_id in ($3, $4, (
+                select p.client_id from payment p where p.payment_id = $7))
+        ), matched as (
+            insert into payment_match (client_id, payment_id, to_client_id, order_id, actor)
+            select t.client_id, t.payment_id, $3, $5, $6 from told t
+        )
+        select t.client_id as "client_id!", t.payment_id as "payment_id!", t.kind as "kind!",
+            t.amount as "amount!", t.currency as "currency!",
+            greatest(line.set_aside - line.later, 0) as "set_aside!"
+        from told t
+        cross join lateral (
+            select coalesce(sum(l.amount) filter (where a.kind = 'refund_payable'
+                    and e.payment_id = t.payment_id), 0) as set_aside,
+                coalesce(sum(l.amount) filter (where a.kind = 'suspense'
+                    and e.payment_id <> t.payment_id), 0) as later
+            from ledger_entry e
+            join ledger_posting l on l.client_id = e.client_id and l.entry_id = e.entry_id
+            join ledger_account a on a.client_id = l.client_id and a.account_id = l.account_id
+            where t.kind = 'refunded' and e.kind = 'refunded' and e.client_id = t.client_id
+                and e.order_id is null and e.recorded_at >= t.recorded_at
+                and a.currency = t.currency
+                and (e.payment_id = t.payment_id
+                    or not exists (select from told o where o.payment_id = e.payment_id)
+                        and not exists (select from payment_match m
+                            where m.client_id = e.client_id and m.payment_id = e.payment_id))
+        ) line
+        order by t.recorded_at, t.payment_id
+        "#,
+        report.connector,
+        report.provider_reference,
+        to.client.uuid(),
+        house().uuid(),
+        to.order.number(),
+        report.actor,
+        payment,
+    )
+    .fetch_all(conn)
+    .await?;
+    let earlier = rows.into_iter().map(|row| -> Result<Earlier> {
+        let kind = PaymentKind::from_name(&row.kind);
+        Ok(Earlier {
+            client: row.client_id.into(),
+            payment: row.payment_id,
+            kind: kind.ok_or_else(|| Error::invariant("read the kind of a payment"))?,
+            amount: row.amount,
+            currency: row.currency,
+            set_aside: row.set_aside,
+        })
+    });
+    earlier.collect()
+}
