@@ -15,19 +15,21 @@ create function told_without_order(of_connector text, named text)
 returns table (client_id uuid, payment_id uuid, kind text, amount numeric, currency text, recorded_at timestamptz)
 language sql stable as $$
   select p.client_id, p.payment_id, p.kind, p.amount, p.currency, p.recorded_at
-  from (
-    select named as reference
-    union
-    -- the end of a dispute may name the dispute alone
-    select d.provider_reference from payment d
-    where d.connector = of_connector and d.kind = 'disputed'
-      and coalesce(d.original_reference, d.provider_reference) = named
-  ) n
-  join payment p on coalesce(p.original_reference, p.provider_reference) = n.reference
+  from payment p
   where p.connector = of_connector and p.kind in ('refunded', 'disputed', 'dispute-won', 'dispute-lost')
-    and not exists (select from payment_match m where m.client_id = p.client_id and m.payment_id = p.payment_id)
-    and not exists (select from buy_order o where o.client_id = p.client_id and o.order_id = p.order_id)
-    and not exists (select from sell_order o where o.client_id = p.client_id and o.order_id = p.order_id)
+    -- an array, by which the index is asked: a join may read all that was ever given back
+    and coalesce(p.original_reference, p.provider_reference) = any (array(
+      select named
+      union all
+      -- the end of a dispute may name the dispute alone
+      select d.provider_reference from payment d
+      where d.connector = of_connector and d.kind = 'disputed'
+        and coalesce(d.original_reference, d.provider_reference) = named))
+    -- row by row: no plan reads the matches or the orders from end to end
+    and coalesce(
+      (select m.order_id from payment_match m where m.client_id = p.client_id and m.payment_id = p.payment_id),
+      (select o.order_id from buy_order o where o.client_id = p.client_id and o.order_id = p.order_id),
+      (select o.order_id from sell_order o where o.client_id = p.client_id and o.order_id = p.order_id)) is null
 $$;
 
 -- What disputes that are named, or those of an order, have taken of payments, in rows that are planned with the statement
