@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::matching::forget_erased_payer;
 use super::report::{PaymentKind, Report, house};
-use super::store::currency_of;
+use super::store::{StoredPayment, currency_of};
 use crate::Core;
 use crate::money::ledger::AccountKind::{Dispute, RefundPayable, Suspense};
 use crate::money::ledger::entries::holding;
@@ -79,28 +79,32 @@ pub(super) async fn hold_books(
     Ok(())
 }
 
-/// The part of a payment that its connector has told of as given back before the payment itself,
-/// and without an order.
+/// The part of an order's payment that its connector has told of as given back, by the payment's
+/// reference, though it was not owed: before the payment itself, or after its coins had left.
 ///
 /// # Errors
 /// The database's.
 pub(super) async fn given_back(
     conn: &mut Connection,
-    connector: &str,
-    reference: &str,
-    currency: &str,
+    of: &StoredPayment,
+    order: OrderKey,
 ) -> Result<Decimal, sqlx::Error> {
     sqlx::query_scalar!(
         r#"
-        select coalesce(sum(b.amount), 0) as "given_back!"
+        select coalesce(sum(l.amount), 0) as "given_back!"
         from payment b
-        join payment_match m on m.client_id = b.client_id and m.payment_id = b.payment_id
-        where b.connector = $1 and b.kind = 'refunded' and b.currency = $3
+        join ledger_entry e on e.client_id = $4 and e.payment_id = b.payment_id
+        join ledger_posting l on l.client_id = e.client_id and l.entry_id = e.entry_id
+        join ledger_account a on a.client_id = l.client_id and a.account_id = l.account_id
+        where b.connector = $1 and b.kind = 'refunded'
             and coalesce(b.original_reference, b.provider_reference) = $2
+            and e.order_id = $5 and a.kind = 'dispute' and a.currency = $3
         "#,
-        connector,
-        reference,
-        currency,
+        of.connector,
+        of.reference,
+        of.currency,
+        order.client.uuid(),
+        order.order.number(),
     )
     .fetch_one(conn)
     .await

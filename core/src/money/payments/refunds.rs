@@ -20,7 +20,7 @@ use crate::trading::orders::state::{Cause, OrderStatus};
 use crate::trading::orders::status::{NotApplied, OrderEvent, apply_recorded};
 use crate::trading::quotes::Side;
 use crate::trading::sell::status::SaleEvent;
-use rampart_types::{ClientId, JsonDecimal, OrderId, OrderKey};
+use rampart_types::{ClientId, JsonDecimal, OrderId};
 
 /// A refund that is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -151,9 +151,8 @@ pub(crate) async fn decide(
     if is_unexpected {
         // What is in suspense beside it is somebody else's.
         gone += stored.given_back_unasked(conn).await?;
-    } else {
-        let StoredPayment { connector, reference, currency, .. } = &stored;
-        gone += earlier::given_back(conn, connector, reference, currency).await?;
+    } else if let Some(order) = stored.order_key() {
+        gone += earlier::given_back(conn, &stored, order).await?;
     }
     let left = stored.amount - stored.refund_requested - gone;
     let amount = decision.amount.unwrap_or(left);
@@ -165,9 +164,7 @@ pub(crate) async fn decide(
     let (book, order, from) = if is_unexpected {
         (stored.client, stored.order, Suspense)
     } else {
-        let named = stored.order.and_then(OrderId::new);
-        let named = named.map(|order| OrderKey { client: stored.client, order });
-        let terms = match stored.matched.or(named) {
+        let terms = match stored.order_key() {
             Some(key) => OrderTerms::find(conn, Some(key.client), key.order).await?,
             None => None,
         };

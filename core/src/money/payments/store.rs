@@ -269,6 +269,11 @@ impl StoredPayment {
         }))
     }
 
+    /// The order that it was matched to, or that it names.
+    pub(crate) fn order_key(&self) -> Option<OrderKey> {
+        self.matched.or_else(|| order_key(Some(self.client.uuid()), self.order))
+    }
+
     /// The part that the provider has taken back, by reports that name the payment's reference, and has
     /// not returned.
     ///

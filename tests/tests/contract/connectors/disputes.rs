@@ -3,7 +3,7 @@
 use rampart_tests::order_fixture::OrderFixture;
 
 use super::purchase::{live, order, paid, paid_order, payable_order, status};
-use super::refunds::owed;
+use super::refunds::{arrivals, owed, refund};
 use super::*;
 use crate::payments::problems;
 
@@ -166,6 +166,10 @@ async fn a_refund_that_is_told_before_its_payment_holds_the_order() {
         connector.event(paid(&order, 100)).await.assert_status(200);
         assert_eq!(status(&context, &order).await, "blocked");
         assert!(connector.lease(10).await.is_empty(), "no coins are sent for it");
+        if names_payment {
+            let payment = arrivals(&context, &order).await.remove(0);
+            assert_eq!(refund(&context, &payment, Value::Null).await, 409, "it is given back");
+        }
         order.event(&context, "refund").await.assert_status(200);
         assert_eq!(owed(&context, "acme").await, [""; 0]);
         assert_eq!(problems(&context).await, [Value::Null; 0]);

@@ -130,6 +130,29 @@ async fn a_dispute_without_an_order_that_ends_after_its_payment_ends_in_the_orde
 }
 
 #[tokio::test]
+async fn a_dispute_that_was_won_follows_its_payment_to_the_order_of_a_match() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    for kind in ["payment.received", "payment.disputed", "dispute.closed"] {
+        let mut event = stray(kind, "won");
+        event["outcome"] = json!("won");
+        connector.event(event).await.assert_status(200);
+    }
+    let path = "/admin/v1/payments?partner=acme&state=unmatched";
+    let payments = context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
+    let mut payments = payments.as_array().unwrap().iter();
+    let payment = payments.find(|payment| payment["kind"] == "received").unwrap();
+    let order = order(&acme, 100).await;
+    let path = format!("/admin/v1/payments/{}/match", payment["id"].as_str().unwrap());
+    context.admin(Method::POST, &path, json!({"orderId": order.id})).await.assert_status(200);
+    assert_eq!(status(&context, &order).await, "in progress");
+    for kind in ["received", "disputed", "dispute-won"] {
+        assert_eq!(of_order(&context, &order, kind).await, ["100"], "{kind}");
+    }
+    assert_eq!(books(&context).await, ["provider: 100"]);
+}
+
+#[tokio::test]
 async fn what_was_given_back_without_an_order_of_a_late_payment_is_set_off() {
     for (given_back, left) in [(100, None), (40, Some(60))] {
         let context = TestContext::start().await;
