@@ -246,7 +246,8 @@ impl Endpoint for VerifyV2 {
         summary: "Verify a sell onboarding URL",
         details: "Send the parameters of the URL, decoded and otherwise unchanged. 204 says that \
                   the URL was made by the onboarding endpoint for this client, or signed by the \
-                  client's own scheme where it has a signature policy, and is unaltered. ER324, ER338 and ER339 come from a signature policy of the client alone.",
+                  client's own scheme where it has a signature policy, and is unaltered. ER324, \
+                  ER338 and ER339 come from a signature policy of the client alone.",
         body: Shape::Members(&[
             optional("signature", Kind::Text, "The URL's signature."),
             optional("identifier", Kind::Text, "As in the URL."),
