@@ -21,8 +21,9 @@ use rampart_types::{ClientId, StaffId};
 pub(crate) const STAFF_UPLOADS_MAX: i64 = 20;
 /// Refused uploads of a partner that are listed: the newest.
 const REFUSED_MAX: i64 = 20;
-/// Time after which an upload without a result does not hold up the next one, in seconds.
-const EXAMINATION_SECONDS_MAX: i32 = 60;
+/// Time beyond the longest examination after which an upload without a result does not hold up the next
+/// one, in seconds: for its turn among others, and its result.
+const RESULT_SECONDS_MAX: u64 = 50;
 /// Days for which uploads are recorded.
 const RECORDED_DAYS: i32 = 90;
 
@@ -130,6 +131,8 @@ async fn begin(
     if !allowed {
         return Ok(Err(StaffUpload::NotAllowed));
     }
+    let examination_seconds = core.settings.policy.compile_timeout_ms.div_ceil(1_000);
+    let busy_seconds = examination_seconds.saturating_add(RESULT_SECONDS_MAX);
     let recent = sqlx::query!(
         r#"
         select count(*) as "count!",
@@ -139,7 +142,7 @@ async fn begin(
         where client_id = $1 and created_at > rampart_now() - interval '24 hours'
         "#,
         client,
-        EXAMINATION_SECONDS_MAX,
+        i32::try_from(busy_seconds).unwrap_or(i32::MAX),
     )
     .fetch_one(&mut *tx)
     .await?;

@@ -302,6 +302,24 @@ async fn uploads_of_a_day_are_bounded_also_when_they_come_at_once() {
 }
 
 #[tokio::test]
+async fn an_upload_waits_for_another_as_long_as_an_examination_may_take() {
+    let (context, acme) = context().await;
+    let mut ada = Staff::signed_in(&context, &acme, "developer").await;
+    upload(&mut ada, b"nonsense", &[]).await.assert_status(303);
+    let examined_for = async |seconds: i64| {
+        let begun = "update policy_upload set ended_at = null, failed_check = null, refusal = null, \
+            created_at = rampart_now() - $1 * interval '1 second'";
+        sqlx::query(begun).bind(seconds).execute(context.db()).await.unwrap();
+    };
+    let longest = context.core().settings.policy.compile_timeout_ms / 1_000;
+    examined_for(i64::try_from(longest).unwrap()).await;
+    let waits = upload(&mut ada, b"nonsense", &[]).await;
+    assert!(waits.assert_status(409).text().contains("Another upload is being examined"));
+    examined_for(i64::try_from(longest).unwrap() + 60).await;
+    upload(&mut ada, b"nonsense", &[]).await.assert_status(303);
+}
+
+#[tokio::test]
 async fn an_upload_of_a_member_who_is_removed_meanwhile_is_not_examined() {
     let (context, acme) = context().await;
     let mut ada = Staff::signed_in(&context, &acme, "developer").await;
