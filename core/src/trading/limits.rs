@@ -24,7 +24,7 @@ use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::Catalogue;
 use crate::trading::quotes::{Quote, Side};
 use crate::users::account::Statuses;
-use rampart_types::{JsonDecimal, OrderKey, UserKey, fiat_exponent};
+use rampart_types::{CurrencyCode, JsonDecimal, OrderKey, UserKey, fiat_exponent};
 
 /// The interval of day limits.
 pub(crate) const INTERVAL: TimeDelta = TimeDelta::days(1);
@@ -211,12 +211,22 @@ pub(crate) async fn have_room(
     .await
 }
 
-/// The quote's amount of fiat in the currency of limits, at the rate of now, rounded up to its
-/// smallest unit; `None` without a rate.
+/// The quote's amount of fiat in the currency of limits, as [`worth`]; `None` without a rate.
 pub(crate) fn limit_amount(core: &Core, catalogue: &Catalogue, quote: &Quote) -> Option<Decimal> {
-    let (from, to) = (quote.fiat_currency(), core.settings.limits.currency);
-    let amount = catalogue.convert(quote.fiat, from, to, core.clock.now())?;
-    let exponent = fiat_exponent(to).unwrap_or(quote.fiat.scale());
+    worth(core, catalogue, quote.fiat, quote.fiat_currency())
+}
+
+/// An amount of a fiat currency in the currency of limits, at the rate of now, rounded up to its
+/// smallest unit; `None` without a rate.
+pub(crate) fn worth(
+    core: &Core,
+    catalogue: &Catalogue,
+    fiat: Decimal,
+    from: CurrencyCode,
+) -> Option<Decimal> {
+    let to = core.settings.limits.currency;
+    let amount = catalogue.convert(fiat, from, to, core.clock.now())?;
+    let exponent = fiat_exponent(to).unwrap_or(fiat.scale());
     Some(amount.round_dp_with_strategy(exponent, RoundingStrategy::AwayFromZero))
 }
 

@@ -10,11 +10,12 @@ use crate::Core;
 use crate::money::connectors::payouts::command_payout;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use rampart_types::OrderKey;
+use crate::trading::catalogue::Catalogue;
+use crate::trading::limits;
+use rampart_types::{CurrencyCode, OrderKey};
 
-/// Largest amount, in EUR or any other fiat currency, for which an unhosted wallet needs no proof; the
-/// function `payout_gate` of the database has the same.
-pub(crate) const UNPROVEN_FIAT_MAX: Decimal = Decimal::ONE_THOUSAND;
+/// Largest amount in EUR for which an unhosted wallet needs no proof.
+const UNPROVEN_FIAT_MAX: Decimal = Decimal::ONE_THOUSAND;
 /// Reason in the evidence of a signature.
 const SIGNED: &str = "the wallet's key has signed the message";
 /// Actor in the evidence of a signature.
@@ -63,6 +64,22 @@ impl<'a> Proof<'a> {
             Self::Operator { name, reason } => (name, reason),
         }
     }
+}
+
+/// True if an unhosted wallet needs a proof for this amount of a fiat currency: by its worth of now in
+/// the currency of limits unless it is in EUR, by its number without a rate. The function `payout_gate`
+/// of the database has the same.
+pub(crate) fn is_needed(
+    core: &Core,
+    catalogue: &Catalogue,
+    fiat: Decimal,
+    currency: CurrencyCode,
+) -> bool {
+    let worth = match currency {
+        CurrencyCode::EURO => None,
+        other => limits::worth(core, catalogue, fiat, other),
+    };
+    worth.unwrap_or(fiat) > UNPROVEN_FIAT_MAX
 }
 
 /// Records a proof in the caller's transaction, and commands the order's payout unless it waits for

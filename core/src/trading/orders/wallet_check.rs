@@ -19,7 +19,7 @@ use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::{Pair, PairStatus};
-use crate::trading::wallet_proof::UNPROVEN_FIAT_MAX;
+use crate::trading::wallet_proof;
 use rampart_types::decimal::from_number_or_text;
 
 /// Name of the tag.
@@ -105,13 +105,15 @@ impl Endpoint for V2 {
         fields.finish(request)
     }
 
-    async fn call(_: &Core, _: Client, request: Request) -> Result<Json<CheckedWallet>> {
+    async fn call(core: &Core, client: Client, request: Request) -> Result<Json<CheckedWallet>> {
         let Request { pair, address, tag, wallet_type, fiat } = request;
         let crypto = pair.base.crypto.as_ref();
         let crypto =
             crypto.ok_or_else(|| Error::invariant("read the crypto currency of a pair"))?;
         let valid = Destination::parse(crypto, &address, &tag, TAG).is_ok();
-        let is_large = fiat.is_none_or(|fiat| fiat > UNPROVEN_FIAT_MAX);
+        let currency = pair.quote.code();
+        let is_large = fiat
+            .is_none_or(|fiat| wallet_proof::is_needed(core, &client.catalogue, fiat, currency));
         Ok(Json(CheckedWallet {
             valid,
             network: crypto.chain.as_str(),
