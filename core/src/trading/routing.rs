@@ -12,9 +12,10 @@ use crate::trading::quotes::{Quote, Side};
 /// Who moves the money and the coins of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Settlement {
-    /// The connectors of its routes.
+    /// The connectors of its routes; what a test client's order pays out without a route, the sandbox.
     Connectors,
-    /// The sandbox: a test client's order.
+    /// The sandbox: a test client's order that no connector takes money or coins for. Nothing real
+    /// follows what is simulated.
     Sandbox,
     /// Nobody: a live client's order without a route for both.
     Nobody,
@@ -35,7 +36,10 @@ pub(crate) fn settlement_of(client: &Client, quote: &Quote) -> Settlement {
     let (money, coins) = directions(quote.side);
     let is_test = tenant.is_test();
     let has = |direction, leg| routes.connector(&tenant.slug, is_test, direction, leg).is_some();
-    if has(money, Leg::Method(&quote.payment_method)) && has(coins, Leg::Asset(&asset)) {
+    let has_money = has(money, Leg::Method(&quote.payment_method));
+    let has_coins = has(coins, Leg::Asset(&asset));
+    let takes_in = if money == Direction::In { has_money } else { has_coins };
+    if takes_in && (is_test || has_money && has_coins) {
         Settlement::Connectors
     } else if is_test {
         Settlement::Sandbox

@@ -67,7 +67,7 @@ pub(crate) async fn command_payout(
     }
 }
 
-/// As [`command_payout`], whatever holds the coins back: for those of test clients alone.
+/// As [`command_payout`], whatever holds the coins back: for those that the sandbox sends alone.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -82,7 +82,7 @@ pub(super) async fn command_despite_holds(
     }
 }
 
-/// The connectors that serve an order.
+/// Who sends an order's coins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Senders {
     /// Those of its routes.
@@ -103,7 +103,9 @@ async fn connectors_of(
         r#"
         select k.mode = 'test' as "is_test!", p.command_id is not null as "is_commanded!",
             coalesce(p.connector = 'sandbox', false) as "is_simulated!",
-            o.is_dca_order as "is_deposit!"
+            o.is_dca_order as "is_deposit!",
+            routed_connector(o.client_id, 'out', null, o.crypto_currency) is not null
+                as "is_routed!"
         from buy_order o join client k on k.client_id = o.client_id
         left join command p on p.client_id = o.client_id and p.order_id = o.order_id
             and p.kind = 'payment.create'
@@ -117,7 +119,8 @@ async fn connectors_of(
     .fetch_optional(&mut *conn)
     .await?;
     Ok(match found {
-        Some(row) if row.is_simulated || (row.is_test && !row.is_commanded) => {
+        // Nothing real follows what is simulated, and the sandbox is the last route of a test client.
+        Some(row) if row.is_simulated || row.is_test && !(row.is_commanded && row.is_routed) => {
             Some(Senders::Sandbox)
         }
         Some(row) if row.is_commanded || row.is_deposit => Some(Senders::Routed),

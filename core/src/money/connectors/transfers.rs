@@ -70,7 +70,9 @@ pub(crate) async fn command_transfer(
         select o.fiat_amount, o.fiat_currency, o.payment_method, o.user_id, o.account_id,
             (select count(*) from command c where c.client_id = o.client_id
                 and c.order_id = o.order_id and c.kind = 'transfer.send') as "earlier!",
-            k.mode = 'test' as "is_test!", d.connector as "deposited_at?"
+            k.mode = 'test' as "is_test!", d.connector as "deposited_at?",
+            routed_connector(o.client_id, 'out', o.payment_method, null) is not null
+                as "is_routed!"
         from sell_order o join client k on k.client_id = o.client_id
         left join deposit_address d on d.taken_by = o.client_id and d.taken_for = o.order_id
         where o.client_id = $1 and o.order_id = $2 and o.status = 'in progress'
@@ -91,6 +93,8 @@ pub(crate) async fn command_transfer(
     let method = row.payment_method.clone();
     let target = match row.deposited_at.as_deref() {
         Some(sandbox::NAME) => Target::Connector(sandbox::NAME.to_owned()),
+        // It is the last route of a test client.
+        Some(_) if row.is_test && !row.is_routed => Target::Connector(sandbox::NAME.to_owned()),
         Some(_) => Target::Method { direction: Direction::Out, method },
         // It is older than the sandbox's addresses.
         None if row.is_test => Target::Connector(sandbox::NAME.to_owned()),

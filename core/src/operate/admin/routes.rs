@@ -72,8 +72,9 @@ impl Endpoint for PutRoutes {
         details: "The first match counts. A route of money names a payment method, one of coins \
                   an asset; `in` is what users send, `out` what is sent to them. Without a partner \
                   it is for every live one: a test client is served by the sandbox, unless routes \
-                  of its own lead both its money and its coins to connectors. Commands that nobody \
-                  has leased yet follow the new routes.",
+                  of its own lead what its users send to a connector; without a route of its own \
+                  the sandbox sends the rest, too. Commands that nobody has leased yet follow the \
+                  new routes.",
         body: Shape::of::<Routes>(),
         request: EXAMPLE,
         answer: EXAMPLE,

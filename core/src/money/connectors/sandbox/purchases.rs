@@ -30,8 +30,8 @@ pub(super) struct Purchase {
     pub(super) transaction_id: Option<String>,
     /// Its partner's slug.
     partner: String,
-    /// False if another connector takes its payment: then coins that follow one are real.
-    is_simulated: bool,
+    /// False if another connector takes its payment: then coins that follow one may be real.
+    pub(super) is_simulated: bool,
 }
 
 impl Purchase {
@@ -113,6 +113,21 @@ pub(crate) async fn simulate_in(
     if !purchase.is_simulated {
         return Err(NotApplied::Refused(NOT_SIMULATED));
     }
+    happen(conn, core, key, &purchase, simulated, actor).await
+}
+
+/// Lets an event happen to an order, whose row is locked, in the caller's transaction.
+///
+/// # Errors
+/// When the order's state forbids the event, or the database is out of reach.
+pub(super) async fn happen(
+    conn: &mut Connection,
+    core: &Core,
+    key: OrderKey,
+    purchase: &Purchase,
+    simulated: SimulatedEvent,
+    actor: &str,
+) -> Result<Vec<Cause>, NotApplied> {
     let amount = match simulated {
         SimulatedEvent::PaymentAmountWrong => {
             let twice = purchase.fiat.checked_add(purchase.fiat);

@@ -59,10 +59,12 @@ impl SimulatedSale {
         .await
     }
 
-    /// The act that its reference names instead of the transfer, once its coins have arrived.
+    /// The act that its reference names instead of the transfer, once its simulated coins have
+    /// arrived.
     fn act(&self) -> Option<SaleEvent> {
         let scenario = Scenario::named(self.partner_reference.as_deref());
-        match scenario.filter(|_| self.cause == Cause::PaymentReceived)? {
+        let has_arrived = self.is_simulated && self.cause == Cause::PaymentReceived;
+        match scenario.filter(|_| has_arrived)? {
             Scenario::Held => Some(SaleEvent::Hold { reason: None }),
             Scenario::Returned => Some(SaleEvent::Refund { reason: None }),
             _ => None,

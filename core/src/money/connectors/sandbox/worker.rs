@@ -5,7 +5,7 @@ use rampart_types::{ClientId, OrderKey};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::purchases::{Purchase, simulate_in};
+use super::purchases::{self, Purchase};
 use super::{
     LEASE_SECONDS, NAME, answer, answer_with, checks, count, lease_now, sales, tell, tell_later,
     transaction_id,
@@ -231,11 +231,12 @@ async fn pay_out(
         return Ok(causes.unwrap_or_default());
     };
     match next(purchase.scenario(), purchase.cause, false) {
-        Some(act @ (SimulatedEvent::Hold | SimulatedEvent::Refund)) => {
+        // Money that has really come in is neither held nor given back by a magic value.
+        Some(act @ (SimulatedEvent::Hold | SimulatedEvent::Refund)) if purchase.is_simulated => {
             if answer(conn, core, command, Outcome::Retry, json!({})).await?.is_none() {
                 return Ok(Vec::new());
             }
-            happen(conn, core, order, act).await
+            happen(conn, core, order, &purchase, act).await
         }
         _ => {
             let result = json!({ "transactionId": transaction_id(&core.clock)? });
@@ -299,12 +300,12 @@ async fn follow_up_in(
     .await?;
     let (Some(purchase), 1) = (purchase, claimed.rows_affected()) else { return Ok(Vec::new()) };
     if report.kind == CommandKind::PayoutSend.as_str() {
-        return happen(conn, core, order, SimulatedEvent::ConfirmedOnChain).await;
+        return happen(conn, core, order, &purchase, SimulatedEvent::ConfirmedOnChain).await;
     }
     let Some(step) = payment_step(purchase.scenario(), purchase.cause) else {
         return Ok(Vec::new());
     };
-    let causes = happen(conn, core, order, step).await?;
+    let causes = happen(conn, core, order, &purchase, step).await?;
     if payment_step(purchase.scenario(), step.cause()).is_some() {
         tell_later(conn, core, order.client, report.command).await?;
     }
@@ -317,13 +318,14 @@ fn payment_step(scenario: Option<Scenario>, cause: Cause) -> Option<SimulatedEve
     next(scenario, cause, false).filter(|_| is_of_payment)
 }
 
-/// Simulates an event; one that the order's state forbids does not happen.
+/// Simulates an event of an order, whose row is locked; one that its state forbids does not happen.
 async fn happen(
     conn: &mut Connection,
     core: &Core,
     order: OrderKey,
+    purchase: &Purchase,
     simulated: SimulatedEvent,
 ) -> Result<Vec<Cause>> {
-    let simulated = simulate_in(conn, core, order, simulated, NAME).await;
-    Ok(unless_forbidden(simulated)?.unwrap_or_default())
+    let happened = purchases::happen(conn, core, order, purchase, simulated, NAME).await;
+    Ok(unless_forbidden(happened)?.unwrap_or_default())
 }
