@@ -2,6 +2,7 @@
 //! edge serves them.
 
 pub(crate) mod cookie;
+pub(crate) mod csv;
 pub(crate) mod device;
 mod error_envelope;
 pub mod event_stream;

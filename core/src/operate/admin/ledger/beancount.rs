@@ -7,8 +7,10 @@ use chrono::NaiveDate;
 
 use super::Line;
 
-/// Longest name of a commodity, in characters.
-const COMMODITY_CHARS_MAX: usize = 24;
+/// Shortest and longest name of a commodity, in characters.
+const COMMODITY_CHARS: std::ops::RangeInclusive<usize> = 2..=24;
+/// Words that are values to beancount.
+const RESERVED: [&str; 3] = ["TRUE", "FALSE", "NULL"];
 
 /// The entries as a journal: accounts are opened on the day of their first posting.
 pub(super) fn journal(lines: &[Line]) -> String {
@@ -63,17 +65,21 @@ fn component(name: &str) -> String {
     capitalised.collect::<Vec<_>>().join("-")
 }
 
-/// A commodity's name: capitals, digits and some signs, a capital first.
+/// A commodity's name: capitals, digits and dashes, a capital first and no dash last.
 fn commodity(currency: &str) -> String {
     let allowed = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '-' };
     let name: String = currency.chars().map(allowed).collect();
-    if name.len() <= COMMODITY_CHARS_MAX && name.starts_with(|c: char| c.is_ascii_uppercase()) {
+    if COMMODITY_CHARS.contains(&name.len())
+        && name.starts_with(|c: char| c.is_ascii_uppercase())
+        && !name.ends_with('-')
+        && !RESERVED.contains(&&*name)
+    {
         return name;
     }
     // The end tells assets of one chain apart.
-    let end = name.len().saturating_sub(COMMODITY_CHARS_MAX - 2);
+    let end = name.len().saturating_sub(COMMODITY_CHARS.end() - 2);
     let end: String = name.chars().skip(end).collect();
-    format!("X{}", end.trim_matches('-'))
+    format!("XX{}", end.trim_matches('-'))
 }
 
 #[cfg(test)]
@@ -87,6 +93,10 @@ mod tests {
         assert_eq!(commodity("BTC"), "BTC");
         let token = commodity("eip155:1/erc20:0x6b175474e89094c44da98b954eedeac495271d0f");
         assert!(token.ends_with("EEDEAC495271D0F"), "{token}");
-        assert!(token.len() <= COMMODITY_CHARS_MAX && token.starts_with('X'), "{token}");
+        assert!(COMMODITY_CHARS.contains(&token.len()) && token.starts_with('X'), "{token}");
+        for (currency, name) in [("€", "XX"), ("E", "XXE"), ("EUR=", "XXEUR"), ("TRUE", "XXTRUE")]
+        {
+            assert_eq!(commodity(currency), name);
+        }
     }
 }

@@ -11,6 +11,7 @@ use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::endpoint::{Endpoint, Respond, Success};
+use crate::http::csv::quoted;
 use crate::http::fields::strict;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -131,12 +132,4 @@ fn csv(lines: &[Line]) -> String {
         text.push('\n');
     }
     text
-}
-
-/// A field that may hold anything (RFC 4180).
-fn quoted(field: &str) -> String {
-    match field.contains(['"', ',', '\n', '\r']) {
-        true => format!("\"{}\"", field.replace('"', "\"\"")),
-        false => field.to_owned(),
-    }
 }

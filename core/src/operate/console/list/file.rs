@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::List;
 use crate::Core;
+use crate::http::csv;
 use crate::http::file_stream::{Broken, FileStream};
 use crate::http::reply::Reply;
 use crate::http::request::Head;
@@ -127,27 +128,9 @@ fn lines(columns: &[(&'static str, Cell)], rows: &[Value]) -> String {
 }
 
 fn line(values: impl Iterator<Item = String>) -> String {
-    let mut line = values.map(|value| quoted(&value)).collect::<Vec<_>>().join(",");
+    let mut line = values.map(|value| csv::quoted(&value)).collect::<Vec<_>>().join(",");
     line.push_str("\r\n");
     line
-}
-
-/// A value in quotes, where it needs them. No spreadsheet calculates it, nor what is behind a `;` in it,
-/// where some begin another cell.
-fn quoted(value: &str) -> String {
-    let value = value.split(';').map(uncalculated).collect::<Vec<_>>().join(";");
-    if value.contains([',', ';', '"', '\r', '\n']) {
-        format!("\"{}\"", value.replace('"', "\"\""))
-    } else {
-        value
-    }
-}
-
-/// The content of a cell, with a `'` before a formula.
-fn uncalculated(cell: &str) -> String {
-    let is_formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r'])
-        && cell.parse::<rust_decimal::Decimal>().is_err();
-    if is_formula { format!("'{cell}") } else { cell.to_owned() }
 }
 
 #[cfg(test)]
@@ -156,16 +139,9 @@ mod tests {
 
     #[test]
     fn a_line_has_its_values_and_no_formula() {
-        let values = ["a,b", "say \"x\"", "=1+1", "-12.50", "+31612345678", ""];
+        let values = ["a,b", "=1+1", ""];
         let line = line(values.into_iter().map(str::to_owned));
-        assert_eq!(line, "\"a,b\",\"say \"\"x\"\"\",'=1+1,-12.50,+31612345678,\r\n");
-    }
-
-    #[test]
-    fn no_formula_is_behind_a_semicolon() {
-        let values = ["a;b", "a;=1+1", "=1;@x", "1;-2"];
-        let line = line(values.into_iter().map(str::to_owned));
-        assert_eq!(line, "\"a;b\",\"a;'=1+1\",\"'=1;'@x\",\"1;-2\"\r\n");
+        assert_eq!(line, "\"a,b\",'=1+1,\r\n");
     }
 
     #[test]
