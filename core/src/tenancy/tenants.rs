@@ -142,7 +142,7 @@ impl Tenant {
 pub enum GuestOrders {
     /// There are none.
     Refused,
-    /// Up to this amount, in fiat.
+    /// Up to this amount, in the currency of limits.
     UpTo(Decimal),
     /// Up to what others may.
     Allowed,

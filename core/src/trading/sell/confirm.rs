@@ -203,7 +203,7 @@ impl ConfirmContext {
             refusal.add(Code::SellingInMaintenance, Some("nobody takes the coins".into()));
         }
         if self.user.is_none() {
-            checks::guest(&self.client, &self.quote, &mut refusal);
+            checks::guest(core, &self.client, &self.quote, &mut refusal);
         }
         self.account.check(&self.quote, &mut refusal);
         if let Some(user) = self.user {

@@ -259,3 +259,26 @@ async fn an_order_without_a_rate_to_the_currency_of_limits_is_refused() {
     let body = json!({"quote": quote, "returnUrl": "https://shop.example/", "walletAddress": BTC});
     post("/api/v1/buy/confirm", body).await;
 }
+
+#[tokio::test]
+async fn the_largest_order_of_a_guest_is_in_the_currency_of_limits() {
+    let race = Race::start().await;
+    with_dollars(&race).await;
+    let guests = json!({"guestOrders": {"allowed": true, "maxFiat": 150}});
+    let path = "/admin/v1/partners/acme";
+    race.context.admin(Method::PATCH, path, guests).await.assert_status(200);
+    let acme = &race.partners[0];
+    let bearer = format!("Bearer {}", acme.token().await);
+    let post = async |path: &str, body: Value| {
+        let request = acme.anonymous(Method::POST, path).header("authorization", &bearer);
+        request.json(&body).send().await
+    };
+    for (fiat, status) in [(300, 200), (301, 400)] {
+        let asked =
+            json!({"currencyPair": "BTC-USD", "paymentMethod": "creditCard", "fiatAmount": fiat});
+        let quote = post("/api/v1/buy/quote", asked).await.assert_status(200).json();
+        let body = json!({"quote": quote["quote"], "returnUrl": "https://shop.example/",
+            "walletAddress": BTC});
+        post("/api/v1/buy/confirm", body).await.assert_status(status);
+    }
+}

@@ -220,7 +220,7 @@ pub struct Partner {
 struct GuestOrders {
     /// `true` if they are allowed.
     allowed: bool,
-    /// Largest one, in fiat; null if only the other limits count.
+    /// Largest one, in the currency of limits; null if only the other limits count.
     max_fiat: Option<JsonDecimal>,
 }
 

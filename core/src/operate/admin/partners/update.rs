@@ -209,7 +209,7 @@ pub(in crate::operate::admin) struct Change {
 struct GuestOrders {
     /// `true` if they are allowed.
     allowed: bool,
-    /// Largest one, in fiat, above zero; none if left out.
+    /// Largest one, in the currency of limits, above zero; none if left out.
     max_fiat: Option<JsonDecimal>,
 }
 

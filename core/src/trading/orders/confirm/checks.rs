@@ -58,17 +58,21 @@ pub(crate) fn routes(client: &Client, quote: &Quote, refusal: &mut Refusal) {
     }
 }
 
-/// A user where the partner's agreement wants one (ER700), a guest's amount beyond what it allows
-/// (ER011).
-pub(crate) fn guest(client: &Client, quote: &Quote, refusal: &mut Refusal) {
+/// A user where the partner's agreement wants one (ER700), a guest's amount in the currency of limits
+/// beyond what it allows (ER011), or without a rate to that currency (ER008).
+pub(crate) fn guest(core: &Core, client: &Client, quote: &Quote, refusal: &mut Refusal) {
     match client.tenant.guest_orders {
         GuestOrders::Refused => refusal.add(Code::UserCredentialMissing, None),
-        GuestOrders::UpTo(max) if quote.fiat > max => {
-            let max = max.normalize();
-            let detail = format!("an order without a user takes at most {max}");
-            refusal.add(Code::FiatAmountInvalid, Some(detail.into()));
-        }
-        GuestOrders::UpTo(_) | GuestOrders::Allowed => {}
+        GuestOrders::UpTo(max) => match limits::limit_amount(core, &client.catalogue, quote) {
+            None => no_limit_rate(refusal),
+            Some(amount) if amount > max => {
+                let (max, currency) = (max.normalize(), core.settings.limits.currency);
+                let detail = format!("an order without a user takes at most {max} {currency}");
+                refusal.add(Code::FiatAmountInvalid, Some(detail.into()));
+            }
+            Some(_) => {}
+        },
+        GuestOrders::Allowed => {}
     }
 }
 

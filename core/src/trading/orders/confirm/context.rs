@@ -48,7 +48,7 @@ impl ConfirmContext {
         checks::market(&self.client, &self.quote, core.clock.now(), &mut refusal);
         checks::routes(&self.client, &self.quote, &mut refusal);
         if self.user.is_none() {
-            checks::guest(&self.client, &self.quote, &mut refusal);
+            checks::guest(core, &self.client, &self.quote, &mut refusal);
         }
         self.account.check(&self.quote, &mut refusal);
         let limit_amount = || limits::limit_amount(core, &self.client.catalogue, &self.quote);
