@@ -178,6 +178,22 @@ impl WalletAddress {
     }
 }
 
+impl WalletAddress {
+    /// The texts by which programs name it: as given, and where case is insignificant in lower case
+    /// and in that of its chain's checksum, if that has one. Some may be the same.
+    #[must_use]
+    pub fn spellings(&self) -> Vec<String> {
+        let mut spellings = vec![self.text.clone()];
+        if self.spelling == Spelling::AnyCase {
+            spellings.push(self.key().into_owned());
+        }
+        if self.chain == Chain::Ethereum {
+            spellings.push(evm::checksummed(&self.text));
+        }
+        spellings
+    }
+}
+
 impl PartialEq for WalletAddress {
     fn eq(&self, other: &Self) -> bool {
         self.chain == other.chain && self.key() == other.key()

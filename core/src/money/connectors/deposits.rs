@@ -222,26 +222,31 @@ pub(super) async fn store(
     Ok(())
 }
 
-/// The sale that an address was given to. Of sales of several assets with one address, as accounts
-/// of a chain may have it, that of the asset which came.
+/// The sale that an address was given to, in whichever case a chain's programs spell it. Of sales of
+/// several assets with one address, as accounts of a chain may have it, that of the asset which came.
 ///
 /// # Errors
 /// When the database cannot be read.
 pub(super) async fn sale_of(
     conn: &mut Connection,
+    core: &Core,
     connector: &str,
     address: &str,
     tag: &str,
     asset: Option<&str>,
 ) -> Result<Option<OrderKey>> {
+    let snapshot = core.snapshots.current();
+    let parsed = asset.and_then(|asset| parse(&snapshot.catalogue, asset, address, ""));
+    let spellings =
+        parsed.map_or_else(|| vec![address.to_owned()], |(address, _)| address.spellings());
     let found = sqlx::query!(
         r#"
         select taken_by as "taken_by!", taken_for as "taken_for!" from deposit_address
-        where connector = $1 and address = $2 and tag = $3 and taken_by is not null
+        where connector = $1 and address = any ($2) and tag = $3 and taken_by is not null
         order by asset = $4 desc, added_at limit 1
         "#,
         connector,
-        address,
+        &spellings,
         tag,
         asset,
     )

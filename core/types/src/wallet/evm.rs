@@ -21,13 +21,30 @@ pub(super) fn check(text: &str) -> Result<Spelling, InvalidAddress> {
     Ok(Spelling::AnyCase)
 }
 
+fn has_checksum_case(digits: &[u8]) -> bool {
+    let is_upper = upper_case(digits);
+    digits.iter().enumerate().all(|(index, digit)| {
+        !digit.is_ascii_alphabetic() || digit.is_ascii_uppercase() == is_upper(index)
+    })
+}
+
+/// A valid address in the case of its checksum.
+pub(super) fn checksummed(text: &str) -> String {
+    let digits = text.trim_start_matches("0x").to_ascii_lowercase();
+    let is_upper = upper_case(digits.as_bytes());
+    let cased = digits.chars().enumerate().map(|(index, digit)| match is_upper(index) {
+        true => digit.to_ascii_uppercase(),
+        false => digit,
+    });
+    format!("0x{}", cased.collect::<String>())
+}
+
 /// EIP-55: a letter is upper case where the same hexadecimal digit of the hash of the lower-case
 /// address is 8 or more.
-fn has_checksum_case(digits: &[u8]) -> bool {
+fn upper_case(digits: &[u8]) -> impl Fn(usize) -> bool {
     let hash = Keccak256::digest(digits.to_ascii_lowercase());
-    digits.iter().enumerate().all(|(index, digit)| {
+    move |index| {
         let byte = hash[index / 2];
-        let nibble = if index % 2 == 0 { byte >> 4 } else { byte & 0x0f };
-        !digit.is_ascii_alphabetic() || digit.is_ascii_uppercase() == (nibble >= 8)
-    })
+        (if index % 2 == 0 { byte >> 4 } else { byte & 0x0f }) >= 8
+    }
 }

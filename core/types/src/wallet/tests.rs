@@ -168,6 +168,17 @@ fn ethereum_addresses_pass_in_one_case_or_in_the_checksum_s() {
 }
 
 #[test]
+fn an_ethereum_address_is_spelled_in_lower_case_and_by_its_checksum() {
+    for text in &ETHEREUM[..4] {
+        let lower = text.to_lowercase();
+        for given in [*text, &*lower] {
+            let spellings = WalletAddress::parse(Chain::Ethereum, given).unwrap().spellings();
+            assert_eq!(spellings, [given, &*lower, *text]);
+        }
+    }
+}
+
+#[test]
 fn a_letter_in_the_wrong_case_breaks_the_ethereum_checksum() {
     for text in &ETHEREUM[..4] {
         for index in (2..text.len()).filter(|index| text.as_bytes()[*index].is_ascii_alphabetic()) {

@@ -182,6 +182,23 @@ async fn a_tag_is_known_as_a_number_too() {
 }
 
 #[tokio::test]
+async fn an_address_is_known_in_the_case_in_which_a_node_spells_it() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let address = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+    connector.fill_pool(&context, "ETH", json!([{ "address": address }])).await;
+    let sale = sell(&acme).await.assert_status(200).json();
+    assert_eq!(sale["walletAddress"], address);
+    let deposit = json!({"id": "d-1", "kind": "deposit.received", "asset": "ETH", "amount": 0.1,
+        "occurredAt": "2026-03-01T12:00:00Z", "providerReference": "0xdead",
+        "address": address.to_lowercase(), "transactionId": "0xdead", "confirmations": 12});
+    connector.event(deposit).await.assert_status(200);
+    let path = format!("/admin/v1/orders/{}", sale["orderId"]);
+    let seen = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
+    assert_eq!(seen["status"], "in progress");
+}
+
+#[tokio::test]
 async fn of_sales_with_one_address_the_coins_are_those_of_their_asset() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;

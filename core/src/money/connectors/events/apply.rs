@@ -241,7 +241,7 @@ async fn subject(
     if let (None, Some(address)) = (order, &report.address) {
         let tag = report.tag.as_deref().unwrap_or_default();
         let asset = report.currency.as_deref().map(|text| currency_of(core, text).0);
-        let sale = deposits::sale_of(conn, connector, address, tag, asset.as_deref()).await?;
+        let sale = deposits::sale_of(conn, core, connector, address, tag, asset.as_deref()).await?;
         if let Some(sale) = sale {
             (client, order) = (Some(sale.client), Some(sale.order));
         }
