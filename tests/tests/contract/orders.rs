@@ -162,6 +162,24 @@ impl Shop {
     }
 }
 
+/// Lets BTC trade at 100000 USD as well, which all edges of the database know afterwards.
+async fn with_dollars(edges: &[&TestContext]) {
+    let pair = "insert into currency_pair (pair, base_currency, quote_currency, buy_min, buy_max, \
+                    sell_min, sell_max, spread_percentage, network_fee, provider_fee_percentage) \
+                select 'BTC-USD', 'BTC', 'USD', buy_min, buy_max, sell_min, sell_max, \
+                    spread_percentage, network_fee, provider_fee_percentage \
+                from currency_pair where pair = 'BTC-EUR'";
+    let told = "update change_counter set revision = revision + 1 where scope = 'catalogue'";
+    for statement in [pair, told] {
+        sqlx::query(statement).execute(edges[0].db()).await.unwrap();
+    }
+    let price = json!({"price": 100_000});
+    edges[0].admin(Method::PUT, "/admin/v1/prices/BTC-USD", price).await.assert_status(200);
+    for edge in edges {
+        edge.core().refresh().await.unwrap();
+    }
+}
+
 /// A user of the partner, linked to the identifier.
 pub(crate) async fn user(context: &TestContext, partner: &Partner, identifier: &str) -> Uuid {
     let (user, now) = (context.clock().uuid().unwrap(), context.clock().now());

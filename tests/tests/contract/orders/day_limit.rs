@@ -11,7 +11,7 @@ use rampart_tests::user::User;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
-use super::BTC;
+use super::{BTC, with_dollars};
 
 /// Confirms of each side that race.
 const RACERS: usize = 12;
@@ -172,21 +172,6 @@ async fn one_quote_that_is_confirmed_many_times_at_the_limit_is_one_order() {
     assert_eq!(race.remaining().await, [json!(0), json!(0)]);
 }
 
-/// Lets BTC trade against USD as well, at half a euro for a dollar.
-async fn with_dollars(race: &Race) {
-    let pair = "insert into currency_pair (pair, base_currency, quote_currency, buy_min, buy_max, \
-                    sell_min, sell_max, spread_percentage, network_fee, provider_fee_percentage) \
-                select 'BTC-USD', 'BTC', 'USD', buy_min, buy_max, sell_min, sell_max, \
-                    spread_percentage, network_fee, provider_fee_percentage \
-                from currency_pair where pair = 'BTC-EUR'";
-    sqlx::query(pair).execute(race.context.db()).await.unwrap();
-    change_catalogue(race, "select 1").await;
-    let price = json!({"price": 100_000});
-    let path = "/admin/v1/prices/BTC-USD";
-    race.context.admin(Method::PUT, path, price).await.assert_status(200);
-    change_catalogue(race, "select 1").await;
-}
-
 /// Changes the catalogue behind the edges' backs, and lets them see it.
 async fn change_catalogue(race: &Race, statement: &'static str) {
     let told = "update change_counter set revision = revision + 1 where scope = 'catalogue'";
@@ -201,7 +186,7 @@ async fn change_catalogue(race: &Race, statement: &'static str) {
 #[tokio::test]
 async fn purchases_in_two_currencies_that_race_stay_within_one_limit() {
     let race = Race::start().await;
-    with_dollars(&race).await;
+    with_dollars(&[&race.context, &race.second]).await;
     let mut quotes = Vec::new();
     for number in 0..RACERS {
         let (pair, amount) = if number % 2 == 0 { ("BTC-EUR", 300) } else { ("BTC-USD", 600) };
@@ -235,7 +220,7 @@ async fn purchases_in_two_currencies_that_race_stay_within_one_limit() {
 #[tokio::test]
 async fn an_order_without_a_rate_to_the_currency_of_limits_is_refused() {
     let race = Race::start().await;
-    with_dollars(&race).await;
+    with_dollars(&[&race.context, &race.second]).await;
     let asked =
         json!({"currencyPair": "BTC-USD", "paymentMethod": "creditCard", "fiatAmount": 100});
     let quote = race.user.post("/api/v1/buy/quote", &asked).await.json()["quote"].clone();
@@ -263,7 +248,7 @@ async fn an_order_without_a_rate_to_the_currency_of_limits_is_refused() {
 #[tokio::test]
 async fn the_largest_order_of_a_guest_is_in_the_currency_of_limits() {
     let race = Race::start().await;
-    with_dollars(&race).await;
+    with_dollars(&[&race.context, &race.second]).await;
     let guests = json!({"guestOrders": {"allowed": true, "maxFiat": 150}});
     let path = "/admin/v1/partners/acme";
     race.context.admin(Method::PATCH, path, guests).await.assert_status(200);

@@ -4,7 +4,7 @@ use http::Method;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
-use super::{BTC, Shop, XRP, confirm_of};
+use super::{BTC, Shop, XRP, confirm_of, with_dollars};
 
 const PATH: &str = "/api/v2/wallets/check";
 const ETH: &str = "0x52908400098527886E0F7030069857D2E4169EE7";
@@ -85,29 +85,13 @@ async fn a_proof_is_wanted_where_an_order_would_wait_for_one() {
     assert_eq!(checked["ownershipProofRequired"], false, "there is no such wallet");
 }
 
-/// Lets BTC trade against USD as well, at half a euro for a dollar.
-async fn with_dollars(context: &TestContext) {
-    let pair = "insert into currency_pair (pair, base_currency, quote_currency, buy_min, buy_max, \
-                    sell_min, sell_max, spread_percentage, network_fee, provider_fee_percentage) \
-                select 'BTC-USD', 'BTC', 'USD', buy_min, buy_max, sell_min, sell_max, \
-                    spread_percentage, network_fee, provider_fee_percentage \
-                from currency_pair where pair = 'BTC-EUR'";
-    let told = "update change_counter set revision = revision + 1 where scope = 'catalogue'";
-    for statement in [pair, told] {
-        sqlx::query(statement).execute(context.db()).await.unwrap();
-    }
-    for (pair, price) in [("BTC-EUR", 50_000), ("BTC-USD", 100_000)] {
-        let path = format!("/admin/v1/prices/{pair}");
-        context.admin(Method::PUT, &path, json!({ "price": price })).await.assert_status(200);
-    }
-    context.core().refresh().await.unwrap();
-}
-
 #[tokio::test]
 async fn a_proof_is_wanted_by_the_worth_in_euros() {
     let context = TestContext::start().await;
     let shop = Shop::of(&context, "acme").await;
-    with_dollars(&context).await;
+    let price = json!({"price": 50_000});
+    context.admin(Method::PUT, "/admin/v1/prices/BTC-EUR", price).await.assert_status(200);
+    with_dollars(&[&context]).await;
     for (fiat, required) in [("1500", false), ("2000", false), ("2000.02", true)] {
         let body = json!({"currencyPair": "BTC-USD", "walletAddress": BTC, "fiatAmount": fiat});
         let checked = shop.partner().post(PATH, body).await.assert_status(200).json();
