@@ -285,6 +285,7 @@ async fn receive(
     actor: &str,
 ) -> Result<Recorded> {
     let (currency, is_coins) = currency_of(core, &line.currency);
+    let now = core.clock.now();
     let finds_order = order_max.is_none_or(|most| !is_coins && line.amount <= most);
     let digits = line.order_digits().filter(|_| finds_order && line.return_reason.is_empty());
     let order = digits.and_then(|digits| digits.parse().ok());
@@ -304,7 +305,8 @@ async fn receive(
         currency,
         order,
         transaction_id: None,
-        occurred_at: line.at().unwrap_or_else(|| core.clock.now()),
+        // The books have no entries of the future.
+        occurred_at: line.at().map_or(now, |at| at.min(now)),
         actor: actor.to_owned(),
         reason: None,
         raw: Some(raw.to_string()),

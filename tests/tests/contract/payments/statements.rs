@@ -29,6 +29,18 @@ async fn a_statement_of_a_connector_that_does_not_exist_is_refused() {
 }
 
 #[tokio::test]
+async fn a_line_of_a_day_to_come_is_booked_now() {
+    let context = TestContext::start().await;
+    let statement = "date,amount,currency,reference,providerReference\n\
+                     2999-12-31,100.00,EUR,,bank-1\n";
+    assert_eq!(reconcile(&context, statement).await["recorded"], 1);
+    let booked = &list(&context, "").await[0];
+    assert_eq!((&booked["providerReference"], &booked["amount"]), (&json!("bank-1"), &json!(100)));
+    assert!(booked["occurredAt"].as_str().unwrap() < "2999", "{booked}");
+    assert_eq!(reconcile(&context, statement).await["matched"], 1);
+}
+
+#[tokio::test]
 async fn lines_are_matched_recorded_and_told_apart() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
