@@ -176,9 +176,7 @@ impl WalletAddress {
             Spelling::AnyCase => Cow::Owned(self.text.to_ascii_lowercase()),
         }
     }
-}
 
-impl WalletAddress {
     /// The texts by which programs name it: as given, and where case is insignificant in lower case
     /// and in that of its chain's checksum, if that has one. Some may be the same.
     #[must_use]
