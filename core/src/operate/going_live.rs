@@ -79,7 +79,15 @@ impl Core {
 /// When the database cannot be written.
 pub(crate) async fn end_simulation(conn: &mut Connection, slug: &str) -> Result<()> {
     simulated_checks::reset(conn, slug).await?;
-    Ok(deposit::keep_simulated(conn, slug).await?)
+    deposit::keep_simulated(conn, slug).await?;
+    // What was paid for before is paid out as a test client's is.
+    sqlx::query!(
+        "update client set live_since = rampart_now() where slug = $1 and mode = 'test'",
+        slug,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 /// True if a live partner can buy or sell the pair: enabled, with a route for money and coins.

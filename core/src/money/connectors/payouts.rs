@@ -101,12 +101,12 @@ async fn connectors_of(
     // A statement of its own: the next one sees what was committed while this one waited.
     let found = sqlx::query!(
         r#"
-        select k.mode = 'test' as "is_test!", p.command_id is not null as "is_commanded!",
+        select r.is_of_test as "is_of_test!", r.is_routed as "is_routed!",
+            p.command_id is not null as "is_commanded!",
             coalesce(p.connector = 'sandbox', false) as "is_simulated!",
-            o.is_dca_order as "is_deposit!",
-            routed_connector(o.client_id, 'out', null, o.crypto_currency) is not null
-                as "is_routed!"
-        from buy_order o join client k on k.client_id = o.client_id
+            o.is_dca_order as "is_deposit!"
+        from buy_order o
+        cross join payout_route(o.client_id, o.created_at, null, o.crypto_currency) r
         left join command p on p.client_id = o.client_id and p.order_id = o.order_id
             and p.kind = 'payment.create'
         where o.client_id = $1 and o.order_id = $2 and o.status = 'in progress'
@@ -120,7 +120,7 @@ async fn connectors_of(
     .await?;
     Ok(match found {
         // Nothing real follows what is simulated, and the sandbox is the last route of a test client.
-        Some(row) if row.is_simulated || row.is_test && !(row.is_commanded && row.is_routed) => {
+        Some(row) if row.is_simulated || row.is_of_test && !(row.is_commanded && row.is_routed) => {
             Some(Senders::Sandbox)
         }
         Some(row) if row.is_commanded || row.is_deposit => Some(Senders::Routed),

@@ -70,10 +70,10 @@ pub(crate) async fn command_transfer(
         select o.fiat_amount, o.fiat_currency, o.payment_method, o.user_id, o.account_id,
             (select count(*) from command c where c.client_id = o.client_id
                 and c.order_id = o.order_id and c.kind = 'transfer.send') as "earlier!",
-            k.mode = 'test' as "is_test!", d.connector as "deposited_at?",
-            routed_connector(o.client_id, 'out', o.payment_method, null) is not null
-                as "is_routed!"
-        from sell_order o join client k on k.client_id = o.client_id
+            d.connector as "deposited_at?", r.is_of_test as "is_of_test!",
+            r.is_routed as "is_routed!"
+        from sell_order o
+        cross join payout_route(o.client_id, o.created_at, o.payment_method, null) r
         left join deposit_address d on d.taken_by = o.client_id and d.taken_for = o.order_id
         where o.client_id = $1 and o.order_id = $2 and o.status = 'in progress'
             and not exists (select from command c where c.client_id = o.client_id
@@ -94,10 +94,10 @@ pub(crate) async fn command_transfer(
     let target = match row.deposited_at.as_deref() {
         Some(sandbox::NAME) => Target::Connector(sandbox::NAME.to_owned()),
         // It is the last route of a test client.
-        Some(_) if row.is_test && !row.is_routed => Target::Connector(sandbox::NAME.to_owned()),
+        Some(_) if row.is_of_test && !row.is_routed => Target::Connector(sandbox::NAME.to_owned()),
         Some(_) => Target::Method { direction: Direction::Out, method },
         // It is older than the sandbox's addresses.
-        None if row.is_test => Target::Connector(sandbox::NAME.to_owned()),
+        None if row.is_of_test => Target::Connector(sandbox::NAME.to_owned()),
         None => return Ok(()),
     };
     // What was sent by hand is not sent again.

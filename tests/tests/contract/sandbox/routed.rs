@@ -151,6 +151,31 @@ async fn the_sandbox_sends_the_coins_of_a_payment_at_a_connector_without_a_route
 }
 
 #[tokio::test]
+async fn no_live_connector_sends_the_coins_of_what_a_test_client_was_paid() {
+    let context = TestContext::start().await;
+    let live = Connector::of_live(&context).await;
+    let routes = "/admin/v1/routes";
+    let of_live = context.admin(Method::GET, routes, json!({})).await.json();
+    let (acme, own) = routed_by(&context, &[("method", "creditCard", "in")]).await;
+    let token = acme.token().await;
+    let order = OrderFixture::confirmed(&acme, &token, json!(100), json!({})).await;
+    let create = leased(&own, "payment.create").await.remove(0);
+    own.report(&create, "done", json!({})).await.assert_status(200);
+    context.admin(Method::PUT, routes, of_live).await.assert_status(200);
+    context.clock().advance(TimeDelta::seconds(1));
+    let path = "/admin/v1/partners/acme";
+    context.admin(Method::PATCH, path, json!({"mode": "live"})).await.assert_status(200);
+
+    own.event(paid(&order)).await.assert_status(200);
+    assert!(leased(&live, "payout.send").await.is_empty());
+    for _ in 0..2 {
+        context.clock().advance(TimeDelta::seconds(1));
+        context.core().settle_sandbox_orders().await.unwrap();
+    }
+    assert_eq!(order.seen(&context).await["status"], "completed");
+}
+
+#[tokio::test]
 async fn no_connector_sends_the_coins_of_a_simulated_payment() {
     let context = TestContext::start().await;
     let (acme, own) = routed_by(&context, &[("asset", "BTC", "out")]).await;
