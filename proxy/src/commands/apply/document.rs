@@ -31,8 +31,28 @@ pub(super) struct Document {
 struct Place {
     file: String,
     line: usize,
-    /// Lines by member.
+    /// Lines by path of the member, such as `rateLimits.quotes`; in routes `routes[1].connector`.
     members: BTreeMap<String, usize>,
+}
+
+impl Place {
+    /// The line of the member whose path a reason begins with, or of the innermost one around it.
+    fn line_of(&self, reason: &str) -> usize {
+        let word = reason.split([':', ' ']).next().unwrap_or_default();
+        let unknown = reason.split_once("unknown field `").map(|(_, rest)| rest);
+        let mut path = match unknown.and_then(|rest| rest.split('`').next()) {
+            Some(name) if word == "unknown" => name.to_owned(),
+            Some(name) => format!("{word}.{name}"),
+            None => word.to_owned(),
+        };
+        loop {
+            if let Some(line) = self.members.get(&path) {
+                return *line;
+            }
+            let Some(end) = path.rfind(['.', '[']) else { return self.line };
+            path.truncate(end);
+        }
+    }
 }
 
 impl Document {
@@ -57,7 +77,7 @@ impl Document {
     }
 
     fn add(&mut self, file: &str, text: &str) -> Result<(), StartupError> {
-        let source = Source { file, text };
+        let source = Source::new(file, text);
         let root = DeTable::parse(text).map_err(|error| {
             source.error(error.span().map_or(0, |span| span.start), error.message())
         })?;
@@ -98,13 +118,11 @@ impl Document {
             let reason = format!("'{subject}' stands in {file}:{line} already");
             return Err(source.error(start, &reason));
         }
-        let table = value.get_ref().as_table();
-        let members = table
-            .into_iter()
-            .flatten()
-            .map(|(name, _)| (name.get_ref().as_ref().to_owned(), source.line(name.span().start)));
+        let mut members = BTreeMap::new();
+        let path = if subject == ROUTES { ROUTES } else { "" };
+        source.note_members(path, value, &mut members);
         let (file, line) = (source.file.to_owned(), source.line(start));
-        let place = Place { file, line, members: members.collect() };
+        let place = Place { file, line, members };
         self.places.insert(subject.to_owned(), place);
         Ok(())
     }
@@ -112,26 +130,64 @@ impl Document {
     /// The refusal of the call, with the line of the subject, or of the member, that it names.
     pub(super) fn locate(&self, refusal: &StartupError) -> StartupError {
         let text = refusal.to_string();
+        let reason = text.split_once(": ").map_or("", |(_, reason)| reason);
         let named = self.places.iter().find_map(|(subject, place)| {
-            Some((place, text.split_once(&format!("{subject}: "))?.1))
+            let rest = reason.strip_prefix(subject.as_str())?;
+            let line = match rest.strip_prefix(": ") {
+                Some(reason) => place.line_of(reason),
+                None if rest.starts_with('[') => place.line_of(reason),
+                None => return None,
+            };
+            Some((&place.file, line))
         });
-        let Some((place, reason)) = named else { return StartupError::from(text) };
-        let mut members = place.members.iter();
-        let member = members.find(|(name, _)| reason.contains(name.as_str()));
-        let line = member.map_or(place.line, |(_, line)| *line);
-        StartupError::from(format!("{}:{line}: {text}", place.file))
+        let Some((file, line)) = named else { return StartupError::from(text) };
+        StartupError::from(format!("{file}:{line}: {text}"))
     }
 }
 
 /// A file's text.
 struct Source<'a> {
     file: &'a str,
-    text: &'a str,
+    /// The places of the ends of lines.
+    line_ends: Vec<usize>,
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
+    fn new(file: &'a str, text: &str) -> Self {
+        let line_ends = text.match_indices('\n').map(|(at, _)| at).collect();
+        Self { file, line_ends }
+    }
+
     fn line(&self, at: usize) -> usize {
-        self.text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
+        self.line_ends.partition_point(|end| *end < at) + 1
+    }
+
+    /// Keeps the lines of all members below a value that has this path.
+    fn note_members(
+        &self,
+        path: &str,
+        value: &Spanned<DeValue<'_>>,
+        lines: &mut BTreeMap<String, usize>,
+    ) {
+        let mut note = |path: String, start, value| {
+            lines.insert(path.clone(), self.line(start));
+            self.note_members(&path, value, lines);
+        };
+        match value.get_ref() {
+            DeValue::Table(members) => {
+                for (name, member) in members {
+                    let separator = if path.is_empty() { "" } else { "." };
+                    let path = format!("{path}{separator}{}", name.get_ref());
+                    note(path, name.span().start, member);
+                }
+            }
+            DeValue::Array(values) => {
+                for (index, value) in values.iter().enumerate() {
+                    note(format!("{path}[{index}]"), value.span().start, value);
+                }
+            }
+            _ => {}
+        }
     }
 
     fn error(&self, at: usize, reason: &str) -> StartupError {
@@ -186,16 +242,20 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, StartupError> {
 }
 
 fn text(file: &Path) -> Result<String, StartupError> {
-    let mut text = String::new();
-    let read = fs::File::open(file)
-        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text));
+    let mut bytes = Vec::new();
+    let read =
+        fs::File::open(file).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
     let unreadable = format!("'{}' cannot be read", file.display());
     read.map_err(|error| StartupError::new(&unreadable, &error))?;
-    if u64::try_from(text.len()).is_ok_and(|bytes| bytes > FILE_BYTES_MAX) {
+    if u64::try_from(bytes.len()).is_ok_and(|bytes| bytes > FILE_BYTES_MAX) {
         let reason = format!("'{}' is larger than {FILE_BYTES_MAX} bytes", file.display());
         return Err(StartupError::from(reason));
     }
-    Ok(text)
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let lines = error.as_bytes().iter().take(valid).filter(|byte| **byte == b'\n').count();
+        StartupError::from(format!("{}:{}: what follows is not UTF-8", file.display(), lines + 1))
+    })
 }
 
 /// A configuration as TOML. What is null is left out: so it stays as it is.
@@ -291,18 +351,45 @@ mod tests {
 
     #[test]
     fn a_refusal_is_located_at_its_member() {
-        let document =
-            read("[partners.acme]\nname = 'A'\nfeeCapPercentage = 30\n[partners.b]\n").unwrap();
+        let document = read(
+            "[partners.acme]\nname = 'A'\nmode = 'test'\nfeeCapPercentage = 30\n[partners.b]\n\
+             rateLimits.quotes = '5/s'\n[partners.b.policies]\nfee = '00'\n\
+             [[routes]]\nmethod = 'a'\n\n[[routes]]\nasset = 'b'\n",
+        )
+        .unwrap();
         let located =
             |text: &str| document.locate(&StartupError::from(text.to_owned())).to_string();
-        let refused = "configuration: partners.acme: feeCapPercentage: 0 to 20 (422)";
-        assert_eq!(located(refused), format!("a.toml:3: {refused}"));
-        assert!(
-            located("configuration: partners.b: slug is taken (409)").starts_with("a.toml:4: ")
-        );
-        assert_eq!(
-            located("the admin listener does not answer"),
-            "the admin listener does not answer"
-        );
+        for (refused, line) in [
+            ("configuration: partners.acme: feeCapPercentage: 0 to 20 (422)", 4),
+            ("configuration: partners.acme: slug is taken (409)", 1),
+            // The members that there are stand behind the one that is wrong.
+            ("configuration: partners.acme: unknown field `mode`, expected `name` (422)", 3),
+            ("configuration: partners.acme: out of bounds, as is the mode (422)", 1),
+            ("configuration?dryRun=true: partners.b: rateLimits.quotes: no rate (422)", 6),
+            (
+                "configuration: partners.b: rateLimits: unknown field `quotes`, expected `x` (422)",
+                6,
+            ),
+            ("configuration: partners.b: policies.fee: no version has this digest (422)", 8),
+            ("configuration: partners.b: policies: no kind fee (422)", 7),
+            ("configuration: routes[1].asset: no such asset (422)", 13),
+            ("configuration: routes[1].connector: no such connector (422)", 12),
+            ("configuration: routes: at most 10000 (422)", 9),
+        ] {
+            assert_eq!(located(refused), format!("a.toml:{line}: {refused}"));
+        }
+        for nowhere in ["the admin listener does not answer", "configuration: partners.c: no (422)"]
+        {
+            assert_eq!(located(nowhere), nowhere);
+        }
+    }
+
+    #[test]
+    fn what_is_not_utf_8_is_named_with_its_line() {
+        let file = std::env::temp_dir().join(format!("rampart-{}.toml", std::process::id()));
+        fs::write(&file, b"[partners.acme]\nname = '\xff'\n").unwrap();
+        let refused = text(&file).unwrap_err().to_string();
+        fs::remove_file(&file).unwrap();
+        assert!(refused.ends_with(".toml:2: what follows is not UTF-8"), "{refused}");
     }
 }
