@@ -149,13 +149,14 @@ impl Routes {
         if self.routes.len() > ROUTES_MAX {
             return Err(Denial::unprocessable(format!("routes: at most {ROUTES_MAX}")).into());
         }
-        for route in &self.routes {
+        for (index, route) in self.routes.iter().enumerate() {
             // It takes what no route leads away, of test clients alone.
             if route.connector == timing::NAME {
-                return Err(Denial::unprocessable("no such connector").into());
+                let reason = format!("routes[{index}].connector: no such connector");
+                return Err(Denial::unprocessable(reason).into());
             }
             if route.method.is_some() == route.asset.is_some() {
-                let reason = "routes: each has a method or an asset, and not both";
+                let reason = format!("routes[{index}]: a method or an asset, and not both");
                 return Err(Denial::unprocessable(reason).into());
             }
         }
@@ -168,14 +169,42 @@ impl Routes {
     /// 422 for a method or an asset that the catalogue lacks.
     pub(super) fn resolve(&mut self, core: &Core) -> Result<()> {
         let catalogue = Arc::clone(&core.snapshots.current().catalogue);
-        for route in &mut self.routes {
+        for (index, route) in self.routes.iter_mut().enumerate() {
             match (&route.method, &route.asset) {
-                (Some(method), _) => check_method(&catalogue, method)?,
-                (None, Some(asset)) => route.asset = Some(asset_code(&catalogue, asset)?),
+                (Some(method), _) => check_method(&catalogue, method)
+                    .map_err(|error| in_route(index, "method", error))?,
+                (None, Some(asset)) => {
+                    let code = asset_code(&catalogue, asset);
+                    route.asset = Some(code.map_err(|error| in_route(index, "asset", error))?);
+                }
                 (None, None) => {}
             }
         }
         Ok(())
+    }
+
+    /// Checks that the partner and the connector of every route exist.
+    ///
+    /// # Errors
+    /// 422 with the first route that names one that does not.
+    async fn check_names(&self, conn: &mut Connection) -> Result<()> {
+        let wrong = sqlx::query!(
+            r#"
+            select r.position as "position!",
+                r.partner is not null and c.slug is null as "lacks_partner!"
+            from rows from (jsonb_to_recordset($1::jsonb) as (partner text, connector text)
+            ) with ordinality as r (partner, connector, position)
+            left join client c on c.slug = r.partner
+            where (r.partner is not null and c.slug is null)
+                or not exists (select from connector k where k.name = r.connector)
+            order by r.position limit 1
+            "#,
+            sqlx::types::Json(&*self.routes) as sqlx::types::Json<&[RouteEntry]>,
+        );
+        let Some(wrong) = wrong.fetch_optional(conn).await? else { return Ok(()) };
+        let member = if wrong.lacks_partner { "partner" } else { "connector" };
+        let reason = format!("routes[{}].{member}: no such {member}", wrong.position - 1);
+        Err(Denial::unprocessable(reason).into())
     }
 
     /// Writes the routes in place of all others. Commands that nobody has leased follow them.
@@ -185,6 +214,7 @@ impl Routes {
     pub(super) async fn write(&self, conn: &mut Connection) -> Result<()> {
         // Of two replacements at once, the later one stays.
         sqlx::query!("lock table route in share row exclusive mode").execute(&mut *conn).await?;
+        self.check_names(conn).await?;
         sqlx::query!("delete from route").execute(&mut *conn).await?;
         sqlx::query!(
             r#"
@@ -210,6 +240,17 @@ impl Routes {
         .execute(conn)
         .await?;
         Ok(())
+    }
+}
+
+/// The error, as one of this member of the route at this place.
+fn in_route(index: usize, member: &str, error: Error) -> Error {
+    match error {
+        Error::Denied(denial) => {
+            let reason = format!("routes[{index}].{member}: {}", denial.reason());
+            Denial::new(denial.status(), reason).into()
+        }
+        error => error,
     }
 }
 

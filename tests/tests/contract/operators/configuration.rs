@@ -170,11 +170,7 @@ async fn what_is_wrong_is_named_and_nothing_is_applied() {
         ),
         (json!({"prices": {"BTC-EUR": {"price": 0}}}), 422, "prices.BTC-EUR: price: above zero"),
         (json!({"paymentMethods": {"nothing": {}}}), 422, "no such payment method"),
-        (
-            json!({"routes": [{"method": "creditCard", "direction": "in", "connector": "none"}]}),
-            422,
-            "routes: no such connector",
-        ),
+        (json!({"partners": {"acme": {"policies": {"fee": 1}}}}), 422, "policies.fee: invalid"),
     ] {
         // The right half comes first, and must not stay.
         let mut both = wrong.clone();
@@ -188,6 +184,38 @@ async fn what_is_wrong_is_named_and_nothing_is_applied() {
     }
     let odd = apply(&context, "/admin/v1/configuration?dryRun=maybe", json!({})).await;
     odd.assert_status(422);
+}
+
+#[tokio::test]
+async fn a_route_that_is_wrong_is_named_by_its_place() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let connector = json!({"name": "cards", "capabilities": ["payment.create"]});
+    let made = context.admin(Method::POST, "/admin/v1/connectors", connector).await;
+    made.assert_status(201);
+    let before = stored(&context).await;
+    for (members, reason) in [
+        (json!({"method": "none"}), "routes[1].method: no such payment method"),
+        (json!({"asset": "NONE"}), "routes[1].asset: no such asset"),
+        (json!({}), "routes[1]: a method or an asset, and not both"),
+        (json!({"color": "red"}), "routes[1]: unknown field `color`"),
+        (json!({"asset": "BTC", "partner": "none"}), "routes[1].partner: no such partner"),
+        (json!({"asset": "BTC", "connector": "none"}), "routes[1].connector: no such connector"),
+        (json!({"asset": "BTC", "connector": "sandbox"}), "routes[1].connector: no such connector"),
+    ] {
+        let right = json!({"method": "creditCard", "direction": "in", "connector": "cards"});
+        let mut wrong = json!({"direction": "out", "connector": "cards"});
+        wrong.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        let routes = json!({"routes": [right, wrong]});
+        let mut both = routes.clone();
+        both["partners"]["acme"]["defaultFeePercentage"] = json!(1.25);
+        for (path, body) in [(DRY_RUN, &both), (PATH, &both), ("/admin/v1/routes", &routes)] {
+            let refused = context.admin(Method::PUT, path, body.clone()).await;
+            refused.assert_status(422);
+            assert!(refused.text().contains(reason), "{path}: {}", refused.text());
+        }
+        assert_eq!(stored(&context).await, before, "{members}");
+    }
 }
 
 #[tokio::test]

@@ -66,7 +66,9 @@ impl Document {
             named.insert("routes".to_owned(), vec!["routes".to_owned()]);
         }
         let routes = routes.map(|routes| {
-            let routes: Routes = member("routes", json!({ "routes": routes }))?;
+            // The errors of routes name each by its place.
+            let routes = strict::read::<Routes>(&json!({ "routes": routes }));
+            let routes = routes.map_err(Denial::unprocessable)?;
             routes.check()?;
             Ok::<_, Error>(routes)
         });
@@ -88,7 +90,8 @@ impl Document {
 impl PartnerEntry {
     fn read(subject: &str, slug: String, mut members: Map<String, Value>) -> Result<Self> {
         let policies = members.remove("policies").unwrap_or_default();
-        let digests: Option<BTreeMap<String, String>> = member(subject, policies)?;
+        let digests = strict::read_at::<Option<BTreeMap<String, String>>>("policies", &policies)
+            .map_err(|error| Denial::unprocessable(format!("{subject}: {error}")))?;
         let name = members.get("name").and_then(Value::as_str).map(str::to_owned);
         check_names(&slug, name.as_deref().unwrap_or(&slug)).map_err(|error| at(subject, error))?;
         let policies = digests.unwrap_or_default().into_iter().map(|(kind, digest)| {

@@ -71,8 +71,7 @@ impl Document {
             catalogue.extend(changed.map_err(|error| at(&subject, error))?);
         }
         if let Some(routes) = &self.routes {
-            let changed = write_routes(core, conn, routes).await;
-            catalogue.extend(changed.map_err(|error| at("routes", error))?);
+            catalogue.extend(write_routes(core, conn, routes).await?);
         }
         check_live(core, conn, &going_live).await?;
         if !catalogue.is_empty() {
