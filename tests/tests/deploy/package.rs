@@ -83,19 +83,23 @@ fn every_file_of_the_package_is_there() {
     }
 }
 
-#[test]
-fn what_a_guide_leads_to_is_in_the_package() {
-    let guides = guides();
-    for guide in guides.iter().filter(|guide| guide.contains(".md")) {
+/// Holds that every link of these guides leads to one of the files beside them.
+pub(crate) fn follow_links(files: &BTreeSet<String>) {
+    for guide in files.iter().filter(|file| file.contains(".md")) {
         let text = std::fs::read_to_string(root().join(guide)).unwrap();
         let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
         for link in links.filter(|link| !link.is_empty() && !link.contains(':')) {
             let leads_to = target(guide, link);
             let of_sources = SOURCES.iter().any(|source| leads_to.starts_with(source));
-            let is_there = guides.contains(&leads_to) || (guide == "README.md" && of_sources);
+            let is_there = files.contains(&leads_to) || (guide == "README.md" && of_sources);
             assert!(is_there, "{guide}: {link}");
         }
     }
+}
+
+#[test]
+fn what_a_guide_leads_to_is_in_the_package() {
+    follow_links(&guides());
     for page in alerts() {
         let text = read(&format!("runbooks/{page}.md"));
         assert!(!text.contains("`deploy/"), "{page} names a path of the repository");

@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 
 use rampart_tests::edge::Folder;
 
+use crate::package::follow_links;
 use crate::root;
 
 /// A small program with symbols.
@@ -67,6 +68,8 @@ fn one_binary_is_always_packed_into_the_same_bytes() {
     ] {
         assert!(listed.lines().any(|line| line.ends_with(&format!("/{file}"))), "{file}: {listed}");
     }
+    let files = listed.lines().filter_map(|line| Some(line.split_once('/')?.1.to_owned()));
+    follow_links(&files.collect());
 }
 
 #[test]
