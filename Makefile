@@ -94,7 +94,7 @@ release-test: setup ## Build the release twice, in two places, and compare the b
 deb: optimised ## The Debian package of that binary, target/debian
 	@deploy/setup --package
 	deploy/licences "$${CARGO_TARGET_DIR:-target}/release/LICENSE-third-party" proxy/Cargo.toml
-	cargo deb --locked --no-build --package rampart
+	cargo deb --locked --no-build --strip --package rampart
 
 deb-test: deb ## Install it in a bare Debian under systemd: serves, upgrades under load, leaves nothing (as root)
 	deploy/deb-test
