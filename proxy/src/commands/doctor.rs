@@ -149,9 +149,16 @@ fn look_at_listeners(config: &Config, findings: &mut Findings) {
 }
 
 fn look_at_certificates(name: &str, pairs: Vec<KeyPair>, findings: &mut Findings) {
-    match Certificates::load(pairs) {
-        Ok(_) => findings.good(name, "chain and key fit"),
-        Err(error) => findings.bad(name, error),
+    let certificates = match Certificates::load(pairs) {
+        Ok(certificates) => certificates,
+        Err(error) => return findings.bad(name, error),
+    };
+    let warnings = certificates.expiry_warnings(Clock::system().now().timestamp());
+    if warnings.is_empty() {
+        findings.good(name, "chain and key fit");
+    }
+    for warning in warnings {
+        findings.odd(name, warning);
     }
 }
 

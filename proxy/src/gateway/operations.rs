@@ -1,6 +1,6 @@
 //! The listener for operations: `/metrics`, `/healthz`, `/readyz` (section 11 of the contract).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use http::{Method, StatusCode};
 use rampart_core::http::reply::Reply;
@@ -13,9 +13,6 @@ use crate::server::{Phase, StapleStatus};
 /// Media type of the Prometheus text format.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Time before a certificate's end from which readiness warns of it.
-const CERTIFICATE_WARNING_SECONDS: i64 = 14 * DAY_SECONDS;
-const DAY_SECONDS: i64 = 24 * 60 * 60;
 /// Seconds after which an edge that is not ready may be asked again.
 const READY_RETRY_SECONDS: u64 = 1;
 
@@ -82,14 +79,6 @@ impl Gateway {
             "there is no certificate yet: the log tells of the order at acme.directory_url"
                 .to_owned()
         });
-        let warning = |(file, end): (String, i64)| match end - now {
-            left if left <= 0 => Some(format!("the certificate in '{file}' has expired")),
-            left if left < CERTIFICATE_WARNING_SECONDS => {
-                let days = left / DAY_SECONDS;
-                Some(format!("the certificate in '{file}' expires in {days} days"))
-            }
-            _ => None,
-        };
         let traces = self.core.telemetry.problem();
         let traces = traces.map(|problem| {
             format!("traces are not exported to telemetry.otlp_endpoint: {problem}")
@@ -99,8 +88,10 @@ impl Gateway {
             let file = staple.file;
             Some(format!("no OCSP response is stapled to the certificate in '{file}': {failure}"))
         });
-        let expiries = self.expiries().into_iter().filter_map(warning);
-        expiries.chain(none).chain(staples).chain(traces).collect()
+        // Listeners may share a file.
+        let expiries: BTreeSet<String> =
+            self.certificates.iter().flat_map(|all| all.expiry_warnings(now)).collect();
+        expiries.into_iter().chain(none).chain(staples).chain(traces).collect()
     }
 
     async fn ready(&self) -> Reply {

@@ -33,6 +33,9 @@ use crate::startup_error::StartupError;
 
 /// Pause between two looks at the files.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(1);
+/// Time before a certificate's end from which it is warned of.
+const WARNING_SECONDS: i64 = 14 * DAY_SECONDS;
+const DAY_SECONDS: i64 = 24 * 60 * 60;
 
 /// Time of the last change and length of a file; `None` for one that is missing.
 type Stamp = Option<(SystemTime, u64)>;
@@ -121,6 +124,20 @@ impl Certificates {
             Some((file, x509::not_after(certified.cert.first()?)?))
         };
         self.served().into_iter().filter_map(expiry).collect()
+    }
+
+    /// Sentences about certificates that have expired at `now`, in seconds since the epoch, or will
+    /// within 14 days.
+    pub(crate) fn expiry_warnings(&self, now: i64) -> Vec<String> {
+        let warning = |(file, end): (String, i64)| match end - now {
+            left if left <= 0 => Some(format!("the certificate in '{file}' has expired")),
+            left if left < WARNING_SECONDS => {
+                let days = left / DAY_SECONDS;
+                Some(format!("the certificate in '{file}' expires in {days} days"))
+            }
+            _ => None,
+        };
+        self.expiries().into_iter().filter_map(warning).collect()
     }
 
     /// The state of stapling for every certificate that names an OCSP responder.

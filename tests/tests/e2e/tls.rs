@@ -124,8 +124,15 @@ async fn the_end_of_a_certificate_is_foretold() {
         let ready = edge.ops("/readyz").await.assert_status(200).json();
         let warnings = ready["warnings"].as_array().unwrap();
         assert_eq!(warnings.len(), usize::from(warned.is_some()), "{ready}");
+        let doctor = edge.setup().run("doctor");
+        doctor.ended().await;
+        let told = doctor.out().join("\n");
         if let Some(warned) = warned {
-            assert!(warnings[0].as_str().unwrap().contains(warned), "{ready}");
+            let warning = warnings[0].as_str().unwrap();
+            assert!(warning.contains(warned), "{ready}");
+            assert!(told.contains(&format!("warning certificate: {warning}\n")), "{told}");
+        } else {
+            assert!(told.contains("ok      certificate: chain and key fit\n"), "{told}");
         }
         let text = edge.ops("/metrics").await.text().to_owned();
         let line = text.lines().find(|line| {
