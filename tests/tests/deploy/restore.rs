@@ -7,13 +7,15 @@ use rampart_tests::process::binary;
 use crate::{read, root};
 
 /// What the guide has in the place of the drill's own folders, names and times.
-const EXAMPLES: [(&str, &str); 11] = [
+const EXAMPLES: [(&str, &str); 13] = [
     (" --config rampart.toml", ""),
     ("rampart ", "operator "),
     ("psql --command=", "sql "),
     ("--username=postgres", "--username=rampart"),
     ("/backup/wal", "$wal"),
     ("/backup/base", "$state/base"),
+    ("/backup/pgbackrest", "$wal"),
+    ("/var/lib/postgresql/17/main", "$state/live"),
     ("/var/lib/postgresql/restored", "$state/restored"),
     ("/run/postgresql", "$state"),
     ("000000010000000000000002.00000028.backup", "$label"),
@@ -27,12 +29,27 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-#[test]
-fn a_point_in_time_is_restored() {
-    let drill = Command::new(root().join("deploy/restore-drill")).arg(binary()).output().unwrap();
+/// Runs the drill with these arguments behind the program's path.
+fn drill(arguments: &[&str]) {
+    let mut drill = Command::new(root().join("deploy/restore-drill"));
+    let drill = drill.arg(binary()).args(arguments).output().unwrap();
     let out = String::from_utf8_lossy(&drill.stdout);
     let err = String::from_utf8_lossy(&drill.stderr);
     assert!(drill.status.success(), "{out}\n{err}");
+}
+
+#[test]
+fn a_point_in_time_is_restored() {
+    drill(&[]);
+}
+
+#[test]
+fn a_point_in_time_is_restored_with_pgbackrest() {
+    if Command::new("pgbackrest").arg("version").output().is_err() {
+        println!("skipped: pgBackRest is not installed");
+        return;
+    }
+    drill(&["pgbackrest"]);
 }
 
 #[test]
