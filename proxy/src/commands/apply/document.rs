@@ -238,6 +238,9 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, StartupError> {
         }
     }
     found.sort();
+    if found.is_empty() {
+        return Err(format!("'{}' holds no file that ends in .toml", path.display()).into());
+    }
     Ok(found)
 }
 
@@ -248,8 +251,7 @@ fn text(file: &Path) -> Result<String, StartupError> {
     let unreadable = format!("'{}' cannot be read", file.display());
     read.map_err(|error| StartupError::new(&unreadable, &error))?;
     if u64::try_from(bytes.len()).is_ok_and(|bytes| bytes > FILE_BYTES_MAX) {
-        let reason = format!("'{}' is larger than {FILE_BYTES_MAX} bytes", file.display());
-        return Err(StartupError::from(reason));
+        return Err(format!("'{}' is larger than {FILE_BYTES_MAX} bytes", file.display()).into());
     }
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
@@ -385,11 +387,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_utf_8_is_named_with_its_line() {
-        let file = std::env::temp_dir().join(format!("rampart-{}.toml", std::process::id()));
-        fs::write(&file, b"[partners.acme]\nname = '\xff'\n").unwrap();
-        let refused = text(&file).unwrap_err().to_string();
-        fs::remove_file(&file).unwrap();
-        assert!(refused.ends_with(".toml:2: what follows is not UTF-8"), "{refused}");
+    fn a_folder_without_files_and_bytes_that_are_no_text_are_named() {
+        let folder = std::env::temp_dir().join(format!("rampart-apply-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let empty = files(&folder).unwrap_err().to_string();
+        fs::write(folder.join("a.toml"), b"[partners.acme]\nname = '\xff'\n").unwrap();
+        let refused = Document::read(std::slice::from_ref(&folder)).unwrap_err().to_string();
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(empty.ends_with("' holds no file that ends in .toml"), "{empty}");
+        assert!(refused.ends_with("a.toml:2: what follows is not UTF-8"), "{refused}");
     }
 }
