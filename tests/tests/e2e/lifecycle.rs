@@ -8,12 +8,15 @@ use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::certificate::{CERTIFICATE, Certificate};
 use rampart_tests::cluster::{self, until_a_lock_is_awaited};
 use rampart_tests::deadline::{SOON, until};
-use rampart_tests::edge::Edge;
+use rampart_tests::edge::{Edge, Setup};
 use rampart_tests::wire::{Wire, connect, connect_to};
 use sqlx::{Connection as _, PgConnection};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::migrations::{LATER, execute, undo_newest};
 
 const PRICES: &str = "/api/v1/prices";
 /// Requests that run at any time during an upgrade.
@@ -68,33 +71,70 @@ async fn keep_asking(caller: Caller, anew: bool, stop: watch::Receiver<bool>) ->
     answers
 }
 
-#[tokio::test]
-async fn an_upgrade_under_load_loses_no_request() {
-    let mut edge = Edge::start().await;
-    let partner = edge.partner("steady").await;
-    let (stop, stopped) = watch::channel(false);
-    let asking: Vec<_> = (0..BUSY)
-        .map(|number| {
+/// Requests over HTTP/1.1, on few connections and on many, and over HTTP/2.
+struct Load {
+    stop: watch::Sender<bool>,
+    asking: Vec<JoinHandle<usize>>,
+}
+
+impl Load {
+    fn begin(partner: &Caller) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        let asking = (0..BUSY).map(|number| {
             let protocol = if number % 3 == 0 { Protocol::Http2 } else { Protocol::Http1 };
             let caller = partner.over(protocol);
             tokio::spawn(keep_asking(caller, number % 3 == 1, stopped.clone()))
-        })
-        .collect();
+        });
+        Self { asking: asking.collect(), stop }
+    }
+
+    async fn end(self) {
+        self.stop.send(true).unwrap();
+        for answers in join_all(self.asking).await {
+            assert!(answers.expect("no request fails") > 0);
+        }
+    }
+}
+
+/// A new process in the place of this edge.
+async fn upgraded(edge: Edge) -> Edge {
+    let mut setup = edge.setup();
+    setup.clear_arguments().argument("--upgrade");
+    let upgrading = Edge::of(setup);
+    edge.process.signal(Signal::SIGQUIT);
+    let next = upgrading.await;
+    assert_eq!((next.address, next.admin, next.ops), (edge.address, edge.admin, edge.ops));
+    assert_eq!(edge.process.ended().await.code(), Some(0));
+    next
+}
+
+#[tokio::test]
+async fn an_upgrade_under_load_loses_no_request() {
+    let mut edge = Edge::start().await;
+    let load = Load::begin(&edge.partner("steady").await);
     for _ in 0..UPGRADES {
-        let mut setup = edge.setup();
-        setup.clear_arguments().argument("--upgrade");
-        let upgrading = Edge::of(setup);
-        edge.process.signal(Signal::SIGQUIT);
-        let next = upgrading.await;
-        assert_eq!((next.address, next.admin, next.ops), (edge.address, edge.admin, edge.ops));
-        assert_eq!(edge.process.ended().await.code(), Some(0));
-        edge = next;
+        edge = upgraded(edge).await;
     }
     edge.ops("/readyz").await.assert_status(200);
-    stop.send(true).unwrap();
-    for answers in join_all(asking).await {
-        assert!(answers.expect("no request fails") > 0);
-    }
+    load.end().await;
+}
+
+#[tokio::test]
+async fn an_upgrade_with_a_migration_and_the_way_back_lose_no_request() {
+    let database = cluster::database().await;
+    let pool = cluster::pool(&database).await;
+    undo_newest(&pool).await;
+    let setup = Setup::over(&database);
+    let edge = Edge::of(setup.clone()).await;
+    let load = Load::begin(&edge.partner("steady").await);
+    let migrating = setup.run("migrate");
+    assert_eq!(migrating.ended().await.code(), Some(0), "{:?}", migrating.err());
+    let edge = upgraded(edge).await;
+    // To the edge of an earlier version the schema is a later one.
+    execute(&pool, LATER).await;
+    let edge = upgraded(edge).await;
+    edge.ops("/readyz").await.assert_status(200);
+    load.end().await;
 }
 
 /// The connection over which an edge tells its successor, which says that it is ready, to accept.

@@ -9,7 +9,13 @@ use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::{Edge, Setup};
 use rampart_tests::process::binary;
 use serde_json::Value;
+use sqlx::migrate::Migration;
 use sqlx::{AssertSqlSafe, PgPool};
+
+/// Notes a migration of a later version.
+pub(crate) const LATER: &str = "\
+    insert into _sqlx_migrations (version, description, success, checksum, execution_time) \
+    values (9998, 'later', true, '', 0)";
 
 /// `rampart <command>` over this database, to its end: exit status, output, errors.
 async fn run(command: &str, setup: &Setup) -> (Option<i32>, Vec<String>, String) {
@@ -18,7 +24,7 @@ async fn run(command: &str, setup: &Setup) -> (Option<i32>, Vec<String>, String)
     (status, process.out(), process.err().join("\n"))
 }
 
-async fn execute(pool: &PgPool, statement: &str) {
+pub(crate) async fn execute(pool: &PgPool, statement: &str) {
     sqlx::query(AssertSqlSafe(statement)).execute(pool).await.unwrap();
 }
 
@@ -99,12 +105,7 @@ async fn a_migration_that_finds_a_lock_gives_up_and_is_undone() {
 async fn an_edge_serves_beside_a_later_schema_until_that_says_no() {
     let database = cluster::database().await;
     let pool = cluster::pool(&database).await;
-    execute(
-        &pool,
-        "insert into _sqlx_migrations (version, description, success, checksum, execution_time) \
-         values (9998, 'later', true, '', 0)",
-    )
-    .await;
+    execute(&pool, LATER).await;
     let setup = Setup::over(&database);
     Edge::of(setup.clone()).await.ops("/readyz").await.assert_status(200);
     execute(
@@ -118,20 +119,37 @@ async fn an_edge_serves_beside_a_later_schema_until_that_says_no() {
     assert!(error.contains("it needs an edge that knows migration 9998"), "{error}");
 }
 
-/// Undoes the optional migrations that make an index; their numbers.
+/// Undoes the migration if it is an optional one that makes an index; true if it is.
+async fn undo(pool: &PgPool, migration: &Migration) -> bool {
+    let (sql, version) = (migration.sql.as_str(), migration.version);
+    let made = sql.split_once("create index concurrently if not exists ");
+    let Some((_, index)) = made.filter(|_| sql.contains("-- optional: edges serve without it"))
+    else {
+        return false;
+    };
+    let index = index.split_whitespace().next().unwrap();
+    execute(pool, &format!("drop index if exists {index}")).await;
+    execute(pool, &format!("delete from _sqlx_migrations where version = {version}")).await;
+    true
+}
+
+/// Undoes the newest optional migration.
+pub(crate) async fn undo_newest(pool: &PgPool) {
+    for migration in MIGRATIONS.iter().rev() {
+        if undo(pool, migration).await {
+            return;
+        }
+    }
+    panic!("no migration is optional");
+}
+
+/// Undoes the optional migrations that make an index; gives their numbers.
 async fn without_optional(pool: &PgPool) -> Vec<String> {
     let mut missing = Vec::new();
     for migration in MIGRATIONS.iter() {
-        let (sql, version) = (migration.sql.as_str(), migration.version);
-        let made = sql.split_once("create index concurrently if not exists ");
-        let Some((_, index)) = made.filter(|_| sql.contains("-- optional: edges serve without it"))
-        else {
-            continue;
-        };
-        let index = index.split_whitespace().next().unwrap();
-        execute(pool, &format!("drop index if exists {index}")).await;
-        execute(pool, &format!("delete from _sqlx_migrations where version = {version}")).await;
-        missing.push(format!("{version:04}"));
+        if undo(pool, migration).await {
+            missing.push(format!("{:04}", migration.version));
+        }
     }
     missing
 }
