@@ -53,6 +53,14 @@ impl Form {
         members
     }
 
+    /// Names and contents of the files, in the order of their names.
+    pub(crate) fn files(&self) -> Vec<(&str, &[u8])> {
+        let files = self.files.iter().map(|(name, content)| (name.as_str(), content.as_slice()));
+        let mut files: Vec<_> = files.collect();
+        files.sort_unstable();
+        files
+    }
+
     /// True if a file was chosen.
     pub(crate) fn has_file(&self) -> bool {
         self.files.values().any(|content| !content.is_empty())

@@ -116,7 +116,7 @@ impl Endpoint for Act {
         if payment.state != PaymentState::Payable {
             return Ok(page::show(&link, pages, StatusCode::CONFLICT, &payment));
         }
-        let begin = || core.db.begin();
+        let begin = || async move { core.db.begin().await.map(Some) };
         match simulate(core, payment.key, action.event(), ACTOR, begin).await {
             Ok(()) => Ok(page::redirect(&link.token, payment.return_url.as_ref())),
             // Another event came first: show the current state.

@@ -10,6 +10,7 @@ use crate::http::form::Form;
 use crate::platform::crypto::sha256;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
+use crate::policies::manifest::digest_hex;
 
 impl Visit<'_> {
     /// A form that sends an action of this session's.
@@ -93,7 +94,9 @@ impl Visit<'_> {
         }
         // The members have the session's token too, so no other session gets the result; and what
         // was typed, so a form that was changed and sent from the same page is another one.
-        let sent = json!([self.param("id"), form.members()]).to_string();
+        let files = form.files().into_iter().map(|(name, content)| (name, digest_hex(content)));
+        let files: Vec<_> = files.collect();
+        let sent = json!([self.params(), form.members(), files]).to_string();
         let (client, key) = (self.session.client.id(), hex::encode(sha256(&sent)));
         Some(FormUse { client, route, key })
     }

@@ -159,6 +159,11 @@ impl Visit<'_> {
         params.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
     }
 
+    /// The decoded path segments that vary, with their names.
+    pub(super) fn params(&self) -> &[(&'static str, String)] {
+        &self.request.params
+    }
+
     /// The form that was sent.
     pub(super) fn form(&self) -> &Form {
         &self.request.form
@@ -337,6 +342,7 @@ fn done_sentence(word: &str) -> Option<&'static str> {
         "resent" => "It is on its way again.",
         "saved" => "The branding is saved.",
         "simulated" => "It is simulated.",
+        "examining" => "The upload is being examined: reload this page to see its result.",
         "staged" => "The version has passed its examination. An operator can activate it.",
         "tested" => "The test event is on its way.",
         "factor" => "The second factor is in use.",
@@ -360,7 +366,12 @@ pub(super) fn open_page(status: StatusCode, title: &str, body: &Markup) -> Reply
 
 /// Leads to a page after an action, so that a reload repeats nothing.
 pub(super) fn done(path: &str, word: &str) -> Reply {
-    Reply::see_other(&format!("{path}?{DONE}={word}"))
+    Reply::see_other(&done_path(path, word))
+}
+
+/// The path of a page that says what was done.
+pub(super) fn done_path(path: &str, word: &str) -> String {
+    format!("{path}?{DONE}={word}")
 }
 
 /// The name of the session's cookie. Over TLS browsers take this prefix from this very host alone.

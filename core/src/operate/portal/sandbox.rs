@@ -101,7 +101,7 @@ impl StaffPage for EndIdentityCheck {
         let Some(user) = find(visit, visit.form().get("user").trim()).await? else {
             return Ok(page(visit, StatusCode::BAD_REQUEST, &[("user", NO_USER)]));
         };
-        simulate_identity_check(visit, user).await?;
+        simulate_identity_check(visit, IDENTITY, user).await?;
         Ok(done(PATH, "simulated"))
     }
 }
@@ -213,7 +213,11 @@ impl StaffPage for SimulateEvent {
         let Some((id, event)) = id.zip(event) else { return Ok(visit.not_found()) };
         let key = OrderKey { client: client.id(), order: id };
         // Each attempt locks the session.
-        let begin = || visit.begin();
+        let begin = || async move {
+            let mut tx = visit.begin().await?;
+            let earlier = visit.earlier_result(&mut tx, Self::PATH).await?;
+            Ok::<_, Error>(earlier.is_none().then_some(tx))
+        };
         match simulate(visit.core, key, event, sandbox::NAME, begin).await {
             Ok(()) => Ok(done(&format!("{ORDERS}/{}", id.number()), "simulated")),
             Err(NotApplied::NoSuchOrder) => Ok(visit.not_found()),

@@ -179,7 +179,7 @@ impl StaffPage for EndIdentityCheck {
         let client = &visit.session.client;
         let id = visit.param("id").parse::<Uuid>().ok().filter(|_| client.tenant.is_test());
         let Some(id) = id else { return Ok(visit.not_found()) };
-        simulate_identity_check(visit, id).await?;
+        simulate_identity_check(visit, Self::PATH, id).await?;
         Ok(done(&format!("{PATH}/{id}"), "simulated"))
     }
 }

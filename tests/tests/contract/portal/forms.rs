@@ -15,6 +15,16 @@ fn between<'a>(page: &'a Answer, before: &str, after: &str) -> &'a str {
     rest.split_once(after).unwrap().0
 }
 
+/// The path that an answer leads to.
+fn location(answer: &Answer) -> String {
+    answer.assert_status(303).header("location").unwrap().to_owned()
+}
+
+/// The id of a page's forms.
+fn form_id(page: &Answer) -> String {
+    between(page, "name=\"formId\" value=\"", "\"").to_owned()
+}
+
 async fn started() -> (TestContext, Partner, Staff) {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
@@ -30,7 +40,7 @@ async fn sends_twice(
     fields: &[(&str, &str)],
 ) -> [Answer; 2] {
     let page = staff.get(page).await;
-    let id = between(&page, "name=\"formId\" value=\"", "\"").to_owned();
+    let id = form_id(&page);
     let fields: Vec<_> = [("formId", &*id)].iter().chain(fields).copied().collect();
     let mut other = staff.clone();
     let answers = tokio::join!(staff.submit(action, &fields), other.submit(action, &fields));
@@ -62,7 +72,7 @@ async fn one_key_is_made_and_both_answers_show_it() {
 async fn a_key_is_shown_to_its_form_for_ten_minutes() {
     let (context, _, mut staff) = started().await;
     let page = staff.get("/portal/keys").await;
-    let id = between(&page, "name=\"formId\" value=\"", "\"").to_owned();
+    let id = form_id(&page);
     let fields = [("formId", &*id), ("name", "Till")];
     let mut shown = Vec::new();
     for minutes in [0, 9, 1] {
@@ -80,7 +90,7 @@ async fn a_key_is_shown_to_its_form_for_ten_minutes() {
 async fn a_changed_form_and_a_refused_one_are_not_used_up() {
     let (context, _, mut staff) = started().await;
     let page = staff.get("/portal/keys").await;
-    let id = between(&page, "name=\"formId\" value=\"", "\"").to_owned();
+    let id = form_id(&page);
     for (name, status) in [("", 400), ("One", 200), ("Other", 200), ("One", 200)] {
         let fields = [("formId", &*id), ("name", name)];
         staff.submit("/portal/keys", &fields).await.assert_status(status);
@@ -119,13 +129,11 @@ async fn one_test_order_is_made_and_a_form_sent_again_leads_to_it() {
     let (context, _, mut staff) = started().await;
     let path = "/portal/sandbox/orders";
     let shown = staff.get("/portal/sandbox").await;
-    let id = between(&shown, "name=\"formId\" value=\"", "\"").to_owned();
+    let id = form_id(&shown);
     let fields = [("formId", &*id), ("scenario", "held")];
     let mut other = staff.clone();
     // Of two at once the second one may find the first without its number yet.
     let (first, second) = tokio::join!(staff.submit(path, &fields), other.submit(path, &fields));
-    let location =
-        |answer: &Answer| answer.assert_status(303).header("location").unwrap().to_owned();
     let found = [location(&first), location(&second)];
     let is_order = |path: &&String| path.starts_with("/portal/orders/");
     let order = found.iter().find(is_order).unwrap();
@@ -144,7 +152,7 @@ async fn one_test_order_is_made_and_a_form_sent_again_leads_to_it() {
 async fn a_form_whose_test_order_was_refused_may_be_sent_again() {
     let (context, _, mut staff) = started().await;
     let shown = staff.get("/portal/sandbox").await;
-    let id = between(&shown, "name=\"formId\" value=\"", "\"").to_owned();
+    let id = form_id(&shown);
     let fields = [("formId", &*id), ("scenario", "held")];
     let set = async |status: &str| {
         let body = json!({"buy": {"status": status}});
@@ -159,6 +167,66 @@ async fn a_form_whose_test_order_was_refused_may_be_sent_again() {
     let made = staff.submit("/portal/sandbox/orders", &fields).await;
     let location = made.assert_status(303).header("location").unwrap();
     assert!(location.starts_with("/portal/orders/"), "{location}");
+}
+
+#[tokio::test]
+async fn an_event_is_simulated_once_and_others_of_its_page_besides() {
+    let (_context, _, mut staff) = started().await;
+    let order = location(&staff.submit("/portal/sandbox/orders", &[("scenario", "held")]).await);
+    let event = |name: &str| format!("{}/{name}", order.replace("/portal", "/portal/sandbox"));
+    let shown = staff.get(&order).await;
+    let id = form_id(&shown);
+    let (cancel, fields) = (event("cancel"), [("formId", &*id)]);
+    let mut other = staff.clone();
+    let answers = tokio::join!(staff.submit(&cancel, &fields), other.submit(&cancel, &fields));
+    for answer in <[Answer; 2]>::from(answers) {
+        assert_eq!(location(&answer), format!("{order}?done=simulated"));
+    }
+    // A cancelled order does not take it.
+    staff.submit(&event("release"), &fields).await.assert_status(409);
+    staff.submit(&event("release"), &fields).await.assert_status(409);
+}
+
+#[tokio::test]
+async fn one_identity_check_is_ended() {
+    let (context, acme, mut staff) = started().await;
+    let ada = acme.user("ada").await;
+    let (path, fields) = ("/portal/sandbox", [("user", &*ada.identifier), ("outcome", "failed")]);
+    for answer in sends_twice(&mut staff, path, "/portal/sandbox/identity", &fields).await {
+        assert_eq!(location(&answer), "/portal/sandbox?done=simulated");
+    }
+    assert_eq!(count(&context, "sandbox.identity").await, 1);
+}
+
+#[tokio::test]
+async fn one_upload_is_examined_and_a_form_sent_again_leads_to_its_result() {
+    let (context, _, mut staff) = started().await;
+    let allow = json!({"policyUploadAllowed": true});
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", allow).await.assert_status(200);
+    let path = "/portal/policies";
+    let id = form_id(&staff.get(path).await);
+    let fields = [("formId", &*id), ("kind", "fee")];
+    let mut other = staff.clone();
+    // Of two at once the second one may find the first under examination.
+    let (first, second) = tokio::join!(
+        staff.submit_file(path, "component", b"nonsense", &fields),
+        other.submit_file(path, "component", b"nonsense", &fields),
+    );
+    let found = [location(&first), location(&second)];
+    let is_result = |found: &&String| found.starts_with("/portal/policies/uploads/");
+    let result = found.iter().find(is_result).unwrap();
+    let examining = "/portal/policies?done=examining";
+    assert!(found.iter().all(|path| path == result || path == examining), "{found:?}");
+    let again = staff.submit_file(path, "component", b"nonsense", &fields).await;
+    assert_eq!(location(&again), *result);
+    let uploads = async || -> i64 {
+        let count = sqlx::query_scalar("select count(*) from policy_upload");
+        count.fetch_one(context.db()).await.unwrap()
+    };
+    assert_eq!(uploads().await, 1);
+    // Another file of the same page is another upload.
+    staff.submit_file(path, "component", b"other", &fields).await.assert_status(303);
+    assert_eq!(uploads().await, 2);
 }
 
 #[tokio::test]

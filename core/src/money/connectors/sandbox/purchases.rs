@@ -71,7 +71,8 @@ impl Purchase {
 }
 
 /// Simulates an event of an order of a test client, as this actor, in a transaction that `begin`
-/// begins for each attempt; refuses one whose payment another connector takes.
+/// begins for each attempt, unless it finds that nothing is left to do; refuses one whose payment
+/// another connector takes.
 ///
 /// # Errors
 /// As [`simulate_in`], and those of `begin`.
@@ -84,11 +85,11 @@ pub(crate) async fn simulate<B, Fut, E>(
 ) -> Result<(), NotApplied>
 where
     B: Fn() -> Fut,
-    Fut: Future<Output = Result<Transaction<'static>, E>>,
+    Fut: Future<Output = Result<Option<Transaction<'static>>, E>>,
     NotApplied: From<E>,
 {
     let attempt = async || {
-        let mut tx = begin().await?;
+        let Some(mut tx) = begin().await? else { return Ok(Vec::new()) };
         let outcome = Box::pin(simulate_in(&mut tx, core, key, simulated, actor)).await;
         let (tx, causes) = unless_refused(tx, outcome).await?;
         tx.commit().await?;

@@ -17,7 +17,7 @@ use crate::http::html::choice::select;
 use crate::http::html::components::{Field, Tone, field, note, time, toast};
 use crate::http::reply::Reply;
 use crate::operate::admin::BODY_BYTES_MAX;
-use crate::operate::portal::page::{DEVELOPERS, StaffPage, Visit, done};
+use crate::operate::portal::page::{DEVELOPERS, StaffPage, Visit, done, done_path};
 use crate::partners::staff::{self, StaffRole};
 use crate::platform::error::Result;
 use crate::policies::lifecycle::{
@@ -29,6 +29,9 @@ use crate::policies::manifest::SignedManifest;
 /// Says who can allow uploads.
 const NOT_ALLOWED: &str =
     "Your staff may not upload policies. An operator of this service can allow it.";
+
+/// Says that a partner's uploads take turns.
+const BUSY: &str = "Another upload is being examined: wait for its end.";
 
 /// Examines an upload, and stores what passes as a version that serves nobody.
 #[derive(Debug)]
@@ -49,24 +52,42 @@ impl StaffPage for Submit {
         let reason = visit.form().get("reason").trim();
         let reason = Some(reason).filter(|reason| !reason.is_empty());
         let target = Target { reason, ..target(visit, kind, &actor) };
-        let (tx, staff) = (visit.begin().await?, visit.session.staff);
+        let (mut tx, staff) = (visit.begin().await?, visit.session.staff);
+        match visit.earlier_result(&mut tx, PATH).await? {
+            Some(result) if result.is_empty() => return Ok(done(PATH, "examining")),
+            Some(result) => return Ok(Reply::see_other(&result)),
+            None => {}
+        }
         // On the heap: unoptimised, the states of an examination are large.
-        let uploaded = Box::pin(upload_by_staff(visit.core, tx, target, staff, staging));
-        let refusal = match uploaded.await? {
-            StaffUpload::Stored(version) => return Ok(done(&path_of(kind, version), "staged")),
-            StaffUpload::Refused(id) => {
-                return Ok(Reply::see_other(&format!("{PATH}/uploads/{id}")));
+        let uploaded = Box::pin(upload_by_staff(visit.core, tx, target, staff, staging)).await;
+        let result = match uploaded {
+            Ok(StaffUpload::Stored(version)) => done_path(&path_of(kind, version), "staged"),
+            Ok(StaffUpload::Refused(id)) => format!("{PATH}/uploads/{id}"),
+            Ok(StaffUpload::NotAllowed) => {
+                return Ok(visit.refusal(StatusCode::FORBIDDEN, NOT_ALLOWED));
             }
-            StaffUpload::NotAllowed => return Ok(visit.refusal(StatusCode::FORBIDDEN, NOT_ALLOWED)),
-            StaffUpload::Busy => "Another upload is being examined: wait for its end.".to_owned(),
-            StaffUpload::TooMany => {
-                format!(
+            Ok(StaffUpload::Busy) => return conflict(visit, BUSY).await,
+            Ok(StaffUpload::TooMany) => {
+                let reason = format!(
                     "There were {STAFF_UPLOADS_MAX} uploads in 24 hours: wait with the next one."
-                )
+                );
+                return conflict(visit, &reason).await;
+            }
+            Err(error) => {
+                let mut conn = visit.core.db.acquire().await?;
+                visit.release_form(&mut conn, PATH).await?;
+                return Err(error);
             }
         };
-        page(visit, StatusCode::CONFLICT, &[("component", &refusal)]).await
+        let mut conn = visit.core.db.acquire().await?;
+        visit.keep_result(&mut conn, PATH, &result).await?;
+        Ok(Reply::see_other(&result))
     }
+}
+
+/// The page with the form again, which was not used up.
+async fn conflict(visit: &Visit<'_>, reason: &str) -> Result<Reply> {
+    page(visit, StatusCode::CONFLICT, &[("component", reason)]).await
 }
 
 /// The form of an upload.
