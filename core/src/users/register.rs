@@ -13,7 +13,7 @@ use super::ownership::Ownership;
 use super::personal_data::{PersonalData, email_index, store_key};
 use super::user_update::{EmailProof, Previous, UserUpdate};
 use super::website_region::WebsiteRegion;
-use super::{chamber_of_commerce, member_docs, session, uploads};
+use super::{by_email, chamber_of_commerce, member_docs, session, uploads};
 use crate::Core;
 use crate::auth::caller::{Client, ClientAndUser};
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -23,8 +23,8 @@ use crate::http::request::Input;
 use crate::http::upload::UploadedBody;
 use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
-use crate::platform::db::{Connection, Transaction};
-use crate::platform::error::{Code, Error, Refusal, Result, concat_codes};
+use crate::platform::db::Transaction;
+use crate::platform::error::{Code, Refusal, Result, concat_codes};
 use crate::platform::object_store::StoredObject;
 use crate::tenancy::tenants::Scope;
 use rampart_types::{Country, EmailAddress, UserId, UserIdentifier, WebsiteLocale};
@@ -222,6 +222,7 @@ async fn register(
         refusal.add_of_member(Code::EmailCodeInvalid, "emailCode");
         details.leave_out_costly();
     }
+    refuse_taken(core, client, &email, &mut details, &mut refusal).await?;
     let password_hash = hash(core, &mut details).await?;
     let documents = std::mem::take(&mut details.documents);
     let documents = documents::put(core, &personal_key, documents).await?;
@@ -271,8 +272,35 @@ async fn register(
     let images = user_update.store(&mut tx, before, &personal, details, documents).await?;
     user_update.settle_email(&mut tx, Some(&email), &proof).await?;
     let needs_screening = personal.last_name.is_some();
-    let account = load_written(&mut tx, &user_update, None, true).await?;
+    let account = user_update.load_written(&mut tx, None, true).await?;
     finish(tx, &user_update, account, needs_screening, images, key).await
+}
+
+/// Refuses a registration with images whose address or identifier another user has, before they are
+/// stored. What is taken meanwhile is refused by the statements that write.
+async fn refuse_taken(
+    core: &Core,
+    client: &Client,
+    email: &EmailAddress,
+    details: &mut Details,
+    refusal: &mut Refusal,
+) -> Result<()> {
+    if !details.documents.iter().any(Document::has_image) {
+        return Ok(());
+    }
+    if by_email::find(core, client, email).await?.is_some() {
+        refusal.add_of_member(Code::EmailTaken, "email");
+    }
+    if let Some(identifier) = &details.identifier {
+        let mut conn = core.db.acquire().await?;
+        if identifier::linked_user(&mut conn, core, client.id(), identifier).await?.is_some() {
+            refusal.add_of_member(Code::UserIdentifierTaken, "identifier");
+        }
+    }
+    if !refusal.is_empty() {
+        details.leave_out_costly();
+    }
+    Ok(())
 }
 
 async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Result<Account> {
@@ -339,7 +367,7 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
         || details.names_other_country(known_country);
     let before = Previous { personal: &known.personal, country: known_country };
     let images = user_update.store(&mut tx, before, &personal, details, documents).await?;
-    let account = load_written(&mut tx, &user_update, Some(&known), may_complete).await?;
+    let account = user_update.load_written(&mut tx, Some(&known), may_complete).await?;
     finish(tx, &user_update, account, needs_screening, images, None).await
 }
 
@@ -348,26 +376,6 @@ async fn hash(core: &Core, details: &mut Details) -> Result<Option<String>> {
     match details.password.take() {
         Some(password) => Ok(Some(core.passwords.hash(password).await?)),
         None => Ok(None),
-    }
-}
-
-/// Loads the user just written, records the events of its change, and ends the AMLD5 questions if
-/// the request may. `before` is the user of a change.
-async fn load_written(
-    conn: &mut Connection,
-    update: &UserUpdate<'_>,
-    before: Option<&Account>,
-    may_complete: bool,
-) -> Result<Account> {
-    let UserUpdate { core, client, user, .. } = *update;
-    let account = Account::load(conn, core, client.key_of(user)).await?;
-    let account = account.ok_or_else(|| Error::invariant("read the user just written"))?;
-    if let Some(before) = before {
-        changed::record_events(conn, core, before, &account).await?;
-    }
-    match may_complete {
-        true => answers::complete_questionnaire(conn, core, account).await,
-        false => Ok(account),
     }
 }
 

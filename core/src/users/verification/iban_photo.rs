@@ -231,6 +231,11 @@ async fn store(
 ) -> Result<()> {
     let mut conn = core.db.acquire().await?;
     let personal_key = personal_data::load_key(&mut conn, core, user).await?;
+    // The proof would be stored for nothing. An account that is disabled meanwhile is refused below.
+    let known = accounts::find(&mut conn, core, user, iban.as_str()).await?;
+    if known.is_some_and(|account| account.disabled) {
+        return Err(Code::IbanAccountDisabled.into());
+    }
     drop(conn);
     let (image, stored) = proof.store(core, &personal_key).await?;
     let account = NewAccount {

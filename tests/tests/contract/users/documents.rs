@@ -117,6 +117,33 @@ async fn no_image_is_stored_with_a_code_that_is_wrong() {
 }
 
 #[tokio::test]
+async fn no_image_is_stored_for_an_address_or_an_identifier_that_is_taken() {
+    let folder = format!("rampart-documents-of-taken-addresses-{}", std::process::id());
+    let folder = std::env::temp_dir().join(folder);
+    let context =
+        TestContext::with(|settings| settings.documents.folder = Some(folder.clone())).await;
+    let acme = context.partner("acme").await;
+    registered(&acme, registration("ada")).await;
+    let mut body = registration("ada");
+    body["identityDocument"] = json!([side("front", &image(64))]);
+    let refused = async |body: &Value, codes: &[&str]| {
+        let answer = acme.post("/api/v2/user", body.clone()).await;
+        answer.assert_status(400).assert_codes(codes);
+        assert!(!folder.exists(), "the store is made with its first object");
+    };
+    refused(&body, &["ER002", "ER706"]).await;
+    body["emailCode"] = json!("111111");
+    refused(&body, &["ER090", "ER002", "ER706"]).await;
+    body.as_object_mut().unwrap().remove("emailCode");
+    body["email"] = json!("eve@mail.example.com");
+    refused(&body, &["ER706"]).await;
+    body["identifier"] = registration("eve")["identifier"].clone();
+    acme.post("/api/v2/user", body).await.assert_status(200);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[tokio::test]
 async fn a_side_that_failed_may_come_again_and_takes_the_place_of_the_other() {
     // A store of this test's own, whose objects it can count.
     let folder = format!("rampart-documents-again-{}", std::process::id());

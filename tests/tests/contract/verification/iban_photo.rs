@@ -103,6 +103,25 @@ async fn every_mistake_has_its_code() {
 }
 
 #[tokio::test]
+async fn no_proof_of_a_disabled_account_is_stored() {
+    let folder = format!("rampart-proofs-of-disabled-accounts-{}", std::process::id());
+    let folder = std::env::temp_dir().join(folder);
+    let context =
+        TestContext::with(|settings| settings.documents.folder = Some(folder.clone())).await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let account =
+        json!({"type": "bankTransfer", "identifier": IBAN, "name": "A", "disabled": true});
+    opened(&context, &ada, account).await;
+    let mut valid = body(&image(b"%PDF-1.7", 64));
+    ada.post(PATH, &valid).await.assert_status(400).assert_codes(&["ER086"]);
+    assert!(!folder.exists(), "the store is made with its first object");
+    valid["iban"] = json!("NL58ABNA0000000001");
+    ada.post(PATH, &valid).await.assert_status(200);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[tokio::test]
 async fn uploads_have_a_rate_of_their_own() {
     let context =
         TestContext::with(|settings| settings.ratelimit.uploads = "2/h".parse().unwrap()).await;
