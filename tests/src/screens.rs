@@ -27,6 +27,8 @@ const PIXELS_TOLERANCE: u32 = 25;
 /// Highest page of which a picture is taken whole, in CSS pixels.
 const HEIGHT_MAX: f64 = 12_000.0;
 
+/// The narrowest screen that pages fit on (WCAG 2.2, 1.4.10). No picture is taken of it.
+const NARROWEST: Screen = Screen { name: "narrowest", width: 320, height: 568, scheme: "light" };
 /// Screens that pages are looked at on.
 const SCREENS: [Screen; 2] = [
     Screen { name: "phone", width: 390, height: 844, scheme: "light" },
@@ -96,12 +98,15 @@ pub enum Part {
 /// Looks at the page that the browser shows, on every screen; returns what is wrong with it.
 pub async fn look(browser: &Browser, name: &str, part: Part) -> Vec<String> {
     let mut findings = Vec::new();
+    NARROWEST.emulate(browser).await;
+    if is_too_wide(browser).await {
+        findings.push(format!("{name} is wider than {} pixels", NARROWEST.width));
+    }
     for screen in &SCREENS {
         screen.emulate(browser).await;
         browser.run(SAME_TEXTS).await;
         let mut found = violations(browser).await;
-        let wider = "return document.documentElement.scrollWidth > innerWidth";
-        if browser.run(wider).await == Value::Bool(true) {
+        if is_too_wide(browser).await {
             found.push("it is wider than the screen".to_owned());
         }
         found.extend(compare(browser, &format!("{name}-{}", screen.name), screen, part).await);
@@ -129,6 +134,12 @@ impl Screen {
         ]});
         browser.command("Emulation.setEmulatedMedia", features).await;
     }
+}
+
+/// True if the page is wider than its screen. On a telephone `innerWidth` would grow with the page.
+async fn is_too_wide(browser: &Browser) -> bool {
+    let wider = "const page = document.documentElement; return page.scrollWidth > page.clientWidth";
+    browser.run(wider).await == Value::Bool(true)
 }
 
 /// The rules of axe that the page breaks, with the elements that do.
