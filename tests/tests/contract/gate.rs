@@ -119,7 +119,10 @@ async fn reasons_of(user: &User, order: i64) -> Vec<Value> {
 
 /// The path of a reason's page.
 fn path(reason: &Value) -> String {
-    let url = reason["url"].as_str().unwrap();
+    path_of(reason["url"].as_str().unwrap())
+}
+
+fn path_of(url: &str) -> String {
     url.strip_prefix("https://pay.example.com").unwrap().to_owned()
 }
 
@@ -128,11 +131,23 @@ async fn visit(partner: &Partner, path: &str) -> Answer {
     partner.anonymous(Method::GET, path).send().await
 }
 
-/// Sends a page's form.
+/// The page that an answer leads to, or the answer itself.
+async fn shown(partner: &Partner, answer: Answer) -> Answer {
+    match answer.header("location") {
+        Some(url) => {
+            answer.assert_status(303);
+            visit(partner, &path_of(url)).await
+        }
+        None => answer,
+    }
+}
+
+/// Sends a page's form; what is shown afterwards.
 async fn send(partner: &Partner, path: &str, members: &[(&str, &str)]) -> Answer {
     let form = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(members).finish();
     let request = partner.anonymous(Method::POST, path);
-    request.header("content-type", "application/x-www-form-urlencoded").body(form).send().await
+    let request = request.header("content-type", "application/x-www-form-urlencoded");
+    shown(partner, request.body(form).send().await).await
 }
 
 /// The text between two others in a page.

@@ -22,7 +22,7 @@ mod wallet;
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 
-use self::visit::{Link, Visit};
+use self::visit::{Link, Visit, with_mailed_code};
 use super::Hold;
 use super::check_links::{CheckLink, still_to_do};
 use super::requirement::{Requirement, RequirementState, message};
@@ -63,7 +63,8 @@ impl Endpoint for Show {
         match link.visit(core).await? {
             Some(visit) => {
                 let empty = TypedForm { form: &Form::default(), errors: &FormErrors::default() };
-                Box::pin(visit.show(core, StatusCode::OK, &html! {}, empty)).await
+                let note = visit.note(link.has_mailed_code());
+                Box::pin(visit.show(core, StatusCode::OK, &note, empty)).await
             }
             None => Ok(link.not_found(core)),
         }
@@ -91,10 +92,7 @@ impl Endpoint for Submit {
         };
         let form = form.read();
         match Box::pin(visit.submit(core, &form)).await {
-            Ok(errors) if errors.is_empty() => {
-                let empty = TypedForm { form: &Form::default(), errors: &errors };
-                Box::pin(visit.show(core, StatusCode::OK, &visit.note(&form), empty)).await
-            }
+            Ok(errors) if errors.is_empty() => Ok(Reply::see_other(&visit.url_after(core, &form)?)),
             Ok(errors) => {
                 let typed = TypedForm { form: &form, errors: &errors };
                 Box::pin(visit.show(core, StatusCode::BAD_REQUEST, &html! {}, typed)).await
@@ -173,12 +171,21 @@ impl Visit {
         Ok(reply)
     }
 
-    /// The note above the page after this form was taken.
-    fn note(&self, form: &Form) -> Markup {
+    /// The note above the page, after a code was mailed.
+    fn note(&self, has_mailed_code: bool) -> Markup {
         match self.requirement {
-            Requirement::EmailCode => email_code::note(self.texts, form),
+            Requirement::EmailCode if has_mailed_code => email_code::note(self.texts),
             _ => html! {},
         }
+    }
+
+    /// The URL of this page after a form was taken.
+    fn url_after(&self, core: &Core, form: &Form) -> Result<String> {
+        let url = self.url(core, self.requirement)?;
+        Ok(match self.requirement {
+            Requirement::EmailCode if email_code::asks_for_mail(form) => with_mailed_code(url),
+            _ => url,
+        })
     }
 
     /// The link to the help page in the reader's language; none without a region in it.

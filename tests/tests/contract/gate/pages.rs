@@ -17,7 +17,8 @@ async fn upload(partner: &Partner, path: &str, members: &[(&str, Option<&str>, &
     }
     body.extend(b"--b1--\r\n");
     let request = partner.anonymous(Method::POST, path);
-    request.header("content-type", "multipart/form-data; boundary=b1").body(body).send().await
+    let request = request.header("content-type", "multipart/form-data; boundary=b1");
+    shown(partner, request.body(body).send().await).await
 }
 
 /// A shop whose user has no language of its own: pages follow the browser's.

@@ -51,6 +51,22 @@ async fn open(visit: &Visit, path: &str) -> Answer {
     visit.partner.anonymous(Method::GET, path).send().await
 }
 
+/// The page that an answer leads to, or the answer itself.
+async fn shown(visit: &Visit, answer: Answer) -> Answer {
+    match answer.header("location") {
+        Some(url) => {
+            answer.assert_status(303);
+            open(visit, url.strip_prefix("https://pay.example.com").unwrap()).await
+        }
+        None => answer,
+    }
+}
+
+/// Sends the page's form; what is shown afterwards.
+async fn send(visit: &Visit, path: &str, form: &str) -> Answer {
+    shown(visit, submit(&visit.partner, path, form).await).await
+}
+
 /// Sends the page's form with a file.
 async fn upload(visit: &Visit, path: &str, name: &str, content: &[u8]) -> Answer {
     let head = format!(
@@ -58,7 +74,8 @@ async fn upload(visit: &Visit, path: &str, name: &str, content: &[u8]) -> Answer
     );
     let body = [head.as_bytes(), content, b"\r\n--b1--\r\n"].concat();
     let request = visit.partner.anonymous(Method::POST, path);
-    request.header("content-type", "multipart/form-data; boundary=b1").body(body).send().await
+    let request = request.header("content-type", "multipart/form-data; boundary=b1");
+    shown(visit, request.body(body).send().await).await
 }
 
 /// The status of an item of the verification status; null if it is not open.
@@ -126,18 +143,25 @@ async fn the_address_is_confirmed_by_the_code_that_was_mailed() {
     let visit = newcomer().await;
     let page = links(&account(&visit).await).remove("email-code").unwrap();
     let first = mailed_code(&visit.context, EMAIL).await;
-    let wrong = submit(&visit.partner, &page, "code=111").await;
+    let wrong = send(&visit, &page, "code=111").await;
     let text = wrong.assert_status(400).text();
     for part in ["href=\"#field-code\"", "class=\"field-error\"", "value=\"111\""] {
         assert!(text.contains(part), "{part} in {text}");
     }
     let mailed = submit(&visit.partner, &page, "action=mail").await;
-    assert!(mailed.assert_status(200).text().contains("Er is een code onderweg."));
+    let mailed = mailed.assert_status(303).header("location").unwrap();
     let code = mailed_code(&visit.context, EMAIL).await;
     assert_ne!(code, first);
-    submit(&visit.partner, &page, &format!("code={first}")).await.assert_status(400);
+    // A reload mails nothing.
+    for _ in 0..2 {
+        let shown = open(&visit, mailed.strip_prefix("https://pay.example.com").unwrap()).await;
+        let text = shown.assert_status(200).text();
+        assert!(text.contains("Er is een code onderweg."), "{text}");
+        assert_eq!(mailed_code(&visit.context, EMAIL).await, code);
+    }
+    send(&visit, &page, &format!("code={first}")).await.assert_status(400);
     assert_eq!(status(&visit, "emailCode").await, "missing");
-    let done = submit(&visit.partner, &page, &format!("action=confirm&code={code}")).await;
+    let done = send(&visit, &page, &format!("action=confirm&code={code}")).await;
     let text = done.assert_status(200).text();
     assert!(text.contains("deze stap is klaar") && text.contains("/checks/"), "{text}");
     assert_eq!(status(&visit, "emailCode").await, Value::Null);
@@ -150,7 +174,7 @@ async fn names_birth_date_and_nationality_are_given_once() {
     let pages = links(&account(&visit).await);
     let (person, nationality) = (&pages["person"], &pages["nationality"]);
     let typed = "firstName=Eve&lastName=%3Cb%3E&dateOfBirth=2020-01-01";
-    let refused = submit(&visit.partner, person, typed).await;
+    let refused = send(&visit, person, typed).await;
     let text = refused.assert_status(400).text();
     for part in ["href=\"#field-lastName\"", "href=\"#field-dateOfBirth\"", "value=\"Eve\""] {
         assert!(text.contains(part), "{part} in {text}");
@@ -158,9 +182,9 @@ async fn names_birth_date_and_nationality_are_given_once() {
     assert!(!text.contains("href=\"#field-firstName\""), "{text}");
     assert_eq!(status(&visit, "firstName").await, "missing");
     let typed = "firstName=Eve&lastName=Holt&dateOfBirth=1990-02-03";
-    submit(&visit.partner, person, typed).await.assert_status(200);
+    send(&visit, person, typed).await.assert_status(200);
     let again = "firstName=Mallory&lastName=Holt&dateOfBirth=1990-02-03";
-    submit(&visit.partner, person, again).await.assert_status(200);
+    send(&visit, person, again).await.assert_status(200);
     let profile = visit.user.get("/api/v1/user/info").await.json();
     assert_eq!((&profile["firstName"], &profile["lastName"]), (&json!("Eve"), &json!("Holt")));
     let shown = open(&visit, person).await;
@@ -172,10 +196,10 @@ async fn names_birth_date_and_nationality_are_given_once() {
         assert!(asked.assert_status(200).text().contains(part), "{part} in {}", asked.text());
     }
     for wrong in ["", "nationality=", "nationality=XX"] {
-        let refused = submit(&visit.partner, nationality, wrong).await;
+        let refused = send(&visit, nationality, wrong).await;
         assert!(refused.assert_status(400).text().contains("href=\"#field-nationality\""));
     }
-    submit(&visit.partner, nationality, "nationality=NL").await.assert_status(200);
+    send(&visit, nationality, "nationality=NL").await.assert_status(200);
     let open = links(&account(&visit).await);
     assert!(!open.contains_key("person") && !open.contains_key("nationality"), "{open:?}");
 }
@@ -213,7 +237,7 @@ async fn the_pages_are_open_for_an_hour_and_until_the_user_is_signed_out() {
     open(&visit, &page).await.assert_status(200);
     visit.later(101);
     open(&visit, &page).await.assert_status(404);
-    submit(&visit.partner, &page, "firstName=Eve").await.assert_status(404);
+    send(&visit, &page, "firstName=Eve").await.assert_status(404);
     let page = person().await;
     let shown = account(&visit).await;
     let form = format!("action=sessions-end&challenge={}", challenge(&shown));
@@ -237,14 +261,14 @@ async fn an_agreement_that_comes_last_is_told_once() {
         let count = "select count(*) from event where type = 'user.verified'";
         sqlx::query_scalar(count).fetch_one(visit.context.db()).await.unwrap()
     };
-    let refused = submit(&visit.partner, &page, "").await;
+    let refused = send(&visit, &page, "").await;
     let text = refused.assert_status(400).text();
     for part in ["href=\"#field-privacy\"", "aria-describedby=\"field-privacy-about\""] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert_eq!(told().await, 0);
     for _ in 0..2 {
-        submit(&visit.partner, &page, "privacy=yes").await.assert_status(200);
+        send(&visit, &page, "privacy=yes").await.assert_status(200);
         assert_eq!(told().await, 1);
     }
     let shown = visit.context.admin(Method::GET, &path, Value::Null).await.json();

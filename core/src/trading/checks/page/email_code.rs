@@ -37,12 +37,14 @@ pub(super) fn form(texts: Texts, TypedForm { form, errors }: TypedForm<'_>) -> M
     }
 }
 
-/// The note after a code was asked for.
-pub(super) fn note(texts: Texts, form: &Form) -> Markup {
-    match form.get("action") {
-        MAIL => toast(Tone::Info, &texts.get("check-email-mailed")),
-        _ => html! {},
-    }
+/// The note after a code was mailed.
+pub(super) fn note(texts: Texts) -> Markup {
+    toast(Tone::Info, &texts.get("check-email-mailed"))
+}
+
+/// True if the form has another code mailed.
+pub(super) fn asks_for_mail(form: &Form) -> bool {
+    form.get("action") == MAIL
 }
 
 /// Mails another code, or takes the one of the form.
@@ -53,7 +55,7 @@ pub(super) async fn submit(
     form: &Form,
 ) -> Result<FormErrors> {
     let client = &visit.client;
-    if form.get("action") == MAIL {
+    if asks_for_mail(form) {
         email_confirmation::mail_code(core, client, user).await?;
         return Ok(FormErrors::default());
     }

@@ -27,8 +27,18 @@ pub struct Link {
     check: String,
     /// `<region>/<invitation>` of the account's page that the visitor came from; empty without one.
     account_page: String,
+    has_mailed_code: bool,
     request_id: String,
     texts: Texts,
+}
+
+/// Parameter of the page after a code was mailed.
+const MAILED: &str = "mailed";
+
+/// The URL of a page whose form has had a code mailed.
+pub(super) fn with_mailed_code(url: String) -> String {
+    let separator = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{separator}{MAILED}=1")
 }
 
 impl Link {
@@ -40,9 +50,15 @@ impl Link {
             token: param("token"),
             check: param("check"),
             account_page: account_page.unwrap_or_default().to_owned(),
+            has_mailed_code: query.value(MAILED).is_some(),
             request_id: input.head.request_id.clone(),
             texts: Texts::of(input),
         }
+    }
+
+    /// True after a form of the page that has had a code mailed.
+    pub(super) const fn has_mailed_code(&self) -> bool {
+        self.has_mailed_code
     }
 
     /// The page of a forged or expired link, or of a requirement that nobody meets on a page.
