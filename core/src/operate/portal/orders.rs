@@ -53,6 +53,7 @@ impl StaffPage for Show {
 }
 
 /// What the list is narrowed to.
+#[derive(Default)]
 struct Filter {
     status: Option<OrderStatus>,
     /// A number, or the partner's own identifier.
@@ -107,15 +108,18 @@ pub(super) struct Listed {
     created_at: DateTime<Utc>,
 }
 
-/// A statement that reads the newest orders of both sides: of the partner, the first argument, as many
-/// as the second one says. The condition is the caller's, since each has an index of its own: what leads
-/// to it stands first.
-macro_rules! select_newest {
-    ($with:literal, $led_by:literal, $condition:literal, $($argument:expr),+ $(,)?) => {
+/// The newest orders of both sides that the filter leaves, of those that `$led_by` says: a condition
+/// with `and` that leads to an index and so stands first. Its own argument is `$5`.
+macro_rules! newest {
+    ($visit:expr, $filter:expr, $led_by:literal $(, $argument:expr)?) => {
         sqlx::query_as!(
             Listed,
-            $with
-                + "select order_id as \"order_id!\", side as \"side!\", status as \"status!\", \
+            "with last as ( \
+                 select created_at from buy_order where client_id = $1 and order_id = $4 \
+                 union all \
+                 select created_at from sell_order where client_id = $1 and order_id = $4 \
+                 limit 1) \
+             select order_id as \"order_id!\", side as \"side!\", status as \"status!\", \
              pair as \"pair!\", fiat_amount as \"fiat_amount!\", \
              fiat_currency as \"fiat_currency!\", partner_reference, \
              created_at as \"created_at!\" from ( \
@@ -123,18 +127,26 @@ macro_rules! select_newest {
                      partner_reference, created_at \
                  from buy_order where client_id = $1 and "
                 + $led_by
-                + $condition
-                + " order by created_at desc, order_id desc limit $2) \
+                + "($3::text is null or status = $3) and ($4::bigint is null \
+                         or (created_at, order_id) < ((select created_at from last), $4)) \
+                 order by created_at desc, order_id desc limit $2) \
                  union all \
                  (select order_id, 'sell' as side, status, pair, fiat_amount, fiat_currency, \
                      partner_reference, created_at \
                  from sell_order where client_id = $1 and "
                 + $led_by
-                + $condition
-                + " order by created_at desc, order_id desc limit $2) \
+                + "($3::text is null or status = $3) and ($4::bigint is null \
+                         or (created_at, order_id) < ((select created_at from last), $4)) \
+                 order by created_at desc, order_id desc limit $2) \
              ) as orders order by created_at desc, order_id desc limit $2",
-            $($argument),+
+            $visit.session.client.id().uuid(),
+            i64::try_from(PAGE_ORDERS).unwrap_or(i64::MAX),
+            $filter.status.map(OrderStatus::as_str),
+            $filter.before.map(OrderId::number)
+            $(, $argument)?
         )
+        .fetch_all(&$visit.core.db)
+        .await?
     };
 }
 
@@ -144,30 +156,10 @@ impl Listed {
         if !filter.name.is_empty() {
             return Self::named(visit, filter).await;
         }
-        macro_rules! page {
-            ($led_by:literal) => {
-                select_newest!(
-                    "with last as ( \
-                         select created_at from buy_order where client_id = $1 and order_id = $4 \
-                         union all \
-                         select created_at from sell_order where client_id = $1 and order_id = $4 \
-                         limit 1) ",
-                    $led_by,
-                    "($3::text is null or status = $3) and ($4::bigint is null \
-                         or (created_at, order_id) < ((select created_at from last), $4))",
-                    visit.session.client.id().uuid(),
-                    i64::try_from(PAGE_ORDERS).unwrap_or(i64::MAX),
-                    filter.status.map(OrderStatus::as_str),
-                    filter.before.map(OrderId::number),
-                )
-                .fetch_all(&visit.core.db)
-                .await?
-            };
-        }
         Ok(match filter.status {
-            None => page!(""),
-            Some(OrderStatus::Pending) => page!("status = 'pending' and "),
-            Some(_) => page!("status = $3 and status <> 'pending' and "),
+            None => newest!(visit, filter, ""),
+            Some(OrderStatus::Pending) => newest!(visit, filter, "status = 'pending' and "),
+            Some(_) => newest!(visit, filter, "status = $3 and status <> 'pending' and "),
         })
     }
 
@@ -222,15 +214,7 @@ impl Listed {
     /// # Errors
     /// When the database cannot be read.
     pub(super) async fn of_user(visit: &Visit<'_>, user: Uuid) -> Result<Vec<Self>> {
-        let orders = select_newest!(
-            "",
-            "user_id = $3 and ",
-            "true",
-            visit.session.client.id().uuid(),
-            i64::try_from(PAGE_ORDERS).unwrap_or(i64::MAX),
-            user,
-        );
-        Ok(orders.fetch_all(&visit.core.db).await?)
+        Ok(newest!(visit, Filter::default(), "user_id = $5 and ", user))
     }
 }
 
