@@ -78,6 +78,9 @@ impl StaffPage for ConfirmSecondFactor {
         let code = visit.form().get("code");
         count_code(visit.core, &visit.session.client, staff).await?;
         let mut tx = visit.begin().await?;
+        if visit.earlier_result(&mut tx, CONFIRM).await?.is_some() {
+            return Ok(done(PATH, "factor"));
+        }
         if !second_factor::confirm(&mut tx, visit.core, client, staff, code).await? {
             let body = confirm_form(visit, Some(WRONG));
             return Ok(page(visit, StatusCode::BAD_REQUEST, &body));
@@ -101,6 +104,9 @@ impl StaffPage for RemoveSecondFactor {
         let code = visit.form().get("code");
         count_code(visit.core, &visit.session.client, staff).await?;
         let mut tx = visit.begin().await?;
+        if visit.earlier_result(&mut tx, REMOVE).await?.is_some() {
+            return Ok(done(PATH, "no-factor"));
+        }
         if !second_factor::remove(&mut tx, visit.core, client, staff, code).await? {
             let body = state(visit, Some(WRONG));
             return Ok(page(visit, StatusCode::BAD_REQUEST, &body));

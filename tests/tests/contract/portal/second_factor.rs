@@ -8,6 +8,7 @@ use rampart_tests::totp::{code, shown_key};
 
 const BEGIN: &str = "/portal/account/second-factor";
 const CONFIRM: &str = "/portal/account/second-factor/confirm";
+const REMOVE: &str = "/portal/account/second-factor/remove";
 
 #[tokio::test]
 async fn a_code_is_asked_for_once_it_is_set_up_and_counts_once() {
@@ -35,12 +36,30 @@ async fn a_code_is_asked_for_once_it_is_set_up_and_counts_once() {
     other.signs_in_with_code(PASSWORD, &second).await.assert_status(401);
     context.clock().advance(TimeDelta::minutes(5));
     staff.get("/portal/account").await;
-    let remove = "/portal/account/second-factor/remove";
-    let refused = staff.submit(remove, &[("code", "000000")]).await;
+    let refused = staff.submit(REMOVE, &[("code", "000000")]).await;
     let text = refused.assert_status(400).text();
     assert!(text.contains("<details class=\"dialog\" open>"), "{text}");
-    staff.submit(remove, &[("code", &code(context.clock(), &key))]).await.assert_status(303);
+    staff.submit(REMOVE, &[("code", &code(context.clock(), &key))]).await.assert_status(303);
     other.signs_in(PASSWORD).await.assert_status(303);
+}
+
+#[tokio::test]
+async fn a_form_with_a_code_that_is_sent_twice_counts_once_for_both() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut staff = Staff::signed_in(&context, &acme, "support").await;
+    let page = staff.submit(BEGIN, &[("password", PASSWORD)]).await;
+    let key = shown_key(page.assert_status(200).text());
+    for (path, word) in [(CONFIRM, "factor"), (REMOVE, "no-factor")] {
+        context.clock().advance(TimeDelta::minutes(5));
+        staff.get("/portal/account").await.assert_status(200);
+        let code = code(context.clock(), &key);
+        for _ in 0..2 {
+            let answer = staff.submit(path, &[("formId", path), ("code", &code)]).await;
+            let location = format!("/portal/account?done={word}");
+            assert_eq!(answer.header("location"), Some(&*location), "{}", answer.text());
+        }
+    }
 }
 
 #[tokio::test]
