@@ -271,7 +271,7 @@ impl Payment {
             }
             status => PaymentState::Moved(status, row.status_cause),
         };
-        let fiat = |amount| snapshot.catalogue.format_amount(amount, &row.fiat_currency);
+        let (catalogue, currency) = (&snapshot.catalogue, &row.fiat_currency);
         let crypto = row.crypto_currency.parse().ok();
         let crypto = crypto.and_then(|code| Some(&**snapshot.catalogue.currencies.get(&code)?));
         let transaction = row.transaction_id.as_deref().unwrap_or_default();
@@ -279,13 +279,13 @@ impl Payment {
             key,
             partner: tenant.name.clone(),
             brand: tenant.brand.clone(),
-            fiat: fiat(row.fiat_amount),
+            fiat: catalogue.format_amount(row.fiat_amount, currency),
             fiat_amount: row.fiat_amount,
-            crypto: snapshot.catalogue.format_amount(row.crypto_amount, &row.crypto_currency),
+            crypto: catalogue.format_amount(row.crypto_amount, &row.crypto_currency),
             method: row.payment_method,
             catalogue: Arc::clone(&snapshot.catalogue),
             network: snapshot.catalogue.network_name(&row.crypto_currency),
-            price_terms: PriceTerm::all(row.price, &fees_of_row!(row), fiat),
+            price_terms: PriceTerm::all(catalogue, currency, row.price, &fees_of_row!(row)),
             is_estimated: row.is_estimated_quote && pending,
             blockchain: BlockchainInfo::new(crypto, &row.wallet_address, transaction),
             destination_tag: row.destination_tag,

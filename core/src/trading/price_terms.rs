@@ -5,6 +5,8 @@ use rampart_types::FeeBreakdown;
 use rust_decimal::Decimal;
 
 use crate::http::language::Texts;
+use crate::trading::catalogue::Catalogue;
+use crate::trading::market::prices::rounded;
 
 /// A price or a fee: the message that names it, and the amount.
 #[derive(Clone, Debug)]
@@ -15,25 +17,38 @@ pub(crate) struct PriceTerm {
 }
 
 impl PriceTerm {
-    /// The price of one coin and the fees, in the order in which they are shown.
+    /// The price of one coin and the fees in this currency, in the order in which they are shown.
     pub(crate) fn all(
+        catalogue: &Catalogue,
+        currency: &str,
         price: Decimal,
         fees: &FeeBreakdown,
-        format: impl Fn(Decimal) -> String,
     ) -> Vec<Self> {
-        let shown = [
-            ("term-price", price),
+        let price = ("term-price", format_price(catalogue, price, currency));
+        let fees = [
             ("checkout-fee-method", fees.payment_method),
             ("checkout-fee-network", fees.network),
             ("checkout-fee-service", fees.provider),
             ("checkout-fee-shop", fees.partner),
             ("checkout-fee-spread", fees.spread),
         ];
-        shown.map(|(message, amount)| Self { message, amount: format(amount) }).into()
+        let fees = fees.map(|(name, fee)| (name, catalogue.format_amount(fee, currency)));
+        let shown = [price].into_iter().chain(fees);
+        shown.map(|(message, amount)| Self { message, amount }).collect()
     }
 
     /// Its name and its amount.
     pub(crate) fn text(&self, texts: Texts, shop: &str) -> (String, String) {
         (texts.with(self.message, &[("shop", shop)]), texts.amount(&self.amount))
     }
+}
+
+/// A price of one coin for people, with the digits that partners see: `50000.00 EUR`, and
+/// `0.0712346 EUR` of a coin that is worth some cents.
+pub(crate) fn format_price(catalogue: &Catalogue, price: Decimal, currency: &str) -> String {
+    let fiat = currency.parse().ok().and_then(|code| catalogue.currencies.get(&code));
+    let exponent = fiat.map_or(0, |fiat| fiat.scale());
+    let price = rounded(price, exponent).unwrap_or(price).normalize();
+    let decimals = usize::try_from(exponent.max(price.scale())).unwrap_or(0);
+    format!("{price:.decimals$} {currency}")
 }

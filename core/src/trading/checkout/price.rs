@@ -39,7 +39,7 @@ pub(super) fn of_quote(
     };
     let crypto = catalogue.format_amount(quote.crypto_amount.into(), &checkout.base);
     let shop = &checkout.client.tenant.name;
-    let price_terms = PriceTerm::all(quote.price.into(), &fees, format);
+    let price_terms = PriceTerm::all(catalogue, &checkout.quote, quote.price.into(), &fees);
     let price_terms: Vec<_> = price_terms.iter().map(|term| term.text(texts, shop)).collect();
     html! {
         (reasons(texts, &quote.quote_unconfirmable_reasons))

@@ -139,8 +139,8 @@ fn terms(texts: Texts, client: &Client, receipt: &Receipt) -> Vec<(String, Strin
     let amount =
         |amount: &Amount, code| texts.amount(&catalogue.format_amount(amount.amount, code));
     let at = |time: &Timestamp| texts.time(time.0);
-    let format = |value| catalogue.format_amount(value, &fiat);
-    let price_terms = PriceTerm::all(receipt.price.amount, &receipt.fees.breakdown(), format);
+    let fees = receipt.fees.breakdown();
+    let price_terms = PriceTerm::all(catalogue, &fiat, receipt.price.amount, &fees);
     let price_terms = price_terms.iter().map(|term| term.text(texts, &client.tenant.name));
     let tag = receipt.destination_tag.as_ref().map(ToString::to_string);
     let facts = [

@@ -43,6 +43,22 @@ async fn an_order_is_found_by_number_and_by_the_partners_identifier() {
 }
 
 #[tokio::test]
+async fn the_price_of_a_cheap_coin_has_the_digits_that_partners_see() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    let cheap = "update buy_order set crypto_amount = 1000, price = 0.0712345678, \
+                     fiat_amount = 71.23";
+    sqlx::query(cheap).execute(context.db()).await.unwrap();
+    let mut staff = Staff::signed_in(&context, &acme, "support").await;
+    let seen = staff.get(&format!("/portal/orders/{}", order.id)).await;
+    let paid = acme.anonymous(Method::GET, &order.pay_path).send().await;
+    for page in [seen, paid] {
+        assert!(page.assert_status(200).text().contains("0.0712346 EUR"), "{}", page.text());
+    }
+}
+
+#[tokio::test]
 async fn an_order_leads_to_its_user_for_who_may_see_users() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -13,6 +13,7 @@ use crate::http::html::components::{Fact, time, timeline};
 use crate::http::language::Language;
 use crate::http::reply::Reply;
 use crate::platform::error::Result;
+use crate::trading::price_terms::format_price;
 use rampart_types::OrderId;
 
 /// Most steps of a timeline that are shown.
@@ -90,6 +91,7 @@ impl Shown {
         let english = Language::English.texts();
         let amount = |value, code: &str| english.amount(&catalogue.format_amount(value, code));
         let fiat = |value| amount(value, &self.fiat_currency);
+        let price = format_price(catalogue, self.price, &self.fiat_currency);
         html! {
             dl {
                 dt { "Status" } dd { (order_status(&self.status)) }
@@ -98,7 +100,7 @@ impl Shown {
                 dt { "Fiat" } dd { (fiat(self.fiat_amount)) }
                 dt { "Crypto" }
                 dd { (amount(self.crypto_amount, &self.crypto_currency)) }
-                dt { "Price" } dd { (fiat(self.price)) }
+                dt { "Price" } dd { (english.amount(&price)) }
                 dt { "Fees" } dd { (fiat(self.fees)) }
                 dt { "Payment method" } dd { (self.payment_method) }
                 dt { "Wallet" } dd { code { (masked(&self.wallet_address)) } }
