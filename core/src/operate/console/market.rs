@@ -15,18 +15,18 @@ use super::visit::{Refused, Visit};
 
 const PRICE: &[(&str, Cell)] = &[
     ("State", Cell::Badge("/status")),
-    ("Price", Cell::Text("/price")),
+    ("Price", Cell::Money("/price", "/fiat")),
     ("Set by hand", Cell::Text("/fixed")),
     ("Observed", Cell::Time("/observedAt")),
     ("Age", Cell::Text("/age")),
     ("Too old after seconds", Cell::Text("/maxAgeSeconds")),
-    ("Sources say instead", Cell::Text("/deviating")),
+    ("Sources say instead", Cell::Money("/deviating", "/fiat")),
     ("That deviates by", Cell::Text("/deviation")),
     ("Quotes void before", Cell::Time("/quotesValidFrom")),
 ];
 const SOURCES: &[(&str, Cell)] = &[
     ("Source", Cell::Text("/source")),
-    ("Price", Cell::Text("/price")),
+    ("Price", Cell::Money("/price", "/fiat")),
     ("Deviates by", Cell::Text("/deviation")),
     ("Observed", Cell::Time("/observedAt")),
     ("Age", Cell::Text("/age")),
@@ -34,13 +34,13 @@ const SOURCES: &[(&str, Cell)] = &[
 ];
 const TERMS: &[(&str, Cell)] = &[
     ("Purchases", Cell::Badge("/buy/status")),
-    ("Least purchase", Cell::Text("/buy/min")),
-    ("Largest purchase", Cell::Text("/buy/max")),
+    ("Least purchase", Cell::Money("/buy/min", "/fiat")),
+    ("Largest purchase", Cell::Money("/buy/max", "/fiat")),
     ("Sales", Cell::Badge("/sell/status")),
-    ("Least sale", Cell::Text("/sell/min")),
-    ("Largest sale", Cell::Text("/sell/max")),
+    ("Least sale", Cell::Money("/sell/min", "/coin")),
+    ("Largest sale", Cell::Money("/sell/max", "/coin")),
     ("Spread (%)", Cell::Text("/spreadPercentage")),
-    ("Network fee", Cell::Text("/networkFee")),
+    ("Network fee", Cell::Money("/networkFee", "/fiat")),
     ("Seconds of a quote", Cell::Text("/quoteLifetimeSeconds")),
     ("Seconds of a price", Cell::Text("/priceMaxAgeSeconds")),
 ];
@@ -52,7 +52,12 @@ const TERMS: &[(&str, Cell)] = &[
 pub(super) async fn show(visit: &Visit<'_>, code: &str, query: &Typed) -> Result<Page, Refused> {
     let is_it = |row: &Value| row["pair"] == code;
     let mut price = visit.find(PAIRS.call, is_it).await?;
-    let pair = visit.find("/admin/v1/pairs", is_it).await?;
+    let mut pair = visit.find("/admin/v1/pairs", is_it).await?;
+    let terms = &mut pair["terms"];
+    let (coin, fiat) = code.split_once('-').unwrap_or_default();
+    terms["coin"] = coin.into();
+    terms["fiat"] = fiat.into();
+    price["fiat"] = fiat.into();
     let now = visit.core.clock.now();
     let mid = text(&price, "/price");
     price["age"] = age(&price, now).into();
@@ -60,6 +65,7 @@ pub(super) async fn show(visit: &Visit<'_>, code: &str, query: &Typed) -> Result
     let mut sources = price["sources"].as_array().cloned().unwrap_or_default();
     for source in &mut sources {
         source["age"] = age(source, now).into();
+        source["fiat"] = fiat.into();
         source["deviation"] = deviation(&text(source, "/price"), &mid).into();
     }
     let ids = [code.to_owned()];

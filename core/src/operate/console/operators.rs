@@ -8,7 +8,7 @@ use super::layout::Page;
 use super::list::List;
 use super::orders::of;
 use super::signing::{SIGNATURE, SIGNER, STATEMENT};
-use super::view::{Cell, facts, text};
+use super::view::{Cell, facts, moment, text};
 use super::visit::{Refused, Visit, fill, segment};
 
 const SECTION: &str = "/console/operators";
@@ -231,7 +231,7 @@ pub(super) async fn show(visit: &Visit<'_>, name: &str, query: &Typed) -> Result
         p.row {
             @for token in &tokens {
                 a.action href={ "/console/operators/" (segment(name)) "/tokens/" (text(token, "/id")) "/revoke" } {
-                    "Revoke the token of " (text(token, "/createdAt"))
+                    "Revoke the token of " (moment(&text(token, "/createdAt")))
                 }
             }
         }

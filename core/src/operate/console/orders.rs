@@ -77,7 +77,7 @@ const DETAILS: &[(&str, Cell)] = &[
 /// The identity of fees: what was paid is what bought coins, and what everybody got.
 const PRICE: &[(&str, Cell)] = &[
     ("Quote", Cell::Text("/quoteId")),
-    ("Price", Cell::Text("/price")),
+    ("Price", Cell::Money("/price", "/fiatCurrency")),
     ("Paid or received", Cell::Money("/fiatAmount", "/fiatCurrency")),
     ("Partner's fee", Cell::Money("/partnerFee", "/fiatCurrency")),
     ("Provider's fee", Cell::Money("/providerFee", "/fiatCurrency")),

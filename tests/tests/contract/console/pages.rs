@@ -140,6 +140,7 @@ async fn an_order_shows_everything_and_what_can_be_done() {
     let page = treasury.get(&path).await.assert(200, "What happened");
     for part in [
         "100 EUR",
+        "50000 EUR",
         "Price and fees",
         "Path through the books",
         "received",
