@@ -170,6 +170,9 @@ impl StaffPage for ResendSince {
         };
         let client = visit.session.client.id();
         let mut tx = visit.begin().await?;
+        if visit.earlier_result(&mut tx, Self::PATH).await?.is_some() {
+            return Ok(done(&path_of(id), "resent"));
+        }
         let count = resend_since(&mut tx, visit.core, client, id, since).await?;
         let detail = json!({"endpointId": id, "since": since, "deliveries": count});
         visit.record(&mut tx, "webhook.resend", detail).await?;
