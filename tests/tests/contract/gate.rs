@@ -119,10 +119,7 @@ async fn reasons_of(user: &User, order: i64) -> Vec<Value> {
 
 /// The path of a reason's page.
 fn path(reason: &Value) -> String {
-    path_of(reason["url"].as_str().unwrap())
-}
-
-fn path_of(url: &str) -> String {
+    let url = reason["url"].as_str().unwrap();
     url.strip_prefix("https://pay.example.com").unwrap().to_owned()
 }
 
@@ -134,9 +131,9 @@ async fn visit(partner: &Partner, path: &str) -> Answer {
 /// The page that an answer leads to, or the answer itself.
 async fn shown(partner: &Partner, answer: Answer) -> Answer {
     match answer.header("location") {
-        Some(url) => {
+        Some(path) => {
             answer.assert_status(303);
-            visit(partner, &path_of(url)).await
+            visit(partner, path).await
         }
         None => answer,
     }

@@ -22,7 +22,7 @@ mod wallet;
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 
-use self::visit::{Link, Visit, with_mailed_code};
+use self::visit::{Link, Visit};
 use super::Hold;
 use super::check_links::{CheckLink, still_to_do};
 use super::requirement::{Requirement, RequirementState, message};
@@ -92,7 +92,11 @@ impl Endpoint for Submit {
         };
         let form = form.read();
         match Box::pin(visit.submit(core, &form)).await {
-            Ok(errors) if errors.is_empty() => Ok(Reply::see_other(&visit.url_after(core, &form)?)),
+            Ok(errors) if errors.is_empty() => {
+                let is_email_code = visit.requirement == Requirement::EmailCode;
+                let has_mailed_code = is_email_code && email_code::asks_for_mail(&form);
+                Ok(Reply::see_other(&visit.path_after(has_mailed_code)))
+            }
             Ok(errors) => {
                 let typed = TypedForm { form: &form, errors: &errors };
                 Box::pin(visit.show(core, StatusCode::BAD_REQUEST, &html! {}, typed)).await
@@ -177,15 +181,6 @@ impl Visit {
             Requirement::EmailCode if has_mailed_code => email_code::note(self.texts),
             _ => html! {},
         }
-    }
-
-    /// The URL of this page after a form was taken.
-    fn url_after(&self, core: &Core, form: &Form) -> Result<String> {
-        let url = self.url(core, self.requirement)?;
-        Ok(match self.requirement {
-            Requirement::EmailCode if email_code::asks_for_mail(form) => with_mailed_code(url),
-            _ => url,
-        })
     }
 
     /// The link to the help page in the reader's language; none without a region in it.

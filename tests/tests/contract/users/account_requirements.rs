@@ -54,9 +54,9 @@ async fn open(visit: &Visit, path: &str) -> Answer {
 /// The page that an answer leads to, or the answer itself.
 async fn shown(visit: &Visit, answer: Answer) -> Answer {
     match answer.header("location") {
-        Some(url) => {
+        Some(path) => {
             answer.assert_status(303);
-            open(visit, url.strip_prefix("https://pay.example.com").unwrap()).await
+            open(visit, path).await
         }
         None => answer,
     }
@@ -154,7 +154,7 @@ async fn the_address_is_confirmed_by_the_code_that_was_mailed() {
     assert_ne!(code, first);
     // A reload mails nothing.
     for _ in 0..2 {
-        let shown = open(&visit, mailed.strip_prefix("https://pay.example.com").unwrap()).await;
+        let shown = open(&visit, mailed).await;
         let text = shown.assert_status(200).text();
         assert!(text.contains("Er is een code onderweg."), "{text}");
         assert_eq!(mailed_code(&visit.context, EMAIL).await, code);

@@ -35,12 +35,6 @@ pub struct Link {
 /// Parameter of the page after a code was mailed.
 const MAILED: &str = "mailed";
 
-/// The URL of a page whose form has had a code mailed.
-pub(super) fn with_mailed_code(url: String) -> String {
-    let separator = if url.contains('?') { '&' } else { '?' };
-    format!("{url}{separator}{MAILED}=1")
-}
-
 impl Link {
     pub(super) fn read(input: &Input) -> Self {
         let param = |name| input.param(name).to_owned();
@@ -264,6 +258,18 @@ impl Visit {
                 let account_page = self.account_page.as_deref().unwrap_or_default();
                 Ok(link::account_url(core, &self.token, account_page, requirement))
             }
+        }
+    }
+
+    /// The path that leads to this page again after a form was taken.
+    pub(super) fn path_after(&self, has_mailed_code: bool) -> String {
+        let path = format!("/checks/{}/{}", self.token, self.requirement.name());
+        let account = self.account_page.as_ref().map(|page| format!("account={page}"));
+        let mailed = has_mailed_code.then(|| format!("{MAILED}=1"));
+        let query: Vec<_> = account.into_iter().chain(mailed).collect();
+        match query.is_empty() {
+            true => path,
+            false => format!("{path}?{}", query.join("&")),
         }
     }
 
