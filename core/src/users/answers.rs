@@ -11,9 +11,9 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::money::connectors::payouts::command_payouts_and_transfers;
 use crate::platform::db::Connection;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::{Code, Error, Result};
 use crate::users::verification::questions;
-use rampart_types::UserId;
+use rampart_types::{UserId, UserKey};
 
 /// Adds answers (question to option) to the user's personal data, in the caller's transaction.
 ///
@@ -72,7 +72,7 @@ fn answers_all(known: &Account, is_business: bool, given: &BTreeMap<String, Stri
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(super) async fn complete_questionnaire(
+async fn complete_questionnaire(
     conn: &mut Connection,
     core: &Core,
     mut account: Account,
@@ -93,4 +93,27 @@ pub(super) async fn complete_questionnaire(
     account.statuses.amld5 = "verified".to_owned();
     changed::record_events(conn, core, &before, &account).await?;
     Ok(account)
+}
+
+/// Loads the user just written, records the events of its change, and ends the AMLD5 questions if the
+/// request may. `before` is the user of a change.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(super) async fn load_written(
+    conn: &mut Connection,
+    core: &Core,
+    key: UserKey,
+    before: Option<&Account>,
+    may_complete: bool,
+) -> Result<Account> {
+    let account = Account::load(conn, core, key).await?;
+    let account = account.ok_or_else(|| Error::invariant("read the user just written"))?;
+    if let Some(before) = before {
+        changed::record_events(conn, core, before, &account).await?;
+    }
+    match may_complete {
+        true => complete_questionnaire(conn, core, account).await,
+        false => Ok(account),
+    }
 }

@@ -272,7 +272,7 @@ async fn register(
     let images = user_update.store(&mut tx, before, &personal, details, documents).await?;
     user_update.settle_email(&mut tx, Some(&email), &proof).await?;
     let needs_screening = personal.last_name.is_some();
-    let account = user_update.load_written(&mut tx, None, true).await?;
+    let account = answers::load_written(&mut tx, core, client.key_of(user), None, true).await?;
     finish(tx, &user_update, account, needs_screening, images, key).await
 }
 
@@ -367,7 +367,7 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
         || details.names_other_country(known_country);
     let before = Previous { personal: &known.personal, country: known_country };
     let images = user_update.store(&mut tx, before, &personal, details, documents).await?;
-    let account = user_update.load_written(&mut tx, Some(&known), may_complete).await?;
+    let account = answers::load_written(&mut tx, core, key, Some(&known), may_complete).await?;
     finish(tx, &user_update, account, needs_screening, images, None).await
 }
 

@@ -10,12 +10,11 @@ use super::search_index;
 use super::security_notice::{self, Changed};
 use super::session;
 use super::website_region::WebsiteRegion;
-use super::{answers, changed};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::db::Connection;
-use crate::platform::error::{Code, Error, OnConstraint as _, Result};
+use crate::platform::error::{Code, OnConstraint as _, Result};
 use crate::platform::object_store::StoredObject;
 use rampart_types::{Country, EmailAddress, UserId, UserKey, WebsiteLocale};
 
@@ -283,28 +282,6 @@ impl<'a> UserUpdate<'a> {
         session::end_all(conn, core, account.key()).await?;
         email_code::mail(conn, core, client, account.user, email).await?;
         Ok(true)
-    }
-
-    /// Loads the user just written, records the events of its change, and ends the AMLD5 questions if
-    /// the request may. `before` is the user of a change.
-    ///
-    /// # Errors
-    /// When the database cannot be used.
-    pub(super) async fn load_written(
-        &self,
-        conn: &mut Connection,
-        before: Option<&Account>,
-        may_complete: bool,
-    ) -> Result<Account> {
-        let account = Account::load(conn, self.core, self.key()).await?;
-        let account = account.ok_or_else(|| Error::invariant("read the user just written"))?;
-        if let Some(before) = before {
-            changed::record_events(conn, self.core, before, &account).await?;
-        }
-        match may_complete {
-            true => answers::complete_questionnaire(conn, self.core, account).await,
-            false => Ok(account),
-        }
     }
 
     /// Replaces the password.
