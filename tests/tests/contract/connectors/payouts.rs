@@ -74,8 +74,8 @@ async fn coins_whose_currency_is_not_their_asset_are_refused_until_it_is_told_wh
     connector.event(confirmed.clone()).await.assert_status(422);
     assert_eq!(status(&context, &order).await, "in progress");
     confirmed["currency"] = confirmed["asset"].clone();
-    let told = connector.event(confirmed.clone()).await.assert_status(200);
-    assert_eq!(told.json(), json!({"duplicate": false}), "nothing was kept of the wrong ones");
+    let told = connector.event(confirmed.clone()).await.assert_status(200).json();
+    assert_eq!(told, json!({"duplicate": false}), "nothing was kept of the wrong ones");
     assert_eq!(connector.event(confirmed).await.json(), json!({"duplicate": true}));
     assert_eq!(status(&context, &order).await, "completed");
     assert_eq!(problems(&context).await, [Value::Null; 0]);
