@@ -5,17 +5,9 @@ use http::Method;
 
 use super::{ObjectArgs, Page, Run, StartupError};
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("REQUESTED", "requestedAt"),
-    ("ID", "id"),
-    ("STATE", "state"),
-    ("METHOD", "method"),
-    ("PATH", "path"),
-    ("BY", "requestedBy"),
-    ("DECIDED BY", "decidedBy"),
-    ("ENDS", "expiresAt"),
-    ("BODY", "body"),
-];
+const COLUMNS: &str = "\
+    REQUESTED requestedAt, ID id, STATE state, METHOD method, PATH path, BY requestedBy, \
+    DECIDED BY decidedBy, ENDS expiresAt, BODY body";
 
 /// Calls that need a second person.
 #[derive(Debug, Subcommand)]

@@ -5,13 +5,7 @@ use serde_json::Value;
 
 use super::{AdminClient, Page, Run, StartupError, Target, query};
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("AT", "at"),
-    ("ACTOR", "actor"),
-    ("ACTION", "action"),
-    ("TARGET", "target"),
-    ("DETAIL", "detail"),
-];
+const COLUMNS: &str = "AT at, ACTOR actor, ACTION action, TARGET target, DETAIL detail";
 
 /// The audit: what operators did.
 #[derive(Debug, Subcommand)]

@@ -23,13 +23,9 @@ use crate::server;
 
 /// Longest wait for one answer.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
-const COLUMNS: [(&str, &str); 5] = [
-    ("CALL", "call"),
-    ("PER SECOND", "perSecond"),
-    ("CONNECTIONS", "connections"),
-    ("P50 (µs)", "p50Micros"),
-    ("P99 (µs)", "p99Micros"),
-];
+const COLUMNS: &str = "\
+    CALL call, PER SECOND perSecond, CONNECTIONS connections, P50 (µs) p50Micros, \
+    P99 (µs) p99Micros";
 
 /// Measure how many reads of prices, quotes and purchases a running edge holds.
 ///
@@ -70,7 +66,7 @@ impl Run for Bench {
     fn run(self) -> Result<(), StartupError> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let held = server::runtime(threads)?.block_on(self.measure())?;
-        self.format.print(&held, &held["calls"], &COLUMNS);
+        self.format.print(&held, &held["calls"], COLUMNS);
         Ok(())
     }
 }

@@ -6,16 +6,9 @@ use serde_json::json;
 
 use super::{Body, Page, Run, StartupError, Target, path};
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("NAME", "name"),
-    ("LAST CONTACT", "lastContactAt"),
-    ("QUEUE", "queueLength"),
-    ("OLDEST COMMAND", "oldestCommandAt"),
-    ("FAILURES", "failures"),
-    ("CAPABILITIES", "capabilities"),
-    ("METHODS", "methods"),
-    ("ASSETS", "assets"),
-];
+const COLUMNS: &str = "\
+    NAME name, LAST CONTACT lastContactAt, QUEUE queueLength, OLDEST COMMAND oldestCommandAt, \
+    FAILURES failures, CAPABILITIES capabilities, METHODS methods, ASSETS assets";
 
 /// Connectors, which talk to providers, and their tokens.
 #[derive(Debug, Subcommand)]

@@ -4,14 +4,8 @@ use clap::Subcommand;
 
 use super::{Page, Run, StartupError};
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("CODE", "code"),
-    ("KIND", "kind"),
-    ("NAME", "name"),
-    ("DECIMALS", "decimals"),
-    ("NETWORK", "network"),
-    ("CAIP-19", "caip19"),
-];
+const COLUMNS: &str =
+    "CODE code, KIND kind, NAME name, DECIMALS decimals, NETWORK network, CAIP-19 caip19";
 
 /// Currencies, fiat and crypto.
 #[derive(Debug, Subcommand)]

@@ -5,18 +5,9 @@ use http::Method;
 
 use super::{ObjectArgs, Page, Run, StartupError};
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("CREATED", "createdAt"),
-    ("ID", "id"),
-    ("PARTNER", "partner"),
-    ("TYPE", "type"),
-    ("ORDER", "orderId"),
-    ("STATE", "state"),
-    ("ATTEMPTS", "attempts"),
-    ("STATUS", "lastStatus"),
-    ("NEXT", "nextAttemptAt"),
-    ("URL", "url"),
-];
+const COLUMNS: &str = "\
+    CREATED createdAt, ID id, PARTNER partner, TYPE type, ORDER orderId, STATE state, \
+    ATTEMPTS attempts, STATUS lastStatus, NEXT nextAttemptAt, URL url";
 
 /// Deliveries of webhooks and callbacks.
 #[derive(Debug, Subcommand)]

@@ -14,8 +14,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// The call's path.
 const PATH: &str = "keys/rotation";
 
-const RECEIPT_COLUMNS: &[(&str, &str)] =
-    &[("ID", "keyId"), ("SIGNS", "signs"), ("SIGNS FROM", "signsFrom"), ("CREATED", "createdAt")];
+const RECEIPT_COLUMNS: &str = "ID keyId, SIGNS signs, SIGNS FROM signsFrom, CREATED createdAt";
 
 /// The ring of master keys, and the keys that sign receipts.
 #[derive(Debug, Subcommand)]

@@ -9,22 +9,11 @@ use serde_json::{Value, json};
 use super::{AdminClient, Body, Page, Run, StartupError, Target, possible_value, query};
 use crate::output;
 
-const BALANCES: &[(&str, &str)] = &[
-    ("PARTNER", "partner"),
-    ("KIND", "kind"),
-    ("HOLDER", "holder"),
-    ("CURRENCY", "currency"),
-    ("BALANCE", "balance"),
-    ("ACCOUNT", "accountId"),
-];
-const ENTRIES: &[(&str, &str)] = &[
-    ("OCCURRED", "occurredAt"),
-    ("ID", "id"),
-    ("PARTNER", "partner"),
-    ("KIND", "kind"),
-    ("ORDER", "orderId"),
-    ("PAYMENT", "paymentId"),
-];
+const BALANCES: &str = "\
+    PARTNER partner, KIND kind, HOLDER holder, CURRENCY currency, BALANCE balance, \
+    ACCOUNT accountId";
+const ENTRIES: &str =
+    "OCCURRED occurredAt, ID id, PARTNER partner, KIND kind, ORDER orderId, PAYMENT paymentId";
 
 /// The books: double entry, one book per client and currency.
 #[derive(Debug, Subcommand)]

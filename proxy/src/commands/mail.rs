@@ -4,15 +4,8 @@ use clap::Subcommand;
 
 use super::{Page, Run, StartupError};
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("CREATED", "createdAt"),
-    ("ID", "id"),
-    ("PARTNER", "partner"),
-    ("USER", "user"),
-    ("KIND", "kind"),
-    ("STATE", "state"),
-    ("SUBJECT", "subject"),
-];
+const COLUMNS: &str =
+    "CREATED createdAt, ID id, PARTNER partner, USER user, KIND kind, STATE state, SUBJECT subject";
 
 /// Mail to users and partners.
 #[derive(Debug, Subcommand)]

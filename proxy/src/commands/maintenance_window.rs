@@ -9,16 +9,9 @@ use super::{Body, ObjectArgs, Page, Run, StartupError, Target};
 /// The path of the windows.
 const PATH: &str = "maintenance-windows";
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("ID", "id"),
-    ("STATUS", "status"),
-    ("PAIR", "pair"),
-    ("METHOD", "paymentMethod"),
-    ("STARTS", "startsAt"),
-    ("ENDS", "endsAt"),
-    ("BY", "createdBy"),
-    ("REASON", "reason"),
-];
+const COLUMNS: &str = "\
+    ID id, STATUS status, PAIR pair, METHOD paymentMethod, STARTS startsAt, ENDS endsAt, \
+    BY createdBy, REASON reason";
 
 /// Maintenance windows of pairs and payment methods.
 #[derive(Debug, Subcommand)]

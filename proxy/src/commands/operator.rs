@@ -6,22 +6,11 @@ use serde_json::json;
 
 use super::{Body, Page, Run, StartupError, Target, path};
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("NAME", "name"),
-    ("ROLES", "roles"),
-    ("DISABLED", "disabled"),
-    ("CREATED BY", "createdBy"),
-    ("CREATED", "createdAt"),
-    ("TOKENS", "tokens"),
-];
+const COLUMNS: &str = "\
+    NAME name, ROLES roles, DISABLED disabled, CREATED BY createdBy, CREATED createdAt, \
+    TOKENS tokens";
 
-const SESSIONS: &[(&str, &str)] = &[
-    ("BEGAN", "createdAt"),
-    ("ENDS", "expiresAt"),
-    ("WITH TOKEN", "withToken"),
-    ("ROLES", "roles"),
-    ("ID", "id"),
-];
+const SESSIONS: &str = "BEGAN createdAt, ENDS expiresAt, WITH TOKEN withToken, ROLES roles, ID id";
 
 /// Operators, their roles and tokens.
 #[derive(Debug, Subcommand)]

@@ -6,16 +6,9 @@ use serde_json::{Value, json};
 
 use super::{Body, ObjectArgs, Page, Run, StartupError, Target, path};
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("DATE", "date"),
-    ("ID", "id"),
-    ("PARTNER", "partner"),
-    ("SIDE", "side"),
-    ("STATUS", "status"),
-    ("PAIR", "currencyPair"),
-    ("FIAT", "fiatAmount"),
-    ("IDENTIFIER", "partnerOrderIdentifier"),
-];
+const COLUMNS: &str = "\
+    DATE date, ID id, PARTNER partner, SIDE side, STATUS status, PAIR currencyPair, \
+    FIAT fiatAmount, IDENTIFIER partnerOrderIdentifier";
 
 /// Orders.
 #[derive(Debug, Subcommand)]

@@ -19,13 +19,15 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Prints the page of the rows that meet the criteria, by the columns' heads and members. If
-    /// another page follows, standard error says how to ask for it.
+    /// Prints the page of the rows that meet the criteria, in columns as [`Format::print`] has them.
+    /// If another page follows, standard error says how to ask for it.
+    ///
+    /// [`Format::print`]: super::Format::print
     pub(crate) fn print<const N: usize>(
         self,
         list: &str,
         criteria: [(&str, Option<String>); N],
-        columns: &[(&str, &str)],
+        columns: &str,
     ) -> Result<(), StartupError> {
         let page = [("after", self.after), ("limit", self.limit.map(|limit| limit.to_string()))];
         let path = format!("{list}{}", query(criteria.into_iter().chain(page)));

@@ -5,8 +5,7 @@ use http::Method;
 
 use super::{Members, Page, Run, StartupError, path};
 
-const COLUMNS: &[(&str, &str)] =
-    &[("PAIR", "pair"), ("PRICE", "price"), ("BUY", "buy"), ("SELL", "sell")];
+const COLUMNS: &str = "PAIR pair, PRICE price, BUY buy, SELL sell";
 
 /// Currency pairs.
 #[derive(Debug, Subcommand)]

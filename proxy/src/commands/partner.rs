@@ -6,22 +6,10 @@ use serde_json::json;
 
 use super::{Body, Members, Page, Run, StartupError, Target, path};
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("SLUG", "slug"),
-    ("NAME", "name"),
-    ("MODE", "mode"),
-    ("STATUS", "status"),
-    ("CREATED", "createdAt"),
-];
+const COLUMNS: &str = "SLUG slug, NAME name, MODE mode, STATUS status, CREATED createdAt";
 
-const STAFF_COLUMNS: &[(&str, &str)] = &[
-    ("ID", "id"),
-    ("EMAIL", "email"),
-    ("ROLE", "role"),
-    ("JOINED", "joined"),
-    ("SECOND FACTOR", "secondFactor"),
-    ("CREATED", "createdAt"),
-];
+const STAFF_COLUMNS: &str =
+    "ID id, EMAIL email, ROLE role, JOINED joined, SECOND FACTOR secondFactor, CREATED createdAt";
 
 /// Partners.
 #[derive(Debug, Subcommand)]

@@ -6,28 +6,13 @@ use serde_json::{Value, json};
 
 use super::{Body, ObjectArgs, Page, Run, StartupError, Target, path};
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("RECORDED", "recordedAt"),
-    ("ID", "id"),
-    ("PARTNER", "partner"),
-    ("KIND", "kind"),
-    ("AMOUNT", "amount"),
-    ("CURRENCY", "currency"),
-    ("STATE", "state"),
-    ("ORDER", "orderId"),
-    ("CONNECTOR", "connector"),
-    ("REFERENCE", "providerReference"),
-];
+const COLUMNS: &str = "\
+    RECORDED recordedAt, ID id, PARTNER partner, KIND kind, AMOUNT amount, CURRENCY currency, \
+    STATE state, ORDER orderId, CONNECTOR connector, REFERENCE providerReference";
 
-const SUGGESTIONS: &[(&str, &str)] = &[
-    ("ORDER", "orderId"),
-    ("REASONS", "reasons"),
-    ("PARTNER", "partner"),
-    ("SIDE", "side"),
-    ("AMOUNT", "fiatAmount"),
-    ("CURRENCY", "fiatCurrency"),
-    ("CREATED", "createdAt"),
-];
+const SUGGESTIONS: &str = "\
+    ORDER orderId, REASONS reasons, PARTNER partner, SIDE side, AMOUNT fiatAmount, \
+    CURRENCY fiatCurrency, CREATED createdAt";
 
 /// Payments: what was reported of money and coins.
 #[derive(Debug, Subcommand)]

@@ -5,14 +5,8 @@ use http::Method;
 
 use super::{Members, Page, Run, StartupError, path};
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("CODE", "code"),
-    ("ENABLED", "enabled"),
-    ("LABEL", "label"),
-    ("LIMIT", "limit"),
-    ("FEES", "fees"),
-    ("EXPIRATION", "expirationPeriod"),
-];
+const COLUMNS: &str =
+    "CODE code, ENABLED enabled, LABEL label, LIMIT limit, FEES fees, EXPIRATION expirationPeriod";
 
 /// Payment methods.
 #[derive(Debug, Subcommand)]

@@ -6,14 +6,8 @@ use serde_json::json;
 
 use super::{Body, Page, Run, StartupError, Target, path};
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("PAIR", "pair"),
-    ("STATUS", "status"),
-    ("PRICE", "price"),
-    ("FIXED", "fixed"),
-    ("OBSERVED", "observedAt"),
-    ("SOURCES SAY", "deviating"),
-];
+const COLUMNS: &str = "\
+    PAIR pair, STATUS status, PRICE price, FIXED fixed, OBSERVED observedAt, SOURCES SAY deviating";
 /// The end of the quotes sealed so far: the edge takes a time to come for its own now. A constant,
 /// because the call that a second person has agreed to is made again as it was.
 const SO_FAR: &str = "9999-12-31T23:59:59Z";

@@ -7,15 +7,9 @@ use http::Method;
 
 use super::{Body, ObjectArgs, Page, Run, StartupError, Target, query, read_file};
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("CREATED", "createdAt"),
-    ("ID", "id"),
-    ("CONNECTOR", "connector"),
-    ("BY", "actor"),
-    ("MATCHED", "matched"),
-    ("RECORDED", "recorded"),
-    ("DIFFERENCES", "differences"),
-];
+const COLUMNS: &str = "\
+    CREATED createdAt, ID id, CONNECTOR connector, BY actor, MATCHED matched, RECORDED recorded, \
+    DIFFERENCES differences";
 
 /// Statements of accounts beside the books.
 #[derive(Debug, Subcommand)]

@@ -5,15 +5,9 @@ use http::Method;
 
 use super::{Body, Page, Run, StartupError, Target, path, possible_value};
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("WAITING SINCE", "waitingSince"),
-    ("SUBJECT", "subject"),
-    ("ID", "id"),
-    ("PARTNER", "partner"),
-    ("REASONS", "reasons"),
-    ("CLAIMED BY", "claimedBy"),
-    ("CLAIMED UNTIL", "claimedUntil"),
-];
+const COLUMNS: &str = "\
+    WAITING SINCE waitingSince, SUBJECT subject, ID id, PARTNER partner, REASONS reasons, \
+    CLAIMED BY claimedBy, CLAIMED UNTIL claimedUntil";
 
 /// Users and orders that wait for a person.
 #[derive(Debug, Subcommand)]

@@ -8,13 +8,8 @@ use serde_json::{Value, json};
 
 use super::{Body, Run, StartupError, Target, read_json};
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("PARTNER", "partner"),
-    ("DIRECTION", "direction"),
-    ("METHOD", "method"),
-    ("ASSET", "asset"),
-    ("CONNECTOR", "connector"),
-];
+const COLUMNS: &str =
+    "PARTNER partner, DIRECTION direction, METHOD method, ASSET asset, CONNECTOR connector";
 
 /// Routes: which connector moves which money and coins.
 #[derive(Debug, Subcommand)]

@@ -6,14 +6,8 @@ use serde_json::json;
 
 use super::{Body, ObjectArgs, Page, Run, StartupError, Target, path, possible_value};
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("CREATED", "createdAt"),
-    ("ID", "id"),
-    ("PARTNER", "partner"),
-    ("ORDER", "orderId"),
-    ("USER", "userId"),
-    ("STATE", "state"),
-];
+const COLUMNS: &str =
+    "CREATED createdAt, ID id, PARTNER partner, ORDER orderId, USER userId, STATE state";
 
 /// Screenings of wallets and persons.
 #[derive(Debug, Subcommand)]

@@ -23,11 +23,12 @@ pub(crate) struct Format {
 }
 
 impl Format {
-    /// Prints `rows`, an array of objects, by the columns' heads and members; as JSON the whole
-    /// answer.
-    pub(crate) fn print(&self, answer: &Value, rows: &Value, columns: &[(&str, &str)]) {
+    /// Prints `rows`, an array of objects, in these columns, each with its head and its member, as in
+    /// `ID id, CREATED BY createdBy`; as JSON the whole answer.
+    pub(crate) fn print(&self, answer: &Value, rows: &Value, columns: &str) {
         if self.is_table() {
-            output::text(&table(rows, columns));
+            let columns = columns.split(", ").filter_map(|column| column.rsplit_once(' '));
+            output::text(&table(rows, &columns.collect::<Vec<_>>()));
         } else {
             output::line(format_args!("{answer:#}"));
         }

@@ -8,28 +8,14 @@ use serde_json::json;
 
 use super::{Body, Members, Page, Run, StartupError, Target, path};
 
-const ACCOUNTS: &[(&str, &str)] = &[
-    ("ID", "accountId"),
-    ("TYPE", "type"),
-    ("NAME", "name"),
-    ("VERIFIED", "verified"),
-    ("DISABLED", "disabled"),
-    ("LIMIT", "limit"),
-    ("IDENTIFIER", "accountIdentifier"),
-];
+const ACCOUNTS: &str = "\
+    ID accountId, TYPE type, NAME name, VERIFIED verified, DISABLED disabled, LIMIT limit, \
+    IDENTIFIER accountIdentifier";
 
-const USERS: &[(&str, &str)] = &[
-    ("UUID", "uuid"),
-    ("PARTNER", "partner"),
-    ("EMAIL", "email"),
-    ("FIRST NAME", "firstName"),
-    ("LAST NAME", "lastName"),
-    ("BUSINESS", "businessName"),
-    ("PHONE", "phoneNumber"),
-    ("LEVEL", "level"),
-    ("IDENTITY", "identityStatus"),
-    ("CREATED", "createdAt"),
-];
+const USERS: &str = "\
+    UUID uuid, PARTNER partner, EMAIL email, FIRST NAME firstName, LAST NAME lastName, \
+    BUSINESS businessName, PHONE phoneNumber, LEVEL level, IDENTITY identityStatus, \
+    CREATED createdAt";
 
 /// Users, their accounts and documents. Every look at personal data stands in the audit.
 #[derive(Debug, Subcommand)]

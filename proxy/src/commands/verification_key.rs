@@ -5,14 +5,9 @@ use http::Method;
 
 use super::{Body, Members, Page, Run, StartupError, Target, path};
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("NAME", "name"),
-    ("ALGORITHM", "algorithm"),
-    ("FROM", "notBefore"),
-    ("UNTIL", "notAfter"),
-    ("SET", "createdAt"),
-    ("SHA-256", "fingerprint"),
-];
+const COLUMNS: &str = "\
+    NAME name, ALGORITHM algorithm, FROM notBefore, UNTIL notAfter, SET createdAt, \
+    SHA-256 fingerprint";
 
 /// Keys by which a partner's policy verifies signed requests.
 #[derive(Debug, Subcommand)]

@@ -5,14 +5,8 @@ use http::Method;
 
 use super::{Body, Page, Run, StartupError, Target, path};
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("ID", "id"),
-    ("STATE", "state"),
-    ("FAILING SINCE", "failingSince"),
-    ("EVENTS", "events"),
-    ("CREATED", "createdAt"),
-    ("URL", "url"),
-];
+const COLUMNS: &str =
+    "ID id, STATE state, FAILING SINCE failingSince, EVENTS events, CREATED createdAt, URL url";
 
 /// Webhook endpoints of partners.
 #[derive(Debug, Subcommand)]

@@ -56,12 +56,7 @@ impl Signing {
     }
 }
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("NAME", "name"),
-    ("FINGERPRINT", "fingerprint"),
-    ("CREATED BY", "createdBy"),
-    ("CREATED", "createdAt"),
-];
+const COLUMNS: &str = "NAME name, FINGERPRINT fingerprint, CREATED BY createdBy, CREATED createdAt";
 
 /// `rampart policy signer add|list|remove|require|waive`.
 #[derive(Debug, Subcommand)]
