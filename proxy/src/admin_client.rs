@@ -33,6 +33,12 @@ pub(crate) enum Body {
     File(&'static str, Vec<u8>),
 }
 
+impl From<Value> for Body {
+    fn from(value: Value) -> Self {
+        Self::Json(value)
+    }
+}
+
 impl AdminClient {
     /// Calls the listener that `config` names, with its token.
     ///

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    Run, apply, approval, archive, audit, bench, config, connector, currency, delivery, dependents,
-    doctor, key, keys, ledger, mail, maintenance_window, migrate, offer, operator, order, overview,
-    pair, partner, payment, payment_method, policy, price, reconciliation, review, route,
-    savings_plan, screening, secret, shell, top, user, verification_key, webhook,
+    Call, Run, Target, apply, approval, archive, audit, bench, config, connector, currency,
+    delivery, dependents, doctor, key, keys, ledger, mail, maintenance_window, migrate, offer,
+    operator, order, overview, pair, partner, payment, payment_method, policy, price,
+    reconciliation, review, route, savings_plan, screening, secret, shell, top, user,
+    verification_key, webhook,
 };
 use crate::config::Config;
 use crate::demo::Demo;
@@ -25,19 +26,31 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// Makes the subcommands: a variant of each, and the call of what it holds.
+/// Makes the subcommands: a variant of each, and the call of what it holds. Groups of commands that
+/// call a running edge stand in braces, all others in parentheses.
 macro_rules! commands {
-    ($($(#[$attribute:meta])* $name:ident($command:ty),)+) => {
+    ($($(#[$attribute:meta])* $name:ident $(($command:ty))? $({ $group:ty })?,)+) => {
         /// The subcommands of `rampart`.
         #[derive(Debug, Subcommand)]
         pub(crate) enum Command {
-            $($(#[$attribute])* $name($command),)+
+            $(
+                $(#[$attribute])*
+                $name $(($command))? $({
+                    #[command(flatten)]
+                    target: Target,
+                    #[command(subcommand)]
+                    group: $group,
+                })?,
+            )+
         }
 
         impl Run for Command {
             fn run(self) -> Result<(), StartupError> {
                 match self {
-                    $(Self::$name(command) => command.run(),)+
+                    $(
+                        $(Self::$name(command) => <$command as Run>::run(command),)?
+                        $(Self::$name { target, group } => <$group as Call>::call(group, &target),)?
+                    )+
                 }
             }
         }
@@ -60,66 +73,37 @@ commands! {
     Bench(bench::Bench),
     Apply(apply::Apply),
     Export(apply::Export),
-    #[command(subcommand)]
-    Config(config::ConfigCommand),
-    #[command(subcommand)]
-    Partner(partner::Partner),
-    #[command(subcommand)]
-    Key(key::Key),
-    #[command(subcommand)]
-    Keys(keys::Keys),
-    #[command(subcommand)]
-    Policy(policy::Policy),
-    #[command(subcommand)]
-    Price(price::Price),
-    #[command(subcommand)]
-    Order(order::Order),
-    #[command(subcommand)]
-    Payment(payment::Payment),
-    #[command(subcommand)]
-    Operator(operator::Operator),
-    #[command(subcommand)]
-    Connector(connector::Connector),
-    #[command(subcommand)]
-    Currency(currency::Currency),
-    #[command(subcommand)]
-    Route(route::Route),
+    #[command(subcommand)] Config(config::ConfigCommand),
+    Partner { partner::Partner },
+    Key { key::Key },
+    Keys { keys::Keys },
+    #[command(subcommand)] Policy(policy::Policy),
+    Price { price::Price },
+    Order { order::Order },
+    Payment { payment::Payment },
+    Operator { operator::Operator },
+    Connector { connector::Connector },
+    Currency { currency::Currency },
+    Route { route::Route },
     Overview(overview::Overview),
     Dependents(dependents::Dependents),
-    #[command(subcommand)]
-    Review(review::Review),
-    #[command(subcommand)]
-    Screening(screening::Screening),
-    #[command(subcommand)]
-    Approval(approval::Approval),
-    #[command(subcommand)]
-    Audit(audit::Audit),
-    #[command(subcommand)]
-    Ledger(ledger::Ledger),
-    #[command(subcommand)]
-    Delivery(delivery::Delivery),
-    #[command(subcommand)]
-    Mail(mail::Mail),
-    #[command(subcommand)]
-    MaintenanceWindow(maintenance_window::MaintenanceWindow),
-    #[command(subcommand)]
-    Offer(offer::Offer),
-    #[command(subcommand)]
-    Pair(pair::Pair),
-    #[command(subcommand)]
-    PaymentMethod(payment_method::PaymentMethod),
-    #[command(subcommand)]
-    Reconciliation(reconciliation::Reconciliation),
-    #[command(subcommand)]
-    SavingsPlan(savings_plan::SavingsPlan),
-    #[command(subcommand)]
-    Secret(secret::Secret),
-    #[command(subcommand)]
-    User(user::User),
-    #[command(subcommand)]
-    VerificationKey(verification_key::VerificationKey),
-    #[command(subcommand)]
-    Webhook(webhook::Webhook),
+    Review { review::Review },
+    Screening { screening::Screening },
+    Approval { approval::Approval },
+    Audit { audit::Audit },
+    Ledger { ledger::Ledger },
+    Delivery { delivery::Delivery },
+    Mail { mail::Mail },
+    MaintenanceWindow { maintenance_window::MaintenanceWindow },
+    Offer { offer::Offer },
+    Pair { pair::Pair },
+    PaymentMethod { payment_method::PaymentMethod },
+    Reconciliation { reconciliation::Reconciliation },
+    SavingsPlan { savings_plan::SavingsPlan },
+    Secret { secret::Secret },
+    User { user::User },
+    VerificationKey { verification_key::VerificationKey },
+    Webhook { webhook::Webhook },
     /// Print the completions of a shell: `rampart completions bash > /etc/bash_completion.d/rampart`.
     Completions(shell::Completions),
     /// Write the manual's pages to a folder.

@@ -74,7 +74,7 @@ pub(crate) trait Run {
 #[derive(Debug, Args)]
 pub(crate) struct ConfigFile {
     /// Settings in TOML, as `rampart serve` takes them.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
 }
 
@@ -97,7 +97,16 @@ impl ConfigFile {
     }
 }
 
-/// Arguments of a command that prints what the admin listener answers.
+/// A command that calls a running edge.
+pub(crate) trait Call {
+    /// Makes the call and prints its answer.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    fn call(self, target: &Target) -> Result<(), StartupError>;
+}
+
+/// The edge that is called, and the form in which its answer is printed.
 #[derive(Debug, Args)]
 pub(crate) struct Target {
     #[command(flatten)]
@@ -116,14 +125,20 @@ impl Target {
         Ok(())
     }
 
-    /// Makes one call and prints its answer.
-    pub(crate) fn send(&self, method: Method, path: &str, body: Body) -> Result<(), StartupError> {
-        self.run(async |admin| admin.call(method, path, body).await)
+    /// Makes one call to the path of these parts and prints its answer.
+    pub(crate) fn send(
+        &self,
+        method: Method,
+        parts: &[&str],
+        body: impl Into<Body>,
+    ) -> Result<(), StartupError> {
+        let (path, body) = (path(parts), body.into());
+        self.run(async |admin| admin.call(method, &path, body).await)
     }
 
-    /// Makes one call without a body and prints its answer.
-    pub(crate) fn get(&self, path: &str) -> Result<(), StartupError> {
-        self.send(Method::GET, path, Body::None)
+    /// Reads what is at the path of these parts and prints it.
+    pub(crate) fn get(&self, parts: &[&str]) -> Result<(), StartupError> {
+        self.send(Method::GET, parts, Body::None)
     }
 
     /// Makes one call and writes its answer to a file.
@@ -139,21 +154,11 @@ impl Target {
     }
 }
 
-/// The arguments of a command on one object: its id, and the edge that is asked.
+/// One object.
 #[derive(Debug, Args)]
 pub(crate) struct ObjectArgs {
     /// Its id.
     id: String,
-    #[command(flatten)]
-    target: Target,
-}
-
-impl ObjectArgs {
-    /// Calls it, or what is below it, without a body.
-    fn send(&self, method: Method, list: &str, below: &[&str]) -> Result<(), StartupError> {
-        let object = [list, self.id.as_str()];
-        self.target.send(method, &path(&[&object[..], below].concat()), Body::None)
-    }
 }
 
 /// The name of a possible value of an argument.

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use http::Method;
 
-use super::{ObjectArgs, Page, Run, StartupError};
+use super::{Body, Call, ObjectArgs, Page, StartupError, Target};
 
 const COLUMNS: &str = "\
     REQUESTED requestedAt, ID id, STATE state, METHOD method, PATH path, BY requestedBy, \
@@ -21,12 +21,15 @@ pub(crate) enum Approval {
     Refuse(ObjectArgs),
 }
 
-impl Run for Approval {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for Approval {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        let decide = |approval: ObjectArgs, decision: &str| {
+            target.send(Method::POST, &["approvals", &approval.id, decision], Body::None)
+        };
         match self {
-            Self::List(page) => page.print("approvals", [], COLUMNS),
-            Self::Grant(approval) => approval.send(Method::POST, "approvals", &["grant"]),
-            Self::Refuse(approval) => approval.send(Method::POST, "approvals", &["refuse"]),
+            Self::List(page) => page.print(target, &["approvals"], [], COLUMNS),
+            Self::Grant(approval) => decide(approval, "grant"),
+            Self::Refuse(approval) => decide(approval, "refuse"),
         }
     }
 }

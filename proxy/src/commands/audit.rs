@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use serde_json::Value;
 
-use super::{AdminClient, Page, Run, StartupError, Target, query};
+use super::{AdminClient, Call, Page, StartupError, Target, query};
 
 const COLUMNS: &str = "AT at, ACTOR actor, ACTION action, TARGET target, DETAIL detail";
 
@@ -36,17 +36,11 @@ pub(crate) enum Audit {
         /// Begin behind this place, as an earlier verification printed it.
         #[arg(long, value_name = "POSITION:MAC")]
         after: Option<String>,
-        #[command(flatten)]
-        target: Target,
     },
 }
 
-impl Run for Audit {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator; for a verification also when an entry is not as it was written.
-    fn run(self) -> Result<(), StartupError> {
+impl Call for Audit {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
             Self::List { of, by, action, from, before, page } => {
                 let criteria = [
@@ -56,9 +50,9 @@ impl Run for Audit {
                     ("from", from),
                     ("before", before),
                 ];
-                page.print("audit", criteria, COLUMNS)
+                page.print(target, &["audit"], criteria, COLUMNS)
             }
-            Self::Verify { after, target } => target.run(async |o| verify(&o, after).await),
+            Self::Verify { after } => target.run(async |o| verify(&o, after).await),
         }
     }
 }

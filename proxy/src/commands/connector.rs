@@ -4,7 +4,7 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::json;
 
-use super::{Body, Page, Run, StartupError, Target, path};
+use super::{Call, Page, StartupError, Target};
 
 const COLUMNS: &str = "\
     NAME name, LAST CONTACT lastContactAt, QUEUE queueLength, OLDEST COMMAND oldestCommandAt, \
@@ -27,8 +27,6 @@ pub(crate) enum Connector {
         /// An asset that it serves, by code or CAIP-19 id; can be given several times.
         #[arg(long = "asset", value_name = "ASSET")]
         assets: Vec<String>,
-        #[command(flatten)]
-        target: Target,
     },
     /// List connectors with their last contact and their queues.
     List(Page),
@@ -36,8 +34,6 @@ pub(crate) enum Connector {
     Show {
         /// The connector's name.
         name: String,
-        #[command(flatten)]
-        target: Target,
     },
     /// Issue a new token and print it, once; earlier ones end with the overlap.
     Rotate {
@@ -46,8 +42,6 @@ pub(crate) enum Connector {
         /// Time that earlier tokens live on; a day if not given.
         #[arg(long, value_name = "SECONDS")]
         overlap: Option<u32>,
-        #[command(flatten)]
-        target: Target,
     },
     /// Show the provider's form for cards on the pay page; without arguments: take it away.
     CardElement {
@@ -62,34 +56,30 @@ pub(crate) enum Connector {
         /// A further origin that the script calls or frames; can be given several times.
         #[arg(long = "origin", value_name = "ORIGIN", requires = "script_url")]
         origins: Vec<String>,
-        #[command(flatten)]
-        target: Target,
     },
 }
 
-impl Run for Connector {
-    fn run(self) -> Result<(), StartupError> {
-        let (path, body, target) = match self {
-            Self::List(page) => return page.print("connectors", [], COLUMNS),
-            Self::Show { name, target } => return target.get(&path(&["connectors", &name])),
-            Self::Add { name, capabilities, methods, assets, target } => {
+impl Call for Connector {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        match self {
+            Self::List(page) => page.print(target, &["connectors"], [], COLUMNS),
+            Self::Show { name } => target.get(&["connectors", &name]),
+            Self::Add { name, capabilities, methods, assets } => {
                 let body = json!({"name": name, "capabilities": capabilities, "methods": methods,
                     "assets": assets});
-                ("connectors".to_owned(), body, target)
+                target.send(Method::POST, &["connectors"], body)
             }
-            Self::CardElement { name, script_url, public_key, origins, target } => {
+            Self::CardElement { name, script_url, public_key, origins } => {
                 let element = script_url.map(
                     |url| json!({"scriptUrl": url, "publicKey": public_key, "origins": origins}),
                 );
-                let path = path(&["connectors", &name, "card-element"]);
-                let body = Body::Json(json!({ "cardElement": element }));
-                return target.send(Method::PUT, &path, body);
+                let body = json!({ "cardElement": element });
+                target.send(Method::PUT, &["connectors", &name, "card-element"], body)
             }
-            Self::Rotate { name, overlap, target } => {
-                let path = path(&["connectors", &name, "rotate"]);
-                (path, json!({ "overlapSeconds": overlap }), target)
+            Self::Rotate { name, overlap } => {
+                let body = json!({ "overlapSeconds": overlap });
+                target.send(Method::POST, &["connectors", &name, "rotate"], body)
             }
-        };
-        target.send(Method::POST, &path, Body::Json(body))
+        }
     }
 }

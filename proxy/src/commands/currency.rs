@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::{Page, Run, StartupError};
+use super::{Call, Page, StartupError, Target};
 
 const COLUMNS: &str =
     "CODE code, KIND kind, NAME name, DECIMALS decimals, NETWORK network, CAIP-19 caip19";
@@ -14,9 +14,9 @@ pub(crate) enum Currency {
     List(Page),
 }
 
-impl Run for Currency {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for Currency {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
         let Self::List(page) = self;
-        page.print("currencies", [], COLUMNS)
+        page.print(target, &["currencies"], [], COLUMNS)
     }
 }

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use http::Method;
 
-use super::{ObjectArgs, Page, Run, StartupError};
+use super::{Body, Call, ObjectArgs, Page, StartupError, Target};
 
 const COLUMNS: &str = "\
     CREATED createdAt, ID id, PARTNER partner, TYPE type, ORDER orderId, STATE state, \
@@ -33,15 +33,17 @@ pub(crate) enum Delivery {
     Redeliver(ObjectArgs),
 }
 
-impl Run for Delivery {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for Delivery {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
             Self::List { partner, state, order, page } => {
                 let criteria = [("partner", partner), ("state", state), ("order", order)];
-                page.print("deliveries", criteria, COLUMNS)
+                page.print(target, &["deliveries"], criteria, COLUMNS)
             }
-            Self::Show(delivery) => delivery.send(Method::GET, "deliveries", &[]),
-            Self::Redeliver(delivery) => delivery.send(Method::POST, "deliveries", &["redeliver"]),
+            Self::Show(delivery) => target.get(&["deliveries", &delivery.id]),
+            Self::Redeliver(delivery) => {
+                target.send(Method::POST, &["deliveries", &delivery.id, "redeliver"], Body::None)
+            }
         }
     }
 }

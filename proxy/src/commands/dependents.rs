@@ -25,6 +25,6 @@ impl Run for Dependents {
             criteria.push((kind, Some(name.to_owned())));
         }
         let path = format!("dependents{}", query(criteria));
-        self.target.get(&path)
+        self.target.run(async |admin| admin.get(&path).await)
     }
 }

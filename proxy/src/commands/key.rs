@@ -4,7 +4,7 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::json;
 
-use super::{Body, Run, StartupError, Target, path};
+use super::{Body, Call, StartupError, Target};
 
 /// API keys of a partner.
 #[derive(Debug, Subcommand)]
@@ -25,8 +25,6 @@ pub(crate) enum Key {
         /// A network it may come from (CIDR); can be given several times.
         #[arg(long = "allow", value_name = "CIDR")]
         allowed_addresses: Vec<String>,
-        #[command(flatten)]
-        target: Target,
     },
     /// Revoke a key, on every edge within a second.
     Revoke {
@@ -34,26 +32,23 @@ pub(crate) enum Key {
         slug: String,
         /// The key's id, as issued or as `partner show` lists it.
         id: String,
-        #[command(flatten)]
-        target: Target,
     },
 }
 
-impl Run for Key {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for Key {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::Issue { slug, name, expires_at, scopes, allowed_addresses, target } => {
-                let body = Body::Json(json!({
+            Self::Issue { slug, name, expires_at, scopes, allowed_addresses } => {
+                let body = json!({
                     "name": name,
                     "expiresAt": expires_at,
                     "scopes": scopes,
                     "allowedAddresses": allowed_addresses,
-                }));
-                target.send(Method::POST, &path(&["partners", &slug, "api-keys"]), body)
+                });
+                target.send(Method::POST, &["partners", &slug, "api-keys"], body)
             }
-            Self::Revoke { slug, id, target } => {
-                let path = path(&["partners", &slug, "api-keys", &id]);
-                target.send(Method::DELETE, &path, Body::None)
+            Self::Revoke { slug, id } => {
+                target.send(Method::DELETE, &["partners", &slug, "api-keys", &id], Body::None)
             }
         }
     }

@@ -6,13 +6,13 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::Value;
 
-use super::{AdminClient, Body, Page, Run, StartupError, Target};
+use super::{AdminClient, Body, Call, Page, StartupError, Target, path};
 use crate::output;
 
 /// Time between two looks at a rotation that is waited for.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// The call's path.
-const PATH: &str = "keys/rotation";
+const ROTATION: [&str; 2] = ["keys", "rotation"];
 
 const RECEIPT_COLUMNS: &str = "ID keyId, SIGNS signs, SIGNS FROM signsFrom, CREATED createdAt";
 
@@ -24,34 +24,32 @@ pub(crate) enum Keys {
         /// Return when it is finished, and say how far it is until then.
         #[arg(long)]
         wait: bool,
-        #[command(flatten)]
-        target: Target,
     },
     /// Show the ids of the keys, and how far a rotation is.
-    Status(Target),
+    Status,
     /// List the keys that sign receipts, newest first.
     Receipts(Page),
     /// Sign receipts with a new key, five minutes after it is published. Earlier ones stay published.
-    RotateReceipts(Target),
+    RotateReceipts,
 }
 
-impl Run for Keys {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for Keys {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::Status(target) => target.get(PATH),
-            Self::Receipts(page) => page.print("receipt-keys", [], RECEIPT_COLUMNS),
-            Self::RotateReceipts(target) => {
-                let path = "receipt-keys/rotate";
-                target.send(Method::POST, path, Body::None)
+            Self::Status => target.get(&ROTATION),
+            Self::Receipts(page) => page.print(target, &["receipt-keys"], [], RECEIPT_COLUMNS),
+            Self::RotateReceipts => {
+                target.send(Method::POST, &["receipt-keys", "rotate"], Body::None)
             }
-            Self::Rotate { wait: false, target } => target.send(Method::POST, PATH, Body::None),
-            Self::Rotate { wait: true, target } => target.run(async |o| finished(&o).await),
+            Self::Rotate { wait: false } => target.send(Method::POST, &ROTATION, Body::None),
+            Self::Rotate { wait: true } => target.run(async |o| finished(&o).await),
         }
     }
 }
 
 async fn finished(admin: &AdminClient) -> Result<Value, StartupError> {
-    let mut status = admin.call(Method::POST, PATH, Body::None).await?;
+    let path = path(&ROTATION);
+    let mut status = admin.call(Method::POST, &path, Body::None).await?;
     let mut looks = tokio::time::interval(LOOK_INTERVAL);
     while status["rotation"]["finishedAt"].is_null() {
         let rotation = &status["rotation"];
@@ -62,7 +60,7 @@ async fn finished(admin: &AdminClient) -> Result<Value, StartupError> {
             rotation["resealed"], keys["current"], keys["total"]
         ));
         looks.tick().await;
-        status = admin.get(PATH).await?;
+        status = admin.get(&path).await?;
     }
     Ok(status)
 }

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{AdminClient, Body, Page, Run, StartupError, Target, possible_value, query};
+use super::{AdminClient, Body, Call, Page, StartupError, Target, possible_value, query};
 use crate::output;
 
 const BALANCES: &str = "\
@@ -21,7 +21,7 @@ pub(crate) enum Ledger {
     /// Recompute everything: entries that do not balance, orders whose postings do not fit their
     /// state, accounts at providers that are not as their last reconciliation. Status 1, and one
     /// line each, if anything is off; 2 if that cannot be told.
-    Check(Target),
+    Check,
     /// List accounts with their balances, debit positive.
     Balances {
         /// The partner's slug; house for nobody's.
@@ -52,8 +52,6 @@ pub(crate) enum Ledger {
         /// The file that is written.
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
-        #[command(flatten)]
-        target: Target,
     },
 }
 
@@ -89,7 +87,7 @@ pub(crate) struct Entries {
 }
 
 impl Entries {
-    fn run(self) -> Result<(), StartupError> {
+    fn print(self, target: &Target) -> Result<(), StartupError> {
         let criteria = [
             ("partner", self.partner),
             ("order", self.order),
@@ -97,24 +95,20 @@ impl Entries {
             ("from", self.from),
             ("to", self.to),
         ];
-        self.page.print("ledger/entries", criteria, ENTRIES)
+        self.page.print(target, &["ledger", "entries"], criteria, ENTRIES)
     }
 }
 
-impl Run for Ledger {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator, or one line for everything that is off.
-    fn run(self) -> Result<(), StartupError> {
+impl Call for Ledger {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::Check(target) => target.run(async |admin| check(&admin).await),
+            Self::Check => target.run(async |admin| check(&admin).await),
             Self::Balances { partner, currency, at, page } => {
                 let criteria = [("partner", partner), ("currency", currency), ("at", at)];
-                page.print("ledger/balances", criteria, BALANCES)
+                page.print(target, &["ledger", "balances"], criteria, BALANCES)
             }
-            Self::Entries(entries) => entries.run(),
-            Self::Export { format, from, to, out, target } => {
+            Self::Entries(entries) => entries.print(target),
+            Self::Export { format, from, to, out } => {
                 let format = Some(possible_value(&format));
                 let criteria = query([("format", format), ("from", from), ("to", to)]);
                 let path = format!("ledger/export{criteria}");

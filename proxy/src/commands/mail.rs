@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::{Page, Run, StartupError};
+use super::{Call, Page, StartupError, Target};
 
 const COLUMNS: &str =
     "CREATED createdAt, ID id, PARTNER partner, USER user, KIND kind, STATE state, SUBJECT subject";
@@ -23,9 +23,9 @@ pub(crate) enum Mail {
     },
 }
 
-impl Run for Mail {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for Mail {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
         let Self::List { partner, kind, page } = self;
-        page.print("mail", [("partner", partner), ("kind", kind)], COLUMNS)
+        page.print(target, &["mail"], [("partner", partner), ("kind", kind)], COLUMNS)
     }
 }

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::json;
 
-use super::{Body, ObjectArgs, Page, Run, StartupError, Target};
+use super::{Body, Call, ObjectArgs, Page, StartupError, Target};
 
 /// The path of the windows.
 const PATH: &str = "maintenance-windows";
@@ -42,23 +42,21 @@ pub(crate) struct NewWindow {
     /// The reason, for the audit.
     #[arg(long)]
     reason: String,
-    #[command(flatten)]
-    target: Target,
 }
 
-impl Run for MaintenanceWindow {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for MaintenanceWindow {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List(page) => page.print(PATH, [], COLUMNS),
+            Self::List(page) => page.print(target, &[PATH], [], COLUMNS),
             Self::Add(new) => {
-                let NewWindow { pair, payment_method, starts_at, ends_at, reason, target } = new;
+                let NewWindow { pair, payment_method, starts_at, ends_at, reason } = new;
                 let body = json!({
                     "pair": pair, "paymentMethod": payment_method, "startsAt": starts_at,
                     "endsAt": ends_at, "reason": reason,
                 });
-                target.send(Method::POST, PATH, Body::Json(body))
+                target.send(Method::POST, &[PATH], body)
             }
-            Self::End(window) => window.send(Method::DELETE, PATH, &[]),
+            Self::End(window) => target.send(Method::DELETE, &[PATH, &window.id], Body::None),
         }
     }
 }

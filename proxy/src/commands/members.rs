@@ -4,7 +4,7 @@ use clap::Args;
 use http::Method;
 use serde_json::{Map, Value};
 
-use super::{Body, StartupError, Target};
+use super::{StartupError, Target};
 
 /// Arguments of a command that sends members of an object and prints the answer.
 #[derive(Debug, Args)]
@@ -13,8 +13,6 @@ pub(crate) struct Members {
     /// counts as that, any other as text. A dot leads into an object: `buy.status=disabled`.
     #[arg(value_name = "MEMBER=VALUE", required = true)]
     members: Vec<String>,
-    #[command(flatten)]
-    target: Target,
 }
 
 impl Members {
@@ -22,8 +20,13 @@ impl Members {
     ///
     /// # Errors
     /// Those of [`body`] and of the call.
-    pub(crate) fn send(&self, method: Method, path: &str) -> Result<(), StartupError> {
-        self.target.send(method, path, Body::Json(body(&self.members)?))
+    pub(crate) fn send(
+        &self,
+        target: &Target,
+        method: Method,
+        parts: &[&str],
+    ) -> Result<(), StartupError> {
+        target.send(method, parts, body(&self.members)?)
     }
 }
 

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use http::Method;
 
-use super::{Body, Run, StartupError, Target, path};
+use super::{Body, Call, StartupError, Target};
 
 /// Offers.
 #[derive(Debug, Subcommand)]
@@ -12,14 +12,12 @@ pub(crate) enum Offer {
     Expire {
         /// The offer's uuid.
         uuid: String,
-        #[command(flatten)]
-        target: Target,
     },
 }
 
-impl Run for Offer {
-    fn run(self) -> Result<(), StartupError> {
-        let Self::Expire { uuid, target } = self;
-        target.send(Method::POST, &path(&["offers", &uuid, "expire"]), Body::None)
+impl Call for Offer {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        let Self::Expire { uuid } = self;
+        target.send(Method::POST, &["offers", &uuid, "expire"], Body::None)
     }
 }

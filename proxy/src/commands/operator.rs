@@ -2,9 +2,9 @@
 
 use clap::{Args, Subcommand};
 use http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Body, Page, Run, StartupError, Target, path};
+use super::{Body, Call, Page, StartupError, Target};
 
 const COLUMNS: &str = "\
     NAME name, ROLES roles, DISABLED disabled, CREATED BY createdBy, CREATED createdAt, \
@@ -25,8 +25,6 @@ pub(crate) enum Operator {
         /// Lifetime of the token; 90 days if not given.
         #[arg(long, value_name = "SECONDS")]
         expires_in: Option<u32>,
-        #[command(flatten)]
-        target: Target,
     },
     /// List operators with their roles and live tokens.
     List(Page),
@@ -74,44 +72,32 @@ pub(crate) enum Operator {
 pub(crate) struct OperatorArgs {
     /// The operator's name.
     name: String,
-    #[command(flatten)]
-    target: Target,
 }
 
-impl OperatorArgs {
-    /// Calls the operator, or what is below it.
-    fn send(&self, method: Method, below: &[&str], body: Body) -> Result<(), StartupError> {
-        let operator = ["operators", self.name.as_str()];
-        self.target.send(method, &path(&[&operator[..], below].concat()), body)
-    }
-}
-
-impl Run for Operator {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for Operator {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        let change = |operator: OperatorArgs, body: Value| {
+            target.send(Method::PATCH, &["operators", &operator.name], body)
+        };
         match self {
-            Self::List(page) => page.print("operators", [], COLUMNS),
+            Self::List(page) => page.print(target, &["operators"], [], COLUMNS),
             Self::Sessions { name, page } => {
-                page.print(&path(&["operators", &name, "sessions"]), [], SESSIONS)
+                page.print(target, &["operators", &name, "sessions"], [], SESSIONS)
             }
-            Self::Add { name, roles, expires_in, target } => {
+            Self::Add { name, roles, expires_in } => {
                 let body = json!({"name": name, "roles": roles, "expiresInSeconds": expires_in});
-                target.send(Method::POST, "operators", Body::Json(body))
+                target.send(Method::POST, &["operators"], body)
             }
-            Self::Roles { operator, roles } => {
-                operator.send(Method::PATCH, &[], Body::Json(json!({ "roles": roles })))
-            }
-            Self::Disable(operator) => {
-                operator.send(Method::PATCH, &[], Body::Json(json!({"disabled": true})))
-            }
-            Self::Enable(operator) => {
-                operator.send(Method::PATCH, &[], Body::Json(json!({"disabled": false})))
-            }
+            Self::Roles { operator, roles } => change(operator, json!({ "roles": roles })),
+            Self::Disable(operator) => change(operator, json!({ "disabled": true })),
+            Self::Enable(operator) => change(operator, json!({ "disabled": false })),
             Self::Token { expires_in, overlap, operator } => {
                 let body = json!({"expiresInSeconds": expires_in, "overlapSeconds": overlap});
-                operator.send(Method::POST, &["tokens"], Body::Json(body))
+                target.send(Method::POST, &["operators", &operator.name, "tokens"], body)
             }
             Self::Revoke { operator, id } => {
-                operator.send(Method::DELETE, &["tokens", &id], Body::None)
+                let name = &operator.name;
+                target.send(Method::DELETE, &["operators", name, "tokens", &id], Body::None)
             }
         }
     }

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Body, ObjectArgs, Page, Run, StartupError, Target, path};
+use super::{Body, Call, ObjectArgs, Page, StartupError, Target};
 
 const COLUMNS: &str = "\
     DATE date, ID id, PARTNER partner, SIDE side, STATUS status, PAIR currencyPair, \
@@ -29,8 +29,6 @@ pub(crate) enum Order {
         /// The event's members: `amount=…`, `reference=…`, `transactionId=…` or `reason=…`.
         #[arg(value_name = "MEMBER=VALUE")]
         members: Vec<String>,
-        #[command(flatten)]
-        target: Target,
     },
     /// Accept other proof than a signed message that an order's wallet is its user's.
     ProveWallet {
@@ -39,8 +37,6 @@ pub(crate) enum Order {
         /// The proof that was seen, for the audit.
         #[arg(long)]
         reason: String,
-        #[command(flatten)]
-        target: Target,
     },
 }
 
@@ -76,7 +72,7 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    fn run(self) -> Result<(), StartupError> {
+    fn print(self, target: &Target) -> Result<(), StartupError> {
         let criteria = [
             ("partner", self.partner),
             ("side", self.side),
@@ -87,23 +83,24 @@ impl Search {
             ("from", self.from),
             ("to", self.to),
         ];
-        self.page.print("orders", criteria, COLUMNS)
+        self.page.print(target, &["orders"], criteria, COLUMNS)
     }
 }
 
-impl Run for Order {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for Order {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List(search) => search.run(),
-            Self::Show(order) => order.send(Method::GET, "orders", &[]),
-            Self::Replay(order) => order.send(Method::POST, "orders", &["replay"]),
-            Self::Event { id, event, members, target } => {
-                let body = Body::Json(body(event, &members)?);
-                target.send(Method::POST, &path(&["orders", &id, "events"]), body)
+            Self::List(search) => search.print(target),
+            Self::Show(order) => target.get(&["orders", &order.id]),
+            Self::Replay(order) => {
+                target.send(Method::POST, &["orders", &order.id, "replay"], Body::None)
             }
-            Self::ProveWallet { id, reason, target } => {
-                let body = Body::Json(json!({ "reason": reason }));
-                target.send(Method::POST, &path(&["orders", &id, "wallet-proof"]), body)
+            Self::Event { id, event, members } => {
+                target.send(Method::POST, &["orders", &id, "events"], body(event, &members)?)
+            }
+            Self::ProveWallet { id, reason } => {
+                let body = json!({ "reason": reason });
+                target.send(Method::POST, &["orders", &id, "wallet-proof"], body)
             }
         }
     }

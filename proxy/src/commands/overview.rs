@@ -13,6 +13,6 @@ pub(crate) struct Overview {
 
 impl Run for Overview {
     fn run(self) -> Result<(), StartupError> {
-        self.target.get("overview")
+        self.target.get(&["overview"])
     }
 }

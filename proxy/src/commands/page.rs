@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{StartupError, Target, query};
+use super::{StartupError, Target, path, query};
 use crate::output;
 
 /// A page of a list.
@@ -14,8 +14,6 @@ pub(crate) struct Page {
     /// Most rows of the page.
     #[arg(long, value_name = "ROWS")]
     limit: Option<u16>,
-    #[command(flatten)]
-    target: Target,
 }
 
 impl Page {
@@ -25,14 +23,15 @@ impl Page {
     /// [`Format::print`]: super::Format::print
     pub(crate) fn print<const N: usize>(
         self,
-        list: &str,
+        target: &Target,
+        list: &[&str],
         criteria: [(&str, Option<String>); N],
         columns: &str,
     ) -> Result<(), StartupError> {
         let page = [("after", self.after), ("limit", self.limit.map(|limit| limit.to_string()))];
-        let path = format!("{list}{}", query(criteria.into_iter().chain(page)));
-        let (rows, last) = self.target.settings.ask(async |admin| admin.page(&path).await)?;
-        self.target.format.print(&rows, &rows, columns);
+        let path = path(list) + &query(criteria.into_iter().chain(page));
+        let (rows, last) = target.settings.ask(async |admin| admin.page(&path).await)?;
+        target.format.print(&rows, &rows, columns);
         if let Some(last) = last {
             output::note(&format!("more rows follow: --after {last}"));
         }

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use http::Method;
 
-use super::{Members, Page, Run, StartupError, path};
+use super::{Call, Members, Page, StartupError, Target};
 
 const COLUMNS: &str = "PAIR pair, PRICE price, BUY buy, SELL sell";
 
@@ -21,11 +21,11 @@ pub(crate) enum Pair {
     },
 }
 
-impl Run for Pair {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for Pair {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List(page) => page.print("pairs", [], COLUMNS),
-            Self::Set { pair, members } => members.send(Method::PATCH, &path(&["pairs", &pair])),
+            Self::List(page) => page.print(target, &["pairs"], [], COLUMNS),
+            Self::Set { pair, members } => members.send(target, Method::PATCH, &["pairs", &pair]),
         }
     }
 }

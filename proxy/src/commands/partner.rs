@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::json;
 
-use super::{Body, Members, Page, Run, StartupError, Target, path};
+use super::{Body, Call, Members, Page, StartupError, Target};
 
 const COLUMNS: &str = "SLUG slug, NAME name, MODE mode, STATUS status, CREATED createdAt";
 
@@ -24,8 +24,6 @@ pub(crate) enum Partner {
         /// `test` (everything is simulated) or `live`.
         #[arg(long, default_value = "test")]
         mode: String,
-        #[command(flatten)]
-        target: Target,
     },
     /// List partners.
     List(Page),
@@ -52,15 +50,6 @@ pub(crate) enum Partner {
 pub(crate) struct PartnerArgs {
     /// Its slug.
     slug: String,
-    #[command(flatten)]
-    target: Target,
-}
-
-impl PartnerArgs {
-    fn set_status(&self, status: &str) -> Result<(), StartupError> {
-        let body = Body::Json(json!({ "status": status }));
-        self.target.send(Method::PATCH, &path(&["partners", &self.slug]), body)
-    }
 }
 
 /// The staff of a partner.
@@ -82,8 +71,6 @@ pub(crate) enum Staff {
         /// `owner`, `developer` or `support`.
         #[arg(long)]
         role: String,
-        #[command(flatten)]
-        target: Target,
     },
     /// Remove somebody, whose sessions end at once.
     Remove {
@@ -91,42 +78,46 @@ pub(crate) enum Staff {
         slug: String,
         /// The person's id, as `partner staff list` shows it.
         id: String,
-        #[command(flatten)]
-        target: Target,
     },
 }
 
-impl Staff {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for Staff {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
             Self::List { slug, page } => {
-                page.print(&path(&["partners", &slug, "staff"]), [], STAFF_COLUMNS)
+                page.print(target, &["partners", &slug, "staff"], [], STAFF_COLUMNS)
             }
-            Self::Invite { slug, email, role, target } => {
-                let body = Body::Json(json!({ "email": email, "role": role }));
-                target.send(Method::POST, &path(&["partners", &slug, "staff"]), body)
+            Self::Invite { slug, email, role } => {
+                let body = json!({ "email": email, "role": role });
+                target.send(Method::POST, &["partners", &slug, "staff"], body)
             }
-            Self::Remove { slug, id, target } => {
-                target.send(Method::DELETE, &path(&["partners", &slug, "staff", &id]), Body::None)
+            Self::Remove { slug, id } => {
+                target.send(Method::DELETE, &["partners", &slug, "staff", &id], Body::None)
             }
         }
     }
 }
 
-impl Run for Partner {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for Partner {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        let set_status = |partner: PartnerArgs, status: &str| {
+            let body = json!({ "status": status });
+            target.send(Method::PATCH, &["partners", &partner.slug], body)
+        };
         match self {
-            Self::Add { slug, name, mode, target } => {
+            Self::Add { slug, name, mode } => {
                 let name = name.unwrap_or_else(|| slug.clone());
-                let body = Body::Json(json!({"slug": slug, "name": name, "mode": mode}));
-                target.send(Method::POST, "partners", body)
+                let body = json!({"slug": slug, "name": name, "mode": mode});
+                target.send(Method::POST, &["partners"], body)
             }
-            Self::List(page) => page.print("partners", [], COLUMNS),
-            Self::Show(partner) => partner.target.get(&path(&["partners", &partner.slug])),
-            Self::Set { slug, members } => members.send(Method::PATCH, &path(&["partners", &slug])),
-            Self::Suspend(partner) => partner.set_status("suspended"),
-            Self::Resume(partner) => partner.set_status("active"),
-            Self::Staff(staff) => staff.run(),
+            Self::List(page) => page.print(target, &["partners"], [], COLUMNS),
+            Self::Show(partner) => target.get(&["partners", &partner.slug]),
+            Self::Set { slug, members } => {
+                members.send(target, Method::PATCH, &["partners", &slug])
+            }
+            Self::Suspend(partner) => set_status(partner, "suspended"),
+            Self::Resume(partner) => set_status(partner, "active"),
+            Self::Staff(staff) => staff.call(target),
         }
     }
 }

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Body, ObjectArgs, Page, Run, StartupError, Target, path};
+use super::{Call, ObjectArgs, Page, StartupError, Target};
 
 const COLUMNS: &str = "\
     RECORDED recordedAt, ID id, PARTNER partner, KIND kind, AMOUNT amount, CURRENCY currency, \
@@ -47,8 +47,6 @@ pub(crate) enum Payment {
         id: String,
         /// The order's number.
         order: u64,
-        #[command(flatten)]
-        target: Target,
     },
     /// Give a payment back, all that is left of it or a part.
     Refund {
@@ -60,8 +58,6 @@ pub(crate) enum Payment {
         /// A part of it.
         #[arg(long)]
         amount: Option<serde_json::Number>,
-        #[command(flatten)]
-        target: Target,
     },
     /// Record a payment that you have seen.
     #[command(visible_alias = "record")]
@@ -92,8 +88,6 @@ pub(crate) struct NewPayment {
     /// Time at which it happened, such as 2026-03-01T12:00:00Z; now if not given.
     #[arg(long, value_name = "TIME")]
     occurred_at: Option<String>,
-    #[command(flatten)]
-    target: Target,
 }
 
 impl NewPayment {
@@ -116,29 +110,29 @@ impl NewPayment {
     }
 }
 
-impl Run for Payment {
-    fn run(self) -> Result<(), StartupError> {
-        let (path, body, target) = match self {
+impl Call for Payment {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        match self {
             Self::List { partner, order, state, page } => {
                 let criteria = [("partner", partner), ("order", order), ("state", state)];
-                return page.print("payments", criteria, COLUMNS);
+                page.print(target, &["payments"], criteria, COLUMNS)
             }
-            Self::Show(payment) => return payment.send(Method::GET, "payments", &[]),
+            Self::Show(payment) => target.get(&["payments", &payment.id]),
             Self::Suggestions { id, page } => {
-                return page.print(&path(&["payments", &id, "suggestions"]), [], SUGGESTIONS);
+                page.print(target, &["payments", &id, "suggestions"], [], SUGGESTIONS)
             }
-            Self::Match { id, order, target } => {
-                (path(&["payments", &id, "match"]), json!({ "orderId": order }), target)
+            Self::Match { id, order } => {
+                let body = json!({ "orderId": order });
+                target.send(Method::POST, &["payments", &id, "match"], body)
             }
-            Self::Refund { id, reason, amount, target } => {
+            Self::Refund { id, reason, amount } => {
                 let mut body = json!({ "reason": reason });
                 if let Some(amount) = amount {
                     body["amount"] = amount.into();
                 }
-                (path(&["payments", &id, "refund"]), body, target)
+                target.send(Method::POST, &["payments", &id, "refund"], body)
             }
-            Self::Create(new) => ("payments".to_owned(), new.body(), new.target),
-        };
-        target.send(Method::POST, &path, Body::Json(body))
+            Self::Create(new) => target.send(Method::POST, &["payments"], new.body()),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use http::Method;
 
-use super::{Members, Page, Run, StartupError, path};
+use super::{Call, Members, Page, StartupError, Target};
 
 const COLUMNS: &str =
     "CODE code, ENABLED enabled, LABEL label, LIMIT limit, FEES fees, EXPIRATION expirationPeriod";
@@ -22,12 +22,12 @@ pub(crate) enum PaymentMethod {
     },
 }
 
-impl Run for PaymentMethod {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for PaymentMethod {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List(page) => page.print("payment-methods", [], COLUMNS),
+            Self::List(page) => page.print(target, &["payment-methods"], [], COLUMNS),
             Self::Set { code, members } => {
-                members.send(Method::PATCH, &path(&["payment-methods", &code]))
+                members.send(target, Method::PATCH, &["payment-methods", &code])
             }
         }
     }

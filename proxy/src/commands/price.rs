@@ -4,7 +4,7 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::json;
 
-use super::{Body, Page, Run, StartupError, Target, path};
+use super::{Call, Page, StartupError, Target};
 
 const COLUMNS: &str = "\
     PAIR pair, STATUS status, PRICE price, FIXED fixed, OBSERVED observedAt, SOURCES SAY deviating";
@@ -27,24 +27,20 @@ pub(crate) enum Price {
         /// Void the quotes that were sealed so far: the price before was wrong.
         #[arg(long)]
         void_quotes: bool,
-        #[command(flatten)]
-        target: Target,
     },
     /// Void the quotes of a pair that were sealed so far.
     VoidQuotes {
         /// Such as BTC-EUR.
         pair: String,
-        #[command(flatten)]
-        target: Target,
     },
     /// List pairs with their prices, and what the sources say.
     List(Page),
 }
 
-impl Run for Price {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for Price {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::Set { pair, price, max_age_seconds, void_quotes, target } => {
+            Self::Set { pair, price, max_age_seconds, void_quotes } => {
                 let mut body = json!({ "price": price });
                 if let Some(seconds) = max_age_seconds {
                     body["maxAgeSeconds"] = json!(seconds);
@@ -52,13 +48,13 @@ impl Run for Price {
                 if void_quotes {
                     body["quotesValidFrom"] = json!(SO_FAR);
                 }
-                target.send(Method::PUT, &path(&["prices", &pair]), Body::Json(body))
+                target.send(Method::PUT, &["prices", &pair], body)
             }
-            Self::VoidQuotes { pair, target } => {
-                let body = Body::Json(json!({ "quotesValidFrom": SO_FAR }));
-                target.send(Method::PATCH, &path(&["pairs", &pair]), body)
+            Self::VoidQuotes { pair } => {
+                let body = json!({ "quotesValidFrom": SO_FAR });
+                target.send(Method::PATCH, &["pairs", &pair], body)
             }
-            Self::List(page) => page.print("prices", [], COLUMNS),
+            Self::List(page) => page.print(target, &["prices"], [], COLUMNS),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Subcommand, ValueEnum};
 use http::Method;
 
-use super::{Body, ObjectArgs, Page, Run, StartupError, Target, query, read_file};
+use super::{Body, Call, ObjectArgs, Page, StartupError, Target, query, read_file};
 
 const COLUMNS: &str = "\
     CREATED createdAt, ID id, CONNECTOR connector, BY actor, MATCHED matched, RECORDED recorded, \
@@ -24,8 +24,6 @@ pub(crate) enum Reconciliation {
         /// The statement's form; by the file's extension if not given.
         #[arg(long)]
         format: Option<Format>,
-        #[command(flatten)]
-        target: Target,
     },
     /// List reconciliations, newest first.
     List {
@@ -48,10 +46,10 @@ pub(crate) enum Format {
     Csv,
 }
 
-impl Run for Reconciliation {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for Reconciliation {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::Create { file, connector, format, target } => {
+            Self::Create { file, connector, format } => {
                 let text = read_file(&file)?;
                 let by_name = file.extension().is_some_and(|name| name.eq_ignore_ascii_case("csv"));
                 let content_type = match format {
@@ -61,12 +59,12 @@ impl Run for Reconciliation {
                 };
                 let path = format!("reconciliations{}", query([("connector", Some(connector))]));
                 let body = Body::File(content_type, text);
-                target.send(Method::POST, &path, body)
+                target.run(async |admin| admin.call(Method::POST, &path, body).await)
             }
             Self::List { connector, page } => {
-                page.print("reconciliations", [("connector", connector)], COLUMNS)
+                page.print(target, &["reconciliations"], [("connector", connector)], COLUMNS)
             }
-            Self::Show(reconciliation) => reconciliation.send(Method::GET, "reconciliations", &[]),
+            Self::Show(reconciliation) => target.get(&["reconciliations", &reconciliation.id]),
         }
     }
 }

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use http::Method;
 
-use super::{Body, Page, Run, StartupError, Target, path, possible_value};
+use super::{Body, Call, Page, StartupError, Target, possible_value};
 
 const COLUMNS: &str = "\
     WAITING SINCE waitingSince, SUBJECT subject, ID id, PARTNER partner, REASONS reasons, \
@@ -44,26 +44,22 @@ pub(crate) struct ReviewArgs {
     subject: Subject,
     /// The user's uuid or the order's number.
     id: String,
-    #[command(flatten)]
-    target: Target,
 }
 
-impl ReviewArgs {
-    fn call(&self, method: Method) -> Result<(), StartupError> {
-        let path = path(&["reviews", &possible_value(&self.subject), &self.id, "claim"]);
-        self.target.send(method, &path, Body::None)
-    }
-}
-
-impl Run for Review {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for Review {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        let claim = |review: ReviewArgs, method| {
+            let subject = possible_value(&review.subject);
+            target.send(method, &["reviews", &subject, &review.id, "claim"], Body::None)
+        };
         match self {
             Self::List { subject, partner, page } => {
                 let subject = subject.as_ref().map(possible_value);
-                page.print("reviews", [("subject", subject), ("partner", partner)], COLUMNS)
+                let criteria = [("subject", subject), ("partner", partner)];
+                page.print(target, &["reviews"], criteria, COLUMNS)
             }
-            Self::Claim(review) => review.call(Method::POST),
-            Self::Release(review) => review.call(Method::DELETE),
+            Self::Claim(review) => claim(review, Method::POST),
+            Self::Release(review) => claim(review, Method::DELETE),
         }
     }
 }

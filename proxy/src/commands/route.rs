@@ -6,7 +6,7 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Body, Run, StartupError, Target, read_json};
+use super::{Call, StartupError, Target, read_json};
 
 const COLUMNS: &str =
     "PARTNER partner, DIRECTION direction, METHOD method, ASSET asset, CONNECTOR connector";
@@ -16,32 +16,29 @@ const COLUMNS: &str =
 pub(crate) enum Route {
     /// List all routes in their order: the first match counts.
     #[command(visible_alias = "get")]
-    List(Target),
+    List,
     /// Replace all routes.
     #[command(visible_alias = "put")]
     Set {
         /// JSON file with an array of routes, or with what `route list` prints; - reads standard input.
         file: PathBuf,
-        #[command(flatten)]
-        target: Target,
     },
 }
 
-impl Run for Route {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for Route {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List(target) => {
+            Self::List => {
                 let found = target.settings.ask(async |o| o.get("routes").await)?;
                 target.format.print(&found, &found["routes"], COLUMNS);
                 Ok(())
             }
-            Self::Set { file, target } => {
+            Self::Set { file } => {
                 let mut routes = read(&file)?;
                 if routes.is_array() {
                     routes = json!({ "routes": routes });
                 }
-                let body = Body::Json(routes);
-                target.send(Method::PUT, "routes", body)
+                target.send(Method::PUT, &["routes"], routes)
             }
         }
     }

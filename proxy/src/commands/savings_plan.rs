@@ -4,7 +4,7 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::json;
 
-use super::{Body, Members, Run, StartupError, Target, path};
+use super::{Call, Members, StartupError, Target};
 
 /// Savings plans: codes to which users deposit.
 #[derive(Debug, Subcommand)]
@@ -27,22 +27,19 @@ pub(crate) enum SavingsPlan {
         /// The bank's own name for it.
         #[arg(long)]
         reference: String,
-        #[command(flatten)]
-        target: Target,
     },
 }
 
-impl Run for SavingsPlan {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for SavingsPlan {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
             Self::Open { uuid, members } => {
-                members.send(Method::POST, &path(&["users", &uuid, "dca-codes"]))
+                members.send(target, Method::POST, &["users", &uuid, "dca-codes"])
             }
-            Self::Deposit { code, amount, currency, reference, target } => {
+            Self::Deposit { code, amount, currency, reference } => {
                 let body =
                     json!({"amount": amount, "currencyCode": currency, "reference": reference});
-                let path = path(&["dca-codes", &code, "deposits"]);
-                target.send(Method::POST, &path, Body::Json(body))
+                target.send(Method::POST, &["dca-codes", &code, "deposits"], body)
             }
         }
     }

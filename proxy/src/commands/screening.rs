@@ -4,7 +4,7 @@ use clap::{Subcommand, ValueEnum};
 use http::Method;
 use serde_json::json;
 
-use super::{Body, ObjectArgs, Page, Run, StartupError, Target, path, possible_value};
+use super::{Call, ObjectArgs, Page, StartupError, Target, possible_value};
 
 const COLUMNS: &str =
     "CREATED createdAt, ID id, PARTNER partner, ORDER orderId, USER userId, STATE state";
@@ -39,8 +39,6 @@ pub(crate) enum Screening {
         /// For the audit.
         #[arg(long)]
         reason: String,
-        #[command(flatten)]
-        target: Target,
     },
 }
 
@@ -68,20 +66,19 @@ pub(crate) enum Decision {
     Block,
 }
 
-impl Run for Screening {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for Screening {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
             Self::List { state, partner, order, user, page } => {
                 let state = (state != State::Any).then(|| possible_value(&state));
                 let criteria =
                     [("state", state), ("partner", partner), ("orderId", order), ("userId", user)];
-                page.print("screenings", criteria, COLUMNS)
+                page.print(target, &["screenings"], criteria, COLUMNS)
             }
-            Self::Show(screening) => screening.send(Method::GET, "screenings", &[]),
-            Self::Decide { id, decision, reason, target } => {
-                let decision = possible_value(&decision);
-                let body = Body::Json(json!({ "decision": decision, "reason": reason }));
-                target.send(Method::POST, &path(&["screenings", &id, "decision"]), body)
+            Self::Show(screening) => target.get(&["screenings", &screening.id]),
+            Self::Decide { id, decision, reason } => {
+                let body = json!({ "decision": possible_value(&decision), "reason": reason });
+                target.send(Method::POST, &["screenings", &id, "decision"], body)
             }
         }
     }

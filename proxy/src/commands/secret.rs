@@ -4,7 +4,7 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::json;
 
-use super::{Body, Run, StartupError, Target, path};
+use super::{Call, StartupError, Target};
 
 /// Secrets of a partner.
 #[derive(Debug, Subcommand)]
@@ -18,16 +18,13 @@ pub(crate) enum Secret {
         /// Seconds for which the earlier one is still good.
         #[arg(long, value_name = "SECONDS")]
         overlap_seconds: Option<u32>,
-        #[command(flatten)]
-        target: Target,
     },
 }
 
-impl Run for Secret {
-    fn run(self) -> Result<(), StartupError> {
-        let Self::Rotate { slug, kind, overlap_seconds, target } = self;
+impl Call for Secret {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        let Self::Rotate { slug, kind, overlap_seconds } = self;
         let body = json!({ "kind": kind, "overlapSeconds": overlap_seconds });
-        let path = path(&["partners", &slug, "secrets", "rotate"]);
-        target.send(Method::POST, &path, Body::Json(body))
+        target.send(Method::POST, &["partners", &slug, "secrets", "rotate"], body)
     }
 }

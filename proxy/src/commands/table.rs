@@ -15,16 +15,16 @@ const GAP: usize = 2;
 #[derive(Debug, Args)]
 pub(crate) struct Format {
     /// Print JSON: also what a program gets that reads the output.
-    #[arg(long, conflicts_with = "table")]
+    #[arg(long, global = true, conflicts_with = "table")]
     json: bool,
     /// Print a table: also what a terminal gets.
-    #[arg(long)]
+    #[arg(long, global = true)]
     table: bool,
 }
 
 impl Format {
-    /// Prints `rows`, an array of objects, in these columns, each with its head and its member, as in
-    /// `ID id, CREATED BY createdBy`; as JSON the whole answer.
+    /// Prints `rows`, an array of objects, in these columns, each with its head and its member, as
+    /// in `ID id, CREATED BY createdBy`; as JSON the whole answer.
     pub(crate) fn print(&self, answer: &Value, rows: &Value, columns: &str) {
         if self.is_table() {
             let columns = columns.split(", ").filter_map(|column| column.rsplit_once(' '));

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::json;
 
-use super::{Body, Members, Page, Run, StartupError, Target, path};
+use super::{Body, Call, Members, Page, StartupError, Target, path};
 
 const ACCOUNTS: &str = "\
     ID accountId, TYPE type, NAME name, VERIFIED verified, DISABLED disabled, LIMIT limit, \
@@ -100,7 +100,7 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    fn run(self) -> Result<(), StartupError> {
+    fn print(self, target: &Target) -> Result<(), StartupError> {
         let criteria = [
             ("email", self.email),
             ("name", self.name),
@@ -108,7 +108,7 @@ impl Search {
             ("identifier", self.identifier),
             ("partner", self.partner),
         ];
-        self.page.print("users", criteria, USERS)
+        self.page.print(target, &["users"], criteria, USERS)
     }
 }
 
@@ -117,8 +117,6 @@ impl Search {
 pub(crate) struct UserArgs {
     /// The user's uuid.
     uuid: String,
-    #[command(flatten)]
-    target: Target,
 }
 
 /// An image of a user, and the file for it.
@@ -131,44 +129,46 @@ pub(crate) struct Image {
     /// The file that is written.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    #[command(flatten)]
-    target: Target,
 }
 
 impl Image {
     /// Asks for the image and writes it.
-    fn save(&self, folder: &[&str], method: Method, body: Body) -> Result<(), StartupError> {
-        let user = ["users", self.uuid.as_str()];
-        let path = path(&[&user[..], folder, &[self.id.as_str()][..]].concat());
-        self.target.save(&self.out, method, &path, body)
+    fn save(
+        &self,
+        target: &Target,
+        method: Method,
+        folder: &[&str],
+        body: Body,
+    ) -> Result<(), StartupError> {
+        let path = [path(&["users", &self.uuid]), path(folder), path(&[&self.id])].join("/");
+        target.save(&self.out, method, &path, body)
     }
 }
 
-impl Run for User {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for User {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List(search) => search.run(),
-            Self::Show(user) => user.target.get(&path(&["users", &user.uuid])),
-            Self::Set { uuid, members } => members.send(Method::PATCH, &path(&["users", &uuid])),
+            Self::List(search) => search.print(target),
+            Self::Show(user) => target.get(&["users", &user.uuid]),
+            Self::Set { uuid, members } => members.send(target, Method::PATCH, &["users", &uuid]),
             Self::Accounts { uuid, page } => {
-                page.print(&path(&["users", &uuid, "accounts"]), [], ACCOUNTS)
+                page.print(target, &["users", &uuid, "accounts"], [], ACCOUNTS)
             }
             Self::OpenAccount { uuid, members } => {
-                members.send(Method::POST, &path(&["users", &uuid, "accounts"]))
+                members.send(target, Method::POST, &["users", &uuid, "accounts"])
             }
             Self::SetAccount { uuid, account, members } => {
-                members.send(Method::PATCH, &path(&["users", &uuid, "accounts", &account]))
+                members.send(target, Method::PATCH, &["users", &uuid, "accounts", &account])
             }
-            Self::Proof(image) => image.save(&["proofs"], Method::GET, Body::None),
-            Self::Document(image) => image.save(&["documents"], Method::GET, Body::None),
+            Self::Proof(image) => image.save(target, Method::GET, &["proofs"], Body::None),
+            Self::Document(image) => image.save(target, Method::GET, &["documents"], Body::None),
             Self::RetainedRecord { user, reason } => {
-                let path = path(&["users", &user.uuid, "retained-record"]);
-                let body = Body::Json(json!({ "reason": reason }));
-                user.target.send(Method::POST, &path, body)
+                let body = json!({ "reason": reason });
+                target.send(Method::POST, &["users", &user.uuid, "retained-record"], body)
             }
             Self::RetainedDocument { image, reason } => {
                 let body = Body::Json(json!({ "reason": reason }));
-                image.save(&["retained-record", "documents"], Method::POST, body)
+                image.save(target, Method::POST, &["retained-record", "documents"], body)
             }
         }
     }

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use http::Method;
 
-use super::{Body, Members, Page, Run, StartupError, Target, path};
+use super::{Body, Call, Members, Page, StartupError, Target};
 
 const COLUMNS: &str = "\
     NAME name, ALGORITHM algorithm, FROM notBefore, UNTIL notAfter, SET createdAt, \
@@ -34,23 +34,21 @@ pub(crate) enum VerificationKey {
         slug: String,
         /// The key's name.
         name: String,
-        #[command(flatten)]
-        target: Target,
     },
 }
 
-impl Run for VerificationKey {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for VerificationKey {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
             Self::List { slug, page } => {
-                page.print(&path(&["partners", &slug, "verification-keys"]), [], COLUMNS)
+                page.print(target, &["partners", &slug, "verification-keys"], [], COLUMNS)
             }
             Self::Set { slug, name, members } => {
-                members.send(Method::PUT, &path(&["partners", &slug, "verification-keys", &name]))
+                members.send(target, Method::PUT, &["partners", &slug, "verification-keys", &name])
             }
-            Self::Remove { slug, name, target } => {
-                let path = path(&["partners", &slug, "verification-keys", &name]);
-                target.send(Method::DELETE, &path, Body::None)
+            Self::Remove { slug, name } => {
+                let key: &[&str] = &["partners", &slug, "verification-keys", &name];
+                target.send(Method::DELETE, key, Body::None)
             }
         }
     }

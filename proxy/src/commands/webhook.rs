@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use http::Method;
 
-use super::{Body, Page, Run, StartupError, Target, path};
+use super::{Body, Call, Page, StartupError, Target};
 
 const COLUMNS: &str =
     "ID id, STATE state, FAILING SINCE failingSince, EVENTS events, CREATED createdAt, URL url";
@@ -31,23 +31,20 @@ pub(crate) struct EndpointArgs {
     partner: String,
     /// The endpoint's id, as `webhook list` shows it.
     id: String,
-    #[command(flatten)]
-    target: Target,
 }
 
-impl Run for Webhook {
-    fn run(self) -> Result<(), StartupError> {
+impl Call for Webhook {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
             Self::List { partner, page } => {
-                page.print(&path(&["partners", &partner, "webhooks"]), [], COLUMNS)
+                page.print(target, &["partners", &partner, "webhooks"], [], COLUMNS)
             }
-            Self::Remove(endpoint) => {
-                let path = path(&["partners", &endpoint.partner, "webhooks", &endpoint.id]);
-                endpoint.target.send(Method::DELETE, &path, Body::None)
+            Self::Remove(EndpointArgs { partner, id }) => {
+                target.send(Method::DELETE, &["partners", &partner, "webhooks", &id], Body::None)
             }
-            Self::Test(endpoint) => {
-                let path = path(&["partners", &endpoint.partner, "webhooks", &endpoint.id, "test"]);
-                endpoint.target.send(Method::POST, &path, Body::None)
+            Self::Test(EndpointArgs { partner, id }) => {
+                let test: &[&str] = &["partners", &partner, "webhooks", &id, "test"];
+                target.send(Method::POST, test, Body::None)
             }
         }
     }

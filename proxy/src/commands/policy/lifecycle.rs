@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 
 use super::signing::{Signer, Signing};
 use crate::commands::{
-    AdminClient, Body, Run, StartupError, Target, path, query, read_file, read_json, write_file,
+    AdminClient, Body, Call, Run, StartupError, Target, path, query, read_file, read_json,
+    write_file,
 };
 
 /// One kind of policy of one partner.
@@ -30,8 +31,13 @@ pub(crate) struct PolicyArgs {
 impl PolicyArgs {
     /// The path of the policy, or of what is below it.
     fn path(&self, below: &[&str]) -> String {
+        path(&self.parts(below))
+    }
+
+    /// The parts of that path.
+    fn parts<'a>(&'a self, below: &[&'a str]) -> Vec<&'a str> {
         let policy = ["partners", self.slug.as_str(), "policies", self.kind.as_str()];
-        path(&[&policy[..], below].concat())
+        [&policy[..], below].concat()
     }
 
     /// A statement about this policy.
@@ -78,12 +84,12 @@ impl ChangeArgs {
     fn send(
         &self,
         method: Method,
-        path: &str,
+        below: &[&str],
         members: Value,
         change: ChangeStatement,
     ) -> Result<(), StartupError> {
         let body = self.signing.sign(members, change)?;
-        self.policy.target.send(method, path, self.reason.body(body))
+        self.policy.target.send(method, &self.policy.parts(below), self.reason.body(body))
     }
 }
 
@@ -168,9 +174,12 @@ pub(crate) enum Lifecycle {
     Rollback(ChangeArgs),
     /// Go back to the built-in policy.
     Delete(ChangeArgs),
-    /// Keys of operators that sign manifests.
-    #[command(subcommand)]
-    Signer(Signer),
+    Signer {
+        #[command(flatten)]
+        target: Target,
+        #[command(subcommand)]
+        signer: Signer,
+    },
 }
 
 impl Run for Lifecycle {
@@ -180,20 +189,23 @@ impl Run for Lifecycle {
                 push(&policy, &options, Some(read_file(&file)?))
             }
             Self::Configure { policy, options } => push(&policy, &options, None),
-            Self::Show(policy) => policy.target.get(&policy.path(&[])),
+            Self::Show(policy) => policy.target.get(&policy.parts(&[])),
             Self::DryRun { policy, input, recorded, number } => {
                 let mut body = asked(input.as_deref(), recorded)?;
                 body["version"] = number.into();
-                let path = policy.path(&["dry-run"]);
-                policy.target.send(Method::POST, &path, Body::Json(body))
+                policy.target.send(Method::POST, &policy.parts(&["dry-run"]), body)
             }
             Self::Shadow { args, number } => {
                 let change = ChangeStatement {
                     version: Some(number),
                     ..args.policy.change("policy.shadow")
                 };
-                let path = args.policy.path(&["versions", &number.to_string(), "shadow"]);
-                args.send(Method::POST, &path, json!({}), change)
+                args.send(
+                    Method::POST,
+                    &["versions", &number.to_string(), "shadow"],
+                    json!({}),
+                    change,
+                )
             }
             Self::Activate { args, number, percentage } => {
                 let change = ChangeStatement {
@@ -201,23 +213,23 @@ impl Run for Lifecycle {
                     percentage: Some(percentage.into()),
                     ..args.policy.change("policy.activate")
                 };
-                let path = args.policy.path(&["versions", &number.to_string(), "activate"]);
-                args.send(Method::POST, &path, json!({ "percentage": percentage }), change)
+                let below: &[&str] = &["versions", &number.to_string(), "activate"];
+                args.send(Method::POST, below, json!({ "percentage": percentage }), change)
             }
-            Self::Trial(policy) => policy.target.get(&policy.path(&["trial"])),
+            Self::Trial(policy) => policy.target.get(&policy.parts(&["trial"])),
             Self::EndTrial(args) => {
                 let change = args.policy.change("policy.end-trial");
-                args.send(Method::DELETE, &args.policy.path(&["trial"]), json!({}), change)
+                args.send(Method::DELETE, &["trial"], json!({}), change)
             }
             Self::Rollback(args) => {
                 let change = args.policy.change("policy.rollback");
-                args.send(Method::POST, &args.policy.path(&["rollback"]), json!({}), change)
+                args.send(Method::POST, &["rollback"], json!({}), change)
             }
             Self::Delete(args) => {
                 let change = args.policy.change("policy.remove");
-                args.send(Method::DELETE, &args.policy.path(&[]), json!({}), change)
+                args.send(Method::DELETE, &[], json!({}), change)
             }
-            Self::Signer(signer) => signer.run(),
+            Self::Signer { target, signer } => signer.call(&target),
         }
     }
 }

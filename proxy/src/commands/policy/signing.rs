@@ -12,7 +12,7 @@ use rampart_core::policies::manifest;
 use rampart_core::policies::statement::ChangeStatement;
 use serde_json::{Value, json};
 
-use crate::commands::{Body, Page, Run, StartupError, Target, path, read_text};
+use crate::commands::{Call, Page, StartupError, Target, read_text};
 
 /// The key that signs a change.
 #[derive(Debug, Args)]
@@ -58,7 +58,7 @@ impl Signing {
 
 const COLUMNS: &str = "NAME name, FINGERPRINT fingerprint, CREATED BY createdBy, CREATED createdAt";
 
-/// `rampart policy signer add|list|remove|require|waive`.
+/// Keys of operators that sign manifests.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Signer {
     /// Register a public key.
@@ -69,8 +69,6 @@ pub(crate) enum Signer {
         file: PathBuf,
         #[command(flatten)]
         signing: Signing,
-        #[command(flatten)]
-        target: Target,
     },
     /// List the keys.
     List(Page),
@@ -80,15 +78,11 @@ pub(crate) enum Signer {
         name: String,
         #[command(flatten)]
         signing: Signing,
-        #[command(flatten)]
-        target: Target,
     },
     /// Let a partner's policies change by signatures alone.
     Require {
         /// The partner's slug.
         slug: String,
-        #[command(flatten)]
-        target: Target,
     },
     /// Let a partner's policies change without signatures again.
     Waive {
@@ -96,16 +90,15 @@ pub(crate) enum Signer {
         slug: String,
         #[command(flatten)]
         signing: Signing,
-        #[command(flatten)]
-        target: Target,
     },
 }
 
-impl Run for Signer {
-    fn run(self) -> Result<(), StartupError> {
-        let key_path = |name: &str| path(&["operator-keys", name]);
+impl Call for Signer {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        let require =
+            |slug: &str, body: Value| target.send(Method::PATCH, &["partners", slug], body);
         match self {
-            Self::Add { name, file, signing, target } => {
+            Self::Add { name, file, signing } => {
                 let pem = read_text(&file)?;
                 let change = ChangeStatement {
                     action: "operator-key.register".to_owned(),
@@ -114,34 +107,27 @@ impl Run for Signer {
                     ..ChangeStatement::default()
                 };
                 let body = signing.sign(json!({ "publicKey": pem }), change)?;
-                target.send(Method::PUT, &key_path(&name), Body::Json(body))
+                target.send(Method::PUT, &["operator-keys", &name], body)
             }
-            Self::List(page) => page.print("operator-keys", [], COLUMNS),
-            Self::Remove { name, signing, target } => {
+            Self::List(page) => page.print(target, &["operator-keys"], [], COLUMNS),
+            Self::Remove { name, signing } => {
                 let change = ChangeStatement {
                     action: "operator-key.remove".to_owned(),
                     key: Some(name.clone()),
                     ..ChangeStatement::default()
                 };
                 let body = signing.sign(json!({}), change)?;
-                target.send(Method::DELETE, &key_path(&name), Body::Json(body))
+                target.send(Method::DELETE, &["operator-keys", &name], body)
             }
-            Self::Require { slug, target } => {
-                require(&target, &slug, json!({ "policySignatureRequired": true }))
-            }
-            Self::Waive { slug, signing, target } => {
+            Self::Require { slug } => require(&slug, json!({ "policySignatureRequired": true })),
+            Self::Waive { slug, signing } => {
                 let change = ChangeStatement {
                     action: "policy.waive-signature".to_owned(),
                     partner: Some(slug.clone()),
                     ..ChangeStatement::default()
                 };
-                let body = signing.sign(json!({ "policySignatureRequired": false }), change)?;
-                require(&target, &slug, body)
+                require(&slug, signing.sign(json!({ "policySignatureRequired": false }), change)?)
             }
         }
     }
-}
-
-fn require(target: &Target, slug: &str, body: Value) -> Result<(), StartupError> {
-    target.send(Method::PATCH, &path(&["partners", slug]), Body::Json(body))
 }
