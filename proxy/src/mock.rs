@@ -46,10 +46,6 @@ pub(crate) struct Mock {
 }
 
 impl Run for Mock {
-    /// Serves until the process is ended.
-    ///
-    /// # Errors
-    /// The port is taken, or the document is broken.
     fn run(self) -> Result<(), StartupError> {
         let contract = Arc::new(Contract::read()?);
         server::runtime(1)?.block_on(async {

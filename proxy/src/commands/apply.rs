@@ -29,10 +29,6 @@ pub(crate) struct Apply {
 }
 
 impl Run for Apply {
-    /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator, with file and line where a file is wrong.
     fn run(self) -> Result<(), StartupError> {
         let document = Document::read(&self.files)?;
         let path =

@@ -17,10 +17,6 @@ pub(crate) struct Archive {
 }
 
 impl Run for Archive {
-    /// Archives them and prints a line for each.
-    ///
-    /// # Errors
-    /// One sentence: what could not be reached, made or written.
     fn run(self) -> Result<(), StartupError> {
         let config = self.settings.load()?;
         let maintained = schema::maintain_partitions(&config.core.database, &config.core.retention);

@@ -59,10 +59,6 @@ pub(crate) struct Bench {
 }
 
 impl Run for Bench {
-    /// Measures every call, and prints what it holds.
-    ///
-    /// # Errors
-    /// One sentence: no test client, or an edge that refuses what it is asked.
     fn run(self) -> Result<(), StartupError> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let held = server::runtime(threads)?.block_on(self.measure())?;

@@ -51,10 +51,6 @@ impl Findings {
 }
 
 impl Run for Doctor {
-    /// Looks at everything and prints a line for each.
-    ///
-    /// # Errors
-    /// When something stops an edge from serving.
     fn run(self) -> Result<(), StartupError> {
         let mut config = self.settings.load()?;
         if self.running {

@@ -16,10 +16,6 @@ pub(crate) struct Migrate {
 }
 
 impl Run for Migrate {
-    /// Applies them and prints a line for each.
-    ///
-    /// # Errors
-    /// One sentence: what could not be reached or applied.
     fn run(self) -> Result<(), StartupError> {
         let config = self.settings.load()?;
         let report = |applied: &Applied| {

@@ -38,10 +38,6 @@ pub(crate) struct Man {
 }
 
 impl Run for Man {
-    /// Writes a page for each command, `rampart-order-list.1` and so on.
-    ///
-    /// # Errors
-    /// When the folder cannot be written.
     fn run(self) -> Result<(), StartupError> {
         let unwritable = format!("'{}' cannot be written", self.folder.display());
         fs::create_dir_all(&self.folder)

@@ -45,10 +45,6 @@ pub(crate) struct Build {
 }
 
 impl Run for Build {
-    /// Compiles, makes the component and says where it is.
-    ///
-    /// # Errors
-    /// One sentence; what a compiler says goes to standard error by itself.
     fn run(self) -> Result<(), StartupError> {
         let out = self.out()?;
         let component = match (&self.module, self.language()) {

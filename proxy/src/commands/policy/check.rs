@@ -27,10 +27,6 @@ pub(crate) struct Check {
 }
 
 impl Run for Check {
-    /// Prints what the component is and costs, and what became of each vector.
-    ///
-    /// # Errors
-    /// Why an edge would refuse it, or how many vectors it answered otherwise than expected.
     fn run(self) -> Result<(), StartupError> {
         let vectors = match &self.vectors {
             Some(file) => Some(read_file(file)?),

@@ -28,10 +28,6 @@ pub(crate) struct New {
 }
 
 impl Run for New {
-    /// Writes the project and says what to do with it.
-    ///
-    /// # Errors
-    /// One sentence: what is wrong with the name, or what cannot be written.
     fn run(self) -> Result<(), StartupError> {
         let (name, kind) = (self.name.as_str(), self.kind.as_str());
         check_name(name)?;
