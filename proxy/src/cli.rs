@@ -5,11 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    Call, Run, Target, apply, approval, archive, audit, bench, config, connector, currency,
-    delivery, dependents, doctor, key, keys, ledger, mail, maintenance_window, migrate, offer,
-    operator, order, overview, pair, partner, payment, payment_method, policy, price,
-    reconciliation, review, route, savings_plan, screening, secret, shell, top, user,
-    verification_key, webhook,
+    Call, Run, Target, apply, approval, audit, bench, config, connector, dependents, doctor, keys,
+    ledger, market, notify, operator, order, overview, partner, payment, policy, reconciliation,
+    review, route, savings_plan, schema, screening, shell, top, user,
 };
 use crate::config::Config;
 use crate::demo::Demo;
@@ -61,9 +59,9 @@ commands! {
     /// Serve partners until told to stop.
     Serve(Serve),
     /// Bring the schema of the database up to date.
-    Migrate(migrate::Migrate),
+    Migrate(schema::Migrate),
     /// Archive the months whose retention is over, and make those to come.
-    Archive(archive::Archive),
+    Archive(schema::Archive),
     /// Start everything on this machine, walk one purchase, keep serving.
     Demo(Demo),
     /// Look for what would stop an edge here.
@@ -75,15 +73,15 @@ commands! {
     Export(apply::Export),
     #[command(subcommand)] Config(config::ConfigCommand),
     Partner { partner::Partner },
-    Key { key::Key },
+    Key { partner::Key },
     Keys { keys::Keys },
     #[command(subcommand)] Policy(policy::Policy),
-    Price { price::Price },
+    Price { market::Price },
     Order { order::Order },
     Payment { payment::Payment },
     Operator { operator::Operator },
     Connector { connector::Connector },
-    Currency { currency::Currency },
+    Currency { market::Currency },
     Route { route::Route },
     Overview(overview::Overview),
     Dependents(dependents::Dependents),
@@ -92,18 +90,18 @@ commands! {
     Approval { approval::Approval },
     Audit { audit::Audit },
     Ledger { ledger::Ledger },
-    Delivery { delivery::Delivery },
-    Mail { mail::Mail },
-    MaintenanceWindow { maintenance_window::MaintenanceWindow },
-    Offer { offer::Offer },
-    Pair { pair::Pair },
-    PaymentMethod { payment_method::PaymentMethod },
+    Delivery { notify::Delivery },
+    Mail { notify::Mail },
+    MaintenanceWindow { market::MaintenanceWindow },
+    Offer { market::Offer },
+    Pair { market::Pair },
+    PaymentMethod { market::PaymentMethod },
     Reconciliation { reconciliation::Reconciliation },
     SavingsPlan { savings_plan::SavingsPlan },
-    Secret { secret::Secret },
+    Secret { partner::Secret },
     User { user::User },
-    VerificationKey { verification_key::VerificationKey },
-    Webhook { webhook::Webhook },
+    VerificationKey { partner::VerificationKey },
+    Webhook { partner::Webhook },
     /// Print the completions of a shell: `rampart completions bash > /etc/bash_completion.d/rampart`.
     Completions(shell::Completions),
     /// Write the manual's pages to a folder.

@@ -1,4 +1,4 @@
-//! `rampart partner add|list|show|set|suspend|resume|staff`.
+//! `rampart partner`, and of one partner `key`, `secret`, `verification-key` and `webhook`.
 
 use clap::{Args, Subcommand};
 use http::Method;
@@ -6,9 +6,9 @@ use serde_json::json;
 
 use super::{Body, Call, Members, Page, StartupError, Target};
 
-const COLUMNS: &str = "SLUG slug, NAME name, MODE mode, STATUS status, CREATED createdAt";
+const PARTNERS: &str = "SLUG slug, NAME name, MODE mode, STATUS status, CREATED createdAt";
 
-const STAFF_COLUMNS: &str =
+const STAFF: &str =
     "ID id, EMAIL email, ROLE role, JOINED joined, SECOND FACTOR secondFactor, CREATED createdAt";
 
 /// Partners.
@@ -85,7 +85,7 @@ impl Call for Staff {
     fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
             Self::List { slug, page } => {
-                page.print(target, &["partners", &slug, "staff"], [], STAFF_COLUMNS)
+                page.print(target, &["partners", &slug, "staff"], [], STAFF)
             }
             Self::Invite { slug, email, role } => {
                 let body = json!({ "email": email, "role": role });
@@ -110,7 +110,7 @@ impl Call for Partner {
                 let body = json!({"slug": slug, "name": name, "mode": mode});
                 target.send(Method::POST, &["partners"], body)
             }
-            Self::List(page) => page.print(target, &["partners"], [], COLUMNS),
+            Self::List(page) => page.print(target, &["partners"], [], PARTNERS),
             Self::Show(partner) => target.get(&["partners", &partner.slug]),
             Self::Set { slug, members } => {
                 members.send(target, Method::PATCH, &["partners", &slug])
@@ -118,6 +118,171 @@ impl Call for Partner {
             Self::Suspend(partner) => set_status(partner, "suspended"),
             Self::Resume(partner) => set_status(partner, "active"),
             Self::Staff(staff) => staff.call(target),
+        }
+    }
+}
+
+/// API keys of a partner.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Key {
+    /// Issue a key and print it, once.
+    Issue {
+        /// The partner's slug.
+        slug: String,
+        /// A human-readable note of the key's purpose.
+        #[arg(long, default_value = "")]
+        name: String,
+        /// From when it is refused, RFC 3339.
+        #[arg(long)]
+        expires_at: Option<String>,
+        /// A scope, as orders:read; can be given several times. Everything without one.
+        #[arg(long = "scope", value_name = "SCOPE")]
+        scopes: Vec<String>,
+        /// A network it may come from (CIDR); can be given several times.
+        #[arg(long = "allow", value_name = "CIDR")]
+        allowed_addresses: Vec<String>,
+    },
+    /// Revoke a key, on every edge within a second.
+    Revoke {
+        /// The partner's slug.
+        slug: String,
+        /// The key's id, as issued or as `partner show` lists it.
+        id: String,
+    },
+}
+
+impl Call for Key {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        match self {
+            Self::Issue { slug, name, expires_at, scopes, allowed_addresses } => {
+                let body = json!({
+                    "name": name,
+                    "expiresAt": expires_at,
+                    "scopes": scopes,
+                    "allowedAddresses": allowed_addresses,
+                });
+                target.send(Method::POST, &["partners", &slug, "api-keys"], body)
+            }
+            Self::Revoke { slug, id } => {
+                target.send(Method::DELETE, &["partners", &slug, "api-keys", &id], Body::None)
+            }
+        }
+    }
+}
+
+/// Secrets of a partner.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Secret {
+    /// Rotate a secret and print the new one, once; earlier ones end with the overlap.
+    Rotate {
+        /// The partner's slug.
+        slug: String,
+        /// password, signing or webhook.
+        kind: String,
+        /// Seconds for which the earlier one is still good.
+        #[arg(long, value_name = "SECONDS")]
+        overlap_seconds: Option<u32>,
+    },
+}
+
+impl Call for Secret {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        let Self::Rotate { slug, kind, overlap_seconds } = self;
+        let body = json!({ "kind": kind, "overlapSeconds": overlap_seconds });
+        target.send(Method::POST, &["partners", &slug, "secrets", "rotate"], body)
+    }
+}
+
+const VERIFICATION_KEYS: &str = "\
+    NAME name, ALGORITHM algorithm, FROM notBefore, UNTIL notAfter, SET createdAt, \
+    SHA-256 fingerprint";
+
+/// Keys by which a partner's policy verifies signed requests.
+#[derive(Debug, Subcommand)]
+pub(crate) enum VerificationKey {
+    /// List a partner's keys by name, without the keys.
+    List {
+        /// The partner's slug.
+        slug: String,
+        #[command(flatten)]
+        page: Page,
+    },
+    /// Set a key: `algorithm=hmac-sha256 key=…`, with `notAfter` and a signature where it needs them.
+    Set {
+        /// The partner's slug.
+        slug: String,
+        /// The key's name.
+        name: String,
+        #[command(flatten)]
+        members: Members,
+    },
+    /// Remove a key.
+    Remove {
+        /// The partner's slug.
+        slug: String,
+        /// The key's name.
+        name: String,
+    },
+}
+
+impl Call for VerificationKey {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        match self {
+            Self::List { slug, page } => {
+                page.print(target, &["partners", &slug, "verification-keys"], [], VERIFICATION_KEYS)
+            }
+            Self::Set { slug, name, members } => {
+                members.send(target, Method::PUT, &["partners", &slug, "verification-keys", &name])
+            }
+            Self::Remove { slug, name } => {
+                let key: &[&str] = &["partners", &slug, "verification-keys", &name];
+                target.send(Method::DELETE, key, Body::None)
+            }
+        }
+    }
+}
+
+const WEBHOOKS: &str =
+    "ID id, STATE state, FAILING SINCE failingSince, EVENTS events, CREATED createdAt, URL url";
+
+/// Webhook endpoints of partners.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Webhook {
+    /// List a partner's endpoints, oldest first.
+    List {
+        /// The partner's slug.
+        partner: String,
+        #[command(flatten)]
+        page: Page,
+    },
+    /// Remove an endpoint: what waited for it is not sent any more.
+    Remove(EndpointArgs),
+    /// Send a test event to one endpoint.
+    Test(EndpointArgs),
+}
+
+/// An endpoint of a partner.
+#[derive(Args, Debug)]
+pub(crate) struct EndpointArgs {
+    /// The partner's slug.
+    partner: String,
+    /// The endpoint's id, as `webhook list` shows it.
+    id: String,
+}
+
+impl Call for Webhook {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        match self {
+            Self::List { partner, page } => {
+                page.print(target, &["partners", &partner, "webhooks"], [], WEBHOOKS)
+            }
+            Self::Remove(EndpointArgs { partner, id }) => {
+                target.send(Method::DELETE, &["partners", &partner, "webhooks", &id], Body::None)
+            }
+            Self::Test(EndpointArgs { partner, id }) => {
+                let test: &[&str] = &["partners", &partner, "webhooks", &id, "test"];
+                target.send(Method::POST, test, Body::None)
+            }
         }
     }
 }

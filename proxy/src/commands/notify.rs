@@ -1,11 +1,11 @@
-//! `rampart delivery list|show|redeliver`.
+//! `rampart delivery` and `rampart mail`.
 
 use clap::Subcommand;
 use http::Method;
 
 use super::{Body, Call, ObjectArgs, Page, StartupError, Target};
 
-const COLUMNS: &str = "\
+const DELIVERIES: &str = "\
     CREATED createdAt, ID id, PARTNER partner, TYPE type, ORDER orderId, STATE state, \
     ATTEMPTS attempts, STATUS lastStatus, NEXT nextAttemptAt, URL url";
 
@@ -38,12 +38,38 @@ impl Call for Delivery {
         match self {
             Self::List { partner, state, order, page } => {
                 let criteria = [("partner", partner), ("state", state), ("order", order)];
-                page.print(target, &["deliveries"], criteria, COLUMNS)
+                page.print(target, &["deliveries"], criteria, DELIVERIES)
             }
             Self::Show(delivery) => target.get(&["deliveries", &delivery.id]),
             Self::Redeliver(delivery) => {
                 target.send(Method::POST, &["deliveries", &delivery.id, "redeliver"], Body::None)
             }
         }
+    }
+}
+
+const MAIL: &str =
+    "CREATED createdAt, ID id, PARTNER partner, USER user, KIND kind, STATE state, SUBJECT subject";
+
+/// Mail to users and partners.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Mail {
+    /// List mail, newest first.
+    List {
+        /// The partner's slug.
+        #[arg(long)]
+        partner: Option<String>,
+        /// The mail's kind, as the list shows it.
+        #[arg(long)]
+        kind: Option<String>,
+        #[command(flatten)]
+        page: Page,
+    },
+}
+
+impl Call for Mail {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        let Self::List { partner, kind, page } = self;
+        page.print(target, &["mail"], [("partner", partner), ("kind", kind)], MAIL)
     }
 }

@@ -1,0 +1,204 @@
+//! `rampart currency`, `pair`, `payment-method`, `price`, `offer` and `maintenance-window`.
+
+use clap::{Args, Subcommand};
+use http::Method;
+use serde_json::json;
+
+use super::{Body, Call, Members, ObjectArgs, Page, StartupError, Target};
+
+const CURRENCIES: &str =
+    "CODE code, KIND kind, NAME name, DECIMALS decimals, NETWORK network, CAIP-19 caip19";
+
+/// Currencies, fiat and crypto.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Currency {
+    /// List currencies by their codes.
+    List(Page),
+}
+
+impl Call for Currency {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        let Self::List(page) = self;
+        page.print(target, &["currencies"], [], CURRENCIES)
+    }
+}
+
+const PAIRS: &str = "PAIR pair, PRICE price, BUY buy, SELL sell";
+
+/// Currency pairs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Pair {
+    /// List pairs with their prices and directions.
+    List(Page),
+    /// Change a pair: `buy.status=disabled`, `spreadPercentage=1.5`, `quoteLifetimeSeconds=60`.
+    Set {
+        /// The pair, such as BTC-EUR.
+        pair: String,
+        #[command(flatten)]
+        members: Members,
+    },
+}
+
+impl Call for Pair {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        match self {
+            Self::List(page) => page.print(target, &["pairs"], [], PAIRS),
+            Self::Set { pair, members } => members.send(target, Method::PATCH, &["pairs", &pair]),
+        }
+    }
+}
+
+const PAYMENT_METHODS: &str =
+    "CODE code, ENABLED enabled, LABEL label, LIMIT limit, FEES fees, EXPIRATION expirationPeriod";
+
+/// Payment methods.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PaymentMethod {
+    /// List methods with their terms.
+    List(Page),
+    /// Change a method: `enabled=false`, `limit=5000`, `expirationPeriod=3600`.
+    Set {
+        /// The method's code, such as creditCard.
+        code: String,
+        #[command(flatten)]
+        members: Members,
+    },
+}
+
+impl Call for PaymentMethod {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        match self {
+            Self::List(page) => page.print(target, &["payment-methods"], [], PAYMENT_METHODS),
+            Self::Set { code, members } => {
+                members.send(target, Method::PATCH, &["payment-methods", &code])
+            }
+        }
+    }
+}
+
+const PRICES: &str = "\
+    PAIR pair, STATUS status, PRICE price, FIXED fixed, OBSERVED observedAt, SOURCES SAY deviating";
+/// The end of the quotes sealed so far: the edge takes a time to come for its own now. A constant,
+/// because the call that a second person has agreed to is made again as it was.
+const SO_FAR: &str = "9999-12-31T23:59:59Z";
+
+/// Prices.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Price {
+    /// Set the mid price of a pair.
+    Set {
+        /// Such as BTC-EUR.
+        pair: String,
+        /// Fiat for one unit of crypto, such as 51234.56.
+        price: serde_json::Number,
+        /// Seconds after which it is too old to quote; else the pair says.
+        #[arg(long, value_name = "SECONDS")]
+        max_age_seconds: Option<u32>,
+        /// Void the quotes that were sealed so far: the price before was wrong.
+        #[arg(long)]
+        void_quotes: bool,
+    },
+    /// Void the quotes of a pair that were sealed so far.
+    VoidQuotes {
+        /// Such as BTC-EUR.
+        pair: String,
+    },
+    /// List pairs with their prices, and what the sources say.
+    List(Page),
+}
+
+impl Call for Price {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        match self {
+            Self::Set { pair, price, max_age_seconds, void_quotes } => {
+                let mut body = json!({ "price": price });
+                if let Some(seconds) = max_age_seconds {
+                    body["maxAgeSeconds"] = json!(seconds);
+                }
+                if void_quotes {
+                    body["quotesValidFrom"] = json!(SO_FAR);
+                }
+                target.send(Method::PUT, &["prices", &pair], body)
+            }
+            Self::VoidQuotes { pair } => {
+                let body = json!({ "quotesValidFrom": SO_FAR });
+                target.send(Method::PATCH, &["pairs", &pair], body)
+            }
+            Self::List(page) => page.print(target, &["prices"], [], PRICES),
+        }
+    }
+}
+
+/// Offers.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Offer {
+    /// End an offer now.
+    Expire {
+        /// The offer's uuid.
+        uuid: String,
+    },
+}
+
+impl Call for Offer {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        let Self::Expire { uuid } = self;
+        target.send(Method::POST, &["offers", &uuid, "expire"], Body::None)
+    }
+}
+
+/// The path of the windows.
+const WINDOWS_PATH: &str = "maintenance-windows";
+
+const WINDOWS: &str = "\
+    ID id, STATUS status, PAIR pair, METHOD paymentMethod, STARTS startsAt, ENDS endsAt, \
+    BY createdBy, REASON reason";
+
+/// Maintenance windows of pairs and payment methods.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MaintenanceWindow {
+    /// List windows, the latest start first.
+    List(Page),
+    /// Close a pair, or a payment method, from a time to another one.
+    Add(NewWindow),
+    /// End a window that runs, or withdraw one to come.
+    End(ObjectArgs),
+}
+
+/// A window to be made.
+#[derive(Args, Debug)]
+pub(crate) struct NewWindow {
+    /// The pair, such as BTC-EUR.
+    #[arg(long, required_unless_present = "payment_method", conflicts_with = "payment_method")]
+    pair: Option<String>,
+    /// The payment method, such as creditCard, in place of a pair.
+    #[arg(long, value_name = "CODE")]
+    payment_method: Option<String>,
+    /// Its start, such as 2026-03-01T12:00:00Z; now if not given.
+    #[arg(long, value_name = "TIME")]
+    starts_at: Option<String>,
+    /// Its end.
+    #[arg(long, value_name = "TIME")]
+    ends_at: String,
+    /// The reason, for the audit.
+    #[arg(long)]
+    reason: String,
+}
+
+impl Call for MaintenanceWindow {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        match self {
+            Self::List(page) => page.print(target, &[WINDOWS_PATH], [], WINDOWS),
+            Self::Add(new) => {
+                let NewWindow { pair, payment_method, starts_at, ends_at, reason } = new;
+                let body = json!({
+                    "pair": pair, "paymentMethod": payment_method, "startsAt": starts_at,
+                    "endsAt": ends_at, "reason": reason,
+                });
+                target.send(Method::POST, &[WINDOWS_PATH], body)
+            }
+            Self::End(window) => {
+                target.send(Method::DELETE, &[WINDOWS_PATH, &window.id], Body::None)
+            }
+        }
+    }
+}
