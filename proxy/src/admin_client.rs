@@ -10,7 +10,7 @@ use serde_json::Value;
 use url::form_urlencoded;
 
 use crate::config::Config;
-use crate::startup_error::StartupError;
+use crate::startup_error::{Context as _, StartupError};
 
 /// Longest wait for an answer beyond the time that the edge takes for one.
 const ANSWER_MARGIN: Duration = Duration::from_secs(5);
@@ -117,10 +117,10 @@ impl AdminClient {
                 request.header("content-type", content_type).body(file)
             }
         };
-        let unreachable = |e| StartupError::new("the admin listener does not answer", &e);
-        let answer = request.send().await.map_err(unreachable)?;
+        let unreachable = "the admin listener does not answer";
+        let answer = request.send().await.context(unreachable)?;
         let (status, headers) = (answer.status(), answer.headers().clone());
-        let bytes = answer.bytes().await.map_err(unreachable)?;
+        let bytes = answer.bytes().await.context(unreachable)?;
         if status.is_success() {
             return Ok((headers, bytes.into()));
         }
@@ -150,11 +150,10 @@ pub(crate) fn http_client(
     let mut client = builder.no_proxy();
     if let Some(path) = authority {
         let unusable = format!("the certificate in '{}' cannot be used", path.display());
-        let pem = std::fs::read(path).map_err(|e| StartupError::new(&unusable, &e))?;
-        let trusted = Certificate::from_pem_bundle(&pem);
-        for trusted in trusted.map_err(|e| StartupError::new(&unusable, &e))? {
+        let pem = std::fs::read(path).context(&unusable)?;
+        for trusted in Certificate::from_pem_bundle(&pem).context(&unusable)? {
             client = client.add_root_certificate(trusted);
         }
     }
-    client.build().map_err(|e| StartupError::new("no HTTP client can be made", &e))
+    client.build().context("no HTTP client can be made")
 }

@@ -48,7 +48,7 @@ use self::table::Format;
 use crate::admin_client::{AdminClient, Body};
 use crate::config::Config;
 use crate::server;
-use crate::startup_error::StartupError;
+use crate::startup_error::{Context as _, StartupError};
 
 /// A command whose arguments are read.
 pub(crate) trait Run {
@@ -157,26 +157,23 @@ fn possible_value(value: &impl ValueEnum) -> String {
 
 /// The bytes of a file.
 fn read_file(file: &Path) -> Result<Vec<u8>, StartupError> {
-    fs::read(file)
-        .map_err(|e| StartupError::new(&format!("'{}' cannot be read", file.display()), &e))
+    fs::read(file).context(format_args!("'{}' cannot be read", file.display()))
 }
 
 /// The text of a file.
 fn read_text(file: &Path) -> Result<String, StartupError> {
-    String::from_utf8(read_file(file)?)
-        .map_err(|e| StartupError::new(&format!("'{}' is not text", file.display()), &e))
+    String::from_utf8(read_file(file)?).context(format_args!("'{}' is not text", file.display()))
 }
 
 /// The JSON in a file.
 fn read_json(file: &Path) -> Result<Value, StartupError> {
-    serde_json::from_slice(&read_file(file)?)
-        .map_err(|e| StartupError::new(&format!("'{}' is not JSON", file.display()), &e))
+    let bytes = read_file(file)?;
+    serde_json::from_slice(&bytes).context(format_args!("'{}' is not JSON", file.display()))
 }
 
 /// Writes a file, in the place of one that is there.
 fn write_file(file: &Path, bytes: &[u8]) -> Result<(), StartupError> {
-    fs::write(file, bytes)
-        .map_err(|e| StartupError::new(&format!("'{}' cannot be written", file.display()), &e))
+    fs::write(file, bytes).context(format_args!("'{}' cannot be written", file.display()))
 }
 
 #[cfg(test)]

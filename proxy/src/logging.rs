@@ -3,7 +3,7 @@
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{Log, LogFormat};
-use crate::startup_error::StartupError;
+use crate::startup_error::{Context as _, StartupError};
 
 /// Libraries that log what callers do wrong as errors of ours.
 const QUIET: &str = "pingora_core=off,pingora_proxy=off,rustls=off,h2=off,tokio_rustls=off";
@@ -13,13 +13,13 @@ const QUIET: &str = "pingora_core=off,pingora_proxy=off,rustls=off,h2=off,tokio_
 /// # Errors
 /// When `log.level` is not a filter, or there is a log already.
 pub(crate) fn start(log: &Log) -> Result<(), StartupError> {
-    let what = format!("log.level = '{}' is not a level or a list of filters", log.level);
-    let filter = EnvFilter::try_new(format!("{QUIET},{}", log.level))
-        .map_err(|e| StartupError::new(&what, &e))?;
+    let Log { level, .. } = log;
+    let filter = EnvFilter::try_new(format!("{QUIET},{level}"))
+        .context(format_args!("log.level = '{level}' is not a level or a list of filters"))?;
     let base = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     let started = match log.format {
         LogFormat::Json => base.json().try_init(),
         LogFormat::Text => base.with_ansi(false).try_init(),
     };
-    started.map_err(|e| StartupError::new("the log cannot be started", &e))
+    started.context("the log cannot be started")
 }

@@ -27,7 +27,7 @@ use crate::commands::Run;
 use crate::gateway::request_id;
 use crate::output;
 use crate::server;
-use crate::startup_error::StartupError;
+use crate::startup_error::{Context as _, StartupError};
 
 /// Connections at once; more wait.
 const CONNECTIONS_MAX: usize = 256;
@@ -50,9 +50,9 @@ impl Run for Mock {
         let contract = Arc::new(Contract::read()?);
         server::runtime(1)?.block_on(async {
             let address = SocketAddr::new(self.address, self.port);
-            let cannot = |e| StartupError::new(&format!("cannot listen on {address}"), &e);
-            let listener = TcpListener::bind(address).await.map_err(cannot)?;
-            let address = listener.local_addr().map_err(cannot)?;
+            let cannot = format!("cannot listen on {address}");
+            let listener = TcpListener::bind(address).await.context(&cannot)?;
+            let address = listener.local_addr().context(&cannot)?;
             output::line(format_args!("mock: http://{address}"));
             serve(listener, contract).await;
             Ok(())

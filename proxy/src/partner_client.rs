@@ -4,7 +4,7 @@ use http::StatusCode;
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 
-use crate::startup_error::StartupError;
+use crate::startup_error::{Context as _, StartupError};
 
 /// A partner with an access token.
 pub(crate) struct PartnerClient {
@@ -50,9 +50,9 @@ impl PartnerClient {
 }
 
 async fn answer(request: RequestBuilder) -> Result<Value, StartupError> {
-    let unreachable = |e| StartupError::new("the edge cannot be reached", &e);
-    let answer = request.send().await.map_err(unreachable)?;
-    let (status, body) = (answer.status(), answer.bytes().await.map_err(unreachable)?);
+    let unreachable = "the edge cannot be reached";
+    let answer = request.send().await.context(unreachable)?;
+    let (status, body) = (answer.status(), answer.bytes().await.context(unreachable)?);
     if status == StatusCode::TOO_MANY_REQUESTS {
         return Err("the edge limits the rate (429): raise `rateLimits` of this partner".into());
     }
@@ -60,5 +60,5 @@ async fn answer(request: RequestBuilder) -> Result<Value, StartupError> {
         let body = String::from_utf8_lossy(&body);
         return Err(StartupError::from(format!("the edge answers {status}: {body}")));
     }
-    serde_json::from_slice(&body).map_err(|e| StartupError::new("the answer is not JSON", &e))
+    serde_json::from_slice(&body).context("the answer is not JSON")
 }

@@ -57,7 +57,7 @@ use self::upgrade::UpgradePeer;
 use crate::config::Config;
 use crate::gateway::{AccessLog, Gateway};
 use crate::output;
-use crate::startup_error::StartupError;
+use crate::startup_error::{Context as _, StartupError};
 
 /// Most connections of each private listener, and most of one address among them.
 const PRIVATE_CONNECTIONS_MAX: usize = 256;
@@ -84,7 +84,7 @@ pub(crate) fn runtime(threads: usize) -> Result<Runtime, StartupError> {
         .thread_name("rampart")
         .enable_all()
         .build()
-        .map_err(|e| StartupError::new("threads cannot be started", &e))
+        .context("threads cannot be started")
 }
 
 /// A serving edge.
@@ -109,8 +109,8 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
     let sockets = Sockets::open(&config, &mut fds)?;
     name_listeners(&mut config, &sockets);
     let log = config.log.access.then(|| AccessLog::start(config.log.format)).transpose();
-    let log = log.map_err(|e| StartupError::new("the access log cannot be started", &e))?;
-    let (log, clock) = (log.map(Arc::new), Clock::system());
+    let log = log.context("the access log cannot be started")?.map(Arc::new);
+    let clock = Clock::system();
     let edge = &config.edge;
     let shutdown = Arc::new(Shutdown {
         lifecycle: Lifecycle::new(clock.clone()),
@@ -142,11 +142,8 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
     let shutdown_signal = Watch(Arc::clone(&shutdown));
     let run = move || server.run(RunArgs { shutdown_signal: Box::new(shutdown_signal) });
     let server = std::thread::Builder::new().name("server".into()).spawn(run);
-    let running = Running {
-        server: Some(server.map_err(|e| StartupError::new("threads cannot be started", &e))?),
-        shutdown,
-        _log: log,
-    };
+    let running =
+        Running { server: Some(server.context("threads cannot be started")?), shutdown, _log: log };
     let ended = |_| StartupError::from("the edge ended while it started; see above");
     Ok(Serving { core: core.recv().map_err(ended)??, sockets, running })
 }
@@ -171,9 +168,8 @@ fn inherit(config: &Config, upgrade: bool) -> Result<(Option<UpgradePeer>, Fds),
         return Err(StartupError::from("--upgrade needs 'edge.upgrade_socket'"));
     };
     tracing::info!(socket = %path.display(), "waiting for the listeners of the running process");
-    let (peer, fds) = upgrade::inherit(path).map_err(|e| {
-        StartupError::new(&format!("no listeners were handed over at '{}'", path.display()), &e)
-    })?;
+    let (peer, fds) = upgrade::inherit(path)
+        .context(format_args!("no listeners were handed over at '{}'", path.display()))?;
     Ok((Some(peer), fds))
 }
 
@@ -184,7 +180,7 @@ async fn take_over(peer: Option<UpgradePeer>) -> Result<(), StartupError> {
     taking
         .map_err(std::io::Error::other)
         .flatten()
-        .map_err(|e| StartupError::new("the running process did not give up the listeners", &e))
+        .context("the running process did not give up the listeners")
 }
 
 impl Serving {

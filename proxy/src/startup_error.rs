@@ -45,12 +45,22 @@ impl From<DatabaseError> for StartupError {
     }
 }
 
-impl StartupError {
-    /// `what` could not be done because of `why`.
-    pub(crate) fn new(what: &str, why: &dyn fmt::Display) -> Self {
-        format!("{what}: {why}").into()
-    }
+/// Makes failures of any kind sentences for the operator.
+pub(crate) trait Context<T> {
+    /// Says `what` could not be done, and the failure as the reason.
+    ///
+    /// # Errors
+    /// That sentence, if there is a failure.
+    fn context(self, what: impl fmt::Display) -> Result<T, StartupError>;
+}
 
+impl<T, E: fmt::Display> Context<T> for Result<T, E> {
+    fn context(self, what: impl fmt::Display) -> Result<T, StartupError> {
+        self.map_err(|why| format!("{what}: {why}").into())
+    }
+}
+
+impl StartupError {
     /// A finding of a walk or a check: what is wrong, in a sentence or a line each.
     pub(crate) fn finding(sentence: String) -> Self {
         Self { sentence, is_finding: true }

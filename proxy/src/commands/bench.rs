@@ -20,6 +20,7 @@ use crate::admin_client::http_client;
 use crate::demo::{RETURN_URL, WALLET};
 use crate::partner_client::PartnerClient;
 use crate::server;
+use crate::startup_error::Context as _;
 
 /// Longest wait for one answer.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
@@ -136,9 +137,8 @@ impl Bench {
         });
         let mut all = Vec::new();
         for asked in join_all(asking).await {
-            let asked: Result<Vec<u64>, StartupError> =
-                asked.map_err(|e| StartupError::new("a connection failed", &e))?;
-            all.extend(asked.map_err(|e| StartupError::from(format!("{}: {e}", call.name())))?);
+            let asked: Result<Vec<u64>, StartupError> = asked.context("a connection failed")?;
+            all.extend(asked.context(call.name())?);
         }
         all.sort_unstable();
         Ok(Load { micros: all })

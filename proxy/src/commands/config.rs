@@ -7,6 +7,7 @@ use clap::Subcommand;
 use super::{Run, StartupError};
 use crate::config::reference::{self, Section, Setting};
 use crate::output;
+use crate::startup_error::Context as _;
 
 /// Begins the page that `--markdown` prints.
 const PAGE: &str = "\
@@ -50,8 +51,8 @@ impl Run for ConfigCommand {
 
 fn json(sections: &[Section]) -> Result<String, StartupError> {
     let settings: Vec<&Setting> = sections.iter().flat_map(|section| &section.settings).collect();
-    let text = serde_json::to_string_pretty(&settings)
-        .map_err(|e| StartupError::new("the reference cannot be printed", &e))?;
+    let text =
+        serde_json::to_string_pretty(&settings).context("the reference cannot be printed")?;
     Ok(text + "\n")
 }
 

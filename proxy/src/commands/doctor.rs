@@ -15,6 +15,7 @@ use crate::admin_client::http_client;
 use crate::config::{Config, KeyPair};
 use crate::output;
 use crate::server::{self, Certificates};
+use crate::startup_error::Context as _;
 
 /// Longest wait for an edge's word that it lives.
 const ALIVE_MAX: Duration = Duration::from_secs(5);
@@ -228,8 +229,7 @@ async fn look_at_core(core: &Core, findings: &mut Findings) {
 async fn ask_edge(config: &Config) -> Result<String, StartupError> {
     let url = format!("http://{}/healthz", config.ops.listen);
     let client = http_client(Client::builder().timeout(ALIVE_MAX), None)?;
-    match client.get(&url).send().await.and_then(Response::error_for_status) {
-        Ok(_) => Ok(format!("answers at {}", config.ops.listen)),
-        Err(error) => Err(StartupError::new("no edge answers at ops.listen", &error)),
-    }
+    let answer = client.get(&url).send().await.and_then(Response::error_for_status);
+    answer.context("no edge answers at ops.listen")?;
+    Ok(format!("answers at {}", config.ops.listen))
 }

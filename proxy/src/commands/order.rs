@@ -5,6 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{Body, Call, ObjectArgs, Page, StartupError, Target};
+use crate::startup_error::Context as _;
 
 const COLUMNS: &str = "\
     DATE date, ID id, PARTNER partner, SIDE side, STATUS status, PAIR currencyPair, \
@@ -114,8 +115,7 @@ fn body(event: String, members: &[String]) -> Result<Value, StartupError> {
             .ok_or_else(|| StartupError::from(format!("'{member}' is not MEMBER=VALUE")))?;
         // An amount is a JSON number on the wire, the others are texts.
         body[name] = match name {
-            "amount" => serde_json::from_str(value)
-                .map_err(|e| StartupError::new("amount is not a number", &e))?,
+            "amount" => serde_json::from_str(value).context("amount is not a number")?,
             _ => value.into(),
         };
     }

@@ -7,6 +7,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{Call, StartupError, Target, read_json};
+use crate::startup_error::Context as _;
 
 const COLUMNS: &str =
     "PARTNER partner, DIRECTION direction, METHOD method, ASSET asset, CONNECTOR connector";
@@ -49,6 +50,5 @@ fn read(file: &Path) -> Result<Value, StartupError> {
     if file != Path::new("-") {
         return read_json(file);
     }
-    serde_json::from_reader(std::io::stdin().lock())
-        .map_err(|e| StartupError::new("standard input is not JSON", &e))
+    serde_json::from_reader(std::io::stdin().lock()).context("standard input is not JSON")
 }

@@ -10,6 +10,7 @@ use super::names;
 use super::{Run, StartupError};
 use crate::cli::Cli;
 use crate::output;
+use crate::startup_error::Context as _;
 
 /// Arguments of `rampart completions`.
 #[derive(Debug, Args)]
@@ -39,9 +40,8 @@ pub(crate) struct Man {
 
 impl Run for Man {
     fn run(self) -> Result<(), StartupError> {
-        let unwritable = format!("'{}' cannot be written", self.folder.display());
         fs::create_dir_all(&self.folder)
             .and_then(|()| clap_mangen::generate_to(Cli::command(), &self.folder))
-            .map_err(|e| StartupError::new(&unwritable, &e))
+            .context(format_args!("'{}' cannot be written", self.folder.display()))
     }
 }

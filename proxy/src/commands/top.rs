@@ -19,6 +19,7 @@ use super::{ConfigFile, Run, StartupError};
 use crate::admin_client::http_client;
 use crate::output;
 use crate::server;
+use crate::startup_error::Context as _;
 
 /// Longest wait for the edge's metrics.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
@@ -77,11 +78,10 @@ impl Top {
 
 async fn read(client: &Client, clock: &Clock, url: &str) -> Result<Sample, StartupError> {
     let silent = format!("'{url}' does not answer");
-    let answer = client.get(url).send().await;
-    let answer = answer.map_err(|error| StartupError::new(&silent, &error))?;
+    let answer = client.get(url).send().await.context(&silent)?;
     if !answer.status().is_success() {
         return Err(StartupError::from(format!("'{url}' answers {}", answer.status())));
     }
-    let text = answer.text().await.map_err(|error| StartupError::new(&silent, &error))?;
+    let text = answer.text().await.context(&silent)?;
     Ok(Sample::read(&text, clock.monotonic_ns()))
 }

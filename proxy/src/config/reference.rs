@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::Config;
-use crate::startup_error::StartupError;
+use crate::startup_error::{Context as _, StartupError};
 
 /// Units by the end of a key.
 const UNITS: [(&str, &str); 5] = [
@@ -108,8 +108,7 @@ pub(crate) fn sections() -> Vec<Section> {
 /// # Errors
 /// One sentence that names key and bounds.
 pub(super) fn check_bounds(config: &Config) -> Result<(), StartupError> {
-    let tree = serde_json::to_value(config)
-        .map_err(|e| StartupError::new("the configuration cannot be checked", &e))?;
+    let tree = serde_json::to_value(config).context("the configuration cannot be checked")?;
     for setting in sections().into_iter().flat_map(|section| section.settings) {
         let (Some(min), Some(max)) = (setting.min, setting.max) else { continue };
         let found = setting.key.split('.').try_fold(&tree, |value, name| value.get(name));

@@ -7,7 +7,7 @@ use config::{ConfigError, Environment, File, FileFormat, Map, Value, ValueKind};
 
 use super::tree::table;
 use super::{SECTIONS, reference, renamed};
-use crate::startup_error::StartupError;
+use crate::startup_error::{Context as _, StartupError};
 
 /// Secrets that may stand in a file of their own, named by the key with `_file` behind it.
 pub(super) const SECRETS: &[(&str, &str)] = &[
@@ -32,11 +32,10 @@ pub(super) fn gather(
     env: Option<Map<String, String>>,
 ) -> Result<HashMap<String, Value>, StartupError> {
     let Some(path) = file else { return merge("", "", env) };
-    let text = std::fs::read_to_string(path).map_err(|e| {
-        let shown = path.display();
-        StartupError::new(&format!("the configuration file '{shown}' cannot be read"), &e)
-    })?;
-    merge(&text, &format!(" in '{}'", path.display()), env)
+    let shown = path.display();
+    let text = std::fs::read_to_string(path)
+        .context(format_args!("the configuration file '{shown}' cannot be read"))?;
+    merge(&text, &format!(" in '{shown}'"), env)
 }
 
 /// Merges settings in TOML, which are at `place`, and the environment (this process's, unless `env`
@@ -121,13 +120,10 @@ fn take_secret(
         return Ok(());
     }
     let path = path.into_string().map_err(|e| one_line(&e))?;
-    let refused = |why: &dyn std::fmt::Display| {
-        let what = format!("'{section}.{file_key}' names '{path}', which cannot be read");
-        StartupError::new(&what, why)
-    };
-    let text = std::fs::read_to_string(&path).map_err(|e| refused(&e))?;
+    let unreadable = format!("'{section}.{file_key}' names '{path}', which cannot be read");
+    let text = std::fs::read_to_string(&path).context(&unreadable)?;
     if text.len() > SECRET_BYTES_MAX {
-        return Err(refused(&"it is larger than 8 KiB"));
+        return Err(format!("{unreadable}: it is larger than 8 KiB").into());
     }
     table.insert(key.to_owned(), Value::from(text.trim_end_matches(['\r', '\n'])));
     Ok(())

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
-use crate::startup_error::StartupError;
+use crate::startup_error::{Context as _, StartupError};
 
 /// Largest callback that is taken, in bytes.
 const BODY_BYTES_MAX: usize = 64 * 1024;
@@ -57,11 +57,9 @@ impl Receiver {
     /// # Errors
     /// No port is free.
     pub(super) async fn start(secret: &str) -> Result<Self, StartupError> {
-        let listener = TcpListener::bind("127.0.0.1:0")
-            .await
-            .map_err(|e| StartupError::new("no port for callbacks", &e))?;
-        let address =
-            listener.local_addr().map_err(|e| StartupError::new("no port for callbacks", &e))?;
+        let no_port = "no port for callbacks";
+        let listener = TcpListener::bind("127.0.0.1:0").await.context(no_port)?;
+        let address = listener.local_addr().context(no_port)?;
         let (callbacks, arrived) = (Mutex::default(), Notify::new());
         let inbox = Arc::new(Inbox { callbacks, arrived, secret: secret.to_owned() });
         tokio::spawn(accept(listener, Arc::clone(&inbox)));

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::steps::Steps;
 use crate::config::{Admin, Config, ProxyProtocol};
-use crate::startup_error::StartupError;
+use crate::startup_error::{Context as _, StartupError};
 
 const DATABASE: &str = "rampart_demo";
 
@@ -41,8 +41,8 @@ impl Environment {
         steps: &mut Steps,
     ) -> Result<Self, StartupError> {
         let place = format!("'{}' cannot be used", state.display());
-        fs::create_dir_all(state).map_err(|e| StartupError::new(&place, &e))?;
-        let state = state.canonicalize().map_err(|e| StartupError::new(&place, &e))?;
+        fs::create_dir_all(state).context(&place)?;
+        let state = state.canonicalize().context(&place)?;
         let mut config = Config::over(&defaults())?;
         let options = Options { state: state.join("postgres"), bin, profile: Profile::Demo };
         let postgres = steps
@@ -96,13 +96,13 @@ fn defaults() -> String {
 /// Makes the secrets that the environment does not have.
 fn add_secrets(config: &mut Config) -> Result<(), StartupError> {
     let clock = Clock::system();
-    let no_entropy = |e| StartupError::new("keys cannot be made", &e);
+    let no_entropy = "keys cannot be made";
     if config.admin.token.is_none() {
-        let token: [u8; 24] = clock.random_bytes().map_err(no_entropy)?;
+        let token: [u8; 24] = clock.random_bytes().context(no_entropy)?;
         config.admin.token = Some(Secret::new(URL_SAFE_NO_PAD.encode(token)));
     }
     if !config.core.keys.is_configured() {
-        let master: [u8; 32] = clock.random_bytes().map_err(no_entropy)?;
+        let master: [u8; 32] = clock.random_bytes().context(no_entropy)?;
         config.core.keys.master = Some(Secret::new(STANDARD.encode(master)));
     }
     Ok(())
@@ -148,7 +148,7 @@ fn make_certificate(cert: &Path, key: &Path, listen: &[SocketAddr]) -> Result<()
     let mut names = BTreeSet::from(["localhost".to_owned(), "127.0.0.1".to_owned()]);
     names.extend(listen.iter().map(|address| address.ip().to_string()));
     let made = rcgen::generate_simple_self_signed(names.into_iter().collect::<Vec<_>>())
-        .map_err(|e| StartupError::new("no certificate can be made", &e))?;
+        .context("no certificate can be made")?;
     write_private(cert, &made.cert.pem())?;
     write_private(key, &made.signing_key.serialize_pem())
 }
@@ -160,5 +160,5 @@ fn write_private(path: &Path, text: &str) -> Result<(), StartupError> {
         options.write(true).create(true).truncate(true).mode(0o600);
         options.open(path)?.write_all(text.as_bytes())
     };
-    write().map_err(|e| StartupError::new(&format!("'{}' cannot be written", path.display()), &e))
+    write().context(format_args!("'{}' cannot be written", path.display()))
 }

@@ -16,7 +16,7 @@ use super::environment::Environment;
 use super::steps::Steps;
 use crate::admin_client::{AdminClient, Body, http_client};
 use crate::server::Serving;
-use crate::startup_error::StartupError;
+use crate::startup_error::{Context as _, StartupError};
 
 const SLUG: &str = "demo";
 /// Longest wait for an answer.
@@ -65,8 +65,8 @@ impl Partner {
         let body = Body::Json(json!({"slug": SLUG, "name": "Demo partner", "mode": "test"}));
         let made = admin.call(Method::POST, "partners", body);
         let credentials = steps.run("make a test partner", made).await?;
-        let signing_key = KeyPair::generate_for(&PKCS_ED25519)
-            .map_err(|e| StartupError::new("no Ed25519 key can be made", &e))?;
+        let signing_key =
+            KeyPair::generate_for(&PKCS_ED25519).context("no Ed25519 key can be made")?;
         steps.run("store its Ed25519 key", bind_key(&admin, &signing_key)).await?;
         for (kind, guest) in [
             ("fee", "tiered-fee"),
@@ -146,8 +146,8 @@ impl Partner {
 /// Prices as on a day like any other. Nobody observes them: they are for test clients.
 async fn set_prices(admin: &AdminClient) -> Result<(), StartupError> {
     for (pair, price) in PRICES {
-        let number = serde_json::Number::from_str(price)
-            .map_err(|e| StartupError::new("a price of the demo is no number", &e))?;
+        let number =
+            serde_json::Number::from_str(price).context("a price of the demo is no number")?;
         let body = Body::Json(json!({ "price": number }));
         admin.call(Method::PUT, &format!("prices/{pair}"), body).await?;
     }
@@ -161,8 +161,8 @@ async fn bind_key(admin: &AdminClient, key: &KeyPair) -> Result<(), StartupError
 }
 
 async fn push(admin: &AdminClient, kind: &str, file: &Path) -> Result<(), StartupError> {
-    let place = format!("'{}' cannot be read (run plugins/build)", file.display());
-    let wasm = std::fs::read(file).map_err(|e| StartupError::new(&place, &e))?;
+    let wasm = std::fs::read(file)
+        .context(format_args!("'{}' cannot be read (run plugins/build)", file.display()))?;
     let path = format!("partners/{SLUG}/policies/{kind}");
     admin.call(Method::PUT, &path, Body::File("application/wasm", wasm)).await.map(|_| ())
 }

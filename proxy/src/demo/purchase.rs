@@ -13,7 +13,7 @@ use super::callback::Receiver;
 use super::partner::Partner;
 use super::steps::Steps;
 use crate::partner_client::PartnerClient;
-use crate::startup_error::StartupError;
+use crate::startup_error::{Context as _, StartupError};
 
 /// A main-network address, as the sandbox wants it too (the genesis block's).
 pub(crate) const WALLET: &str = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa";
@@ -57,8 +57,7 @@ async fn receive(
         .await
         .map_err(|_| StartupError::from("no callback came"))?;
     received.verify(partner.credential("webhookSecret"))?;
-    let body: Value = serde_json::from_slice(&received.body)
-        .map_err(|e| StartupError::new("the callback is not JSON", &e))?;
+    let body: Value = serde_json::from_slice(&received.body).context("the callback is not JSON")?;
     expect("type", &body["type"], &json!("order.completed"))?;
     expect("orderId", &body["data"]["orderId"], order)?;
     let wanted = format!("orderId={order}&status=success");
@@ -108,13 +107,10 @@ impl<'a> Buyer<'a> {
     /// The signature covers what is set, percent-encoded and in alphabetical order, then the time
     /// and a nonce: the scheme of the partner's own policy.
     async fn offer(&self, method: &str, callback_url: &str) -> Result<String, StartupError> {
-        let nonce: [u8; 12] = self
-            .partner
-            .clock
-            .random_bytes()
-            .map_err(|e| StartupError::new("no nonce can be made", &e))?;
+        let clock = &self.partner.clock;
+        let nonce: [u8; 12] = clock.random_bytes().context("no nonce can be made")?;
         let nonce = URL_SAFE_NO_PAD.encode(nonce);
-        let time = self.partner.clock.unix_seconds();
+        let time = clock.unix_seconds();
         let signed = format!(
             "callbackUrl={}&returnUrl={}&walletAddress={}&t={time}&n={nonce}",
             uri::escape(callback_url),
@@ -122,9 +118,7 @@ impl<'a> Buyer<'a> {
             uri::escape(WALLET),
         );
         let signature = self.partner.signing_key.sign(signed.as_bytes());
-        let signature =
-            signature.map_err(|e| StartupError::new("the offer cannot be signed", &e))?;
-        let tag = STANDARD.encode(signature);
+        let tag = STANDARD.encode(signature.context("the offer cannot be signed")?);
         let body = json!({
             "baseCurrency": "BTC", "quoteCurrency": "EUR", "paymentMethod": method,
             "quoteCurrencyAmount": 250, "fixedAmount": true, "fixedCurrency": true,
@@ -156,10 +150,10 @@ impl<'a> Buyer<'a> {
     }
 
     async fn pay(&self, payment_url: &str) -> Result<(), StartupError> {
-        let failed = |e: &dyn std::fmt::Display| StartupError::new("the payment page", e);
-        let page = self.partner.http.get(payment_url).send().await.map_err(|e| failed(&e))?;
+        const PAGE: &str = "the payment page";
+        let page = self.partner.http.get(payment_url).send().await.context(PAGE)?;
         if !page.status().is_success() {
-            return Err(failed(&page.status()));
+            return Err(format!("{PAGE}: {}", page.status()).into());
         }
         let form = self
             .partner
@@ -167,11 +161,11 @@ impl<'a> Buyer<'a> {
             .post(payment_url)
             .header("content-type", "application/x-www-form-urlencoded")
             .body("action=pay");
-        let paid = form.send().await.map_err(|e| failed(&e))?;
+        let paid = form.send().await.context(PAGE)?;
         if paid.status().is_success() || paid.status().is_redirection() {
             return Ok(());
         }
-        Err(failed(&paid.status()))
+        Err(format!("{PAGE}: {}", paid.status()).into())
     }
 
     async fn completed(&self, order: &Value) -> Result<(), StartupError> {
@@ -201,8 +195,7 @@ fn text(value: &Value, member: &str) -> Result<String, StartupError> {
 
 fn decimal(value: &Value) -> Result<Decimal, StartupError> {
     let number = value.as_number().map(serde_json::Number::as_str).unwrap_or_default();
-    Decimal::from_str_exact(number)
-        .map_err(|e| StartupError::new(&format!("{value} is not an exact decimal"), &e))
+    Decimal::from_str_exact(number).context(format_args!("{value} is not an exact decimal"))
 }
 
 fn expect(what: &str, found: &Value, wanted: &Value) -> Result<(), StartupError> {

@@ -17,7 +17,7 @@ use rampart_core::trading::orders::status::OrderStatus;
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
-use crate::startup_error::StartupError;
+use crate::startup_error::{Context as _, StartupError};
 
 /// Violations of a body that an answer names.
 const VIOLATIONS_MAX: usize = 8;
@@ -201,7 +201,7 @@ fn validator(document: &Value, schema: &Value) -> Result<Validator, StartupError
     jsonschema::draft202012::options()
         .should_validate_formats(true)
         .build(&schema)
-        .map_err(|e| StartupError::new("the document has a broken schema", &e))
+        .context("the document has a broken schema")
 }
 
 /// The error that a scenario asks for, with the status that it names or that the operation declares

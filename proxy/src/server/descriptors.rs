@@ -14,7 +14,7 @@ use tokio::time::interval;
 
 use super::PRIVATE_CONNECTIONS_MAX;
 use crate::config::Config;
-use crate::startup_error::StartupError;
+use crate::startup_error::{Context as _, StartupError};
 
 /// Private listeners: operators', connectors' and operations'.
 const PRIVATE_LISTENERS: usize = 3;
@@ -41,7 +41,7 @@ pub(super) fn reserve(config: &Config) -> Result<(), StartupError> {
     }
     if reaches(maximum) {
         return setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum })
-            .map_err(|e| StartupError::new("the limit of open files cannot be raised", &e));
+            .context("the limit of open files cannot be raised");
     }
     Err(StartupError::from(format!(
         "'edge.connections_max' = {} needs {needed} open files and this process may have {}: raise \

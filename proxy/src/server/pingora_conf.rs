@@ -4,7 +4,7 @@ use pingora_core::server::configuration::ServerConf;
 
 use super::tls::read_chain;
 use crate::config::Config;
-use crate::startup_error::StartupError;
+use crate::startup_error::{Context as _, StartupError};
 
 /// Attempts to send a request to an upstream. It is sent again only when the upstream has closed a
 /// kept connection meanwhile, and it only reads.
@@ -31,7 +31,6 @@ pub(super) fn of(config: &Config) -> Result<ServerConf, StartupError> {
 fn upstream_ca(config: &Config) -> Result<Option<String>, StartupError> {
     let Some(path) = &config.core.limits.upstream_ca else { return Ok(None) };
     let shown = path.display();
-    let wrong = format!("'limits.upstream_ca' is not usable: '{shown}'");
-    read_chain(path).map_err(|why| StartupError::new(&wrong, &why))?;
+    read_chain(path).context(format_args!("'limits.upstream_ca' is not usable: '{shown}'"))?;
     Ok(Some(shown.to_string()))
 }

@@ -10,7 +10,7 @@ use pingora_core::protocols::SocketDigest;
 use pingora_core::server::Fds;
 
 use crate::config::{Config, Connectors};
-use crate::startup_error::StartupError;
+use crate::startup_error::{Context as _, StartupError};
 
 /// A bound socket in Pingora's table.
 #[derive(Clone, Debug)]
@@ -81,8 +81,8 @@ fn open(purpose: &str, configured: SocketAddr, fds: &mut Fds) -> Result<Bound, S
         }
         None => bind(&name, configured, fds),
     };
-    let taken = |e| StartupError::new(&format!("{purpose}.listen = {configured} is not free"), &e);
-    Ok(Bound { address: address.map_err(taken)?, name })
+    let address = address.context(format_args!("{purpose}.listen = {configured} is not free"))?;
+    Ok(Bound { address, name })
 }
 
 fn bind(name: &str, configured: SocketAddr, fds: &mut Fds) -> io::Result<SocketAddr> {

@@ -8,7 +8,6 @@ mod stapling;
 mod tickets;
 pub(super) mod x509;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -29,7 +28,7 @@ pub(crate) use self::stapling::StapleStatus;
 use self::stapling::StapleStatuses;
 use self::tickets::Tickets;
 use crate::config::{KeyPair, Tls};
-use crate::startup_error::StartupError;
+use crate::startup_error::{Context as _, StartupError};
 
 /// Pause between two looks at the files.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(1);
@@ -226,11 +225,13 @@ fn read_all(
 }
 
 fn read(pair: &KeyPair, provider: &CryptoProvider) -> Result<CertifiedKey, StartupError> {
-    let chain = read_chain(&pair.cert).map_err(|why| bad("certificate", &pair.cert, &why))?;
+    let unusable =
+        |what: &str, path: &Path| format!("the {what} in '{}' cannot be used", path.display());
+    let chain = read_chain(&pair.cert).context(unusable("certificate", &pair.cert))?;
     let key =
-        PrivateKeyDer::from_pem_file(&pair.key).map_err(|e| bad("private key", &pair.key, &e))?;
-    CertifiedKey::from_der(chain, key, provider)
-        .map_err(|e| bad("certificate with its key", &pair.cert, &e))
+        PrivateKeyDer::from_pem_file(&pair.key).context(unusable("private key", &pair.key))?;
+    let certified = CertifiedKey::from_der(chain, key, provider);
+    certified.context(unusable("certificate with its key", &pair.cert))
 }
 
 /// The certificates in a PEM file.
@@ -241,10 +242,6 @@ pub(super) fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, St
     let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     let chain = chain.map_err(|e| e.to_string())?;
     if chain.is_empty() { Err("it holds no certificate in PEM".to_owned()) } else { Ok(chain) }
-}
-
-fn bad(what: &str, path: &Path, why: &dyn fmt::Display) -> StartupError {
-    StartupError::new(&format!("the {what} in '{}' cannot be used", path.display()), why)
 }
 
 /// The parameters of TLS handshakes: versions and cipher suites as configured, in our order, HTTP/2
@@ -261,7 +258,7 @@ pub(crate) fn acceptor(
     let provider = parameters::provider(tls)?;
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&parameters::versions(tls))
-        .map_err(|e| StartupError::new("TLS cannot be set up", &e))?;
+        .context("TLS cannot be set up")?;
     let (builder, authorities) = match &tls.client_ca {
         Some(path) => {
             let (verifier, authorities) = parameters::client_verifier(path, provider)?;

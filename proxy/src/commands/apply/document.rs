@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::startup_error::StartupError;
+use crate::startup_error::{Context as _, StartupError};
 
 /// Largest file, in bytes.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -229,10 +229,10 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, StartupError> {
         return Ok(vec![path.to_owned()]);
     }
     let unreadable = format!("'{}' cannot be read", path.display());
-    let entries = fs::read_dir(path).map_err(|error| StartupError::new(&unreadable, &error))?;
+    let entries = fs::read_dir(path).context(&unreadable)?;
     let mut found = Vec::new();
     for entry in entries {
-        let file = entry.map_err(|error| StartupError::new(&unreadable, &error))?.path();
+        let file = entry.context(&unreadable)?.path();
         if file.extension().is_some_and(|extension| extension == "toml") {
             found.push(file);
         }
@@ -248,8 +248,7 @@ fn text(file: &Path) -> Result<String, StartupError> {
     let mut bytes = Vec::new();
     let read =
         fs::File::open(file).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
-    let unreadable = format!("'{}' cannot be read", file.display());
-    read.map_err(|error| StartupError::new(&unreadable, &error))?;
+    read.context(format_args!("'{}' cannot be read", file.display()))?;
     if u64::try_from(bytes.len()).is_ok_and(|bytes| bytes > FILE_BYTES_MAX) {
         return Err(format!("'{}' is larger than {FILE_BYTES_MAX} bytes", file.display()).into());
     }

@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::template::{CLANG_FLAGS, COMPONENTIZE_FLAGS, Language};
 use crate::commands::{Run, StartupError, read_file, write_file};
 use crate::output;
+use crate::startup_error::Context as _;
 
 const WASM_TARGET: &str = "wasm32-unknown-unknown";
 /// Debian's compiler and the source of its standard library: for where rustup cannot fetch a target.
@@ -70,9 +71,8 @@ impl Build {
         if let Some(out) = &self.out {
             return Ok(out.clone());
         }
-        let unusable =
-            |e| StartupError::new(&format!("'{}' cannot be used", self.folder.display()), &e);
-        let folder = self.folder.canonicalize().map_err(unusable)?;
+        let folder = self.folder.canonicalize();
+        let folder = folder.context(format_args!("'{}' cannot be used", self.folder.display()))?;
         let name = folder.file_name().unwrap_or(OsStr::new("policy"));
         Ok(self.folder.join(name).with_extension("wasm"))
     }
@@ -150,10 +150,8 @@ fn cargo() -> Command {
 
 /// Runs a program for a task; what it wrote to standard output.
 fn run(name: &str, task: &str, command: &mut Command) -> Result<Vec<u8>, StartupError> {
-    let output =
-        command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().map_err(|e| {
-            StartupError::new(&format!("{name} cannot be run (is it installed?)"), &e)
-        })?;
+    let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    let output = output.context(format_args!("{name} cannot be run (is it installed?)"))?;
     match output.status.success() {
         true => Ok(output.stdout),
         false => Err(StartupError::from(format!("{name} could not {task}"))),

@@ -10,6 +10,7 @@ use rampart_core::policies::PolicyKind;
 use super::template::{Language, files};
 use crate::commands::{Run, StartupError};
 use crate::output;
+use crate::startup_error::Context as _;
 
 /// Longest name of a project, in bytes.
 const NAME_BYTES_MAX: usize = 64;
@@ -32,8 +33,7 @@ impl Run for New {
         let (name, kind) = (self.name.as_str(), self.kind.as_str());
         check_name(name)?;
         let folder = Path::new(name);
-        fs::create_dir(folder)
-            .map_err(|e| StartupError::new(&format!("'{name}' cannot be made"), &e))?;
+        fs::create_dir(folder).context(format_args!("'{name}' cannot be made"))?;
         for (path, text) in files(name, self.kind, self.lang) {
             write(&folder.join(path), &text)?;
         }
@@ -70,7 +70,7 @@ fn write(path: &PathBuf, text: &str) -> Result<(), StartupError> {
     let parent = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(parent)
         .and_then(|()| fs::write(path, text))
-        .map_err(|e| StartupError::new(&format!("'{}' cannot be written", path.display()), &e))
+        .context(format_args!("'{}' cannot be written", path.display()))
 }
 
 #[cfg(test)]

@@ -14,10 +14,11 @@ use rustls::sign::CertifiedKey;
 use tokio::sync::watch;
 
 use super::{log_unchanged, stapling};
-use crate::startup_error::StartupError;
+use crate::startup_error::{Context as _, StartupError};
 
 /// The protocol of a handshake in which an authority looks for a challenge.
 pub(super) const PROTOCOL: &[u8] = b"acme-tls/1";
+const UNUSABLE: &str = "the certificate obtained by ACME cannot be used";
 
 /// Certificates for what edges share.
 #[derive(Debug, Default)]
@@ -84,8 +85,8 @@ fn certified(
     let chain: Result<Vec<_>, _> =
         CertificateDer::pem_slice_iter(certificate.chain.as_bytes()).collect();
     let key = PrivateKeyDer::from_pem_slice(certificate.key.expose().as_bytes());
-    let (chain, key) = (chain.map_err(|e| unusable(&e))?, key.map_err(|e| unusable(&e))?);
-    CertifiedKey::from_der(chain, key, provider).map_err(|e| unusable(&e))
+    let (chain, key) = (chain.context(UNUSABLE)?, key.context(UNUSABLE)?);
+    CertifiedKey::from_der(chain, key, provider).context(UNUSABLE)
 }
 
 /// A certificate of our own for the name, with the digest in the extension that the authority reads.
@@ -100,13 +101,9 @@ fn answering(
         let key = KeyPair::generate()?;
         Ok::<_, rcgen::Error>((parameters.self_signed(&key)?, key))
     };
-    let (certificate, key) = made().map_err(|e| unusable(&e))?;
-    let key = PrivateKeyDer::try_from(key.serialize_der()).map_err(|e| unusable(&e))?;
-    let key = provider.key_provider.load_private_key(key).map_err(|e| unusable(&e))?;
+    let (certificate, key) = made().context(UNUSABLE)?;
+    let key = PrivateKeyDer::try_from(key.serialize_der()).context(UNUSABLE)?;
+    let key = provider.key_provider.load_private_key(key).context(UNUSABLE)?;
     // Not compared with its key: the library does not read certificates with this extension.
     Ok(CertifiedKey::new(vec![certificate.der().clone()], key))
-}
-
-fn unusable(why: &dyn std::fmt::Display) -> StartupError {
-    StartupError::new("the certificate obtained by ACME cannot be used", why)
 }

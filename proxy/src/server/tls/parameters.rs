@@ -1,6 +1,5 @@
 //! The versions, cipher suites and key exchanges of TLS handshakes.
 
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use rustls::{RootCertStore, SupportedCipherSuite, SupportedProtocolVersion};
 use super::key_exchange::X25519MlKem768;
 use super::read_chain;
 use crate::config::{Tls, TlsVersion};
-use crate::startup_error::StartupError;
+use crate::startup_error::{Context as _, StartupError};
 
 /// The provider with X25519MLKEM768 before its own key exchanges, and the cipher suites of `edge.tls.ciphers`, in their order.
 ///
@@ -61,18 +60,15 @@ pub(super) fn client_verifier(
     path: &Path,
     provider: Arc<CryptoProvider>,
 ) -> Result<(Arc<dyn ClientCertVerifier>, Vec<CertificateDer<'static>>), StartupError> {
-    let bad = |why: &dyn fmt::Display| {
-        let what = format!("'edge.tls.client_ca' is not usable: '{}'", path.display());
-        StartupError::new(&what, why)
-    };
-    let authorities = read_chain(path).map_err(|why| bad(&why))?;
+    let unusable = format!("'edge.tls.client_ca' is not usable: '{}'", path.display());
+    let authorities = read_chain(path).context(&unusable)?;
     let mut roots = RootCertStore::empty();
     for certificate in &authorities {
-        roots.add(certificate.clone()).map_err(|e| bad(&e))?;
+        roots.add(certificate.clone()).context(&unusable)?;
     }
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
         .allow_unauthenticated()
         .build()
-        .map_err(|e| bad(&e))?;
+        .context(&unusable)?;
     Ok((verifier, authorities))
 }
