@@ -107,10 +107,11 @@ impl Bench {
             PartnerClient::authenticate(http, base, &self.username, password.trim()).await?;
         match client.get("/api/v2/client/info").await?["mode"].as_str() {
             Some("test") => Ok(client),
-            _ => Err(StartupError::from(format!(
+            _ => Err(format!(
                 "{} is no test client: a purchase of a live one is real",
                 self.username
-            ))),
+            )
+            .into()),
         }
     }
 

@@ -88,9 +88,7 @@ impl Run for Doctor {
         }
         match findings.broken {
             0 => Ok(()),
-            n => Err(StartupError::from(format!(
-                "{n} of the checks above stop an edge from serving"
-            ))),
+            n => Err(format!("{n} of the checks above stop an edge from serving").into()),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Subcommand, ValueEnum};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -37,7 +37,25 @@ pub(crate) enum Ledger {
         page: Page,
     },
     /// List entries; as JSON with their postings.
-    Entries(Box<Entries>),
+    Entries {
+        /// The partner's slug; house for nobody's.
+        #[arg(long)]
+        partner: Option<String>,
+        /// The order's number.
+        #[arg(long)]
+        order: Option<String>,
+        /// The account's id.
+        #[arg(long)]
+        account: Option<String>,
+        /// Earliest time.
+        #[arg(long, value_name = "TIME")]
+        from: Option<String>,
+        /// Time before which they happened.
+        #[arg(long, value_name = "TIME")]
+        to: Option<String>,
+        #[command(flatten)]
+        page: Page,
+    },
     /// Write entries to a file that other programs read.
     Export {
         /// The file's form.
@@ -64,41 +82,6 @@ pub(crate) enum Format {
     Csv,
 }
 
-/// Criteria of a list of entries.
-#[derive(Debug, Args)]
-pub(crate) struct Entries {
-    /// The partner's slug; house for nobody's.
-    #[arg(long)]
-    partner: Option<String>,
-    /// The order's number.
-    #[arg(long)]
-    order: Option<String>,
-    /// The account's id.
-    #[arg(long)]
-    account: Option<String>,
-    /// Earliest time.
-    #[arg(long, value_name = "TIME")]
-    from: Option<String>,
-    /// Time before which they happened.
-    #[arg(long, value_name = "TIME")]
-    to: Option<String>,
-    #[command(flatten)]
-    page: Page,
-}
-
-impl Entries {
-    fn print(self, target: &Target) -> Result<(), StartupError> {
-        let criteria = [
-            ("partner", self.partner),
-            ("order", self.order),
-            ("account", self.account),
-            ("from", self.from),
-            ("to", self.to),
-        ];
-        self.page.print(target, &["ledger", "entries"], criteria, ENTRIES)
-    }
-}
-
 impl Call for Ledger {
     fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
@@ -107,7 +90,16 @@ impl Call for Ledger {
                 let criteria = [("partner", partner), ("currency", currency), ("at", at)];
                 page.print(target, &["ledger", "balances"], criteria, BALANCES)
             }
-            Self::Entries(entries) => entries.print(target),
+            Self::Entries { partner, order, account, from, to, page } => {
+                let criteria = [
+                    ("partner", partner),
+                    ("order", order),
+                    ("account", account),
+                    ("from", from),
+                    ("to", to),
+                ];
+                page.print(target, &["ledger", "entries"], criteria, ENTRIES)
+            }
             Self::Export { format, from, to, out } => {
                 let format = Some(possible_value(&format));
                 let criteria = query([("format", format), ("from", from), ("to", to)]);

@@ -37,14 +37,16 @@ impl Members {
 fn body(members: &[String]) -> Result<Value, StartupError> {
     let mut body = Map::new();
     for member in members {
-        let (path, value) = member
-            .split_once('=')
-            .ok_or_else(|| StartupError::from(format!("'{member}' is not MEMBER=VALUE")))?;
+        let (path, value) = split(member)?;
         let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
-        insert(&mut body, path, value)
-            .ok_or_else(|| StartupError::from(format!("'{path}' is given twice")))?;
+        insert(&mut body, path, value).ok_or_else(|| format!("'{path}' is given twice"))?;
     }
     Ok(Value::Object(body))
+}
+
+/// Name and value of a member.
+pub(super) fn split(member: &str) -> Result<(&str, &str), StartupError> {
+    member.split_once('=').ok_or_else(|| format!("'{member}' is not MEMBER=VALUE").into())
 }
 
 /// Puts a value where the path leads; `None` where another one stands.

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Body, Call, ObjectArgs, Page, StartupError, Target};
+use super::{Body, Call, ObjectArgs, Page, StartupError, Target, members};
 use crate::startup_error::Context as _;
 
 const COLUMNS: &str = "\
@@ -107,12 +107,10 @@ impl Call for Order {
     }
 }
 
-fn body(event: String, members: &[String]) -> Result<Value, StartupError> {
+fn body(event: String, given: &[String]) -> Result<Value, StartupError> {
     let mut body = json!({ "event": event });
-    for member in members {
-        let (name, value) = member
-            .split_once('=')
-            .ok_or_else(|| StartupError::from(format!("'{member}' is not MEMBER=VALUE")))?;
+    for member in given {
+        let (name, value) = members::split(member)?;
         // An amount is a JSON number on the wire, the others are texts.
         body[name] = match name {
             "amount" => serde_json::from_str(value).context("amount is not a number")?,

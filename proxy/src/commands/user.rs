@@ -22,7 +22,25 @@ const USERS: &str = "\
 pub(crate) enum User {
     /// Search users by everything that is given, newest first.
     #[command(visible_alias = "search")]
-    List(Box<Search>),
+    List {
+        /// The whole e-mail address.
+        #[arg(long)]
+        email: Option<String>,
+        /// The full name of a person or a business; accents, case and order do not matter.
+        #[arg(long)]
+        name: Option<String>,
+        /// The whole phone number, such as +31612345678.
+        #[arg(long)]
+        phone: Option<String>,
+        /// A partner's identifier of the user.
+        #[arg(long)]
+        identifier: Option<String>,
+        /// The partner's slug.
+        #[arg(long)]
+        partner: Option<String>,
+        #[command(flatten)]
+        page: Page,
+    },
     /// Show a user.
     Show(UserArgs),
     /// Change a user's checks, level, limits or documents, disable or erase the user.
@@ -77,41 +95,6 @@ pub(crate) enum User {
     },
 }
 
-/// A search for users.
-#[derive(Debug, Args)]
-pub(crate) struct Search {
-    /// The whole e-mail address.
-    #[arg(long)]
-    email: Option<String>,
-    /// The full name of a person or a business; accents, case and order do not matter.
-    #[arg(long)]
-    name: Option<String>,
-    /// The whole phone number, such as +31612345678.
-    #[arg(long)]
-    phone: Option<String>,
-    /// A partner's identifier of the user.
-    #[arg(long)]
-    identifier: Option<String>,
-    /// The partner's slug.
-    #[arg(long)]
-    partner: Option<String>,
-    #[command(flatten)]
-    page: Page,
-}
-
-impl Search {
-    fn print(self, target: &Target) -> Result<(), StartupError> {
-        let criteria = [
-            ("email", self.email),
-            ("name", self.name),
-            ("phone", self.phone),
-            ("identifier", self.identifier),
-            ("partner", self.partner),
-        ];
-        self.page.print(target, &["users"], criteria, USERS)
-    }
-}
-
 /// One user.
 #[derive(Debug, Args)]
 pub(crate) struct UserArgs {
@@ -148,7 +131,16 @@ impl Image {
 impl Call for User {
     fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List(search) => search.print(target),
+            Self::List { email, name, phone, identifier, partner, page } => {
+                let criteria = [
+                    ("email", email),
+                    ("name", name),
+                    ("phone", phone),
+                    ("identifier", identifier),
+                    ("partner", partner),
+                ];
+                page.print(target, &["users"], criteria, USERS)
+            }
             Self::Show(user) => target.get(&["users", &user.uuid]),
             Self::Set { uuid, members } => members.send(target, Method::PATCH, &["users", &uuid]),
             Self::Accounts { uuid, page } => {

@@ -43,12 +43,13 @@ pub(super) fn reserve(config: &Config) -> Result<(), StartupError> {
         return setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum })
             .context("the limit of open files cannot be raised");
     }
-    Err(StartupError::from(format!(
+    Err(format!(
         "'edge.connections_max' = {} needs {needed} open files and this process may have {}: raise \
          its limit (ulimit -n, LimitNOFILE) or lower the setting",
         config.edge.connections_max,
         maximum.unwrap_or_default(),
-    )))
+    )
+    .into())
 }
 
 fn needed(config: &Config) -> usize {

@@ -55,9 +55,9 @@ impl Run for Build {
             (None, Some(Language::JavaScript)) => self.compile_javascript(&out)?,
             (None, None) => {
                 let folder = self.folder.display();
-                return Err(StartupError::from(format!(
-                    "'{folder}' has no Cargo.toml, no policy.c and no policy.js"
-                )));
+                return Err(
+                    format!("'{folder}' has no Cargo.toml, no policy.c and no policy.js").into()
+                );
             }
         };
         write_file(&out, &component)?;

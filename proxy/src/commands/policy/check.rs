@@ -42,9 +42,7 @@ impl Run for Check {
         match failed {
             0 => Ok(()),
             1 => Err(StartupError::from("one vector was answered otherwise than expected")),
-            _ => Err(StartupError::from(format!(
-                "{failed} vectors were answered otherwise than expected"
-            ))),
+            _ => Err(format!("{failed} vectors were answered otherwise than expected").into()),
         }
     }
 }

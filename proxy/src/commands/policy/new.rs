@@ -60,9 +60,10 @@ fn check_name(name: &str) -> Result<(), StartupError> {
         && name.bytes().all(allowed);
     match fits {
         true => Ok(()),
-        false => Err(StartupError::from(format!(
-            "'{name}' is no name: small letters, digits and hyphens, a letter first"
-        ))),
+        false => {
+            Err(format!("'{name}' is no name: small letters, digits and hyphens, a letter first")
+                .into())
+        }
     }
 }
 

@@ -24,15 +24,14 @@ impl ListenerTls {
     /// Checks that certificate and key are both there, and that they are there beyond loopback.
     pub(super) fn check(&self, section: &str, listen: SocketAddr) -> Result<(), StartupError> {
         if self.cert.is_some() != self.key.is_some() {
-            return Err(StartupError::from(format!(
-                "'{section}.tls.cert' and '{section}.tls.key' go together"
-            )));
+            return Err(format!("'{section}.tls.cert' and '{section}.tls.key' go together").into());
         }
         if self.cert.is_none() && !listen.ip().to_canonical().is_loopback() {
-            return Err(StartupError::from(format!(
+            return Err(format!(
                 "'{section}.listen' is {listen}, which is not a loopback address: \
                  set '{section}.tls.cert' and '{section}.tls.key' to PEM files"
-            )));
+            )
+            .into());
         }
         Ok(())
     }
