@@ -30,40 +30,36 @@ pub(super) fn screen(before: &Sample, now: &Sample) -> String {
     };
     let rate_of = |name: &str| (now.sum(name, &[]) - before.sum(name, &[])).max(0.0) / seconds;
     let gauge = |name: &str| now.sum(name, &[]);
-    let mut text = String::new();
-    line(
-        &mut text,
-        "requests",
-        &format!(
-            "{total:.1}/s   2xx {:.1}   4xx {:.1}   5xx {:.1}   in flight {}   shed {:.1}/s   limited {:.1}/s",
-            of_class('2'),
-            of_class('4'),
-            of_class('5'),
-            gauge("rampart_requests_in_flight"),
-            rate_of("rampart_requests_shed_total"),
-            rate_of("rampart_rate_limited_total"),
-        ),
+    let requests = format!(
+        "{total:.1}/s   2xx {:.1}   4xx {:.1}   5xx {:.1}   in flight {}   shed {:.1}/s   limited {:.1}/s",
+        of_class('2'),
+        of_class('4'),
+        of_class('5'),
+        gauge("rampart_requests_in_flight"),
+        rate_of("rampart_requests_shed_total"),
+        rate_of("rampart_rate_limited_total"),
     );
     let latency = |share| time(now.quantile(before, DURATION, share));
-    line(
-        &mut text,
-        "latency",
-        &format!("p50 {}   p90 {}   p99 {}", latency(0.5), latency(0.9), latency(0.99)),
+    let connections = format!(
+        "{} open   {} idle   {:.1}/s handshakes",
+        gauge("rampart_connections_open"),
+        gauge("rampart_connections_idle"),
+        rate_of("rampart_tls_handshakes_total"),
     );
-    line(
-        &mut text,
-        "connections",
-        &format!(
-            "{} open   {} idle   {:.1}/s handshakes",
-            gauge("rampart_connections_open"),
-            gauge("rampart_connections_idle"),
-            rate_of("rampart_tls_handshakes_total"),
-        ),
-    );
-    line(&mut text, "pools", &pools(before, now));
-    line(&mut text, "queues", &counted(now.by("rampart_queue_length", "queue")));
-    line(&mut text, "backlog", &counted(now.by("rampart_backlog", "queue")));
-    line(&mut text, "commands", &counted(now.by("rampart_commands_open", "kind")));
+    let lines = [
+        ("requests", requests),
+        ("latency", format!("p50 {}   p90 {}   p99 {}", latency(0.5), latency(0.9), latency(0.99))),
+        ("connections", connections),
+        ("pools", pools(before, now)),
+        ("queues", counted(now.by("rampart_queue_length", "queue"))),
+        ("backlog", counted(now.by("rampart_backlog", "queue"))),
+        ("commands", counted(now.by("rampart_commands_open", "kind"))),
+    ];
+    let mut text = String::new();
+    for (head, rest) in lines {
+        // Writing to a string cannot fail.
+        _ = writeln!(text, "{head:12}{rest}");
+    }
     text.push('\n');
     busiest(
         &mut text,
@@ -74,11 +70,6 @@ pub(super) fn screen(before: &Sample, now: &Sample) -> String {
     text.push('\n');
     busiest(&mut text, "ROUTE", rates(REQUESTS, "route"), BTreeMap::new());
     text
-}
-
-fn line(text: &mut String, head: &str, rest: &str) {
-    // Writing to a string cannot fail.
-    _ = writeln!(text, "{head:12}{rest}");
 }
 
 /// Connections in use of each pool, and the wait for one.
