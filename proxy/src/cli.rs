@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    Call, Run, Target, apply, approval, audit, bench, config, connector, dependents, doctor, keys,
-    ledger, market, notify, operator, order, overview, partner, payment, policy, reconciliation,
-    review, route, savings_plan, schema, screening, shell, top, user,
+    Call, Run, Target, apply, audit, bench, compliance, config, connector, doctor, keys, ledger,
+    market, notify, operator, order, overview, partner, payment, policy, schema, shell, top, user,
 };
 use crate::config::Config;
 use crate::demo::Demo;
@@ -82,12 +81,12 @@ commands! {
     Operator { operator::Operator },
     Connector { connector::Connector },
     Currency { market::Currency },
-    Route { route::Route },
+    Route { connector::Route },
     Overview(overview::Overview),
-    Dependents(dependents::Dependents),
-    Review { review::Review },
-    Screening { screening::Screening },
-    Approval { approval::Approval },
+    Dependents(overview::Dependents),
+    Review { compliance::Review },
+    Screening { compliance::Screening },
+    Approval { operator::Approval },
     Audit { audit::Audit },
     Ledger { ledger::Ledger },
     Delivery { notify::Delivery },
@@ -96,8 +95,8 @@ commands! {
     Offer { market::Offer },
     Pair { market::Pair },
     PaymentMethod { market::PaymentMethod },
-    Reconciliation { reconciliation::Reconciliation },
-    SavingsPlan { savings_plan::SavingsPlan },
+    Reconciliation { payment::Reconciliation },
+    SavingsPlan { user::SavingsPlan },
     Secret { partner::Secret },
     User { user::User },
     VerificationKey { partner::VerificationKey },

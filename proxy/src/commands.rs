@@ -2,12 +2,11 @@
 //! for people or as JSON for programs.
 
 pub(crate) mod apply;
-pub(crate) mod approval;
 pub(crate) mod audit;
 pub(crate) mod bench;
+pub(crate) mod compliance;
 pub(crate) mod config;
 pub(crate) mod connector;
-pub(crate) mod dependents;
 pub(crate) mod doctor;
 pub(crate) mod keys;
 pub(crate) mod ledger;
@@ -23,12 +22,7 @@ pub(crate) mod partner;
 pub(crate) mod payment;
 pub(crate) mod policy;
 mod query;
-pub(crate) mod reconciliation;
-pub(crate) mod review;
-pub(crate) mod route;
-pub(crate) mod savings_plan;
 pub(crate) mod schema;
-pub(crate) mod screening;
 pub(crate) mod shell;
 pub(crate) mod table;
 pub(crate) mod top;

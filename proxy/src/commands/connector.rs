@@ -1,12 +1,15 @@
-//! `rampart connector add|list|show|rotate|card-element`.
+//! `rampart connector`, and `rampart route` to connectors.
+
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Call, Page, StartupError, Target};
+use super::{Call, Page, StartupError, Target, read_json};
+use crate::startup_error::Context as _;
 
-const COLUMNS: &str = "\
+const CONNECTORS: &str = "\
     NAME name, LAST CONTACT lastContactAt, QUEUE queueLength, OLDEST COMMAND oldestCommandAt, \
     FAILURES failures, CAPABILITIES capabilities, METHODS methods, ASSETS assets";
 
@@ -62,7 +65,7 @@ pub(crate) enum Connector {
 impl Call for Connector {
     fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List(page) => page.print(target, &["connectors"], [], COLUMNS),
+            Self::List(page) => page.print(target, &["connectors"], [], CONNECTORS),
             Self::Show { name } => target.get(&["connectors", &name]),
             Self::Add { name, capabilities, methods, assets } => {
                 let body = json!({"name": name, "capabilities": capabilities, "methods": methods,
@@ -82,4 +85,48 @@ impl Call for Connector {
             }
         }
     }
+}
+
+const ROUTES: &str =
+    "PARTNER partner, DIRECTION direction, METHOD method, ASSET asset, CONNECTOR connector";
+
+/// Routes: which connector moves which money and coins.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Route {
+    /// List all routes in their order: the first match counts.
+    #[command(visible_alias = "get")]
+    List,
+    /// Replace all routes.
+    #[command(visible_alias = "put")]
+    Set {
+        /// JSON file with an array of routes, or with what `route list` prints; - reads standard input.
+        file: PathBuf,
+    },
+}
+
+impl Call for Route {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        match self {
+            Self::List => {
+                let found = target.settings.ask(async |o| o.get("routes").await)?;
+                target.format.print(&found, &found["routes"], ROUTES);
+                Ok(())
+            }
+            Self::Set { file } => {
+                let mut routes = read(&file)?;
+                if routes.is_array() {
+                    routes = json!({ "routes": routes });
+                }
+                target.send(Method::PUT, &["routes"], routes)
+            }
+        }
+    }
+}
+
+/// The JSON in a file, or on standard input.
+fn read(file: &Path) -> Result<Value, StartupError> {
+    if file != Path::new("-") {
+        return read_json(file);
+    }
+    serde_json::from_reader(std::io::stdin().lock()).context("standard input is not JSON")
 }

@@ -1,12 +1,12 @@
-//! `rampart operator add|list|roles|disable|enable|token|revoke|sessions`.
+//! `rampart operator` and `rampart approval`: people, and calls that need two of them.
 
 use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Body, Call, Page, StartupError, Target};
+use super::{Body, Call, ObjectArgs, Page, StartupError, Target};
 
-const COLUMNS: &str = "\
+const OPERATORS: &str = "\
     NAME name, ROLES roles, DISABLED disabled, CREATED BY createdBy, CREATED createdAt, \
     TOKENS tokens";
 
@@ -80,7 +80,7 @@ impl Call for Operator {
             target.send(Method::PATCH, &["operators", &operator.name], body)
         };
         match self {
-            Self::List(page) => page.print(target, &["operators"], [], COLUMNS),
+            Self::List(page) => page.print(target, &["operators"], [], OPERATORS),
             Self::Sessions { name, page } => {
                 page.print(target, &["operators", &name, "sessions"], [], SESSIONS)
             }
@@ -99,6 +99,35 @@ impl Call for Operator {
                 let name = &operator.name;
                 target.send(Method::DELETE, &["operators", name, "tokens", &id], Body::None)
             }
+        }
+    }
+}
+
+const APPROVALS: &str = "\
+    REQUESTED requestedAt, ID id, STATE state, METHOD method, PATH path, BY requestedBy, \
+    DECIDED BY decidedBy, ENDS expiresAt, BODY body";
+
+/// Calls that need a second person.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Approval {
+    /// List them, newest first.
+    List(Page),
+    /// Agree to a call of another operator, who then makes it again. The list and the held call show
+    /// the id.
+    Grant(ObjectArgs),
+    /// Refuse a call of another operator, or withdraw one of your own.
+    Refuse(ObjectArgs),
+}
+
+impl Call for Approval {
+    fn call(self, target: &Target) -> Result<(), StartupError> {
+        let decide = |approval: ObjectArgs, decision: &str| {
+            target.send(Method::POST, &["approvals", &approval.id, decision], Body::None)
+        };
+        match self {
+            Self::List(page) => page.print(target, &["approvals"], [], APPROVALS),
+            Self::Grant(approval) => decide(approval, "grant"),
+            Self::Refuse(approval) => decide(approval, "refuse"),
         }
     }
 }
