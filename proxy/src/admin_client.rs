@@ -40,20 +40,12 @@ impl From<Value> for Body {
 }
 
 impl AdminClient {
-    /// Calls the listener that `config` names, with its token.
-    ///
-    /// # Errors
-    /// As [`AdminClient::at`].
-    pub(crate) fn from_config(config: &Config) -> Result<Self, StartupError> {
-        Self::at(config.admin.base_url(), config)
-    }
-
     /// Calls the listener at `base` with the token of `config`, trusts its certificate besides the
     /// system's authorities, and waits as long as its edge may take.
     ///
     /// # Errors
     /// Without a token, when no HTTP client can be made, or the certificate cannot be used.
-    pub(crate) fn at(base: String, config: &Config) -> Result<Self, StartupError> {
+    pub(crate) fn new(base: String, config: &Config) -> Result<Self, StartupError> {
         let token = config.admin.token.as_ref();
         let token = token.ok_or("'admin.token' is not set (RAMPART__ADMIN__TOKEN or the file)")?;
         let answer_max = Duration::from_secs(config.edge.request_timeout_seconds);

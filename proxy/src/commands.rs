@@ -67,7 +67,8 @@ impl ConfigFile {
     where
         F: Future<Output = Result<T, StartupError>>,
     {
-        let admin = AdminClient::from_config(&self.load()?)?;
+        let config = self.load()?;
+        let admin = AdminClient::new(config.admin.base_url(), &config)?;
         server::runtime(1)?.block_on(work(admin))
     }
 

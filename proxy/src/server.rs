@@ -341,7 +341,7 @@ impl EdgeService {
                 (clients, edge.connections_max, edge.connections_per_address_max)
             }
             false => {
-                let clients = ClientAddresses::direct();
+                let clients = ClientAddresses::default();
                 (clients, PRIVATE_CONNECTIONS_MAX, PRIVATE_CONNECTIONS_PER_ADDRESS_MAX)
             }
         };

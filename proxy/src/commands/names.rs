@@ -89,7 +89,7 @@ fn names(list: List) -> Vec<CompletionCandidate> {
 /// The first page of a list.
 fn ask(list: &str) -> Option<Value> {
     let config = Config::load(config_file(env::args_os()).as_deref()).ok()?;
-    let admin = AdminClient::from_config(&config).ok()?;
+    let admin = AdminClient::new(config.admin.base_url(), &config).ok()?;
     let runtime = server::runtime(1).ok()?;
     let asked = async { tokio::time::timeout(WAIT_MAX, admin.page(list)).await };
     let page = runtime.block_on(asked);

@@ -191,10 +191,11 @@ impl Edge {
 }
 
 /// Versions of the PROXY protocol that a listener accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ProxyProtocol {
     /// None: connections begin with TLS.
+    #[default]
     Off,
     /// Version 1, the text.
     V1,

@@ -60,7 +60,7 @@ impl Partner {
         steps: &mut Steps,
     ) -> Result<Self, StartupError> {
         let url = format!("http://{}", serving.sockets.admin.address);
-        let admin = AdminClient::at(url, &environment.config)?;
+        let admin = AdminClient::new(url, &environment.config)?;
         steps.run("set a price for every pair", set_prices(&admin)).await?;
         let body = Body::Json(json!({"slug": SLUG, "name": "Demo partner", "mode": "test"}));
         let made = admin.call(Method::POST, "partners", body);

@@ -14,8 +14,9 @@ use crate::config::{Edge, ProxyProtocol};
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// The balancers in front of a listener, and how they tell their clients' addresses.
-#[derive(Clone, Debug)]
+/// The balancers in front of a listener, and how they tell their clients' addresses; by default there
+/// are none.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ClientAddresses {
     proxy_protocol: ProxyProtocol,
     forwarded_for: bool,
@@ -30,11 +31,6 @@ impl ClientAddresses {
             forwarded_for: edge.forwarded_for,
             trusted: edge.trusted_proxies.clone(),
         }
-    }
-
-    /// For a listener with nothing in front of it.
-    pub(super) fn direct() -> Self {
-        Self { proxy_protocol: ProxyProtocol::Off, forwarded_for: false, trusted: Vec::new() }
     }
 
     /// The address of a new connection's client; reads the PROXY protocol off `socket`.

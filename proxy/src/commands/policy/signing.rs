@@ -95,28 +95,25 @@ pub(crate) enum Signer {
 
 impl Call for Signer {
     fn call(self, target: &Target) -> Result<(), StartupError> {
+        let of_key = |action: &str, name: &str| ChangeStatement {
+            action: action.to_owned(),
+            key: Some(name.to_owned()),
+            ..ChangeStatement::default()
+        };
         let require =
             |slug: &str, body: Value| target.send(Method::PATCH, &["partners", slug], body);
         match self {
             Self::Add { name, file, signing } => {
                 let pem = read_text(&file)?;
-                let change = ChangeStatement {
-                    action: "operator-key.register".to_owned(),
-                    key: Some(name.clone()),
-                    fingerprint: Some(manifest::digest_hex(pem.trim().as_bytes())),
-                    ..ChangeStatement::default()
-                };
+                let fingerprint = Some(manifest::digest_hex(pem.trim().as_bytes()));
+                let change =
+                    ChangeStatement { fingerprint, ..of_key("operator-key.register", &name) };
                 let body = signing.sign(json!({ "publicKey": pem }), change)?;
                 target.send(Method::PUT, &["operator-keys", &name], body)
             }
             Self::List(page) => page.print(target, &["operator-keys"], [], COLUMNS),
             Self::Remove { name, signing } => {
-                let change = ChangeStatement {
-                    action: "operator-key.remove".to_owned(),
-                    key: Some(name.clone()),
-                    ..ChangeStatement::default()
-                };
-                let body = signing.sign(json!({}), change)?;
+                let body = signing.sign(json!({}), of_key("operator-key.remove", &name))?;
                 target.send(Method::DELETE, &["operator-keys", &name], body)
             }
             Self::Require { slug } => require(&slug, json!({ "policySignatureRequired": true })),
