@@ -44,7 +44,7 @@ use self::body::BodyMemory;
 use self::concurrency::InFlight;
 use self::context::Context;
 pub(crate) use self::context::request_id;
-use self::private_listener::PrivateListener;
+pub(crate) use self::private_listener::PrivateListener;
 use self::upstream::UpstreamExchange;
 use crate::config;
 use crate::server::{Certificates, ClientAddresses, ConnectionInfo, Lifecycle};
@@ -111,41 +111,30 @@ impl Gateway {
         Self { core, listener, bodies, lifecycle, hsts, certificates: Vec::new() }
     }
 
-    /// The operators' side of `core`. Over TLS it tells browsers to use HTTPS alone for
-    /// `hsts_seconds`.
-    pub(crate) fn operators(
+    /// The side of `core` behind a private `listener`.
+    pub(crate) fn private(
+        listener: PrivateListener,
         core: Arc<Core>,
         lifecycle: Arc<Lifecycle>,
-        hsts_seconds: Option<u64>,
     ) -> Self {
-        let gateway = Self::private(PrivateListener::Operators, core, lifecycle);
-        Self { hsts: hsts_seconds.and_then(respond::hsts), ..gateway }
+        let listener = ListenerKind::Private(listener);
+        let bodies = BodyMemory::new(PRIVATE_BODY_MEMORY, PRIVATE_BODY_MEMORY / 4);
+        Self { core, listener, bodies, lifecycle, hsts: None, certificates: Vec::new() }
     }
 
-    /// The connectors' side of `core`.
-    pub(crate) fn connectors(core: Arc<Core>, lifecycle: Arc<Lifecycle>) -> Self {
-        Self::private(PrivateListener::Connectors, core, lifecycle)
+    /// Tells browsers to use HTTPS alone for this time.
+    pub(crate) fn with_hsts(self, seconds: u64) -> Self {
+        Self { hsts: respond::hsts(seconds), ..self }
     }
 
-    /// Metrics and health of `core`, and of all listeners' certificates, the public one's first.
-    pub(crate) fn operations(
-        core: Arc<Core>,
-        lifecycle: Arc<Lifecycle>,
-        certificates: Vec<Arc<Certificates>>,
-    ) -> Self {
-        let gateway = Self::private(PrivateListener::Operations, core, lifecycle);
-        Self { certificates, ..gateway }
+    /// Shows these certificates, of all listeners and the public one's first.
+    pub(crate) fn with_certificates(self, certificates: Vec<Arc<Certificates>>) -> Self {
+        Self { certificates, ..self }
     }
 
     /// Its listener is for partners and their users.
     pub(crate) fn is_public(&self) -> bool {
         matches!(self.listener, ListenerKind::Public(_))
-    }
-
-    fn private(listener: PrivateListener, core: Arc<Core>, lifecycle: Arc<Lifecycle>) -> Self {
-        let listener = ListenerKind::Private(listener);
-        let bodies = BodyMemory::new(PRIVATE_BODY_MEMORY, PRIVATE_BODY_MEMORY / 4);
-        Self { core, listener, bodies, lifecycle, hsts: None, certificates: Vec::new() }
     }
 }
 

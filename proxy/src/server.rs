@@ -55,7 +55,7 @@ use self::sockets::{Bound, Sockets};
 pub(crate) use self::tls::{Certificates, StapleStatus};
 use self::upgrade::UpgradePeer;
 use crate::config::Config;
-use crate::gateway::{AccessLog, Gateway};
+use crate::gateway::{AccessLog, Gateway, PrivateListener};
 use crate::output;
 use crate::startup_error::{Context as _, StartupError};
 
@@ -290,13 +290,13 @@ impl EdgeService {
         let connectors_tls = of_private(connectors_tls)?;
         let public =
             Gateway::public(Arc::clone(&core), edge, Arc::clone(lifecycle), self.log.clone());
-        let hsts_seconds = self.config.admin.hsts_seconds;
-        let hsts = self.shutdown.admin_certificate.is_some().then_some(hsts_seconds);
-        let operators = Gateway::operators(Arc::clone(&core), Arc::clone(lifecycle), hsts);
-        let connectors = Gateway::connectors(Arc::clone(&core), Arc::clone(lifecycle));
-        let all_certificates = self.shutdown.all_certificates();
-        let operations =
-            Gateway::operations(Arc::clone(&core), Arc::clone(lifecycle), all_certificates);
+        let private =
+            |listener| Gateway::private(listener, Arc::clone(&core), Arc::clone(lifecycle));
+        let has_tls = self.shutdown.admin_certificate.is_some();
+        let hsts_seconds = if has_tls { self.config.admin.hsts_seconds } else { 0 };
+        let operators = private(PrivateListener::Operators).with_hsts(hsts_seconds);
+        let operations = private(PrivateListener::Operations)
+            .with_certificates(self.shutdown.all_certificates());
         let sockets = &self.sockets;
         let mut listeners = vec![
             self.listener(public, &core, &sockets.edge, Some(Tls(acceptor))),
@@ -304,6 +304,7 @@ impl EdgeService {
             self.listener(operations, &core, [&sockets.ops], None),
         ];
         if sockets.connectors.is_some() {
+            let connectors = private(PrivateListener::Connectors);
             listeners.push(self.listener(connectors, &core, &sockets.connectors, connectors_tls));
         }
         // Last, when nothing can fail any more: the old process ends then.

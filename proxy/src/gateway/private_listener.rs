@@ -25,7 +25,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(60);
 
 /// A listener that is not for the public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PrivateListener {
+pub(crate) enum PrivateListener {
     /// For operators, who carry a token that the core checks.
     Operators,
     /// For connectors, who carry a token that the core checks.
