@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,7 +16,7 @@ use hyper_util::rt::TokioIo;
 use ring::hmac;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 use crate::startup_error::{Context as _, StartupError};
 
@@ -45,8 +45,7 @@ pub(super) struct Receiver {
 
 /// The last callbacks, the oldest first.
 struct Inbox {
-    callbacks: Mutex<VecDeque<Received>>,
-    arrived: Notify,
+    callbacks: watch::Sender<VecDeque<Received>>,
     /// The secret that signs genuine callbacks.
     secret: String,
 }
@@ -60,36 +59,28 @@ impl Receiver {
         let no_port = "no port for callbacks";
         let listener = TcpListener::bind("127.0.0.1:0").await.context(no_port)?;
         let address = listener.local_addr().context(no_port)?;
-        let (callbacks, arrived) = (Mutex::default(), Notify::new());
-        let inbox = Arc::new(Inbox { callbacks, arrived, secret: secret.to_owned() });
+        let inbox =
+            Arc::new(Inbox { callbacks: watch::Sender::default(), secret: secret.to_owned() });
         tokio::spawn(accept(listener, Arc::clone(&inbox)));
         Ok(Self { address, inbox })
     }
 
     /// The first callback, once it is there.
-    pub(super) async fn first(&self) -> Received {
-        loop {
-            let arrived = self.inbox.arrived.notified();
-            if let Some(callback) = self.inbox.lock().front() {
-                return callback.clone();
-            }
-            arrived.await;
-        }
+    pub(super) async fn first(&self) -> Option<Received> {
+        let mut callbacks = self.inbox.callbacks.subscribe();
+        // The sender is in the inbox: the wait does not fail.
+        callbacks.wait_for(|all| !all.is_empty()).await.ok()?.front().cloned()
     }
 }
 
 impl Inbox {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Received>> {
-        self.callbacks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn push(&self, callback: Received) {
-        let mut callbacks = self.lock();
-        if callbacks.len() == CALLBACKS_MAX {
-            callbacks.pop_front();
-        }
-        callbacks.push_back(callback);
-        self.arrived.notify_waiters();
+        self.callbacks.send_modify(|callbacks| {
+            callbacks.push_back(callback);
+            if callbacks.len() > CALLBACKS_MAX {
+                callbacks.pop_front();
+            }
+        });
     }
 
     /// A line of JSON for each.
@@ -99,7 +90,7 @@ impl Inbox {
             let body: Value = serde_json::from_slice(&callback.body).unwrap_or_default();
             format!("{}\n", json!({"to": callback.target, "genuine": genuine, "body": body}))
         };
-        self.lock().iter().map(line).collect()
+        self.callbacks.borrow().iter().map(line).collect()
     }
 }
 
