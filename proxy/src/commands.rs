@@ -2,6 +2,7 @@
 //! for people or as JSON for programs.
 
 pub(crate) mod apply;
+mod arguments;
 pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod compliance;
@@ -11,13 +12,10 @@ pub(crate) mod doctor;
 pub(crate) mod keys;
 pub(crate) mod ledger;
 pub(crate) mod market;
-mod members;
-pub(crate) mod names;
 pub(crate) mod notify;
 pub(crate) mod operator;
 pub(crate) mod order;
 pub(crate) mod overview;
-mod page;
 pub(crate) mod partner;
 pub(crate) mod payment;
 pub(crate) mod policy;
@@ -35,8 +33,7 @@ use clap::{Args, ValueEnum};
 use http::Method;
 use serde_json::Value;
 
-use self::members::Members;
-use self::page::Page;
+use self::arguments::{Members, Page};
 use self::query::{path, query};
 use self::table::Format;
 use crate::admin_client::{AdminClient, Body};

@@ -30,7 +30,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     // Fails only when there is one already, which is then as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    commands::names::answer();
+    commands::shell::answer();
     match cli::Cli::parse().command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

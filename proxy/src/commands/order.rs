@@ -4,7 +4,8 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Body, Call, ObjectArgs, Page, StartupError, Target, members};
+use super::arguments::split;
+use super::{Body, Call, ObjectArgs, Page, StartupError, Target};
 use crate::startup_error::Context as _;
 
 const COLUMNS: &str = "\
@@ -107,10 +108,10 @@ impl Call for Order {
     }
 }
 
-fn body(event: String, given: &[String]) -> Result<Value, StartupError> {
+fn body(event: String, members: &[String]) -> Result<Value, StartupError> {
     let mut body = json!({ "event": event });
-    for member in given {
-        let (name, value) = members::split(member)?;
+    for member in members {
+        let (name, value) = split(member)?;
         // An amount is a JSON number on the wire, the others are texts.
         body[name] = match name {
             "amount" => serde_json::from_str(value).context("amount is not a number")?,

@@ -1,14 +1,14 @@
 //! `rampart policy new`: a small project that builds and passes its test vectors as it is.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rampart_core::policies::PolicyKind;
 
 use super::template::{Language, files};
-use crate::commands::{Run, StartupError};
+use crate::commands::{Run, StartupError, write_file};
 use crate::output;
 use crate::startup_error::Context as _;
 
@@ -35,7 +35,10 @@ impl Run for New {
         let folder = Path::new(name);
         fs::create_dir(folder).context(format_args!("'{name}' cannot be made"))?;
         for (path, text) in files(name, self.kind, self.lang) {
-            write(&folder.join(path), &text)?;
+            let file = folder.join(path);
+            fs::create_dir_all(file.parent().unwrap_or(folder))
+                .context(format_args!("'{}' cannot be written", file.display()))?;
+            write_file(&file, text.as_bytes())?;
         }
         output::line(format_args!(
             "{name}/{} is a {kind} policy. Next:\n\n    cd {name}\n    rampart policy build\n    \
@@ -65,13 +68,6 @@ fn check_name(name: &str) -> Result<(), StartupError> {
                 .into())
         }
     }
-}
-
-fn write(path: &PathBuf, text: &str) -> Result<(), StartupError> {
-    let parent = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(parent)
-        .and_then(|()| fs::write(path, text))
-        .context(format_args!("'{}' cannot be written", path.display()))
 }
 
 #[cfg(test)]
