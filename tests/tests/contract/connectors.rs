@@ -4,6 +4,7 @@ mod bank_transfer;
 mod capabilities;
 mod card_form;
 mod deadlocks;
+mod deposits;
 mod disputes;
 mod earlier_names;
 mod early_reports;

@@ -4,9 +4,8 @@
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::matching::forget_erased_payer;
 use super::report::{PaymentKind, Report, house};
-use super::store::{StoredPayment, currency_of};
+use super::store::{StoredPayment, currency_of, forget_erased_payer};
 use crate::Core;
 use crate::money::ledger::AccountKind::{Dispute, RefundPayable, Suspense};
 use crate::money::ledger::entries::holding;
@@ -14,70 +13,6 @@ use crate::money::ledger::{Posting, Subject, post};
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use rampart_types::{ClientId, OrderKey};
-
-/// Holds the reference of a payment, or of a dispute of it: others who decide on what the connector
-/// tells of that payment wait until the transaction ends. It comes before any book and any order.
-///
-/// # Errors
-/// The database's.
-pub(crate) async fn hold_reference(
-    conn: &mut Connection,
-    connector: &str,
-    reference: &str,
-) -> Result<(), sqlx::Error> {
-    sqlx::query!(
-        r#"
-        insert into reported_payment (connector, provider_reference)
-        values ($1, coalesce((
-            select d.original_reference from payment d
-            where d.connector = $1 and d.kind = 'disputed' and d.provider_reference = $2), $2))
-        on conflict (connector, provider_reference) do update set connector = excluded.connector
-        "#,
-        connector,
-        reference,
-    )
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
-/// Holds the reference of a payment that comes in, and the books of what was told of it without an
-/// order, if it names one itself.
-///
-/// # Errors
-/// The database's.
-pub(super) async fn hold(conn: &mut Connection, report: &Report) -> Result<(), sqlx::Error> {
-    hold_reference(conn, &report.connector, &report.provider_reference).await?;
-    if report.order.is_some() {
-        hold_books(conn, None, &report.connector, &report.provider_reference).await?;
-    }
-    Ok(())
-}
-
-/// Holds the books of what was told of a payment without an order, and that of this client, as
-/// `hold_book` does. They come before any order.
-///
-/// # Errors
-/// The database's.
-pub(super) async fn hold_books(
-    conn: &mut Connection,
-    client: Option<ClientId>,
-    connector: &str,
-    reference: &str,
-) -> Result<(), sqlx::Error> {
-    sqlx::query_scalar!(
-        "select c.client_id from client c \
-         where c.client_id = any (array( \
-             select t.client_id from told_without_order($2, $3) t union select $1::uuid)) \
-         order by c.client_id for no key update",
-        client.map(ClientId::uuid),
-        connector,
-        reference,
-    )
-    .fetch_all(conn)
-    .await?;
-    Ok(())
-}
 
 /// The part of an order's payment that its connector has told of as given back, by the payment's
 /// reference, though it was not owed: before the payment itself, or after its coins had left.

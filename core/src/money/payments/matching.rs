@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::recording::Recording;
 use super::report::Report;
-use super::store::{StoredPayment, currency_of};
+use super::store::{StoredPayment, currency_of, forget_erased_payer};
 use super::terms::OrderTerms;
 use crate::Core;
 use crate::money::ledger::AccountKind::{Customer, Suspense};
@@ -14,7 +14,7 @@ use crate::money::ledger::{Position, Posting, Subject, post};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use crate::trading::orders::state::Cause;
-use rampart_types::{ClientId, OrderId, OrderKey};
+use rampart_types::OrderId;
 
 /// Matches a payment in suspense to an order that waits for it, which then follows. Gives the causes
 /// of its changes of state, to be counted after the commit.
@@ -103,37 +103,4 @@ async fn matchable(
         return Err(Denial::conflict("the order does not wait for this payment").into());
     }
     Ok((stored, terms))
-}
-
-/// Deletes what was reported of a payment if the user of the order that it is matched to is erased:
-/// the erasure could not know it.
-///
-/// # Errors
-/// The database's.
-pub(super) async fn forget_erased_payer(
-    conn: &mut Connection,
-    client: ClientId,
-    payment: Uuid,
-    to: OrderKey,
-) -> Result<(), sqlx::Error> {
-    sqlx::query!(
-        r#"
-        with erased as (
-            select user_id from erased_user_of($3, $4)
-        ), told as (
-            update connector_event e set sealed_report = null
-            where e.payment_client_id = $1 and e.payment_id = $2
-                and exists (select from erased)
-        )
-        delete from payment_report r
-        where r.client_id = $1 and r.payment_id = $2 and exists (select from erased)
-        "#,
-        client.uuid(),
-        payment,
-        to.client.uuid(),
-        to.order.number(),
-    )
-    .execute(conn)
-    .await?;
-    Ok(())
 }

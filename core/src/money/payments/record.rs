@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use uuid::Uuid;
 
-use super::earlier;
+use super::locks;
 use super::recording::Recording;
 use super::refund_confirmations::{self, RefundReport};
 use super::report::{PaymentKind, PaymentState, RAW_BYTES_MAX, Recorded, Report, house};
@@ -27,7 +27,7 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
     let (currency, is_coins) = currency_of(core, &report.currency);
     if report.kind.is_arrival() {
         // What was told of it before follows it to its order.
-        earlier::hold(conn, report).await?;
+        locks::hold(conn, report).await?;
     }
     let order = match report.order {
         Some(order) => OrderTerms::find(conn, report.client, order).await?,

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::earlier::hold_books;
+use super::locks::hold_books;
 use super::report::PaymentKind;
 use super::terms::OrderTerms;
 use crate::Core;
@@ -345,4 +345,37 @@ impl StoredPayment {
         .fetch_one(conn)
         .await
     }
+}
+
+/// Deletes what was reported of a payment if the user of the order that it is matched to is erased:
+/// the erasure could not know it.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn forget_erased_payer(
+    conn: &mut Connection,
+    client: ClientId,
+    payment: Uuid,
+    to: OrderKey,
+) -> Result<(), sqlx::Error> {
+    sqlx::query!(
+        r#"
+        with erased as (
+            select user_id from erased_user_of($3, $4)
+        ), told as (
+            update connector_event e set sealed_report = null
+            where e.payment_client_id = $1 and e.payment_id = $2
+                and exists (select from erased)
+        )
+        delete from payment_report r
+        where r.client_id = $1 and r.payment_id = $2 and exists (select from erased)
+        "#,
+        client.uuid(),
+        payment,
+        to.client.uuid(),
+        to.order.number(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }

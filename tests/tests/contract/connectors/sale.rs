@@ -1,20 +1,21 @@
 //! A sale of a live partner: its address comes from the pool, its money goes out by a command.
 
-use rampart_tests::going_live::CONNECTOR;
-
 use super::purchase::live;
 use super::*;
-use crate::payments::problems;
 
 /// Valid, and nobody's.
-const ADDRESSES: [&str; 2] =
+pub(super) const ADDRESSES: [&str; 2] =
     ["0x52908400098527886E0F7030069857D2E4169EE7", "0x8617E340B3D01FA5F11F306F4090FD50E238070D"];
 
-async fn sell(partner: &Partner) -> rampart_tests::answer::Answer {
+pub(super) async fn sell(partner: &Partner) -> rampart_tests::answer::Answer {
     sell_of(partner, "ETH-EUR", 0.1).await
 }
 
-async fn sell_of(partner: &Partner, pair: &str, amount: f64) -> rampart_tests::answer::Answer {
+pub(super) async fn sell_of(
+    partner: &Partner,
+    pair: &str,
+    amount: f64,
+) -> rampart_tests::answer::Answer {
     let token = format!("Bearer {}", partner.token().await);
     let post = async |path: &str, body: Value| {
         let request = partner.anonymous(Method::POST, path).header("authorization", &token);
@@ -164,67 +165,8 @@ pub(super) async fn deposited(context: &TestContext) -> (Connector, Value) {
     (connector, sale)
 }
 
-#[tokio::test]
-async fn a_tag_is_known_as_a_number_too() {
-    let context = TestContext::start().await;
-    let (acme, connector) = live(&context).await;
-    let made = json!([{"address": "rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh", "tag": 12345}]);
-    connector.fill_pool(&context, "XRP", made).await;
-    let sale = sell_of(&acme, "XRP-EUR", 200.0).await.assert_status(200).json();
-    let deposit = json!({"id": "d-1", "kind": "deposit.received", "asset": "XRP", "amount": 200,
-        "occurredAt": "2026-03-01T12:00:00Z", "providerReference": "ab12",
-        "address": sale["walletAddress"], "tag": 12345, "transactionId": "ab12",
-        "confirmations": 12});
-    connector.event(deposit).await.assert_status(200);
-    let path = format!("/admin/v1/orders/{}", sale["orderId"]);
-    let seen = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
-    assert_eq!(seen["status"], "in progress");
-}
-
-#[tokio::test]
-async fn an_address_is_known_in_the_case_in_which_a_node_spells_it() {
-    let context = TestContext::start().await;
-    let (acme, connector) = live(&context).await;
-    let address = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
-    connector.fill_pool(&context, "ETH", json!([{ "address": address }])).await;
-    let sale = sell(&acme).await.assert_status(200).json();
-    assert_eq!(sale["walletAddress"], address);
-    let deposit = json!({"id": "d-1", "kind": "deposit.received", "asset": "ETH", "amount": 0.1,
-        "occurredAt": "2026-03-01T12:00:00Z", "providerReference": "0xdead",
-        "address": address.to_lowercase(), "transactionId": "0xdead", "confirmations": 12});
-    connector.event(deposit).await.assert_status(200);
-    let path = format!("/admin/v1/orders/{}", sale["orderId"]);
-    let seen = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
-    assert_eq!(seen["status"], "in progress");
-}
-
-#[tokio::test]
-async fn of_sales_with_one_address_the_coins_are_those_of_their_asset() {
-    let context = TestContext::start().await;
-    let (acme, connector) = live(&context).await;
-    context.core().fill_deposit_pools().await.unwrap();
-    let made = json!([{"address": ADDRESSES[0]}]);
-    for command in connector.lease(100).await {
-        if ["ETH", "USDC"].iter().any(|asset| command["body"]["asset"] == *asset) {
-            connector.report(&command, "done", made.clone()).await.assert_status(200);
-        }
-    }
-    let of_usdc = sell_of(&acme, "USDC-EUR", 200.0).await.assert_status(200).json();
-    let of_eth = sell(&acme).await.assert_status(200).json();
-    assert_eq!(of_eth["walletAddress"], of_usdc["walletAddress"]);
-    for (sale, asset, amount) in [(&of_eth, "ETH", 0.1), (&of_usdc, "USDC", 200.0)] {
-        let deposit = json!({"id": asset, "kind": "deposit.received", "asset": asset,
-            "amount": amount, "occurredAt": "2026-03-01T12:00:00Z", "providerReference": asset,
-            "address": sale["walletAddress"], "confirmations": 12});
-        connector.event(deposit).await.assert_status(200);
-        let path = format!("/admin/v1/orders/{}", sale["orderId"]);
-        let seen = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
-        assert_eq!(seen["status"], "in progress", "{asset}");
-    }
-}
-
 /// The transfers that are commanded, leased.
-async fn transfers(context: &TestContext, connector: &Connector) -> Vec<Value> {
+pub(super) async fn transfers(context: &TestContext, connector: &Connector) -> Vec<Value> {
     context.core().command_transfers().await.unwrap();
     let only = json!({"kinds": ["transfer.send"], "max": 10});
     let path = "/connectors/v1/commands/lease";
@@ -352,60 +294,4 @@ async fn money_that_is_not_owed_any_more_or_waits_is_not_tried_again() {
     by_hand(&context, &sale, "transfer-sent").await;
     retry(&second).await;
     assert!(transfers(&context, &connector).await.is_empty(), "it was sent by hand");
-}
-
-/// Matches the newest payment that waits to the sale; the references of all, newest first.
-async fn match_newest(context: &TestContext, sale: &Value) -> Vec<String> {
-    let path = "/admin/v1/payments?state=unmatched";
-    let payments = context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
-    let path = format!("/admin/v1/payments/{}/match", payments[0]["id"].as_str().unwrap());
-    let body = json!({"orderId": sale["orderId"]});
-    context.admin(Method::POST, &path, body).await.assert_status(200);
-    let references = payments.as_array().unwrap().iter();
-    references.map(|one| one["providerReference"].as_str().unwrap().to_owned()).collect()
-}
-
-#[tokio::test]
-async fn a_sale_names_the_transaction_of_the_deposit_that_is_matched_to_it() {
-    let context = TestContext::start().await;
-    let (acme, connector) = live(&context).await;
-    connector.fill_pool(&context, "ETH", json!([{"address": ADDRESSES[0]}])).await;
-    let sale = sell(&acme).await.assert_status(200).json();
-    let deposit = json!({"id": "d-1", "kind": "deposit.received", "asset": "ETH", "amount": 0.1,
-        "occurredAt": "2026-03-01T12:00:00Z", "providerReference": "0xdead/0",
-        "address": ADDRESSES[1], "transactionId": "0xdead", "confirmations": 12});
-    connector.event(deposit).await.assert_status(200);
-    assert_eq!(match_newest(&context, &sale).await, ["0xdead/0"]);
-    let named = sqlx::query_scalar("select transaction_id from sell_order");
-    let named: Option<String> = named.fetch_one(context.db()).await.unwrap();
-    assert_eq!(named.as_deref(), Some("0xdead"));
-}
-
-#[tokio::test]
-async fn coins_of_a_statement_are_booked_once_and_matched_to_their_sale() {
-    let context = TestContext::start().await;
-    let (acme, connector) = live(&context).await;
-    connector.fill_pool(&context, "ETH", json!([{"address": ADDRESSES[0]}])).await;
-    let sale = sell(&acme).await.assert_status(200).json();
-    let reconcile = async |line: &str| {
-        let path = format!("/admin/v1/reconciliations?connector={CONNECTOR}");
-        let statement = format!("date,amount,currency,providerReference\n2026-03-01,{line}\n");
-        let made = context.admin_bytes(Method::POST, &path, statement.into()).await;
-        let made = made.assert_status(201).json();
-        assert_eq!(made["differences"], json!([]), "{line}");
-        (made["matched"].clone(), made["recorded"].clone())
-    };
-    let deposit = async |reference: &str, address: &Value| {
-        let deposit = json!({"id": reference, "kind": "deposit.received", "asset": "ETH",
-            "amount": 0.1, "occurredAt": "2026-03-01T12:00:00Z", "providerReference": reference,
-            "address": address, "confirmations": 12});
-        connector.event(deposit).await.assert_status(200).json()["duplicate"].clone()
-    };
-    assert_eq!(deposit("0xfirst", &json!("somebody's")).await, json!(false));
-    assert_eq!(reconcile("0.1,ETH,0xfirst").await, (json!(1), json!(0)), "it is known");
-    assert_eq!(reconcile("0.1,ETH,0xsecond").await, (json!(0), json!(1)));
-    assert_eq!(deposit("0xsecond", &sale["walletAddress"]).await, json!(true));
-    assert_eq!(match_newest(&context, &sale).await, ["0xsecond", "0xfirst"]);
-    assert_eq!(transfers(&context, &connector).await.len(), 1);
-    assert_eq!(problems(&context).await, [Value::Null; 0]);
 }

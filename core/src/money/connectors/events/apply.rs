@@ -12,7 +12,7 @@ use crate::money::connectors::settlement::{self, Fact, OrderAmounts};
 use crate::money::connectors::{deposits, identity};
 use crate::money::ledger::Subject;
 use crate::money::payments::PaymentKind;
-use crate::money::payments::earlier::hold_reference;
+use crate::money::payments::locks::hold_reference;
 use crate::money::payments::store::{currency_of, hold_book};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
