@@ -94,4 +94,17 @@ impl Input {
     pub fn param(&self, name: &str) -> &str {
         self.params.iter().find(|(n, _)| *n == name).map_or("", |(_, value)| value)
     }
+
+    /// The same request with this JSON as its body.
+    pub(crate) fn with_document(&self, document: serde_json::Value) -> Self {
+        Self {
+            head: self.head.clone(),
+            body: document.to_string().into(),
+            upload: None,
+            document,
+            params: self.params.clone(),
+            now: self.now,
+            proven: self.proven.clone(),
+        }
+    }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::key_name;
 use super::lifecycle::error::LifecycleError;
-use super::lifecycle::target::Target;
+use super::lifecycle::target::{Target, check_persons};
 use super::manifest::fingerprint;
 use super::signed_change;
 use super::statement::{ChangeStatement, SignedChange};
@@ -35,6 +35,8 @@ pub(crate) struct KeyTarget<'a> {
     pub(crate) name: &'a str,
     /// The operator's signature, which some partners require.
     pub(crate) signed: Option<&'a SignedChange>,
+    /// True if a second person has agreed, or none is needed.
+    pub(crate) is_approved: bool,
 }
 
 /// A key to be stored.
@@ -99,11 +101,16 @@ fn public_fingerprint(
     algorithm: &str,
     sealed: &[u8],
 ) -> Option<String> {
-    if let Algorithm::HmacSha256 | Algorithm::HmacSha512 = runtime::algorithm(algorithm)? {
+    if is_secret(runtime::algorithm(algorithm)?) {
         return None;
     }
     let key = core.cipher(client).open(&seal_context(client.uuid(), name), sealed).ok()?;
     String::from_utf8(key).ok().map(|pem| fingerprint(&pem))
+}
+
+/// True if whoever knows a key of this algorithm can sign with it.
+pub(crate) const fn is_secret(algorithm: Algorithm) -> bool {
+    matches!(algorithm, Algorithm::HmacSha256 | Algorithm::HmacSha512)
 }
 
 /// Checks that the partner has every key that a policy names in its description of itself.
@@ -137,17 +144,11 @@ pub(super) async fn check_named(
     }
 }
 
-/// Stores a key under this name, replacing another.
+/// Checks a key that is to be stored under this name, and gives its algorithm.
 ///
 /// # Errors
-/// [`LifecycleError::Invalid`] with the problem, without quoting the key;
-/// [`LifecycleError::Conflict`] where the change must be signed and is not.
-pub(crate) async fn put(
-    core: &Core,
-    target: KeyTarget<'_>,
-    new: NewKey<'_>,
-) -> Result<(), LifecycleError> {
-    let KeyTarget { actor, slug, client, name, signed } = target;
+/// [`LifecycleError::Invalid`] with the problem, without quoting the key.
+pub(crate) fn check(name: &str, new: NewKey<'_>) -> Result<Algorithm, LifecycleError> {
     let NewKey { algorithm, key, not_before, not_after } = new;
     if not_before.zip(not_after).is_some_and(|(from, to)| from >= to) {
         return Err(LifecycleError::Invalid("notAfter: it is not after notBefore".into()));
@@ -159,10 +160,27 @@ pub(crate) async fn put(
     })?;
     VerificationKey::parse(known, key.expose())
         .map_err(|problem| LifecycleError::Invalid(format!("key: {problem}")))?;
+    Ok(known)
+}
+
+/// Stores a key under this name, replacing another.
+///
+/// # Errors
+/// Those of [`check`]; [`LifecycleError::Conflict`] where the change must be signed or approved and
+/// is not.
+pub(crate) async fn put(
+    core: &Core,
+    target: KeyTarget<'_>,
+    new: NewKey<'_>,
+) -> Result<(), LifecycleError> {
+    let KeyTarget { actor, slug, client, name, signed, is_approved } = target;
+    check(name, new)?;
+    let NewKey { algorithm, key, not_before, not_after } = new;
     let context = seal_context(client.uuid(), name);
     let sealed = core.cipher(client).seal(&context, key.expose().as_bytes())?;
     let mut tx = core.db.begin().await?;
     revision::client_changed(&mut tx, client).await?;
+    check_persons(&mut tx, client, is_approved).await?;
     let change = ChangeStatement {
         fingerprint: Some(fingerprint(key.expose())),
         algorithm: Some(algorithm.to_owned()),
@@ -222,11 +240,12 @@ fn change_of(action: &str, target: KeyTarget<'_>) -> ChangeStatement {
 ///
 /// # Errors
 /// [`LifecycleError::NotFound`] when there is none of this name, [`LifecycleError::Conflict`] where
-/// the change must be signed and is not.
+/// the change must be signed or approved and is not.
 pub(crate) async fn delete(core: &Core, target: KeyTarget<'_>) -> Result<(), LifecycleError> {
-    let KeyTarget { actor, slug, client, name, signed } = target;
+    let KeyTarget { actor, slug, client, name, signed, is_approved } = target;
     let mut tx = core.db.begin().await?;
     revision::client_changed(&mut tx, client).await?;
+    check_persons(&mut tx, client, is_approved).await?;
     let change = change_of("verification-key.delete", target);
     signed_change::check_of_partner(core, &mut tx, client, signed, change).await?;
     let deleted = sqlx::query!(

@@ -7,6 +7,7 @@ mod replayed;
 mod signed;
 mod told;
 mod trials;
+mod two_persons;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -56,35 +56,17 @@ impl Policy {
         Self { signed, ..Self::read(input, reason) }
     }
 
-    /// True if the partner demands a second person for a change of what is active.
+    /// Holds a change of what is active back, as [`hold_where_demanded`] does.
     ///
     /// # Errors
-    /// 404 without such a partner.
-    async fn needs_second(&self, core: &Core) -> Result<bool> {
-        let required = sqlx::query_scalar!(
-            "select policy_approval_required from client where slug = $1",
-            self.slug,
-        )
-        .fetch_optional(&core.db)
-        .await?;
-        required.ok_or_else(|| Denial::not_found("partner").into())
-    }
-
-    /// Holds a change of what is active back until a second operator has agreed, where the partner
-    /// demands one.
-    ///
-    /// # Errors
-    /// 404 without such a partner; those of [`approvals::hold`].
+    /// Those of [`hold_where_demanded`].
     async fn hold<E: Endpoint>(
         &self,
         core: &Core,
         input: &Input,
         operator: &Operator,
     ) -> Result<Option<Reply>> {
-        if !self.needs_second(core).await? {
-            return Ok(None);
-        }
-        approvals::hold::<E>(core, input, operator).await
+        hold_where_demanded::<E>(core, input, operator, &self.slug).await
     }
 
     /// The target of a change.
@@ -111,6 +93,27 @@ impl Policy {
             is_approved: operator.is_approved(),
         })
     }
+}
+
+/// Holds a change of a partner's policies, or of what they rely on, back until a second operator has
+/// agreed, where the partner demands one.
+///
+/// # Errors
+/// 404 without such a partner; those of [`approvals::hold`].
+pub(super) async fn hold_where_demanded<E: Endpoint>(
+    core: &Core,
+    input: &Input,
+    operator: &Operator,
+    slug: &str,
+) -> Result<Option<Reply>> {
+    let is_demanded =
+        sqlx::query_scalar!("select policy_approval_required from client where slug = $1", slug,)
+            .fetch_optional(&core.db)
+            .await?;
+    if !is_demanded.ok_or_else(|| Denial::not_found("partner"))? {
+        return Ok(None);
+    }
+    approvals::hold::<E>(core, input, operator).await
 }
 
 /// The members of a change that has no settings.

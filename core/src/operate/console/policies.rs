@@ -145,7 +145,8 @@ pub(super) const VERIFICATION_KEYS: Subject = Subject {
             "Set a verification key",
             Verb::Put.call("/admin/v1/partners/{slug}/verification-keys/{name}"),
             "A signature policy of the partner may name it. It takes the place of one of the same \
-             name.",
+             name. Where it takes two persons, a secret is not kept until they have agreed: set it \
+             here again then.",
         )
         .with(&[
             Input::new("name", "Name").kind(Kind::Segment).required(),

@@ -32,17 +32,29 @@ impl Target<'_> {
     /// # Errors
     /// [`LifecycleError::Conflict`] without an approval.
     pub(super) async fn check_persons(self, conn: &mut Connection) -> Result<(), LifecycleError> {
-        let is_required = sqlx::query_scalar!(
-            "select policy_approval_required from client where client_id = $1",
-            self.client.uuid(),
-        )
-        .fetch_one(conn)
-        .await?;
-        if is_required && !self.is_approved {
-            return Err(LifecycleError::Conflict(
-                "the partner demands two persons for it by now: call again",
-            ));
-        }
-        Ok(())
+        check_persons(conn, self.client, self.is_approved).await
     }
+}
+
+/// As [`Target::check_persons`], for a change of what the policies of a partner rely on.
+///
+/// # Errors
+/// [`LifecycleError::Conflict`] without an approval.
+pub(in crate::policies) async fn check_persons(
+    conn: &mut Connection,
+    client: ClientId,
+    is_approved: bool,
+) -> Result<(), LifecycleError> {
+    let is_required = sqlx::query_scalar!(
+        "select policy_approval_required from client where client_id = $1",
+        client.uuid(),
+    )
+    .fetch_one(conn)
+    .await?;
+    if is_required && !is_approved {
+        return Err(LifecycleError::Conflict(
+            "the partner demands two persons for it by now: call again",
+        ));
+    }
+    Ok(())
 }

@@ -7,7 +7,7 @@ use rampart_tests::guests::component;
 use serde_json::{Value, json};
 
 use super::{
-    FEE, METHOD_ORDER, SIGNATURE, actions, context, dry_run, history, push, set_key, stage,
+    FEE, METHOD_ORDER, SIGNATURE, actions, context, dry_run, ed25519, history, push, set_key, stage,
 };
 
 fn activate(version: i64) -> String {
@@ -233,9 +233,14 @@ async fn a_demand_of_two_persons_that_comes_meanwhile_counts() {
     let context = context().await;
     stage(&context, FEE, "tiered-fee", json!({})).await.assert_status(201);
     let ada = context.operator("ada", &["platform"]).await;
-    let activate = activate(1);
+    let (activate, key) =
+        (activate(1), "/admin/v1/partners/acme/verification-keys/partner-ed25519");
+    set_key(&context).await;
+    let another = json!({"algorithm": "ed25519", "key": ed25519(8).1}).to_string();
     for (method, path, body) in [
         (Method::PUT, FEE, component("tiered-fee")),
+        (Method::PUT, key, another.into()),
+        (Method::DELETE, key, "{}".into()),
         (Method::POST, &*activate, "{}".into()),
         (Method::POST, &*activate, r#"{"percentage": 5}"#.into()),
     ] {

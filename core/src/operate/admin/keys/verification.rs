@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::NAME;
 use super::signing::Removal;
@@ -12,11 +13,13 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional};
 use crate::endpoint::{Body, Endpoint, Json, NoContent};
 use crate::http::fields::strict;
+use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{Page, Part, limit};
 use crate::operate::admin::partners::{self, SLUG};
-use crate::platform::crypto::Secret;
+use crate::operate::admin::policies::hold_where_demanded;
+use crate::platform::crypto::{Purpose, Secret};
 use crate::platform::error::Result;
 use crate::policies::keys::{self, KEYS_MAX, KeyTarget, ListedKey, NewKey};
 use crate::policies::statement::SignedChange;
@@ -69,11 +72,14 @@ impl Endpoint for PutVerificationKey {
     const PATH: &'static str = "/admin/v1/partners/{slug}/verification-keys/{name}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const ROLES: &'static [Role] = &[Role::Platform];
+    const APPROVAL: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Set a verification key of a partner",
-        details: "A `signature` policy of the partner may name it. 409 without a signed statement \
-                  where the partner's policies must be signed.",
+        details: "A `signature` policy of the partner may name it. Takes two persons where the \
+                  partner's policies do: the second one sees a public key, and of a secret a keyed \
+                  digest alone. 409 without a signed statement where the partner's policies must \
+                  be signed.",
         path: &[SLUG, NAME],
         body: Shape::of::<Key>(),
         request: r#"{"algorithm": "hmac-sha256", "key": "c2VjcmV0IG9mIHRoZSBwYXJ0bmVyIGhlcmU=",
@@ -91,17 +97,36 @@ impl Endpoint for PutVerificationKey {
         Ok((input.param("slug").to_owned(), input.param("name").to_owned(), key))
     }
 
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        (slug, name, key): &(String, String, Key),
+    ) -> Result<Option<Reply>> {
+        let algorithm = keys::check(name, key.to_store())?;
+        if !keys::is_secret(algorithm) {
+            return hold_where_demanded::<Self>(core, input, operator, slug).await;
+        }
+        let without_secret = key.without_secret(core, input)?;
+        hold_where_demanded::<Self>(core, &without_secret, operator, slug).await
+    }
+
     async fn call(
         core: &Core,
         operator: Operator,
         (slug, name, key): (String, String, Key),
     ) -> Result<Json<KeySet>> {
         let (client, _) = partners::find(core, &slug).await?;
-        let Key { algorithm, key, not_before, not_after, signed } = key;
-        let (actor, signed) = (operator.actor(), signed.as_ref());
-        let target = KeyTarget { actor, slug: &slug, client, name: &name, signed };
-        let new = NewKey { algorithm: &algorithm, key: &key, not_before, not_after };
-        keys::put(core, target, new).await?;
+        let target = KeyTarget {
+            actor: operator.actor(),
+            slug: &slug,
+            client,
+            name: &name,
+            signed: key.signed.as_ref(),
+            is_approved: operator.is_approved(),
+        };
+        keys::put(core, target, key.to_store()).await?;
+        let Key { algorithm, not_before, not_after, .. } = key;
         Ok(Json(KeySet { name, algorithm, not_before, not_after }))
     }
 }
@@ -122,6 +147,29 @@ pub struct Key {
     not_after: Option<DateTime<Utc>>,
     /// A signed statement, where signatures are required.
     signed: Option<SignedChange>,
+}
+
+impl Key {
+    fn to_store(&self) -> NewKey<'_> {
+        let Self { algorithm, key, not_before, not_after, .. } = self;
+        NewKey { algorithm, key, not_before: *not_before, not_after: *not_after }
+    }
+
+    /// The call as it is kept and shown while it waits: a secret's keyed digest in its place, by which
+    /// nobody can guess it.
+    ///
+    /// # Errors
+    /// Those of the key that digests it.
+    fn without_secret(&self, core: &Core, input: &Input) -> Result<Input> {
+        let message = format!("verification-key{}/{}", input.head.path, self.key.expose());
+        let digest = core.keys.mac(Purpose::BlindIndex, message.as_bytes())?;
+        Ok(input.with_document(json!({
+            "algorithm": self.algorithm,
+            "fingerprint": hex::encode(digest),
+            "notBefore": self.not_before,
+            "notAfter": self.not_after,
+        })))
+    }
 }
 
 /// A verification key that is set.
@@ -147,11 +195,12 @@ impl Endpoint for DeleteVerificationKey {
     const PATH: &'static str = "/admin/v1/partners/{slug}/verification-keys/{name}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const ROLES: &'static [Role] = &[Role::Platform];
+    const APPROVAL: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Delete a verification key of a partner",
-        details: "Policies that name it fail from then on. 409 without a signed statement where the \
-                  partner's policies must be signed.",
+        details: "Policies that name it fail from then on. Takes two persons where the partner's \
+                  policies do. 409 without a signed statement where they must be signed.",
         path: &[SLUG, NAME],
         body: Shape::of::<Removal>(),
         request: "{}",
@@ -166,14 +215,29 @@ impl Endpoint for DeleteVerificationKey {
         Ok((input.param("slug").to_owned(), input.param("name").to_owned(), removal))
     }
 
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        (slug, ..): &(String, String, Removal),
+    ) -> Result<Option<Reply>> {
+        hold_where_demanded::<Self>(core, input, operator, slug).await
+    }
+
     async fn call(
         core: &Core,
         operator: Operator,
         (slug, name, Removal { signed }): (String, String, Removal),
     ) -> Result<NoContent> {
         let (client, _) = partners::find(core, &slug).await?;
-        let (actor, signed) = (operator.actor(), signed.as_ref());
-        let target = KeyTarget { actor, slug: &slug, client, name: &name, signed };
+        let target = KeyTarget {
+            actor: operator.actor(),
+            slug: &slug,
+            client,
+            name: &name,
+            signed: signed.as_ref(),
+            is_approved: operator.is_approved(),
+        };
         keys::delete(core, target).await?;
         Ok(NoContent)
     }

@@ -201,7 +201,7 @@ pub struct Partner {
     policy_signature_required: bool,
     /// Where its people are told of what needs them.
     contact_email: Option<String>,
-    /// `true` if a change of its active policies needs a second operator.
+    /// `true` if a change of its active policies or verification keys needs a second operator.
     policy_approval_required: bool,
     /// `true` if its staff may upload versions of its policies in the portal.
     policy_upload_allowed: bool,

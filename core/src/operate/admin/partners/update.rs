@@ -194,7 +194,7 @@ pub(in crate::operate::admin) struct Change {
     policy_signature_required: Option<bool>,
     /// A signed statement, to end the requirement of signatures.
     signed: Option<SignedChange>,
-    /// `true` if a change of its active policies needs a second operator.
+    /// `true` if a change of its active policies or verification keys needs a second operator.
     policy_approval_required: Option<bool>,
     /// `true` if its staff may upload versions of its policies in the portal. Operators activate them.
     policy_upload_allowed: Option<bool>,

@@ -1,0 +1,82 @@
+//! Verification keys of a partner whose policies take two persons.
+
+use bytes::Bytes;
+
+use super::*;
+
+const KEY: &str = "/admin/v1/partners/acme/verification-keys/partner-ed25519";
+
+/// A partner that demands two persons, with a signature policy and its key, and two operators.
+async fn demanding() -> (TestContext, [String; 2]) {
+    let context = context().await;
+    set_key(&context).await;
+    push(&context, SIGNATURE, "ed25519-offer").await.assert_status(200);
+    let demand = json!({"policyApprovalRequired": true});
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", demand).await.assert_status(200);
+    let operators = [
+        context.operator("ada", &["platform"]).await,
+        context.operator("bob", &["platform"]).await,
+    ];
+    (context, operators)
+}
+
+async fn call(context: &TestContext, by: &str, method: Method, path: &str, body: Value) -> Answer {
+    let body = if body.is_null() { Bytes::new() } else { body.to_string().into() };
+    context.admin_as(Some(by), method, path, body).await
+}
+
+/// The open approval of a call that waits, as the other operator sees it, once they have agreed.
+async fn granted(context: &TestContext, by: &str, waits: &Answer) -> Value {
+    let id = waits.assert_status(202).json()["approval"].clone();
+    let listed = call(context, by, Method::GET, "/admin/v1/approvals", Value::Null).await.json();
+    let found = listed.as_array().unwrap().iter().find(|approval| approval["id"] == id).unwrap();
+    let grant = format!("/admin/v1/approvals/{}/grant", id.as_str().unwrap());
+    call(context, by, Method::POST, &grant, Value::Null).await.assert_status(204);
+    found["body"].clone()
+}
+
+#[tokio::test]
+async fn a_verification_key_takes_two_persons_where_policies_do() {
+    let (context, [ada, bob]) = demanding().await;
+    let keys = "/admin/v1/partners/acme/verification-keys";
+    let listed = async || context.admin(Method::GET, keys, Value::Null).await.json();
+    let before = listed().await;
+    let new = json!({"algorithm": "ed25519", "key": ed25519(8).1});
+    for (method, body, done) in [(Method::PUT, &new, 200), (Method::DELETE, &json!({}), 204)] {
+        let kept = listed().await;
+        let waits = call(&context, &ada, method.clone(), KEY, body.clone()).await;
+        assert_eq!(&granted(&context, &bob, &waits).await, body);
+        assert_eq!(listed().await, kept);
+        call(&context, &ada, method, KEY, body.clone()).await.assert_status(done);
+        assert_ne!(listed().await, kept);
+    }
+    assert_ne!(listed().await, before);
+    // Nobody is asked about what is no key.
+    let none = json!({"algorithm": "ed25519", "key": "none"});
+    call(&context, &ada, Method::PUT, KEY, none).await.assert_status(422);
+}
+
+#[tokio::test]
+async fn a_secret_is_neither_kept_nor_shown_while_it_waits() {
+    let (context, [ada, bob]) = demanding().await;
+    let path = "/admin/v1/partners/acme/verification-keys/shared";
+    let body = |secret: &[u8; 32]| {
+        json!({"algorithm": "hmac-sha256", "key": STANDARD.encode(secret),
+            "notAfter": "2100-01-01T00:00:00Z"})
+    };
+    let (one, other) =
+        (body(b"a secret of the partner, 32 byte"), body(b"another secret of it, of 32 byte"));
+    let waits = call(&context, &ada, Method::PUT, path, one.clone()).await;
+    let shown = granted(&context, &bob, &waits).await;
+    let plain = digest_hex(one["key"].as_str().unwrap().as_bytes());
+    let fingerprint = shown["fingerprint"].as_str().unwrap();
+    assert_ne!(fingerprint, plain, "it could be guessed");
+    assert_eq!(shown["notAfter"], one["notAfter"]);
+    assert_eq!((&shown["algorithm"], &shown["key"]), (&one["algorithm"], &Value::Null));
+    let own = call(&context, &ada, Method::GET, "/admin/v1/approvals", Value::Null).await;
+    assert!(!own.text().contains(one["key"].as_str().unwrap()), "{}", own.text());
+
+    // What was agreed to is this secret.
+    call(&context, &ada, Method::PUT, path, other).await.assert_status(202);
+    call(&context, &ada, Method::PUT, path, one).await.assert_status(200);
+}
