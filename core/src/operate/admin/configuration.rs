@@ -38,6 +38,8 @@ use crate::platform::error::{Denial, Result};
 
 /// Most partners of one document.
 const PARTNERS_MAX: i64 = 10_000;
+/// Beginnings of the subjects that treasurers alone change one by one.
+const TERMS: [&str; 3] = ["pairs.", "paymentMethods.", "prices."];
 /// Members of a partner that are not decided by a document.
 const GIVEN: [&str; 5] = ["id", "slug", "username", "createdAt", "apiKeys"];
 
@@ -96,7 +98,8 @@ impl Endpoint for ApplyConfiguration {
                   out stay as they are; `routes` replaces all routes. A partner that does not exist \
                   is created, and gets its credentials by `api-keys` and `secrets/rotate`. \
                   `policies` names active components by digest. What changes anything needs a \
-                  second operator. An error names the subject.",
+                  second operator, and what changes pairs, payment methods or prices the role \
+                  `treasury` too. An error names the subject.",
         query: &[optional(
             "dryRun",
             Kind::OneOf(&["true", "false"]),
@@ -129,9 +132,14 @@ impl Endpoint for ApplyConfiguration {
         operator: &Operator,
         application: &Application,
     ) -> Result<Option<Reply>> {
-        if application.is_dry_run || application.trial(core, operator).await?.is_empty() {
+        if application.is_dry_run {
             return Ok(None);
         }
+        let changes = application.trial(core, operator).await?;
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        check_roles(operator, &changes)?;
         application.may_change.store(true, Ordering::Relaxed);
         approvals::hold::<Self>(core, input, operator).await
     }
@@ -151,6 +159,7 @@ impl Endpoint for ApplyConfiguration {
             let reason = "somebody has changed the configuration meanwhile: apply it again";
             return Err(Denial::conflict(reason).into());
         }
+        check_roles(&operator, &changes)?;
         drift::keep(&mut tx, &application.document, operator.actor()).await?;
         tx.commit().await?;
         core.refresh().await?;
@@ -173,6 +182,19 @@ impl Application {
         // Without a commit, nothing of it stays.
         let mut tx = core.db.begin().await?;
         self.document.write(core, &mut tx, operator.actor()).await
+    }
+}
+
+/// Refuses changes to who may not make them one by one.
+///
+/// # Errors
+/// 403, which names the role.
+fn check_roles(operator: &Operator, changes: &[Difference]) -> Result<()> {
+    let is_of_terms =
+        |change: &Difference| TERMS.iter().any(|section| change.subject.starts_with(section));
+    match changes.iter().any(is_of_terms) {
+        true => operator.check(&[Role::Treasury]),
+        false => Ok(()),
     }
 }
 

@@ -240,6 +240,30 @@ async fn changes_need_a_second_person_and_a_look_does_not() {
 }
 
 #[tokio::test]
+async fn a_document_changes_prices_and_terms_for_treasurers_alone() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let ada = Operator::new(&context, "ada", &["platform"]).await;
+    let bob = Operator::new(&context, "bob", &["platform", "treasury"]).await;
+    for wanted in [
+        json!({"prices": {"BTC-EUR": {"price": 40_000}}}),
+        json!({"pairs": {"BTC-EUR": {"spreadPercentage": 19}}}),
+        json!({"paymentMethods": {"creditCard": {"fees": {"percentage": 0.25}}}}),
+    ] {
+        let looked = changes(&ada.call(Method::PUT, DRY_RUN, wanted.clone()).await);
+        let refused = ada.call(Method::PUT, PATH, wanted.clone()).await;
+        assert!(
+            !looked.is_empty() && refused.assert_status(403).text().contains("treasury"),
+            "{wanted}"
+        );
+        bob.call(Method::PUT, PATH, wanted).await.assert_status(202);
+    }
+    let mut unchanged = stored(&context).await;
+    unchanged["partners"]["acme"]["defaultFeePercentage"] = json!(1.5);
+    ada.call(Method::PUT, PATH, unchanged).await.assert_status(202);
+}
+
+#[tokio::test]
 async fn what_changes_beside_the_document_is_drift() {
     let context = TestContext::start().await;
     context.partner("acme").await;
