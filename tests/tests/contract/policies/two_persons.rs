@@ -1,4 +1,4 @@
-//! Verification keys of a partner whose policies take two persons.
+//! A partner whose policies take two persons, and its verification keys.
 
 use bytes::Bytes;
 
@@ -79,4 +79,27 @@ async fn a_secret_is_neither_kept_nor_shown_while_it_waits() {
     // What was agreed to is this secret.
     call(&context, &ada, Method::PUT, path, other).await.assert_status(202);
     call(&context, &ada, Method::PUT, path, one).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn a_document_activates_no_settings_that_came_after_the_second_person() {
+    let (context, [ada, bob]) = demanding().await;
+    let settings = |fee: &str| {
+        json!({"component": STANDARD.encode(component("tiered-fee")),
+            "config": {"tiers": [fee]}})
+    };
+    let versions = format!("{FEE}/versions");
+    let staged = call(&context, &ada, Method::POST, &versions, settings("0=20000")).await;
+    let digest = staged.assert_status(201).json()["digest"].clone();
+    let wanted = json!({"partners": {"acme": {"policies": {"fee": digest}}}});
+    let apply =
+        async || call(&context, &ada, Method::PUT, "/admin/v1/configuration", wanted.clone()).await;
+    granted(&context, &bob, &apply().await).await;
+    let later = call(&context, &ada, Method::POST, &versions, settings("0=90000")).await;
+    later.assert_status(201);
+    assert!(apply().await.assert_status(409).text().contains("different settings"));
+    assert_eq!(history(&context, FEE).await["active"], Value::Null);
+    let activate = format!("{versions}/1/activate");
+    context.admin(Method::POST, &activate, json!({})).await.assert_status(200);
+    assert_eq!(apply().await.assert_status(200).json()["changes"], json!([]));
 }

@@ -252,6 +252,9 @@ async fn leave_guests_unset(conn: &mut Connection, slug: &str) -> Result<()> {
 }
 
 /// Activates the version of a policy that has this digest, unless it is the active one.
+///
+/// # Errors
+/// 409 when its versions have different settings: whoever agrees to a digest has seen none of them.
 async fn activate(
     core: &Core,
     conn: &mut Connection,
@@ -269,17 +272,25 @@ async fn activate(
     if active.as_deref() == Some(digest) {
         return Ok(None);
     }
-    let version = sqlx::query_scalar!(
-        "select max(version) from policy_version \
-         where client_id = $1 and kind = $2 and digest = $3",
+    let found = sqlx::query!(
+        r#"
+        select max(version) as version, count(distinct (config, fail_closed)) as "settings!"
+        from policy_version where client_id = $1 and kind = $2 and digest = $3
+        "#,
         client,
         kind,
         digest,
     );
-    let version = version.fetch_one(&mut *conn).await?.ok_or_else(|| {
+    let found = found.fetch_one(&mut *conn).await?;
+    let version = found.version.ok_or_else(|| {
         let reason = format!("policies.{kind}: no version has this digest: upload it first");
         Denial::unprocessable(reason)
     })?;
+    if found.settings > 1 {
+        let reason =
+            "versions with this digest have different settings: activate one by its number";
+        return Err(Denial::conflict(format!("policies.{kind}: {reason}")).into());
+    }
     lifecycle::activate_in(core, conn, target, version).await?;
     Ok(Some(Difference {
         subject: subject.to_owned(),
