@@ -13,6 +13,7 @@ use super::sign_in::redirect;
 use super::signing::{Statement, Unsigned, leave_to_manifest, to_be_signed};
 use super::view::{self, Cell, answered};
 use super::visit::{Refused, Visit, fill, segment};
+use crate::auth::roles::Role;
 use crate::http::html::components::{Tone, error_summary, note, toast};
 use crate::http::reply::Reply;
 use crate::platform::error::Result;
@@ -35,6 +36,8 @@ pub(super) struct Action {
     pub(super) when: &'static [&'static str],
     /// `buy` or `sell`, if it is offered for orders of that side alone.
     pub(super) side: &'static str,
+    /// A role that it takes besides one of its call's.
+    pub(super) role: Option<Role>,
     /// `true` if the call's answer is shown, such as a secret that is shown only once.
     pub(super) shows_answer: bool,
     /// Numbers of what it touches.
@@ -61,6 +64,7 @@ impl Action {
             is_destructive: false,
             when: &[],
             side: "",
+            role: None,
             shows_answer: false,
             figures: None,
             statement: None,
@@ -113,11 +117,22 @@ impl Action {
         Self { side, ..self }
     }
 
+    /// The same, for this role alone.
+    pub(super) const fn of_role(self, role: Role) -> Self {
+        Self { role: Some(role), ..self }
+    }
+
+    /// True if the operator's roles let them do it.
+    fn is_permitted(&self, visit: &Visit<'_>) -> bool {
+        let has_role = |role| visit.session.operator.check(&[role]).is_ok();
+        visit.may(&self.call.verb.method(), self.call.path) && self.role.is_none_or(has_role)
+    }
+
     fn is_offered(&self, visit: &Visit<'_>, subject: &Value) -> bool {
         let status = view::text(subject, "/status");
         let fits = self.when.is_empty() || self.when.contains(&&*status);
         let is_side = self.side.is_empty() || view::text(subject, "/side") == self.side;
-        fits && is_side && visit.may(&self.call.verb.method(), self.call.path)
+        fits && is_side && self.is_permitted(visit)
     }
 
     /// The same, whose answer is shown.
@@ -150,8 +165,7 @@ impl Subject {
 
     /// True if the operator's roles let them do the action of this name.
     pub(super) fn may(&self, visit: &Visit<'_>, name: &str) -> bool {
-        let action = self.action(name);
-        action.is_some_and(|action| visit.may(&action.call.verb.method(), action.call.path))
+        self.action(name).is_some_and(|action| action.is_permitted(visit))
     }
 
     /// The path of its page.
@@ -236,7 +250,7 @@ async fn find(
     name: &str,
 ) -> Result<(&'static Action, Value), Refused> {
     let action = subject.action(name).ok_or_else(Refused::nothing)?;
-    if !visit.may(&action.call.verb.method(), action.call.path) {
+    if !action.is_permitted(visit) {
         let reason = format!("“{}” is not for your role.", action.label);
         return Err(Refused { status: StatusCode::FORBIDDEN, reason });
     }

@@ -10,6 +10,7 @@ use super::layout::Page;
 use super::list::{List, heads};
 use super::view::{Cell, facts, rows_of, text};
 use super::visit::{Refused, Visit, segment};
+use crate::auth::roles::Role;
 use crate::http::html::components::{Fact, table, timeline};
 
 const SECTION: &str = "/console/orders";
@@ -111,16 +112,16 @@ pub(super) const ORDER: Subject = Subject {
                 Input::new("amount", "Amount").kind(Kind::Decimal).hint("The exact one of the order if left out."),
                 Input::new("reference", "Reference").hint("The bank's or the chain's own name for the payment."),
             ])
-            .fixed(&[("event", "payment-received")]).when(&["pending"]),
+            .fixed(&[("event", "payment-received")]).of_role(Role::Treasury).when(&["pending"]),
         Action::new("payment-denied", "Payment denied", EVENTS, "The order ends as cancelled, for good.")
             .with(&[OPTIONAL_REASON]).fixed(&[("event", "payment-denied")]).destructive().of_side("buy").when(&["pending"]),
         Action::new("coins-sent", "Coins sent", EVENTS, "The order counts as sent by hand. Coins that leave twice are lost. Above the limit of one operator a second one must agree.")
             .with(&[Input::new("transactionId", "Transaction on chain").required()])
-            .fixed(&[("event", "coins-sent")]).destructive().of_side("buy").when(&["in progress"]),
+            .fixed(&[("event", "coins-sent")]).of_role(Role::Treasury).destructive().of_side("buy").when(&["in progress"]),
         Action::new("confirmed-on-chain", "Confirmed on chain", EVENTS, "The order ends as completed. Above the limit of one operator a second one must agree.")
-            .fixed(&[("event", "confirmed-on-chain")]).of_side("buy").when(&["in progress"]),
+            .fixed(&[("event", "confirmed-on-chain")]).of_role(Role::Treasury).of_side("buy").when(&["in progress"]),
         Action::new("paid-out", "Paid out", EVENTS, "A sale ends as completed: its seller has the money. Above the limit of one operator a second one must agree.")
-            .fixed(&[("event", "paid-out")]).of_side("sell").when(&["in progress"]),
+            .fixed(&[("event", "paid-out")]).of_role(Role::Treasury).of_side("sell").when(&["in progress"]),
         Action::new("prove-wallet", "Accept proof of the wallet", Verb::Post.call("/admin/v1/orders/{id}/wallet-proof"), "The wallet counts as the user's. The coins leave at once unless something else holds them.")
             .with(&[Input::REASON]).when(&["pending", "in progress", "blocked"]),
         Action::new("replay", "Replay policy decisions", Verb::Post.call("/admin/v1/orders/{id}/replay"), "Runs the policies again on what was recorded, and compares. Nothing changes.")

@@ -5,7 +5,7 @@ use rampart_tests::buyer::WALLET;
 use rampart_tests::cluster::commit_once_awaited;
 use rampart_tests::order_fixture::OrderFixture;
 
-use super::approvals::{PAYMENTS, held, received};
+use super::approvals::{PAYMENTS, decide, held, received};
 use super::*;
 
 #[tokio::test]
@@ -93,4 +93,30 @@ async fn an_order_that_has_grown_meanwhile_is_not_given_back_by_one_person() {
     assert!(refused.text().contains("two persons"), "{}", refused.text());
     assert_eq!(order.seen(&context).await["status"], "in progress");
     held(&ada, Method::POST, &path, back).await;
+}
+
+#[tokio::test]
+async fn who_decides_about_orders_reports_no_payment_of_theirs() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    let path = format!("/admin/v1/orders/{}/events", order.id);
+    let ada = Operator::new(&context, "ada", &["treasury"]).await;
+    let eve = Operator::new(&context, "eve", &["compliance"]).await;
+    let paid = json!({"event": "payment-received"});
+    for event in [
+        paid.clone(),
+        json!({"event": "coins-sent", "transactionId": "ab12"}),
+        json!({"event": "confirmed-on-chain"}),
+        json!({"event": "paid-out"}),
+    ] {
+        let refused = eve.call(Method::POST, &path, event).await;
+        assert!(refused.assert_status(403).text().contains("treasury"));
+    }
+    let large = json!({"event": "payment-received", "amount": 1000.01});
+    let approval = held(&ada, Method::POST, &path, large).await;
+    assert_eq!(decide(&eve, &approval, "grant").await, 403);
+    ada.call(Method::POST, &path, paid).await.assert_status(200);
+    let hold = json!({"event": "hold", "reason": "source of funds"});
+    eve.call(Method::POST, &path, hold).await.assert_status(200);
 }

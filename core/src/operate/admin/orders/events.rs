@@ -40,6 +40,8 @@ impl Endpoint for ApplyOrderEvent {
     const PATH: &'static str = "/admin/v1/orders/{id}/events";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const ROLES: &'static [Role] = &[Role::Treasury, Role::Compliance];
+    // What waits for a second person moves money.
+    const APPROVERS: &'static [Role] = &[Role::Treasury];
     const APPROVAL: bool = true;
     const RETRIED: bool = true;
     const BODY: Body = Body::StrictJson;
@@ -49,7 +51,8 @@ impl Endpoint for ApplyOrderEvent {
                   `reference`; `coins-sent` takes `transactionId`, and needs it; `hold`, \
                   `release`, `refund`, `cancel` and `payment-denied` take `reason`. `paid-out` is \
                   of sales alone; `payment-denied`, `coins-sent` and `confirmed-on-chain` are of \
-                  bought orders alone.",
+                  bought orders alone. `payment-received`, `coins-sent`, `confirmed-on-chain` and \
+                  `paid-out` are for the role `treasury`, which the second person has, too.",
         path: &[ID],
         body: Shape::of::<NewEvent>(),
         request: r#"{"event": "hold", "reason": "source of funds"}"#,
@@ -60,9 +63,12 @@ impl Endpoint for ApplyOrderEvent {
     type Request = Request;
     type Response = Json<Order>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Request> {
+    fn read(input: &Input, operator: &Operator) -> Result<Request> {
         let event: NewEvent = strict::body(input)?;
         event.check()?;
+        if event.event.reports_payment() {
+            operator.check(&[Role::Treasury])?;
+        }
         Ok(Request { id: input.param("id").to_owned(), event, detail: input.document.clone() })
     }
 
@@ -152,16 +158,17 @@ enum Name {
 }
 
 impl Name {
-    /// True if it says that money or coins have come or gone, which is booked.
-    const fn moves_money(self) -> bool {
+    /// True if it says that money or coins have come or gone.
+    const fn reports_payment(self) -> bool {
         matches!(
             self,
-            Self::PaymentReceived
-                | Self::CoinsSent
-                | Self::ConfirmedOnChain
-                | Self::PaidOut
-                | Self::Refund
+            Self::PaymentReceived | Self::CoinsSent | Self::ConfirmedOnChain | Self::PaidOut
         )
+    }
+
+    /// True if it books money or coins.
+    const fn moves_money(self) -> bool {
+        self.reports_payment() || matches!(self, Self::Refund)
     }
 }
 
