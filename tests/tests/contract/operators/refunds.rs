@@ -120,3 +120,26 @@ async fn who_decides_about_orders_reports_no_payment_of_theirs() {
     let hold = json!({"event": "hold", "reason": "source of funds"});
     eve.call(Method::POST, &path, hold).await.assert_status(200);
 }
+
+#[tokio::test]
+async fn a_large_refund_is_agreed_to_by_treasury_and_withdrawn_by_whoever_asked() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    let path = format!("/admin/v1/orders/{}/events", order.id);
+    let paid = json!({"event": "payment-received", "amount": 1000.01});
+    context.admin(Method::POST, &path, paid).await.assert_status(200);
+    let ada = Operator::new(&context, "ada", &["treasury"]).await;
+    let bob = Operator::new(&context, "bob", &["compliance"]).await;
+    let eve = Operator::new(&context, "eve", &["compliance"]).await;
+    let back = json!({"event": "refund", "reason": "source of funds"});
+    let approval = held(&eve, Method::POST, &path, back.clone()).await;
+    for word in ["grant", "refuse"] {
+        assert_eq!(decide(&bob, &approval, word).await, 403);
+    }
+    assert_eq!(decide(&eve, &approval, "grant").await, 403);
+    assert_eq!(decide(&eve, &approval, "refuse").await, 204);
+    let approval = held(&eve, Method::POST, &path, back.clone()).await;
+    assert_eq!(decide(&ada, &approval, "grant").await, 204);
+    eve.call(Method::POST, &path, back).await.assert_status(200);
+}
