@@ -95,8 +95,8 @@ impl Policy {
     }
 }
 
-/// Holds a change of a partner's policies, or of what they rely on, back until a second operator has
-/// agreed, where the partner demands one.
+/// Holds a change of a partner's policies, or of what they rely on, back until a second operator
+/// has agreed, where the partner demands one.
 ///
 /// # Errors
 /// 404 without such a partner; those of [`approvals::hold`].

@@ -155,8 +155,8 @@ impl Key {
         NewKey { algorithm, key, not_before: *not_before, not_after: *not_after }
     }
 
-    /// The call as it is kept and shown while it waits: a secret's keyed digest in its place, by which
-    /// nobody can guess it.
+    /// The call as it is kept and shown while it waits: with a keyed digest in place of the secret,
+    /// which nobody can guess by it.
     ///
     /// # Errors
     /// Those of the key that digests it.
