@@ -26,7 +26,7 @@ impl Endpoint for V2 {
         summary: "List savings plans",
         details: "With a user credential, that user's plans. Without one, a client token sees \
                   those of all users, at most the newest 1000; an API key needs the user. Hidden \
-                  plans are listed too.",
+                  plans are listed too, those of deleted users are not.",
         answer: r#"[{
             "code": "7K2M9QXT4B8D", "apiClientName": "Shop", "cryptoCurrency": "BTC",
             "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq", "destinationTag": null,
@@ -52,7 +52,9 @@ impl Endpoint for V2 {
         let Reader { client, user } = caller;
         let rows = plans!(
             "select",
-            "from dca_plan where client_id = $1 and ($2::uuid is null or user_id = $2) \
+            "from dca_plan p where client_id = $1 and ($2::uuid is null or user_id = $2) \
+                 and exists (select from end_user u where u.client_id = p.client_id \
+                     and u.user_id = p.user_id and u.deleted_at is null) \
              order by created_at desc, code limit $3",
             client.id().uuid(),
             user.map(UserId::uuid),

@@ -77,13 +77,16 @@ impl Endpoint for V2 {
             return Err(not_found());
         }
         let Patch { code, name, intended_amount, frequency, hidden } = patch;
+        // The lock has an erasure wait, which deletes the name, or this find nothing.
         let row = plans!(
-            "update dca_plan set \
+            "update dca_plan p set \
              name = case when $4 then $5 else name end, \
              intended_amount = case when $6 then $7 else intended_amount end, \
              frequency = case when $8 then $9 else frequency end, \
              hidden = case when $10 then $11 else hidden end \
-             where client_id = $1 and code = $2 and ($3::uuid is null or user_id = $3) returning",
+             where client_id = $1 and code = $2 and ($3::uuid is null or user_id = $3) \
+                 and exists (select from end_user u where u.client_id = p.client_id \
+                     and u.user_id = p.user_id and u.deleted_at is null for share) returning",
             "",
             client.id().uuid(),
             code,

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::Method;
 use rampart_tests::answer::Answer;
+use rampart_tests::buyer::WALLET;
 use rampart_tests::connector::Connector;
 use rampart_tests::dump;
 use rampart_tests::order_fixture::OrderFixture;
@@ -212,6 +213,29 @@ async fn a_saved_answer_of_a_registration_goes_with_the_user() {
         .unwrap();
     erase(&context, &user).await;
     assert_eq!(execute(&context, "select from idempotency_key").await, 0);
+}
+
+#[tokio::test]
+async fn a_savings_plan_of_an_erased_user_is_neither_listed_nor_named() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let user = acme.user("ada").await.log_in().await["uuid"].as_str().unwrap().to_owned();
+    let plan = json!({"cryptoCurrency": "BTC", "walletAddress": WALLET, "name": "Ada's"});
+    let path = format!("/admin/v1/users/{user}/dca-codes");
+    let opened = context.admin(Method::POST, &path, plan.clone()).await.assert_status(201).json();
+    erase(&context, &user).await;
+    context.admin(Method::POST, &path, plan).await.assert_status(404);
+
+    let bearer = format!("Bearer {}", acme.token().await);
+    let request =
+        |method, path: &str| acme.anonymous(method, path).header("authorization", &bearer);
+    let plans = "/api/v2/user/dca-codes";
+    let listed = request(Method::GET, plans).send().await;
+    assert_eq!(listed.assert_status(200).json(), json!([]));
+    let path = format!("{plans}/{}", opened["code"].as_str().unwrap());
+    let named = request(Method::PATCH, &path).json(&json!({"name": "Ada's"})).send().await;
+    named.assert_status(404).assert_codes(&["ER999"]);
+    assert_eq!(execute(&context, "select from dca_plan where name is not null").await, 0);
 }
 
 #[tokio::test]

@@ -22,7 +22,8 @@ use crate::trading::catalogue::{Catalogue, Crypto};
 use crate::trading::dca::{
     Frequency, INTENDED_AMOUNT_MAX, NAME_CHARS_MAX, Plan, code, is_name, plans,
 };
-use rampart_types::{ClientId, CurrencyCode, DestinationTag, UserId, WalletAddress};
+use crate::users::account::{self, RowLock};
+use rampart_types::{ClientId, CurrencyCode, DestinationTag, UserId, UserKey, WalletAddress};
 
 /// The bank of test clients: nobody pays to it.
 const SANDBOX_BANK: [&str; 3] = ["Sandbox Bank", "NL77SAND0000000001", "SANDNL2A"];
@@ -69,6 +70,11 @@ impl Endpoint for OpenPlan {
         let [bank_name, bank_iban, bank_bic] = bank(core, &owner.tenant)?;
         let code = code::new(&core.clock).map_err(Error::from)?;
         let mut tx = core.db.begin().await?;
+        // An erasure finds the plan's name, or the plan is not opened any more.
+        let key = UserKey { client: owner.client, user: owner.user };
+        if !account::lock(&mut tx, key, RowLock::NoKeyUpdate).await? {
+            return Err(Denial::not_found("user").into());
+        }
         let row = plans!(
             "insert into dca_plan (client_id, code, user_id, through_partner, crypto_currency, \
              wallet_address, destination_tag, bank_name, bank_iban, bank_bic, name, \
