@@ -155,7 +155,7 @@ pub(crate) async fn hold_traders(
 }
 
 /// True if the order's user, and the account that it names, may trade with this amount of fiat in place
-/// of the order's own. Locks the user; an order of nobody has no limits here.
+/// of the order's own. Locks the user; of an order of nobody, if the partner lets guests order as much.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -167,8 +167,9 @@ pub(crate) async fn have_room(
 ) -> Result<bool, sqlx::Error> {
     let order = sqlx::query!(
         r#"
-        select user_id as "user_id!", account_id, fiat_amount as "fiat!", limit_amount as "limit!",
-            created_at > trades_counted_since() as "is_counted!"
+        select user_id, account_id, fiat_amount as "fiat!", limit_amount as "limit!",
+            created_at > trades_counted_since() as "is_counted!",
+            (select guest_orders_max from client where client_id = $1) as "guest_max?"
         from (
             select user_id, account_id, fiat_amount,
                 coalesce(limit_amount, fiat_amount) as limit_amount, created_at
@@ -177,7 +178,6 @@ pub(crate) async fn have_room(
             select user_id, null, fiat_amount, coalesce(limit_amount, fiat_amount), created_at
             from sell_order where $3 = 'sell' and client_id = $1 and order_id = $2
         ) as orders
-        where user_id is not null
         "#,
         key.client.uuid(),
         key.order.number(),
@@ -186,11 +186,14 @@ pub(crate) async fn have_room(
     .fetch_optional(&mut *conn)
     .await?;
     let Some(order) = order else { return Ok(true) };
-    let (client, user) = (key.client.uuid(), order.user_id);
-    let rules = hold_traders(conn, &[client], &[user]).await?;
-    let Some(rules) = rules.get(&(client, user)) else { return Ok(false) };
     let amount = order.limit.checked_mul(fiat).and_then(|all| all.checked_div(order.fiat));
     let Some(amount) = amount else { return Ok(false) };
+    let Some(user) = order.user_id else {
+        return Ok(order.guest_max.is_none_or(|max| amount <= max));
+    };
+    let client = key.client.uuid();
+    let rules = hold_traders(conn, &[client], &[user]).await?;
+    let Some(rules) = rules.get(&(client, user)) else { return Ok(false) };
     let more = if order.is_counted { amount - order.limit } else { amount };
     let Bounds { side_max, day_max } = Bounds::new(rules, side);
     sqlx::query_scalar!(

@@ -43,6 +43,23 @@ async fn an_order_is_released_for_no_more_than_its_user_may_buy_and_counts_as_th
 }
 
 #[tokio::test]
+async fn an_order_of_a_guest_is_released_for_no_more_than_guests_may_order() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let guests = json!({"guestOrders": {"allowed": true, "maxFiat": 150}});
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", guests).await.assert_status(200);
+    for (amount, released, expected) in [(150, 200, "in progress"), (151, 409, "blocked")] {
+        let order = OrderFixture::order(&context, &acme, None, None).await;
+        let paid = json!({"orderId": order.id, "amount": amount});
+        pay(&context, &format!("bank-{amount}"), paid).await.assert_status(201);
+        assert_eq!(status(&context, &order).await, "blocked");
+        order.event(&context, "release").await.assert_status(released);
+        assert_eq!(status(&context, &order).await, expected);
+    }
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
 async fn an_estimated_order_is_released_at_a_live_price_alone() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
