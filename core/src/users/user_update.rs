@@ -180,7 +180,8 @@ impl<'a> UserUpdate<'a> {
         Ok(is_verified)
     }
 
-    /// Assigns this address to the user; `false` when another user has it.
+    /// Assigns this address to the user; `false` when another user has it. It must be proven anew, unless
+    /// an operator has blocked the user's address: the block stays.
     ///
     /// # Errors
     /// ER002 when another user takes it concurrently.
@@ -207,7 +208,8 @@ impl<'a> UserUpdate<'a> {
         // The address until now has to hear of it.
         security_notice::mail(conn, self.core, self.key(), Changed::EmailAddress).await?;
         sqlx::query!(
-            "update end_user set email_index = $3, email_status = 'pending' \
+            "update end_user set email_index = $3, email_status = case email_status \
+                 when 'blocked' then 'blocked' else 'pending' end \
              where client_id = $1 and user_id = $2",
             self.client.id().uuid(),
             self.user.uuid(),
@@ -220,7 +222,8 @@ impl<'a> UserUpdate<'a> {
     }
 
     /// What follows from a code, or from naming the address without one: the address is verified, or a
-    /// code is mailed to it. A code is good for one request, whatever address it has proven.
+    /// code is mailed to it. A code is good for one request, whatever address it has proven. An address
+    /// that an operator has blocked stays so.
     ///
     /// # Errors
     /// ER090 when another request has used the code meanwhile.
@@ -244,7 +247,7 @@ impl<'a> UserUpdate<'a> {
         sqlx::query!(
             "update end_user set email_status = 'verified', \
                  activated_at = coalesce(activated_at, $3) \
-             where client_id = $1 and user_id = $2",
+             where client_id = $1 and user_id = $2 and email_status <> 'blocked'",
             self.client.id().uuid(),
             self.user.uuid(),
             self.core.clock.now(),
@@ -272,7 +275,8 @@ impl<'a> UserUpdate<'a> {
         }
         let personal = PersonalData { email: Some(email.clone()), ..account.personal.clone() };
         sqlx::query!(
-            "update end_user set personal = $3 where client_id = $1 and user_id = $2",
+            "update end_user set personal = $3, email_status = 'pending' \
+             where client_id = $1 and user_id = $2",
             client.id().uuid(),
             account.user.uuid(),
             personal_data::seal(&update.personal_key, core, &personal)?,

@@ -81,6 +81,37 @@ async fn a_block_is_not_lifted_by_a_change_of_the_profile() {
 }
 
 #[tokio::test]
+async fn a_blocked_email_address_is_not_proven_by_a_code() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let uuid = ada.log_in().await["uuid"].clone();
+    let judge = async |status: &str| {
+        let checks = json!({"verification": {"email": status}});
+        change(&context, &uuid, checks).await.assert_status(200);
+    };
+    let status = async || {
+        let profile = ada.get("/api/v1/user/info").await.json();
+        profile["status"]["details"]["emailAddressVerificationStatus"].clone()
+    };
+    judge("blocked").await;
+    let code = json!({"emailCode": "000000"});
+    let other = json!({"email": "other@mail.example.com", "oldPassword": ada.password});
+    for sent in [&code, &other, &code] {
+        ada.patch("/api/v2/user", sent).await.assert_status(200);
+        assert_eq!(status().await, "blocked");
+    }
+    assert_eq!(ada.get("/api/v1/user/info").await.json()["activationDate"], Value::Null);
+    // One that has failed can be proven, and so can another one that an operator has set.
+    judge("failed").await;
+    ada.patch("/api/v2/user", &code).await.assert_status(200);
+    assert_eq!(status().await, "verified");
+    judge("blocked").await;
+    let third = json!({"emailAddress": "third@mail.example.com"});
+    change(&context, &uuid, third).await.assert_status(200);
+    assert_eq!(status().await, "pending");
+}
+
+#[tokio::test]
 async fn a_typing_error_changes_nothing() {
     let context = TestContext::start().await;
     let ada = context.partner("acme").await.user("ada").await;
