@@ -50,7 +50,7 @@ async fn submit(partner: &Partner, path: &str, form: &str) -> Answer {
 }
 
 /// Returns once this query is true, or a statement waits for a lock.
-async fn until_stored_or_waiting(context: &TestContext, is_stored: &str) {
+pub(crate) async fn until_stored_or_waiting(context: &TestContext, is_stored: &str) {
     let query = format!(
         "select ({is_stored}) or exists (select from pg_stat_activity \
              where datname = current_database() and wait_event_type = 'Lock')"

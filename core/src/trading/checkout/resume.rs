@@ -15,7 +15,7 @@ use crate::http::form::Form;
 use crate::platform::crypto::Purpose;
 use crate::platform::error::{Error, Result};
 use crate::platform::mail::{Kind, Message};
-use crate::users::account::Account;
+use crate::users::account::{self, Account, RowLock};
 use rampart_types::UserId;
 
 /// Time for which a link works.
@@ -150,6 +150,10 @@ pub(super) async fn mail_link(
         secrets: Some(vec![link]),
     };
     let mut tx = core.db.begin().await?;
+    // An erasure finds the mail, or there is nobody to write to any more.
+    if !account::lock(&mut tx, key, RowLock::NoKeyUpdate).await? {
+        return Ok(Mailed::NoAddress);
+    }
     message.enqueue(&mut tx, core, client, Kind::CheckoutLink, Some(user)).await?;
     tx.commit().await?;
     Ok(Mailed::Sent)

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::purchase::{buy, hidden, post, sign_in_link};
 use super::{ADDRESS, BASE, IDENTIFIER, checkout, link, page};
+use crate::users::until_stored_or_waiting;
 
 const EMAIL: &str = "shopper@mail.example.com";
 const PASSWORD: &str = "password-of-shopper";
@@ -210,6 +211,29 @@ async fn links_are_mailed_to_who_is_signed_in_and_not_without_end() {
             .await
             .unwrap();
     assert_eq!(count, 5);
+}
+
+#[tokio::test]
+async fn no_link_is_mailed_beside_an_erasure() {
+    let context = TestContext::start().await;
+    let acme = shop(&context).await;
+    let made = made(&acme).await;
+    let shopper = register(&acme, link(&made)).await;
+    let mut erasure = context.db().begin().await.unwrap();
+    for statement in ["update end_user set deleted_at = now()", "delete from mail_outbox"] {
+        sqlx::query(statement).execute(&mut *erasure).await.unwrap();
+    }
+    let commit = async {
+        let mailed = "exists (select from mail_outbox where kind = 'checkout-link')";
+        until_stored_or_waiting(&context, mailed).await;
+        erasure.commit().await.unwrap();
+    };
+    futures::join!(ask(&acme, link(&made), &shopper, "details"), commit);
+    let mails: i64 = sqlx::query_scalar("select count(*) from mail_outbox")
+        .fetch_one(context.db())
+        .await
+        .unwrap();
+    assert_eq!(mails, 0);
 }
 
 #[tokio::test]
