@@ -17,7 +17,7 @@ use crate::Core;
 use crate::platform::crypto::Purpose;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::db::Connection;
-use crate::platform::error::{Error, Result};
+use crate::platform::error::{Code, Error, Result};
 use crate::users::account::{self, RowLock};
 use crate::users::personal_data;
 use rampart_types::{ClientId, CurrencyCode, Iban, UserKey};
@@ -283,7 +283,7 @@ pub(crate) async fn all_disabled(
 /// identifier is unchanged. The user's row is locked from then on.
 ///
 /// # Errors
-/// When the database cannot be written.
+/// ER709 when the user is deleted; when the database cannot be written.
 pub(crate) async fn open(
     conn: &mut Connection,
     core: &Core,
@@ -292,8 +292,10 @@ pub(crate) async fn open(
 ) -> Result<OpenOutcome> {
     let NewAccount { kind, mut details, is_stored_card, verified } = account;
     details.identifier = canonical(&details.identifier);
-    // Racing transactions count one after the other. That an erased user has no key is told below.
-    account::lock(conn, key, RowLock::NoKeyUpdate).await?;
+    // Racing transactions count one after the other.
+    if !account::lock(conn, key, RowLock::NoKeyUpdate).await? {
+        return Err(Code::UserNotFound.into());
+    }
     let (id, now) = (core.clock.uuid()?, core.clock.now());
     let personal_key = personal_data::load_key(conn, core, key).await?;
     let plain = serde_json::to_vec(&details).map_err(|e| Error::internal("write an account", e))?;

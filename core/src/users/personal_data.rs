@@ -11,7 +11,7 @@ use crate::Core;
 use crate::platform::crypto::Purpose;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::db::Connection;
-use crate::platform::error::{Error, Result};
+use crate::platform::error::{Code, Error, Result};
 use rampart_types::{ClientId, Country, EmailAddress, PhoneNumber, UserKey};
 
 /// Personal data of a person or a business, sealed as one object; unknown members are absent.
@@ -114,7 +114,7 @@ impl PersonalData {
 /// Loads the key of a stored user. A user without personal data gets a key.
 ///
 /// # Errors
-/// When the database cannot be used.
+/// ER709 when the user is erased; when the database cannot be used.
 pub(crate) async fn load_key(
     conn: &mut Connection,
     core: &Core,
@@ -140,7 +140,7 @@ pub(crate) async fn load_key(
 /// transaction may have been faster.
 ///
 /// # Errors
-/// When the database cannot be used, or the user is erased.
+/// ER709 when the user is erased; when the database cannot be used.
 pub(super) async fn store_key(
     conn: &mut Connection,
     core: &Core,
@@ -157,8 +157,9 @@ pub(super) async fn store_key(
         owner.user.uuid(),
         new.wrapped(&core.cipher(owner.client))?,
     )
-    .fetch_one(conn)
-    .await?;
+    .fetch_optional(conn)
+    .await?
+    .ok_or(Code::UserNotFound)?;
     PersonalDataKey::open(&core.cipher(owner.client), owner, &sealed)
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rampart_types::ClientId;
+use rampart_types::{ClientId, UserKey};
 use serde_json::Value;
 use tokio::time::sleep;
 use uuid::Uuid;
@@ -12,7 +12,8 @@ use super::commands::{self, Command, CommandKind, SealedCommand, Target, result_
 use super::sandbox::worker as sandbox;
 use crate::Core;
 use crate::platform::db::Connection;
-use crate::platform::error::Result;
+use crate::platform::error::{Code, Result};
+use crate::users::account::{self, RowLock};
 
 /// Pause between two looks for the result.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
@@ -32,7 +33,7 @@ pub(crate) enum Answer {
 /// `connectors.answer_seconds`.
 ///
 /// # Errors
-/// When the database cannot be used.
+/// ER709 when the command's user is deleted; when the database cannot be used.
 #[expect(clippy::disallowed_methods, reason = "LOOK_INTERVAL: another edge may end the command")]
 pub(crate) async fn ask(core: &Core, command: Command) -> Result<Answer> {
     let began = core.clock.monotonic_ns();
@@ -65,7 +66,7 @@ pub(crate) async fn ask(core: &Core, command: Command) -> Result<Answer> {
 /// As [`ask`], of the sandbox, which answers in the caller's transaction.
 ///
 /// # Errors
-/// When the database cannot be used.
+/// Those of [`ask`].
 pub(crate) async fn ask_sandbox(
     conn: &mut Connection,
     core: &Core,
@@ -87,9 +88,17 @@ struct Commanded {
 }
 
 impl Commanded {
-    /// Enqueues a command, unless its effect was commanded before; `None` if nobody takes it.
+    /// Enqueues a command, unless its effect was commanded before; `None` if nobody takes it. Locks the
+    /// command's user.
     async fn of(conn: &mut Connection, core: &Core, command: Command) -> Result<Option<Self>> {
         let (client, kind, key) = (command.client, command.kind, command.idempotency_key.clone());
+        if let Some(user) = command.user {
+            // An erasure finds the command, or nobody is told of who is gone.
+            let key = UserKey { client, user };
+            if !account::lock(conn, key, RowLock::NoKeyUpdate).await? {
+                return Err(Code::UserNotFound.into());
+            }
+        }
         let is_routed = matches!(command.target, Target::Method { .. });
         let command: SealedCommand = command.seal(core)?;
         command.insert(conn).await?;
@@ -125,8 +134,10 @@ impl Commanded {
             client.uuid(),
             id,
         )
-        .fetch_one(conn)
-        .await?;
+        .fetch_optional(conn)
+        .await?
+        // An erasure has deleted it.
+        .ok_or(Code::UserNotFound)?;
         let context = result_context(client.uuid(), id);
         let cipher = core.cipher(client);
         let result = row.sealed_result.map(|sealed| commands::open(&cipher, &context, &sealed));

@@ -16,6 +16,7 @@ use crate::money::connectors::accounts::{NOT_INSTANT, is_simulated, register_car
 use crate::money::connectors::answers::{self, Answer};
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
+use crate::users::account::{self, RowLock};
 use rampart_types::{CurrencyCode, plain_text};
 
 /// Version 2, the only one.
@@ -115,7 +116,12 @@ async fn from_processor(
         (tx, answer)
     } else {
         let answer = answers::ask(core, command).await?;
-        (core.db.begin().await?, answer)
+        let mut tx = core.db.begin().await?;
+        // An erasure finds our saved answer, which names the holder.
+        if !account::lock(&mut tx, user, RowLock::NoKeyUpdate).await? {
+            return Err(Code::UserNotFound.into());
+        }
+        (tx, answer)
     };
     let code = match &answer {
         Answer::Rejected(Some(reason)) if reason == NOT_INSTANT => {

@@ -1,10 +1,17 @@
 //! Accounts that connectors verify while a request waits for the answer.
 
 use super::*;
+use crate::orders::count;
+use crate::users::until_stored_or_waiting;
 
 /// A live partner's user, with a wait of a second, and the connector of cards.
 async fn user() -> (TestContext, Connector, User) {
-    let context = TestContext::with(|settings| settings.connectors.answer_seconds = 1).await;
+    user_who_waits(1).await
+}
+
+async fn user_who_waits(seconds: u32) -> (TestContext, Connector, User) {
+    let context =
+        TestContext::with(move |settings| settings.connectors.answer_seconds = seconds).await;
     let connector = Connector::of_live(&context).await;
     let body = json!({"slug": "acme", "name": "Acme", "mode": "live"});
     let ada = context.partner_of(body).await.user("ada").await;
@@ -26,6 +33,8 @@ fn session(name: &str) -> Value {
 
 const REGISTER: &str = "/api/v2/user/accounts/cards/processor";
 const VERIFY: &str = "/api/v1/user/verify/card";
+const COMMANDS: &str = "select count(*) from command where kind = 'card.verify'";
+const ASKED: &str = "exists (select from command where kind = 'card.verify')";
 
 #[tokio::test]
 async fn a_card_is_registered_and_verified_by_its_connectors_answers() {
@@ -101,4 +110,35 @@ async fn a_card_that_is_not_verified_any_more_is_verified_again() {
         context.admin(Method::PATCH, &account, doubted).await.assert_status(200);
     }
     assert_ne!(commands[0], commands[1], "the processor is asked again");
+}
+
+#[tokio::test]
+async fn a_connector_is_told_nothing_of_a_user_who_is_erased_meanwhile() {
+    let (context, _connector, ada) = user_who_waits(30).await;
+    let mut erasure = context.db().begin().await.unwrap();
+    let erased = "with gone as (delete from personal_key) update end_user set deleted_at = now()";
+    sqlx::query(erased).execute(&mut *erasure).await.unwrap();
+    let commit = async {
+        until_stored_or_waiting(&context, ASKED).await;
+        erasure.commit().await.unwrap();
+    };
+    let entered = session("s-1");
+    let (refused, ()) = futures::join!(ada.post(REGISTER, &entered), commit);
+    refused.assert_status(400).assert_codes(&["ER709"]);
+    assert_eq!(count(&context, COMMANDS).await, 0);
+}
+
+#[tokio::test]
+async fn who_is_erased_while_a_connector_is_asked_is_answered() {
+    let (context, _connector, ada) = user_who_waits(30).await;
+    let path = format!("/admin/v1/users/{}", ada.log_in().await["uuid"].as_str().unwrap());
+    let erase = async {
+        until_stored_or_waiting(&context, ASKED).await;
+        let deleted = json!({"deleted": true});
+        context.admin(Method::PATCH, &path, deleted).await.assert_status(200);
+    };
+    let entered = session("s-1");
+    let (refused, ()) = futures::join!(ada.post(REGISTER, &entered), erase);
+    refused.assert_status(400).assert_codes(&["ER709"]);
+    assert_eq!(count(&context, COMMANDS).await, 0);
 }
