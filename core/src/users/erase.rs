@@ -123,14 +123,34 @@ async fn delete_details(conn: &mut Connection, key: UserKey) -> Result<()> {
     )
     .execute(&mut *conn)
     .await?;
+    delete_of_checkouts(conn, key).await?;
+    Ok(())
+}
+
+/// Deletes what came with checkouts from elsewhere: with those of the user, and with those that the
+/// partner made for an identifier of the user's, whoever has bought there.
+async fn delete_of_checkouts(
+    conn: &mut Connection,
+    UserKey { client, user }: UserKey,
+) -> Result<(), sqlx::Error> {
     sqlx::query!(
         "update checkout c set identifier_digest = null, sealed_share_token = null \
          where c.client_id = $1 and c.offer_id in ( \
              select offer_id from offer where client_id = $1 and user_id = $2 \
              union all select offer_id from buy_order \
              where client_id = $1 and user_id = $2 and offer_id is not null)",
-        key.client.uuid(),
-        key.user.uuid(),
+        client.uuid(),
+        user.uuid(),
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "update checkout c set identifier_digest = null, sealed_share_token = null \
+         from user_identifier i \
+         where i.client_id = $1 and i.user_id = $2 and c.client_id = i.client_id \
+             and c.identifier_digest = i.identifier_digest",
+        client.uuid(),
+        user.uuid(),
     )
     .execute(conn)
     .await?;

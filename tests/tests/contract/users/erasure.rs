@@ -239,6 +239,25 @@ async fn a_savings_plan_of_an_erased_user_is_neither_listed_nor_named() {
 }
 
 #[tokio::test]
+async fn what_came_with_a_checkout_for_an_erased_user_goes_with_the_user() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = acme.user("ada").await;
+    let user = ada.log_in().await["uuid"].as_str().unwrap().to_owned();
+    for identifier in [&ada.identifier, &"s".repeat(40)] {
+        let body = json!({"baseCurrency": "BTC", "quoteCurrency": "EUR",
+            "paymentMethod": "creditCard", "quoteCurrencyAmount": 250, "identifier": identifier,
+            "returnUrl": "https://shop.example/back", "kycShareToken": "share-token-1"});
+        acme.post("/api/v2/buy/checkout", body).await.assert_status(200);
+    }
+    let kept = "select from checkout \
+        where sealed_share_token is not null and identifier_digest is not null";
+    assert_eq!(execute(&context, kept).await, 2);
+    erase(&context, &user).await;
+    assert_eq!(execute(&context, kept).await, 1, "the other one is somebody else's");
+}
+
+#[tokio::test]
 async fn a_backup_without_the_keys_does_not_bring_an_erased_user_back() {
     let context = TestContext::start().await;
     let user = customer(&context).await;
