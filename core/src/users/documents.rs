@@ -21,6 +21,9 @@ use crate::platform::error::{Code, Result};
 use crate::platform::object_store::StoredObject;
 use rampart_types::{UserId, UserKey};
 
+#[cfg(test)]
+mod tests;
+
 /// Most sides in one request.
 const DOCUMENTS_MAX: usize = 8;
 /// Characters of a document's type and of a side.
@@ -182,8 +185,9 @@ pub(crate) async fn send(
     Ok(())
 }
 
-/// Records documents in the caller's transaction; a side that failed its check, or is wanted anew,
-/// may be replaced. The caller must retain the images right before it commits.
+/// Records documents in the caller's transaction, which has locked the user's row; a side that failed
+/// its check, or is wanted anew, is replaced by another image, not by the announcement of one. The
+/// caller must retain the images right before it commits.
 ///
 /// # Errors
 /// ER708 for a side that is pending review or verified.
@@ -196,6 +200,10 @@ pub(super) async fn record(
 ) -> Result<Vec<StoredObject>> {
     let mut all = Vec::with_capacity(documents.len());
     for StoredDocument { kind, side, image } in documents {
+        // An announcement takes the place of no image.
+        if image.is_none() && is_wanted(conn, key, &kind, &side).await? {
+            continue;
+        }
         let (info, stored) = image.unzip();
         let location = format!("user_document/{kind}/{side}");
         let sealed = match &info {
@@ -236,6 +244,29 @@ pub(super) async fn record(
         all.extend(stored);
     }
     Ok(all)
+}
+
+/// True if the side was announced, failed its check, or is wanted anew.
+async fn is_wanted(
+    conn: &mut Connection,
+    UserKey { client, user }: UserKey,
+    kind: &str,
+    side: &str,
+) -> Result<bool> {
+    let found = sqlx::query_scalar!(
+        r#"
+        select exists (select from user_document
+            where client_id = $1 and user_id = $2 and type = $3 and side = $4
+                and status in ('missing', 'failed')) as "found!"
+        "#,
+        client.uuid(),
+        user.uuid(),
+        kind,
+        side,
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(found)
 }
 
 /// The facts that verified documents of a user do not prove any more.
@@ -353,38 +384,4 @@ pub(crate) async fn sides(
     .fetch_all(conn)
     .await?;
     Ok(sides)
-}
-
-#[cfg(test)]
-mod tests {
-    use base64::Engine as _;
-    use base64::engine::general_purpose::STANDARD;
-    use serde_json::json;
-
-    use super::*;
-
-    fn png(size: usize) -> String {
-        let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
-        bytes.resize(size, 7);
-        STANDARD.encode(bytes)
-    }
-
-    #[test]
-    fn both_spellings_are_accepted() {
-        let sample = json!({"documentType": "passport", "documentSide": "front", "data": png(64)});
-        assert!(read_one(&sample, ReceivedImage::decode).unwrap().image.is_some());
-        let schema = json!({"document_type": "passport", "document_side": "front",
-            "uploaded_file": {"test": true, "original_name": "me.png"}});
-        assert!(read_one(&schema, ReceivedImage::decode).unwrap().image.is_none());
-        let codes = [
-            (json!({"documentType": "passport"}), Code::RequestMalformed),
-            (json!({"documentType": "a b", "documentSide": "front"}), Code::RequestMalformed),
-            (json!("passport"), Code::RequestMalformed),
-            (json!({"documentType": "p", "documentSide": "f", "data": 7}), Code::ImageInvalid),
-            (json!({"documentType": "p", "documentSide": "f", "data": "AAAA"}), Code::ImageInvalid),
-        ];
-        for (item, code) in codes {
-            assert_eq!(read_one(&item, ReceivedImage::decode).unwrap_err().0, code, "{item}");
-        }
-    }
 }

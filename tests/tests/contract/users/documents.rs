@@ -215,6 +215,29 @@ async fn verified_images_are_wanted_anew_after_a_change_of_what_they_prove() {
 }
 
 #[tokio::test]
+async fn an_announcement_takes_the_place_of_no_image() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let user = ada.log_in().await["uuid"].as_str().unwrap().to_owned();
+    let send =
+        async |side: Value| ada.patch("/api/v2/user", &json!({"identityDocument": [side]})).await;
+    send(side("front", &image(64))).await.assert_status(200);
+    let first = shown(&context, &user, "front").await["id"].clone();
+    let announced = json!({"documentType": "passport", "documentSide": "front"});
+    send(announced.clone()).await.assert_codes(&["ER708"]);
+    for status in ["failed", "missing"] {
+        let decided = json!({"type": "passport", "side": "front", "status": status});
+        let decided = json!({"documents": [decided]});
+        admin(&context, &user, Method::PATCH, "", decided).await.assert_status(200);
+        send(announced.clone()).await.assert_status(200);
+        context.core().remove_documents().await.unwrap();
+        let left = shown(&context, &user, "front").await;
+        assert_eq!((&left["status"], &left["id"]), (&json!(status), &first));
+        assert!(stored(&context, &first).is_some(), "{status}: the image is gone");
+    }
+}
+
+#[tokio::test]
 async fn a_birth_date_that_was_missing_leaves_verified_images() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
