@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 
 use crate::Core;
-use crate::platform::crypto::sha256;
+use crate::platform::crypto::Purpose;
 use crate::platform::error::Result;
 use crate::platform::rate_limit::{Decision, Quota};
 
@@ -20,7 +20,7 @@ const DELETED_MAX: i64 = 5_000;
 /// # Errors
 /// When the database cannot be used.
 pub(crate) async fn take(core: &Core, bucket: &[u8; 32], quota: Quota) -> Result<Decision> {
-    take_within(&core.db, bucket, quota).await
+    take_within(&core.db, core, bucket, quota).await
 }
 
 /// As [`take`], in the caller's transaction: nothing is taken unless it is committed. The bucket is
@@ -30,10 +30,11 @@ pub(crate) async fn take(core: &Core, bucket: &[u8; 32], quota: Quota) -> Result
 /// When the database cannot be used.
 pub(crate) async fn take_within(
     executor: impl PgExecutor<'_>,
+    core: &Core,
     bucket: &[u8; 32],
     quota: Quota,
 ) -> Result<Decision> {
-    let digest = row_digest(bucket, quota);
+    let digest = row_digest(core, bucket, quota)?;
     let row = sqlx::query!(
         r#"
         with taken as (
@@ -49,7 +50,7 @@ pub(crate) async fn take_within(
             (select full_at from attempt_bucket where bucket_digest = $1) as before,
             rampart_now() as "now!"
         "#,
-        &digest[..],
+        digest,
         micros(quota.interval_ns()),
         micros(quota.tolerance_ns()),
     )
@@ -69,10 +70,12 @@ pub(crate) async fn take_within(
     })
 }
 
-/// The digest of the row that a bucket has for this quota.
-fn row_digest(bucket: &[u8; 32], quota: Quota) -> [u8; 32] {
+/// The digest of the row that a bucket has for this quota. Keyed, because a bucket may be a person's: an
+/// e-mail address is easily guessed from a plain one.
+fn row_digest(core: &Core, bucket: &[u8; 32], quota: Quota) -> Result<Vec<u8>> {
     let (interval, tolerance) = (quota.interval_ns(), quota.tolerance_ns());
-    sha256(&format!("{bucket:02x?}/{interval}/{tolerance}"))
+    let message = format!("attempts/{bucket:02x?}/{interval}/{tolerance}");
+    Ok(core.keys.mac(Purpose::BlindIndex, message.as_bytes())?.as_ref().to_vec())
 }
 
 fn micros(ns: u64) -> i64 {

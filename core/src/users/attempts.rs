@@ -137,7 +137,7 @@ pub(super) async fn admits_code_mail(
     email: &EmailAddress,
 ) -> Result<bool> {
     let bucket = sha256(&format!("code-mails/{}/{}", client.id(), email.as_str()));
-    let decision = shared_bucket::take_within(conn, &bucket, MAIL_QUOTA).await?;
+    let decision = shared_bucket::take_within(conn, core, &bucket, MAIL_QUOTA).await?;
     Ok(is_admitted(core, client, &decision))
 }
 

@@ -1,6 +1,7 @@
 //! Nothing that identifies a person stands in clear in any table, nor in an answer to others.
 
 use http::Method;
+use rampart_core::platform::crypto::sha256;
 use rampart_tests::dump;
 use rampart_tests::test_context::TestContext;
 use rampart_tests::user::registration;
@@ -74,6 +75,20 @@ async fn no_table_has_a_personal_value_in_clear() {
     for secret in [&session["token"], &session["refreshToken"], &token["token"]] {
         assert!(!has(&dump, secret.as_str().unwrap()));
     }
+}
+
+#[tokio::test]
+async fn no_bucket_of_attempts_is_found_by_an_address_without_our_key() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = acme.user("ada").await;
+    let bucket = sha256(&format!("code-mails/{}/{}", acme.id, ada.email));
+    // Five mails an hour, in nanoseconds of one and of all.
+    let plain = sha256(&format!("{bucket:02x?}/720000000000/3600000000000"));
+    let found = "select count(*) filter (where bucket_digest = $1), count(*) from attempt_bucket";
+    let (found, all): (i64, i64) =
+        sqlx::query_as(found).bind(&plain[..]).fetch_one(context.db()).await.unwrap();
+    assert!(found == 0 && all > 0, "{found} of {all}");
 }
 
 #[tokio::test]
