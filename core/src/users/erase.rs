@@ -256,6 +256,20 @@ async fn delete_reports(
         client.uuid(),
         user.uuid(),
     )
+    .execute(&mut *conn)
+    .await?;
+    // A provider's words about a payer whom it has refused.
+    sqlx::query!(
+        "with denied as ( \
+             update buy_order set status_reason = null \
+             where client_id = $1 and user_id = $2 and status_cause = 'payment-denied' \
+                 and status_reason is not null \
+             returning order_id) \
+         update order_transition t set reason = null from denied \
+         where t.client_id = $1 and t.order_id = denied.order_id and t.cause = 'payment-denied'",
+        client.uuid(),
+        user.uuid(),
+    )
     .execute(conn)
     .await?;
     Ok(())

@@ -183,6 +183,27 @@ async fn what_is_told_of_an_erased_payer_is_not_kept() {
 }
 
 #[tokio::test]
+async fn why_a_payment_was_denied_goes_with_the_user() {
+    let context = TestContext::start().await;
+    let user = customer(&context).await;
+    let connector = Connector::of_live(&context).await;
+    let order: i64 =
+        sqlx::query_scalar("select order_id from buy_order").fetch_one(context.db()).await.unwrap();
+    let denied = json!({"id": "denied", "kind": "payment.failed", "partner": "acme",
+        "orderId": order, "occurredAt": "2026-03-01T12:00:00Z",
+        "reason": "the card of Erasedfirst Erasedlast is blocked"});
+    connector.event(denied.clone()).await.assert_status(200);
+    let kept = "select from connector_event where sealed_report is not null";
+    assert_eq!(execute(&context, kept).await, 0, "no payment leads there");
+    let is_told =
+        async || dump::found(&dump::of(context.db()).await, "Erasedfirst Erasedlast").is_some();
+    assert!(is_told().await, "support sees it");
+    erase(&context, &user).await;
+    assert!(!is_told().await);
+    assert_eq!(connector.event(denied).await.assert_status(200).json(), json!({"duplicate": true}));
+}
+
+#[tokio::test]
 async fn of_an_identity_check_the_outcome_alone_is_kept() {
     let context = TestContext::start().await;
     let connector = Connector::of_live(&context).await;

@@ -37,10 +37,11 @@ rampart_types::named_values! {
 }
 
 impl EventKind {
-    /// True if its words are kept, sealed. A check of an identity tells of a person, of no payment by
-    /// which an erasure would find it, and says no more than its outcome.
+    /// True if its words are kept, sealed. A check of an identity and a payment that has failed tell of a
+    /// person, of no payment by which an erasure would find them, and no more than the outcome and the
+    /// reason, which are with the user and the order.
     pub(super) const fn is_kept(self) -> bool {
-        !matches!(self, Self::IdentityCompleted)
+        !matches!(self, Self::IdentityCompleted | Self::PaymentFailed)
     }
 
     /// True if it says that money or coins have come or gone by themselves: no command of ours knows
