@@ -402,7 +402,7 @@ reset-done = Sie können sich jetzt damit anmelden. Überall sonst wurden Sie ab
 # Help
 support-title = Support
 support-shop = Der Shop oder die App, in der Sie bestellt haben, kennt Ihr Konto und beantwortet Ihre Fragen.
-support-number = Nennen Sie dort Ihre Bestellnummer. Sie steht auf der Zahlungsseite und in Ihren E-Mails.
+support-number = Nennen Sie dort Ihre Bestellnummer. Sie steht auf der Zahlungsseite und in Ihrem Konto.
 support-warning = Niemand, der Ihnen hilft, fragt nach Ihrem Passwort oder dem Schlüssel Ihrer Wallet.
 faq-title = Häufige Fragen
 faq-when = Wann kommen meine Coins an?

@@ -402,7 +402,7 @@ reset-done = You can log in with it now. Everywhere else you have been logged ou
 # Help
 support-title = Support
 support-shop = The shop or app in which you ordered knows your account and answers your questions.
-support-number = Tell it the number of your order. It is on the payment page and in your mails.
+support-number = Tell it the number of your order. It is on the payment page and in your account.
 support-warning = Nobody who helps you asks for your password or for the key of your wallet.
 faq-title = Frequently asked questions
 faq-when = When do my coins arrive?

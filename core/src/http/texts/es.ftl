@@ -402,7 +402,7 @@ reset-done = Ya puedes iniciar sesión con ella. Se ha cerrado tu sesión en tod
 # Help
 support-title = Ayuda
 support-shop = La tienda o aplicación en la que hiciste el pedido conoce tu cuenta y responde a tus preguntas.
-support-number = Indícale el número de tu pedido. Está en la página de pago y en tus correos.
+support-number = Indícale el número de tu pedido. Está en la página de pago y en tu cuenta.
 support-warning = Nadie que te ayude te pedirá tu contraseña ni la clave de tu monedero.
 faq-title = Preguntas frecuentes
 faq-when = ¿Cuándo llegan mis criptomonedas?

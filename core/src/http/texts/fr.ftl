@@ -402,7 +402,7 @@ reset-done = Vous pouvez maintenant l'utiliser pour vous connecter. Partout aill
 # Help
 support-title = Assistance
 support-shop = La boutique ou l'application où vous avez commandé connaît votre compte et répond à vos questions.
-support-number = Indiquez-lui le numéro de votre commande. Il figure sur la page de paiement et dans vos e-mails.
+support-number = Indiquez-lui le numéro de votre commande. Il figure sur la page de paiement et dans votre compte.
 support-warning = Personne qui vous aide ne vous demandera votre mot de passe ni la clé de votre portefeuille.
 faq-title = Questions fréquentes
 faq-when = Quand mes cryptos arrivent-elles ?

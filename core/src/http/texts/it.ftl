@@ -402,7 +402,7 @@ reset-done = Ora puoi usarla per accedere. Ogni altra tua sessione è stata chiu
 # Help
 support-title = Assistenza
 support-shop = Il negozio o l'app in cui hai ordinato conosce il tuo account e risponde alle tue domande.
-support-number = Comunica il numero del tuo ordine. Lo trovi nella pagina di pagamento e nelle tue e-mail.
+support-number = Comunica il numero del tuo ordine. Lo trovi nella pagina di pagamento e nel tuo account.
 support-warning = Nessuno di chi ti aiuta ti chiede la password o la chiave del tuo wallet.
 faq-title = Domande frequenti
 faq-when = Quando arrivano le mie criptovalute?

@@ -402,7 +402,7 @@ reset-done = Je kunt er nu mee inloggen. Overal elders ben je uitgelogd.
 # Help
 support-title = Hulp
 support-shop = De winkel of app waar je hebt besteld kent je account en beantwoordt je vragen.
-support-number = Geef het nummer van je bestelling door. Het staat op de betaalpagina en in je e-mails.
+support-number = Geef het nummer van je bestelling door. Het staat op de betaalpagina en in je account.
 support-warning = Wie je helpt, vraagt nooit om je wachtwoord of de sleutel van je wallet.
 faq-title = Veelgestelde vragen
 faq-when = Wanneer komt mijn crypto aan?

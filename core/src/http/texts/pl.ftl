@@ -402,7 +402,7 @@ reset-done = Możesz się nim teraz zalogować. Wszędzie indziej nastąpiło wy
 # Help
 support-title = Pomoc
 support-shop = Sklep lub aplikacja, w której złożono zamówienie, zna Twoje konto i odpowie na Twoje pytania.
-support-number = Podaj tam numer zamówienia. Znajdziesz go na stronie płatności i w e-mailach.
+support-number = Podaj tam numer zamówienia. Znajdziesz go na stronie płatności i na swoim koncie.
 support-warning = Nikt, kto Ci pomaga, nie poprosi o Twoje hasło ani o klucz do Twojego portfela.
 faq-title = Często zadawane pytania
 faq-when = Kiedy dotrą moje kryptowaluty?

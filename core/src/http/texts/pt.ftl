@@ -402,7 +402,7 @@ reset-done = Já pode iniciar sessão com ela. A sua sessão foi terminada em to
 # Help
 support-title = Apoio
 support-shop = A loja ou aplicação onde fez a ordem conhece a sua conta e responde às suas perguntas.
-support-number = Indique-lhe o número da sua ordem. Está na página de pagamento e nos seus e-mails.
+support-number = Indique-lhe o número da sua ordem. Está na página de pagamento e na sua conta.
 support-warning = Quem presta apoio nunca pede a sua palavra-passe nem a chave da sua carteira.
 faq-title = Perguntas frequentes
 faq-when = Quando chegam as minhas criptomoedas?
