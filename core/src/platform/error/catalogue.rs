@@ -54,7 +54,7 @@ catalogue! {
     NotBuyQuote "ER009" 400: "The quote is not a buy quote.", "Use a quote of the buy quote endpoint.";
     CurrencyPairUnknown "ER010" 400: "The currency pair is unknown.", "Use a pair listed by the currency-pairs endpoint.";
     FiatAmountInvalid "ER011" 400: "The fiat amount is invalid.", "Send a positive amount within the limits, with no more decimals than the currency has.";
-    CryptoAmountInvalid "ER012" 400: "The crypto amount is invalid.", "Send a positive amount with at most 8 decimals.";
+    CryptoAmountInvalid "ER012" 400: "The crypto amount is invalid.", "Send a positive amount with no more decimals than the currency has.";
     PaymentMethodUnknown "ER013" 400: "The payment method is unknown.", "Use a method listed by the payment-methods endpoint.";
     WalletAddressInvalid "ER014" 400: "The wallet address is invalid.", "Send a main-network address of the currency that is bought.";
     DestinationTagInvalid "ER015" 400: "The destination tag is invalid.", "Send a tag in the form that the currency's network knows.";
@@ -63,7 +63,7 @@ catalogue! {
     OrderIdMissing "ER033" 400: "The order id is missing.", "Put the order id, or your own order identifier, into the path.";
     OrderIdMalformed "ER034" 400: "The order id is malformed.", "Send a number, or an identifier of at most 255 printable characters.";
     OrderNotFound "ER035" 404: "The order was not found.", "Check the id, and that the order belongs to this client and user.";
-    RefreshTokenInvalid "ER036" 400: "The refresh token is invalid or has expired.", "Authenticate again.";
+    RefreshTokenInvalid "ER036" 400: "The refresh token is invalid or has expired.", "Authenticate, or let the user log in, again.";
     RefreshTokenMissing "ER037" 400: "The refresh token is missing.", "Send the refresh token of the last token pair.";
     ClientCredentialsInvalid "ER038" 400: "The credentials are wrong.", "Check the user name and the password.";
     AmountMissing "ER042" 400: "Neither a fiat nor a crypto amount was sent.", "Send exactly one of fiatAmount and cryptoAmount.";
@@ -79,7 +79,7 @@ catalogue! {
     IbanInvalid "ER056" 400: "The IBAN is invalid.", "Send a valid IBAN.";
     AccountHolderMissing "ER057" 400: "The account holder is missing.", "Send the name of the account holder.";
     PhoneNumberInvalid "ER059" 400: "The phone number is invalid.", "Send + and digits only, with the country code.";
-    CountryCodeInvalid "ER061" 400: "The country code is not two letters.", "Send two letters, such as NL.";
+    CountryCodeInvalid "ER061" 400: "The country code is invalid.", "Send two letters, such as NL; a nationality is one that the system-info endpoint lists.";
     CountryMissing "ER062" 400: "The country is missing.", "Send two letters, such as NL.";
     CountryUnknown "ER063" 400: "The country is unknown or not served.", "Send a country of ISO 3166-1 that the partner serves.";
     BusinessCountryInvalid "ER064" 400: "The business country is invalid.", "Send two letters, such as NL.";
@@ -88,9 +88,9 @@ catalogue! {
     WebsiteLanguageInvalid "ER081" 400: "The website language is invalid.", "Use a language of the supported regions.";
     WebsiteCountryInvalid "ER083" 400: "The website country is invalid.", "Use a country of the supported regions.";
     WebsiteRegionInvalid "ER084" 400: "The website language and country do not go together.", "Use one of the supported regions.";
-    UserUnderage "ER085" 400: "The user is younger than 18.", "Only adults can register.";
+    UserUnderage "ER085" 400: "The user is younger than 18, or the date of birth is no date.", "Send the date as in 1990-12-31; only adults can register.";
     IbanAccountDisabled "ER086" 400: "The IBAN account is disabled.", "Use another account.";
-    IbanAccountUnknown "ER087" 400: "The IBAN account is unknown.", "Use an account of this user.";
+    IbanAccountUnknown "ER087" 400: "The IBAN account is unknown.", "Check the IBAN, or use an account that the user has already.";
     IbanMissing "ER088" 400: "The IBAN is missing.", "Send the IBAN.";
     EmailCodeInvalid "ER090" 400: "The e-mail verification code is wrong.", "Send the code of the last mail.";
     LocaleInvalid "ER099" 400: "The locale is invalid.", "Use a language of nl, en, de, fr and es, with any region.";
@@ -118,7 +118,7 @@ catalogue! {
     AccountNotVerified "ER139" 400: "The account is not verified.", "Let the user verify the account first.";
     FrequencyInvalid "ER142" 400: "The frequency is invalid.", "Use weekly, biweekly, monthly, quarterly or half_yearly.";
     IntendedAmountInvalid "ER143" 400: "The intended amount is not above zero.", "Send a whole number of cents above zero.";
-    NameTooLong "ER144" 400: "The name is longer than 255 characters.", "Send at most 255 characters.";
+    NameTooLong "ER144" 400: "The name is longer than 255 characters, or has control characters.", "Send at most 255 characters, without control characters.";
     StreetInvalid "ER181" 400: "The residential street is invalid.", "Send the street without the number.";
     HouseNumberInvalid "ER182" 400: "The house number is invalid.", "Send the house number.";
     CityInvalid "ER183" 400: "The city is invalid.", "Send the city.";
@@ -201,7 +201,7 @@ catalogue! {
     ApiKeyEmpty "ER806" 400: "The API key is empty.", "Send the key in X-Api-Key.";
     RateLimited "920" 429 retryable: "The rate limit is exceeded.", "Wait as long as Retry-After says. Also documented as ER920.";
     RouteNotFound "ER998" 404: "There is nothing under this address.", "Check the path, the ids in it and the method.";
-    GeneralError "ER999" 500 retryable: "Something went wrong on our side.", "Try again later; contact support with the request id if it persists.";
+    GeneralError "ER999" 500 retryable: "The request could not be carried out.", "Status 500 or 503 is our fault: try again later, and contact support with the request id if it persists. Any other status has its reason in brackets.";
 }
 
 #[cfg(test)]
@@ -214,6 +214,16 @@ mod tests {
     fn codes_are_unique() {
         let names: BTreeSet<_> = Code::ALL.iter().map(|c| c.as_str()).collect();
         assert_eq!(names.len(), Code::ALL.len());
+    }
+
+    #[test]
+    fn the_general_error_calls_only_failures_our_fault() {
+        let code = Code::GeneralError;
+        // It comes with 404, 409 and 422 too, for what the request itself is wrong in.
+        assert!(!code.message().contains("our"), "{}", code.message());
+        for status in ["500", "503", "Any other status"] {
+            assert!(code.solution().contains(status), "{}", code.solution());
+        }
     }
 
     #[test]

@@ -251,7 +251,10 @@ async fn store(
             return Err(Code::IbanAccountDisabled.into());
         }
         OpenOutcome::Existing(account) => account,
-        OpenOutcome::LimitReached => return Err(Code::IbanAccountUnknown.into()),
+        OpenOutcome::LimitReached => {
+            let detail = "the user has as many accounts as one may have";
+            return Err(Error::with_detail(Code::IbanAccountUnknown, detail));
+        }
     };
     sqlx::query!(
         "insert into ownership_proof (client_id, user_id, account_id, proof_id, media_type, size, \
