@@ -107,7 +107,11 @@ async fn mail(
          When it works again, remove it and register it anew. Events that it has missed are in the \
          event log, and can be sent again from there.\n"
     );
-    let subject = "Your webhook endpoint is switched off".to_owned();
+    let partner = core.snapshots.current().tenants.get(&client).map(|partner| partner.name.clone());
+    let subject = match partner {
+        Some(name) => format!("A webhook endpoint of {name} is switched off"),
+        None => "Your webhook endpoint is switched off".to_owned(),
+    };
     let message = Message { to, subject, text, secrets: Some(Vec::new()) };
     message.enqueue_to_partner(tx, core, client, Kind::WebhookDisabled, sent).await
 }

@@ -222,6 +222,10 @@ async fn an_endpoint_that_fails_for_three_days_is_switched_off_and_its_partner_t
         (&json!("hooks@acme.example"), &json!("pending"))
     );
     assert!(mails[0]["text"].as_str().unwrap().contains(endpoint["url"].as_str().unwrap()));
+    // Who works for several partners is told which one it is.
+    let partner = context.admin(Method::GET, "/admin/v1/partners/acme", json!({})).await.json();
+    let subject = mails[0]["subject"].as_str().unwrap();
+    assert!(subject.contains(partner["name"].as_str().unwrap()), "{subject} names {partner}");
 }
 
 #[tokio::test]
