@@ -163,6 +163,23 @@ mod tests {
     }
 
     #[test]
+    fn the_index_leads_to_parts_of_guides_and_to_models() {
+        let pages = pages();
+        for place in [
+            "webhooks#verify-before-you-read",
+            "sandbox#magic-values",
+            "quote-to-order#states-of-an-order",
+            "errors",
+            "models#ErrorCode",
+        ] {
+            let address = format!("\"/docs/{place}\"");
+            for page in ["", "index.json"] {
+                assert!(pages[page].contains(&address), "{place} is not on '{page}'");
+            }
+        }
+    }
+
+    #[test]
     fn the_contents_can_be_skipped_by_keyboard() {
         for (name, page) in pages().iter().filter(|(_, page)| page.starts_with("<!DOCTYPE")) {
             let here = if name.is_empty() { "/docs".to_owned() } else { format!("/docs/{name}") };

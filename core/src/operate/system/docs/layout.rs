@@ -45,7 +45,8 @@ form{display:grid;gap:.75rem;max-width:40rem}\
 .skip{position:absolute;left:-99rem}\
 .skip:focus{left:.5rem;top:.5rem;padding:.5rem;z-index:1;background:light-dark(#fff,#111317)}\
 :focus-visible{outline:3px solid #b06000;outline-offset:2px}\
-@media(max-width:60rem){body{display:block}nav{position:static;height:auto}}";
+@media(max-width:60rem){body{display:block}\
+nav{position:static;height:auto;max-height:14rem;border-bottom:1px solid #8884}}";
 
 /// Searches the index, and sends what the form of an operation describes.
 const SCRIPT: &str = include_str!("page.js");

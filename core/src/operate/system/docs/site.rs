@@ -19,6 +19,9 @@ const HTML: &str = "text/html; charset=utf-8";
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
+/// Pages that list all there is of a kind: name and title.
+const REFERENCE: [(&str, &str); 2] = [("errors", "Errors"), ("models", "Models")];
+
 /// A page or a file.
 #[derive(Clone)]
 pub(super) struct File {
@@ -62,7 +65,7 @@ impl Site {
         page("models", "Models", &reference::models(document));
         let collection = postman::collection(document).to_string();
         files.insert("postman.json".to_owned(), File::new(JSON, collection));
-        let index = index(&operations).to_string();
+        let index = index(document, &operations).to_string();
         files.insert("index.json".to_owned(), File::new(JSON, index));
         let summary = llms(document, &operations);
         files.insert("llms.txt".to_owned(), File::new(TEXT, summary));
@@ -95,8 +98,7 @@ fn by_tag<'a>(
 
 fn contents<'a>(document: &'a Value, operations: &'a [Operation<'a>]) -> Contents<'a> {
     let guides = GUIDES.iter().map(|guide| (guide.name, guide.title)).collect();
-    let reference = vec![("errors", "Errors"), ("models", "Models")];
-    let mut contents = vec![("Guides", guides), ("Reference", reference)];
+    let mut contents = vec![("Guides", guides), ("Reference", REFERENCE.to_vec())];
     contents.extend(by_tag(document, operations).map(|(tag, here)| {
         let pages = here.iter().map(|one| (one.id(), one.summary())).collect();
         (tag["name"].as_str().unwrap_or_default(), pages)
@@ -120,6 +122,15 @@ fn start(document: &Value, operations: &[Operation<'_>]) -> Markup {
         ul id="index" {
             @for guide in &GUIDES {
                 li { a href={ "/docs/" (guide.name) } { (guide.title) } }
+                @for section in guide.sections() {
+                    li {
+                        a href={ "/docs/" (guide.name) "#" (section.anchor) } { (section.title) } " "
+                        (guide.title)
+                    }
+                }
+            }
+            @for (page, title) in REFERENCE {
+                li { a href={ "/docs/" (page) } { (title) } }
             }
             @for operation in operations {
                 li {
@@ -127,6 +138,9 @@ fn start(document: &Value, operations: &[Operation<'_>]) -> Markup {
                     code { (operation.method.to_uppercase()) " " (operation.path) } " "
                     (operation.id())
                 }
+            }
+            @for model in models(document) {
+                li { a href={ "/docs/models#" (model) } { (model) } " model" }
             }
             @for code in Code::ALL {
                 li id=(code.as_str()) {
@@ -138,11 +152,25 @@ fn start(document: &Value, operations: &[Operation<'_>]) -> Markup {
     }
 }
 
+/// The names of the document's schemas.
+fn models(document: &Value) -> impl Iterator<Item = &String> {
+    document["components"]["schemas"].as_object().into_iter().flat_map(|schemas| schemas.keys())
+}
+
 /// Every page as data: title, address, kind.
-fn index(operations: &[Operation<'_>]) -> Value {
-    let guides = GUIDES.iter().map(|guide| {
-        json!({ "kind": "guide", "title": guide.title, "url": format!("/docs/{}", guide.name) })
+fn index(document: &Value, operations: &[Operation<'_>]) -> Value {
+    let entry = |kind: &str, title: &str, page: &str| {
+        let url = format!("/docs/{page}");
+        json!({ "kind": kind, "title": title, "url": url })
+    };
+    let guides = GUIDES.iter().flat_map(|guide| {
+        let sections = guide.sections().into_iter().map(move |section| {
+            entry("section", &section.title, &format!("{}#{}", guide.name, section.anchor))
+        });
+        [entry("guide", guide.title, guide.name)].into_iter().chain(sections)
     });
+    let pages = REFERENCE.into_iter().map(|(page, title)| entry("reference", title, page));
+    let models = models(document).map(|name| entry("model", name, &format!("models#{name}")));
     let operations = operations.iter().map(|one| {
         json!({
             "kind": "operation",
@@ -161,7 +189,7 @@ fn index(operations: &[Operation<'_>]) -> Value {
             "url": format!("/docs/errors#{}", code.as_str()),
         })
     });
-    Value::Array(guides.chain(operations).chain(errors).collect())
+    Value::Array(guides.chain(pages).chain(operations).chain(models).chain(errors).collect())
 }
 
 /// The documentation as one text for language models: what there is, and where.
