@@ -67,3 +67,19 @@ async fn what_is_filled_in_goes_into_path_and_query() {
     assert_eq!(browser.requested().await, [wanted]);
     assert_eq!(browser.complaints().await, [""; 0]);
 }
+
+#[tokio::test]
+async fn a_telephone_shows_the_names_of_members_whole_and_the_page_at_once() {
+    let edge = Edge::start().await;
+    let browser = Browser::start().await;
+    let size = json!({"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": true});
+    browser.command("Emulation.setDeviceMetricsOverride", size).await;
+    for page in ["quoteBuy", "readOrder", "models"] {
+        browser.open(&edge.url(&format!("/docs/{page}"))).await;
+        let broken = "return [...document.querySelectorAll('th[scope=row] code')]
+            .filter(name => name.getClientRects().length > 1).map(name => name.textContent)";
+        assert_eq!(browser.run(broken).await, json!([]), "{page}");
+        let top = browser.run("return document.querySelector('h1').offsetTop").await;
+        assert!(top.as_i64().unwrap() < 422, "{page} begins {top} px below the top");
+    }
+}

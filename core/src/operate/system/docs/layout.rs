@@ -46,7 +46,9 @@ form{display:grid;gap:.75rem;max-width:40rem}\
 .skip:focus{left:.5rem;top:.5rem;padding:.5rem;z-index:1;background:light-dark(#fff,#111317)}\
 :focus-visible{outline:3px solid #b06000;outline-offset:2px}\
 @media(max-width:60rem){body{display:block}\
-nav{position:static;height:auto;max-height:14rem;border-bottom:1px solid #8884}}";
+nav{position:static;height:auto;max-height:14rem;border-bottom:1px solid #8884}}\
+@media(max-width:40rem){.wide thead{display:none}.wide tr,.wide th,.wide td{display:block}\
+.wide th,.wide td{border:0;padding:.15rem 0}.wide tr{border-top:1px solid #8884;padding:.3rem 0}}";
 
 /// Searches the index, and sends what the form of an operation describes.
 const SCRIPT: &str = include_str!("page.js");
