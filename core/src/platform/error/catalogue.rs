@@ -54,7 +54,7 @@ catalogue! {
     NotBuyQuote "ER009" 400: "The quote is not a buy quote.", "Use a quote of the buy quote endpoint.";
     CurrencyPairUnknown "ER010" 400: "The currency pair is unknown.", "Use a pair listed by the currency-pairs endpoint.";
     FiatAmountInvalid "ER011" 400: "The fiat amount is invalid.", "Send a positive amount within the limits, with no more decimals than the currency has.";
-    CryptoAmountInvalid "ER012" 400: "The crypto amount is invalid.", "Send a positive amount with no more decimals than the currency has.";
+    CryptoAmountInvalid "ER012" 400: "The crypto amount is invalid.", "Send a positive amount with no more decimals than the currency has, and at most 8.";
     PaymentMethodUnknown "ER013" 400: "The payment method is unknown.", "Use a method listed by the payment-methods endpoint.";
     WalletAddressInvalid "ER014" 400: "The wallet address is invalid.", "Send a main-network address of the currency that is bought.";
     DestinationTagInvalid "ER015" 400: "The destination tag is invalid.", "Send a tag in the form that the currency's network knows.";

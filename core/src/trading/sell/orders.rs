@@ -300,7 +300,7 @@ pub struct SaleV1 {
     price: Amount,
     /// Amount that the user sends.
     value: Amount,
-    /// Amount that has arrived; null end.
+    /// Amount that has arrived; null until then.
     received_amount: Option<Amount>,
     /// Code of the payout method.
     payment_method: String,
