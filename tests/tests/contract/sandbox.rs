@@ -233,4 +233,8 @@ async fn the_debugger_refuses_what_is_no_signature() {
     let upper = "AB".repeat(32);
     let seen = acme.post(SIGNATURE, json!({"fee": 1, "signature": upper})).await.json();
     assert!(seen["explanation"].as_str().unwrap().contains("lower-case hex"), "{seen}");
+    // A text that was signed wrongly is told besides.
+    let body = json!({"fee": 1, "signature": upper, "canonical": "fee=2"});
+    let seen = acme.post(SIGNATURE, body).await.json();
+    assert_eq!(seen["differs"][0]["field"], "fee", "{seen}");
 }

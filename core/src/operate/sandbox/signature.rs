@@ -86,8 +86,10 @@ impl Endpoint for V2 {
         let valid = fits(&canonical)?;
         let (differs, explanation) = match (&signature, signed) {
             _ if valid => (Vec::new(), "The signature fits."),
-            (Some(text), _) if !is_well_formed(text) => {
-                (Vec::new(), "The signature is neither lower-case hex nor base64 of 32 bytes.")
+            (Some(text), signed) if !is_well_formed(text) => {
+                let differs = signed.map(|signed| compare::differences(&signable, &signed));
+                let explanation = "The signature is neither lower-case hex nor base64 of 32 bytes.";
+                (differs.unwrap_or_default(), explanation)
             }
             (_, Some(signed)) => {
                 explain(&signed, compare::differences(&signable, &signed), &canonical)
