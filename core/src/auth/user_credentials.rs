@@ -168,7 +168,7 @@ struct TokenUser {
 }
 
 fn by_token(core: &Core, client: &Client, text: &str) -> Result<TokenUser> {
-    let token = bearer(text).ok_or(Code::UserTokenInvalid)?;
+    let token = bearer(text, Code::UserTokenInvalid)?;
     let claims = core.tokens.verify_user(core, token)?;
     if claims.client != client.id() {
         return Err(Code::UserTokenInvalid.into());

@@ -248,6 +248,9 @@ async fn logging_out_needs_the_token_itself() {
     log_out(&ada.partner, "a.b.c").await.assert_codes(&["ER702"]);
     let session = ada.log_in().await;
     let token = session["token"].as_str().unwrap();
+    let bare = ada.partner.request(Method::POST, out).header("user-authorization", token);
+    let refused = bare.send().await.assert_codes(&["ER702"]).text().to_owned();
+    assert!(refused.contains("not of the form Bearer and token"), "{refused}");
     let other = context.partner("other").await;
     log_out(&other, token).await.assert_codes(&["ER702"]);
     context.clock().advance(TimeDelta::seconds(3_610));

@@ -39,6 +39,11 @@ function indented(json) {
   });
 }
 
+// A token may be pasted with its scheme or without.
+function withScheme(value, scheme) {
+  return value.toLowerCase().startsWith(scheme.toLowerCase()) ? value : scheme + value;
+}
+
 // The request that a form of an operation describes.
 function request(form) {
   let target = form.dataset.path;
@@ -48,7 +53,7 @@ function request(form) {
     if (!value) continue;
     if (dataset.in === "path") target = target.replace(`{${name}}`, encodeURIComponent(value));
     if (dataset.in === "query") query.append(name, value);
-    if (dataset.in === "header") headers.set(name, value);
+    if (dataset.in === "header") headers.set(name, withScheme(value, dataset.scheme ?? ""));
   }
   const body = form.elements.body?.value;
   if (body) headers.set("Content-Type", "application/json");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::reference::{Operation, operations};
-use super::samples;
+use super::samples::{self, Credential};
 
 /// The collection.
 pub(super) fn collection(document: &Value) -> Value {
@@ -32,7 +32,7 @@ pub(super) fn collection(document: &Value) -> Value {
             { "key": "base", "value": "https://pay.example.com" },
             { "key": "apiKey", "value": "" },
             { "key": "userIdentifier", "value": "" },
-            { "key": "userAuthorization", "value": "" },
+            { "key": "userToken", "value": "" },
         ],
         "item": folders,
     })
@@ -80,13 +80,13 @@ fn item(operation: &Operation<'_>) -> Value {
 }
 
 fn credentials(operation: &Value) -> Vec<Value> {
-    let header = |(name, _): (&str, &str)| {
-        let value = match name {
+    let value = |credential: Credential| {
+        let variable = match credential.header {
             "X-Api-Key" => "{{apiKey}}",
             "User-Identifier" => "{{userIdentifier}}",
-            _ => "{{userAuthorization}}",
+            _ => "{{userToken}}",
         };
-        json!({ "key": name, "value": value })
+        json!({ "key": credential.header, "value": format!("{}{variable}", credential.scheme) })
     };
-    samples::credentials(operation).into_iter().map(header).collect()
+    samples::credentials(operation).into_iter().map(value).collect()
 }

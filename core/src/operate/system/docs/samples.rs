@@ -2,12 +2,23 @@
 
 use serde_json::Value;
 
+/// A header that proves the client or the user.
+#[derive(Clone, Copy)]
+pub(super) struct Credential {
+    /// The header's name.
+    pub(super) header: &'static str,
+    /// Text of the header before the reader's own value.
+    pub(super) scheme: &'static str,
+    /// Environment variable that holds the reader's own value.
+    variable: &'static str,
+}
+
 /// A request as every language needs it.
 struct Call<'a> {
     method: String,
     /// Path and query, with `{name}` for what only the reader knows.
     target: String,
-    headers: Vec<(&'static str, &'static str)>,
+    headers: Vec<Credential>,
     body: Option<&'a Value>,
     /// True if the answer has a document: there is none to read in a 204.
     has_answer: bool,
@@ -44,17 +55,20 @@ fn query(operation: &Value) -> String {
     if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
 }
 
-/// Headers with the environment variables that hold them.
-pub(super) fn credentials(operation: &Value) -> Vec<(&'static str, &'static str)> {
+/// The headers that prove who calls.
+pub(super) fn credentials(operation: &Value) -> Vec<Credential> {
     let ways = operation["security"].as_array().into_iter().flatten();
     let last = ways.filter_map(Value::as_object).rfind(|way| way.contains_key("ApiKey"));
     let names = last.into_iter().flat_map(|way| way.keys());
     names
-        .filter_map(|name| match name.as_str() {
-            "ApiKey" => Some(("X-Api-Key", "API_KEY")),
-            "UserToken" => Some(("User-Authorization", "USER_AUTHORIZATION")),
-            "UserIdentifier" => Some(("User-Identifier", "USER_IDENTIFIER")),
-            _ => None,
+        .filter_map(|name| {
+            let (header, scheme, variable) = match name.as_str() {
+                "ApiKey" => ("X-Api-Key", "", "API_KEY"),
+                "UserToken" => ("User-Authorization", "Bearer ", "USER_TOKEN"),
+                "UserIdentifier" => ("User-Identifier", "", "USER_IDENTIFIER"),
+                _ => return None,
+            };
+            Some(Credential { header, scheme, variable })
         })
         .collect()
 }
@@ -88,6 +102,11 @@ fn snake(name: &str) -> String {
     text
 }
 
+/// The scheme as a string that another is added to; nothing without one.
+fn quoted_scheme(scheme: &str, plus: &str) -> String {
+    if scheme.is_empty() { String::new() } else { format!("\"{scheme}\"{plus}") }
+}
+
 fn curl(call: &Call<'_>) -> String {
     let target = target(call, |name| format!("${}", snake(name).to_uppercase()));
     let method = match (call.method.as_str(), call.body) {
@@ -95,7 +114,9 @@ fn curl(call: &Call<'_>) -> String {
         (method, _) => format!("-X {method} "),
     };
     let mut lines = vec![format!("curl {method}\"$BASE{target}\"")];
-    lines.extend(call.headers.iter().map(|(name, variable)| format!("-H \"{name}: ${variable}\"")));
+    lines.extend(call.headers.iter().map(|Credential { header, scheme, variable }| {
+        format!("-H \"{header}: {scheme}${variable}\"")
+    }));
     if let Some(body) = call.body {
         lines.push("-H \"Content-Type: application/json\"".to_owned());
         lines.push(format!("-d '{}'", body.to_string().replace('\'', r"'\''")));
@@ -108,7 +129,10 @@ fn python(call: &Call<'_>) -> String {
     let headers: Vec<_> = call
         .headers
         .iter()
-        .map(|(name, variable)| format!("\"{name}\": os.environ[\"{variable}\"]"))
+        .map(|Credential { header, scheme, variable }| {
+            let scheme = quoted_scheme(scheme, " + ");
+            format!("\"{header}\": {scheme}os.environ[\"{variable}\"]")
+        })
         .collect();
     let mut code = String::from("import os, json\nimport requests\n\n");
     code += &format!("answer = requests.request(\n    \"{}\",\n", call.method);
@@ -126,7 +150,10 @@ fn typescript(call: &Call<'_>) -> String {
     let mut headers: Vec<_> = call
         .headers
         .iter()
-        .map(|(name, variable)| format!("    \"{name}\": process.env.{variable}!,\n"))
+        .map(|Credential { header, scheme, variable }| {
+            let scheme = quoted_scheme(scheme, " + ");
+            format!("    \"{header}\": {scheme}process.env.{variable}!,\n")
+        })
         .collect();
     let mut body = String::new();
     if let Some(value) = call.body {
@@ -154,8 +181,9 @@ fn go(call: &Call<'_>) -> String {
          if err != nil {{\n\treturn err\n}}\n",
         call.method
     );
-    for (name, variable) in &call.headers {
-        code += &format!("request.Header.Set(\"{name}\", os.Getenv(\"{variable}\"))\n");
+    for Credential { header, scheme, variable } in &call.headers {
+        let scheme = quoted_scheme(scheme, "+");
+        code += &format!("request.Header.Set(\"{header}\", {scheme}os.Getenv(\"{variable}\"))\n");
     }
     if call.body.is_some() {
         code += "request.Header.Set(\"Content-Type\", \"application/json\")\n";
@@ -171,8 +199,9 @@ fn rust(call: &Call<'_>) -> String {
          .request(reqwest::Method::{}, format!(\"{{base}}{target}\"))\n",
         call.method
     );
-    for (name, variable) in &call.headers {
-        code += &format!("    .header(\"{name}\", std::env::var(\"{variable}\")?)\n");
+    for Credential { header, scheme, variable } in &call.headers {
+        let scheme = quoted_scheme(scheme, ".to_owned() + &");
+        code += &format!("    .header(\"{header}\", {scheme}std::env::var(\"{variable}\")?)\n");
     }
     if let Some(body) = call.body {
         let body = pretty(body).replace('\n', "\n    ");
@@ -186,7 +215,9 @@ fn php(call: &Call<'_>) -> String {
     let mut headers: Vec<_> = call
         .headers
         .iter()
-        .map(|(name, variable)| format!("        '{name}: ' . getenv('{variable}'),\n"))
+        .map(|Credential { header, scheme, variable }| {
+            format!("        '{header}: {scheme}' . getenv('{variable}'),\n")
+        })
         .collect();
     let mut body = String::new();
     if let Some(value) = call.body {
@@ -247,8 +278,18 @@ mod tests {
         assert_eq!(
             command("get", "/orders/{id}", &operation),
             "curl \"$BASE/orders/$ID?emailAddress=$EMAIL_ADDRESS\" \\\n  \
-             -H \"X-Api-Key: $API_KEY\" \\\n  -H \"User-Authorization: $USER_AUTHORIZATION\""
+             -H \"X-Api-Key: $API_KEY\" \\\n  -H \"User-Authorization: Bearer $USER_TOKEN\""
         );
+    }
+
+    #[test]
+    fn a_token_is_sent_with_its_scheme() {
+        let operation = json!({ "security": [{ "UserToken": [], "ApiKey": [] }] });
+        for (language, code) in all("post", "/logout", &operation) {
+            let (before, _) = code.split_once("USER_TOKEN").unwrap();
+            let header = before.rsplit_once("User-Authorization").unwrap().1;
+            assert!(header.contains("Bearer "), "{language}: {code}");
+        }
     }
 
     #[test]

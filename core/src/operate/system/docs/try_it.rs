@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::samples;
+use super::samples::{self, Credential};
 
 /// The header that takes an API key.
 const KEY: &str = "X-Api-Key";
@@ -22,8 +22,8 @@ pub(super) fn form(method: &str, path: &str, operation: &Value) -> Markup {
                  nothing of it."
             }
             form data-method=(method.to_uppercase()) data-path=(path) {
-                @for (header, _) in samples::credentials(operation) {
-                    (field(header, "header", header == KEY, &Value::Null))
+                @for Credential { header, scheme, .. } in samples::credentials(operation) {
+                    (header_field(header, scheme))
                 }
                 @for parameter in operation["parameters"].as_array().into_iter().flatten() {
                     @let required = parameter["required"] == true;
@@ -46,9 +46,21 @@ pub(super) fn form(method: &str, path: &str, operation: &Value) -> Markup {
     }
 }
 
-/// A field for a header, or for a parameter of the path or the query, which may have a list of values.
+/// A field for a credential. Its script puts the scheme before the value.
+fn header_field(header: &str, scheme: &str) -> Markup {
+    let kind = if header == KEY { "password" } else { "text" };
+    html! {
+        label {
+            span { (header) @if header != KEY { i { ", optional" } } }
+            input type=(kind) name=(header) data-in="header" required[header == KEY]
+                data-scheme=[Some(scheme).filter(|scheme| !scheme.is_empty())]
+                autocomplete="off" spellcheck="false";
+        }
+    }
+}
+
+/// A field for a parameter of the path, the query or a header, which may have a list of values.
 fn field(name: &str, place: &str, required: bool, values: &Value) -> Markup {
-    let kind = if name == KEY { "password" } else { "text" };
     html! {
         label {
             span { (name) @if !required { i { ", optional" } } }
@@ -58,7 +70,7 @@ fn field(name: &str, place: &str, required: bool, values: &Value) -> Markup {
                     @for value in values.iter().filter_map(Value::as_str) { option { (value) } }
                 }
             } @else {
-                input type=(kind) name=(name) data-in=(place) required[required]
+                input type="text" name=(name) data-in=(place) required[required]
                     autocomplete="off" spellcheck="false";
             }
         }
@@ -86,7 +98,7 @@ mod tests {
         for part in [
             r#"<form data-method="POST" data-path="/x/{id}">"#,
             r#"<input type="password" name="X-Api-Key" data-in="header" required"#,
-            r#"<input type="text" name="User-Authorization" data-in="header" autocomplete"#,
+            r#"<input type="text" name="User-Authorization" data-in="header" data-scheme="Bearer ""#,
             r#"<input type="text" name="id" data-in="path" required"#,
             r#"<span>limit<i>, optional</i></span>"#,
             "<option>sell</option>",
