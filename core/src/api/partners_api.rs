@@ -49,8 +49,8 @@ const DOMAINS: &[Domain] = &[
 
 /// The introduction, in CommonMark.
 const INTRODUCTION: &str = "\
-Partners let their users buy cryptocurrency: a quote is requested, confirmed, and paid on the page \
-that the confirm names.\n\n\
+Partners let their users buy and sell cryptocurrency: a quote is requested and confirmed. A purchase \
+is paid on the page that the confirm names, a sale by coins to the address that it names.\n\n\
 A request proves the partner with exactly one client credential: an API key in `X-Api-Key`, or a \
 token in `Authorization: Bearer`. Where a user is concerned it proves the user too: the partner's \
 own linked identifier in `User-Identifier`, or the token of a login in `User-Authorization: Bearer`. \
