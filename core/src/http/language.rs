@@ -311,6 +311,29 @@ mod tests {
     }
 
     #[test]
+    fn every_language_addresses_its_reader_in_one_way() {
+        for language in Language::ALL {
+            // The familiar form where the others are formal, the formal one where they are not.
+            let other: &[&str] = match language {
+                Language::English => &[],
+                Language::Dutch => &["u", "uw"],
+                Language::German => &["du", "dich", "dir", "dein", "deine", "deinen"],
+                Language::French => &["tu", "toi", "ton", "tes"],
+                Language::Spanish => &["usted", "elija", "escriba", "indique", "añada"],
+                Language::Portuguese => &["tu", "teu", "tua"],
+                Language::Italian => &["scelga", "inserisca", "indichi", "aggiunga"],
+                Language::Polish => &["pan", "pana", "pani", "proszę"],
+            };
+            for line in language.source().lines().filter(|line| !line.starts_with('#')) {
+                let text = line.split_once(" = ").map_or("", |(_, text)| text).to_lowercase();
+                let mut words = text.split(|c: char| !c.is_alphabetic());
+                assert!(!words.any(|word| other.contains(&word)), "{line}");
+                assert!(!text.contains('’'), "{line}");
+            }
+        }
+    }
+
+    #[test]
     fn no_message_is_unused_and_none_is_missing() {
         let mut text = String::new();
         sources(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").as_path(), &mut text);
