@@ -300,7 +300,8 @@ pub struct Mail {
     #[serde(skip_serializing)]
     #[schemars(extend("x-default" = "none: messages wait in the outbox"))]
     pub smtp_url: Option<Secret>,
-    /// Sender's address; the host of the default is localhost in place of an IP address.
+    /// Sender's address, and its name; without a name each mail has its partner's. The host of the
+    /// default is localhost in place of an IP address.
     #[schemars(extend("x-default" = "no-reply@ the host of edge.public_url"))]
     pub from: Option<String>,
 }

@@ -35,7 +35,8 @@ async fn a_mail_is_sent_once_by_whichever_edge() {
     mails.sort_by(|a, b| a.to.cmp(&b.to));
     let to: Vec<_> = mails.iter().map(|mail| &*mail.to).collect();
     assert_eq!(to, ["ada@mail.example.com", "bob@mail.example.com", "eve@mail.example.com"]);
-    assert!(mails[0].content.contains("From: no-reply@pay.example.com"));
+    let from = mails[0].content.lines().find(|line| line.starts_with("From: ")).unwrap();
+    assert!(from.contains("acme") && from.contains("<no-reply@pay.example.com>"), "{from}");
     for part in ["Message-ID: <", "Subject: Je code voor acme", "Je code is "] {
         assert!(mails[0].content.contains(part), "{part}: {}", mails[0].content);
     }
@@ -51,7 +52,7 @@ async fn mail_is_sent_from_an_edge_whose_public_host_is_an_ip_address() {
         .await;
     context.partner("acme").await.user("ada").await;
     assert_eq!(on_address.core().send_mail().await.unwrap(), 1);
-    assert!(server.mails()[0].content.contains("From: no-reply@localhost"));
+    assert!(server.mails()[0].content.contains("<no-reply@localhost>"));
     assert_eq!(states(&context).await, ["sent"]);
 }
 

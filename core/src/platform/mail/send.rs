@@ -97,9 +97,17 @@ impl Mailer {
         }
     }
 
-    /// Hands a mail to the server.
-    async fn send(&self, id: Uuid, mail: &Message, now: DateTime<Utc>) -> SendOutcome {
-        let Some(email) = self.build_email(id, mail, now) else { return SendOutcome::Rejected };
+    /// Hands a mail of a partner to the server.
+    async fn send(
+        &self,
+        id: Uuid,
+        mail: &Message,
+        partner: Option<String>,
+        now: DateTime<Utc>,
+    ) -> SendOutcome {
+        let Some(email) = self.build_email(id, mail, partner, now) else {
+            return SendOutcome::Rejected;
+        };
         match tokio::time::timeout(MAIL_TIMEOUT, self.transport.send(email)).await {
             Ok(Ok(_)) => SendOutcome::Sent,
             Ok(Err(error))
@@ -112,11 +120,19 @@ impl Mailer {
         }
     }
 
-    /// Builds the email; `None` when the address is invalid for SMTP.
-    fn build_email(&self, id: Uuid, mail: &Message, now: DateTime<Utc>) -> Option<Email> {
+    /// Builds the email, under the partner's name if `mail.from` has none; `None` when the address
+    /// is invalid for SMTP.
+    fn build_email(
+        &self,
+        id: Uuid,
+        mail: &Message,
+        partner: Option<String>,
+        now: DateTime<Utc>,
+    ) -> Option<Email> {
         let to: Address = mail.to.as_str().parse().ok()?;
+        let name = self.from.name.clone().or(partner);
         Email::builder()
-            .from(self.from.clone())
+            .from(Mailbox::new(name, self.from.email.clone()))
             .to(to.into())
             .subject(&*mail.subject)
             .date(SystemTime::from(now))
@@ -206,8 +222,9 @@ impl Core {
         self.refresh_for(claimed.iter().map(|row| row.client_id.into())).await?;
         let sending = claimed.into_iter().map(|row| async move {
             let client = ClientId::from(row.client_id);
+            let partner = self.snapshots.current().tenants.get(&client).map(|one| one.name.clone());
             let outcome = match Message::open(self, client, row.mail_id, &row.sealed) {
-                Ok(mail) => mailer.send(row.mail_id, &mail, now).await,
+                Ok(mail) => mailer.send(row.mail_id, &mail, partner, now).await,
                 Err(error) => {
                     tracing::error!(%error, mail = %row.mail_id, "a mail cannot be read");
                     SendOutcome::Rejected
