@@ -214,7 +214,7 @@ async fn a_proof_of_address_is_taken_as_a_file_and_again_if_it_was_refused() {
     }
     let sent = upload(&visit, &page, "proof", PNG).await;
     let text = sent.assert_status(200).text();
-    assert!(text.contains("hebben uw document") && !text.contains("type=\"file\""), "{text}");
+    assert!(text.contains("hebben je document") && !text.contains("type=\"file\""), "{text}");
     assert_eq!(status(&visit, "proofOfAddress").await, "pending");
     assert!(account(&visit).await.contains("wordt bekeken"));
     let path = format!("/admin/v1/users/{}", visit.id);
