@@ -114,7 +114,8 @@ fn aligned(lines: &[Vec<String>]) -> String {
     text
 }
 
-/// A value in a cell, an object by its id, without what would move the cursor.
+/// A value in a cell, an object by its id, an amount with its currency, without what would move the
+/// cursor.
 pub(super) fn cell(value: &Value) -> String {
     let text = match value {
         Value::Null => "-".to_owned(),
@@ -122,6 +123,9 @@ pub(super) fn cell(value: &Value) -> String {
         Value::Array(values) if values.is_empty() => "-".to_owned(),
         Value::Array(values) => values.iter().map(cell).collect::<Vec<_>>().join(","),
         Value::Object(members) if members.contains_key("id") => cell(&members["id"]),
+        Value::Object(members) if members.contains_key("currencyCode") => {
+            format!("{} {}", cell(&value["amount"]), cell(&value["currencyCode"]))
+        }
         other => other.to_string(),
     };
     text.chars().filter(|c| !c.is_control()).collect()
@@ -162,5 +166,12 @@ mod tests {
             "NAME   KINDS  FAILURES  LAST\ncards  a,b    0         -\nx[2J   -      12        now\n"
         );
         assert_eq!(table(&json!([]), &columns[..1]), "NAME\n");
+    }
+
+    #[test]
+    fn an_amount_has_its_currency_behind_it() {
+        let amount = json!({"amount": 12.5, "currencyCode": "EUR"});
+        assert_eq!(cell(&amount), "12.5 EUR");
+        assert_eq!(cell(&json!([amount, {"currencyCode": "BTC"}])), "12.5 EUR,- BTC");
     }
 }
