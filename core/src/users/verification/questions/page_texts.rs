@@ -39,8 +39,8 @@ const TEXTS: &[(&str, Texts, Options)] = &[
         "kyc-amld5-annual-net-income",
         [
             "Qual é o seu rendimento líquido anual?",
-            "Qual è il suo reddito netto annuo?",
-            "Jaki jest Pana/Pani roczny dochód netto?",
+            "Qual è il tuo reddito netto annuo?",
+            "Jaki jest Twój roczny dochód netto?",
         ],
         &[],
     ),
@@ -57,8 +57,8 @@ const TEXTS: &[(&str, Texts, Options)] = &[
         "kyc-amld5-employment-status",
         [
             "Qual é a sua situação profissional?",
-            "Qual è la sua situazione lavorativa?",
-            "Jaka jest Pana/Pani sytuacja zawodowa?",
+            "Qual è la tua situazione lavorativa?",
+            "Jaka jest Twoja sytuacja zawodowa?",
         ],
         &[
             ("employed", ["Trabalhador por conta de outrem", "Dipendente", "Praca na etacie"]),
@@ -112,7 +112,7 @@ const TEXTS: &[(&str, Texts, Options)] = &[
     ),
     (
         "kyc-amld5-which-industry",
-        ["Em que setor trabalha?", "In quale settore lavora?", "W jakiej branży Pan/Pani pracuje?"],
+        ["Em que setor trabalha?", "In quale settore lavori?", "W jakiej branży pracujesz?"],
         &[
             ("finance", ["Serviços financeiros", "Servizi finanziari", "Usługi finansowe"]),
             ("technology", ["Tecnologia e TI", "Tecnologia e informatica", "Technologia i IT"]),
