@@ -175,8 +175,8 @@ impl ConnectionLimits {
         // Who has come this far gets an answer, even from a process that stops.
         let _busy = self.lifecycle.begin();
         let mut socket = stream.into_any().downcast::<Socket>().ok()?;
-        let client = timeout(HANDSHAKE_MAX, self.clients.of_connection(&mut socket)).await.ok()?;
-        let client = client.inspect_err(|error| {
+        let told = timeout(HANDSHAKE_MAX, self.clients.of_connection(&mut socket)).await;
+        let client = told.unwrap_or_else(|late| Err(late.into())).inspect_err(|error| {
             tracing::debug!(%error, "a connection is not from a proxy");
             self.refuse("proxy_protocol");
         });
