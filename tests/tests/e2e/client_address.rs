@@ -2,9 +2,11 @@
 
 use http::Method;
 use rampart_tests::answer::Answer;
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::{Edge, Setup};
 use rampart_tests::wire::Wire;
 use serde_json::json;
+use tokio::net::TcpStream;
 
 /// PROXY protocol 2: 192.0.2.7 to 10.0.0.1, with a TLV behind the addresses.
 const V2: &[u8] =
@@ -54,6 +56,18 @@ async fn only_trusted_proxies_are_heard_and_only_in_the_configured_version() {
     assert!(Wire::try_proxied(elsewhere.address, V2).await.is_err(), "an untrusted proxy");
     let off = Edge::shared().await;
     assert!(Wire::try_proxied(off.address, V2).await.is_err(), "nobody asked for it");
+}
+
+#[tokio::test]
+async fn a_balancer_that_says_nothing_is_closed_and_counted() {
+    let edge = Edge::with(|setup| behind(setup, "any", "127.0.0.0/8")).await;
+    let _silent = TcpStream::connect(edge.address).await.unwrap();
+    until("the connection is counted", SOON, async || {
+        let text = edge.ops("/metrics").await.assert_status(200).text().to_owned();
+        let counted = r#"rampart_connections_refused_total{cause="proxy_protocol"} 1"#;
+        text.contains(counted).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
