@@ -52,8 +52,6 @@ const POLICY_MAINTENANCE: Duration = Duration::from_secs(5);
 const POLICY_SHADOWS: Duration = Duration::from_millis(200);
 /// Interval of looking for payment methods whose performance is to be read.
 const METHOD_PERFORMANCE: Duration = Duration::from_secs(1);
-/// Interval of updating the metrics of prices.
-const PRICE_METRICS: Duration = Duration::from_secs(5);
 /// Interval of deleting expired tokens and codes, and old numbers of quotes.
 const EXPIRED_TOKENS: Duration = Duration::from_secs(10 * 60);
 /// Interval of deleting old deliveries and attempts, offers, and reports of connectors.
@@ -188,10 +186,6 @@ impl Workers {
         self.every("method performance", METHOD_PERFORMANCE, run!(refresh_method_performance));
         self.every("API key uses", API_KEY_USES, run!(write_api_key_uses));
         self.every("quote counts", QUOTE_COUNTS, run!(write_quote_counts));
-        self.every("price metrics", PRICE_METRICS, |core| async move {
-            core.show_prices();
-            Ok(())
-        });
         self.every("backlogs", BACKLOGS, run!(measure_backlogs));
         self.every("money metrics", BACKLOGS, run!(measure_money));
         self.every("configuration drift", DRIFT, run!(measure_drift));

@@ -248,6 +248,8 @@ families! {
     ocsp_next_update: IntGaugeVec "rampart_ocsp_next_update_timestamp_seconds" ["file"];
     /// Age of the price in use.
     price_age: IntGaugeVec "rampart_price_age_seconds" ["pair"];
+    /// 1 while a pair that is offered is closed because its price is too old, else 0.
+    price_stale: IntGaugeVec "rampart_price_stale" ["pair"];
     /// Part of the price in use by which its sources say another one, which closes the pair until it is
     /// confirmed; 0 while they do not.
     price_deviation: GaugeVec "rampart_price_deviation_ratio" ["pair"];
@@ -359,6 +361,7 @@ impl Core {
             self.metrics.queue_length.with_label_values(&[queue]).set(length);
         }
         self.update_broken_rows();
+        self.update_price_gauges();
         self.update_breaker_gauges();
         self.metrics.render()
     }

@@ -177,6 +177,11 @@ pub struct Pair {
 }
 
 impl Pair {
+    /// True if it can be bought or sold, as far as its status decides.
+    pub fn is_offered(&self) -> bool {
+        [&self.buy, &self.sell].into_iter().any(|side| side.status == PairStatus::Enabled)
+    }
+
     /// The mid price, if it may be quoted at `now`.
     pub fn live_price(&self, now: DateTime<Utc>) -> Option<Decimal> {
         self.price.as_ref().filter(|price| price.is_open(now)).map(|price| price.amount)

@@ -145,21 +145,20 @@ impl PriceFeed {
 }
 
 impl Core {
-    /// Sets the metrics of every price, those set by hand too: its age, and how far away the price
-    /// is that its sources say instead.
-    pub(crate) fn show_prices(&self) {
+    /// Sets the metrics of every price, those set by hand too: its age, whether that closes a pair
+    /// that is offered, and how far away the price is that its sources say instead.
+    pub(crate) fn update_price_gauges(&self) {
         let now = self.clock.now();
         for pair in self.snapshots.current().catalogue.pairs.values() {
-            if let Some(price) = &pair.price {
-                let code = pair.code.to_string();
-                let age = (now - price.observed_at).num_seconds().max(0);
-                self.metrics.price_age.with_label_values(&[&code]).set(age);
-                let deviation = price.deviation().and_then(|deviation| deviation.to_f64());
-                self.metrics
-                    .price_deviation
-                    .with_label_values(&[&code])
-                    .set(deviation.unwrap_or_default());
-            }
+            let Some(price) = &pair.price else { continue };
+            let code = pair.code.to_string();
+            let age = (now - price.observed_at).num_seconds().max(0);
+            self.metrics.price_age.with_label_values(&[&code]).set(age);
+            let is_stale = pair.is_offered() && !price.is_fresh(now);
+            self.metrics.price_stale.with_label_values(&[&code]).set(is_stale.into());
+            let deviation = price.deviation().and_then(|deviation| deviation.to_f64());
+            let shown = self.metrics.price_deviation.with_label_values(&[&code]);
+            shown.set(deviation.unwrap_or_default());
         }
     }
 }

@@ -296,19 +296,31 @@ async fn age_and_deviation_of_a_price_are_metrics() {
         let text = market.context.core().metrics_text();
         assert!(text.contains(line), "{line}: {text}");
     };
-    let (context, core) = (&market.context, market.context.core());
-    let (_running, stop) = tokio::sync::watch::channel(false);
-    market.sources[0].say("72000", context.clock().now() - TimeDelta::seconds(30));
+    market.sources[0].say("72000", market.context.clock().now() - TimeDelta::seconds(30));
     market.poll().await;
-    let working = tokio::spawn(Arc::clone(core).work(stop));
-    until("the worker has looked", SOON, async || {
-        let line = r#"rampart_price_deviation_ratio{pair="BTC-EUR"} 0.2"#;
-        core.metrics_text().contains(line).then_some(())
-    })
-    .await;
-    working.abort();
+    shown(r#"rampart_price_deviation_ratio{pair="BTC-EUR"} 0.2"#);
     shown(r#"rampart_price_age_seconds{pair="BTC-EUR"} "#);
     shown(r#"rampart_price_deviation_ratio{pair="ETH-EUR"} 0"#);
+}
+
+#[tokio::test]
+async fn a_price_is_stale_while_its_age_closes_a_pair_that_is_offered() {
+    let context = TestContext::start().await;
+    let shown = |stale: u8| {
+        let text = context.core().metrics_text();
+        let line = format!("\nrampart_price_stale{{pair=\"ETH-EUR\"}} {stale}\n");
+        assert!(text.contains(&line), "{line}: {text}");
+    };
+    let price = json!({"price": 3000, "maxAgeSeconds": 600});
+    change(&context, Method::PUT, "/admin/v1/prices/ETH-EUR", price).await;
+    // Old for a source, and not for the operator who has set it.
+    context.clock().advance(TimeDelta::seconds(500));
+    shown(0);
+    context.clock().advance(TimeDelta::seconds(101));
+    shown(1);
+    let closed = json!({"buy": {"status": "maintenance"}, "sell": {"status": "maintenance"}});
+    change(&context, Method::PATCH, "/admin/v1/pairs/ETH-EUR", closed).await;
+    shown(0);
 }
 
 #[tokio::test]
