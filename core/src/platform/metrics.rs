@@ -29,9 +29,11 @@ const REQUEST_SECONDS: &[f64] = &[
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
     1.0, 2.5, 5.0, 10.0, 30.0,
 ];
-/// Upper bounds of the buckets of callback times, in seconds.
-const SECONDS: &[f64] =
-    &[0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+/// Upper bounds of the buckets of callback lags, in seconds.
+const LAG_SECONDS: &[f64] = &[
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+    60.0, 300.0, 1800.0,
+];
 /// Upper bounds of the buckets of policy calls, in seconds.
 const POLICY_SECONDS: &[f64] = &[
     0.000_005, 0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005,
@@ -197,7 +199,7 @@ families! {
     /// Attempts to deliver a callback, by outcome.
     callback_attempts: IntCounterVec "rampart_callback_attempts_total" ["outcome"];
     /// Time from the event to its first attempt.
-    callback_lag: HistogramVec "rampart_callback_lag_seconds" [] SECONDS;
+    callback_lag: HistogramVec "rampart_callback_lag_seconds" [] LAG_SECONDS;
     /// Failed logins of operators, by cause: missing, wrong, limited.
     operator_login_failures: IntCounterVec "rampart_operator_login_failures_total" ["cause"];
     /// Calls with the break-glass token of the configuration: each is an alarm.

@@ -55,6 +55,19 @@ fn help_names_every_cause_and_limit() {
 }
 
 #[test]
+fn the_lag_of_late_callbacks_is_told() {
+    let metrics = Metrics::new(10).unwrap();
+    for seconds in [45, 600] {
+        metrics.callback("delivered", Some(Duration::from_secs(seconds)));
+    }
+    let text = metrics.render();
+    for (bound, count) in [("30", 0), ("60", 1), ("300", 1), ("1800", 2)] {
+        let line = format!("rampart_callback_lag_seconds_bucket{{le=\"{bound}\"}} {count}");
+        assert!(text.contains(&line), "{line}: {text}");
+    }
+}
+
+#[test]
 fn every_status_is_told() {
     let metrics = Metrics::new(10).unwrap();
     for status in [0, 303, 403, 418, 502, 504] {
