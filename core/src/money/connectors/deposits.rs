@@ -296,9 +296,6 @@ impl Core {
             .fetch_one(&self.db)
             .await?;
             counted.push((connector, asset, free));
-            if free == 0 {
-                tracing::warn!(connector, asset, "the pool of deposit addresses is empty");
-            }
             if free < min && !waiting {
                 self.command_addresses(connector, asset, min - free).await?;
             }
@@ -343,8 +340,11 @@ impl Core {
             target: Target::Pool { connector: connector.to_owned(), asset: asset.to_owned() },
         };
         let mut tx = self.db.begin().await?;
-        enqueue(&mut tx, self, command).await?;
+        let is_new = enqueue(&mut tx, self, command).await?;
         tx.commit().await?;
+        if is_new {
+            tracing::info!(connector, asset, count, "a pool of deposit addresses runs low");
+        }
         Ok(())
     }
 }
