@@ -1,6 +1,7 @@
 //! The listener for operations: `/metrics`, `/healthz`, `/readyz` (section 11 of the contract).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
 
 use http::{Method, StatusCode};
 use rampart_core::http::reply::Reply;
@@ -12,6 +13,9 @@ use crate::server::{Phase, StapleStatus};
 
 /// Media type of the Prometheus text format.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Held while metrics are shown: gauges are emptied and set anew, and another look would miss them.
+static SHOWING: Mutex<()> = Mutex::new(());
 
 /// Seconds after which an edge that is not ready may be asked again.
 const READY_RETRY_SECONDS: u64 = 1;
@@ -27,9 +31,7 @@ impl Gateway {
         }
         match head.path.as_str() {
             "/metrics" => {
-                self.show_expiries();
-                self.show_staples();
-                Reply::with_body(StatusCode::OK, METRICS_TYPE, self.core.metrics_text().into())
+                Reply::with_body(StatusCode::OK, METRICS_TYPE, self.metrics_text().into())
             }
             "/healthz" => {
                 Reply::with_body(StatusCode::OK, "application/json", r#"{"alive":true}"#.into())
@@ -37,6 +39,14 @@ impl Gateway {
             "/readyz" => self.ready().await,
             _ => error(StatusCode::NOT_FOUND, "there is /metrics, /healthz and /readyz"),
         }
+    }
+
+    /// The text of `/metrics`.
+    fn metrics_text(&self) -> String {
+        let _one = SHOWING.lock().unwrap_or_else(PoisonError::into_inner);
+        self.show_expiries();
+        self.show_staples();
+        self.core.metrics_text()
     }
 
     /// Sets the metric of every certificate's end.

@@ -203,6 +203,15 @@ const SATURATION: [&str; 32] = [
 ];
 
 #[tokio::test]
+async fn every_one_of_many_looks_at_once_shows_the_certificate() {
+    let edge = Edge::start().await;
+    for answer in join_all((0..64).map(|_| edge.ops("/metrics"))).await {
+        let text = answer.assert_status(200).text().to_owned();
+        assert!(text.contains("\nrampart_certificate_expiry_timestamp_seconds{"), "{text}");
+    }
+}
+
+#[tokio::test]
 async fn what_tells_of_saturation_is_there_before_anything_happens() {
     let edge = Edge::start().await;
     // An open connection, so that the gauges of connections are in use.
