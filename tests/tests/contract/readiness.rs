@@ -1,11 +1,15 @@
 //! The checks of `/readyz`.
 
+use std::sync::Arc;
+
 use chrono::TimeDelta;
 use http::Method;
 use rampart_core::platform::crypto::Secret;
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::test_context::TestContext;
 use serde_json::json;
 use sqlx::AssertSqlSafe;
+use tokio::sync::watch;
 
 /// Names of the checks that do not hold.
 async fn failing(context: &TestContext) -> Vec<&'static str> {
@@ -76,6 +80,27 @@ async fn secrets_sealed_under_another_master_key_are_noticed() {
         sqlx::query(AssertSqlSafe(sealed)).execute(context.db()).await.unwrap();
         assert_eq!(failing(&context).await, ["keys"]);
     }
+}
+
+#[tokio::test]
+async fn an_edge_whose_background_work_stands_still_is_degraded() {
+    let context = TestContext::start().await;
+    let core = context.core();
+    let (stop, stopped) = watch::channel(false);
+    let working = tokio::spawn(Arc::clone(core).work(stopped));
+    until("the mail worker has begun", SOON, async || {
+        core.heartbeats.age("mail", context.clock().monotonic_ns())
+    })
+    .await;
+    working.abort();
+    assert!(working.await.unwrap_err().is_cancelled());
+    drop(stop);
+    context.clock().advance(TimeDelta::seconds(60));
+    // It answers from what it knew, which is a check of its own.
+    assert_eq!(failing(&context).await, ["snapshot"]);
+    let checks = core.readiness().await.checks;
+    let workers = checks.iter().find(|check| check.name == "workers").unwrap();
+    assert!(workers.detail.starts_with("degraded: "), "{workers:?}");
 }
 
 #[tokio::test]
