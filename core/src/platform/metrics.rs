@@ -110,8 +110,8 @@ families! {
     of partners: requests, rate_limited, policy_calls, policy_shadow, partner_series_dropped;
     /// Requests answered, by route of the table, client and status: aborted when nobody waited.
     requests: IntCounterVec "rampart_requests_total" ["route", "partner", "status"];
-    /// Time from the request's head to the end of the answer, by class of partner (test, live, none)
-    /// and of status.
+    /// Time from the request's head to the end of the answer in seconds, by class of partner (test,
+    /// live, none) and of status.
     request_duration: HistogramVec "rampart_request_duration_seconds"
         ["route", "partner_class", "status_class"] REQUEST_SECONDS;
     /// Requests of the public listener that are under way.
@@ -124,35 +124,35 @@ families! {
     queue_length: IntGaugeVec "rampart_queue_length" ["queue"];
     /// Deliveries and mails that wait in the database, all edges together, counted to 100000.
     backlog: IntGaugeVec "rampart_backlog" ["queue"];
-    /// Time by which the longest waiting of them is overdue.
+    /// Time in seconds by which the longest waiting delivery or mail is overdue.
     backlog_overdue: IntGaugeVec "rampart_backlog_overdue_seconds" ["queue"];
     /// Commands to connectors that wait, by kind, counted to 10000.
     commands_open: IntGaugeVec "rampart_commands_open" ["kind"];
-    /// Age of the oldest of them.
+    /// Age of the oldest command to connectors that waits in seconds, by kind.
     command_age: IntGaugeVec "rampart_command_age_seconds" ["kind"];
     /// Members of the configuration that differ from what was applied last.
     configuration_drift: IntGaugeVec "rampart_configuration_drift" [];
     /// Payments that wait for an operator, counted to 10000: unmatched, or suspense, with payouts
     /// that came back of orders that are over and orders that owe what nobody gives back.
     payments_waiting: IntGaugeVec "rampart_payments_waiting" ["state"];
-    /// Age of the oldest of them.
+    /// Age of the oldest payment that waits for an operator in seconds, by state.
     payment_age: IntGaugeVec "rampart_payment_age_seconds" ["state"];
     /// Orders that are not final, counted to 10000 of each side and state.
     orders_open: IntGaugeVec "rampart_orders_open" ["side", "status"];
-    /// Time that the oldest order in a state has been in it; those in progress without those that
-    /// wait for their user alone.
+    /// Time in seconds that the oldest order in a state has been in it; those in progress without
+    /// those that wait for their user alone.
     order_age: IntGaugeVec "rampart_order_age_seconds" ["partner_class", "side", "status"];
     /// Deposit addresses that no sale has taken, counted to connectors.deposit_addresses_min.
     deposit_addresses_free: IntGaugeVec "rampart_deposit_addresses_free" ["connector", "asset"];
-    /// Time since the last call of a connector that a route leads to, or that has commands.
+    /// Time in seconds since the last call of a connector that a route leads to, or that has commands.
     connector_silence: IntGaugeVec "rampart_connector_silence_seconds" ["connector"];
-    /// Time since the last whole check of the books.
+    /// Time in seconds since the last whole check of the books.
     ledger_check_age: IntGaugeVec "rampart_ledger_check_age_seconds" [];
-    /// Problems that this check has found.
+    /// Problems that the last whole check of the books has found.
     ledger_problems: IntGaugeVec "rampart_ledger_problems" [];
     /// 1 if the last whole verification of the audit's chain has found it broken.
     audit_broken: IntGaugeVec "rampart_audit_broken" [];
-    /// Time since that verification.
+    /// Time in seconds since the last whole verification of the audit's chain.
     audit_check_age: IntGaugeVec "rampart_audit_check_age_seconds" [];
     /// Coins by asset: ours by the books as of the last check, and on chain as connectors report.
     treasury: GaugeVec "rampart_treasury_balance" ["asset", "source"];
@@ -175,12 +175,13 @@ families! {
     rates_edges: IntGaugeVec "rampart_rates_edges" [];
     /// Exchanges of rates with its server by outcome: ok, away, slow, full, refused, wrong.
     rate_exchanges: IntCounterVec "rampart_rate_exchanges_total" ["outcome"];
-    /// Time of an exchange of rates that was answered.
+    /// Time in seconds of an exchange of rates that was answered.
     rate_exchange_duration: HistogramVec "rampart_rate_exchange_duration_seconds"
         [] REQUEST_SECONDS;
     /// 1 while this edge can use the bucket of documents.s3_url, else 0; there only with that setting.
     documents_available: IntGaugeVec "rampart_documents_available" [];
-    /// Time of its calls by outcome: ok, away, slow, refused, no_bucket, failing, wrong.
+    /// Time in seconds of calls of the bucket of documents.s3_url, by outcome: ok, away, slow, refused,
+    /// no_bucket, failing, wrong.
     document_call_duration: HistogramVec "rampart_document_call_duration_seconds"
         ["operation", "outcome"] REQUEST_SECONDS;
     /// Policy calls by outcome: ok, refused, load, budget, breaker, or the cause of a failure;
@@ -190,15 +191,15 @@ families! {
     policy_shadow: IntCounterVec "rampart_policy_shadow_total" ["kind", "partner", "outcome"];
     /// State of a policy's breaker on this edge: 1 open, 0 closed.
     policy_breaker: IntGaugeVec "rampart_policy_breaker_open" ["kind", "partner"];
-    /// Time of a policy call, instance included.
+    /// Time in seconds of a policy call, instance included.
     policy_duration: HistogramVec "rampart_policy_duration_seconds" ["kind"] POLICY_SECONDS;
-    /// Fuel of a policy call.
+    /// Fuel of a policy call, in about as many instructions.
     policy_fuel: HistogramVec "rampart_policy_fuel" ["kind"] FUEL;
     /// Events of orders.
     orders: IntCounterVec "rampart_orders_total" ["event"];
     /// Attempts to deliver a callback, by outcome.
     callback_attempts: IntCounterVec "rampart_callback_attempts_total" ["outcome"];
-    /// Time from the event to its first attempt.
+    /// Time in seconds from the event to its first attempt.
     callback_lag: HistogramVec "rampart_callback_lag_seconds" [] LAG_SECONDS;
     /// Failed logins of operators, by cause: missing, wrong, limited.
     operator_login_failures: IntCounterVec "rampart_operator_login_failures_total" ["cause"];
@@ -213,20 +214,20 @@ families! {
     /// Connections closed at once by cause: total, address, address_handshakes, proxy_protocol,
     /// open_files.
     connections_refused: IntCounterVec "rampart_connections_refused_total" ["cause"];
-    /// Time that a connection was waited for, by pool (requests, logins, workers, operators).
+    /// Time in seconds that a connection was waited for, by pool (requests, logins, workers, operators).
     db_pool_wait: HistogramVec "rampart_db_pool_wait_seconds" ["pool"] REQUEST_SECONDS;
-    /// Time that requests of a partner waited because it held all connections of its share
+    /// Time in seconds that requests of a partner waited because it held all connections of its share
     /// (database.partner_connections_max), by pool.
     db_partner_wait: HistogramVec "rampart_db_partner_wait_seconds" ["pool"] REQUEST_SECONDS;
     /// Requests answered with 503 because their partner's share was not free in time, by pool.
     db_partner_refused: IntCounterVec "rampart_db_partner_refused_total" ["pool"];
-    /// Time of a statement, by pool.
+    /// Time in seconds of a statement, by pool.
     db_statement_duration: HistogramVec "rampart_db_statement_duration_seconds"
         ["pool"] REQUEST_SECONDS;
     /// Connections by pool (requests, logins, workers, operators) and state.
     db_connections: IntGaugeVec "rampart_db_connections" ["pool", "state"];
-    /// Time by which a replica (database.replica_urls) is behind the primary, by host and port; absent
-    /// while it does not answer.
+    /// Time in seconds by which a replica (database.replica_urls) is behind the primary, by host and
+    /// port; absent while it does not answer.
     replica_lag: GaugeVec "rampart_replica_lag_seconds" ["replica"];
     /// 1 while a replica (database.replica_urls) answers, 0 while it cannot be read, by host and port.
     replica_up: IntGaugeVec "rampart_replica_up" ["replica"];
@@ -240,15 +241,17 @@ families! {
     worker_rows_failed: IntCounterVec "rampart_worker_rows_failed_total" ["worker"];
     /// TLS handshakes by version and outcome.
     tls_handshakes: IntCounterVec "rampart_tls_handshakes_total" ["version", "outcome"];
-    /// End of a certificate's validity since the epoch, by its file; of all listeners.
+    /// End of a certificate's validity in seconds since the epoch, by its file; of all listeners.
     certificate_expiry: IntGaugeVec "rampart_certificate_expiry_timestamp_seconds" ["file"];
     /// Attempts to fetch OCSP responses for certificates: ok, or why there is none.
     ocsp_fetches: IntCounterVec "rampart_ocsp_fetches_total" ["outcome"];
-    /// Begin of the validity of the OCSP response that is stapled, since the epoch, by its certificate's file.
+    /// Begin of the validity of the stapled OCSP response in seconds since the epoch, by its
+    /// certificate's file.
     ocsp_this_update: IntGaugeVec "rampart_ocsp_this_update_timestamp_seconds" ["file"];
-    /// End of the validity of the OCSP response that is stapled, since the epoch, by its certificate's file.
+    /// End of the validity of the stapled OCSP response in seconds since the epoch, by its
+    /// certificate's file.
     ocsp_next_update: IntGaugeVec "rampart_ocsp_next_update_timestamp_seconds" ["file"];
-    /// Age of the price in use.
+    /// Age in seconds of the price in use.
     price_age: IntGaugeVec "rampart_price_age_seconds" ["pair"];
     /// 1 while a pair that is offered is closed because its price is too old, else 0.
     price_stale: IntGaugeVec "rampart_price_stale" ["pair"];

@@ -68,6 +68,19 @@ fn the_lag_of_late_callbacks_is_told() {
 }
 
 #[test]
+fn help_names_the_unit_and_stands_alone() {
+    let text = Metrics::new(10).unwrap().render();
+    let helps = text.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split_once(' '));
+    for (name, help) in helps {
+        for unit in ["seconds", "bytes"] {
+            let is_in_name = name.split('_').any(|word| word == unit);
+            assert!(!is_in_name || help.contains(unit), "{name}: {help}");
+        }
+        assert!(!help.contains("of them"), "{name}: {help}");
+    }
+}
+
+#[test]
 fn every_status_is_told() {
     let metrics = Metrics::new(10).unwrap();
     for status in [0, 303, 403, 418, 502, 504] {
