@@ -28,12 +28,17 @@ impl Core {
         let found = sqlx::query!(
             r#"
             with due as (
-                (select 'deliveries' as queue, next_attempt_at from delivery
-                 where state = 'pending' limit $1)
+                -- those first whose time has come: any number may wait for a retry
+                (select 'deliveries' as queue, next_attempt_at from (
+                    (select next_attempt_at from delivery where state = 'pending' and ready limit $1)
+                    union all
+                    (select next_attempt_at from delivery where state = 'pending' and not ready
+                     order by greatest(next_attempt_at, leased_until) limit $1)) waiting
+                 limit $1)
                 union all
                 -- that of a new mail is long ago
                 (select 'mail', greatest(next_attempt_at, created_at) from mail_outbox
-                 where state = 'pending' limit $1))
+                 where state = 'pending' order by next_attempt_at limit $1))
             select queue as "queue!", count(*) as "waiting!",
                 greatest(extract(epoch from rampart_now() - min(next_attempt_at)), 0)::bigint
                     as "overdue_seconds!"

@@ -5,16 +5,18 @@ use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::receiver::Receiver;
 use rampart_tests::test_context::TestContext;
 
+fn shown(context: &TestContext, name: &str, queue: &str) -> i64 {
+    let text = context.core().metrics.render();
+    let line = format!(r#"rampart_{name}{{queue="{queue}"}} "#);
+    let value = text.lines().find_map(|text| text.strip_prefix(&line));
+    value.unwrap_or_else(|| panic!("{line}: {text}")).parse().unwrap()
+}
+
 #[tokio::test]
 async fn what_waits_in_the_database_is_measured() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
-    let shown = |name: &str, queue: &str| -> i64 {
-        let text = context.core().metrics.render();
-        let line = format!(r#"rampart_{name}{{queue="{queue}"}} "#);
-        let value = text.lines().find_map(|text| text.strip_prefix(&line));
-        value.unwrap_or_else(|| panic!("{line}: {text}")).parse().unwrap()
-    };
+    let shown = |name, queue| shown(&context, name, queue);
     context.core().measure_backlogs().await.unwrap();
     assert_eq!((shown("backlog", "deliveries"), shown("backlog", "mail")), (0, 0));
 
@@ -32,4 +34,27 @@ async fn what_waits_in_the_database_is_measured() {
     assert_eq!(context.core().deliver_due().await.unwrap(), 1);
     context.core().measure_backlogs().await.unwrap();
     assert_eq!(shown("backlog", "deliveries"), 0);
+}
+
+#[tokio::test]
+async fn a_late_delivery_is_seen_behind_any_number_of_retries() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let host = Receiver::start().await;
+    OrderFixture::ended(&context, &acme, &host.url("/hook")).await;
+    for statement in [
+        "insert into delivery (client_id, delivery_id, event_id, url, next_attempt_at, created_at, \
+             ready) \
+         select client_id, gen_random_uuid(), event_id, url, next_attempt_at + interval '1 hour', \
+             created_at, false \
+         from delivery, generate_series(1, 100000)",
+        // Behind them on disk, too.
+        "update delivery set url = url where ready",
+    ] {
+        sqlx::query(statement).execute(context.db()).await.unwrap();
+    }
+    context.clock().advance(TimeDelta::seconds(100));
+    context.core().measure_backlogs().await.unwrap();
+    assert_eq!(shown(&context, "backlog", "deliveries"), 100_000);
+    assert!((100..200).contains(&shown(&context, "backlog_overdue_seconds", "deliveries")));
 }
