@@ -176,6 +176,32 @@ async fn none_is_sent_again_while_an_attempt_is_under_way() {
 }
 
 #[tokio::test]
+async fn a_delivery_whose_event_is_archived_ends_and_is_not_sent_again() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let host = Receiver::start().await;
+    let endpoint = json!({"url": host.url("/endpoint")});
+    acme.post("/api/v2/webhooks", endpoint).await.assert_status(200);
+    OrderFixture::ended(&context, &acme, &host.url("/hook")).await;
+    let id = deliveries(&context).await[0]["id"].as_str().unwrap().to_owned();
+    // As the archive of a month leaves what is still pending, or is sent again later.
+    sqlx::query("delete from event").execute(context.db()).await.unwrap();
+    while context.core().deliver_due().await.unwrap() > 0 {}
+    let states = async || -> Vec<String> {
+        let states = "select distinct concat_ws(' ', state, last_error) from delivery";
+        sqlx::query_scalar(states).fetch_all(context.db()).await.unwrap()
+    };
+    assert_eq!(states().await, ["disabled unwanted"]);
+    let failing = "select count(*) from webhook_endpoint where failing_since is not null";
+    let failing: i64 = sqlx::query_scalar(failing).fetch_one(context.db()).await.unwrap();
+    assert_eq!(failing, 0, "it tells nothing of its endpoint");
+    let path = format!("/admin/v1/deliveries/{id}/redeliver");
+    context.admin(Method::POST, &path, json!({})).await.assert_status(404);
+    assert_eq!(states().await, ["disabled unwanted"]);
+    assert_eq!(host.heard().len(), 0);
+}
+
+#[tokio::test]
 async fn an_edge_at_work_calls_within_a_second_and_stops_when_told() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -35,7 +35,7 @@ pub(super) struct ClaimedDelivery {
     pub(super) url: String,
     /// The trace that the event happened in.
     pub(super) trace: StoredTrace,
-    /// False if its endpoint has been removed or disabled.
+    /// False if its endpoint has been removed or disabled, or its event archived.
     pub(super) wanted: bool,
     /// Ids and sealed values of its endpoint's own secrets, the current one first.
     pub(super) own_secrets: Vec<(Uuid, Vec<u8>)>,
@@ -219,15 +219,17 @@ pub(super) async fn claim(core: &Core, limits: &ClaimLimits) -> Result<Vec<Claim
                 d.attempts, d.next_attempt_at, d.leased_until
         )
         select c.client_id, c.delivery_id, c.event_id, c.order_id, c.url, c.endpoint_id, c.attempts,
-            c.next_attempt_at, c.leased_until as "leased_until!", e.type as "kind!", e.payload as "payload!",
-            e.created_at as "created_at!", e.traceparent as "traceparent?",
-            e.tracestate as "tracestate?",
+            c.next_attempt_at, c.leased_until as "leased_until!", coalesce(e.type, '') as "kind!",
+            coalesce(e.payload, 'null') as "payload!",
+            coalesce(e.created_at, c.next_attempt_at) as "created_at!",
+            e.traceparent as "traceparent?", e.tracestate as "tracestate?",
             (select revision from client where client_id = c.client_id) as "client_revision!",
-            c.endpoint_id is null or exists (
+            -- one whose event is archived is claimed too, to be ended: it would come up for ever
+            e.type is not null and (c.endpoint_id is null or exists (
                 select from webhook_endpoint w
                 where w.client_id = c.client_id and w.endpoint_id = c.endpoint_id
                     and w.disabled_at is null
-            ) as "wanted!",
+            )) as "wanted!",
             array(
                 select secret_id from webhook_endpoint_secret s
                 where s.client_id = c.client_id and s.endpoint_id = c.endpoint_id
@@ -245,11 +247,11 @@ pub(super) async fn claim(core: &Core, limits: &ClaimLimits) -> Result<Vec<Claim
                 where w.client_id = c.client_id and w.endpoint_id = c.endpoint_id
                     and w.client_secrets_until <= rampart_now()
             ) as "by_client_secrets!"
-        from claimed c cross join lateral (
+        from claimed c left join lateral (
             -- the limit keeps the planner from joining by client alone, through its whole log
             select type, payload, created_at, traceparent, tracestate from event
             where client_id = c.client_id and event_id = c.event_id limit 1
-        ) e
+        ) e on true
         order by c.next_attempt_at, c.event_id, c.delivery_id
         "#,
         LEASE.num_seconds(),

@@ -117,6 +117,8 @@ pub(super) async fn record(core: &Core, mut results: Vec<AttemptResult>) -> Resu
             ), heard as (
                 select client_id, endpoint_id, bool_or(state = 'delivered') as delivered
                 from settled where endpoint_id is not null
+                    -- what was not wanted any more tells nothing of its endpoint
+                    and (state <> 'disabled' or last_status is not null)
                 group by client_id, endpoint_id
             ), judged as (
                 update webhook_endpoint w set

@@ -200,7 +200,10 @@ impl Endpoint for Redeliver {
         let unknown = || Denial::not_found("delivery");
         let mut tx = core.db.begin().await?;
         let row = sqlx::query!(
-            "select client_id, state from delivery where delivery_id = $1 for update",
+            // One whose event is archived has nothing to send, and is not listed.
+            "select d.client_id as \"client_id!\", d.state as \"state!\" from delivery d \
+             join event e on e.client_id = d.client_id and e.event_id = d.event_id \
+             where d.delivery_id = $1 for update of d",
             id,
         )
         .fetch_optional(&mut *tx)
