@@ -5,6 +5,7 @@ use futures::future::join_all;
 use http::Method;
 use rampart_core::platform::settings::Deposits;
 use rampart_tests::answer::Answer;
+use rampart_tests::cluster::commit_once_awaited;
 use rampart_tests::partner::{Partner, Request};
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
@@ -343,6 +344,20 @@ async fn what_cannot_be_bought_makes_no_order() {
     deposit(&context, &code, &json!(50), "bank-1").await.assert_status(422);
     assert_eq!(count(&context, "select count(*) from buy_order").await, 0);
     assert_eq!(count(&context, "select count(*) from dca_deposit").await, 0);
+}
+
+#[tokio::test]
+async fn a_user_who_is_disabled_while_a_deposit_is_reported_buys_nothing() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let code = Saver::of(&context, &acme, "ann").await.code(&context).await;
+    let mut operator = context.db().begin().await.unwrap();
+    let disable = sqlx::query("update end_user set disabled_at = now()");
+    disable.execute(&mut *operator).await.unwrap();
+    let (amount, commit) = (json!(50), commit_once_awaited(context.db(), operator));
+    let (refused, ()) = futures::join!(deposit(&context, &code, &amount, "bank-1"), commit);
+    refused.assert_status(422);
+    assert_eq!(count(&context, "select count(*) from buy_order").await, 0);
 }
 
 #[tokio::test]

@@ -82,7 +82,8 @@ pub(crate) async fn quote(
 /// and the transaction must then be given up.
 ///
 /// # Errors
-/// 409 when another payment has its reference; when the database refuses or cannot be reached.
+/// 409 when another payment has its reference; ER124 or ER709 when the user was disabled or erased since
+/// the quote; when the database refuses or cannot be reached.
 pub(crate) async fn make_order(
     conn: &mut Connection,
     core: &Core,
@@ -90,6 +91,7 @@ pub(crate) async fn make_order(
     deposit: &Deposit<'_>,
     quote: &Quote,
 ) -> Result<Option<OrderId>> {
+    hold_user(conn, UserKey { client: plan.client, user: plan.user }).await?;
     let order = OrderId::from_entropy(core.clock.random_u64()?);
     match insert_one(conn, &row(core, plan, quote, order)?).await? {
         InsertOutcome::Placed => {}
@@ -124,6 +126,18 @@ pub(crate) async fn make_order(
         Err(NotApplied::Refused(reason)) => Err(Denial::conflict(reason).into()),
         Err(_) => Err(Error::invariant("let a deposit pay its own order")),
     }
+}
+
+/// Locks the user until the transaction ends, and refuses one that may not trade any more. A confirm
+/// that waits for the user counts the order of the deposit.
+async fn hold_user(conn: &mut Connection, key: UserKey) -> Result<()> {
+    let held = limits::hold_traders(conn, &[key.client.uuid()], &[key.user.uuid()]).await?;
+    if !held.is_empty() {
+        return Ok(());
+    }
+    let trader = limits::trader(conn, key).await?;
+    let is_gone = trader.is_none_or(|trader| trader.deleted);
+    Err(if is_gone { Code::UserNotFound } else { Code::UserDisabled }.into())
 }
 
 /// The order as it is written. Its rate is fixed: the money is there already. No confirm repeats a
