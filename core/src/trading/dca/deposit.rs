@@ -78,8 +78,18 @@ pub(crate) async fn quote(
     if refusal.is_empty() { Ok(quote) } else { Err(refusal.into()) }
 }
 
-/// Makes the order, paid, in the caller's transaction; `None` when the deposit was reported before,
-/// and the transaction must then be given up.
+/// The outcome of a deposit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bought {
+    /// The order is made, and paid.
+    Now(OrderId),
+    /// The deposit was reported before: the transaction must be given up.
+    Before,
+    /// The quote is void, as its price was corrected: the transaction must be given up.
+    QuoteVoid,
+}
+
+/// Makes the order, paid, in the caller's transaction.
 ///
 /// # Errors
 /// 409 when another payment has its reference; ER124 or ER709 when the user was disabled or erased since
@@ -90,11 +100,12 @@ pub(crate) async fn make_order(
     plan: &DepositPlan,
     deposit: &Deposit<'_>,
     quote: &Quote,
-) -> Result<Option<OrderId>> {
+) -> Result<Bought> {
     hold_user(conn, UserKey { client: plan.client, user: plan.user }).await?;
     let order = OrderId::from_entropy(core.clock.random_u64()?);
     match insert_one(conn, &row(core, plan, quote, order)?).await? {
         InsertOutcome::Placed => {}
+        InsertOutcome::QuoteExpired => return Ok(Bought::QuoteVoid),
         _ => return Err(Error::invariant("place the order of a deposit")),
     }
     let noted = sqlx::query_scalar!(
@@ -114,13 +125,13 @@ pub(crate) async fn make_order(
     .fetch_optional(&mut *conn)
     .await?;
     if noted.is_none() {
-        return Ok(None);
+        return Ok(Bought::Before);
     }
     let reference = Some(deposit.reference.to_owned());
     let paid = OrderEvent::PaymentReceived { amount: None, reference };
     let key = OrderKey { client: plan.client, order };
     match apply_in(conn, core, key, &paid, "edge").await {
-        Ok(_) => Ok(Some(order)),
+        Ok(_) => Ok(Bought::Now(order)),
         Err(NotApplied::Failed(error)) => Err(error),
         // The bank's name for it is another payment's, whoever's that is: it is booked once.
         Err(NotApplied::Refused(reason)) => Err(Denial::conflict(reason).into()),
@@ -137,7 +148,8 @@ async fn hold_user(conn: &mut Connection, key: UserKey) -> Result<()> {
     }
     let trader = limits::trader(conn, key).await?;
     let is_gone = trader.is_none_or(|trader| trader.deleted);
-    Err(if is_gone { Code::UserNotFound } else { Code::UserDisabled }.into())
+    let code = if is_gone { Code::UserNotFound } else { Code::UserDisabled };
+    Err(code.into())
 }
 
 /// The order as it is written. Its rate is fixed: the money is there already. No confirm repeats a
@@ -157,7 +169,6 @@ fn row(core: &Core, plan: &DepositPlan, quote: &Quote, order: OrderId) -> Result
         destination_tag: plan.destination_tag.clone(),
         is_estimated_quote: false,
         is_dca_order: true,
-        quote_expires_at: None,
         command: simulated_payment(core, tenant, order)?,
         screening: SealedScreening::of_wallet(core, tenant, order, None, wallet)?,
         ..NewOrderRow::for_quote(core, catalogue, quote, order, None, core.clock.now())?

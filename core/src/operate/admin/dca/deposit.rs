@@ -19,12 +19,15 @@ use crate::operate::admin::orders::FoundOrder;
 use crate::operate::admin::orders::read::{EXAMPLE, Order};
 use crate::platform::error::{Denial, Error, Result};
 use crate::trading::dca::code;
-use crate::trading::dca::deposit::{Deposit, DepositPlan, make_order, quote};
+use crate::trading::dca::deposit::{Bought, Deposit, DepositPlan, make_order, quote};
 use crate::trading::orders::column::id;
 use crate::trading::orders::status::Cause;
 use crate::trading::quotes::Side;
 use rampart_types::decimal::fits_decimals;
 use rampart_types::{CurrencyCode, JsonDecimal, OrderId, OrderKey, PartnerReference};
+
+/// Most quotes that are made for one report: one more for every correction of the price meanwhile.
+const QUOTES_MAX: u32 = 4;
 
 /// `POST /admin/v1/dca-codes/{code}/deposits`
 pub struct ReportDeposit;
@@ -81,26 +84,32 @@ impl Endpoint for ReportDeposit {
             deposit;
         let plan = find(core, &code).await?;
         let deposit = Deposit { amount, currency, reference: &reference };
-        if let Some(order) = existing_order(core, &plan, &deposit).await? {
-            return Ok(Reported::Before(detail(core, &plan, order).await?));
+        for _ in 0..QUOTES_MAX {
+            if let Some(order) = existing_order(core, &plan, &deposit).await? {
+                return Ok(Reported::Before(detail(core, &plan, order).await?));
+            }
+            let quoted = quote(core, &plan, &deposit, &request_id).await?;
+            let mut tx = core.db.begin().await?;
+            match make_order(&mut tx, core, &plan, &deposit, &quoted).await? {
+                Bought::Now(order) => {
+                    let recorded = json!({"order": order, "amount": JsonDecimal(amount),
+                        "currencyCode": currency, "reference": reference});
+                    operator.record(&mut tx, core, "dca.deposit", &plan.code, recorded).await?;
+                    tx.commit().await?;
+                    for cause in [Cause::Confirmed, Cause::PaymentReceived] {
+                        core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
+                    }
+                    return Ok(Reported::Now(detail(core, &plan, order).await?));
+                }
+                // Another report was faster: its order is found now.
+                Bought::Before => tx.rollback().await?,
+                Bought::QuoteVoid => {
+                    tx.rollback().await?;
+                    core.refresh().await?;
+                }
+            }
         }
-        let bought = quote(core, &plan, &deposit, &request_id).await?;
-        let mut tx = core.db.begin().await?;
-        let Some(order) = make_order(&mut tx, core, &plan, &deposit, &bought).await? else {
-            // Another report of the same deposit was faster.
-            tx.rollback().await?;
-            let order = existing_order(core, &plan, &deposit).await?;
-            let order = order.ok_or_else(|| Error::invariant("find the order of a deposit"))?;
-            return Ok(Reported::Before(detail(core, &plan, order).await?));
-        };
-        let recorded = json!({"order": order, "amount": JsonDecimal(amount),
-            "currencyCode": currency, "reference": reference});
-        operator.record(&mut tx, core, "dca.deposit", &plan.code, recorded).await?;
-        tx.commit().await?;
-        for cause in [Cause::Confirmed, Cause::PaymentReceived] {
-            core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
-        }
-        Ok(Reported::Now(detail(core, &plan, order).await?))
+        Err(Error::unavailable("buy for a deposit"))
     }
 }
 

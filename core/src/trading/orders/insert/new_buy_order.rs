@@ -22,7 +22,7 @@ pub(super) struct NewBuyOrder<'a> {
     created_at: DateTime<Utc>,
     offer_id: Option<Uuid>,
     quote_id: Uuid,
-    quote_expires_at: Option<DateTime<Utc>>,
+    quote_expires_at: DateTime<Utc>,
     quote_sealed_at: DateTime<Utc>,
     quote_revision: i64,
     user_id: Option<Uuid>,

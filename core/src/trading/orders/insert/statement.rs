@@ -30,8 +30,8 @@ pub(crate) struct NewOrderRow {
     pub(crate) order_id: i64,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) offer_id: Option<Uuid>,
-    /// End of the quote; `None` where its money has come already, and nothing can void it any more.
-    pub(crate) quote_expires_at: Option<DateTime<Utc>>,
+    /// End of the quote.
+    pub(crate) quote_expires_at: DateTime<Utc>,
     pub(crate) user_id: Option<Uuid>,
     pub(crate) account_id: Option<Uuid>,
     pub(crate) partner_reference: Option<String>,
@@ -82,7 +82,7 @@ impl NewOrderRow {
             order_id: id.number(),
             created_at: now,
             offer_id: None,
-            quote_expires_at: Some(quote.expires_at),
+            quote_expires_at: quote.expires_at,
             user_id: None,
             account_id: None,
             partner_reference: partner_reference.map(str::to_owned),
@@ -171,9 +171,9 @@ pub(super) async fn insert(
     let inserted = sqlx::query!(
         r#"
         with asked as materialized (
-            select asked.*, quote_expires_at is null or (quote_expires_at > rampart_now()
+            select asked.*, quote_expires_at > rampart_now()
                 and not quote_is_void(quote_sealed_at, quote_revision, p.quotes_valid_from,
-                    p.quotes_raised_at, p.quotes_raised_revision)) as is_open
+                    p.quotes_raised_at, p.quotes_raised_revision) as is_open
             from unnest($1::new_buy_order[]) as asked
                 left join currency_pair p on p.pair = asked.pair
         ), held as materialized (

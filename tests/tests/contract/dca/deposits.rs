@@ -1,0 +1,178 @@
+//! Deposits, of which each becomes one order.
+
+use chrono::TimeDelta;
+use futures::future::join_all;
+use http::Method;
+use rampart_tests::answer::Answer;
+use rampart_tests::cluster::commit_once_awaited;
+use rampart_tests::test_context::TestContext;
+use serde_json::{Value, json};
+
+use super::Saver;
+use crate::orders::{BTC, count};
+
+async fn deposit(context: &TestContext, code: &str, amount: &Value, reference: &str) -> Answer {
+    let path = format!("/admin/v1/dca-codes/{code}/deposits");
+    let body = json!({"amount": amount, "currencyCode": "EUR", "reference": reference});
+    context.admin(Method::POST, &path, body).await
+}
+
+#[tokio::test]
+async fn a_deposit_becomes_an_order_at_the_price_of_a_quote() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Saver::of(&context, &acme, "ann").await;
+    let code = ann.code(&context).await;
+    let made = deposit(&context, &code, &json!(123.45), "bank-1").await.assert_status(201).json();
+    let asked =
+        json!({"currencyPair": "BTC-EUR", "paymentMethod": "bankTransfer", "fiatAmount": 123.45});
+    let quote = acme.post("/api/v1/buy/quote", asked).await.json();
+
+    let order = ann.request(Method::GET, &format!("/api/v2/buy/orders/{}", made["id"]));
+    let order = order.send().await.assert_status(200).json();
+    assert_eq!(order["isDcaOrder"], true);
+    assert_eq!(order["isEstimatedQuote"], false);
+    assert_eq!(order["status"], "in progress");
+    assert_eq!(order["walletAddress"], BTC);
+    assert_eq!(order["paymentMethod"], "bankTransfer");
+    assert_eq!(order["expiresAt"], Value::Null);
+    for (ordered, quoted) in [
+        ("/fiatAmount/amount", "fiatAmount"),
+        ("/cryptoAmount/amount", "cryptoAmount"),
+        ("/fees/providerFee/amount", "providerFee"),
+        ("/fees/networkFee/amount", "networkFeeCost"),
+        ("/fees/spreadFee/amount", "spreadFee"),
+        ("/fees/partnerFee/amount", "partnerFee"),
+    ] {
+        assert_eq!(order.pointer(ordered), quote.get(quoted), "{ordered}");
+    }
+    let types: Vec<String> = sqlx::query_scalar("select type from event order by created_at")
+        .fetch_all(context.db())
+        .await
+        .unwrap();
+    assert_eq!(types, ["order.created", "order.paid"]);
+    for _ in 0..2 {
+        context.clock().advance(TimeDelta::seconds(1));
+        assert_eq!(context.core().settle_sandbox_orders().await.unwrap(), 1);
+    }
+    let order = ann.request(Method::GET, &format!("/api/v1/user/buy/orders/{}", made["id"]));
+    assert_eq!(order.send().await.json()["status"], "completed");
+}
+
+#[tokio::test]
+async fn a_deposit_reported_twice_buys_once() {
+    let context = TestContext::start().await;
+    let second = context.second_edge().await;
+    let acme = context.partner("acme").await;
+    second.core().refresh().await.unwrap();
+    let ann = Saver::of(&context, &acme, "ann").await;
+    let (code, other) = (ann.code(&context).await, ann.code(&context).await);
+    let amount = json!(100);
+    let reports = (0..8).map(|n| {
+        let edge = if n % 2 == 0 { &context } else { &second };
+        deposit(edge, &code, &amount, "bank-1")
+    });
+    let answers = join_all(reports).await;
+    let made = answers.iter().filter(|answer| answer.status() == 201).count();
+    assert_eq!(made, 1);
+    for answer in &answers {
+        assert!([200, 201].contains(&answer.status()), "{}", answer.text());
+        assert_eq!(answer.json()["id"], answers[0].json()["id"]);
+    }
+    deposit(&context, &code, &json!(100.00), "bank-1").await.assert_status(200);
+    deposit(&context, &code, &json!(101), "bank-1").await.assert_status(409);
+    deposit(&context, &other, &amount, "bank-1").await.assert_status(409);
+    assert_eq!(count(&context, "select count(*) from buy_order").await, 1);
+    assert_eq!(count(&context, "select count(*) from event").await, 2);
+    assert_eq!(count(&context, "select count(*) from audit where action = 'dca.deposit'").await, 1);
+    deposit(&context, &code, &amount, "bank-2").await.assert_status(201);
+}
+
+#[tokio::test]
+async fn a_reference_of_another_payment_is_409_and_makes_no_order() {
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
+    let mut codes = Vec::new();
+    for (partner, name) in [(&acme, "ann"), (&rival, "eve")] {
+        codes.push(Saver::of(&context, partner, name).await.code(&context).await);
+    }
+    let paid = json!({"partner": "rival", "kind": "received", "amount": 100, "currency": "EUR",
+        "providerReference": "bank-1", "reason": "seen"});
+    context.admin(Method::POST, "/admin/v1/payments", paid).await.assert_status(201);
+    let amount = json!(100);
+    for code in &codes {
+        deposit(&context, code, &amount, "bank-1").await.assert_status(409);
+    }
+    deposit(&context, &codes[0], &amount, "bank-2").await.assert_status(201);
+    deposit(&context, &codes[1], &amount, "bank-2").await.assert_status(409);
+    deposit(&context, &codes[1], &amount, "bank-3").await.assert_status(201);
+    assert_eq!(count(&context, "select count(*) from buy_order").await, 2);
+    assert_eq!(count(&context, "select count(*) from dca_deposit").await, 2);
+}
+
+#[tokio::test]
+async fn what_cannot_be_bought_makes_no_order() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Saver::of(&context, &acme, "ann").await;
+    let code = ann.code(&context).await;
+    for (amount, reference) in [
+        (json!(0), "bank-1"),
+        (json!(-5), "bank-1"),
+        (json!(50.001), "bank-1"),
+        (json!("50"), "bank-1"),
+        (json!(1), "bank-1"),
+        (json!(1_000_000), "bank-1"),
+        (json!(50), ""),
+        (json!(50), "a\nb"),
+    ] {
+        deposit(&context, &code, &amount, reference).await.assert_status(422);
+    }
+    deposit(&context, "0123456789AB", &json!(50), "bank-1").await.assert_status(404);
+    deposit(&context, "%00", &json!(50), "bank-1").await.assert_status(404);
+    let path = format!("/admin/v1/dca-codes/{code}/deposits");
+    for currency in ["USD", "BTC", "XYZ"] {
+        let body = json!({"amount": 50, "currencyCode": currency, "reference": "bank-1"});
+        context.admin(Method::POST, &path, body).await.assert_status(422);
+    }
+    let closed = json!({"buy": {"status": "maintenance"}});
+    context.admin(Method::PATCH, "/admin/v1/pairs/BTC-EUR", closed).await.assert_status(200);
+    deposit(&context, &code, &json!(50), "bank-1").await.assert_status(422);
+    let open = json!({"buy": {"status": "enabled"}});
+    context.admin(Method::PATCH, "/admin/v1/pairs/BTC-EUR", open).await.assert_status(200);
+    sqlx::query("update end_user set disabled_at = now()").execute(context.db()).await.unwrap();
+    deposit(&context, &code, &json!(50), "bank-1").await.assert_status(422);
+    assert_eq!(count(&context, "select count(*) from buy_order").await, 0);
+    assert_eq!(count(&context, "select count(*) from dca_deposit").await, 0);
+}
+
+#[tokio::test]
+async fn a_user_who_is_disabled_while_a_deposit_is_reported_buys_nothing() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let code = Saver::of(&context, &acme, "ann").await.code(&context).await;
+    let mut operator = context.db().begin().await.unwrap();
+    let disable = sqlx::query("update end_user set disabled_at = now()");
+    disable.execute(&mut *operator).await.unwrap();
+    let (amount, commit) = (json!(50), commit_once_awaited(context.db(), operator));
+    let (refused, ()) = futures::join!(deposit(&context, &code, &amount, "bank-1"), commit);
+    refused.assert_status(422);
+    assert_eq!(count(&context, "select count(*) from buy_order").await, 0);
+}
+
+#[tokio::test]
+async fn an_edge_that_has_not_heard_of_a_corrected_price_buys_at_it() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let code = Saver::of(&context, &acme, "ann").await.code(&context).await;
+    let second = context.second_edge().await;
+    let valid_from = context.clock().now() + TimeDelta::minutes(1);
+    let corrected = json!({"price": 45_000, "quotesValidFrom": valid_from});
+    let set = context.admin(Method::PUT, "/admin/v1/prices/BTC-EUR", corrected).await;
+    set.assert_status(200);
+    for (edge, reference) in [(&second, "bank-1"), (&context, "bank-2")] {
+        deposit(edge, &code, &json!(100), reference).await.assert_status(201);
+    }
+    assert_eq!(count(&context, "select count(*) from buy_order").await, 2);
+    assert_eq!(count(&context, "select count(distinct price) from buy_order").await, 1);
+}
