@@ -23,6 +23,8 @@ const READS_MAX: usize = 32;
 const ORDERS_MAX: i64 = 2_000;
 /// Fewest ended orders for a rate, and fewest completed ones for a time.
 const ORDERS_MIN: usize = 10;
+/// The worker in metrics and logs.
+const SWEEP: &str = "method performance";
 /// One, in parts per million.
 const PPM: usize = 1_000_000;
 
@@ -87,6 +89,14 @@ impl PerformanceCache {
         due.into_iter().map(|(_, client)| client).take(READS_MAX).collect()
     }
 
+    /// Counts a performance that could not be read as read at `now_ns`, and leaves it as it is.
+    fn postpone(&self, client: ClientId, now_ns: u64) {
+        let mut entries = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let entry = entries.entry(client).or_default();
+        entry.read_at_ns = Some(now_ns);
+        entry.wanted.store(false, Ordering::Relaxed);
+    }
+
     fn set(&self, client: ClientId, performance: Performance, now_ns: u64) {
         let entry = Entry {
             performance: Arc::new(performance),
@@ -98,15 +108,22 @@ impl PerformanceCache {
 }
 
 impl Core {
-    /// Reads the performance of payment methods that requests have asked for, where it is old.
+    /// Reads the performance of payment methods that requests have asked for, where it is old. A partner
+    /// whose orders cannot be read is passed over, and has its next turn when what is known is old.
     ///
     /// # Errors
     /// When the database cannot be read; what is known stays.
     pub async fn refresh_method_performance(&self) -> Result<()> {
         let now_ns = self.clock.monotonic_ns();
         for client in self.method_performance.due(now_ns) {
-            let performance = Performance::read(self, client).await?;
-            self.method_performance.set(client, performance, now_ns);
+            match Performance::read(self, client).await {
+                Ok(performance) => self.method_performance.set(client, performance, now_ns),
+                Err(error) => {
+                    // Before anything else: one that always takes too long would take every turn.
+                    self.method_performance.postpone(client, now_ns);
+                    self.metrics.row_failed(SWEEP, client.uuid(), &"orders", error)?;
+                }
+            }
         }
         Ok(())
     }
@@ -214,6 +231,18 @@ mod tests {
         assert_eq!(performance.success_rate("card", None), None);
         assert_eq!(performance.settlement_seconds("card"), Some(14));
         assert_eq!(performance.settlement_seconds("bank"), Some(86_400));
+    }
+
+    #[test]
+    fn one_that_cannot_be_read_takes_no_turn_of_the_others() {
+        let cache = PerformanceCache::default();
+        let [broken, other] = [1, 2].map(|number| ClientId::from(Uuid::from_u128(number)));
+        let ask = || [broken, other].iter().for_each(|client| drop(cache.get(*client)));
+        ask();
+        cache.postpone(broken, 1);
+        ask();
+        assert_eq!(cache.due(2), [other]);
+        assert_eq!(cache.due(1 + FRESH_NS), [other, broken]);
     }
 
     #[test]

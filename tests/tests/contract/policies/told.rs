@@ -142,6 +142,19 @@ async fn a_method_order_policy_is_told_how_methods_fare_in_the_country() {
 }
 
 #[tokio::test]
+async fn orders_that_cannot_be_read_do_not_stop_the_worker_that_reads_how_methods_fare() {
+    let (context, acme) = with_acme().await;
+    shadow(&context, METHOD_ORDER, "country-order", "told-order").await;
+    acme.get("/api/v2/buy/payment-methods").await.assert_status(200);
+    OrderFixture::order(&context, &acme, None, None).await;
+    let endless = "update buy_order set status = 'completed', updated_at = 'infinity'";
+    sqlx::query(endless).execute(context.db()).await.unwrap();
+    context.core().refresh_method_performance().await.unwrap();
+    let counted = "rampart_worker_rows_failed_total{worker=\"method performance\"} 1";
+    assert!(context.core().metrics.render().contains(counted));
+}
+
+#[tokio::test]
 async fn a_signature_policy_is_told_the_headers_that_the_operator_names() {
     let context = TestContext::with(|settings| {
         settings.policy.visible_headers.0.push("x-acme-timestamp".to_owned());
