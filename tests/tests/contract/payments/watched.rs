@@ -103,6 +103,19 @@ async fn the_books_are_checked_by_one_edge_in_turn_and_readyz_tells() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_measured_leaves_the_books_measured() {
+    let context = TestContext::start().await;
+    for change in [
+        "alter function money_waiting() rename to money_away",
+        "update ledger_check set finished_problems = 3",
+    ] {
+        sqlx::query(change).execute(context.db()).await.unwrap();
+    }
+    assert!(context.core().measure_money().await.is_err());
+    assert_eq!(shown(&context, "ledger_problems"), 3.0);
+}
+
+#[tokio::test]
 async fn the_treasury_is_the_settled_sum_and_what_came_since() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
