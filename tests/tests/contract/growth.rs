@@ -208,6 +208,27 @@ async fn what_cannot_be_written_is_not_dropped() {
 }
 
 #[tokio::test]
+async fn a_month_that_another_process_is_archiving_is_left_to_it() {
+    let context = traded().await;
+    let (db, folder) = (context.db(), folder("twice"));
+    let next = month(db, 1).await;
+    execute(db, &format!("alter table event_before_{next} rename to event_before_2020_01")).await;
+    // As one does that has lost its turn with the connection that held it.
+    let mut other = db.begin().await.unwrap();
+    let hold = "lock table event_before_2020_01 in share mode";
+    sqlx::query(hold).execute(&mut *other).await.unwrap();
+    let settings = Database { lock_timeout_ms: 50, ..owner(&context) };
+    let retention = Retention {
+        event_days: Some(30),
+        archive_folder: Some(folder.clone()),
+        ..Retention::default()
+    };
+    schema::maintain_partitions(&settings, &retention).await.unwrap_err();
+    assert!(!folder.exists(), "both would write one file");
+    assert!(count(db, "event").await > 0);
+}
+
+#[tokio::test]
 async fn deliveries_that_have_ended_are_deleted_when_their_retention_is_over() {
     let kept = |settings: &mut Settings| settings.retention.delivery_days = Some(30);
     let context = traded_in(TestContext::with(kept).await).await;

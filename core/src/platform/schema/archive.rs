@@ -138,8 +138,8 @@ async fn oldest(
     .await
 }
 
-/// Writes a partition to a file and drops it in one transaction, which nobody writes the partition
-/// within.
+/// Writes a partition to a file and drops it in one transaction, within which nobody else writes the
+/// partition or archives it: one whose turn was lost with its connection would be writing the same file.
 async fn move_out(
     connection: &mut PgConnection,
     table: &str,
@@ -151,7 +151,7 @@ async fn move_out(
     run(&mut tx, &format!("set local lock_timeout = {lock_timeout_ms}")).await?;
     run(&mut tx, "set local statement_timeout = 0").await?;
     run(&mut tx, "set local rampart.all_tenants = 'on'").await?;
-    run(&mut tx, &format!("lock table {partition} in share mode")).await?;
+    run(&mut tx, &format!("lock table {partition} in share row exclusive mode")).await?;
     let sees_all = "select sees_all_tenants() or not row_security_active($1)";
     if !sqlx::query_scalar::<_, bool>(sees_all).bind(partition).fetch_one(&mut *tx).await? {
         return Err(Failure::Hidden);
