@@ -3,9 +3,11 @@
 mod deposits;
 
 use chrono::TimeDelta;
+use futures::join;
 use http::Method;
 use rampart_core::platform::settings::Deposits;
 use rampart_tests::answer::Answer;
+use rampart_tests::cluster::until_locks_are_awaited;
 use rampart_tests::partner::{Partner, Request};
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
@@ -209,6 +211,29 @@ async fn another_users_plan_is_as_absent_as_none() {
     let request = request.header("authorization", &bearer);
     request.json(&json!({"name": "partner's"})).send().await.assert_status(200);
     assert_eq!(ann.plans().await[0]["name"], "partner's");
+}
+
+#[tokio::test]
+async fn no_plan_is_opened_or_named_for_a_user_whose_erasure_is_under_way() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Saver::of(&context, &acme, "ann").await;
+    let path = format!("{PLANS}/{}", ann.code(&context).await);
+    let bearer = format!("Bearer {}", acme.token().await);
+    let named = acme.anonymous(Method::PATCH, &path).header("authorization", &bearer);
+    let named = named.json(&json!({"name": "Ann's"}));
+    let opened = json!({"cryptoCurrency": "BTC", "walletAddress": BTC, "name": "Ann's"});
+    let mut erasure = context.db().begin().await.unwrap();
+    let erase = sqlx::query("update end_user set deleted_at = now()");
+    erase.execute(&mut *erasure).await.unwrap();
+    let commit = async {
+        until_locks_are_awaited(context.db(), 2).await;
+        erasure.commit().await.unwrap();
+    };
+    let (named, opened, ()) = join!(named.send(), ann.try_open(&context, opened), commit);
+    assert_eq!((named.status(), opened.status()), (404, 404));
+    assert_eq!(count(&context, "select count(*) from dca_plan where name is null").await, 1);
+    assert_eq!(count(&context, "select count(*) from dca_plan").await, 1);
 }
 
 #[tokio::test]
