@@ -100,6 +100,24 @@ async fn a_mail_that_cannot_be_sent_now_is_tried_later_and_one_that_never_can_is
 }
 
 #[tokio::test]
+async fn a_mail_that_cannot_be_opened_now_is_tried_later() {
+    let (context, server) = ground().await;
+    context.partner("acme").await.user("ada").await;
+    let change = async |sealed: &'static str| {
+        sqlx::query(sealed).execute(context.db()).await.unwrap();
+    };
+    // As to an edge that has not loaded the key.
+    change("update mail_outbox set sealed = sealed || 'x'::bytea").await;
+    assert_eq!(context.core().send_mail().await.unwrap(), 1);
+    change("update mail_outbox set sealed = substr(sealed, 1, length(sealed) - 1)").await;
+    assert_eq!(states(&context).await, ["pending"]);
+    context.clock().advance(TimeDelta::seconds(6));
+    assert_eq!(context.core().send_mail().await.unwrap(), 1);
+    assert_eq!(states(&context).await, ["sent"]);
+    assert_eq!(server.mails().len(), 1);
+}
+
+#[tokio::test]
 async fn what_an_edge_died_with_is_sent_by_another() {
     let (context, server) = ground().await;
     context.partner("acme").await.user("ada").await;

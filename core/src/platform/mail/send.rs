@@ -149,7 +149,7 @@ enum SendOutcome {
     Sent,
     /// The server will never accept it.
     Rejected,
-    /// The server may accept it later.
+    /// The server may accept it later, or an edge open it.
     Deferred,
 }
 
@@ -219,7 +219,10 @@ impl Core {
         let now = self.clock.now();
         let claimed = self.claim_mail().await?;
         let count = claimed.len();
-        self.refresh_for(claimed.iter().map(|row| row.client_id.into())).await?;
+        // They are leased whatever fails from here on.
+        if let Err(error) = self.refresh_for(claimed.iter().map(|row| row.client_id.into())).await {
+            tracing::warn!(%error, "keys of new tenants cannot be read");
+        }
         let sending = claimed.into_iter().map(|row| async move {
             let client = ClientId::from(row.client_id);
             let partner = self.snapshots.current().tenants.get(&client).map(|one| one.name.clone());
@@ -227,7 +230,8 @@ impl Core {
                 Ok(mail) => mailer.send(row.mail_id, &mail, partner, now).await,
                 Err(error) => {
                     tracing::error!(%error, mail = %row.mail_id, "a mail cannot be read");
-                    SendOutcome::Rejected
+                    // Another edge may have the key, or this one when it has loaded it.
+                    SendOutcome::Deferred
                 }
             };
             let recorded = self.record_outcome(client, row.mail_id, outcome, row.attempts).await;
@@ -334,7 +338,7 @@ impl Core {
             SendOutcome::Deferred | SendOutcome::Rejected => ("failed", now),
         };
         if outcome != SendOutcome::Sent {
-            tracing::warn!(%mail, attempts, state, "a mail was not taken by the mail server");
+            tracing::warn!(%mail, attempts, state, "a mail was not sent");
         }
         sqlx::query!(
             "update mail_outbox set state = $3, next_attempt_at = $4 \
