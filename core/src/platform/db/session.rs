@@ -48,10 +48,13 @@ impl Session {
         options.options(self.settings()).options(KEEPALIVES)
     }
 
-    fn settings(&self) -> [(&'static str, String); 2] {
+    fn settings(&self) -> [(&'static str, String); 3] {
         [
             ("statement_timeout", self.statement_timeout.as_millis().to_string()),
             ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_MS.to_string()),
+            // By what the planner expects of long statements, such as the lease of commands, it would
+            // compile them anew each time: seconds for some milliseconds of work.
+            ("jit", "off".to_owned()),
         ]
     }
 
@@ -145,7 +148,7 @@ mod tests {
     #[tokio::test]
     async fn a_transaction_names_what_it_may_see_and_what_its_connection_forgets() {
         let forgotten = "begin; set local statement_timeout = 2000; \
-                         set local idle_in_transaction_session_timeout = 10000";
+                         set local idle_in_transaction_session_timeout = 10000; set local jit = off";
         let (one, other) = (ClientId::from(Uuid::nil()), ClientId::from(Uuid::max()));
         let named = format!("begin; set local rampart.client_id = '{one}'");
         tenant::run(None, async {
