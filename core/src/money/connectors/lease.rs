@@ -43,12 +43,12 @@ impl Endpoint for LeaseCommands {
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Lease commands",
-        details: "Oldest first, and those of one order in their order. Waits for one if there is \
-                  none. A command that is leased again after a lost lease has the same `id`, by \
-                  which a provider must know it again, and the checkpoint of its earlier attempts. \
-                  It never goes to another connector once it was leased. One that stands in a trace \
-                  has its `traceparent`, and `tracestate` if there is one: send them as headers with \
-                  the calls about it.",
+        details: "Partners take turns; of each the oldest first, and those of one order in their \
+                  order. Waits for one if there is none. A command that is leased again after a \
+                  lost lease has the same `id`, by which a provider must know it again, and the \
+                  checkpoint of its earlier attempts. It never goes to another connector once it \
+                  was leased. One that stands in a trace has its `traceparent`, and `tracestate` \
+                  if there is one: send them as headers with the calls about it.",
         body: Shape::of::<LeaseRequest>(),
         request: r#"{"max": 10, "waitSeconds": 30, "leaseSeconds": 60, "kinds": ["payout.send"]}"#,
         answer: r#"[{"id": "0199a000-0000-7000-8000-000000000010", "kind": "payout.send", "attempt": 1,
@@ -219,12 +219,15 @@ pub(super) async fn lease_one(
     }
 }
 
-/// Takes what is due for a connector, or one command before it is due. Two leases at once get
-/// different commands: each passes over rows that the other has locked. An order whose earlier command
+/// Takes what is due for a connector, or one command before it is due; partner by partner in turns, so
+/// that ten thousand commands of one delay nobody else's, and of each the oldest first. Who comes first
+/// is drawn by lot: by age, a lease of one command would always be that partner's. Two leases at once
+/// get different commands: each passes over rows that the other has locked. An order whose earlier command
 /// is still open waits, and so does a payout of coins or money that a check holds back, which no refund
 /// waits for; nothing waits for a command that its connector is not capable of. What no connector is
 /// named for goes to those outside alone.
-/// Both queues are locked up to `max`, so that another lease may pass over commands that neither takes.
+/// Both queues are locked up to `max` of a partner and four times as many in all, so that another
+/// lease may pass over commands that neither takes.
 #[expect(clippy::too_many_lines, reason = "one statement: each queue is read in its own order")]
 async fn take(
     conn: &mut Connection,
@@ -238,54 +241,92 @@ async fn take(
     let rows = sqlx::query_as!(
         LeasedRow,
         r#"
-        with routed as (
-            select c.client_id, c.command_id, c.created_at from command c
-            where c.state = 'open' and c.kind = any ($2) and c.connector = $1
-                and c.command_id = coalesce($7, c.command_id)
-                and (c.due_at <= rampart_now() or $7 is not null)
-                and (c.leased_until is null or c.leased_until <= now())
-                and (c.order_id is null or not exists (
-                    select from command e
-                    where e.client_id = c.client_id and e.order_id = c.order_id
-                        and e.state = 'open'
-                        and (e.created_at, e.command_id) < (c.created_at, c.command_id)
-                        -- one that nobody gets, as its connector cannot do it, has no turn
-                        and not (e.attempt = e.retries and exists (
-                            select from connector k
-                            where k.name = e.connector and not e.kind = any (k.capabilities)))
-                        -- what has arrived goes back although a payout is held
-                        and not (c.kind = 'payment.refund'
-                            and e.kind in ('payout.send', 'transfer.send')
-                            and e.attempt = e.retries and exists (
-                                select from outgoing_gate(e.client_id, e.order_id, e.kind, $8) g
-                                where g.is_held))))
-                -- what has come up since it was commanded holds it back too, unless it may have left
-                and not ($6 and c.kind in ('payout.send', 'transfer.send')
-                    and c.attempt = c.retries and exists (
-                        select from outgoing_gate(c.client_id, c.order_id, c.kind, $8) g
-                        where g.is_held))
-            order by c.created_at, c.command_id limit $3
-            for update of c skip locked
-        ), unrouted as (
-            select c.client_id, c.command_id, c.created_at from command c
-            where $6 and c.state = 'open' and c.kind = any ($2)
-                and c.connector is null and c.direction is null
-                and c.command_id = coalesce($7, c.command_id)
-                and (c.due_at <= rampart_now() or $7 is not null)
-                and (c.leased_until is null or c.leased_until <= now())
-                and (c.order_id is null or not exists (
-                    select from command e
-                    where e.client_id = c.client_id and e.order_id = c.order_id
-                        and e.state = 'open'
-                        and (e.created_at, e.command_id) < (c.created_at, c.command_id)))
-            order by c.created_at, c.command_id limit $3
-            for update of c skip locked
+        with recursive lane as (
+            (
+                select client_id from command where state = 'open' and connector = $1
+                order by client_id limit 1
+            )
+            union all
+            select next.client_id
+            from lane l cross join lateral (
+                select client_id from command
+                where state = 'open' and connector = $1 and client_id > l.client_id
+                order by client_id limit 1
+            ) next
+        ), unrouted_lane as (
+            (
+                select client_id from command where $6 and state = 'open' and connector is null
+                order by client_id limit 1
+            )
+            union all
+            select next.client_id
+            from unrouted_lane l cross join lateral (
+                select client_id from command
+                where state = 'open' and connector is null and client_id > l.client_id
+                order by client_id limit 1
+            ) next
+        ), routed as materialized (
+            select d.* from (select client_id from lane order by random()) l
+            cross join lateral (
+                select c.client_id, c.command_id, c.created_at from command c
+                where c.client_id = l.client_id
+                    and c.state = 'open' and c.kind = any ($2) and c.connector = $1
+                    and c.command_id = coalesce($7, c.command_id)
+                    and (c.due_at <= rampart_now() or $7 is not null)
+                    and (c.leased_until is null or c.leased_until <= now())
+                    and (c.order_id is null or not exists (
+                        select from command e
+                        where e.client_id = c.client_id and e.order_id = c.order_id
+                            and e.state = 'open'
+                            and (e.created_at, e.command_id) < (c.created_at, c.command_id)
+                            -- one that nobody gets, as its connector cannot do it, has no turn
+                            and not (e.attempt = e.retries and exists (
+                                select from connector k
+                                where k.name = e.connector and not e.kind = any (k.capabilities)))
+                            -- what has arrived goes back although a payout is held
+                            and not (c.kind = 'payment.refund'
+                                and e.kind in ('payout.send', 'transfer.send')
+                                and e.attempt = e.retries and exists (
+                                    select from outgoing_gate(e.client_id, e.order_id, e.kind, $8) g
+                                    where g.is_held))))
+                    -- what has come up since it was commanded holds it back too, unless it may have
+                    -- left
+                    and not ($6 and c.kind in ('payout.send', 'transfer.send')
+                        and c.attempt = c.retries and exists (
+                            select from outgoing_gate(c.client_id, c.order_id, c.kind, $8) g
+                            where g.is_held))
+                order by c.created_at, c.command_id limit $3
+                for update of c skip locked
+            ) d
+            limit $3 * 4
+        ), unrouted as materialized (
+            select d.* from (select client_id from unrouted_lane order by random()) l
+            cross join lateral (
+                select c.client_id, c.command_id, c.created_at from command c
+                where c.client_id = l.client_id
+                    and c.state = 'open' and c.kind = any ($2)
+                    and c.connector is null and c.direction is null
+                    and c.command_id = coalesce($7, c.command_id)
+                    and (c.due_at <= rampart_now() or $7 is not null)
+                    and (c.leased_until is null or c.leased_until <= now())
+                    and (c.order_id is null or not exists (
+                        select from command e
+                        where e.client_id = c.client_id and e.order_id = c.order_id
+                            and e.state = 'open'
+                            and (e.created_at, e.command_id) < (c.created_at, c.command_id)))
+                order by c.created_at, c.command_id limit $3
+                for update of c skip locked
+            ) d
+            limit $3 * 4
         ), due as (
             select client_id, command_id from (
-                select client_id, command_id, created_at from routed
-                union all
-                select client_id, command_id, created_at from unrouted) found
-            order by created_at, command_id limit $3
+                select client_id, command_id, row_number() over (
+                    partition by client_id order by created_at, command_id) as turn
+                from (
+                    select client_id, command_id, created_at from routed
+                    union all
+                    select client_id, command_id, created_at from unrouted) found) placed
+            order by turn, random() limit $3
         )
         update command c set connector = $1, attempt = c.attempt + 1, lease_token = $4,
             lease_seconds = $5, result_digest = null,

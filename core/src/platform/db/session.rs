@@ -148,7 +148,8 @@ mod tests {
     #[tokio::test]
     async fn a_transaction_names_what_it_may_see_and_what_its_connection_forgets() {
         let forgotten = "begin; set local statement_timeout = 2000; \
-                         set local idle_in_transaction_session_timeout = 10000; set local jit = off";
+                         set local idle_in_transaction_session_timeout = 10000; \
+                         set local jit = off";
         let (one, other) = (ClientId::from(Uuid::nil()), ClientId::from(Uuid::max()));
         let named = format!("begin; set local rampart.client_id = '{one}'");
         tenant::run(None, async {

@@ -95,6 +95,27 @@ async fn what_is_routed_and_what_is_anybodys_come_in_one_order() {
 }
 
 #[tokio::test]
+async fn a_partner_with_many_commands_delays_nobody_elses() {
+    let context = TestContext::start().await;
+    let (acme, globex) = (context.partner("acme").await, context.partner("globex").await);
+    let chain = Connector::new(&context, "chain", &["payout.send", "screening.check"]).await;
+    for (kind, target) in [(PAYOUT, to("chain")), (CommandKind::ScreeningCheck, Target::Capability)]
+    {
+        let key = |name: &str| format!("{kind:?}/{name}");
+        for number in 0..20 {
+            let key = key(&number.to_string());
+            command(&context, &acme, kind, &key, None, target.clone()).await;
+        }
+        command(&context, &globex, kind, &key("late"), None, target).await;
+        let leased = chain.lease(2).await;
+        let keys: Vec<_> = leased.iter().map(|command| command["body"]["key"].clone()).collect();
+        assert_eq!(keys, [key("0"), key("late")]);
+        let rest = chain.lease(100).await;
+        assert_eq!(rest.len(), 19, "those of one partner fill a lease");
+    }
+}
+
+#[tokio::test]
 async fn one_orders_commands_come_one_after_the_other() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
