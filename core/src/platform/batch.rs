@@ -50,9 +50,9 @@ pub(crate) trait BatchJob: Send + Sync + 'static {
     const BATCH_MAX: usize;
     /// Batches that run at once.
     const WORKERS: usize;
-    /// Batches of one tenant among them. Fewer leave a worker to other tenants, however long the
-    /// statements of this one take.
-    const TENANT_BATCHES_MAX: usize = Self::WORKERS;
+    /// Batches of one tenant among them. They are fewer, which leaves a worker to other tenants, however
+    /// long the statements of this one take.
+    const TENANT_BATCHES_MAX: usize;
     /// The job in words, for errors.
     const NAME: &'static str;
 
@@ -99,6 +99,7 @@ impl<J: BatchJob> std::fmt::Debug for Batcher<J> {
 impl<J: BatchJob> Batcher<J> {
     /// Starts the workers on the runtime that calls this.
     pub(crate) fn start(db: &Pool, job: J) -> Self {
+        const { assert!(J::TENANT_BATCHES_MAX < J::WORKERS) };
         let (queue, receiver) = mpsc::channel(QUEUE_MAX);
         let receiver = Arc::new(Mutex::new(SharedReceiver { receiver, pending: Vec::new() }));
         let (job, permits) = (Arc::new(job), Arc::new(Semaphore::new(QUEUE_MAX)));

@@ -8,6 +8,9 @@ use sqlx::postgres::PgConnectOptions;
 
 use super::*;
 
+/// Tenants that keep all workers busy until the gate lets them go.
+const BUSY: [usize; Doubling::WORKERS] = [30_001, 40_001, 50_001];
+
 /// Doubles numbers as soon as it is let, panics on 99, and falls apart when it is given 10013
 /// with others. Those above 1000 exclude each other, every 10000 are a tenant's.
 struct Doubling {
@@ -19,7 +22,8 @@ impl BatchJob for Doubling {
     type Item = usize;
     type Output = usize;
     const BATCH_MAX: usize = 8;
-    const WORKERS: usize = 2;
+    const WORKERS: usize = 3;
+    const TENANT_BATCHES_MAX: usize = 2;
     const NAME: &'static str = "double";
 
     fn tenant(number: &usize) -> ClientId {
@@ -132,23 +136,38 @@ async fn items_that_come_meanwhile_share_a_batch_and_get_their_own_outputs() {
 }
 
 #[tokio::test]
+async fn a_tenant_with_full_batches_leaves_a_worker_to_others() {
+    let bench = Bench::new(0);
+    let submitted = bench.submit(0..17).await;
+    let other = bench.submit([10_001]).await;
+    assert_eq!(bench.sizes(), [1, 4, 1], "it waited for a batch of the first tenant");
+    bench.gate.add_permits(17);
+    assert_eq!(outputs(other).await, [20_002]);
+    assert_eq!(outputs(submitted).await.len(), 17);
+}
+
+#[tokio::test]
 async fn items_of_one_key_never_share_a_batch() {
     let bench = Bench::new(0);
-    let submitted = bench.submit([30_001, 40_001, 1_001, 2, 1_002, 3, 1_003]).await;
+    let busy = bench.submit(BUSY).await;
+    let submitted = bench.submit([1_001, 2, 1_002, 3, 1_003]).await;
     bench.gate.add_permits(17);
-    assert_eq!(outputs(submitted).await, [60_002, 80_002, 2_002, 4, 2_004, 6, 2_006]);
+    assert_eq!(outputs(submitted).await, [2_002, 4, 2_004, 6, 2_006]);
+    assert_eq!(outputs(busy).await, BUSY.map(|number| 2 * number));
     let batches = bench.batches.lock().unwrap();
-    assert_eq!(batches[2..], [vec![1_001, 2, 3], vec![1_002], vec![1_003]]);
+    assert_eq!(batches[BUSY.len()..], [vec![1_001, 2, 3], vec![1_002], vec![1_003]]);
 }
 
 #[tokio::test]
 async fn items_of_two_tenants_never_share_a_batch() {
     let bench = Bench::new(0);
-    let submitted = bench.submit([30_001, 40_001, 2, 10_001, 3, 20_001, 10_002]).await;
+    let busy = bench.submit(BUSY).await;
+    let submitted = bench.submit([2, 10_001, 3, 20_001, 10_002]).await;
     bench.gate.add_permits(17);
-    assert_eq!(outputs(submitted).await, [60_002, 80_002, 4, 20_002, 6, 40_002, 20_004]);
+    assert_eq!(outputs(submitted).await, [4, 20_002, 6, 40_002, 20_004]);
+    assert_eq!(outputs(busy).await, BUSY.map(|number| 2 * number));
     let batches = bench.batches.lock().unwrap();
-    assert_eq!(batches[2..], [vec![2, 3], vec![10_001, 10_002], vec![20_001]]);
+    assert_eq!(batches[BUSY.len()..], [vec![2, 3], vec![10_001, 10_002], vec![20_001]]);
 }
 
 #[tokio::test]
@@ -176,15 +195,17 @@ async fn a_tenant_with_a_batch_under_way_leaves_the_other_worker_to_others() {
 #[tokio::test]
 async fn an_idle_worker_takes_what_a_busy_one_has_received() {
     let bench = Bench::new(0);
-    let submitted = bench.submit([30_001, 40_001, 2, 10_001]).await;
+    let busy = bench.submit(BUSY).await;
+    let submitted = bench.submit([2, 10_001]).await;
     bench.gate.add_permits(1);
     bench.settle().await;
-    assert_eq!(bench.batches.lock().unwrap()[2..], [vec![2]], "one batch is as slow as the others");
+    assert_eq!(bench.batches.lock().unwrap()[3..], [vec![2]], "one batch is as slow as the others");
     bench.gate.add_permits(1);
     bench.settle().await;
-    assert_eq!(bench.batches.lock().unwrap()[3..], [vec![10_001]], "it waits for no other tenant");
-    bench.gate.add_permits(2);
-    assert_eq!(outputs(submitted).await, [60_002, 80_002, 4, 20_002]);
+    assert_eq!(bench.batches.lock().unwrap()[4..], [vec![10_001]], "it waits for no other tenant");
+    bench.gate.add_permits(3);
+    assert_eq!(outputs(submitted).await, [4, 20_002]);
+    assert_eq!(outputs(busy).await, BUSY.map(|number| 2 * number));
 }
 
 #[tokio::test]
@@ -206,38 +227,40 @@ async fn a_tenant_in_turns_leaves_a_worker_to_others_however_much_it_sends() {
 #[tokio::test]
 async fn items_of_a_batch_that_falls_apart_run_alone_and_hold_up_nobody() {
     let bench = Bench::new(0);
-    // Both workers are busy, and the rest of each tenant waits for them.
-    let submitted = bench.submit([30_001, 40_001, 10_013, 10_014, 10_015, 20_001, 20_002]).await;
+    // All workers are busy, and the rest of each tenant waits for them.
+    let busy = bench.submit(BUSY).await;
+    let submitted = bench.submit([10_013, 10_014, 10_015, 20_001, 20_002]).await;
     bench.gate.add_permits(2);
-    while bench.sizes().len() < 7 {
+    while bench.sizes().len() < 8 {
         tokio::task::yield_now().await;
     }
     let batches = bench.batches.lock().unwrap().clone();
-    assert_eq!(batches[2], [10_013, 10_014, 10_015], "it fell apart");
-    assert!(batches[3..].contains(&vec![20_001, 20_002]), "{batches:?}");
+    assert_eq!(batches[3], [10_013, 10_014, 10_015], "it fell apart");
+    assert!(batches[4..].contains(&vec![20_001, 20_002]), "{batches:?}");
     for alone in [10_013, 10_014, 10_015] {
-        assert!(batches[3..].contains(&vec![alone]), "{batches:?}");
+        assert!(batches[4..].contains(&vec![alone]), "{batches:?}");
     }
     // From now on its items are alone at once.
     let later = bench.submit([10_016, 10_017]).await;
-    while bench.sizes().len() < 9 {
+    while bench.sizes().len() < 10 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(bench.sizes()[7..], [1, 1]);
+    assert_eq!(bench.sizes()[8..], [1, 1]);
     bench.gate.add_permits(100);
-    assert_eq!(outputs(submitted).await, [60_002, 80_002, 20_026, 20_028, 20_030, 40_002, 40_004]);
+    assert_eq!(outputs(submitted).await, [20_026, 20_028, 20_030, 40_002, 40_004]);
     assert_eq!(outputs(later).await, [20_032, 20_034]);
+    assert_eq!(outputs(busy).await, BUSY.map(|number| 2 * number));
 }
 
 #[tokio::test]
 async fn a_full_queue_refuses_and_loses_nothing() {
     let bench = Bench::new(0);
-    let taken = bench.submit([30_001, 40_001]).await;
+    let taken = bench.submit(BUSY).await;
     let waiting = bench.submit([5; QUEUE_MAX]).await;
     let refused = bench.batcher.submit(7).await.unwrap_err();
     assert!(matches!(refused, Error::Failed(failure) if failure.unavailable));
     bench.gate.add_permits(QUEUE_MAX);
-    assert_eq!(outputs(taken).await, [60_002, 80_002]);
+    assert_eq!(outputs(taken).await, BUSY.map(|number| 2 * number));
     assert_eq!(outputs(waiting).await.len(), QUEUE_MAX);
 }
 

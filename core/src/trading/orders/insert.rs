@@ -75,8 +75,11 @@ impl BatchJob for OrderInsert {
     type Item = NewOrderRow;
     type Output = InsertOutcome;
     const BATCH_MAX: usize = 64;
-    /// While one waits for the disk the other one runs; more would only make the batches smaller.
-    const WORKERS: usize = 2;
+    /// While a tenant's one waits for the disk its other one runs; more would only make its batches
+    /// smaller.
+    const TENANT_BATCHES_MAX: usize = 2;
+    /// One more, for other tenants: it idles without a connection.
+    const WORKERS: usize = Self::TENANT_BATCHES_MAX + 1;
     const NAME: &'static str = "place an order";
 
     fn tenant(order: &NewOrderRow) -> ClientId {

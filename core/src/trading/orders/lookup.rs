@@ -128,8 +128,10 @@ impl BatchJob for OrderRead {
     type Item = OrderQuery;
     type Output = Result<Option<OrderRow>>;
     const BATCH_MAX: usize = 64;
-    /// More would make the batches smaller, and take connections from everybody else.
-    const WORKERS: usize = 2;
+    /// More would make a tenant's batches smaller, and take connections from everybody else.
+    const TENANT_BATCHES_MAX: usize = 2;
+    /// One more, for other tenants: it idles without a connection.
+    const WORKERS: usize = Self::TENANT_BATCHES_MAX + 1;
     const NAME: &'static str = "read an order";
 
     fn tenant(asked: &OrderQuery) -> ClientId {
