@@ -134,10 +134,10 @@ impl Endpoint for V2 {
                 let ranked = ranking.indices.iter().filter_map(|index| order.get(*index));
                 // Those beyond what a policy is shown follow, as those that it does not name.
                 let shown = ranked.chain(order.iter().skip(METHODS_MAX)).copied();
-                return responses.list(catalogue, &shown.collect::<Vec<_>>());
+                return responses.list(client.id(), catalogue, &shown.collect::<Vec<_>>());
             }
         }
-        responses.list(catalogue, &order)
+        responses.list(client.id(), catalogue, &order)
     }
 }
 
