@@ -11,13 +11,16 @@ use uuid::Uuid;
 use crate::Core;
 use crate::http::event_stream::StreamPermit;
 use crate::platform::error::{Error, Result};
+use crate::platform::keyed_semaphore::{KeyedPermit, KeyedSemaphore};
 use crate::platform::network::network;
 use crate::trading::orders::column::id;
 use crate::trading::orders::status::{Cause, OrderStatus};
-use rampart_types::OrderKey;
+use rampart_types::{ClientId, OrderKey};
 
 /// Most pages of this edge that follow an order.
 const WATCHES_MAX: usize = 4_096;
+/// Most of them that follow orders of one client: three quarters.
+const WATCHES_PER_CLIENT_MAX: usize = WATCHES_MAX - WATCHES_MAX / 4;
 /// Most of them that follow one order.
 const WATCHES_PER_ORDER_MAX: usize = 8;
 /// Most of them of one address, or of the /64 network of one IPv6 customer. A mobile network has
@@ -25,13 +28,26 @@ const WATCHES_PER_ORDER_MAX: usize = 8;
 const WATCHES_PER_ADDRESS_MAX: usize = 64;
 
 /// The orders that pages of this edge follow.
-#[derive(Debug, Default)]
-pub struct OrderWatches(Arc<Mutex<Watched>>);
+#[derive(Debug)]
+pub struct OrderWatches {
+    watched: Arc<Mutex<Watched>>,
+    addresses: KeyedSemaphore<IpAddr>,
+    clients: KeyedSemaphore<ClientId>,
+}
+
+impl Default for OrderWatches {
+    fn default() -> Self {
+        Self {
+            watched: Arc::default(),
+            addresses: KeyedSemaphore::new(WATCHES_PER_ADDRESS_MAX),
+            clients: KeyedSemaphore::new(WATCHES_PER_CLIENT_MAX),
+        }
+    }
+}
 
 #[derive(Debug, Default)]
 struct Watched {
     orders: HashMap<OrderKey, WatchedOrder>,
-    addresses: HashMap<IpAddr, usize>,
     /// Open watches of all orders.
     count: usize,
 }
@@ -47,7 +63,8 @@ struct WatchedOrder {
 struct Watch {
     watched: Arc<Mutex<Watched>>,
     order: OrderKey,
-    address: IpAddr,
+    _address: KeyedPermit<IpAddr>,
+    _client: KeyedPermit<ClientId>,
 }
 
 impl StreamPermit for Watch {}
@@ -60,12 +77,6 @@ impl Drop for Watch {
             order.count -= 1;
             if order.count == 0 {
                 watched.orders.remove(&self.order);
-            }
-        }
-        if let Some(count) = watched.addresses.get_mut(&self.address) {
-            *count -= 1;
-            if *count == 0 {
-                watched.addresses.remove(&self.address);
             }
         }
     }
@@ -86,15 +97,13 @@ impl OrderWatches {
         address: IpAddr,
         state: Option<Arc<str>>,
     ) -> Result<Option<Followed>> {
-        let address = network(address);
-        let mut watched = lock(&self.0);
-        let of_address = watched.addresses.get(&address).copied().unwrap_or_default();
+        let too_many = || Error::unavailable("follow an order on one more page");
+        let of_address = self.addresses.try_acquire(network(address)).ok_or_else(too_many)?;
+        let of_client = self.clients.try_acquire(key.client).ok_or_else(too_many)?;
+        let mut watched = lock(&self.watched);
         let of_order = watched.orders.get(&key).map_or(0, |order| order.count);
-        if watched.count >= WATCHES_MAX
-            || of_order >= WATCHES_PER_ORDER_MAX
-            || of_address >= WATCHES_PER_ADDRESS_MAX
-        {
-            return Err(Error::unavailable("follow an order on one more page"));
+        if watched.count >= WATCHES_MAX || of_order >= WATCHES_PER_ORDER_MAX {
+            return Err(too_many());
         }
         let values = match (watched.orders.get_mut(&key), state) {
             (Some(order), _) => {
@@ -109,24 +118,24 @@ impl OrderWatches {
             (None, None) => return Ok(None),
         };
         watched.count += 1;
-        *watched.addresses.entry(address).or_default() += 1;
         drop(watched);
-        let watch = Watch { watched: Arc::clone(&self.0), order: key, address };
+        let watched = Arc::clone(&self.watched);
+        let watch = Watch { watched, order: key, _address: of_address, _client: of_client };
         Ok(Some((values, Arc::new(watch))))
     }
 
     /// Number of pages that follow an order.
     pub fn count(&self) -> usize {
-        lock(&self.0).count
+        lock(&self.watched).count
     }
 
     fn keys(&self) -> Vec<OrderKey> {
-        lock(&self.0).orders.keys().copied().collect()
+        lock(&self.watched).orders.keys().copied().collect()
     }
 
     /// Tells the pages that follow the order, if its state is another one.
     fn tell(&self, key: OrderKey, state: &str) {
-        if let Some(order) = lock(&self.0).orders.get(&key) {
+        if let Some(order) = lock(&self.watched).orders.get(&key) {
             order.state.send_if_modified(|known| {
                 let changed = **known != *state;
                 if changed {
@@ -237,6 +246,11 @@ mod tests {
         OrderKey { client: Uuid::nil().into(), order: OrderId::new(number).unwrap() }
     }
 
+    /// An order of another client.
+    fn other(number: i64) -> OrderKey {
+        OrderKey { client: Uuid::max().into(), ..order(number) }
+    }
+
     fn address(last: u8) -> IpAddr {
         [192, 0, 2, last].into()
     }
@@ -246,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn watches_are_bounded_by_order_by_address_and_in_all_and_leave_nothing_behind() {
+    fn watches_are_bounded_by_order_address_client_and_in_all_and_leave_nothing_behind() {
         let watches = OrderWatches::default();
         let mut open: Vec<_> = (0..WATCHES_PER_ORDER_MAX)
             .map(|number| follow(&watches, 1, number.try_into().unwrap()).unwrap())
@@ -262,14 +276,22 @@ mod tests {
         assert!(follow(&watches, 1_000, 1).is_err());
         let numbers = 1_000_i64..;
         let addresses = (2..=u8::MAX).cycle();
-        let rest = WATCHES_MAX - WATCHES_PER_ADDRESS_MAX;
-        let others = numbers.zip(addresses).take(rest);
-        open.extend(others.map(|(number, last)| follow(&watches, number, last).unwrap()));
-        assert!(follow(&watches, 9_999, 255).is_err());
+        let mut rest = numbers.zip(addresses);
+        let of_client = rest.by_ref().take(WATCHES_PER_CLIENT_MAX - WATCHES_PER_ADDRESS_MAX);
+        open.extend(of_client.map(|(number, last)| follow(&watches, number, last).unwrap()));
+        assert!(follow(&watches, 9_999, 255).is_err(), "the client has its part");
+        let follow_other = |number: i64, last: u8| {
+            watches.follow(other(number), address(last), Some("pending".into()))
+        };
+        let of_other = rest.take(WATCHES_MAX - WATCHES_PER_CLIENT_MAX);
+        open.extend(of_other.map(|(number, last)| follow_other(number, last).unwrap()));
+        assert!(follow_other(9_999, 255).is_err());
         assert_eq!(watches.count(), WATCHES_MAX);
         drop(open);
-        let left = lock(&watches.0);
-        assert_eq!((left.count, left.orders.len(), left.addresses.len()), (0, 0, 0));
+        let left = lock(&watches.watched);
+        assert_eq!((left.count, left.orders.len()), (0, 0));
+        drop(left);
+        assert!(follow(&watches, 1, 1).is_ok() && follow_other(1, 1).is_ok());
     }
 
     #[test]
