@@ -65,7 +65,8 @@ const TENANT_KEYS: Duration = Duration::from_secs(30);
 const KEY_ROTATION: Duration = Duration::from_secs(1);
 /// Interval of removing deleted documents from the object store.
 const DOCUMENT_REMOVAL: Duration = Duration::from_secs(60);
-/// Interval of destroying retained records whose time is over, and approvals that ended long ago.
+/// Interval of destroying retained records whose time is over, approvals that ended long ago, and
+/// policies that never served.
 const RETENTION: Duration = Duration::from_secs(10 * 60);
 /// Interval of looking for users' keys that older edges stored beside the personal data.
 const PERSONAL_KEYS: Duration = Duration::from_secs(60);
@@ -220,6 +221,7 @@ impl Workers {
         self.tasks.spawn(partitions.run(run!(maintain_partitions), |_| false));
         self.every("retention", RETENTION, run!(destroy_retained_records));
         self.every("old approvals", RETENTION, run!(delete_old_approvals));
+        self.every("policy versions", RETENTION, run!(delete_unused_policy_versions));
         self.every("personal keys", PERSONAL_KEYS, run!(move_personal_keys));
         self.every("user search", USER_SEARCH, run!(index_users));
         self.every_batch("mail", MAIL, run!(send_mail), |mails| mails >= CLAIMED_MAX);

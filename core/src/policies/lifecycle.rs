@@ -4,11 +4,12 @@
 //! - `upload`: admission of new versions
 //! - `staff_upload`: those of a partner's staff
 //! - `switch`: the version that serves: activate, canary, shadow, roll back, remove
-//! - `store`: rows of versions and rollouts
+//! - `store`: rows of versions and rollouts; `retention`: how long those of staff stay
 //! - `target`: the policy concerned; `error`: refusals
 
 mod audit;
 pub(super) mod error;
+mod retention;
 mod staff_upload;
 mod store;
 mod switch;

@@ -56,9 +56,9 @@ impl NewVersion<'_> {
         let version = sqlx::query_scalar!(
             "insert into policy_version (client_id, kind, version, digest, size, info, config, \
                  fail_closed, active, reason, manifest, signed_by, signed_with, created_by, \
-                 created_at, sample_fuel) \
+                 created_at, sample_fuel, has_served) \
              select $1, $2, coalesce(max(version), 0) + 1, $3, $4, $5, $6, $7, false, $8, $9, \
-                 $10, $11, $12, $13, $14 \
+                 $10, $11, $12, $13, $14, false \
              from policy_version where client_id = $1 and kind = $2 \
              returning version",
             target.client.uuid(),
@@ -100,9 +100,32 @@ pub(super) async fn make_active(
     .execute(&mut *conn)
     .await?;
     sqlx::query!(
-        "update policy_version set active = true, rolled_back = false, activation = ( \
+        "update policy_version set active = true, rolled_back = false, has_served = true, \
+         activation = ( \
              select coalesce(max(activation), 0) + 1 from policy_version \
              where client_id = $1 and kind = $2) \
+         where client_id = $1 and kind = $2 and version = $3",
+        target.client.uuid(),
+        target.kind.as_str(),
+        version,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Notes that a version answers users from now on: it is kept for good, because their decisions name
+/// it.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn mark_served(
+    conn: &mut Connection,
+    target: Target<'_>,
+    version: i64,
+) -> Result<(), sqlx::Error> {
+    sqlx::query!(
+        "update policy_version set has_served = true \
          where client_id = $1 and kind = $2 and version = $3",
         target.client.uuid(),
         target.kind.as_str(),

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::audit::record_change;
 use super::error::LifecycleError;
-use super::store::{VersionSummary, delete_rollout, make_active};
+use super::store::{VersionSummary, delete_rollout, make_active, mark_served};
 use super::target::Target;
 use crate::Core;
 use crate::platform::db::Connection;
@@ -129,6 +129,9 @@ async fn start_rollout(
     )
     .execute(&mut *tx)
     .await?;
+    if canary_percentage.is_some() {
+        mark_served(&mut tx, target, version).await?;
+    }
     let action = if canary_percentage.is_some() { "policy.share" } else { "policy.shadow" };
     let detail = json!({"version": version, "percentage": canary_percentage});
     record_change(core, &mut tx, target, action, detail).await?;

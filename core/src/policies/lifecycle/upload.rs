@@ -175,7 +175,7 @@ impl Upload {
         let mut tx = core.db.begin().await?;
         sqlx::query!(
             "insert into policy_component (digest, component, created_at) values ($1, $2, $3) \
-             on conflict (digest) do nothing",
+             on conflict (digest) do update set created_at = excluded.created_at",
             admitted.digest,
             &*component,
             core.clock.now(),

@@ -302,6 +302,42 @@ async fn uploads_of_a_day_are_bounded_also_when_they_come_at_once() {
 }
 
 #[tokio::test]
+async fn of_uploads_that_never_served_the_newest_are_kept() {
+    let (context, acme) = context().await;
+    let mut ada = Staff::signed_in(&context, &acme, "developer").await;
+    let config = [("config", r#"{"tiers": ["0=20000"]}"#)];
+    upload(&mut ada, &component("tiered-fee"), &config).await.assert_status(303);
+    let others = [
+        "insert into policy_component (digest, component, created_at) \
+            select md5(n::text), '\\x00', rampart_now() - interval '2 days' \
+            from generate_series(4, 31) n",
+        "insert into policy_version (client_id, kind, version, digest, size, info, config, \
+                active, created_by, created_at, has_served) \
+            select client_id, kind, n, case when n < 4 then digest else md5(n::text) end, size, \
+                info, config, false, case when n = 4 then 'admin' else created_by end, \
+                rampart_now() - interval '2 days', has_served \
+            from policy_version, generate_series(2, 30) n where version = 1",
+    ];
+    for other in others {
+        sqlx::query(other).execute(context.db()).await.unwrap();
+    }
+    // Two have been active, one has served a part of the users, and an operator has staged one.
+    for (version, share) in [(1, 100), (2, 100), (3, 10)] {
+        let activate = format!("{FEE}/versions/{version}/activate");
+        let share = json!({ "percentage": share });
+        context.admin(Method::POST, &activate, share).await.assert_status(200);
+    }
+    context.admin(Method::DELETE, FEE, json!({})).await.assert_status(204);
+    context.core().delete_unused_policy_versions().await.unwrap();
+    let left = "select version from policy_version order by version";
+    let left: Vec<i64> = sqlx::query_scalar(left).fetch_all(context.db()).await.unwrap();
+    assert_eq!(left, (1..=4).chain(11..=30).collect::<Vec<i64>>());
+    let components = "select count(*) from policy_component";
+    let components: i64 = sqlx::query_scalar(components).fetch_one(context.db()).await.unwrap();
+    assert_eq!(components, 22, "those of the versions that are left");
+}
+
+#[tokio::test]
 async fn an_upload_waits_for_another_as_long_as_an_examination_may_take() {
     let (context, acme) = context().await;
     let mut ada = Staff::signed_in(&context, &acme, "developer").await;
