@@ -21,6 +21,9 @@ use rampart_types::{ApiKeyId, ClientId};
 
 /// Most live keys of one tenant.
 pub(crate) const KEYS_MAX: i64 = 100;
+/// Most revoked keys of one tenant that stay, the last ones: every edge reads over them when it loads
+/// the tenant.
+const REVOKED_MAX: i64 = 1_000;
 /// Random bytes of a key's secret: 256 bits.
 const SECRET_BYTES: usize = 32;
 
@@ -77,7 +80,8 @@ impl NewApiKey {
     }
 }
 
-/// Stores a new key, unless the tenant has [`KEYS_MAX`] live ones: false.
+/// Stores a new key, unless the tenant has [`KEYS_MAX`] live ones: false. Revoked ones beyond
+/// [`REVOKED_MAX`] are deleted.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -98,6 +102,15 @@ pub(crate) async fn issue(
     if live >= KEYS_MAX {
         return Ok(false);
     }
+    sqlx::query!(
+        "delete from api_key where client_id = $1 and api_key_id in ( \
+             select api_key_id from api_key where client_id = $1 and revoked_at is not null \
+             order by revoked_at desc, api_key_id offset $2)",
+        client.uuid(),
+        REVOKED_MAX,
+    )
+    .execute(&mut *conn)
+    .await?;
     key.insert(conn, client, now).await?;
     Ok(true)
 }

@@ -41,6 +41,26 @@ async fn a_key_is_shown_once_works_and_is_revoked() {
 }
 
 #[tokio::test]
+async fn of_revoked_keys_the_last_thousand_stay() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let revoked = "insert into api_key (client_id, api_key_id, public_id, secret_digest, created_at, \
+            revoked_at) \
+        select client_id, gen_random_uuid(), 'revoked' || n, secret_digest, created_at, \
+            rampart_now() - n * interval '1 second' \
+        from api_key, generate_series(1, 1002) n";
+    sqlx::query(revoked).execute(context.db()).await.unwrap();
+    let mut staff = Staff::signed_in(&context, &acme, "developer").await;
+    let fields = [("name", "Till"), ("scope-quotes:read", "yes")];
+    staff.submit("/portal/keys", &fields).await.assert_status(200);
+    let kept = "select count(*), bool_and(public_id not in ('revoked1001', 'revoked1002')) \
+        from api_key where revoked_at is not null";
+    let kept: (i64, bool) = sqlx::query_as(kept).fetch_one(context.db()).await.unwrap();
+    assert_eq!(kept, (1_000, true));
+    acme.get("/api/v2/prices").await.assert_status(200);
+}
+
+#[tokio::test]
 async fn what_was_typed_stays_beside_its_error() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
