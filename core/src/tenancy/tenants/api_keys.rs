@@ -105,7 +105,7 @@ pub(crate) async fn issue(
     sqlx::query!(
         "delete from api_key where client_id = $1 and api_key_id in ( \
              select api_key_id from api_key where client_id = $1 and revoked_at is not null \
-             order by revoked_at desc, api_key_id offset $2)",
+             order by revoked_at desc, api_key_id offset $2 limit $2)",
         client.uuid(),
         REVOKED_MAX,
     )
