@@ -125,3 +125,25 @@ async fn no_route_leads_to_the_sandbox_and_no_program_is_it() {
     assert_eq!(settle(&context).await, 0);
     assert_eq!(count(&context, "select count(*) from command where state = 'done'").await, 0);
 }
+
+#[tokio::test]
+async fn a_partner_with_many_reports_delays_nobody_elses() {
+    let context = TestContext::start().await;
+    let (acme, other) = (context.partner("acme").await, context.partner("other").await);
+    for (partner, count, minutes) in [(&acme, 60_i32, 5_i32), (&other, 1, 1)] {
+        let commands = "insert into command (client_id, command_id, kind, order_id, \
+                idempotency_key, connector, sealed_body, state, due_at, created_at, report_due_at) \
+            select $1::uuid, gen_random_uuid(), 'payout.send', 7, n::text, 'sandbox', '\\x00', \
+                'done', now(), now(), rampart_now() - $3 * interval '1 minute' \
+            from generate_series(1, $2) n";
+        let commands = sqlx::query(commands).bind(&partner.id).bind(count).bind(minutes);
+        commands.execute(context.db()).await.unwrap();
+    }
+    context.core().settle_sandbox_orders().await.unwrap();
+    let left = "select count(*) filter (where client_id = $1::uuid), \
+            count(*) filter (where client_id = $2::uuid) \
+        from command where report_due_at is not null";
+    let left = sqlx::query_as(left).bind(&acme.id).bind(&other.id);
+    let left: (i64, i64) = left.fetch_one(context.db()).await.unwrap();
+    assert_eq!(left, (11, 0));
+}

@@ -147,12 +147,37 @@ async fn lease_due(core: &Core, kinds: impl Iterator<Item = CommandKind>) -> Res
     lease(core, &new).await
 }
 
+/// Claims due reports, partner by partner in turns: many of one delay nobody else's.
 async fn claim_reports(core: &Core) -> Result<Vec<DueReport>> {
     let rows = sqlx::query!(
         r#"
-        with due as (
-            select client_id, command_id from command where report_due_at <= rampart_now()
-            order by report_due_at limit $1 for update skip locked
+        with recursive lane as (
+            (
+                select client_id from command where report_due_at is not null
+                order by client_id limit 1
+            )
+            union all
+            select next.client_id
+            from lane l cross join lateral (
+                select client_id from command
+                where report_due_at is not null and client_id > l.client_id
+                order by client_id limit 1
+            ) next
+        ), found as materialized (
+            select d.client_id, d.command_id, d.report_due_at
+            from (select client_id from lane order by random()) l
+            cross join lateral (
+                select client_id, command_id, report_due_at from command
+                where client_id = l.client_id and report_due_at <= rampart_now()
+                order by report_due_at limit $1 for update skip locked
+            ) d
+            limit $1 * 4
+        ), due as (
+            select client_id, command_id from (
+                select client_id, command_id, row_number() over (
+                    partition by client_id order by report_due_at, command_id) as turn
+                from found) placed
+            order by turn, random() limit $1
         )
         update command c set report_due_at = rampart_now() + make_interval(secs => $2::int)
         from due where c.client_id = due.client_id and c.command_id = due.command_id
