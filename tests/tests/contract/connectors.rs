@@ -4,6 +4,7 @@ mod bank_transfer;
 mod capabilities;
 mod card_form;
 mod deadlocks;
+mod deposit_pool;
 mod deposits;
 mod disputes;
 mod earlier_names;

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use rampart_types::{Chain, CurrencyCode, DestinationTag, OrderKey, TagKind, WalletAddress};
+use rampart_types::{
+    Chain, ClientId, CurrencyCode, DestinationTag, OrderKey, TagKind, WalletAddress,
+};
 use serde_json::{Value, json};
 
 use super::commands::{Command, CommandKind, Target, enqueue};
@@ -17,6 +19,10 @@ use crate::trading::sandbox::deposit_address;
 
 /// Most addresses of one command, and of one result.
 const ADDRESSES_MAX: usize = 1_000;
+/// Unpaid sales from which a partner leaves the last addresses of a pool to others.
+const UNPAID_SALES: i64 = 16;
+/// Those last ones: a part of `connectors.deposit_addresses_min`.
+const RESERVED_PART: u32 = 4;
 
 /// The source of a sale's deposit address.
 #[derive(Debug)]
@@ -47,7 +53,8 @@ impl DepositSource {
     }
 
     /// Takes an address for a sale in the caller's transaction: the oldest one that no other sale
-    /// is taking. `None` when the pool is empty, or another sale has the sandbox's address.
+    /// is taking. `None` when the pool is empty, the partner leaves the rest of it to others, or another
+    /// sale has the sandbox's address.
     ///
     /// # Errors
     /// The database's.
@@ -58,6 +65,9 @@ impl DepositSource {
     ) -> Result<Option<DepositAddress>, sqlx::Error> {
         match self {
             Self::Pool(pool) => {
+                if pool.is_reserved(conn, sale.client).await? {
+                    return Ok(None);
+                }
                 if let Some(free) = pool.take_free(conn, sale).await? {
                     return Ok(Some(free));
                 }
@@ -110,9 +120,42 @@ pub(crate) struct AddressPool {
     pub(crate) connector: String,
     /// Code of the currency.
     pub(crate) asset: String,
+    /// Last addresses, for partners with few unpaid sales.
+    reserved: i64,
 }
 
 impl AddressPool {
+    /// The pool of this connector for this currency.
+    pub(crate) fn new(core: &Core, connector: &str, asset: String) -> Self {
+        let reserved = core.settings.connectors.deposit_addresses_min / RESERVED_PART;
+        Self { connector: connector.to_owned(), asset, reserved: reserved.into() }
+    }
+
+    /// True if the pool is low and this partner has many unpaid sales: an address is never given back,
+    /// so they would take those of every other partner.
+    async fn is_reserved(
+        &self,
+        conn: &mut Connection,
+        client: ClientId,
+    ) -> Result<bool, sqlx::Error> {
+        sqlx::query_scalar!(
+            r#"
+            select (select count(*) from (select from sell_order
+                    where client_id = $1 and status = 'pending' limit $2) unpaid) >= $2
+                and (select count(*) from (select from deposit_address
+                    where connector = $3 and asset = $4 and taken_by is null limit $5::bigint + 1) free)
+                    <= $5 as "is_reserved!"
+            "#,
+            client.uuid(),
+            UNPAID_SALES,
+            self.connector,
+            self.asset,
+            self.reserved,
+        )
+        .fetch_one(conn)
+        .await
+    }
+
     /// Takes the oldest address that nobody else is taking.
     async fn take_free(
         &self,

@@ -29,6 +29,6 @@ pub(super) fn source(
     }
     let (is_test, coins) = (tenant.is_test(), Leg::Asset(&asset));
     let connector = catalogue.routes.connector(&tenant.slug, is_test, Direction::In, coins);
-    let connector = connector.ok_or(Code::SellingInMaintenance)?.to_owned();
-    Ok(DepositSource::Pool(AddressPool { connector, asset }))
+    let connector = connector.ok_or(Code::SellingInMaintenance)?;
+    Ok(DepositSource::Pool(AddressPool::new(core, connector, asset)))
 }
