@@ -22,5 +22,6 @@ pub mod schema;
 pub mod settings;
 pub(crate) mod shared_bucket;
 pub mod shared_rates;
+pub(crate) mod single_flight;
 pub(crate) mod sweeps;
 pub mod telemetry;

@@ -8,11 +8,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use tokio::sync::Mutex;
 
 use crate::Core;
 use crate::platform::db::BrokenRow;
 use crate::platform::error::Result;
+use crate::platform::single_flight::SingleFlight;
 use crate::tenancy::tenants::load::ChangedTenants;
 use crate::tenancy::tenants::{ApiKey, Tenant};
 use crate::trading::catalogue::Catalogue;
@@ -37,17 +37,17 @@ pub struct Snapshot {
     clients_revision: i64,
 }
 
-/// The current snapshot, and the lock for building the next one.
+/// The current snapshot, and the runs that build the next one.
 #[derive(Debug)]
 pub struct Snapshots {
     current: ArcSwap<Snapshot>,
-    refresh_lock: Mutex<()>,
+    refreshes: SingleFlight,
 }
 
 impl Snapshots {
     /// An empty snapshot.
     pub(crate) fn empty() -> Self {
-        Self { current: ArcSwap::default(), refresh_lock: Mutex::new(()) }
+        Self { current: ArcSwap::default(), refreshes: SingleFlight::default() }
     }
 
     /// The current snapshot.
@@ -55,7 +55,7 @@ impl Snapshots {
         self.current.load_full()
     }
 
-    /// Publishes the current snapshot with a change. Its caller holds the lock.
+    /// Publishes the current snapshot with a change. Its caller is the only run.
     fn publish(&self, change: impl FnOnce(&mut Snapshot)) {
         let mut next = Snapshot::clone(&self.current());
         change(&mut next);
@@ -65,12 +65,17 @@ impl Snapshots {
 
 impl Core {
     /// Updates the snapshot from the database. Called periodically, and after a write on the edge
-    /// that made it. Market and tenants are published apart, so that neither waits for the other.
+    /// that made it: however many have written, they wait for two runs at most. Market and tenants
+    /// are published apart, so that neither waits for the other.
     ///
     /// # Errors
     /// When the database cannot be read; what could not be loaded stays as it is.
     pub async fn refresh(&self) -> Result<()> {
-        let _guard = self.snapshots.refresh_lock.lock().await;
+        // On the heap: it would be part of every call of an operator.
+        self.snapshots.refreshes.run(|| Box::pin(self.refresh_alone())).await
+    }
+
+    async fn refresh_alone(&self) -> Result<()> {
         let counters =
             sqlx::query!("select scope, revision from change_counter").fetch_all(&self.db).await?;
         let revision = |scope: &str| {
