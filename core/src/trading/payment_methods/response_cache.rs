@@ -5,12 +5,11 @@
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
-use rampart_types::ClientId;
-
 use super::response::PaymentMethods;
 use crate::endpoint::PreserializedJson;
 use crate::platform::error::Result;
 use crate::trading::catalogue::Catalogue;
+use rampart_types::ClientId;
 
 /// Most orders of the methods that are cached of one catalogue; a list in any other order is
 /// serialized for its request. Countries have a few dozen, policies may produce more.
