@@ -1,6 +1,7 @@
 //! The declaration of an endpoint, and the run of one request through it.
 
 pub mod admission;
+mod approval;
 mod deprecation;
 mod dispatch;
 pub mod fault;
@@ -19,6 +20,7 @@ use http::{Method, StatusCode};
 use schemars::SchemaGenerator;
 use serde_json::Value;
 
+pub use self::approval::Approver;
 pub use self::deprecation::Deprecation;
 pub use self::idempotency::{ClaimedKey, KeyClaims};
 pub(crate) use self::idempotency::{
@@ -47,7 +49,7 @@ use crate::tenancy::tenants::Scope;
 /// For the OpenAPI document, write [`Endpoint::DOC`] (a summary, the members of query and body, an
 /// example of body and answer) and derive `schemars::JsonSchema` for the answer. A new endpoint
 /// compiles without the first; `tests/tests/contract/openapi.rs` then lists what is missing.
-pub trait Endpoint: 'static {
+pub trait Endpoint: Sized + 'static {
     /// Method.
     const METHOD: Method;
     /// Path, with `{name}` for a segment that varies.
@@ -69,7 +71,7 @@ pub trait Endpoint: 'static {
     /// replica (`database.replica_urls`).
     const MAY_BE_STALE: bool = false;
     /// `true` if a second operator may have to agree first: operators' API; see
-    /// [`Endpoint::hold`].
+    /// [`Endpoint::needs_approval`].
     const APPROVAL: bool = false;
     /// `true` if [`Endpoint::call`] is one transaction that locks rows in another order than others
     /// do: it is run again when Postgres gives it up to end a deadlock. For what locks orders and
@@ -95,7 +97,7 @@ pub trait Endpoint: 'static {
     const DOC: Doc = Doc::NONE;
 
     /// The proven caller.
-    type Caller: Caller + 'static;
+    type Caller: Approver + 'static;
     /// The request, read and valid: not checked again later.
     type Request: Send + 'static;
     /// The success.
@@ -107,15 +109,24 @@ pub trait Endpoint: 'static {
     /// All violations of the stage together.
     fn read(input: &Input, caller: &Self::Caller) -> Result<Self::Request>;
 
-    /// Gives the answer to a request that is not carried out yet, because a second operator has to
-    /// agree first.
-    fn hold(
+    /// `true` if a second operator has to agree to this request.
+    fn needs_approval(
         _: &Core,
-        _: &Input,
         _: &Self::Caller,
         _: &Self::Request,
+    ) -> impl Future<Output = Result<bool>> + Send {
+        async { Ok(Self::APPROVAL) }
+    }
+
+    /// Gives the answer to a request that waits for a second operator.
+    fn hold(
+        core: &Core,
+        input: &Input,
+        caller: &Self::Caller,
+        request: &Self::Request,
     ) -> impl Future<Output = Result<Option<Reply>>> + Send {
-        async { Ok(None) }
+        let needed = Self::needs_approval(core, caller, request);
+        async move { if needed.await? { caller.hold::<Self>(core, input).await } else { Ok(None) } }
     }
 
     /// Carries the request out. Its only effect is its transaction.

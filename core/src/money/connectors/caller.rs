@@ -12,6 +12,7 @@ use uuid::Uuid;
 use crate::Core;
 use crate::auth::caller::{Caller, Client, UserProof};
 use crate::auth::client_credentials::bearer;
+use crate::endpoint::Approver;
 use crate::http::Surface;
 use crate::http::request::{Head, Input};
 use crate::platform::clock::Clock;
@@ -125,6 +126,8 @@ impl Caller for Connector {
         connector.ok_or_else(|| Error::invariant("call a connector's endpoint without a connector"))
     }
 }
+
+impl Approver for Connector {}
 
 /// Issues a token to a connector. Earlier ones end after `overlap_seconds`.
 ///

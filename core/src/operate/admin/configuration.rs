@@ -25,9 +25,7 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
-use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::operate::admin::approvals;
 use crate::operate::admin::market::pairs::Pair;
 use crate::operate::admin::market::payment_methods::PaymentMethod;
 use crate::operate::admin::operator::Operator;
@@ -126,22 +124,21 @@ impl Endpoint for ApplyConfiguration {
         Ok(Application { document, is_dry_run, may_change: AtomicBool::new(false) })
     }
 
-    async fn hold(
+    async fn needs_approval(
         core: &Core,
-        input: &Input,
         operator: &Operator,
         application: &Application,
-    ) -> Result<Option<Reply>> {
+    ) -> Result<bool> {
         if application.is_dry_run {
-            return Ok(None);
+            return Ok(false);
         }
         let changes = application.trial(core, operator).await?;
         if changes.is_empty() {
-            return Ok(None);
+            return Ok(false);
         }
         check_roles(operator, &changes)?;
         application.may_change.store(true, Ordering::Relaxed);
-        approvals::hold::<Self>(core, input, operator).await
+        Ok(true)
     }
 
     async fn call(

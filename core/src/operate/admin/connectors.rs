@@ -5,13 +5,8 @@ pub mod create;
 pub mod read;
 pub mod rotate;
 
-use super::approvals;
-use super::operator::Operator;
 use crate::Core;
-use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
-use crate::http::reply::Reply;
-use crate::http::request::Input;
 use crate::platform::error::{Denial, Result};
 
 /// Longest name, in characters.
@@ -22,17 +17,11 @@ pub(in crate::operate) const CONNECTORS_MAX: i64 = 200;
 /// The path's `{name}`.
 const NAME: Member = required("name", Kind::Text, "The connector's name.");
 
-/// Holds a change of a connector back until a second operator has agreed, as [`approvals::hold`]
-/// does: nobody is asked about one that does not exist.
+/// Checks that there is such a connector: nobody is asked to agree to a change of none.
 ///
 /// # Errors
-/// 404 without the connector; 409 when too many calls of this operator wait.
-async fn hold_known<E: Endpoint>(
-    core: &Core,
-    input: &Input,
-    operator: &Operator,
-    name: &str,
-) -> Result<Option<Reply>> {
+/// 404 without the connector.
+async fn check_known(core: &Core, name: &str) -> Result<()> {
     let known = sqlx::query_scalar!(
         r#"select exists (select from connector where name = $1 and not runs_inside) as "known!""#,
         name,
@@ -40,5 +29,5 @@ async fn hold_known<E: Endpoint>(
     if !known.fetch_one(&core.db).await? {
         return Err(Denial::not_found("connector").into());
     }
-    approvals::hold::<E>(core, input, operator).await
+    Ok(())
 }

@@ -8,11 +8,14 @@ use rampart_types::UserId;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::approvals;
 use crate::Core;
 use crate::auth::caller::{Caller, Client, UserProof};
 use crate::auth::oidc::Person;
 use crate::auth::roles::{BREAK_GLASS, Role};
+use crate::endpoint::{Approver, Endpoint};
 use crate::http::Surface;
+use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
@@ -196,5 +199,11 @@ impl Caller for Operator {
     async fn identify(_: &Core, _: Option<Client>, input: &Input) -> Result<Self> {
         let operator = input.proven.get::<Self>().cloned();
         operator.ok_or_else(|| Error::invariant("call an operator's endpoint without an operator"))
+    }
+}
+
+impl Approver for Operator {
+    async fn hold<E: Endpoint>(&self, core: &Core, input: &Input) -> Result<Option<Reply>> {
+        approvals::hold::<E>(core, input, self).await
     }
 }

@@ -11,13 +11,10 @@ use rampart_plugins::contract::PolicyKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::approvals;
 use super::operator::Operator;
 use super::partners::{self, SLUG};
 use crate::Core;
-use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
-use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Denial, Error, Result};
 use crate::policies::lifecycle::{LifecycleError, REASON_CHARS_MAX, Target};
@@ -56,17 +53,12 @@ impl Policy {
         Self { signed, ..Self::read(input, reason) }
     }
 
-    /// Holds a change of what is active back, as [`hold_where_demanded`] does.
+    /// True if the partner demands a second person, as [`needs_second`] says.
     ///
     /// # Errors
-    /// Those of [`hold_where_demanded`].
-    async fn hold<E: Endpoint>(
-        &self,
-        core: &Core,
-        input: &Input,
-        operator: &Operator,
-    ) -> Result<Option<Reply>> {
-        hold_where_demanded::<E>(core, input, operator, &self.slug).await
+    /// Those of [`needs_second`].
+    async fn needs_second(&self, core: &Core) -> Result<bool> {
+        needs_second(core, &self.slug).await
     }
 
     /// The target of a change.
@@ -95,25 +87,17 @@ impl Policy {
     }
 }
 
-/// Holds a change of a partner's policies, or of what they rely on, back until a second operator
-/// has agreed, where the partner demands one.
+/// True if a partner demands a second person for changes of its active policies, and of the keys
+/// that they rely on.
 ///
 /// # Errors
-/// 404 without such a partner; those of [`approvals::hold`].
-pub(super) async fn hold_where_demanded<E: Endpoint>(
-    core: &Core,
-    input: &Input,
-    operator: &Operator,
-    slug: &str,
-) -> Result<Option<Reply>> {
+/// 404 without such a partner.
+pub(super) async fn needs_second(core: &Core, slug: &str) -> Result<bool> {
     let is_demanded =
-        sqlx::query_scalar!("select policy_approval_required from client where slug = $1", slug,)
+        sqlx::query_scalar!("select policy_approval_required from client where slug = $1", slug)
             .fetch_optional(&core.db)
             .await?;
-    if !is_demanded.ok_or_else(|| Denial::not_found("partner"))? {
-        return Ok(None);
-    }
-    approvals::hold::<E>(core, input, operator).await
+    is_demanded.ok_or_else(|| Denial::not_found("partner").into())
 }
 
 /// The members of a change that has no settings.

@@ -7,7 +7,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::approvals;
 use super::connectors::create::{asset_code, check_method};
 use super::market::publish;
 use super::operator::Operator;
@@ -16,7 +15,6 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
-use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::money::connectors::commands::Direction;
 use crate::money::connectors::sandbox::timing;
@@ -88,15 +86,6 @@ impl Endpoint for PutRoutes {
         let routes: Routes = strict::body(input)?;
         routes.check()?;
         Ok(routes)
-    }
-
-    async fn hold(
-        core: &Core,
-        input: &Input,
-        operator: &Operator,
-        _: &Routes,
-    ) -> Result<Option<Reply>> {
-        approvals::hold::<Self>(core, input, operator).await
     }
 
     async fn call(core: &Core, operator: Operator, mut put: Routes) -> Result<Json<Routes>> {

@@ -10,9 +10,7 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Created, Endpoint};
 use crate::http::fields::strict;
-use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::users::{UUID, find};
 use crate::platform::error::{Denial, Result};
@@ -62,16 +60,8 @@ impl Endpoint for OpenAccount {
         Ok(Opening { user: input.param("uuid").to_owned(), kind: new.kind, details, change })
     }
 
-    async fn hold(
-        core: &Core,
-        input: &Input,
-        operator: &Operator,
-        new: &Opening,
-    ) -> Result<Option<Reply>> {
-        if !new.change.raises_limit(None) {
-            return Ok(None);
-        }
-        approvals::hold::<Self>(core, input, operator).await
+    async fn needs_approval(_: &Core, _: &Operator, new: &Opening) -> Result<bool> {
+        Ok(new.change.raises_limit(None))
     }
 
     async fn call(core: &Core, operator: Operator, new: Opening) -> Result<Created<AccountView>> {

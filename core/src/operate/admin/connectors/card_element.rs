@@ -6,13 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::types::Json as JsonColumn;
 
-use super::{NAME, hold_known};
+use super::{NAME, check_known};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
-use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::money::connectors::card_element::CardElement;
 use crate::operate::admin::operator::Operator;
@@ -55,13 +54,13 @@ impl Endpoint for PutCardElement {
         Ok((input.param("name").to_owned(), form))
     }
 
-    async fn hold(
+    async fn needs_approval(
         core: &Core,
-        input: &Input,
-        operator: &Operator,
+        _: &Operator,
         (name, _): &(String, CardForm),
-    ) -> Result<Option<Reply>> {
-        hold_known::<Self>(core, input, operator, name).await
+    ) -> Result<bool> {
+        check_known(core, name).await?;
+        Ok(true)
     }
 
     async fn call(

@@ -12,11 +12,9 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Created, Endpoint};
 use crate::http::fields::strict;
-use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::money::connectors::caller::issue_token;
 use crate::money::connectors::commands::CommandKind;
-use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Denial, Error, Result};
 use crate::trading::catalogue::Catalogue;
@@ -64,15 +62,6 @@ impl Endpoint for CreateConnector {
         new.capabilities.sort_by_key(|kind| kind.as_str());
         new.capabilities.dedup();
         Ok(new)
-    }
-
-    async fn hold(
-        core: &Core,
-        input: &Input,
-        operator: &Operator,
-        _: &NewConnector,
-    ) -> Result<Option<Reply>> {
-        approvals::hold::<Self>(core, input, operator).await
     }
 
     async fn call(

@@ -5,13 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{NAME, hold_known};
+use super::{NAME, check_known};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
-use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::money::connectors::caller::issue_token;
 use crate::operate::admin::operator::Operator;
@@ -46,13 +45,9 @@ impl Endpoint for RotateConnectorToken {
         Ok((input.param("name").to_owned(), overlap::seconds(overlap_seconds)?))
     }
 
-    async fn hold(
-        core: &Core,
-        input: &Input,
-        operator: &Operator,
-        (name, _): &(String, i32),
-    ) -> Result<Option<Reply>> {
-        hold_known::<Self>(core, input, operator, name).await
+    async fn needs_approval(core: &Core, _: &Operator, (name, _): &(String, i32)) -> Result<bool> {
+        check_known(core, name).await?;
+        Ok(true)
     }
 
     async fn call(

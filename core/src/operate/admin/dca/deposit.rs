@@ -65,17 +65,9 @@ impl Endpoint for ReportDeposit {
         Ok(Request { code: input.param("code").to_owned(), deposit, request_id })
     }
 
-    async fn hold(
-        core: &Core,
-        input: &Input,
-        operator: &Operator,
-        request: &Request,
-    ) -> Result<Option<Reply>> {
+    async fn needs_approval(core: &Core, _: &Operator, request: &Request) -> Result<bool> {
         request.deposit.check(core)?;
-        if !(approvals::exceeds_alone(core, request.deposit.amount.0)) {
-            return Ok(None);
-        }
-        approvals::hold::<Self>(core, input, operator).await
+        Ok(approvals::exceeds_alone(core, request.deposit.amount.0))
     }
 
     async fn call(core: &Core, operator: Operator, request: Request) -> Result<Reported> {

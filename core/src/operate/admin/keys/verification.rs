@@ -15,10 +15,11 @@ use crate::endpoint::{Body, Endpoint, Json, NoContent};
 use crate::http::fields::strict;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{Page, Part, limit};
 use crate::operate::admin::partners::{self, SLUG};
-use crate::operate::admin::policies::hold_where_demanded;
+use crate::operate::admin::policies::needs_second;
 use crate::platform::crypto::{Purpose, Secret};
 use crate::platform::error::Result;
 use crate::policies::keys::{self, KEYS_MAX, KeyTarget, ListedKey, NewKey};
@@ -104,11 +105,14 @@ impl Endpoint for PutVerificationKey {
         (slug, name, key): &(String, String, Key),
     ) -> Result<Option<Reply>> {
         let algorithm = keys::check(name, key.to_store())?;
+        if !needs_second(core, slug).await? {
+            return Ok(None);
+        }
         if !keys::is_secret(algorithm) {
-            return hold_where_demanded::<Self>(core, input, operator, slug).await;
+            return approvals::hold::<Self>(core, input, operator).await;
         }
         let without_secret = key.without_secret(core, input)?;
-        hold_where_demanded::<Self>(core, &without_secret, operator, slug).await
+        approvals::hold::<Self>(core, &without_secret, operator).await
     }
 
     async fn call(
@@ -215,13 +219,12 @@ impl Endpoint for DeleteVerificationKey {
         Ok((input.param("slug").to_owned(), input.param("name").to_owned(), removal))
     }
 
-    async fn hold(
+    async fn needs_approval(
         core: &Core,
-        input: &Input,
-        operator: &Operator,
+        _: &Operator,
         (slug, ..): &(String, String, Removal),
-    ) -> Result<Option<Reply>> {
-        hold_where_demanded::<Self>(core, input, operator, slug).await
+    ) -> Result<bool> {
+        needs_second(core, slug).await
     }
 
     async fn call(

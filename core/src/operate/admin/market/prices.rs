@@ -15,9 +15,7 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
-use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{Page, Part, limit};
 use crate::platform::audit::Entry;
@@ -61,15 +59,6 @@ impl Endpoint for SetPrice {
         let new: NewPrice = strict::body(input)?;
         new.check()?;
         Ok(Update { pair: pair(input)?, new, detail: input.document.clone() })
-    }
-
-    async fn hold(
-        core: &Core,
-        input: &Input,
-        operator: &Operator,
-        _: &Update,
-    ) -> Result<Option<Reply>> {
-        approvals::hold::<Self>(core, input, operator).await
     }
 
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<Price>> {

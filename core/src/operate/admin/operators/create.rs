@@ -11,9 +11,7 @@ use crate::auth::roles::{BREAK_GLASS, Role, is_operator_name};
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Created, Endpoint};
 use crate::http::fields::strict;
-use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Denial, Error, Result};
 
@@ -51,15 +49,6 @@ impl Endpoint for CreateOperator {
         stored(&new.roles)?;
         lifetime(new.expires_in_seconds)?;
         Ok(new)
-    }
-
-    async fn hold(
-        core: &Core,
-        input: &Input,
-        operator: &Operator,
-        _: &NewOperator,
-    ) -> Result<Option<Reply>> {
-        approvals::hold::<Self>(core, input, operator).await
     }
 
     async fn call(

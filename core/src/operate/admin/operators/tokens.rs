@@ -12,9 +12,7 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
 use crate::endpoint::{Body, Created, Endpoint, NoContent};
 use crate::http::fields::strict;
-use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::overlap;
 use crate::platform::error::{Denial, Result};
@@ -60,16 +58,12 @@ impl Endpoint for IssueOperatorToken {
         Ok((name, new))
     }
 
-    async fn hold(
-        core: &Core,
-        input: &Input,
+    async fn needs_approval(
+        _: &Core,
         operator: &Operator,
         (name, _): &(String, NewToken),
-    ) -> Result<Option<Reply>> {
-        if operator.has_row(name) {
-            return Ok(None);
-        }
-        approvals::hold::<Self>(core, input, operator).await
+    ) -> Result<bool> {
+        Ok(!operator.has_row(name))
     }
 
     async fn call(

@@ -11,7 +11,6 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, NoContent};
 use crate::http::fields::strict;
-use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::operate::admin::approvals::{self, withdraw};
 use crate::operate::admin::operator::Operator;
@@ -48,16 +47,8 @@ impl Endpoint for UpdateOperator {
         Ok(Update { name, roles, disabled, detail: input.document.clone() })
     }
 
-    async fn hold(
-        core: &Core,
-        input: &Input,
-        operator: &Operator,
-        update: &Update,
-    ) -> Result<Option<Reply>> {
-        match (&update.roles, update.disabled) {
-            (None, None | Some(true)) => Ok(None),
-            _ => approvals::hold::<Self>(core, input, operator).await,
-        }
+    async fn needs_approval(_: &Core, _: &Operator, update: &Update) -> Result<bool> {
+        Ok(update.roles.is_some() || update.disabled == Some(false))
     }
 
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<NoContent> {

@@ -14,7 +14,6 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
-use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::money::payments::catch_up::catch_up;
 use crate::operate::admin::approvals;
@@ -72,14 +71,10 @@ impl Endpoint for ApplyOrderEvent {
         Ok(Request { id: input.param("id").to_owned(), event, detail: input.document.clone() })
     }
 
-    async fn hold(
-        core: &Core,
-        input: &Input,
-        operator: &Operator,
-        Request { id, event, .. }: &Request,
-    ) -> Result<Option<Reply>> {
+    async fn needs_approval(core: &Core, _: &Operator, request: &Request) -> Result<bool> {
+        let Request { id, event, .. } = request;
         if !event.event.moves_money() {
-            return Ok(None);
+            return Ok(false);
         }
         let order = FoundOrder::find(core, id).await?;
         event.check_side(order.side)?;
@@ -89,11 +84,7 @@ impl Endpoint for ApplyOrderEvent {
         }
         let mut conn = core.db.acquire().await?;
         let worth = order.worth(&mut conn, reported).await?;
-        drop(conn);
-        if !approvals::exceeds_alone(core, worth) {
-            return Ok(None);
-        }
-        approvals::hold::<Self>(core, input, operator).await
+        Ok(approvals::exceeds_alone(core, worth))
     }
 
     /// The audit's row is of the same transaction: neither is there without the other.

@@ -102,18 +102,10 @@ impl Endpoint for RecordPayment {
         Ok(new)
     }
 
-    async fn hold(
-        core: &Core,
-        input: &Input,
-        operator: &Operator,
-        new: &NewPayment,
-    ) -> Result<Option<Reply>> {
+    async fn needs_approval(core: &Core, _: &Operator, new: &NewPayment) -> Result<bool> {
         check_decimals(core, new.amount.0, &new.currency)?;
-        let is_small = !approvals::exceeds_alone_in(core, new.amount.0, &new.currency);
-        if is_small && !new.is_of_coins() {
-            return Ok(None);
-        }
-        approvals::hold::<Self>(core, input, operator).await
+        let is_large = approvals::exceeds_alone_in(core, new.amount.0, &new.currency);
+        Ok(is_large || new.is_of_coins())
     }
 
     async fn call(core: &Core, operator: Operator, new: NewPayment) -> Result<Stored> {

@@ -11,7 +11,6 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
-use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::money::payments::matching::match_to;
 use crate::operate::admin::approvals;
@@ -49,17 +48,13 @@ impl Endpoint for MatchPayment {
         Ok((input.param("id").to_owned(), strict::body(input)?))
     }
 
-    async fn hold(
+    async fn needs_approval(
         core: &Core,
-        input: &Input,
-        operator: &Operator,
+        _: &Operator,
         (text, _): &(String, Match),
-    ) -> Result<Option<Reply>> {
+    ) -> Result<bool> {
         let payment = find(core, id(text)?).await?;
-        if !approvals::exceeds_alone_in(core, payment.amount.0, &payment.currency) {
-            return Ok(None);
-        }
-        approvals::hold::<Self>(core, input, operator).await
+        Ok(approvals::exceeds_alone_in(core, payment.amount.0, &payment.currency))
     }
 
     async fn call(

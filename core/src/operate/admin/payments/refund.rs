@@ -13,7 +13,6 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
-use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::money::payments::refunds::{Decision, decide};
 use crate::money::payments::store::check_decimals;
@@ -62,12 +61,12 @@ impl Endpoint for RefundPayment {
         Ok((input.param("id").to_owned(), refund))
     }
 
-    async fn hold(
+    async fn needs_approval(
         core: &Core,
-        input: &Input,
-        operator: &Operator,
-        (text, refund): &(String, NewRefund),
-    ) -> Result<Option<Reply>> {
+        _: &Operator,
+        request: &(String, NewRefund),
+    ) -> Result<bool> {
+        let (text, refund) = request;
         let payment = find(core, id(text)?).await?;
         if let Some(JsonDecimal(amount)) = refund.amount {
             check_decimals(core, amount, &payment.currency)?;
@@ -78,11 +77,8 @@ impl Endpoint for RefundPayment {
             None => Some(payment.amount.0),
         };
         let all = all.unwrap_or(Decimal::MAX);
-        let is_small = !approvals::exceeds_alone_in(core, all, &payment.currency);
-        if is_small && payment.kind == "received" {
-            return Ok(None);
-        }
-        approvals::hold::<Self>(core, input, operator).await
+        let is_large = approvals::exceeds_alone_in(core, all, &payment.currency);
+        Ok(is_large || payment.kind != "received")
     }
 
     async fn call(

@@ -12,7 +12,6 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::{self, strict};
-use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Denial, Result};
@@ -66,13 +65,8 @@ impl Endpoint for PushPolicy {
         Ok(Push { policy: Policy::read(input, reason), component: input.body.clone(), settings })
     }
 
-    async fn hold(
-        core: &Core,
-        input: &Input,
-        operator: &Operator,
-        push: &Push,
-    ) -> Result<Option<Reply>> {
-        push.policy.hold::<Self>(core, input, operator).await
+    async fn needs_approval(core: &Core, _: &Operator, push: &Push) -> Result<bool> {
+        push.policy.needs_second(core).await
     }
 
     async fn call(core: &Core, operator: Operator, push: Push) -> Result<Json<VersionSummary>> {
@@ -135,13 +129,12 @@ impl Endpoint for ConfigurePolicy {
         Ok((Policy::read(input, reason), settings))
     }
 
-    async fn hold(
+    async fn needs_approval(
         core: &Core,
-        input: &Input,
-        operator: &Operator,
+        _: &Operator,
         (policy, _): &(Policy, Configuration),
-    ) -> Result<Option<Reply>> {
-        policy.hold::<Self>(core, input, operator).await
+    ) -> Result<bool> {
+        policy.needs_second(core).await
     }
 
     async fn call(

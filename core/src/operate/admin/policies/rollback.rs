@@ -8,7 +8,6 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json, NoContent};
 use crate::http::fields::strict;
-use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::Result;
@@ -44,13 +43,8 @@ impl Endpoint for RollBackPolicy {
         Ok(Policy::read_signed(input, reason, signed))
     }
 
-    async fn hold(
-        core: &Core,
-        input: &Input,
-        operator: &Operator,
-        policy: &Policy,
-    ) -> Result<Option<Reply>> {
-        policy.hold::<Self>(core, input, operator).await
+    async fn needs_approval(core: &Core, _: &Operator, policy: &Policy) -> Result<bool> {
+        policy.needs_second(core).await
     }
 
     async fn call(core: &Core, operator: Operator, policy: Policy) -> Result<Json<VersionSummary>> {
@@ -86,13 +80,8 @@ impl Endpoint for RemovePolicy {
         Ok(Policy::read_signed(input, reason, signed))
     }
 
-    async fn hold(
-        core: &Core,
-        input: &Input,
-        operator: &Operator,
-        policy: &Policy,
-    ) -> Result<Option<Reply>> {
-        policy.hold::<Self>(core, input, operator).await
+    async fn needs_approval(core: &Core, _: &Operator, policy: &Policy) -> Result<bool> {
+        policy.needs_second(core).await
     }
 
     async fn call(core: &Core, operator: Operator, policy: Policy) -> Result<NoContent> {

@@ -15,7 +15,6 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Created, Endpoint, Json};
 use crate::http::fields::strict;
-use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::partners::SLUG;
@@ -55,16 +54,8 @@ impl Endpoint for StageVersion {
         Ok(Upload { policy, staging: stage.into_staging()? })
     }
 
-    async fn hold(
-        core: &Core,
-        input: &Input,
-        operator: &Operator,
-        upload: &Upload,
-    ) -> Result<Option<Reply>> {
-        if !upload.staging.activate {
-            return Ok(None);
-        }
-        upload.policy.hold::<Self>(core, input, operator).await
+    async fn needs_approval(core: &Core, _: &Operator, upload: &Upload) -> Result<bool> {
+        Ok(upload.staging.activate && upload.policy.needs_second(core).await?)
     }
 
     async fn call(
@@ -173,13 +164,12 @@ impl Endpoint for ActivateVersion {
         Ok((Policy::read_signed(input, reason, signed), number(input)?, percentage))
     }
 
-    async fn hold(
+    async fn needs_approval(
         core: &Core,
-        input: &Input,
-        operator: &Operator,
+        _: &Operator,
         (policy, ..): &(Policy, i64, Option<i16>),
-    ) -> Result<Option<Reply>> {
-        policy.hold::<Self>(core, input, operator).await
+    ) -> Result<bool> {
+        policy.needs_second(core).await
     }
 
     async fn call(
@@ -240,17 +230,14 @@ impl Endpoint for ShadowVersion {
     }
 
     /// Only in place of a canary it changes what is active.
-    async fn hold(
+    async fn needs_approval(
         core: &Core,
-        input: &Input,
         operator: &Operator,
         (policy, _): &(Policy, i64),
-    ) -> Result<Option<Reply>> {
+    ) -> Result<bool> {
         let trial = Trial::find(core, policy.target(core, operator).await?).await?;
-        if trial.is_none_or(|trial| trial.percentage.is_none()) {
-            return Ok(None);
-        }
-        policy.hold::<Self>(core, input, operator).await
+        let is_canary = trial.is_some_and(|trial| trial.percentage.is_some());
+        Ok(is_canary && policy.needs_second(core).await?)
     }
 
     async fn call(

@@ -14,7 +14,6 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
-use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::money::connectors::payouts::command_payouts_and_transfers;
 use crate::operate::admin::approvals;
@@ -64,16 +63,8 @@ impl Endpoint for UpdateUser {
         Ok(Update { uuid: input.param("uuid").to_owned(), change })
     }
 
-    async fn hold(
-        core: &Core,
-        input: &Input,
-        operator: &Operator,
-        update: &Update,
-    ) -> Result<Option<Reply>> {
-        if !update.change.has_limits() || !update.raises_limits(core).await? {
-            return Ok(None);
-        }
-        approvals::hold::<Self>(core, input, operator).await
+    async fn needs_approval(core: &Core, _: &Operator, update: &Update) -> Result<bool> {
+        Ok(update.change.has_limits() && update.raises_limits(core).await?)
     }
 
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<User>> {

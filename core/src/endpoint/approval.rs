@@ -1,0 +1,34 @@
+//! Callers of whom two have to agree to some requests.
+
+use super::Endpoint;
+use crate::Core;
+use crate::auth::caller::{
+    Anyone, Caller, Client, ClientAndUser, ClientMaybeUser, Confirmer, LoggedIn, Reader, Session,
+};
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::platform::error::Result;
+
+/// A caller whose request may wait until a second one has agreed to it: the operators' API.
+pub trait Approver: Caller {
+    /// Gives the answer to a request that waits, and nothing for one that may go on.
+    ///
+    /// # Errors
+    /// When the caller may not ask for an approval; nobody else has one to ask for.
+    fn hold<E: Endpoint>(
+        &self,
+        _: &Core,
+        _: &Input,
+    ) -> impl Future<Output = Result<Option<Reply>>> + Send {
+        async { Ok(None) }
+    }
+}
+
+impl Approver for Anyone {}
+impl Approver for Client {}
+impl Approver for ClientAndUser {}
+impl Approver for ClientMaybeUser {}
+impl Approver for Confirmer {}
+impl Approver for LoggedIn {}
+impl Approver for Reader {}
+impl Approver for Session {}
