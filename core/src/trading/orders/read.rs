@@ -20,8 +20,8 @@ use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
 use rampart_types::{
-    Amount, CurrencyDetails, DestinationTag, FeeBreakdown, JsonDecimal, OrderId, PairCode,
-    Preserialized, Timestamp,
+    Amount, CurrencyDetails, DestinationTag, JsonDecimal, OrderId, PairCode, Preserialized,
+    Timestamp,
 };
 
 /// The example of an order of version 2; a macro, so that `concat!` takes it.
@@ -223,56 +223,33 @@ pub struct OrderV1 {
 impl From<Order> for OrderV1 {
     /// Leaves the reasons empty; the endpoint fills them in.
     fn from(order: Order) -> Self {
-        let blockchain_info = order.blockchain_info();
-        let Order {
-            id,
-            created_at,
-            partner_reference,
-            status,
-            cause: _,
-            pair,
-            fiat_currency,
-            crypto_currency,
-            payment_method,
-            wallet_address,
-            destination_tag,
-            fiat,
-            crypto,
-            fee_total,
-            fees,
-            partner_fee_percentage,
-            is_dca,
-            is_estimated,
-            transaction_id: _,
-            expires_at,
-        } = order;
-        let amount = |value| Amount::new(value, fiat.currency);
-        let FeeBreakdown { partner, provider, payment_method: method, network, spread, .. } = fees;
+        let fees = &order.fees;
+        let amount = |value| Amount::new(value, order.fiat.currency);
         Self {
-            id,
-            date: Timestamp(created_at),
-            currency_pair: pair,
-            status,
-            fee_amount: amount(fee_total),
-            partner_fee: amount(partner),
-            fee_percentage: partner_fee_percentage.map(JsonDecimal),
-            payment_method_fee: amount(method),
-            network_fee: amount(network),
-            provider_fee: amount(provider),
-            partner_order_identifier: partner_reference,
-            spread_fee: amount(spread),
+            id: order.id,
+            date: Timestamp(order.created_at),
+            currency_pair: order.pair,
+            status: order.status,
+            fee_amount: amount(order.fee_total),
+            partner_fee: amount(fees.partner),
+            fee_percentage: order.partner_fee_percentage.map(JsonDecimal),
+            payment_method_fee: amount(fees.payment_method),
+            network_fee: amount(fees.network),
+            provider_fee: amount(fees.provider),
+            spread_fee: amount(fees.spread),
             order_not_completed_reasons: Vec::new(),
-            price: fiat,
-            value: crypto,
-            payment_method,
-            wallet_address,
-            destination_tag,
-            blockchain_info,
-            is_dca_order: is_dca,
-            is_estimated_quote: is_estimated,
-            expires_at: expires_at.map(Timestamp),
-            source_currency: Arc::clone(&fiat_currency.details),
-            target_currency: Arc::clone(&crypto_currency.details),
+            blockchain_info: order.blockchain_info(),
+            is_dca_order: order.is_dca,
+            is_estimated_quote: order.is_estimated,
+            expires_at: order.expires_at.map(Timestamp),
+            source_currency: Arc::clone(&order.fiat_currency.details),
+            target_currency: Arc::clone(&order.crypto_currency.details),
+            partner_order_identifier: order.partner_reference,
+            price: order.fiat,
+            value: order.crypto,
+            payment_method: order.payment_method,
+            wallet_address: order.wallet_address,
+            destination_tag: order.destination_tag,
         }
     }
 }
@@ -320,47 +297,24 @@ pub struct OrderV2 {
 
 impl From<Order> for OrderV2 {
     fn from(order: Order) -> Self {
-        let (blockchain_info, fees) = (order.blockchain_info(), Fees::of(&order));
-        let Order {
-            id,
-            created_at,
-            partner_reference,
-            status,
-            cause: _,
-            pair,
-            fiat_currency,
-            crypto_currency,
-            payment_method,
-            wallet_address,
-            destination_tag,
-            fiat,
-            crypto,
-            fee_total: _,
-            fees: _,
-            partner_fee_percentage: _,
-            is_dca,
-            is_estimated,
-            transaction_id: _,
-            expires_at,
-        } = order;
         Self {
-            id,
-            date: Timestamp(created_at),
-            partner_order_identifier: partner_reference,
-            currency_pair: pair,
-            payment_method,
-            wallet_address,
-            destination_tag,
-            status,
-            is_dca_order: is_dca,
-            is_estimated_quote: is_estimated,
-            fiat_amount: fiat,
-            crypto_amount: crypto,
-            fees,
-            blockchain_info,
-            expires_at: expires_at.map(Timestamp),
-            source_currency: Arc::clone(&fiat_currency.details),
-            target_currency: Arc::clone(&crypto_currency.details),
+            id: order.id,
+            date: Timestamp(order.created_at),
+            currency_pair: order.pair,
+            status: order.status,
+            is_dca_order: order.is_dca,
+            is_estimated_quote: order.is_estimated,
+            fees: Fees::of(&order),
+            blockchain_info: order.blockchain_info(),
+            expires_at: order.expires_at.map(Timestamp),
+            source_currency: Arc::clone(&order.fiat_currency.details),
+            target_currency: Arc::clone(&order.crypto_currency.details),
+            partner_order_identifier: order.partner_reference,
+            payment_method: order.payment_method,
+            wallet_address: order.wallet_address,
+            destination_tag: order.destination_tag,
+            fiat_amount: order.fiat,
+            crypto_amount: order.crypto,
         }
     }
 }

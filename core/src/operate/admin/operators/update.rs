@@ -12,7 +12,7 @@ use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, NoContent};
 use crate::http::fields::strict;
 use crate::http::request::Input;
-use crate::operate::admin::approvals::{self, withdraw};
+use crate::operate::admin::approvals::withdraw;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::Result;
 
