@@ -129,9 +129,6 @@ pub(crate) async fn lock_user(
 /// Locks the user's row until the transaction ends. `false` when the user is deleted or, after a login at
 /// this time, disabled or logged out since: what ends the user's sessions comes before this, or voids
 /// what the transaction stores.
-///
-/// # Errors
-/// When the database cannot be used.
 pub(crate) async fn lock_login(
     conn: &mut Connection,
     UserKey { client, user }: UserKey,

@@ -69,9 +69,6 @@ impl Booked {
 /// transaction of its own: the same statement again goes on where it stopped. A payment is one line
 /// of a statement: the next one that says the same is a difference. Money above `order_max`, and
 /// coins, find no order by it, but wait to be matched; `None` bounds nothing.
-///
-/// # Errors
-/// The database's.
 pub(crate) async fn reconcile(
     core: &Core,
     connector: &str,

@@ -65,9 +65,6 @@ pub(super) fn has(path: &str) -> bool {
 }
 
 /// Answers a request of a page.
-///
-/// # Errors
-/// When the database cannot be used.
 pub(super) async fn answer(core: &Arc<Core>, head: &Head, body: &Bytes) -> Result<Reply> {
     check_origin(head)?;
     let is_post = head.method == Method::POST;

@@ -74,9 +74,6 @@ impl Core {
 
 /// Lets nothing real follow what was simulated for a test client, in the transaction that makes it
 /// live; nothing for a partner that is live.
-///
-/// # Errors
-/// When the database cannot be written.
 pub(crate) async fn end_simulation(conn: &mut Connection, slug: &str) -> Result<()> {
     simulated_checks::reset(conn, slug).await?;
     deposit::keep_simulated(conn, slug).await?;

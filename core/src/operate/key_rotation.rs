@@ -28,9 +28,6 @@ pub(super) fn table(stage: i32) -> &'static str {
 }
 
 /// Begins the rotation to the key in use, or begins a finished one anew.
-///
-/// # Errors
-/// When the database cannot be written.
 pub(super) async fn begin(conn: &mut Connection, core: &Core, by: &str) -> Result<()> {
     sqlx::query!(
         "insert into key_rotation as r \

@@ -70,9 +70,6 @@ pub struct StaffMember {
 }
 
 /// The staff of a partner, oldest first.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(crate) async fn list(
     conn: &mut Connection,
     core: &Core,
@@ -104,9 +101,6 @@ pub(crate) async fn list(
 
 /// Removes a staff member with its sessions and links. `by` is the owner who asks, who cannot remove
 /// itself; `None` for an operator. False when there is none to remove.
-///
-/// # Errors
-/// When the database cannot be written.
 pub(crate) async fn remove(
     conn: &mut Connection,
     client: ClientId,

@@ -67,9 +67,6 @@ rampart_types::opaque_debug!(Message);
 impl Message {
     /// Adds the mail to the outbox. Without a user of this address it is stored as withheld: that takes
     /// the same time, and strangers get no mail.
-    ///
-    /// # Errors
-    /// When the database cannot be written.
     pub(crate) async fn enqueue(
         &self,
         conn: &mut Connection,
@@ -83,9 +80,6 @@ impl Message {
 
     /// Adds a mail to the partner's own people to the outbox; without an address of theirs, as
     /// withheld.
-    ///
-    /// # Errors
-    /// When the database cannot be written.
     pub(crate) async fn enqueue_to_partner(
         &self,
         conn: &mut Connection,

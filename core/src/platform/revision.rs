@@ -9,9 +9,6 @@ use crate::platform::db::Connection;
 use rampart_types::ClientId;
 
 /// Raises this tenant's revision after a change of its settings, secrets, keys or policies.
-///
-/// # Errors
-/// When the database cannot be written.
 pub(crate) async fn client_changed(
     conn: &mut Connection,
     client: ClientId,
@@ -31,9 +28,6 @@ pub(crate) async fn client_changed(
 
 /// Locks the row of the tenant of this slug, raises the revision of all tenants and returns it, for that
 /// row.
-///
-/// # Errors
-/// When the database cannot be written.
 pub(crate) async fn next_revision_of(
     conn: &mut Connection,
     slug: &str,
@@ -45,9 +39,6 @@ pub(crate) async fn next_revision_of(
 }
 
 /// Raises the revision of all tenants and returns it, for rows that the caller has locked or inserts.
-///
-/// # Errors
-/// When the database cannot be written.
 pub(crate) async fn next_client_revision(conn: &mut Connection) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar!(
         "update change_counter set revision = revision + 1 where scope = 'clients' \
@@ -58,9 +49,6 @@ pub(crate) async fn next_client_revision(conn: &mut Connection) -> Result<i64, s
 }
 
 /// Raises the catalogue's revision and returns it.
-///
-/// # Errors
-/// When the database cannot be written.
 pub(crate) async fn catalogue_changed(conn: &mut Connection) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar!(
         "update change_counter set revision = revision + 1 where scope = 'catalogue' \

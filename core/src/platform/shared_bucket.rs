@@ -16,18 +16,12 @@ const DELETED_MAX: i64 = 5_000;
 /// Takes one request from the bucket of this digest, exactly: of N racing requests on any edges no
 /// more pass than fit (GCRA, as in `rate_limit`). A refused one takes nothing. With another quota it
 /// is another bucket, so that a changed rate does not wait for what was taken at the old one.
-///
-/// # Errors
-/// When the database cannot be used.
 pub(crate) async fn take(core: &Core, bucket: &[u8; 32], quota: Quota) -> Result<Decision> {
     take_within(&core.db, core, bucket, quota).await
 }
 
 /// As [`take`], in the caller's transaction: nothing is taken unless it is committed. The bucket is
 /// locked until then.
-///
-/// # Errors
-/// When the database cannot be used.
 pub(crate) async fn take_within(
     executor: impl PgExecutor<'_>,
     core: &Core,

@@ -30,9 +30,6 @@ impl<'a> Sweep<'a> {
 
     /// Settles these rows, each given by its client and its number, one after the other; returns the
     /// number of those of which `settle` says that it has changed them.
-    ///
-    /// # Errors
-    /// When the database cannot be used.
     pub(crate) async fn settle<F, Fut>(&mut self, rows: Vec<(Uuid, i64)>, settle: F) -> Result<u32>
     where
         F: Fn(ClientId, i64) -> Fut,

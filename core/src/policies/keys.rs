@@ -70,9 +70,6 @@ pub struct ListedKey {
 }
 
 /// The partner's keys, by name.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(crate) async fn list(core: &Core, client: ClientId) -> Result<Vec<ListedKey>> {
     let rows = sqlx::query!(
         "select name, algorithm, sealed, not_before, not_after, created_at \

@@ -191,9 +191,6 @@ pub(super) async fn check_stored_signature(
 }
 
 /// True if this client's policies must be signed.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(super) async fn is_required(
     core: &Core,
     conn: &mut Connection,

@@ -39,9 +39,6 @@ pub struct OperatorKey {
 }
 
 /// All keys by name.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(crate) async fn list(core: &Core) -> Result<Vec<OperatorKey>> {
     let keys = sqlx::query_as!(
         OperatorKey,
@@ -153,9 +150,6 @@ pub(super) struct RegisteredKey {
 }
 
 /// The key of this name: a root key of the settings, or a registered one.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(super) async fn find(
     core: &Core,
     conn: &mut Connection,
@@ -178,9 +172,6 @@ pub(super) async fn find(
 }
 
 /// True if a key with this fingerprint is registered, by any name, or is a root key.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(super) async fn is_registered(
     core: &Core,
     conn: &mut Connection,

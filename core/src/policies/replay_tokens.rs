@@ -59,9 +59,6 @@ impl ReplayToken {
 
 impl Core {
     /// Deletes expired replay tokens; `true` if there may be more.
-    ///
-    /// # Errors
-    /// When the database cannot be written.
     pub(crate) async fn delete_expired_replay_tokens(&self) -> Result<bool> {
         let deleted = sqlx::query!(
             "delete from signature_replay where (client_id, token_digest) in ( \

@@ -60,9 +60,6 @@ impl NewTenantKey {
     }
 
     /// Stores the key with its tenant.
-    ///
-    /// # Errors
-    /// When the database cannot be written.
     pub(crate) async fn insert(
         &self,
         conn: &mut Connection,
@@ -80,9 +77,6 @@ impl NewTenantKey {
 }
 
 /// Loads the keys of these tenants. Those that cannot be opened are noted; returns their tenants.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(crate) async fn load(
     core: &Core,
     clients: &[ClientId],
@@ -120,9 +114,6 @@ pub(crate) async fn load(
 
 /// True if tenants get keys of their own although no setting says so: earlier edges, which cannot
 /// open what these seal, have left no tenant behind, or keys were made already.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(crate) async fn by_default(db: &Pool) -> Result<bool> {
     let decided = sqlx::query_scalar!(
         r#"
@@ -135,9 +126,6 @@ pub(crate) async fn by_default(db: &Pool) -> Result<bool> {
 
 impl TenantKeyCounts {
     /// Counts keys and tenants without one.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(crate) async fn read(db: &Pool, master: &MasterKey) -> Result<Self> {
         let prefix = master.prefix();
         let counts = sqlx::query!(
@@ -231,9 +219,6 @@ impl Core {
 
     /// Loads what is newer than the snapshot if one of these tenants is not in it: what another edge
     /// has sealed for a new one can be opened then.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(crate) async fn refresh_for(
         &self,
         clients: impl IntoIterator<Item = ClientId>,

@@ -191,9 +191,6 @@ impl Hold {
     }
 
     /// The open checks of an order.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(crate) async fn of_order(conn: &mut Connection, key: OrderKey) -> Result<Vec<Self>> {
         let names = sqlx::query_scalar!(
             "select holds from payout_gate($1, $2, 'none')",
@@ -206,9 +203,6 @@ impl Hold {
     }
 
     /// The open checks of sales, by their numbers.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(crate) async fn of_sales(
         conn: &mut Connection,
         client: ClientId,
@@ -228,9 +222,6 @@ impl Hold {
     }
 
     /// The open checks of a user, without what a disabled one is refused for.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(crate) async fn of_user(core: &Core, key: UserKey) -> Result<Vec<Self>> {
         let names = sqlx::query_scalar!(
             "select holds from user_checks($1, $2)",

@@ -44,9 +44,6 @@ pub(crate) async fn signing(core: &Core) -> Result<ReceiptKey> {
 
 /// Every key, newest first; the first one is made when there is none, so that nobody keeps an
 /// empty list while it begins to sign.
-///
-/// # Errors
-/// When the database cannot be used.
 pub(crate) async fn published(core: &Core) -> Result<Vec<PublishedKey>> {
     let keys = list(core).await?;
     if !keys.is_empty() {
@@ -58,9 +55,6 @@ pub(crate) async fn published(core: &Core) -> Result<Vec<PublishedKey>> {
 
 /// Makes the next key in the caller's transaction. It signs once whoever keeps the published ones has
 /// to look again. Of rotations at the same time one makes a key.
-///
-/// # Errors
-/// When the database cannot be written.
 pub(crate) async fn rotate(conn: &mut Connection, core: &Core) -> Result<()> {
     let key = ReceiptKey::generate(core)?;
     sqlx::query!(

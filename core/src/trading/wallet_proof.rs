@@ -85,9 +85,6 @@ pub(crate) fn is_needed(
 /// Records a proof in the caller's transaction, and commands the order's payout unless it waits for
 /// something else. `false` when it was proven before, its wallet is hosted, or it is final: then
 /// nothing changes.
-///
-/// # Errors
-/// When the database cannot be written.
 pub(crate) async fn record(
     conn: &mut Connection,
     core: &Core,

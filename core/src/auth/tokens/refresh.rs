@@ -52,9 +52,6 @@ pub(crate) struct PasswordLogin {
 impl PasswordLogin {
     /// True if the password and the address still are the user's, who is neither disabled nor deleted. A
     /// change that is being made is waited for; a later one ends the user's sessions at a later time.
-    ///
-    /// # Errors
-    /// When the database cannot be used.
     pub(crate) async fn still_holds(&self, core: &Core, client: ClientId) -> Result<bool> {
         let held = sqlx::query_scalar!(
             "select user_id from end_user \
@@ -194,9 +191,6 @@ impl RefreshToken {
     }
 
     /// True if it was issued to the client itself and not to a user, be it used or expired since.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(crate) async fn is_of_client_login(&self, core: &Core) -> Result<bool> {
         tenant::enter(self.client);
         let found = sqlx::query_scalar!(

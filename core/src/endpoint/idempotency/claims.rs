@@ -183,9 +183,6 @@ async fn claim(
 }
 
 /// Renews a claim that has not ended. A row that is locked is getting its answer, and needs none.
-///
-/// # Errors
-/// When the database cannot be used.
 pub(super) async fn renew(db: &Pool, key: &ClaimedKey) -> Result<(), sqlx::Error> {
     sqlx::query!(
         "with held as materialized ( \
@@ -208,9 +205,6 @@ pub(super) async fn renew(db: &Pool, key: &ClaimedKey) -> Result<(), sqlx::Error
 
 impl Core {
     /// Deletes keys whose time is over: one run of a worker. True if there may be more.
-    ///
-    /// # Errors
-    /// When the database cannot be used.
     pub(crate) async fn forget_idempotency_keys(&self) -> Result<bool> {
         let forgotten = sqlx::query!(
             "delete from idempotency_key where (client_id, route, key) in ( \

@@ -23,9 +23,6 @@ impl FormUse {
     /// Uses the form up, in the transaction of its effect and before it. `None` the first time, and
     /// again ten minutes later; else what [`FormUse::keep`] has kept, which may be nothing. Of two at
     /// once, the second one waits for the first to commit.
-    ///
-    /// # Errors
-    /// When the database cannot be used.
     pub(crate) async fn begin(&self, core: &Core, tx: &mut Connection) -> Result<Option<String>> {
         let used = sqlx::query!(
             "insert into idempotency_key \
@@ -60,9 +57,6 @@ impl FormUse {
     }
 
     /// Keeps the result for whoever sends the form again, in the same transaction.
-    ///
-    /// # Errors
-    /// When the database cannot be written.
     pub(crate) async fn keep(&self, core: &Core, tx: &mut Connection, result: &str) -> Result<()> {
         let sealed = core.cipher(self.client).seal(&self.context(), result.as_bytes())?;
         sqlx::query!(
@@ -79,9 +73,6 @@ impl FormUse {
     }
 
     /// Lets the form be used again, if nothing was kept: its effect failed.
-    ///
-    /// # Errors
-    /// When the database cannot be written.
     pub(crate) async fn release(&self, conn: &mut Connection) -> Result<()> {
         sqlx::query!(
             "delete from idempotency_key \

@@ -21,9 +21,6 @@ pub(crate) struct Position(Vec<Sum>);
 
 impl Position {
     /// The position of an order.
-    ///
-    /// # Errors
-    /// The database's.
     pub(crate) async fn of_order(
         conn: &mut Connection,
         key: OrderKey,
@@ -32,9 +29,6 @@ impl Position {
     }
 
     /// The position of an order of this client; without one, of what has no order.
-    ///
-    /// # Errors
-    /// The database's.
     pub(crate) async fn of(
         conn: &mut Connection,
         client: ClientId,

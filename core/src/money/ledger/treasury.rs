@@ -56,9 +56,6 @@ pub(super) async fn settle(core: &Core) -> Result<bool> {
 }
 
 /// The sums by asset, as an object of JSON.
-///
-/// # Errors
-/// When the database cannot be used.
 pub(super) async fn sums(core: &Core) -> Result<Value> {
     let settled = sqlx::query!("select treasury_place, treasury_settled from ledger_check")
         .fetch_one(&core.db)

@@ -10,9 +10,6 @@ use crate::trading::quotes::Side;
 const REPRICED: &str = "repriced";
 
 /// Writes the new amounts, which obey the fee identity, and says why.
-///
-/// # Errors
-/// The database's.
 pub(super) async fn write(
     conn: &mut Connection,
     booking: &Booking<'_>,

@@ -68,9 +68,6 @@ pub(crate) enum Booked {
 
 impl Booking<'_> {
     /// Writes payment and entries. The order's row is locked and has its new state.
-    ///
-    /// # Errors
-    /// The database's.
     pub(crate) async fn write(&self, conn: &mut Connection) -> Result<Booked, sqlx::Error> {
         match self.cause {
             Cause::PaymentReceived
@@ -352,9 +349,6 @@ impl Booking<'_> {
 }
 
 /// Undoes payout and exchange of an order that is given back: its coins or its fiat are with us.
-///
-/// # Errors
-/// The database's.
 pub(crate) async fn unwind(
     conn: &mut Connection,
     core: &Core,

@@ -66,9 +66,6 @@ impl<'a> Recording<'a> {
 
 impl Recording<'_> {
     /// Writes the entry and lets the order follow.
-    ///
-    /// # Errors
-    /// The database's.
     pub(super) async fn book(&mut self, conn: &mut Connection) -> Result<()> {
         match self.report.kind {
             PaymentKind::Received | PaymentKind::DepositReceived => self.arrive(conn).await,

@@ -38,9 +38,6 @@ struct ByHand {
 /// payment and currency, as far as that is left to be confirmed. What it tells beyond that is a
 /// fact of its own. The order's row is locked; another report of the same reference waits until the
 /// transaction ends.
-///
-/// # Errors
-/// The database's.
 pub(super) async fn take(
     conn: &mut Connection,
     order: Option<&OrderTerms>,

@@ -38,9 +38,6 @@ impl CommandedRefunds<'_> {
     /// those of its amount first, then the newest. Without a report an operator's event gives the
     /// whole order back: what it withdraws of the order's own payment is owed to its customer. The
     /// order's row is locked, or the book of what has none.
-    ///
-    /// # Errors
-    /// The database's.
     pub(super) async fn withdraw_beyond(
         &self,
         conn: &mut Connection,
@@ -106,9 +103,6 @@ impl CommandedRefunds<'_> {
     }
 
     /// True if a connector may be giving money back, or has done so and has not told of it yet.
-    ///
-    /// # Errors
-    /// The database's.
     pub(super) async fn are_under_way(&self, conn: &mut Connection) -> Result<bool, sqlx::Error> {
         Ok(self.under_way(conn).await?.sum() > Decimal::ZERO)
     }
@@ -135,9 +129,6 @@ impl UnderWay {
 /// Withdraws refunds of the payment that a report names and that no connector has begun, the newest
 /// first, as far as its provider has taken back what they are to give back. The payment's order is
 /// locked, or its book where it has none.
-///
-/// # Errors
-/// The database's.
 pub(super) async fn withdraw_disputed(
     conn: &mut Connection,
     core: &Core,
@@ -182,9 +173,6 @@ pub(super) async fn withdraw_disputed(
 }
 
 /// Withdraws the refund of a command that was rejected.
-///
-/// # Errors
-/// The database's.
 pub(crate) async fn withdraw_rejected(
     conn: &mut Connection,
     core: &Core,
@@ -281,9 +269,6 @@ async fn withdraw(
 
 /// The part of a payment that is in suspense because its refund was withdrawn after its order had been
 /// executed, without what was asked for since.
-///
-/// # Errors
-/// The database's.
 pub(super) async fn in_suspense(
     conn: &mut Connection,
     client: ClientId,

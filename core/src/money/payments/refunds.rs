@@ -41,9 +41,6 @@ pub(super) struct Refund<'a> {
 }
 
 /// Sets the amount aside and notes the refund.
-///
-/// # Errors
-/// The database's.
 pub(super) async fn request(
     conn: &mut Connection,
     core: &Core,

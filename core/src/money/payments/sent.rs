@@ -75,9 +75,6 @@ pub(super) struct Sent {
 
 impl Sent {
     /// Reads those of a currency. `report` is the payment at hand, which comes last.
-    ///
-    /// # Errors
-    /// The database's.
     pub(super) async fn of(
         conn: &mut Connection,
         OrderKey { client, order }: OrderKey,
@@ -175,9 +172,6 @@ impl Sent {
     }
 
     /// True if the order is exchanged, and all that it pays out has arrived at its recipient.
-    ///
-    /// # Errors
-    /// The database's.
     pub(super) async fn has_arrived(
         conn: &mut Connection,
         order: &OrderTerms,
@@ -199,9 +193,6 @@ impl Sent {
 /// they had left before they were owed or while it waited, or their end alone is told. It is that of
 /// the last report in their currency: the transaction that its reporter has named last, else its
 /// reference.
-///
-/// # Errors
-/// The database's.
 pub(super) async fn name_transaction(
     conn: &mut Connection,
     OrderKey { client, order }: OrderKey,

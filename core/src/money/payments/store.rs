@@ -40,9 +40,6 @@ pub(crate) struct NewPayment<'a> {
 
 /// Stores a payment. `None` if its connector has reported this kind under its reference before;
 /// two reports at once wait for each other.
-///
-/// # Errors
-/// The database's.
 pub(crate) async fn store(
     conn: &mut Connection,
     core: &Core,
@@ -122,9 +119,6 @@ fn known_currency(core: &Core, text: &str) -> Option<Arc<Currency>> {
 }
 
 /// Amounts given back of an order, by currency.
-///
-/// # Errors
-/// The database's.
 pub(crate) async fn refunded(
     conn: &mut Connection,
     key: OrderKey,
@@ -133,9 +127,6 @@ pub(crate) async fn refunded(
 }
 
 /// Amounts that have arrived for an order, wanted or not, by currency.
-///
-/// # Errors
-/// The database's.
 pub(crate) async fn received(
     conn: &mut Connection,
     key: OrderKey,
@@ -175,9 +166,6 @@ async fn sums(
 
 /// Holds the book of a client for what has no order: others who decide about that wait until the
 /// transaction ends.
-///
-/// # Errors
-/// The database's.
 pub(crate) async fn hold_book(conn: &mut Connection, client: ClientId) -> Result<(), sqlx::Error> {
     sqlx::query_scalar!(
         "select client_id from client where client_id = $1 for no key update",
@@ -216,9 +204,6 @@ impl StoredPayment {
     /// The payment of this id. Other decisions on payments of its client, and reports of its order,
     /// wait until the transaction ends: a payment's own row is never locked, because nobody may change
     /// it.
-    ///
-    /// # Errors
-    /// The database's.
     pub(crate) async fn hold(conn: &mut Connection, id: Uuid) -> CoreResult<Option<Self>> {
         let named = sqlx::query!(
             "select client_id, connector, provider_reference from payment where payment_id = $1",
@@ -276,9 +261,6 @@ impl StoredPayment {
 
     /// The part that the provider has taken back, by reports that name the payment's reference, and has
     /// not returned.
-    ///
-    /// # Errors
-    /// The database's.
     pub(crate) async fn disputed(&self, conn: &mut Connection) -> Result<Decimal, sqlx::Error> {
         let taken = sqlx::query_scalar!(
             r#"
@@ -296,9 +278,6 @@ impl StoredPayment {
 
     /// The part that its connector has told of as given back, by the payment's reference, beyond
     /// the refunds that were asked for and may be what it tells of.
-    ///
-    /// # Errors
-    /// The database's.
     pub(crate) async fn given_back_unasked(
         &self,
         conn: &mut Connection,
@@ -328,9 +307,6 @@ impl StoredPayment {
     }
 
     /// True if its connector has told that a part of it was given back, by the payment's reference.
-    ///
-    /// # Errors
-    /// The database's.
     pub(crate) async fn is_given_back(&self, conn: &mut Connection) -> Result<bool, sqlx::Error> {
         sqlx::query_scalar!(
             r#"

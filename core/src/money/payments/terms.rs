@@ -59,9 +59,6 @@ macro_rules! lock_row {
 
 impl OrderTerms {
     /// Reads an order of this side and locks its row until the transaction ends.
-    ///
-    /// # Errors
-    /// The database's.
     pub(crate) async fn lock(
         conn: &mut Connection,
         key: OrderKey,
@@ -102,9 +99,6 @@ impl OrderTerms {
     }
 
     /// The order of this number, whoever's it is, or of one client; locks its row.
-    ///
-    /// # Errors
-    /// The database's.
     pub(crate) async fn find(
         conn: &mut Connection,
         client: Option<ClientId>,

@@ -8,9 +8,6 @@ use crate::trading::quotes::Side;
 
 /// Notes a recorded payment of an order, whose state stays: its kind is the cause, its amount the
 /// reason.
-///
-/// # Errors
-/// The database's.
 pub(super) async fn note(
     conn: &mut Connection,
     core: &Core,

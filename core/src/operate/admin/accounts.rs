@@ -76,9 +76,6 @@ struct Proof {
 
 impl AccountView {
     /// An account with its proofs.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     async fn load(
         conn: &mut Connection,
         UserKey { client, user }: UserKey,
@@ -169,9 +166,6 @@ impl Change {
     }
 
     /// Writes the settings, their audit row, and reads the account again.
-    ///
-    /// # Errors
-    /// When the database cannot be used.
     async fn apply(
         &self,
         conn: &mut Connection,

@@ -44,9 +44,6 @@ pub struct IssuedToken {
 
 impl IssuedToken {
     /// Issues a token to an operator.
-    ///
-    /// # Errors
-    /// When the database cannot be written.
     async fn issue(
         conn: &mut Connection,
         core: &Core,

@@ -59,9 +59,6 @@ impl FoundOrder {
 
     /// The order's worth in its fiat currency: its fiat amount, or at its own price what was paid for
     /// it or is owed to its payer, whichever is more.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     async fn worth(self, conn: &mut Connection, paid: Option<Decimal>) -> Result<Decimal> {
         let OrderKey { client, order } = self.key;
         let row = sqlx::query!(

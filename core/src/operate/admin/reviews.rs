@@ -176,9 +176,6 @@ impl Wanted {
 }
 
 /// The subject of this kind and id, if it waits for a person.
-///
-/// # Errors
-/// When the database cannot be read.
 async fn find(core: &Core, subject: &str, id: &str) -> Result<Option<Review>> {
     let Some(id) = stored_id(id) else { return Ok(None) };
     let (subject, id) = (Some(subject.to_owned()), Some(id));

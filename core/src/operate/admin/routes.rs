@@ -110,9 +110,6 @@ pub struct Routes {
 
 impl Routes {
     /// All of them, in their order.
-    ///
-    /// # Errors
-    /// The database's.
     pub(super) async fn stored(conn: &mut Connection) -> Result<Self> {
         let rows = sqlx::query!(
             "select partner, payment_method, asset, direction, connector from route \

@@ -258,9 +258,6 @@ async fn find(
 }
 
 /// Does an action.
-///
-/// # Errors
-/// When the database cannot be used.
 pub(super) async fn submit(
     visit: &Visit<'_>,
     subject: &Subject,

@@ -132,9 +132,6 @@ fn is_own(approval: &Value) -> bool {
 }
 
 /// Shows the form that makes a granted call of this operator's own again, or makes it.
-///
-/// # Errors
-/// When the database cannot be used.
 pub(super) async fn carry_out(visit: &Visit<'_>, id: &str, typed: Option<&Typed>) -> Result<Reply> {
     let approval = match granted(visit, id).await {
         Ok(approval) => approval,

@@ -120,9 +120,6 @@ pub(super) fn show_form(visit: &Visit<'_>) -> Result<Reply> {
 }
 
 /// Takes the form: a statement is laid beside the books, once.
-///
-/// # Errors
-/// When the database cannot be used.
 pub(super) async fn submit(visit: &Visit<'_>, body: &Bytes) -> Result<Reply> {
     if !visit.may(&Method::POST, CALL) {
         return render(visit, &Page::refused(&not_permitted()));

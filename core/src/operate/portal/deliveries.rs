@@ -37,9 +37,6 @@ pub(super) struct Delivered {
 
 impl Delivered {
     /// Deliveries to an endpoint, newest first, before this one if it is given.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(super) async fn of_endpoint(
         conn: &mut Connection,
         client: ClientId,
@@ -69,9 +66,6 @@ impl Delivered {
     }
 
     /// Deliveries of an event.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(super) async fn of_event(
         conn: &mut Connection,
         client: ClientId,

@@ -41,9 +41,6 @@ impl Visit<'_> {
     /// Uses the form up, in the transaction of its effect and before it. If it was sent within the
     /// last ten minutes, what [`Visit::keep_result`] has kept of the first, empty without that; `None`
     /// otherwise.
-    ///
-    /// # Errors
-    /// When the database cannot be used.
     pub(super) async fn earlier_result(
         &self,
         tx: &mut Connection,
@@ -56,9 +53,6 @@ impl Visit<'_> {
     }
 
     /// Keeps the result for a second submission of the form, in the transaction of its effect.
-    ///
-    /// # Errors
-    /// When the database cannot be written.
     pub(super) async fn keep_result(
         &self,
         tx: &mut Connection,

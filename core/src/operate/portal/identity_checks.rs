@@ -12,9 +12,6 @@ use crate::users::identifier::linked_user;
 use rampart_types::{EmailAddress, UserId, UserIdentifier};
 
 /// The user of this name, which may be an address, an identifier or an id.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(super) async fn find(visit: &Visit<'_>, name: &str) -> Result<Option<Uuid>> {
     let (core, client) = (visit.core, visit.session.client.id());
     if let Ok(email) = name.parse::<EmailAddress>() {
@@ -39,9 +36,6 @@ pub(super) async fn find(visit: &Visit<'_>, name: &str) -> Result<Option<Uuid>> 
 }
 
 /// Ends the identity check of a test client's user as the form of this route says.
-///
-/// # Errors
-/// When the database cannot be written.
 pub(super) async fn simulate_identity_check(
     visit: &Visit<'_>,
     route: &'static str,

@@ -210,9 +210,6 @@ impl Listed {
     }
 
     /// The latest orders of a user.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(super) async fn of_user(visit: &Visit<'_>, user: Uuid) -> Result<Vec<Self>> {
         Ok(newest!(visit, Filter::default(), "user_id = $5 and ", user))
     }

@@ -298,9 +298,6 @@ impl Visit<'_> {
     }
 
     /// Records what this member has changed, in the audit that operators see. It names nobody.
-    ///
-    /// # Errors
-    /// When the database cannot be written.
     pub(super) async fn record(
         &self,
         conn: &mut Connection,
@@ -318,9 +315,6 @@ impl Visit<'_> {
     }
 
     /// Takes a change of the partner over into this edge's snapshot, which is of every partner.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(super) async fn refresh(&self) -> Result<()> {
         PoolKind::Workers.run(Box::pin(self.core.refresh())).await
     }

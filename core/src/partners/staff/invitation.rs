@@ -38,9 +38,6 @@ pub(crate) enum Invited {
 
 /// Invites an address, once more if its first invitation was not accepted. Invitations sent before
 /// are void.
-///
-/// # Errors
-/// When the database cannot be written.
 pub(crate) async fn invite(
     conn: &mut Connection,
     core: &Core,
@@ -111,9 +108,6 @@ async fn is_member(
 
 /// Mails a link to set another password. The work is the same for an unknown address: a mail is
 /// written and withheld.
-///
-/// # Errors
-/// When the database cannot be written.
 pub(crate) async fn mail_reset_link(
     conn: &mut Connection,
     core: &Core,
@@ -198,9 +192,6 @@ fn parse_client(token: &str) -> Option<ClientId> {
 }
 
 /// The client of a link that can be used: it is unused and has not expired.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(crate) async fn usable(core: &Core, token: &str) -> Result<Option<ClientId>> {
     let Some(client) = parse_client(token) else { return Ok(None) };
     let found = sqlx::query_scalar!(

@@ -10,9 +10,6 @@ use rampart_types::{ClientId, StaffId};
 /// Gives the member a new secret, which is not in use before its first code is shown. `None` while
 /// another one is in use, or when the member has another password than the one whose hash was
 /// verified.
-///
-/// # Errors
-/// Without entropy; when the database cannot be written.
 pub(crate) async fn begin(
     conn: &mut Connection,
     core: &Core,
@@ -37,9 +34,6 @@ pub(crate) async fn begin(
 }
 
 /// Puts the secret in use if the code is one of its own.
-///
-/// # Errors
-/// When the database cannot be used.
 pub(crate) async fn confirm(
     conn: &mut Connection,
     core: &Core,
@@ -62,9 +56,6 @@ pub(crate) async fn confirm(
 }
 
 /// Takes the second factor away if the code is one of its own.
-///
-/// # Errors
-/// When the database cannot be used.
 pub(crate) async fn remove(
     conn: &mut Connection,
     core: &Core,

@@ -40,9 +40,6 @@ impl Session {
     /// Begins a session; the value of its cookie. `None` when the member is gone, or has another
     /// password than the one whose hash was verified, whose change ends every session: a change that
     /// is being made is waited for.
-    ///
-    /// # Errors
-    /// When the database cannot be written.
     pub(crate) async fn begin(
         conn: &mut Connection,
         core: &Core,
@@ -84,9 +81,6 @@ impl Session {
     }
 
     /// The session of a cookie; `None` when it is unknown or has ended, or its partner is suspended.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(crate) async fn find(core: &Core, cookie: &str, request_id: &str) -> Result<Option<Self>> {
         let named = cookie.split_at_checked(CLIENT_CHARS).map(|(client, _)| client);
         let Some(client) = named.and_then(|client| Uuid::try_parse(client).ok()) else {
@@ -122,9 +116,6 @@ impl Session {
 
     /// Locks it and the partner's staff until the transaction ends; the member's role. `None` when it
     /// has ended, or the member is gone.
-    ///
-    /// # Errors
-    /// When the database cannot be used.
     pub(crate) async fn lock(&self, conn: &mut Connection) -> Result<Option<StaffRole>> {
         lock_staff(conn, self.client.id()).await?;
         let role = sqlx::query_scalar!(
@@ -150,9 +141,6 @@ impl Session {
     }
 
     /// Ends it.
-    ///
-    /// # Errors
-    /// When the database cannot be written.
     pub(crate) async fn end(&self, core: &Core) -> Result<()> {
         sqlx::query!(
             "delete from staff_session where client_id = $1 and session_digest = $2",

@@ -103,9 +103,6 @@ impl Verified {
 }
 
 /// Verifies the rows behind `start`, at most `rows_max`.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(crate) async fn verify(core: &Core, start: Anchor, rows_max: i64) -> Result<Verified> {
     let mut tx = core.db.begin().await?;
     sqlx::query!("set transaction isolation level repeatable read, read only")

@@ -68,9 +68,6 @@ impl Core {
     }
 
     /// Shows what the last round has found.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(crate) async fn show_audit_check(&self) -> Result<()> {
         let last = sqlx::query!(
             r#"

@@ -176,9 +176,6 @@ impl Probe {
 }
 
 /// Asks for the database's time and brings the clock into line with it.
-///
-/// # Errors
-/// The database's.
 pub(super) async fn ask(connection: &mut PgConnection, clock: &Clock) -> Result<(), sqlx::Error> {
     let sent = clock.system_now();
     // Not prepared: a pooler may not keep it.

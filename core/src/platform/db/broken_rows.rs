@@ -61,9 +61,6 @@ pub(crate) struct Readable<K, R> {
 
 /// Reads the rows of all keys. Only if one of them cannot be decoded, `keys` is asked and the keys
 /// are halved until those of such rows stand alone: `read` runs about 2 log n times for each.
-///
-/// # Errors
-/// The database's.
 pub(crate) async fn readable<K, R, Reading>(
     read: impl Fn(Option<Vec<K>>) -> Reading,
     keys: impl Future<Output = Result<Vec<K>, Error>>,

@@ -314,9 +314,6 @@ enum Held<'c> {
 
 impl Transaction<'static> {
     /// Begins a transaction on a connection of its own.
-    ///
-    /// # Errors
-    /// The database's.
     pub(super) async fn begin(mut connection: Connection) -> Result<Self, Error> {
         connection.open_transaction().await?;
         Ok(Self { connection: Held::Owned(connection) })

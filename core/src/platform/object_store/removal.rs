@@ -14,9 +14,6 @@ const REMOVED_MAX: i64 = 100;
 const SWEEP: &str = "documents";
 
 /// Queues every object of the user but those in `kept` for removal, in the caller's transaction.
-///
-/// # Errors
-/// When the database cannot be written.
 pub(crate) async fn remove_later(
     conn: &mut Connection,
     UserKey { client, user }: UserKey,

@@ -61,18 +61,12 @@ pub(super) async fn create(
 }
 
 /// The number of months to come that the table has a partition for, at most [`MONTHS_AHEAD`].
-///
-/// # Errors
-/// The database's.
 pub(super) async fn ahead(executor: impl PgExecutor<'_>, table: &str) -> Result<i32, sqlx::Error> {
     let missing = missing(executor, table).await?.len();
     Ok(MONTHS_AHEAD.saturating_sub(i32::try_from(missing).unwrap_or(i32::MAX)))
 }
 
 /// True if no month to come lacks a partition, or this role may not make one.
-///
-/// # Errors
-/// The database's.
 pub(super) async fn are_made(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
     if !is_owner(&mut *connection).await? {
         return Ok(true);
@@ -86,9 +80,6 @@ pub(super) async fn are_made(connection: &mut PgConnection) -> Result<bool, sqlx
 }
 
 /// True if this role may make partitions.
-///
-/// # Errors
-/// The database's.
 pub(super) async fn is_owner(executor: impl PgExecutor<'_>) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
         "select coalesce((select pg_has_role(current_user, relowner, 'usage') and relkind = 'p' \

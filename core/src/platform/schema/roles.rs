@@ -26,9 +26,6 @@ const APPEND_ONLY: [&str; 10] = [
 
 /// Makes the roles that are missing and grants them what they need. `false` if a role is missing and
 /// this one may not make roles.
-///
-/// # Errors
-/// The database's.
 pub(super) async fn grant(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
     for role in ROLES {
         if !exists(connection, role).await? && !create(connection, role).await? {
@@ -52,9 +49,6 @@ pub(super) async fn grant(connection: &mut PgConnection) -> Result<bool, sqlx::E
 }
 
 /// True if nothing is left to make or grant, or this role may not.
-///
-/// # Errors
-/// The database's.
 pub(super) async fn are_granted(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
         "select not (select rolsuper or rolcreaterole from pg_roles where rolname = current_user) \

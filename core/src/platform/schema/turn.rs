@@ -32,9 +32,6 @@ pub(super) async fn take(
 }
 
 /// Begins the transaction that is to hold the lock.
-///
-/// # Errors
-/// The database's.
 pub(super) async fn begin(
     connection: &mut PgConnection,
 ) -> Result<Transaction<'_, Postgres>, sqlx::Error> {
@@ -42,9 +39,6 @@ pub(super) async fn begin(
 }
 
 /// Takes the lock of migrating processes; `false` if another one has it.
-///
-/// # Errors
-/// The database's.
 pub(super) async fn try_take(turn: &mut PgConnection) -> Result<bool, sqlx::Error> {
     let lock = format!("select pg_try_advisory_xact_lock({LOCK_KEY})");
     turn.fetch_one(AssertSqlSafe(lock)).await?.try_get(0)

@@ -37,9 +37,6 @@ pub(crate) struct UploadTerms {
 
 impl UploadTerms {
     /// The terms of a partner.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(crate) async fn find(core: &Core, conn: &mut Connection, client: ClientId) -> Result<Self> {
         let allowed = sqlx::query_scalar!(
             "select policy_upload_allowed from client where client_id = $1",
@@ -219,9 +216,6 @@ pub(crate) struct RefusedUpload {
 }
 
 /// The newest refused uploads of a partner, or the one with this id alone.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(crate) async fn refused_uploads(
     conn: &mut Connection,
     client: ClientId,

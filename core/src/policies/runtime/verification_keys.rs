@@ -39,9 +39,6 @@ pub(crate) fn seal_context(client: Uuid, name: &str) -> String {
 
 /// The key rings of these clients. A key that cannot be unsealed or parsed is left out and noted:
 /// signatures that need it are refused.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(crate) async fn load(
     core: &Core,
     ids: &[Uuid],

@@ -141,9 +141,6 @@ pub(crate) fn read_url(member: &'static str, text: &str) -> Result<String, Inval
 }
 
 /// Writes a change. Its caller raises the client's revision.
-///
-/// # Errors
-/// When the database cannot be written.
 pub(crate) async fn update(
     conn: &mut Connection,
     client: ClientId,

@@ -68,9 +68,6 @@ impl ChangedTenants {
     /// The tenants that changed since `known` was loaded. A row that cannot be read costs its tenant
     /// alone: a key or a secret is left out, and with a broken `client`, `tenant_key` or
     /// `policy_version` the tenant.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(crate) async fn load(core: &Core, known: &Snapshot) -> Result<Self> {
         let mut broken = Vec::new();
         let mut rows = rows(core, known.clients_revision(), &mut broken).await?;

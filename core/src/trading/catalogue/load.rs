@@ -21,9 +21,6 @@ impl Catalogue {
     /// reads is loaded again rather than missed. `sourced` tells after how long prices of sources are
     /// stale.
     /// Rows that cannot be read are left out, and pairs of a currency that is.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(crate) async fn load(db: &Pool, revision: i64, sourced: &settings::Prices) -> Result<Self> {
         let mut broken = Vec::new();
         let currencies = currencies(db, &mut broken).await?;
@@ -267,9 +264,6 @@ async fn preferences(
 }
 
 /// The routes.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(super) async fn routes(executor: impl PgExecutor<'_>) -> Result<Routes> {
     let rows = sqlx::query!(
         "select partner, payment_method, asset, direction, connector from route order by position"

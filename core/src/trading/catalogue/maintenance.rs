@@ -19,9 +19,6 @@ pub(super) struct InMaintenance {
 
 impl InMaintenance {
     /// Those of now, by the database's time.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(super) async fn load(executor: impl PgExecutor<'_>) -> Result<Self> {
         let rows = sqlx::query!(
             "select pair, payment_method from maintenance_window \

@@ -14,9 +14,6 @@ use rampart_types::PairCode;
 impl Catalogue {
     /// Pairs that this catalogue has, with the statuses and prices that the transaction sees, and the
     /// routes that it sees; nothing else.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(crate) async fn uncommitted(
         &self,
         conn: &mut Connection,

@@ -96,9 +96,6 @@ impl<'a> Purchase<'a> {
     }
 
     /// True if the partner wants the shopper checked before the payment, and a check is open.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(super) async fn waits_for_checks(self, core: &Core) -> Result<bool> {
         let Some(user) = self.shopper.user() else { return Ok(false) };
         let Checkout { client, method, .. } = self.checkout;

@@ -114,9 +114,6 @@ pub(super) enum Mailed {
 
 /// Mails the user a link to the step and the inputs of the form. `identifier` is the sealed one of the
 /// checkout's link.
-///
-/// # Errors
-/// When the database cannot be used.
 pub(super) async fn mail_link(
     core: &Core,
     Purchase { checkout, texts, form, .. }: Purchase<'_>,

@@ -28,9 +28,6 @@ pub(super) fn seal(
 /// Takes the share token of the newest checkout that the user has bought, and erases it with those of
 /// the user's other ones, in the caller's transaction. A checkout that the partner made for somebody else
 /// does not count.
-///
-/// # Errors
-/// When the database cannot be written.
 pub(crate) async fn take(
     conn: &mut Connection,
     core: &Core,

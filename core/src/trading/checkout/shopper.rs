@@ -56,9 +56,6 @@ impl Shopper {
     /// The shopper that a form carries: a signed-in one, or the initial one if it carries none. What
     /// ends the user's sessions, such as another password, ends the sign-in; so does an operator
     /// who disables the user.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(super) async fn open(core: &Core, checkout: &Checkout, text: &str) -> Result<Self> {
         if let Some((user, signed_in_at)) = read(core, checkout, text)
             && holds(core, checkout, user, signed_in_at).await?

@@ -102,9 +102,6 @@ impl Requirement {
 
 /// The requirements of the highest level that a user has not met, and the tax declaration if it is asked
 /// for.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(crate) async fn open_requirements(
     conn: &mut Connection,
     client: &Client,

@@ -200,9 +200,6 @@ fn simulated_payment(
 
 /// Gives the open deposits of a test client the sandbox's payment where they have none, as those of
 /// an earlier build, in the transaction that makes the client live.
-///
-/// # Errors
-/// The database's.
 pub(crate) async fn keep_simulated(conn: &mut Connection, slug: &str) -> Result<(), sqlx::Error> {
     sqlx::query_scalar!(
         r#"

@@ -45,9 +45,6 @@ pub async fn expire_due(core: &Core) -> Result<u32> {
 
 /// Cancels one order, bought or sold, by the event of its end. False if it was paid, or expired by
 /// another edge, since it was read.
-///
-/// # Errors
-/// When the database cannot be used.
 pub(crate) async fn expire<E: Event>(
     core: &Core,
     client: ClientId,

@@ -67,9 +67,6 @@ pub(crate) async fn find(
 }
 
 /// The order of this client with our number; `None` if there is none.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(crate) async fn find_by_number(
     core: &Core,
     client: &Client,

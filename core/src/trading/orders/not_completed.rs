@@ -70,9 +70,6 @@ pub(crate) const ACCOUNT_MISSING: Reason = Reason::of_support(
 );
 
 /// The reasons of an order of this client; none once it is final.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(super) async fn reasons(
     conn: &mut Connection,
     core: &Core,

@@ -52,9 +52,6 @@ pub(super) struct CardForm {
 
 impl ProviderPayment {
     /// The payment that a connector was asked to make for an order.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(super) async fn find(core: &Core, OrderKey { client, order }: OrderKey) -> Result<Self> {
         let row = sqlx::query!(
             r#"

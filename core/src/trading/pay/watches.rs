@@ -166,9 +166,6 @@ impl Core {
 }
 
 /// The state of an order as its page shows it; `None` if there is no such order.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(super) async fn read_state(core: &Core, key: OrderKey) -> Result<Option<Arc<str>>> {
     let states = read_states(core, &[key]).await?;
     Ok(states.into_iter().next().map(|(_, state)| state.into()))

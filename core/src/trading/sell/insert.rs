@@ -243,9 +243,6 @@ pub(super) struct ExistingSale {
 
 impl ExistingSale {
     /// The sale that the quote has become before, if it has.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(super) async fn find(core: &Core, client: &Client, quote: QuoteId) -> Result<Option<Self>> {
         let row = sqlx::query!(
             "select order_id, wallet_address, destination_tag, \

@@ -27,9 +27,6 @@ pub(crate) struct Challenge {
 
 impl Challenge {
     /// The order's message, made anew where it was used, ends soon or is another user's.
-    ///
-    /// # Errors
-    /// Without entropy, or when the database cannot be written.
     pub(crate) async fn current(
         conn: &mut Connection,
         core: &Core,
@@ -78,9 +75,6 @@ impl Challenge {
 
     /// Uses the order's message and returns it, in the caller's transaction; `None` if it has another
     /// nonce, was used, has expired, or was shown to another user than the order's.
-    ///
-    /// # Errors
-    /// When the database cannot be written.
     pub(crate) async fn redeem(
         conn: &mut Connection,
         key: OrderKey,

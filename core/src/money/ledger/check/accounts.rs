@@ -31,9 +31,6 @@ impl Open {
 /// Checks every account that was ever reconciled. A difference ends when the books have the
 /// statement's amount under its reference, which they have for an earlier line where they had it at
 /// the time, or when a later statement does not show it.
-///
-/// # Errors
-/// The database's.
 pub(super) async fn check(core: &Core) -> Result<Page> {
     let checked = sqlx::query_scalar!(
         r#"select count(distinct connector) as "checked!" from reconciliation"#

@@ -8,9 +8,6 @@ use crate::Core;
 
 /// Those of these orders, each of a client, whose books have set aside more than is given back by
 /// command or waits to be given back by hand. What test clients owe is nobody's money.
-///
-/// # Errors
-/// The database's.
 pub(super) async fn unmade(
     core: &Core,
     clients: &[Uuid],

@@ -19,9 +19,6 @@ const GIVEN_BACK: &str = "the payment was given back";
 
 impl Recording<'_> {
     /// The provider took the payment back. Coins that have left are lost; others stay.
-    ///
-    /// # Errors
-    /// The database's.
     pub(super) async fn dispute(&mut self, conn: &mut Connection) -> Result<()> {
         let amount = self.report.amount;
         self.post(conn, &[self.line(Dispute, amount), self.held(-amount)]).await?;
@@ -39,9 +36,6 @@ impl Recording<'_> {
 
     /// Lets the purchase that this payment has paid wait if a refund of either, or a dispute that
     /// is not won, was told before it: the payout that it was to have is taken back.
-    ///
-    /// # Errors
-    /// The database's.
     pub(super) async fn hold_if_taken_back(&mut self, conn: &mut Connection) -> Result<()> {
         let Some(order) = &self.order else { return Ok(()) };
         // Of an order that waits for its payment, nothing else can have been given back.
@@ -76,9 +70,6 @@ impl Recording<'_> {
 
     /// Sets off what had been given back or lost of this payment, which is in suspense, before it
     /// was told itself. What is left of it is the answer.
-    ///
-    /// # Errors
-    /// The database's.
     pub(super) async fn set_off_earlier(&self, conn: &mut Connection) -> Result<Decimal> {
         let gone = sqlx::query_scalar!(
             r#"
@@ -102,9 +93,6 @@ impl Recording<'_> {
 
     /// Sets off what had been lost of this payment, which has no order, before it was told itself.
     /// A refund that was told first stands in suspense there, beside it.
-    ///
-    /// # Errors
-    /// The database's.
     pub(super) async fn set_off_lost(&self, conn: &mut Connection) -> Result<()> {
         let lost = sqlx::query_scalar!(
             r#"
@@ -139,9 +127,6 @@ impl Recording<'_> {
 
     /// The payer keeps what was disputed. The loss stands in the account of disputes already; what
     /// nobody wanted is no loss, but owed to nobody any more.
-    ///
-    /// # Errors
-    /// The database's.
     pub(super) async fn lose(&self, conn: &mut Connection) -> Result<()> {
         let unwanted = sqlx::query_scalar!(
             r#"

@@ -7,9 +7,6 @@ use crate::platform::db::Connection;
 impl Recording<'_> {
     /// True if this payment in suspense may be the money that an operator has booked for the order: of
     /// the same amount or reference, and no earlier one in suspense may be it. The order's row is locked.
-    ///
-    /// # Errors
-    /// The database's.
     pub(super) async fn may_repeat(&self, conn: &mut Connection) -> Result<bool, sqlx::Error> {
         let Some(order) = self.order.as_ref().filter(|_| self.report.connector != MANUAL) else {
             return Ok(false);

@@ -15,9 +15,6 @@ use crate::platform::error::Result;
 type Members = BTreeMap<String, Map<String, Value>>;
 
 /// Keeps the values of the members that a document names, which has just been written.
-///
-/// # Errors
-/// The database's.
 pub(super) async fn keep(conn: &mut Connection, document: &Document, actor: &str) -> Result<()> {
     let mut stored = members(Configuration::stored(conn).await?);
     stored.retain(|subject, _| document.named.contains_key(subject));

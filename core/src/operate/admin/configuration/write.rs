@@ -368,9 +368,6 @@ async fn write_routes(
 }
 
 /// Prices that operators have set, by pair.
-///
-/// # Errors
-/// The database's.
 pub(super) async fn fixed_prices(
     conn: &mut Connection,
 ) -> Result<BTreeMap<String, Map<String, Value>>> {
@@ -380,9 +377,6 @@ pub(super) async fn fixed_prices(
 }
 
 /// The active policies: partner, kind, digest.
-///
-/// # Errors
-/// The database's.
 pub(super) async fn active_policies(
     conn: &mut Connection,
 ) -> Result<Vec<(String, &'static str, String)>> {

@@ -47,9 +47,6 @@ pub(super) struct NewSession<'a> {
 
 impl NewSession<'_> {
     /// Begins it; its cookie.
-    ///
-    /// # Errors
-    /// When the database cannot be written.
     pub(super) async fn begin(&self, core: &Core) -> Result<HeaderValue> {
         let Self { operator, token_digest, seconds } = self;
         let secret: [u8; COOKIE_BYTES] = core.clock.random_bytes()?;
@@ -128,9 +125,6 @@ pub(in crate::operate) fn is_of_configured_token(core: &Core, digest: &[u8]) -> 
 
 impl Session {
     /// The session of a request; `None` without one that lives.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(in crate::operate) async fn find(core: &Core, head: &Head) -> Result<Option<Self>> {
         let Some(cookie) = cookie(head, name(core)) else { return Ok(None) };
         let digest = sha256(cookie);
@@ -194,9 +188,6 @@ impl Session {
     }
 
     /// Uses a form up; `false` if it was sent before. Of two at once, one is the first.
-    ///
-    /// # Errors
-    /// When the database cannot be written.
     pub(in crate::operate) async fn use_form(&self, core: &Core, nonce: &str) -> Result<bool> {
         let used = sqlx::query!(
             "insert into operator_form (session_id, nonce, sent_at) values ($1, $2, now()) \
@@ -210,9 +201,6 @@ impl Session {
     }
 
     /// Ends it; the cookie that takes its own away.
-    ///
-    /// # Errors
-    /// When the database cannot be written.
     pub(in crate::operate) async fn end(&self, core: &Core) -> Result<HeaderValue> {
         sqlx::query!("delete from operator_session where session_id = $1", self.id)
             .execute(&core.db)

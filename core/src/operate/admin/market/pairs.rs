@@ -267,9 +267,6 @@ impl From<PairRow> for Pair {
 
 impl Pair {
     /// All pairs, by their code.
-    ///
-    /// # Errors
-    /// The database's.
     pub(in crate::operate::admin) async fn all(conn: &mut Connection) -> Result<Vec<Self>> {
         let rows = sqlx::query_as!(
             PairRow,

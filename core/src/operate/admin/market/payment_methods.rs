@@ -240,9 +240,6 @@ impl From<MethodRow> for PaymentMethod {
 
 impl PaymentMethod {
     /// All methods, by their code.
-    ///
-    /// # Errors
-    /// The database's.
     pub(in crate::operate::admin) async fn all(conn: &mut Connection) -> Result<Vec<Self>> {
         let rows = sqlx::query_as!(
             MethodRow,

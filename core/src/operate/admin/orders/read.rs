@@ -94,9 +94,6 @@ struct Step {
 
 impl FoundOrder {
     /// The whole order.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(in crate::operate::admin) async fn detail(self, core: &Core) -> Result<Order> {
         let mut row = in_camel_case(self.row(core).await?);
         hide_sealed_inputs(&mut row);

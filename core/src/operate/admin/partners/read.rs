@@ -259,9 +259,6 @@ impl Partner {
 
     /// The partners in the order of their slugs, without their API keys, and the house not among
     /// them.
-    ///
-    /// # Errors
-    /// The database's.
     pub(in crate::operate::admin) async fn all(
         conn: &mut Connection,
         max: i64,

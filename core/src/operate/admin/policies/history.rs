@@ -76,9 +76,6 @@ impl Endpoint for ReadPolicy {
 }
 
 /// The versions, newest first, at most 200.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(in crate::operate) async fn versions(core: &Core, target: Target<'_>) -> Result<Vec<Version>> {
     let versions = sqlx::query_as!(
         Version,
@@ -111,9 +108,6 @@ async fn changes(core: &Core, target: Target<'_>) -> Result<Vec<Change>> {
 }
 
 /// The newest live calls that logged something, at most 100.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(in crate::operate) async fn log(core: &Core, target: Target<'_>) -> Result<Vec<LoggedCall>> {
     let log = sqlx::query_as!(
         LoggedCall,

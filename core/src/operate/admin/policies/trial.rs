@@ -84,9 +84,6 @@ pub struct Trial {
 
 impl Trial {
     /// The trial of this kind, if there is one.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(in crate::operate) async fn find(core: &Core, target: Target<'_>) -> Result<Option<Self>> {
         let row = sqlx::query!(
             "select trial_id, version, share, calls, same, different, failed, skipped, reason, \

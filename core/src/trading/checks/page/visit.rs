@@ -221,9 +221,6 @@ impl VisitedOrder {
 
 impl Visit {
     /// The open requirements: the order's checks, or else those of the user's verification.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(super) async fn open(
         &self,
         conn: &mut Connection,

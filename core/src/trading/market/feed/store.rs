@@ -29,9 +29,6 @@ pub(super) async fn read_since(
 
 /// Stores readings of one poll, and in the same transaction the prices of their pairs. Readings of a
 /// pair that is not traded are left out.
-///
-/// # Errors
-/// When the database cannot be written.
 pub(super) async fn store(
     core: &Core,
     feed: &PriceFeed,

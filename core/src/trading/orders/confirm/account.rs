@@ -23,9 +23,6 @@ pub(crate) enum NamedAccount {
 
 impl NamedAccount {
     /// Looks the account up, among those of the user that the order will be of.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(crate) async fn find(
         core: &Core,
         client: ClientId,

@@ -79,9 +79,6 @@ pub(crate) fn guest(core: &Core, client: &Client, quote: &Quote, refusal: &mut R
 /// Checks of the user that are open although the partner wants them done before the payment, or the
 /// coins of a sale (ER011). Nobody asks the user of a sale to agree or for an address, as
 /// `transfer_gate` in the database has it.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(crate) async fn gate(
     core: &Core,
     client: &Client,
@@ -102,9 +99,6 @@ pub(crate) async fn gate(
 
 /// The open checks of a user whom the partner wants checked before a payment by this method; none of
 /// any other user.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(crate) async fn open_before_payment(
     core: &Core,
     client: &Client,
@@ -126,9 +120,6 @@ fn beyond(refusal: &mut Refusal, whose: &str, min: Decimal, max: Decimal) {
 }
 
 /// Reads the user, and refuses one that may not trade.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(crate) async fn user(
     core: &Core,
     key: UserKey,

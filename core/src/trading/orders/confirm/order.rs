@@ -187,9 +187,6 @@ pub(super) struct ExistingOrder {
 
 impl ExistingOrder {
     /// The order that the quote has become before, if it has.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
     pub(super) async fn find(
         core: &Core,
         client: ClientId,

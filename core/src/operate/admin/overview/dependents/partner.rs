@@ -9,9 +9,6 @@ use crate::platform::error::{Denial, Result};
 use rampart_types::ClientId;
 
 /// Those of a partner.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(super) async fn of_partner(conn: &mut Connection, client: ClientId) -> Result<Dependents> {
     let row = sqlx::query!(
         r#"

@@ -99,9 +99,6 @@ impl Criterion {
 }
 
 /// The users of a page, newest first, and the last one of it while there are more.
-///
-/// # Errors
-/// When the database cannot be read.
 pub(super) async fn find(
     core: &Core,
     search: &Search,
