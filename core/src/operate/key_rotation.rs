@@ -40,7 +40,7 @@ pub(super) async fn begin(conn: &mut Connection, core: &Core, by: &str) -> Resul
         core.keys.id().to_string(),
         by,
         Uuid::nil(),
-        COLUMNS[0].first_id,
+        COLUMNS[0].first_id(),
     )
     .execute(conn)
     .await?;
@@ -93,7 +93,7 @@ async fn reseal_batch(core: &Core) -> Result<bool> {
         Some((client, row)) => (at.stage, client, row),
         None => {
             let next = usize::try_from(at.stage + 1).ok().and_then(|stage| COLUMNS.get(stage));
-            (at.stage + 1, Uuid::nil(), next.map_or("", |next| next.first_id).to_owned())
+            (at.stage + 1, Uuid::nil(), next.map_or("", SealedColumn::first_id).to_owned())
         }
     };
     sqlx::query!(

@@ -25,12 +25,12 @@ pub(super) struct SealedColumn {
     pub(super) client: &'static str,
     /// The column that names a row of a tenant, and its type.
     pub(super) id: (&'static str, &'static str),
-    /// A text that stands before every id.
-    pub(super) first_id: &'static str,
     pub(super) column: &'static str,
-    /// The context of a row's value, by tenant and id.
-    pub(super) context: fn(Uuid, &str) -> Option<String>,
+    pub(super) context: Context,
 }
+
+/// Gives the context of a value by its tenant and the id of its row.
+type Context = fn(Uuid, &str) -> Option<String>;
 
 /// The column of a tenant's table that names the tenant.
 const CLIENT: &str = "client_id";
@@ -41,160 +41,91 @@ const NIL: &str = "00000000-0000-0000-0000-000000000000";
 /// Every such column, but for values that live for a day or less. Its order is stored with a rotation
 /// that is under way: add at the end.
 pub(super) const COLUMNS: [SealedColumn; 18] = [
-    SealedColumn {
-        table: "client_secret",
-        client: CLIENT,
-        id: ("secret_id", "uuid"),
-        first_id: NIL,
-        column: "sealed",
-        context: |client, id| Some(secret_context(client, id.parse().ok()?)),
-    },
-    SealedColumn {
-        table: "verification_key",
-        client: CLIENT,
-        id: ("name", "text"),
-        first_id: "",
-        column: "sealed",
-        context: |client, id| Some(seal_context(client, id)),
-    },
-    SealedColumn {
-        table: "end_user",
-        client: CLIENT,
-        id: ("user_id", "uuid"),
-        first_id: NIL,
-        column: "sealed_key",
-        context: |client, id| user_key(client, id).map(key_context),
-    },
-    SealedColumn {
-        table: "mail_outbox",
-        client: CLIENT,
-        id: ("mail_id", "uuid"),
-        first_id: NIL,
-        column: "sealed",
-        context: |client, id| Some(mail::context(ClientId::from(client), id.parse().ok()?)),
-    },
-    SealedColumn {
-        table: "checkout",
-        client: CLIENT,
-        id: ("offer_id", "uuid"),
-        first_id: NIL,
-        column: "sealed_share_token",
-        context: |client, id| {
-            let offer = OfferId::from(id.parse::<Uuid>().ok()?);
-            Some(share_token::context(ClientId::from(client), offer))
-        },
-    },
-    SealedColumn {
-        table: "payment_report",
-        client: CLIENT,
-        id: ("payment_id", "uuid"),
-        first_id: NIL,
-        column: "sealed",
-        context: |client, id| Some(payment_context(ClientId::from(client), id.parse().ok()?)),
-    },
-    SealedColumn {
-        table: "command",
-        client: CLIENT,
-        id: ("command_id", "uuid"),
-        first_id: NIL,
-        column: "sealed_body",
-        context: |client, id| Some(commands::body_context(client, id.parse().ok()?)),
-    },
-    SealedColumn {
-        table: "command",
-        client: CLIENT,
-        id: ("command_id", "uuid"),
-        first_id: NIL,
-        column: "sealed_result",
-        context: |client, id| Some(commands::result_context(client, id.parse().ok()?)),
-    },
-    SealedColumn {
-        table: "connector_event",
-        client: NO_CLIENT,
-        id: ("report_id", "uuid"),
-        first_id: NIL,
-        column: "sealed_report",
-        context: |_, id| Some(report_context(id.parse().ok()?)),
-    },
-    SealedColumn {
-        table: "personal_key",
-        client: CLIENT,
-        id: ("user_id", "uuid"),
-        first_id: NIL,
-        column: "sealed",
-        context: |client, id| user_key(client, id).map(key_context),
-    },
-    SealedColumn {
-        table: "retention_key",
-        client: CLIENT,
-        id: ("user_id", "uuid"),
-        first_id: NIL,
-        column: "sealed",
-        context: |client, id| user_key(client, id).map(retained_record::key_context),
-    },
-    SealedColumn {
-        table: "receipt_key",
-        client: NO_CLIENT,
-        id: ("key_id", "text"),
-        first_id: "",
-        column: "sealed",
-        context: |_, id| Some(receipt_keys::seal_context(id)),
-    },
-    SealedColumn {
-        table: "staff_member",
-        client: CLIENT,
-        id: ("staff_id", "uuid"),
-        first_id: NIL,
-        column: "sealed_email",
-        context: |client, id| {
-            let staff = StaffId::from(id.parse::<Uuid>().ok()?);
-            Some(staff::email_context(ClientId::from(client), staff))
-        },
-    },
-    SealedColumn {
-        table: "staff_member",
-        client: CLIENT,
-        id: ("staff_id", "uuid"),
-        first_id: NIL,
-        column: "sealed_totp",
-        context: |client, id| {
-            let staff = StaffId::from(id.parse::<Uuid>().ok()?);
-            Some(staff::totp_context(ClientId::from(client), staff))
-        },
-    },
-    SealedColumn {
-        table: "webhook_endpoint_secret",
-        client: CLIENT,
-        id: ("secret_id", "uuid"),
-        first_id: NIL,
-        column: "sealed",
-        context: |client, id| Some(secrets::secret_context(client, id.parse().ok()?)),
-    },
-    SealedColumn {
-        table: "acme_account",
-        client: NO_CLIENT,
-        id: ("directory_url", "text"),
-        first_id: "",
-        column: "sealed",
-        context: |_, id| Some(acme::account_context(id)),
-    },
-    SealedColumn {
-        table: "acme_certificate",
-        client: NO_CLIENT,
-        id: ("domains", "text"),
-        first_id: "",
-        column: "sealed_key",
-        context: |_, id| Some(acme::key_context(id)),
-    },
-    SealedColumn {
-        table: "tenant_key",
-        client: NO_CLIENT,
-        id: ("client_id", "uuid"),
-        first_id: NIL,
-        column: "sealed",
-        context: |_, id| Some(tenant_key_context(ClientId::from(id.parse::<Uuid>().ok()?))),
-    },
+    of_client("client_secret", ("secret_id", "uuid"), "sealed", |client, id| {
+        Some(secret_context(client, id.parse().ok()?))
+    }),
+    of_client("verification_key", ("name", "text"), "sealed", |client, id| {
+        Some(seal_context(client, id))
+    }),
+    of_client("end_user", ("user_id", "uuid"), "sealed_key", |client, id| {
+        user_key(client, id).map(key_context)
+    }),
+    of_client("mail_outbox", ("mail_id", "uuid"), "sealed", |client, id| {
+        Some(mail::context(ClientId::from(client), id.parse().ok()?))
+    }),
+    of_client("checkout", ("offer_id", "uuid"), "sealed_share_token", |client, id| {
+        let offer = OfferId::from(id.parse::<Uuid>().ok()?);
+        Some(share_token::context(ClientId::from(client), offer))
+    }),
+    of_client("payment_report", ("payment_id", "uuid"), "sealed", |client, id| {
+        Some(payment_context(ClientId::from(client), id.parse().ok()?))
+    }),
+    of_client("command", ("command_id", "uuid"), "sealed_body", |client, id| {
+        Some(commands::body_context(client, id.parse().ok()?))
+    }),
+    of_client("command", ("command_id", "uuid"), "sealed_result", |client, id| {
+        Some(commands::result_context(client, id.parse().ok()?))
+    }),
+    of_service("connector_event", ("report_id", "uuid"), "sealed_report", |_, id| {
+        Some(report_context(id.parse().ok()?))
+    }),
+    of_client("personal_key", ("user_id", "uuid"), "sealed", |client, id| {
+        user_key(client, id).map(key_context)
+    }),
+    of_client("retention_key", ("user_id", "uuid"), "sealed", |client, id| {
+        user_key(client, id).map(retained_record::key_context)
+    }),
+    of_service("receipt_key", ("key_id", "text"), "sealed", |_, id| {
+        Some(receipt_keys::seal_context(id))
+    }),
+    of_client("staff_member", ("staff_id", "uuid"), "sealed_email", |client, id| {
+        let staff = StaffId::from(id.parse::<Uuid>().ok()?);
+        Some(staff::email_context(ClientId::from(client), staff))
+    }),
+    of_client("staff_member", ("staff_id", "uuid"), "sealed_totp", |client, id| {
+        let staff = StaffId::from(id.parse::<Uuid>().ok()?);
+        Some(staff::totp_context(ClientId::from(client), staff))
+    }),
+    of_client("webhook_endpoint_secret", ("secret_id", "uuid"), "sealed", |client, id| {
+        Some(secrets::secret_context(client, id.parse().ok()?))
+    }),
+    of_service("acme_account", ("directory_url", "text"), "sealed", |_, id| {
+        Some(acme::account_context(id))
+    }),
+    of_service("acme_certificate", ("domains", "text"), "sealed_key", |_, id| {
+        Some(acme::key_context(id))
+    }),
+    of_service("tenant_key", ("client_id", "uuid"), "sealed", |_, id| {
+        Some(tenant_key_context(ClientId::from(id.parse::<Uuid>().ok()?)))
+    }),
 ];
+
+/// A column of a tenant's rows.
+const fn of_client(
+    table: &'static str,
+    id: (&'static str, &'static str),
+    column: &'static str,
+    context: Context,
+) -> SealedColumn {
+    SealedColumn { table, client: CLIENT, id, column, context }
+}
+
+/// A column that the master key seals.
+const fn of_service(
+    table: &'static str,
+    id: (&'static str, &'static str),
+    column: &'static str,
+    context: Context,
+) -> SealedColumn {
+    SealedColumn { table, client: NO_CLIENT, id, column, context }
+}
+
+impl SealedColumn {
+    /// A text that stands before every id.
+    pub(super) fn first_id(&self) -> &'static str {
+        if self.id.1 == "uuid" { NIL } else { "" }
+    }
+}
 
 /// The key of the user whose id a row has as text.
 fn user_key(client: Uuid, id: &str) -> Option<UserKey> {
