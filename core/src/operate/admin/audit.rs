@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::operator::Operator;
-use super::page::{AFTER, Page, Paging, check_after, limit};
+use super::page::{AFTER, Page, Paging, Search, check_after, limit};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::Endpoint;
@@ -48,16 +48,16 @@ impl Endpoint for ListAudit {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Search;
+    type Request = Search<Criteria>;
     type Response = Page<Change>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Search> {
+    fn read(input: &Input, _: &Operator) -> Result<Search<Criteria>> {
         let criteria: Criteria = strict::query(input)?;
         let paging = Paging::of(&input.head, criteria.limit.as_deref(), ROWS_MAX)?;
         Ok(Search { criteria, paging })
     }
 
-    async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Change>> {
+    async fn call(core: &Core, _: Operator, search: Search<Criteria>) -> Result<Page<Change>> {
         let mut conn = core.db.acquire().await?;
         let Criteria { target, actor, action, from, before, after, .. } = search.criteria;
         if let Some(after) = after {
@@ -90,16 +90,10 @@ impl Endpoint for ListAudit {
     }
 }
 
-/// A search in the audit.
-#[derive(Debug)]
-pub struct Search {
-    criteria: Criteria,
-    paging: Paging,
-}
-
+/// Criteria of changes; one that is absent is met by all.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Criteria {
+pub struct Criteria {
     target: Option<String>,
     actor: Option<String>,
     action: Option<String>,

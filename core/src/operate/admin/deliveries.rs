@@ -10,7 +10,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::operator::Operator;
-use super::page::{AFTER, Page, Paging, limit};
+use super::page::{AFTER, Page, Paging, Search, limit};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional, required};
@@ -53,10 +53,10 @@ impl Endpoint for ListDeliveries {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Search;
+    type Request = Search<Wanted>;
     type Response = Page<Delivery>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Search> {
+    fn read(input: &Input, _: &Operator) -> Result<Search<Wanted>> {
         let Criteria { partner, state, order, after, limit } = strict::query(input)?;
         let paging = Paging::of(&input.head, limit.as_deref(), DELIVERIES_MAX)?;
         if state.as_deref().is_some_and(|state| !STATES.contains(&state)) {
@@ -66,19 +66,13 @@ impl Endpoint for ListDeliveries {
         let order = order.map(|text| text.parse::<OrderId>()).transpose();
         let order = order.map_err(|_| Denial::unprocessable("order: not an order's number"))?;
         let limit = paging.rows_max();
-        Ok(Search { wanted: Wanted { partner, state, order, after, id: None, limit }, paging })
+        let criteria = Wanted { partner, state, order, after, id: None, limit };
+        Ok(Search { criteria, paging })
     }
 
-    async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Delivery>> {
-        Ok(search.paging.page(find(core, search.wanted).await?, |delivery| delivery.id))
+    async fn call(core: &Core, _: Operator, search: Search<Wanted>) -> Result<Page<Delivery>> {
+        Ok(search.paging.page(find(core, search.criteria).await?, |delivery| delivery.id))
     }
-}
-
-/// A search for deliveries.
-#[derive(Debug)]
-pub struct Search {
-    wanted: Wanted,
-    paging: Paging,
 }
 
 #[derive(Deserialize)]
@@ -93,7 +87,7 @@ struct Criteria {
 
 /// Criteria of deliveries; one that is absent is met by all.
 #[derive(Debug, Default)]
-struct Wanted {
+pub struct Wanted {
     partner: Option<String>,
     state: Option<String>,
     order: Option<OrderId>,

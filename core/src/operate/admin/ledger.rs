@@ -33,7 +33,7 @@ struct Line {
 
 /// Entries that are asked for: every criterion that is there must hold.
 #[derive(Debug, Default)]
-struct Wanted {
+pub struct Wanted {
     partner: Option<String>,
     order: Option<i64>,
     account: Option<Uuid>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::operator::Operator;
-use super::page::{AFTER, Page, Paging, limit};
+use super::page::{AFTER, Page, Paging, Search, limit};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::Endpoint;
@@ -44,16 +44,16 @@ impl Endpoint for ListMail {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Search;
+    type Request = Search<Criteria>;
     type Response = Page<Mail>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Search> {
-        let Criteria { partner, kind, after, limit } = strict::query(input)?;
-        let paging = Paging::of(&input.head, limit.as_deref(), MAILS_MAX)?;
-        Ok(Search { partner, kind, after, paging })
+    fn read(input: &Input, _: &Operator) -> Result<Search<Criteria>> {
+        let criteria: Criteria = strict::query(input)?;
+        let paging = Paging::of(&input.head, criteria.limit.as_deref(), MAILS_MAX)?;
+        Ok(Search { criteria, paging })
     }
 
-    async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Mail>> {
+    async fn call(core: &Core, _: Operator, search: Search<Criteria>) -> Result<Page<Mail>> {
         let rows = sqlx::query!(
             r#"
             select m.client_id as "client_id!", c.slug as "partner!", m.mail_id as "mail_id!",
@@ -64,9 +64,9 @@ impl Endpoint for ListMail {
                 and ($3::uuid is null or m.mail_id < $3)
             order by m.mail_id desc limit $4
             "#,
-            search.partner,
-            search.kind,
-            search.after,
+            search.criteria.partner,
+            search.criteria.kind,
+            search.criteria.after,
             search.paging.rows_max(),
         )
         .fetch_all(&core.db)
@@ -91,18 +91,10 @@ impl Endpoint for ListMail {
     }
 }
 
-/// A search for mail.
-#[derive(Debug)]
-pub struct Search {
-    partner: Option<String>,
-    kind: Option<String>,
-    after: Option<Uuid>,
-    paging: Paging,
-}
-
+/// Criteria of mail; one that is absent is met by all.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Criteria {
+pub struct Criteria {
     partner: Option<String>,
     kind: Option<String>,
     after: Option<Uuid>,

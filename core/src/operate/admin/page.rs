@@ -100,6 +100,13 @@ impl Paging {
     }
 }
 
+/// A search in a list: its criteria, and the page of what meets them.
+#[derive(Debug)]
+pub struct Search<C> {
+    pub(super) criteria: C,
+    pub(super) paging: Paging,
+}
+
 /// The page of a list without criteria.
 #[derive(Debug)]
 pub struct Part<A = String> {

@@ -76,7 +76,7 @@ pub struct Payment {
 
 /// A search for payments: every criterion that is there must hold.
 #[derive(Debug, Default)]
-struct Wanted {
+pub struct Wanted {
     partner: Option<String>,
     order: Option<OrderId>,
     state: Option<PaymentState>,

@@ -53,7 +53,7 @@ pub struct Review {
 
 /// A search in the queue: every criterion that is there must hold.
 #[derive(Debug, Default)]
-struct Wanted {
+pub struct Wanted {
     subject: Option<String>,
     partner: Option<String>,
     /// The last one of the page before.

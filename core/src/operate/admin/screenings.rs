@@ -57,7 +57,7 @@ pub struct Screening {
 
 /// A search for screenings: every criterion that is there must hold.
 #[derive(Debug, Default)]
-struct Wanted {
+pub struct Wanted {
     partner: Option<String>,
     state: Option<String>,
     /// The order whose wallet it is of.

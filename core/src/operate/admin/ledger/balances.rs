@@ -14,7 +14,7 @@ use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::money::payments::store::currency_of;
 use crate::operate::admin::operator::Operator;
-use crate::operate::admin::page::{AFTER, Page, Paging, check_after, limit};
+use crate::operate::admin::page::{AFTER, Page, Paging, Search, check_after, limit};
 use crate::platform::error::Result;
 use rampart_types::JsonDecimal;
 
@@ -44,28 +44,28 @@ impl Endpoint for ReadBalances {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Search;
+    type Request = Search<Criteria>;
     type Response = Page<Balance>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Search> {
-        let wanted: Criteria = strict::query(input)?;
-        let paging = Paging::of(&input.head, wanted.limit.as_deref(), ACCOUNTS_MAX)?;
-        Ok(Search { wanted, paging })
+    fn read(input: &Input, _: &Operator) -> Result<Search<Criteria>> {
+        let criteria: Criteria = strict::query(input)?;
+        let paging = Paging::of(&input.head, criteria.limit.as_deref(), ACCOUNTS_MAX)?;
+        Ok(Search { criteria, paging })
     }
 
     async fn call(
         core: &Core,
         _: Operator,
-        Search { wanted, paging }: Search,
+        Search { criteria, paging }: Search<Criteria>,
     ) -> Result<Page<Balance>> {
-        if let Some(after) = wanted.after {
+        if let Some(after) = criteria.after {
             let exists = sqlx::query_scalar!(
                 r#"select exists (select from ledger_account where account_id = $1) as "exists!""#,
                 after,
             );
             check_after(exists.fetch_one(&core.db).await?)?;
         }
-        let currency = wanted.currency.map(|text| currency_of(core, &text).0);
+        let currency = criteria.currency.map(|text| currency_of(core, &text).0);
         let rows = sqlx::query!(
             r#"
             select a.account_id, c.slug, a.kind, a.currency, a.holder,
@@ -81,11 +81,11 @@ impl Endpoint for ReadBalances {
                     where l.account_id = $5))
             order by c.slug, a.kind, a.currency, a.holder, a.account_id limit $4
             "#,
-            wanted.partner,
+            criteria.partner,
             currency,
-            wanted.at,
+            criteria.at,
             paging.rows_max(),
-            wanted.after,
+            criteria.after,
         )
         .fetch_all(&core.db)
         .await?;
@@ -101,17 +101,11 @@ impl Endpoint for ReadBalances {
     }
 }
 
-/// A search for balances.
-#[derive(Debug)]
-pub struct Search {
-    wanted: Criteria,
-    paging: Paging,
-}
-
 /// The accounts whose balances are asked for.
+/// Criteria of balances; one that is absent is met by all.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Criteria {
+pub struct Criteria {
     partner: Option<String>,
     currency: Option<String>,
     at: Option<DateTime<Utc>>,

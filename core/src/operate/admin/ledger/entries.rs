@@ -14,7 +14,7 @@ use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
-use crate::operate::admin::page::{AFTER, Page, Paging, limit};
+use crate::operate::admin::page::{AFTER, Page, Paging, Search, limit};
 use crate::platform::error::{Denial, Result};
 use rampart_types::{JsonDecimal, OrderId};
 
@@ -52,10 +52,10 @@ impl Endpoint for ListEntries {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Search;
+    type Request = Search<Wanted>;
     type Response = Page<Entry>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Search> {
+    fn read(input: &Input, _: &Operator) -> Result<Search<Wanted>> {
         let wanted: Criteria = strict::query(input)?;
         let order: Option<OrderId> = wanted
             .order
@@ -63,7 +63,7 @@ impl Endpoint for ListEntries {
             .transpose()
             .map_err(|_| Denial::unprocessable("order: not an order's number"))?;
         let paging = Paging::of(&input.head, wanted.limit.as_deref(), ENTRIES_MAX)?;
-        let wanted = Wanted {
+        let criteria = Wanted {
             partner: wanted.partner,
             order: order.map(OrderId::number),
             account: wanted.account,
@@ -72,12 +72,12 @@ impl Endpoint for ListEntries {
             after: wanted.after,
             limit: paging.rows_max(),
         };
-        Ok(Search { wanted, paging })
+        Ok(Search { criteria, paging })
     }
 
-    async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Entry>> {
+    async fn call(core: &Core, _: Operator, search: Search<Wanted>) -> Result<Page<Entry>> {
         let mut entries: Vec<Entry> = Vec::new();
-        for line in search.wanted.lines(core).await? {
+        for line in search.criteria.lines(core).await? {
             let posting = Posting::of(&line);
             match entries.last_mut().filter(|entry| entry.id == line.entry_id) {
                 Some(entry) => entry.postings.push(posting),
@@ -86,13 +86,6 @@ impl Endpoint for ListEntries {
         }
         Ok(search.paging.page(entries, |entry| entry.id))
     }
-}
-
-/// A search for entries.
-#[derive(Debug)]
-pub struct Search {
-    wanted: Wanted,
-    paging: Paging,
 }
 
 #[derive(Deserialize)]

@@ -13,7 +13,7 @@ use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::money::payments::PaymentState;
 use crate::operate::admin::operator::Operator;
-use crate::operate::admin::page::{AFTER, Page, Paging, limit};
+use crate::operate::admin::page::{AFTER, Page, Paging, Search, limit};
 use crate::platform::error::{Denial, Result};
 use rampart_types::OrderId;
 
@@ -50,10 +50,10 @@ impl Endpoint for ListPayments {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Search;
+    type Request = Search<Wanted>;
     type Response = Page<Payment>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Search> {
+    fn read(input: &Input, _: &Operator) -> Result<Search<Wanted>> {
         let Criteria { partner, order, state, after, limit } = strict::query(input)?;
         let order: Option<OrderId> = order
             .map(|order| order.parse())
@@ -64,19 +64,13 @@ impl Endpoint for ListPayments {
         let (state, id) = (state.transpose()?, None);
         let paging = Paging::of(&input.head, limit.as_deref(), PAYMENTS_MAX)?;
         let limit = paging.rows_max();
-        Ok(Search { wanted: Wanted { partner, order, state, after, id, limit }, paging })
+        let criteria = Wanted { partner, order, state, after, id, limit };
+        Ok(Search { criteria, paging })
     }
 
-    async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Payment>> {
-        Ok(search.paging.page(search.wanted.find(core).await?, |payment| payment.id))
+    async fn call(core: &Core, _: Operator, search: Search<Wanted>) -> Result<Page<Payment>> {
+        Ok(search.paging.page(search.criteria.find(core).await?, |payment| payment.id))
     }
-}
-
-/// A search for payments.
-#[derive(Debug)]
-pub struct Search {
-    wanted: Wanted,
-    paging: Paging,
 }
 
 #[derive(Deserialize)]

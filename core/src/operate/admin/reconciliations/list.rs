@@ -14,7 +14,7 @@ use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
-use crate::operate::admin::page::{AFTER, Page, Paging, limit};
+use crate::operate::admin::page::{AFTER, Page, Paging, Search, limit};
 use crate::platform::error::Result;
 
 /// Most reconciliations of one answer.
@@ -41,16 +41,16 @@ impl Endpoint for ListReconciliations {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Search;
+    type Request = Search<Criteria>;
     type Response = Page<Listed>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Search> {
-        let Criteria { connector, after, limit } = strict::query(input)?;
-        let paging = Paging::of(&input.head, limit.as_deref(), RECONCILIATIONS_MAX)?;
-        Ok(Search { connector, after, paging })
+    fn read(input: &Input, _: &Operator) -> Result<Search<Criteria>> {
+        let criteria: Criteria = strict::query(input)?;
+        let paging = Paging::of(&input.head, criteria.limit.as_deref(), RECONCILIATIONS_MAX)?;
+        Ok(Search { criteria, paging })
     }
 
-    async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Listed>> {
+    async fn call(core: &Core, _: Operator, search: Search<Criteria>) -> Result<Page<Listed>> {
         let found = sqlx::query_as!(
             Listed,
             r#"
@@ -61,8 +61,8 @@ impl Endpoint for ListReconciliations {
                 and ($2::uuid is null or reconciliation_id < $2)
             order by reconciliation_id desc limit $3
             "#,
-            search.connector,
-            search.after,
+            search.criteria.connector,
+            search.criteria.after,
             search.paging.rows_max(),
         )
         .fetch_all(&core.db)
@@ -71,17 +71,10 @@ impl Endpoint for ListReconciliations {
     }
 }
 
-/// A search for reconciliations.
-#[derive(Debug)]
-pub struct Search {
-    connector: Option<String>,
-    after: Option<Uuid>,
-    paging: Paging,
-}
-
+/// Criteria of reconciliations; one that is absent is met by all.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Criteria {
+pub struct Criteria {
     connector: Option<String>,
     after: Option<Uuid>,
     limit: Option<String>,

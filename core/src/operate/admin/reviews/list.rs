@@ -12,7 +12,7 @@ use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
-use crate::operate::admin::page::{Page, Paging, limit};
+use crate::operate::admin::page::{Page, Paging, Search, limit};
 use crate::platform::error::{Denial, Result};
 
 /// Most subjects of one answer.
@@ -49,10 +49,10 @@ impl Endpoint for ListReviews {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Search;
+    type Request = Search<Wanted>;
     type Response = Page<Review>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Search> {
+    fn read(input: &Input, _: &Operator) -> Result<Search<Wanted>> {
         let Criteria { subject, partner, id, after, limit } = strict::query(input)?;
         if subject.as_deref().is_some_and(|subject| !SUBJECTS.contains(&subject)) {
             return Err(Denial::unprocessable("subject: user or order").into());
@@ -63,22 +63,15 @@ impl Endpoint for ListReviews {
         let after = after.map_err(|_| Denial::unprocessable("after: not of a Link"))?;
         let paging = Paging::of(&input.head, limit.as_deref(), REVIEWS_MAX)?;
         let limit = paging.rows_max();
-        Ok(Search { wanted: Wanted { subject, partner, after, id, limit }, paging })
+        Ok(Search { criteria: Wanted { subject, partner, after, id, limit }, paging })
     }
 
-    async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Review>> {
-        Ok(search.paging.page(search.wanted.find(core).await?, |last| {
+    async fn call(core: &Core, _: Operator, search: Search<Wanted>) -> Result<Page<Review>> {
+        Ok(search.paging.page(search.criteria.find(core).await?, |last| {
             let since = last.waiting_since.to_rfc3339_opts(SecondsFormat::Micros, true);
             format!("{since},{}", last.id)
         }))
     }
-}
-
-/// A search in the queue.
-#[derive(Debug)]
-pub struct Search {
-    wanted: Wanted,
-    paging: Paging,
 }
 
 #[derive(Deserialize)]

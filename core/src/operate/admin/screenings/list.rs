@@ -12,7 +12,7 @@ use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
-use crate::operate::admin::page::{AFTER, Page, Paging, limit};
+use crate::operate::admin::page::{AFTER, Page, Paging, Search, limit};
 use crate::platform::error::{Denial, Result};
 use rampart_types::OrderId;
 
@@ -41,10 +41,10 @@ impl Endpoint for ListScreenings {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Search;
+    type Request = Search<Wanted>;
     type Response = Page<Screening>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Search> {
+    fn read(input: &Input, _: &Operator) -> Result<Search<Wanted>> {
         let Criteria { partner, state, order_id, user_id, after, limit } = strict::query(input)?;
         if state.as_deref().is_some_and(|state| !STATES.contains(&state)) {
             return Err(Denial::unprocessable("state: pending, clear, review or block").into());
@@ -53,20 +53,13 @@ impl Endpoint for ListScreenings {
         let order = order.map_err(|_| Denial::unprocessable("orderId: not an order's number"))?;
         let paging = Paging::of(&input.head, limit.as_deref(), SCREENINGS_MAX)?;
         let limit = paging.rows_max();
-        let wanted = Wanted { partner, state, order, user: user_id, after, id: None, limit };
-        Ok(Search { wanted, paging })
+        let criteria = Wanted { partner, state, order, user: user_id, after, id: None, limit };
+        Ok(Search { criteria, paging })
     }
 
-    async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Screening>> {
-        Ok(search.paging.page(search.wanted.find(core).await?, |screening| screening.id))
+    async fn call(core: &Core, _: Operator, search: Search<Wanted>) -> Result<Page<Screening>> {
+        Ok(search.paging.page(search.criteria.find(core).await?, |screening| screening.id))
     }
-}
-
-/// A search for screenings.
-#[derive(Debug)]
-pub struct Search {
-    wanted: Wanted,
-    paging: Paging,
 }
 
 #[derive(Deserialize)]
