@@ -25,7 +25,7 @@ use uuid::Uuid;
 use self::bucket::Bucket;
 use self::folder::Folder;
 pub(crate) use self::format::OBJECT_BYTES_MAX;
-use self::format::{location, panicked};
+use self::format::{failed, location};
 pub(crate) use self::removal::remove_later;
 pub(crate) use self::sealed_object::SealedObject;
 pub(crate) use self::writer::ObjectWriter;
@@ -111,7 +111,7 @@ impl DocumentStore {
             Backend::Folder(folder) => {
                 let folder = folder.clone();
                 let store = move || folder.store(object, &header).map(|()| stored);
-                spawn_blocking(store).await.map_err(panicked)?
+                spawn_blocking(store).await.map_err(failed)?
             }
             Backend::Bucket(bucket) => bucket.put(object, header, stored).await,
         }
@@ -125,7 +125,7 @@ impl DocumentStore {
         match &self.0 {
             Backend::Folder(folder) => {
                 let folder = folder.clone();
-                spawn_blocking(move || folder.get(id)).await.map_err(panicked)?
+                spawn_blocking(move || folder.get(id)).await.map_err(failed)?
             }
             Backend::Bucket(bucket) => bucket.get(id).await,
         }
@@ -143,7 +143,7 @@ impl DocumentStore {
         let header = match &self.0 {
             Backend::Folder(folder) => {
                 let folder = folder.clone();
-                spawn_blocking(move || folder.header(id)).await.map_err(panicked)??
+                spawn_blocking(move || folder.header(id)).await.map_err(failed)??
             }
             Backend::Bucket(bucket) => bucket.header(id).await?,
         };
@@ -158,7 +158,7 @@ impl DocumentStore {
         match &self.0 {
             Backend::Folder(folder) => {
                 let folder = folder.clone();
-                spawn_blocking(move || folder.remove(id)).await.map_err(panicked)?
+                spawn_blocking(move || folder.remove(id)).await.map_err(failed)?
             }
             Backend::Bucket(bucket) => bucket.remove(id).await,
         }
@@ -172,7 +172,7 @@ impl DocumentStore {
     pub(crate) async fn sweep(&self, now: DateTime<Utc>) -> Result<()> {
         let Backend::Folder(folder) = &self.0 else { return Ok(()) };
         let folder = folder.clone();
-        spawn_blocking(move || folder.sweep(now)).await.map_err(panicked)?
+        spawn_blocking(move || folder.sweep(now)).await.map_err(failed)?
     }
 
     /// The reason the store cannot be used, after the setting that names it; `None` when it can, or

@@ -298,9 +298,4 @@ impl Payment {
             region: row.region,
         }))
     }
-
-    /// Name of the payment method.
-    fn method_name(&self, texts: Texts) -> String {
-        self.catalogue.payment_method_name(texts, &self.method)
-    }
 }

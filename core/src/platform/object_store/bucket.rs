@@ -23,7 +23,7 @@ use uuid::Uuid;
 
 use self::client::{Client, Failure, time_for};
 use super::StoredObject;
-use super::format::{HEADER_BYTES, SEALED_BYTES_MAX, panicked};
+use super::format::{HEADER_BYTES, SEALED_BYTES_MAX, failed};
 use super::sealed_object::SealedObject;
 use super::writer::ObjectWriter;
 use crate::platform::clock::Clock;
@@ -136,7 +136,7 @@ impl Bucket {
             let call = bucket.client.put(&name, sealed);
             runtime.block_on(bucket.call("put", length, call)).map(|()| stored)
         };
-        spawn_blocking(put).await.map_err(panicked)?
+        spawn_blocking(put).await.map_err(failed)?
     }
 
     /// An object.

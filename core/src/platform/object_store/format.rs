@@ -1,8 +1,7 @@
 //! The form of a sealed object, and the errors of reading and writing one.
 
-use std::io;
+use std::error::Error as StdError;
 
-use tokio::task::JoinError;
 use uuid::Uuid;
 
 use crate::platform::crypto::KEY_BYTES;
@@ -30,10 +29,6 @@ pub(super) fn chunk_context(number: u64, last: bool) -> String {
     format!("piece/{number}/{last}")
 }
 
-pub(super) fn failed(error: io::Error) -> Error {
-    Error::internal("use the store of documents", error)
-}
-
-pub(super) fn panicked(error: JoinError) -> Error {
+pub(super) fn failed(error: impl StdError + Send + Sync + 'static) -> Error {
     Error::internal("use the store of documents", error)
 }

@@ -49,11 +49,6 @@ impl Catalogue {
     }
 }
 
-/// A value cannot be read.
-fn invalid(what: &'static str, error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::internal(what, error)
-}
-
 /// The rows that could be read; the others are noted.
 fn of_market<R>(
     table: &'static str,
@@ -79,11 +74,11 @@ async fn currencies(
     for row in rows {
         let key = row.code.clone();
         let read = move || -> Result<Currency> {
-            let code = row.code.parse().map_err(|e| invalid("read a currency code", e))?;
+            let code = row.code.parse().map_err(|e| Error::internal("read a currency code", e))?;
             let crypto = match &row.chain {
                 None => None,
                 Some(chain) => Some(Crypto {
-                    chain: chain.parse().map_err(|e| invalid("read a chain", e))?,
+                    chain: chain.parse().map_err(|e| Error::internal("read a chain", e))?,
                     chain_name: row.chain_name,
                     supports_tag: row.supports_tag,
                     address_explorer: row.address_explorer,
@@ -94,10 +89,11 @@ async fn currencies(
                 code,
                 ticker: row.ticker.into(),
                 name: row.name.into(),
-                caip19: row.caip19.parse().map_err(|e| invalid("read a CAIP-19 id", e))?,
+                caip19: row.caip19.parse().map_err(|e| Error::internal("read a CAIP-19 id", e))?,
             });
-            let details = Arc::new(details.map_err(|e| invalid("write a currency", e))?);
-            let decimals = u32::try_from(row.decimals).map_err(|e| invalid("read decimals", e))?;
+            let details = Arc::new(details.map_err(|e| Error::internal("write a currency", e))?);
+            let decimals =
+                u32::try_from(row.decimals).map_err(|e| Error::internal("read decimals", e))?;
             Ok(Currency { details, decimals, crypto })
         };
         match read() {

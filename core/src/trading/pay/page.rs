@@ -186,7 +186,8 @@ fn terms(texts: Texts, payment: &Payment) -> Markup {
             dt { (texts.get("term-pays")) }
             dd { strong { (money(&texts.amount(&payment.fiat))) } }
             dt { (texts.get("term-gets")) } dd { (money(&texts.amount(&payment.crypto))) }
-            dt { (texts.get("term-method")) } dd { (payment.method_name(texts)) }
+            dt { (texts.get("term-method")) }
+            dd { (payment.catalogue.payment_method_name(texts, &payment.method)) }
             dt { (texts.get("term-network")) } dd { (payment.network) }
             dt { (texts.get("term-wallet")) }
             dd {
