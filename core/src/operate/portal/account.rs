@@ -19,7 +19,6 @@ const REMOVE: &str = "/portal/account/second-factor/remove";
 const WRONG: &str = "This code is wrong, or was used before. Wait for the next one.";
 
 /// Shows the account.
-#[derive(Debug)]
 pub struct Show;
 
 impl StaffPage for Show {
@@ -33,7 +32,6 @@ impl StaffPage for Show {
 
 /// Gives the member a secret for an authenticator app, which is shown once. It takes the password: a
 /// second factor of somebody who has but the cookie would keep the member out.
-#[derive(Debug)]
 pub struct BeginSecondFactor;
 
 impl StaffPage for BeginSecondFactor {
@@ -66,7 +64,6 @@ impl StaffPage for BeginSecondFactor {
 }
 
 /// Puts the secret in use.
-#[derive(Debug)]
 pub struct ConfirmSecondFactor;
 
 impl StaffPage for ConfirmSecondFactor {
@@ -92,7 +89,6 @@ impl StaffPage for ConfirmSecondFactor {
 }
 
 /// Takes the second factor away.
-#[derive(Debug)]
 pub struct RemoveSecondFactor;
 
 impl StaffPage for RemoveSecondFactor {

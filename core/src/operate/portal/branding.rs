@@ -19,7 +19,6 @@ use crate::tenancy::tenants::branding::{
 const PATH: &str = "/portal/branding";
 
 /// Shows the branding.
-#[derive(Debug)]
 pub struct Show;
 
 impl StaffPage for Show {
@@ -33,7 +32,6 @@ impl StaffPage for Show {
 }
 
 /// Writes the branding.
-#[derive(Debug)]
 pub struct Save;
 
 impl StaffPage for Save {

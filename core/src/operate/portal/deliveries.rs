@@ -138,7 +138,6 @@ pub(super) fn deliveries_table(deliveries: &[Delivered]) -> Markup {
 }
 
 /// Shows a delivery with its attempts.
-#[derive(Debug)]
 pub struct Show;
 
 impl StaffPage for Show {
@@ -233,7 +232,6 @@ fn shown(attempt: &DeliveryAttempt) -> Markup {
 }
 
 /// Sends a delivery again.
-#[derive(Debug)]
 pub struct Resend;
 
 impl StaffPage for Resend {

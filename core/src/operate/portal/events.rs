@@ -23,7 +23,6 @@ const PATH: &str = "/portal/events";
 const PAGE_EVENTS: usize = 50;
 
 /// Lists events.
-#[derive(Debug)]
 pub struct Show;
 
 impl StaffPage for Show {
@@ -128,7 +127,6 @@ impl Listed {
 }
 
 /// Shows one event with its deliveries.
-#[derive(Debug)]
 pub struct ShowOne;
 
 impl StaffPage for ShowOne {
@@ -170,7 +168,6 @@ impl StaffPage for ShowOne {
 }
 
 /// Repeats the deliveries of an event.
-#[derive(Debug)]
 pub struct Redeliver;
 
 impl StaffPage for Redeliver {

@@ -28,7 +28,6 @@ const SCOPE_PREFIX: &str = "scope-";
 const NAME_CHARS_MAX: usize = 255;
 
 /// Lists the live keys.
-#[derive(Debug)]
 pub struct Show;
 
 impl StaffPage for Show {
@@ -42,7 +41,6 @@ impl StaffPage for Show {
 }
 
 /// Issues a key and shows it, as no other page does.
-#[derive(Debug)]
 pub struct Issue;
 
 impl StaffPage for Issue {
@@ -89,7 +87,6 @@ fn key_page(visit: &Visit<'_>, text: &str) -> Reply {
 }
 
 /// Revokes a key.
-#[derive(Debug)]
 pub struct Revoke;
 
 impl StaffPage for Revoke {

@@ -29,7 +29,6 @@ const NAMED_MAX: i64 = 1_000;
 const SHOWN_CHARS: usize = 4;
 
 /// Lists orders, newest first.
-#[derive(Debug)]
 pub struct Show;
 
 impl StaffPage for Show {

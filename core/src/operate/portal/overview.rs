@@ -14,7 +14,6 @@ use crate::platform::shared_rates::SharedGcra;
 const DAYS: i32 = 30;
 
 /// Shows the overview.
-#[derive(Debug)]
 pub struct Show;
 
 impl StaffPage for Show {

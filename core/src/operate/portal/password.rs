@@ -25,7 +25,6 @@ const FORGOT: &str = "/portal/forgot-password";
 const SENT: &str = "sent=yes";
 
 /// Shows the form of a mailed link.
-#[derive(Debug)]
 pub struct Show;
 
 impl Endpoint for Show {
@@ -48,7 +47,6 @@ impl Endpoint for Show {
 }
 
 /// Sets the password, once per link.
-#[derive(Debug)]
 pub struct Submit;
 
 impl Endpoint for Submit {
@@ -138,7 +136,6 @@ fn dead() -> Reply {
 }
 
 /// Shows the form that asks for a link.
-#[derive(Debug)]
 pub struct ShowForgot;
 
 impl Endpoint for ShowForgot {
@@ -161,7 +158,6 @@ impl Endpoint for ShowForgot {
 }
 
 /// Mails a link. The page is the same when nobody has the address.
-#[derive(Debug)]
 pub struct SubmitForgot;
 
 impl Endpoint for SubmitForgot {

@@ -28,7 +28,6 @@ use rampart_types::StaffId;
 pub(super) const PATH: &str = "/portal/policies";
 
 /// Lists the policies.
-#[derive(Debug)]
 pub struct Show;
 
 impl StaffPage for Show {

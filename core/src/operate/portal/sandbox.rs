@@ -35,7 +35,6 @@ const WALLET: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
 const REFERENCE_BYTES: usize = 6;
 
 /// Lists the scenarios.
-#[derive(Debug)]
 pub struct Show;
 
 impl StaffPage for Show {
@@ -85,7 +84,6 @@ fn page(visit: &Visit<'_>, status: StatusCode, errors: &[(&str, &str)]) -> Reply
 }
 
 /// Ends the identity check of the user whom the form names.
-#[derive(Debug)]
 pub struct EndIdentityCheck;
 
 impl StaffPage for EndIdentityCheck {
@@ -122,7 +120,6 @@ fn row(visit: &Visit<'_>, scenario: Scenario) -> Vec<Markup> {
 }
 
 /// Makes a test order that follows a scenario.
-#[derive(Debug)]
 pub struct MakeOrder;
 
 impl StaffPage for MakeOrder {
@@ -197,7 +194,6 @@ fn document(answer: &impl serde::Serialize) -> Result<Value> {
 }
 
 /// Simulates an event of a test order.
-#[derive(Debug)]
 pub struct SimulateEvent;
 
 impl StaffPage for SimulateEvent {

@@ -32,7 +32,6 @@ const VISITOR_SECONDS: i32 = 3_600;
 const VISITOR_BYTES: usize = 32;
 
 /// Shows the form.
-#[derive(Debug)]
 pub struct Show;
 
 impl Endpoint for Show {
@@ -56,7 +55,6 @@ impl Endpoint for Show {
 }
 
 /// Begins a session.
-#[derive(Debug)]
 pub struct Submit;
 
 impl Endpoint for Submit {
@@ -213,7 +211,6 @@ fn form(core: &Core, status: StatusCode, typed: &Typed<'_>, reason: Option<&str>
 }
 
 /// Ends the session.
-#[derive(Debug)]
 pub struct SignOut;
 
 impl StaffPage for SignOut {

@@ -24,7 +24,6 @@ const ROLES: [(&str, &str); 3] = [
 ];
 
 /// Shows the team.
-#[derive(Debug)]
 pub struct Show;
 
 impl StaffPage for Show {
@@ -38,7 +37,6 @@ impl StaffPage for Show {
 }
 
 /// Invites somebody.
-#[derive(Debug)]
 pub struct Invite;
 
 impl StaffPage for Invite {
@@ -72,7 +70,6 @@ impl StaffPage for Invite {
 }
 
 /// Removes somebody else.
-#[derive(Debug)]
 pub struct Remove;
 
 impl StaffPage for Remove {

@@ -21,7 +21,6 @@ use crate::users::accounts;
 
 const PATH: &str = "/portal/users";
 /// Finds a user.
-#[derive(Debug)]
 pub struct Find;
 
 impl StaffPage for Find {
@@ -40,7 +39,6 @@ impl StaffPage for Find {
 }
 
 /// Shows the form that finds a user.
-#[derive(Debug)]
 pub struct Show;
 
 impl StaffPage for Show {
@@ -69,7 +67,6 @@ fn search(visit: &Visit<'_>, missed: Option<&str>) -> Markup {
 }
 
 /// Shows the state of a user's account.
-#[derive(Debug)]
 pub struct ShowOne;
 
 impl StaffPage for ShowOne {
@@ -167,7 +164,6 @@ fn identity_form(visit: &Visit<'_>, user: Uuid) -> Markup {
 }
 
 /// Ends the identity check of a test client's user.
-#[derive(Debug)]
 pub struct EndIdentityCheck;
 
 impl StaffPage for EndIdentityCheck {

@@ -33,7 +33,6 @@ const OVERLAPS: [(&str, &str); 4] =
 const RESEND_MAX: TimeDelta = TimeDelta::days(30);
 
 /// Lists the endpoints.
-#[derive(Debug)]
 pub struct Show;
 
 impl StaffPage for Show {
@@ -47,7 +46,6 @@ impl StaffPage for Show {
 }
 
 /// Registers an endpoint with a secret of its own, and shows it, as no other page does.
-#[derive(Debug)]
 pub struct Register;
 
 impl StaffPage for Register {
@@ -83,7 +81,6 @@ impl StaffPage for Register {
 }
 
 /// Shows one endpoint with its deliveries.
-#[derive(Debug)]
 pub struct ShowOne;
 
 impl StaffPage for ShowOne {
@@ -97,7 +94,6 @@ impl StaffPage for ShowOne {
 }
 
 /// Sends a test event to the endpoint.
-#[derive(Debug)]
 pub struct Test;
 
 impl StaffPage for Test {
@@ -121,7 +117,6 @@ impl StaffPage for Test {
 }
 
 /// Gives the endpoint a new secret and shows it, as no other page does.
-#[derive(Debug)]
 pub struct RotateSecret;
 
 impl StaffPage for RotateSecret {
@@ -153,7 +148,6 @@ impl StaffPage for RotateSecret {
 }
 
 /// Sends every delivery since a time again.
-#[derive(Debug)]
 pub struct ResendSince;
 
 impl StaffPage for ResendSince {
@@ -182,7 +176,6 @@ impl StaffPage for ResendSince {
 }
 
 /// Removes the endpoint.
-#[derive(Debug)]
 pub struct Remove;
 
 impl StaffPage for Remove {

@@ -12,7 +12,6 @@ use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 
 /// Shows the logo.
-#[derive(Debug)]
 pub struct Show;
 
 impl Endpoint for Show {

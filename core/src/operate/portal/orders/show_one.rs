@@ -20,7 +20,6 @@ use rampart_types::OrderId;
 const STEPS_MAX: i64 = 200;
 
 /// Shows one order with its timeline.
-#[derive(Debug)]
 pub struct ShowOne;
 
 impl StaffPage for ShowOne {

@@ -16,7 +16,6 @@ use crate::policies::dry_run::comparison::{ComparedOutcome, Comparison, compare}
 use crate::policies::lifecycle::LifecycleError;
 
 /// Runs the version and shows the result.
-#[derive(Debug)]
 pub struct Run;
 
 impl StaffPage for Run {

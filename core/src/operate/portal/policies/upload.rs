@@ -34,7 +34,6 @@ const NOT_ALLOWED: &str =
 const BUSY: &str = "Another upload is being examined: wait for its end.";
 
 /// Examines an upload, and stores what passes as a version that serves nobody.
-#[derive(Debug)]
 pub struct Submit;
 
 impl StaffPage for Submit {
@@ -197,7 +196,6 @@ pub(super) fn form(visit: &Visit<'_>, terms: &UploadTerms, errors: &[(&str, &str
 }
 
 /// Shows why an upload was refused.
-#[derive(Debug)]
 pub struct ShowRefused;
 
 impl StaffPage for ShowRefused {

@@ -17,7 +17,6 @@ use crate::partners::staff;
 use crate::platform::error::Result;
 
 /// Shows one version.
-#[derive(Debug)]
 pub struct Show;
 
 impl StaffPage for Show {
