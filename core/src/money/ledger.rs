@@ -49,24 +49,21 @@ pub(crate) enum AccountKind {
     Dispute,
 }
 
-impl AccountKind {
-    /// In the database and on the wire.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Provider => "provider",
-            Self::Customer => "customer",
-            Self::Suspense => "suspense",
-            Self::Conversion => "conversion",
-            Self::Treasury => "treasury",
-            Self::FeePartner => "fee_partner",
-            Self::FeeProvider => "fee_provider",
-            Self::FeePaymentMethod => "fee_payment_method",
-            Self::FeeNetwork => "fee_network",
-            Self::Spread => "spread",
-            Self::RefundPayable => "refund_payable",
-            Self::PayoutPayable => "payout_payable",
-            Self::Dispute => "dispute",
-        }
+rampart_types::named_values! {
+    pub(crate) AccountKind {
+        Provider = "provider",
+        Customer = "customer",
+        Suspense = "suspense",
+        Conversion = "conversion",
+        Treasury = "treasury",
+        FeePartner = "fee_partner",
+        FeeProvider = "fee_provider",
+        FeePaymentMethod = "fee_payment_method",
+        FeeNetwork = "fee_network",
+        Spread = "spread",
+        RefundPayable = "refund_payable",
+        PayoutPayable = "payout_payable",
+        Dispute = "dispute",
     }
 }
 

@@ -36,17 +36,15 @@ pub(crate) enum Kind {
     SecurityNotice,
 }
 
-impl Kind {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::EmailCode => "email-code",
-            Self::ResetPassword => "reset-password",
-            Self::WebhookDisabled => "webhook-disabled",
-            Self::StaffInvitation => "staff-invitation",
-            Self::StaffPassword => "staff-password",
-            Self::CheckoutLink => "checkout-link",
-            Self::SecurityNotice => "security-notice",
-        }
+rampart_types::named_values! {
+    Kind {
+        EmailCode = "email-code",
+        ResetPassword = "reset-password",
+        WebhookDisabled = "webhook-disabled",
+        StaffInvitation = "staff-invitation",
+        StaffPassword = "staff-password",
+        CheckoutLink = "checkout-link",
+        SecurityNotice = "security-notice",
     }
 }
 

@@ -159,13 +159,10 @@ pub enum Mode {
     Live,
 }
 
-impl Mode {
-    /// The name in the database and in responses.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Test => "test",
-            Self::Live => "live",
-        }
+rampart_types::named_values! {
+    pub Mode {
+        Test = "test",
+        Live = "live",
     }
 }
 

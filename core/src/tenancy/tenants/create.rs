@@ -70,16 +70,15 @@ pub(crate) enum SecretKind {
     Webhook,
 }
 
-impl SecretKind {
-    /// The name in the database.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Password => "password",
-            Self::Signing => "signing",
-            Self::Webhook => "webhook",
-        }
+rampart_types::named_values! {
+    pub(crate) SecretKind {
+        Password = "password",
+        Signing = "signing",
+        Webhook = "webhook",
     }
+}
 
+impl SecretKind {
     /// Generates a secret of this kind, as shown to the operator.
     pub(crate) fn generate(self, clock: &Clock) -> Result<Secret> {
         let bytes: [u8; SECRET_BYTES] = clock.random_bytes()?;

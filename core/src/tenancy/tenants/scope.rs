@@ -30,29 +30,15 @@ pub enum Scope {
     WebhooksWrite,
 }
 
-impl Scope {
-    /// Every scope.
-    pub const ALL: [Self; 7] = [
-        Self::All,
-        Self::QuotesRead,
-        Self::OrdersRead,
-        Self::OrdersWrite,
-        Self::UsersRead,
-        Self::UsersWrite,
-        Self::WebhooksWrite,
-    ];
-
-    /// The name in requests and in the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::All => "*",
-            Self::QuotesRead => "quotes:read",
-            Self::OrdersRead => "orders:read",
-            Self::OrdersWrite => "orders:write",
-            Self::UsersRead => "users:read",
-            Self::UsersWrite => "users:write",
-            Self::WebhooksWrite => "webhooks:write",
-        }
+rampart_types::named_values! {
+    pub Scope {
+        All = "*",
+        QuotesRead = "quotes:read",
+        OrdersRead = "orders:read",
+        OrdersWrite = "orders:write",
+        UsersRead = "users:read",
+        UsersWrite = "users:write",
+        WebhooksWrite = "webhooks:write",
     }
 }
 

@@ -222,12 +222,10 @@ enum Status {
     Suspended,
 }
 
-impl Status {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Suspended => "suspended",
-        }
+rampart_types::named_values! {
+    Status {
+        Active = "active",
+        Suspended = "suspended",
     }
 }
 
