@@ -15,7 +15,6 @@ pub(crate) const SECRET_BYTES: usize = 20;
 /// Most codes that are tried for one person in a day, so that a guess stays unlikely for years: three of a
 /// million count at a time.
 pub(crate) const DAY_QUOTA: Quota = Quota::new(30, 86_400, 30);
-/// Seconds of a step.
 const STEP_SECONDS: i64 = 30;
 /// Steps before and after the present one whose codes count, for clocks that are off.
 const STEPS_OFF_MAX: i64 = 1;

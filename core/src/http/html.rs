@@ -229,7 +229,6 @@ pub(crate) fn dead_link(texts: Texts, settings: &Pages, hint: &'static str) -> R
     Page::new(texts, settings, &title).render(StatusCode::NOT_FOUND, &body)
 }
 
-/// The link back to the partner.
 pub(crate) fn back_link(texts: Texts, return_url: &ReturnUrl, partner: &str) -> Markup {
     html! {
         p {

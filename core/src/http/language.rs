@@ -216,7 +216,6 @@ impl Texts {
         }
     }
 
-    /// The language.
     pub(crate) const fn language(self) -> Language {
         self.language
     }

@@ -214,7 +214,6 @@ impl Terms {
         })
     }
 
-    /// Splits a basis.
     fn split(&self, basis: Decimal) -> Option<Split> {
         let round = |value| round_fiat(value, self.fiat_exponent);
         let partner = self.rules.partner_fee(basis, &self.bounds)?;

@@ -22,7 +22,6 @@ const KEYS_MAX: i64 = 3_650;
 pub(crate) struct PublishedKey {
     /// Its thumbprint.
     pub(crate) key_id: String,
-    /// The public key.
     pub(crate) public_key: Vec<u8>,
     /// Time from which it signs, until a later one does.
     pub(crate) signs_from: DateTime<Utc>,

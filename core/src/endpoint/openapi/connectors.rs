@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 use super::operators::{PlainError, error_schema, errors_of, shared_of};
 use crate::endpoint::Route;
 
-/// Every error.
 const ERRORS: [PlainError; 11] = [
     (400, "Malformed", "The body is not valid JSON.", "the body is not valid JSON"),
     (

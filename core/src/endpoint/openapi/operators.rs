@@ -10,7 +10,6 @@ use crate::endpoint::Route;
 /// An error by its status: name of the component, meaning, example of a reason.
 pub(super) type PlainError = (u16, &'static str, &'static str, &'static str);
 
-/// Every error.
 const ERRORS: [PlainError; 13] = [
     (400, "Malformed", "The body is not valid JSON.", "the body is not valid JSON"),
     (

@@ -110,7 +110,6 @@ impl Operator {
         matches!(self.identity, Identity::Row(_)) && *self.name == *name
     }
 
-    /// Their roles.
     pub(in crate::operate) fn roles(&self) -> &[Role] {
         &self.roles
     }

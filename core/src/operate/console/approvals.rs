@@ -16,7 +16,6 @@ use crate::platform::error::Result;
 
 const SECTION: &str = "/console/approvals";
 
-/// One approval.
 pub(super) const APPROVAL: Subject = Subject {
     name: "approval",
     section: SECTION,

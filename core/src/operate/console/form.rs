@@ -172,7 +172,6 @@ fn decimal(text: &str) -> Option<Number> {
     plain.then(|| text.parse().ok()).flatten()
 }
 
-/// An error at a field.
 pub(super) type FieldError = (&'static str, String);
 
 /// The body of a call: the fixed members, and what was typed. A field of a change that is as it was

@@ -136,7 +136,6 @@ impl List {
         }
     }
 
-    /// The rows as a table.
     pub(super) fn table(&self, rows: &[Value]) -> Markup {
         let columns: Vec<_> = heads(self.columns).collect();
         html! {
@@ -194,7 +193,6 @@ impl List {
     }
 }
 
-/// The heads of the columns.
 pub(super) fn heads<'a>(columns: &'a [(&'a str, Cell)]) -> impl Iterator<Item = Column<'a>> {
     columns.iter().map(|&(name, cell)| match cell.is_amount() {
         true => Column::Amount(name),

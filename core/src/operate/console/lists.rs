@@ -42,7 +42,6 @@ const DELIVERY_COLUMNS: &[(&str, Cell)] = &[
     ("Made", Cell::Time("/createdAt")),
 ];
 
-/// One delivery.
 pub(super) const DELIVERY: Subject = Subject {
     name: "delivery",
     section: "/console/deliveries",
@@ -180,7 +179,6 @@ pub(super) const PAIRS: List = List {
     ],
     empty: "There is no pair.",
 };
-/// One pair.
 pub(super) const PAIR: Subject = Subject {
     name: "pair",
     section: "/console/market",
@@ -233,7 +231,6 @@ pub(super) const METHODS: List = List {
     ],
     empty: "There is no payment method.",
 };
-/// Currencies.
 pub(super) const CURRENCIES: List = List {
     title: "Currencies",
     section: "/console/market",

@@ -14,7 +14,6 @@ use super::visit::{Refused, Visit, fill, segment};
 const SECTION: &str = "/console/operators";
 const ROLES_HINT: &str = "viewer, support, compliance, treasury, platform, owner";
 
-/// Operators.
 pub(super) const OPERATORS: List = List {
     title: "Operators",
     section: SECTION,
@@ -49,7 +48,6 @@ pub(super) const NEW_OPERATOR: Subject = Subject {
     ])
     .answering()],
 };
-/// One operator.
 pub(super) const OPERATOR: Subject = Subject {
     name: "operator",
     section: SECTION,

@@ -91,7 +91,6 @@ const PRICE: &[(&str, Cell)] = &[
 ];
 const OPTIONAL_REASON: Input = Input { required: false, ..Input::REASON };
 
-/// One order.
 pub(super) const ORDER: Subject = Subject {
     name: "order",
     section: SECTION,

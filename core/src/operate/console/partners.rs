@@ -156,7 +156,6 @@ const DEPENDENTS: &[(&str, Cell)] = &[
     ("Staff", Cell::Count("/staff")),
 ];
 
-/// One partner.
 pub(super) const PARTNER: Subject = Subject {
     name: "partner",
     section: SECTION,

@@ -95,7 +95,6 @@ const FACTS: &[(&str, Cell)] = &[
     ("Recorded", Cell::Time("/recordedAt")),
 ];
 
-/// One payment.
 pub(super) const PAYMENT: Subject = Subject {
     name: "payment",
     section: SECTION,

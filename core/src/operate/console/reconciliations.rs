@@ -45,7 +45,6 @@ pub(super) const LIST: List = List {
     empty: "No statement was laid beside the books.",
 };
 
-/// One reconciliation.
 pub(super) const RECONCILIATION: Subject = Subject {
     name: "reconciliation",
     section: SECTION,

@@ -17,7 +17,6 @@ use crate::money::connectors::commands::Direction;
 use crate::operate::admin::connectors::CONNECTORS_MAX;
 use crate::operate::idle_routes::lack;
 
-/// All routes.
 pub(super) const ROUTES: Subject = Subject {
     name: "routes",
     section: "/console/market",

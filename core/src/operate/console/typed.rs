@@ -53,7 +53,6 @@ impl Typed {
         self.0.get(name).map_or("", String::as_str)
     }
 
-    /// Sets a value.
     pub(super) fn set(&mut self, name: &str, value: String) {
         self.0.insert(name.to_owned(), value);
     }

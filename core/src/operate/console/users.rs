@@ -102,7 +102,6 @@ const DEPENDENTS: &[(&str, Cell)] = &[
     ("Images of documents", Cell::Count("/documents")),
 ];
 
-/// One user.
 pub(super) const USER: Subject = Subject {
     name: "user",
     section: SECTION,

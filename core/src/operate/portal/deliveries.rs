@@ -19,7 +19,6 @@ use crate::platform::error::Result;
 use rampart_types::{ClientId, EventId, WebhookEndpointId};
 
 const PATH: &str = "/portal/deliveries/{id}";
-/// Deliveries of a page.
 pub(super) const PAGE_DELIVERIES: usize = 50;
 
 /// A delivery in a list.

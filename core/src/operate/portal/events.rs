@@ -19,7 +19,6 @@ use crate::platform::error::Result;
 use rampart_types::EventId;
 
 const PATH: &str = "/portal/events";
-/// Events of a page.
 const PAGE_EVENTS: usize = 50;
 
 /// Lists events.

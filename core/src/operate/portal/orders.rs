@@ -21,7 +21,6 @@ use crate::trading::orders::status::OrderStatus;
 use rampart_types::OrderId;
 
 const PATH: &str = "/portal/orders";
-/// Orders of a page.
 const PAGE_ORDERS: usize = 50;
 /// Most orders of one name that are found, of either side.
 const NAMED_MAX: i64 = 1_000;

@@ -14,7 +14,6 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rampart_types::{ClientId, EmailAddress, StaffId};
 use uuid::Uuid;
 
-/// Lifetime of an invitation.
 const INVITATION_LIFETIME: TimeDelta = TimeDelta::days(3);
 /// Lifetime of a link for a forgotten password.
 const RESET_LIFETIME: TimeDelta = TimeDelta::hours(1);

@@ -140,7 +140,6 @@ impl Session {
         constant_time_eq(token.as_bytes(), self.form_token().as_bytes())
     }
 
-    /// Ends it.
     pub(crate) async fn end(&self, core: &Core) -> Result<()> {
         sqlx::query!(
             "delete from staff_session where client_id = $1 and session_digest = $2",

@@ -9,7 +9,6 @@ use crate::platform::error::Result;
 const ROUND_SECONDS: i32 = 60 * 60;
 /// Time for which one edge has the round, in seconds: more than a piece takes.
 const CLAIM_SECONDS: i32 = 120;
-/// Rows of a piece.
 const PIECE_ROWS: i64 = 20_000;
 
 impl Core {

@@ -35,7 +35,6 @@ const PING_AFTER_IDLE: Duration = Duration::from_millis(100);
 const SERVER_GRACE: Duration = Duration::from_millis(250);
 /// Longest wait of a worker for a lock: the rows of others have their turn then.
 const WORKER_LOCK_WAIT_MAX: Duration = Duration::from_secs(2);
-/// Interval of the probe.
 const PROBE_INTERVAL: Duration = Duration::from_millis(250);
 /// Part of a request's statement timeout that the probe waits for an answer: numerator and
 /// denominator. The requests that wait at the same time are answered before they run into it.

@@ -31,7 +31,6 @@ const CONCURRENCY_MAX: usize = 4;
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout of a look at the server.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
-/// Timeout of one mail.
 const MAIL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Longest time of sending all mails of one claim.
 pub(crate) const SENDING_MAX: Duration =

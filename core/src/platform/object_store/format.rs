@@ -24,7 +24,6 @@ pub(super) fn location(id: Uuid) -> String {
     format!("document/{id}")
 }
 
-/// Context of a chunk.
 pub(super) fn chunk_context(number: u64, last: bool) -> String {
     format!("piece/{number}/{last}")
 }

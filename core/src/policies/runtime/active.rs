@@ -38,7 +38,6 @@ impl TenantPolicies {
         self.active.iter().find(|policy| policy.kind == kind)
     }
 
-    /// The rollout of a kind.
     pub(crate) fn rollout(&self, kind: PolicyKind) -> Option<&Arc<Rollout>> {
         self.rollouts.iter().find(|rollout| rollout.policy.kind == kind)
     }

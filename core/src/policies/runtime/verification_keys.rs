@@ -27,7 +27,6 @@ pub(crate) fn algorithm(name: &str) -> Option<Algorithm> {
     ALGORITHMS.iter().find(|(listed, _)| *listed == name).map(|(_, algorithm)| *algorithm)
 }
 
-/// The algorithm's name.
 pub(crate) fn algorithm_name(algorithm: Algorithm) -> &'static str {
     ALGORITHMS.iter().find(|(_, listed)| *listed == algorithm).map_or("", |(name, _)| name)
 }

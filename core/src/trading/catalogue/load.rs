@@ -259,7 +259,6 @@ async fn preferences(
     Ok(rows.into_iter().map(|row| (row.country, row.methods)).collect())
 }
 
-/// The routes.
 pub(super) async fn routes(executor: impl PgExecutor<'_>) -> Result<Routes> {
     let rows = sqlx::query!(
         "select partner, payment_method, asset, direction, connector from route order by position"

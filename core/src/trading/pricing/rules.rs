@@ -18,7 +18,6 @@ pub const SPREAD_PERCENT_MAX: i64 = 20;
 /// much.
 pub const SPREAD_PERCENT_MIN: i64 = -1;
 
-/// Decimals of a policy's amounts.
 const POLICY_AMOUNT_DECIMALS: u32 = 10;
 /// Decimals of parts per million as a percentage.
 const PPM_PERCENT_DECIMALS: u32 = 4;

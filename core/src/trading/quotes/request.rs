@@ -20,7 +20,6 @@ use crate::users::accounts::AccountType;
 use rampart_types::decimal::{fits_decimals, from_number_or_text};
 use rampart_types::{Country, DestinationTag, WalletAddress};
 
-/// Default payout method.
 const PAYOUT_METHOD_DEFAULT: AccountType = AccountType::BankTransfer;
 
 /// Longest promotion code, in bytes.

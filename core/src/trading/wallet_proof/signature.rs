@@ -42,7 +42,6 @@ pub(crate) fn is_genuine(address: &WalletAddress, message: &str, signature: &str
     verified.is_some()
 }
 
-/// SHA-256.
 fn sha256(bytes: &[u8]) -> [u8; 32] {
     let mut hash = [0; 32];
     hash.copy_from_slice(digest(&SHA256, bytes).as_ref());

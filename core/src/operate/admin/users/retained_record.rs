@@ -25,7 +25,6 @@ use crate::platform::error::{Denial, Result};
 use crate::users::retained_record::{self, OpenedRecord, RetainedRecord};
 use rampart_types::{UserId, plain_text};
 
-/// Characters of a reason.
 const REASON_CHARS_MAX: usize = 500;
 
 /// `POST /admin/v1/users/{uuid}/retained-record`

@@ -15,7 +15,6 @@ pub(super) fn read(path: &str, input: &Value) -> Result<FeeRequest, String> {
     strict::read_at::<Fee>(path, input).map(Into::into)
 }
 
-/// A fee request as JSON.
 pub(super) fn to_json(request: &FeeRequest) -> Value {
     let stage = match request.stage {
         Stage::Quote => "quote",

@@ -23,7 +23,6 @@ pub(super) fn read(
     Ok(rank.into_request(catalogue))
 }
 
-/// A rank request as JSON.
 pub(super) fn to_json(request: &RankRequest) -> Value {
     let user = &request.user;
     json!({

@@ -24,7 +24,6 @@ const MEMBERS: [(&str, &str, &str); 4] = [
     ("city", "check-address-city", "address-level2"),
 ];
 
-/// The form.
 pub(super) fn form(texts: Texts, TypedForm { form, errors }: TypedForm<'_>) -> Markup {
     html! {
         p { (texts.get("check-address-intro")) }

@@ -12,7 +12,6 @@ use crate::platform::error::Result;
 use crate::users::consent;
 use rampart_types::UserId;
 
-/// The form.
 pub(super) fn form(texts: Texts, errors: &FormErrors) -> Markup {
     html! {
         p { (texts.get("check-registration-intro")) }

@@ -13,7 +13,6 @@ use crate::platform::error::Result;
 use crate::users::tax_residency::{self, NUMBER_CHARS_MAX};
 use rampart_types::{Country, UserId, plain_text};
 
-/// The form.
 pub(super) fn form(texts: Texts, TypedForm { form, errors }: TypedForm<'_>) -> Markup {
     let (country, number) = (texts.get("check-tax-country"), texts.get("check-tax-number"));
     html! {
