@@ -70,9 +70,6 @@ const FACTS: &[(&str, Cell)] = &[
 ];
 
 /// The page of approvals: those that wait first, each with the whole call.
-///
-/// # Errors
-/// The refusal of the call.
 pub(super) async fn show(visit: &Visit<'_>, query: &Typed) -> Result<Page, Refused> {
     let after = match query.get("after") {
         "" => String::new(),

@@ -33,9 +33,6 @@ pub(super) const LIST: List = List {
 };
 
 /// The page that verifies the audit's chain.
-///
-/// # Errors
-/// The refusal of the call.
 pub(super) async fn verification(visit: &Visit<'_>) -> Result<Page, Refused> {
     let verified = visit.get("/admin/v1/audit/verification").await?;
     let intact = verified["intact"] == true;

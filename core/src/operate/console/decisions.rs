@@ -26,9 +26,6 @@ const COLUMNS: &[(&str, Cell)] = &[
 
 /// The newest decisions about a target, by their names in the audit. Nothing for a role that does
 /// not see the audit.
-///
-/// # Errors
-/// The refusal of the call.
 pub(super) async fn decisions(
     visit: &Visit<'_>,
     target: &str,

@@ -12,9 +12,6 @@ use super::visit::{Refused, Visit, fill};
 use crate::http::html::components::{Tone, badge, empty_state};
 
 /// The page of a delivery.
-///
-/// # Errors
-/// The refusal of the call.
 pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<Page, Refused> {
     let ids = [id.to_owned()];
     let delivery = visit.get(&fill(DELIVERY.read, &ids)).await?;

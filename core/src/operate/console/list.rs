@@ -65,9 +65,6 @@ impl List {
 
     /// The rows that the criteria ask for, at most `limit` or as many as a page of the call has, and
     /// the query of the next page.
-    ///
-    /// # Errors
-    /// The refusal of the call.
     pub(super) async fn rows(
         &self,
         visit: &Visit<'_>,
@@ -177,9 +174,6 @@ impl List {
     }
 
     /// The list as a file, if the query asks for one.
-    ///
-    /// # Errors
-    /// The refusal of the call.
     pub(super) async fn file(
         &'static self,
         visit: &Visit<'_>,

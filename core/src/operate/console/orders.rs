@@ -147,9 +147,6 @@ const DELIVERIES: &[(&str, Cell)] = &[
 ];
 
 /// The page of an order.
-///
-/// # Errors
-/// The refusal of a call.
 pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<Page, Refused> {
     let ids = [id.to_owned()];
     let order = visit.get(&format!("/admin/v1/orders/{}", segment(id))).await?;

@@ -38,9 +38,6 @@ const HEALTH: &[(&str, Cell)] = &[
 ];
 
 /// The page.
-///
-/// # Errors
-/// The refusal of a call.
 pub(super) async fn show(visit: &Visit<'_>) -> Result<Page, Refused> {
     let overview = visit.get("/admin/v1/overview").await?;
     let (connectors, _) = match visit.may(&Method::GET, CONNECTORS.call) {

@@ -212,9 +212,6 @@ pub(super) const PARTNER: Subject = Subject {
 };
 
 /// The page of a partner.
-///
-/// # Errors
-/// The refusal of a call.
 pub(super) async fn show(visit: &Visit<'_>, slug: &str, query: &Typed) -> Result<Page, Refused> {
     let ids = [slug.to_owned()];
     let partner = visit.get(&format!("/admin/v1/partners/{}", segment(slug))).await?;

@@ -126,9 +126,6 @@ pub(super) const PAYMENT: Subject = Subject {
 };
 
 /// The page of a payment.
-///
-/// # Errors
-/// The refusal of a call.
 pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<Page, Refused> {
     let ids = [id.to_owned()];
     let payment = visit.get(&format!("/admin/v1/payments/{}", segment(id))).await?;

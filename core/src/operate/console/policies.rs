@@ -223,9 +223,6 @@ const CHANGES: &[(&str, Cell)] = &[
 ];
 
 /// The page of a kind of policy.
-///
-/// # Errors
-/// The refusal of the call.
 pub(super) async fn show(
     visit: &Visit<'_>,
     slug: &str,
@@ -284,9 +281,6 @@ pub(super) async fn show(
 }
 
 /// The page of a partner's verification keys.
-///
-/// # Errors
-/// The refusal of a call.
 pub(super) async fn verification_keys(
     visit: &Visit<'_>,
     slug: &str,

@@ -76,9 +76,6 @@ pub(super) const DIFFERENCES: List = List {
 };
 
 /// The page of a reconciliation.
-///
-/// # Errors
-/// The refusal of the call.
 pub(super) async fn show(visit: &Visit<'_>, id: &str) -> Result<Page, Refused> {
     let read = visit.get(&format!("{CALL}/{}", segment(id))).await?;
     let differences = read["differences"].as_array().cloned().unwrap_or_default();

@@ -89,9 +89,6 @@ pub(super) const SCREENING: Subject = Subject {
 };
 
 /// The page of a user or an order in the queue: the claim, what is to be decided, and what is next.
-///
-/// # Errors
-/// The refusal of a call.
 pub(super) async fn show(
     visit: &Visit<'_>,
     subject: &str,

@@ -66,9 +66,6 @@ pub(super) const LIST: List = List {
 };
 
 /// The page of the routes, in their order, and of those by which nothing can move.
-///
-/// # Errors
-/// The refusal of a call.
 pub(super) async fn show(visit: &Visit<'_>, query: &Typed) -> Result<Page, Refused> {
     let read = visit.get(ROUTES.read).await?;
     let routes = read["routes"].as_array().cloned().unwrap_or_default();

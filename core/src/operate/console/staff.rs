@@ -80,9 +80,6 @@ pub(super) const LIST: List = List {
 };
 
 /// The page of a partner's staff.
-///
-/// # Errors
-/// The refusal of the call.
 pub(super) async fn show(visit: &Visit<'_>, slug: &str, query: &Typed) -> Result<Page, Refused> {
     let ids = [slug.to_owned()];
     let (people, _) = visit.rows(&fill(STAFF_CALL, &ids)).await?;

@@ -163,9 +163,6 @@ fn ids(pattern: &str, path: &str) -> Option<Vec<String>> {
 }
 
 /// The page that is shown.
-///
-/// # Errors
-/// The refusal of a call.
 pub(super) async fn page(
     visit: &Visit<'_>,
     target: &Target,

@@ -243,9 +243,6 @@ pub(super) async fn search(visit: &Visit<'_>, typed: &Typed, is_sent: bool) -> R
 }
 
 /// The page of a user.
-///
-/// # Errors
-/// The refusal of a call.
 pub(super) async fn show(visit: &Visit<'_>, uuid: &str, query: &Typed) -> Result<Page, Refused> {
     let ids = [uuid.to_owned()];
     let user = visit.get(&format!("/admin/v1/users/{}", segment(uuid))).await?;
@@ -266,9 +263,6 @@ pub(super) async fn show(visit: &Visit<'_>, uuid: &str, query: &Typed) -> Result
 }
 
 /// The newest decisions about a user and their accounts.
-///
-/// # Errors
-/// The refusal of the call.
 pub(super) async fn decided(visit: &Visit<'_>, user: &Value) -> Result<Markup, Refused> {
     decisions(visit, &text(user, "/uuid"), &["user.change", "account.change"]).await
 }

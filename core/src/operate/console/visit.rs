@@ -88,9 +88,6 @@ impl Visit<'_> {
     }
 
     /// Reads what a call shows.
-    ///
-    /// # Errors
-    /// The refusal of the call.
     pub(super) async fn get(&self, url: &str) -> Result<Value, Refused> {
         let reply = self.call(Method::GET, url, None).await;
         match Refused::of(&reply) {
@@ -100,9 +97,6 @@ impl Visit<'_> {
     }
 
     /// Reads a page of a list, and the query of the next one if the call names it.
-    ///
-    /// # Errors
-    /// The refusal of the call.
     pub(super) async fn rows(&self, url: &str) -> Result<(Vec<Value>, Option<String>), Refused> {
         let reply = self.call(Method::GET, url, None).await;
         if let Some(refused) = Refused::of(&reply) {
