@@ -14,7 +14,7 @@ use crate::money::connectors::sandbox::{count, unless_refused};
 use crate::platform::db::retrying_statement;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
-use crate::trading::orders::lookup::{ID, OrderName, find, find_in};
+use crate::trading::orders::lookup::{ID, ORDER_ERRORS, OrderName, find, find_in};
 use crate::trading::orders::read::{OrderV2, order_example};
 use crate::trading::orders::status::NotApplied;
 use crate::trading::sandbox::SimulatedEvent;
@@ -28,8 +28,7 @@ impl Endpoint for V2 {
     const PATH: &'static str = "/api/v2/sandbox/orders/{id}/{event}";
     const SCOPE: Option<Scope> = Some(Scope::OrdersWrite);
     const TEST_ONLY: bool = true;
-    const ERRORS: &'static [Code] =
-        &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
+    const ERRORS: &'static [Code] = ORDER_ERRORS;
     const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
         summary: "Simulate an event of a test order",

@@ -14,7 +14,7 @@ use crate::money::connectors::sandbox::{count, unless_refused};
 use crate::platform::db::retrying_statement;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
-use crate::trading::orders::lookup::OrderName;
+use crate::trading::orders::lookup::{ORDER_ERRORS, OrderName};
 use crate::trading::orders::status::NotApplied;
 use crate::trading::sandbox::SimulatedSaleEvent;
 use crate::trading::sell::orders::{EXAMPLE, SaleV1, find, view_in};
@@ -28,8 +28,7 @@ impl Endpoint for V2 {
     const PATH: &'static str = "/api/v2/sandbox/sell/orders/{id}/{event}";
     const SCOPE: Option<Scope> = Some(Scope::OrdersWrite);
     const TEST_ONLY: bool = true;
-    const ERRORS: &'static [Code] =
-        &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
+    const ERRORS: &'static [Code] = ORDER_ERRORS;
     const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
         summary: "Simulate an event of a test sell order",

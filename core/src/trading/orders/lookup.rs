@@ -22,6 +22,10 @@ pub(crate) const ID: Member = required(
     "The order's number, or the partner's own identifier, of which the newest order counts.",
 );
 
+/// Error codes of an endpoint that finds the order of its path.
+pub(crate) const ORDER_ERRORS: &[Code] =
+    &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
+
 /// An order as a partner names it: all digits may be our number or the partner's own identifier.
 #[derive(Debug)]
 pub struct OrderName {

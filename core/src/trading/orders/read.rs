@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fees::Fees;
-use super::lookup::{ID, OrderName, find};
+use super::lookup::{ID, ORDER_ERRORS, OrderName, find};
 use super::not_completed::{Reason, reasons};
 use super::status::OrderStatus;
 use super::{BlockchainInfo, Order};
@@ -74,8 +74,7 @@ impl Endpoint for V1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/user/buy/orders/{id}";
     const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
-    const ERRORS: &'static [Code] =
-        &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
+    const ERRORS: &'static [Code] = ORDER_ERRORS;
     const DEPRECATION: Option<Deprecation> = Some(Deprecation { successor: V2::PATH });
     const DOC: Doc = Doc {
         summary: "Read a user's order",
@@ -141,8 +140,7 @@ impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/buy/orders/{id}";
     const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
-    const ERRORS: &'static [Code] =
-        &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
+    const ERRORS: &'static [Code] = ORDER_ERRORS;
     const DOC: Doc = Doc {
         summary: "Read an order",
         details: "A client token reads every order of its client, an API key those of the user \

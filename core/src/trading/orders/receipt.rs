@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Order;
 use super::fees::Fees;
-use super::lookup::{ID, OrderName, find};
+use super::lookup::{ID, ORDER_ERRORS, OrderName, find};
 use super::status::OrderStatus;
 use crate::Core;
 use crate::auth::caller::{Client, Reader};
@@ -26,8 +26,7 @@ impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/buy/orders/{id}/receipt";
     const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
-    const ERRORS: &'static [Code] =
-        &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
+    const ERRORS: &'static [Code] = ORDER_ERRORS;
     const DOC: Doc = Doc {
         summary: "Read a completed order's receipt, signed",
         details: "`receipt` has the facts; `jws` is the same JSON, signed: a JWS in compact form \

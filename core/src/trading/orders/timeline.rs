@@ -5,7 +5,7 @@ use http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::lookup::{ID, OrderName, find};
+use super::lookup::{ID, ORDER_ERRORS, OrderName, find};
 use super::state::Cause;
 use crate::Core;
 use crate::auth::caller::Reader;
@@ -22,8 +22,7 @@ impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/buy/orders/{id}/timeline";
     const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
-    const ERRORS: &'static [Code] =
-        &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
+    const ERRORS: &'static [Code] = ORDER_ERRORS;
     const DOC: Doc = Doc {
         summary: "List an order's changes of state, oldest first",
         path: &[ID],

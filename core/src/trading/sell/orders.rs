@@ -22,7 +22,7 @@ use crate::tenancy::tenants::Scope;
 use crate::trading::checks::Hold;
 use crate::trading::orders::BlockchainInfo;
 use crate::trading::orders::list::{Cursor, Filter, Page};
-use crate::trading::orders::lookup::OrderName;
+use crate::trading::orders::lookup::{ORDER_ERRORS, OrderName};
 use crate::trading::orders::not_completed::{ACCOUNT_MISSING, Reason, blocked, incomplete_checks};
 use crate::trading::orders::status::OrderStatus;
 use crate::users::accounts::{self, PaymentAccount};
@@ -135,8 +135,7 @@ impl Endpoint for ReadV1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/user/sell/orders/{id}";
     const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
-    const ERRORS: &'static [Code] =
-        &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
+    const ERRORS: &'static [Code] = ORDER_ERRORS;
     const DOC: Doc = Doc {
         summary: "Read a user's sell order",
         details: "By the order's number or by your own identifier; of several with one \

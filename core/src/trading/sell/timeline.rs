@@ -11,7 +11,7 @@ use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
-use crate::trading::orders::lookup::{ID, OrderName};
+use crate::trading::orders::lookup::{ID, ORDER_ERRORS, OrderName};
 use crate::trading::orders::timeline::{STEPS_MAX, Step};
 
 /// Version 2, the only one.
@@ -21,8 +21,7 @@ impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/sell/orders/{id}/timeline";
     const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
-    const ERRORS: &'static [Code] =
-        &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
+    const ERRORS: &'static [Code] = ORDER_ERRORS;
     const DOC: Doc = Doc {
         summary: "List a sell order's changes of state, oldest first",
         details: "With every deposit and payout that was reported: one that leaves the state as it \

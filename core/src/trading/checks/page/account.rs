@@ -2,11 +2,10 @@
 
 use maud::html;
 
-use super::documents::read_image;
+use super::documents::{PROOF, proof_form, read_image};
 use super::{Content, Visit};
 use crate::Core;
 use crate::http::form::Form;
-use crate::http::html::components::{Field, image_field};
 use crate::http::html::form_errors::FormErrors;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
@@ -15,11 +14,6 @@ use crate::users::accounts::{self, AccountType, PaymentAccount};
 use crate::users::verification::card;
 use crate::users::verification::iban_photo::{has_proof, prove};
 use rampart_types::UserId;
-
-/// Name of the field with the proof.
-const PROOF: &str = "proof";
-/// Types of proof that browsers offer.
-const ACCEPTED: &str = "image/*,application/pdf";
 
 /// A card is verified by a button, a bank account by an image that an operator looks at, and any other
 /// account by support.
@@ -54,16 +48,7 @@ pub(super) async fn show(
                 (false, true) => "check-account-proof-sale",
                 (false, false) => "check-account-proof",
             };
-            let label = texts.get("check-account-image");
-            let proof = Field { error: errors.of(PROOF), ..Field::text(PROOF, &label) };
-            let body = html! {
-                p { (texts.get(intro)) }
-                form method="post" enctype="multipart/form-data" {
-                    (image_field(&proof, ACCEPTED, None))
-                    button.main type="submit" { (texts.get("check-send")) }
-                }
-            };
-            Ok(Content { takes_images: true, ..body.into() })
+            Ok(proof_form(visit, intro, "check-account-image", errors))
         }
         Some(AccountType::Walletpay) | None => {
             let intro =

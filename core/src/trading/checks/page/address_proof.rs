@@ -2,21 +2,15 @@
 
 use maud::html;
 
-use super::documents::read_image;
+use super::documents::{PROOF, proof_form, read_image};
 use super::{Content, Visit};
 use crate::Core;
 use crate::http::form::Form;
-use crate::http::html::components::{Field, image_field};
 use crate::http::html::form_errors::FormErrors;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::users::documents::{self, ADDRESS_PROOF, Document, has_address_proof};
 use rampart_types::UserId;
-
-/// Name of the field.
-const PROOF: &str = "proof";
-/// Types of proof that browsers offer.
-const ACCEPTED: &str = "image/*,application/pdf";
 
 /// The form, until a proof has come.
 pub(super) async fn show(
@@ -25,21 +19,12 @@ pub(super) async fn show(
     user: UserId,
     errors: &FormErrors,
 ) -> Result<Content> {
-    let texts = visit.texts;
     let sides = documents::sides(conn, visit.client.key_of(user)).await?;
     if has_address_proof(&sides) {
-        return Ok(html! { p { (texts.get("check-document-received")) } }.into());
+        return Ok(html! { p { (visit.texts.get("check-document-received")) } }.into());
     }
-    let label = texts.get("check-address-proof-image");
-    let proof = Field { error: errors.of(PROOF), ..Field::text(PROOF, &label) };
-    let body = html! {
-        p { (texts.get("check-address-proof-intro")) }
-        form method="post" enctype="multipart/form-data" {
-            (image_field(&proof, ACCEPTED, None))
-            button.main type="submit" { (texts.get("check-send")) }
-        }
-    };
-    Ok(Content { takes_images: true, ..body.into() })
+    let (intro, label) = ("check-address-proof-intro", "check-address-proof-image");
+    Ok(proof_form(visit, intro, label, errors))
 }
 
 /// Takes the proof, unless one is looked at.

@@ -24,6 +24,10 @@ const SIDES: [(&str, &str, Option<&str>); 2] =
 const BACK_HINT: &str = "check-document-back-hint";
 /// Types of image that browsers offer.
 const ACCEPTED: &str = "image/*";
+/// Name of the field with a proof.
+pub(super) const PROOF: &str = "proof";
+/// Types of proof that browsers offer.
+const ACCEPTED_PROOFS: &str = "image/*,application/pdf";
 /// The camera that looks away from the user.
 const CAMERA: &str = "environment";
 
@@ -96,6 +100,25 @@ pub(super) async fn submit(
         documents::send(core, &visit.client, user, sent).await?;
     }
     Ok(errors)
+}
+
+/// The form of one proof, which an operator looks at; `intro` and `label` are messages.
+pub(super) fn proof_form(
+    visit: &Visit,
+    intro: &'static str,
+    label: &'static str,
+    errors: &FormErrors,
+) -> Content {
+    let (texts, label) = (visit.texts, visit.texts.get(label));
+    let proof = Field { error: errors.of(PROOF), ..Field::text(PROOF, &label) };
+    let body = html! {
+        p { (texts.get(intro)) }
+        form method="post" enctype="multipart/form-data" {
+            (image_field(&proof, ACCEPTED_PROOFS, None))
+            button.main type="submit" { (texts.get("check-send")) }
+        }
+    };
+    Content { takes_images: true, ..body.into() }
 }
 
 /// The image of a field, or why there is none.
