@@ -53,11 +53,11 @@ impl Endpoint for ListDeliveries {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Search<Wanted>;
+    type Request = Search<Criteria>;
     type Response = Page<Delivery>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Search<Wanted>> {
-        let Criteria { partner, state, order, after, limit } = strict::query(input)?;
+    fn read(input: &Input, _: &Operator) -> Result<Search<Criteria>> {
+        let Query { partner, state, order, after, limit } = strict::query(input)?;
         let paging = Paging::of(&input.head, limit.as_deref(), DELIVERIES_MAX)?;
         if state.as_deref().is_some_and(|state| !STATES.contains(&state)) {
             let reason = format!("state: one of {}", STATES.join(", "));
@@ -66,18 +66,18 @@ impl Endpoint for ListDeliveries {
         let order = order.map(|text| text.parse::<OrderId>()).transpose();
         let order = order.map_err(|_| Denial::unprocessable("order: not an order's number"))?;
         let limit = paging.rows_max();
-        let criteria = Wanted { partner, state, order, after, id: None, limit };
+        let criteria = Criteria { partner, state, order, after, id: None, limit };
         Ok(Search { criteria, paging })
     }
 
-    async fn call(core: &Core, _: Operator, search: Search<Wanted>) -> Result<Page<Delivery>> {
+    async fn call(core: &Core, _: Operator, search: Search<Criteria>) -> Result<Page<Delivery>> {
         Ok(search.paging.page(find(core, search.criteria).await?, |delivery| delivery.id))
     }
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Criteria {
+struct Query {
     partner: Option<String>,
     state: Option<String>,
     order: Option<String>,
@@ -85,9 +85,9 @@ struct Criteria {
     limit: Option<String>,
 }
 
-/// Criteria of deliveries; one that is absent is met by all.
+/// Query of deliveries; one that is absent is met by all.
 #[derive(Debug, Default)]
-pub struct Wanted {
+pub struct Criteria {
     partner: Option<String>,
     state: Option<String>,
     order: Option<OrderId>,
@@ -130,7 +130,7 @@ pub struct Delivery {
     created_at: DateTime<Utc>,
 }
 
-async fn find(core: &Core, wanted: Wanted) -> Result<Vec<Delivery>> {
+async fn find(core: &Core, criteria: Criteria) -> Result<Vec<Delivery>> {
     let deliveries = sqlx::query_as!(
         Delivery,
         r#"
@@ -149,12 +149,12 @@ async fn find(core: &Core, wanted: Wanted) -> Result<Vec<Delivery>> {
             and ($5::uuid is null or d.delivery_id = $5)
         order by d.delivery_id desc limit $6
         "#,
-        wanted.partner,
-        wanted.state,
-        wanted.order.map(OrderId::number),
-        wanted.after,
-        wanted.id,
-        wanted.limit,
+        criteria.partner,
+        criteria.state,
+        criteria.order.map(OrderId::number),
+        criteria.after,
+        criteria.id,
+        criteria.limit,
     )
     .fetch_all(&core.db)
     .await?;
@@ -209,7 +209,7 @@ impl Endpoint for Redeliver {
         let (target, detail) = (id.to_string(), json!({"from": row.state}));
         operator.record(&mut tx, core, "delivery.redeliver", &target, detail).await?;
         tx.commit().await?;
-        let wanted = Wanted { id: Some(id), limit: 1, ..Wanted::default() };
-        Ok(Json(find(core, wanted).await?.pop().ok_or_else(unknown)?))
+        let criteria = Criteria { id: Some(id), limit: 1, ..Criteria::default() };
+        Ok(Json(find(core, criteria).await?.pop().ok_or_else(unknown)?))
     }
 }

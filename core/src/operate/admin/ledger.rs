@@ -33,7 +33,7 @@ struct Line {
 
 /// Entries that are asked for: every criterion that is there must hold.
 #[derive(Debug, Default)]
-pub struct Wanted {
+pub struct Criteria {
     partner: Option<String>,
     order: Option<i64>,
     account: Option<Uuid>,
@@ -45,7 +45,7 @@ pub struct Wanted {
     limit: i64,
 }
 
-impl Wanted {
+impl Criteria {
     /// The postings of the entries, oldest first.
     async fn lines(self, core: &Core) -> Result<Vec<Line>> {
         let mut conn = core.db.acquire().await?;

@@ -76,7 +76,7 @@ pub struct Payment {
 
 /// A search for payments: every criterion that is there must hold.
 #[derive(Debug, Default)]
-pub struct Wanted {
+pub struct Criteria {
     partner: Option<String>,
     order: Option<OrderId>,
     state: Option<PaymentState>,
@@ -86,7 +86,7 @@ pub struct Wanted {
     limit: i64,
 }
 
-impl Wanted {
+impl Criteria {
     /// Newest first.
     async fn find(self, core: &Core) -> Result<Vec<Payment>> {
         check_page(core, self.after).await?;
@@ -175,8 +175,8 @@ async fn check_page(core: &Core, after: Option<Uuid>) -> Result<()> {
 /// # Errors
 /// 404 when there is none.
 async fn find(core: &Core, id: Uuid) -> Result<Payment> {
-    let wanted = Wanted { id: Some(id), limit: 1, ..Wanted::default() };
-    let found = wanted.find(core).await?.pop();
+    let criteria = Criteria { id: Some(id), limit: 1, ..Criteria::default() };
+    let found = criteria.find(core).await?.pop();
     found.ok_or_else(|| Denial::not_found("payment").into())
 }
 

@@ -104,7 +104,7 @@ pub(super) async fn needs_second(core: &Core, slug: &str) -> Result<bool> {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "Reason")]
 #[serde(deny_unknown_fields)]
-struct Because {
+struct ChangeReason {
     /// For the history, at most 500 characters.
     reason: Option<String>,
     /// A signed statement, where signatures are required.

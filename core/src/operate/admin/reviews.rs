@@ -53,7 +53,7 @@ pub struct Review {
 
 /// A search in the queue: every criterion that is there must hold.
 #[derive(Debug, Default)]
-pub struct Wanted {
+pub struct Criteria {
     subject: Option<String>,
     partner: Option<String>,
     /// The last one of the page before.
@@ -63,7 +63,7 @@ pub struct Wanted {
     limit: i64,
 }
 
-impl Wanted {
+impl Criteria {
     /// Oldest first.
     #[expect(clippy::too_many_lines, reason = "one statement")]
     async fn find(self, core: &Core) -> Result<Vec<Review>> {
@@ -179,8 +179,8 @@ impl Wanted {
 async fn find(core: &Core, subject: &str, id: &str) -> Result<Option<Review>> {
     let Some(id) = stored_id(id) else { return Ok(None) };
     let (subject, id) = (Some(subject.to_owned()), Some(id));
-    let wanted = Wanted { subject, id, limit: 1, ..Wanted::default() };
-    Ok(wanted.find(core).await?.pop())
+    let criteria = Criteria { subject, id, limit: 1, ..Criteria::default() };
+    Ok(criteria.find(core).await?.pop())
 }
 
 /// An id as the queue compares it, as text: a user's uuid in its one spelling, or an order's number.

@@ -57,7 +57,7 @@ pub struct Screening {
 
 /// A search for screenings: every criterion that is there must hold.
 #[derive(Debug, Default)]
-pub struct Wanted {
+pub struct Criteria {
     partner: Option<String>,
     state: Option<String>,
     /// The order whose wallet it is of.
@@ -70,7 +70,7 @@ pub struct Wanted {
     limit: i64,
 }
 
-impl Wanted {
+impl Criteria {
     /// Oldest first.
     async fn find(self, core: &Core) -> Result<Vec<Screening>> {
         let mut conn = core.db.acquire().await?;
@@ -127,8 +127,8 @@ impl Wanted {
 /// # Errors
 /// 404 when there is none.
 async fn find(core: &Core, id: Uuid) -> Result<Screening> {
-    let wanted = Wanted { id: Some(id), limit: 1, ..Wanted::default() };
-    let found = wanted.find(core).await?.pop();
+    let criteria = Criteria { id: Some(id), limit: 1, ..Criteria::default() };
+    let found = criteria.find(core).await?.pop();
     found.ok_or_else(|| Denial::not_found("screening").into())
 }
 

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::{Delivery, Wanted, find};
+use super::{Criteria, Delivery, find};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, required};
@@ -51,8 +51,8 @@ impl Endpoint for ReadDelivery {
 
     async fn call(core: &Core, _: Operator, id: Uuid) -> Result<Json<WithAttempts>> {
         let unknown = || Denial::not_found("delivery");
-        let wanted = Wanted { id: Some(id), limit: 1, ..Wanted::default() };
-        let delivery = find(core, wanted).await?.pop().ok_or_else(unknown)?;
+        let criteria = Criteria { id: Some(id), limit: 1, ..Criteria::default() };
+        let delivery = find(core, criteria).await?.pop().ok_or_else(unknown)?;
         let mut conn = core.db.acquire().await?;
         let event = sqlx::query!(
             r#"

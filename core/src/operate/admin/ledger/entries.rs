@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Line, Wanted};
+use super::{Criteria, Line};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::Endpoint;
@@ -52,30 +52,30 @@ impl Endpoint for ListEntries {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Search<Wanted>;
+    type Request = Search<Criteria>;
     type Response = Page<Entry>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Search<Wanted>> {
-        let wanted: Criteria = strict::query(input)?;
-        let order: Option<OrderId> = wanted
+    fn read(input: &Input, _: &Operator) -> Result<Search<Criteria>> {
+        let query: Query = strict::query(input)?;
+        let order: Option<OrderId> = query
             .order
             .map(|order| order.parse())
             .transpose()
             .map_err(|_| Denial::unprocessable("order: not an order's number"))?;
-        let paging = Paging::of(&input.head, wanted.limit.as_deref(), ENTRIES_MAX)?;
-        let criteria = Wanted {
-            partner: wanted.partner,
+        let paging = Paging::of(&input.head, query.limit.as_deref(), ENTRIES_MAX)?;
+        let criteria = Criteria {
+            partner: query.partner,
             order: order.map(OrderId::number),
-            account: wanted.account,
-            from: wanted.from,
-            to: wanted.to,
-            after: wanted.after,
+            account: query.account,
+            from: query.from,
+            to: query.to,
+            after: query.after,
             limit: paging.rows_max(),
         };
         Ok(Search { criteria, paging })
     }
 
-    async fn call(core: &Core, _: Operator, search: Search<Wanted>) -> Result<Page<Entry>> {
+    async fn call(core: &Core, _: Operator, search: Search<Criteria>) -> Result<Page<Entry>> {
         let mut entries: Vec<Entry> = Vec::new();
         for line in search.criteria.lines(core).await? {
             let posting = Posting::of(&line);
@@ -90,7 +90,7 @@ impl Endpoint for ListEntries {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Criteria {
+struct Query {
     partner: Option<String>,
     order: Option<String>,
     account: Option<Uuid>,

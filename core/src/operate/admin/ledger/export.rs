@@ -6,7 +6,7 @@ use schemars::SchemaGenerator;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Line, Wanted, beancount};
+use super::{Criteria, Line, beancount};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
@@ -54,7 +54,7 @@ impl Endpoint for ExportLedger {
     async fn call(core: &Core, _: Operator, period: Period) -> Result<Export> {
         let Period { format, from, to } = period;
         let limit = ENTRIES_MAX + 1;
-        let lines = Wanted { from, to, limit, ..Wanted::default() }.lines(core).await?;
+        let lines = Criteria { from, to, limit, ..Criteria::default() }.lines(core).await?;
         let entries = lines.chunk_by(|one, next| one.entry_id == next.entry_id).count();
         if i64::try_from(entries).is_ok_and(|entries| entries > ENTRIES_MAX) {
             return Err(Denial::unprocessable("from, to: there are too many entries").into());

@@ -4,7 +4,7 @@ use http::Method;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{EXAMPLE_LIST, Payment, Wanted};
+use super::{Criteria, EXAMPLE_LIST, Payment};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::Endpoint;
@@ -50,11 +50,11 @@ impl Endpoint for ListPayments {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Search<Wanted>;
+    type Request = Search<Criteria>;
     type Response = Page<Payment>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Search<Wanted>> {
-        let Criteria { partner, order, state, after, limit } = strict::query(input)?;
+    fn read(input: &Input, _: &Operator) -> Result<Search<Criteria>> {
+        let Query { partner, order, state, after, limit } = strict::query(input)?;
         let order: Option<OrderId> = order
             .map(|order| order.parse())
             .transpose()
@@ -64,18 +64,18 @@ impl Endpoint for ListPayments {
         let (state, id) = (state.transpose()?, None);
         let paging = Paging::of(&input.head, limit.as_deref(), PAYMENTS_MAX)?;
         let limit = paging.rows_max();
-        let criteria = Wanted { partner, order, state, after, id, limit };
+        let criteria = Criteria { partner, order, state, after, id, limit };
         Ok(Search { criteria, paging })
     }
 
-    async fn call(core: &Core, _: Operator, search: Search<Wanted>) -> Result<Page<Payment>> {
+    async fn call(core: &Core, _: Operator, search: Search<Criteria>) -> Result<Page<Payment>> {
         Ok(search.paging.page(search.criteria.find(core).await?, |payment| payment.id))
     }
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Criteria {
+struct Query {
     partner: Option<String>,
     order: Option<String>,
     state: Option<String>,

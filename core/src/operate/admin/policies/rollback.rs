@@ -2,7 +2,7 @@
 
 use http::{Method, StatusCode};
 
-use super::{Because, EXAMPLE, PATH, Policy};
+use super::{ChangeReason, EXAMPLE, PATH, Policy};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -29,7 +29,7 @@ impl Endpoint for RollBackPolicy {
                   version that was active before, or to the last one after a removal. A trial \
                   ends.",
         path: PATH,
-        body: Shape::of::<Because>(),
+        body: Shape::of::<ChangeReason>(),
         request: r#"{"reason": "too dear"}"#,
         answer: EXAMPLE,
         ..Doc::NONE
@@ -39,7 +39,7 @@ impl Endpoint for RollBackPolicy {
     type Response = Json<VersionSummary>;
 
     fn read(input: &Input, _: &Operator) -> Result<Policy> {
-        let Because { reason, signed } = strict::body(input)?;
+        let ChangeReason { reason, signed } = strict::body(input)?;
         Ok(Policy::read_signed(input, reason, signed))
     }
 
@@ -67,7 +67,7 @@ impl Endpoint for RemovePolicy {
         summary: "Return to the built-in rule",
         details: "Deactivates the policy; its versions stay. A trial ends.",
         path: PATH,
-        body: Shape::of::<Because>(),
+        body: Shape::of::<ChangeReason>(),
         request: r#"{"reason": "contract ended"}"#,
         ..Doc::NONE
     };
@@ -76,7 +76,7 @@ impl Endpoint for RemovePolicy {
     type Response = NoContent;
 
     fn read(input: &Input, _: &Operator) -> Result<Policy> {
-        let Because { reason, signed } = strict::body(input)?;
+        let ChangeReason { reason, signed } = strict::body(input)?;
         Ok(Policy::read_signed(input, reason, signed))
     }
 

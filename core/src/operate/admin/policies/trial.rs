@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Because, PATH, Policy};
+use super::{ChangeReason, PATH, Policy};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -134,7 +134,7 @@ impl Endpoint for EndTrial {
         summary: "End a policy's trial",
         details: "The active version, or the built-in rule, serves everybody.",
         path: PATH,
-        body: Shape::of::<Because>(),
+        body: Shape::of::<ChangeReason>(),
         request: r#"{"reason": "no difference seen"}"#,
         ..Doc::NONE
     };
@@ -143,7 +143,7 @@ impl Endpoint for EndTrial {
     type Response = NoContent;
 
     fn read(input: &Input, _: &Operator) -> Result<Policy> {
-        let Because { reason, signed } = strict::body(input)?;
+        let ChangeReason { reason, signed } = strict::body(input)?;
         Ok(Policy::read_signed(input, reason, signed))
     }
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::trial::Trial;
-use super::{Because, EXAMPLE, KIND, PATH, Policy, VERSION};
+use super::{ChangeReason, EXAMPLE, KIND, PATH, Policy, VERSION};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -215,7 +215,7 @@ impl Endpoint for ShadowVersion {
         details: "It gets the same inputs; its answers are compared and counted, and used for \
                   nothing. A canary ends.",
         path: &[SLUG, KIND, VERSION],
-        body: Shape::of::<Because>(),
+        body: Shape::of::<ChangeReason>(),
         request: r#"{"reason": "compare the new tariff"}"#,
         answer: EXAMPLE,
         ..Doc::NONE
@@ -225,7 +225,7 @@ impl Endpoint for ShadowVersion {
     type Response = Json<VersionSummary>;
 
     fn read(input: &Input, _: &Operator) -> Result<(Policy, i64)> {
-        let Because { reason, signed } = strict::body(input)?;
+        let ChangeReason { reason, signed } = strict::body(input)?;
         Ok((Policy::read_signed(input, reason, signed), number(input)?))
     }
 

@@ -4,7 +4,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use http::Method;
 use serde::Deserialize;
 
-use super::{REVIEWERS, Review, SUBJECTS, Wanted, example, stored_id};
+use super::{Criteria, REVIEWERS, Review, SUBJECTS, example, stored_id};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::Endpoint;
@@ -49,11 +49,11 @@ impl Endpoint for ListReviews {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Search<Wanted>;
+    type Request = Search<Criteria>;
     type Response = Page<Review>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Search<Wanted>> {
-        let Criteria { subject, partner, id, after, limit } = strict::query(input)?;
+    fn read(input: &Input, _: &Operator) -> Result<Search<Criteria>> {
+        let Query { subject, partner, id, after, limit } = strict::query(input)?;
         if subject.as_deref().is_some_and(|subject| !SUBJECTS.contains(&subject)) {
             return Err(Denial::unprocessable("subject: user or order").into());
         }
@@ -63,10 +63,10 @@ impl Endpoint for ListReviews {
         let after = after.map_err(|_| Denial::unprocessable("after: not of a Link"))?;
         let paging = Paging::of(&input.head, limit.as_deref(), REVIEWS_MAX)?;
         let limit = paging.rows_max();
-        Ok(Search { criteria: Wanted { subject, partner, after, id, limit }, paging })
+        Ok(Search { criteria: Criteria { subject, partner, after, id, limit }, paging })
     }
 
-    async fn call(core: &Core, _: Operator, search: Search<Wanted>) -> Result<Page<Review>> {
+    async fn call(core: &Core, _: Operator, search: Search<Criteria>) -> Result<Page<Review>> {
         Ok(search.paging.page(search.criteria.find(core).await?, |last| {
             let since = last.waiting_since.to_rfc3339_opts(SecondsFormat::Micros, true);
             format!("{since},{}", last.id)
@@ -76,7 +76,7 @@ impl Endpoint for ListReviews {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Criteria {
+struct Query {
     subject: Option<String>,
     partner: Option<String>,
     id: Option<String>,

@@ -4,7 +4,7 @@ use http::Method;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{STATES, Screening, Wanted, example};
+use super::{Criteria, STATES, Screening, example};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::Endpoint;
@@ -41,11 +41,11 @@ impl Endpoint for ListScreenings {
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = Search<Wanted>;
+    type Request = Search<Criteria>;
     type Response = Page<Screening>;
 
-    fn read(input: &Input, _: &Operator) -> Result<Search<Wanted>> {
-        let Criteria { partner, state, order_id, user_id, after, limit } = strict::query(input)?;
+    fn read(input: &Input, _: &Operator) -> Result<Search<Criteria>> {
+        let Query { partner, state, order_id, user_id, after, limit } = strict::query(input)?;
         if state.as_deref().is_some_and(|state| !STATES.contains(&state)) {
             return Err(Denial::unprocessable("state: pending, clear, review or block").into());
         }
@@ -53,18 +53,18 @@ impl Endpoint for ListScreenings {
         let order = order.map_err(|_| Denial::unprocessable("orderId: not an order's number"))?;
         let paging = Paging::of(&input.head, limit.as_deref(), SCREENINGS_MAX)?;
         let limit = paging.rows_max();
-        let criteria = Wanted { partner, state, order, user: user_id, after, id: None, limit };
+        let criteria = Criteria { partner, state, order, user: user_id, after, id: None, limit };
         Ok(Search { criteria, paging })
     }
 
-    async fn call(core: &Core, _: Operator, search: Search<Wanted>) -> Result<Page<Screening>> {
+    async fn call(core: &Core, _: Operator, search: Search<Criteria>) -> Result<Page<Screening>> {
         Ok(search.paging.page(search.criteria.find(core).await?, |screening| screening.id))
     }
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Criteria {
+struct Query {
     partner: Option<String>,
     state: Option<String>,
     order_id: Option<String>,
