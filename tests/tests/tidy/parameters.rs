@@ -3,7 +3,7 @@
 use crate::{nothing_breaks, rust};
 
 /// Functions of an endpoint that take its `Request`, which may be a tuple of what it has read.
-const TAKE_A_REQUEST: [&str; 3] = ["call", "call_with_key", "needs_approval"];
+const TAKE_A_REQUEST: [&str; 4] = ["call", "call_with_key", "hold", "needs_approval"];
 
 #[test]
 fn no_parameter_is_a_tuple() {

@@ -105,7 +105,9 @@ async fn what_a_sale_waits_for_is_passed_on_its_pages() {
     }
     let send = async |page: &str, form: &'static str| {
         let sent = acme.anonymous(Method::POST, page).body(form).send().await;
-        sent.assert_status(200).text().to_owned()
+        let next = sent.assert_status(303).header("location").unwrap().to_owned();
+        let shown = acme.anonymous(Method::GET, &next).send().await;
+        shown.assert_status(200).text().to_owned()
     };
     let next = send(&pages[0], "outcome=verified").await;
     assert!(next.contains(&pages[1]) && next.contains(&pages[2]), "{next}");
