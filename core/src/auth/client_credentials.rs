@@ -46,7 +46,7 @@ fn claim(headers: &HeaderMap) -> Result<Claim<'_>> {
         (None, Some(_)) if keys.next().is_some() => Err(Code::ClientCredentialAmbiguous.into()),
         (Some(value), None) => {
             let text = value.to_str().map_err(|_| Code::ClientTokenInvalid)?;
-            bearer(text, Code::ClientTokenInvalid).map(Claim::Token)
+            required_bearer(text, Code::ClientTokenInvalid).map(Claim::Token)
         }
         (None, Some(value)) => match value.to_str().map_err(|_| Code::ApiKeyInvalid)?.trim() {
             "" => Err(Code::ApiKeyEmpty.into()),
@@ -56,14 +56,17 @@ fn claim(headers: &HeaderMap) -> Result<Claim<'_>> {
 }
 
 /// The token of a `Bearer` value; the scheme is case-insensitive (RFC 9110, section 11.1).
+pub(crate) fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.trim().split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim_start())
+}
+
+/// The same, where nothing else is a credential.
 ///
 /// # Errors
 /// `code` for a value of another form.
-pub(crate) fn bearer(value: &str, code: Code) -> Result<&str> {
-    match value.trim().split_once(' ') {
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(token.trim_start()),
-        _ => Err(Error::with_detail(code, "not of the form Bearer and token")),
-    }
+pub(super) fn required_bearer(value: &str, code: Code) -> Result<&str> {
+    bearer(value).ok_or_else(|| Error::with_detail(code, "not of the form Bearer and token"))
 }
 
 fn by_token(core: &Core, snapshot: &Snapshot, token: &str, head: &Head) -> Result<Client> {

@@ -5,7 +5,7 @@ use http::HeaderMap;
 
 use crate::Core;
 use crate::auth::caller::Client;
-use crate::auth::client_credentials::bearer;
+use crate::auth::client_credentials::required_bearer;
 use crate::http::request::Head;
 use crate::platform::crypto::Purpose;
 use crate::platform::db::Connection;
@@ -165,7 +165,7 @@ struct TokenUser {
 }
 
 fn by_token(core: &Core, client: &Client, text: &str) -> Result<TokenUser> {
-    let token = bearer(text, Code::UserTokenInvalid)?;
+    let token = required_bearer(text, Code::UserTokenInvalid)?;
     let claims = core.tokens.verify_user(core, token)?;
     if claims.client != client.id() {
         return Err(Code::UserTokenInvalid.into());
