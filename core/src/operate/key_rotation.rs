@@ -7,7 +7,7 @@ mod columns;
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
-use self::columns::{COLUMNS, NO_CLIENT, SealedColumn};
+use self::columns::{COLUMNS, IdColumn, NO_CLIENT, SealedColumn};
 use crate::Core;
 use crate::platform::crypto::lasting_context;
 use crate::platform::db::Connection;
@@ -129,7 +129,7 @@ impl SealedColumn {
         after_client: Uuid,
         after_row: &str,
     ) -> Result<Batch> {
-        let Self { table, client, id: (id, id_type), column, .. } = self;
+        let Self { table, client, id: IdColumn { name: id, sql_type: id_type }, column, .. } = self;
         // No index begins with a constant.
         let (behind, order) = match *client {
             NO_CLIENT => (format!("{id} > $1::text::{id_type}"), (*id).to_owned()),

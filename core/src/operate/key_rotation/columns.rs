@@ -23,10 +23,15 @@ pub(super) struct SealedColumn {
     pub(super) table: &'static str,
     /// The column that names the tenant whose key seals; for the master key, one for all.
     pub(super) client: &'static str,
-    /// The column that names a row of a tenant, and its type.
-    pub(super) id: (&'static str, &'static str),
+    pub(super) id: IdColumn,
     pub(super) column: &'static str,
     pub(super) context: Context,
+}
+
+/// The column that names a row of a tenant.
+pub(super) struct IdColumn {
+    pub(super) name: &'static str,
+    pub(super) sql_type: &'static str,
 }
 
 /// Gives the context of a value by its tenant and the id of its row.
@@ -41,69 +46,77 @@ const NIL: &str = "00000000-0000-0000-0000-000000000000";
 /// Every such column, but for values that live for a day or less. Its order is stored with a rotation
 /// that is under way: add at the end.
 pub(super) const COLUMNS: [SealedColumn; 18] = [
-    of_client("client_secret", ("secret_id", "uuid"), "sealed", |client, id| {
+    of_client("client_secret", uuid("secret_id"), "sealed", |client, id| {
         Some(secret_context(client, id.parse().ok()?))
     }),
-    of_client("verification_key", ("name", "text"), "sealed", |client, id| {
+    of_client("verification_key", text("name"), "sealed", |client, id| {
         Some(seal_context(client, id))
     }),
-    of_client("end_user", ("user_id", "uuid"), "sealed_key", |client, id| {
+    of_client("end_user", uuid("user_id"), "sealed_key", |client, id| {
         user_key(client, id).map(key_context)
     }),
-    of_client("mail_outbox", ("mail_id", "uuid"), "sealed", |client, id| {
+    of_client("mail_outbox", uuid("mail_id"), "sealed", |client, id| {
         Some(mail::context(ClientId::from(client), id.parse().ok()?))
     }),
-    of_client("checkout", ("offer_id", "uuid"), "sealed_share_token", |client, id| {
+    of_client("checkout", uuid("offer_id"), "sealed_share_token", |client, id| {
         let offer = OfferId::from(id.parse::<Uuid>().ok()?);
         Some(share_token::context(ClientId::from(client), offer))
     }),
-    of_client("payment_report", ("payment_id", "uuid"), "sealed", |client, id| {
+    of_client("payment_report", uuid("payment_id"), "sealed", |client, id| {
         Some(payment_context(ClientId::from(client), id.parse().ok()?))
     }),
-    of_client("command", ("command_id", "uuid"), "sealed_body", |client, id| {
+    of_client("command", uuid("command_id"), "sealed_body", |client, id| {
         Some(commands::body_context(client, id.parse().ok()?))
     }),
-    of_client("command", ("command_id", "uuid"), "sealed_result", |client, id| {
+    of_client("command", uuid("command_id"), "sealed_result", |client, id| {
         Some(commands::result_context(client, id.parse().ok()?))
     }),
-    of_service("connector_event", ("report_id", "uuid"), "sealed_report", |_, id| {
+    of_service("connector_event", uuid("report_id"), "sealed_report", |_, id| {
         Some(report_context(id.parse().ok()?))
     }),
-    of_client("personal_key", ("user_id", "uuid"), "sealed", |client, id| {
+    of_client("personal_key", uuid("user_id"), "sealed", |client, id| {
         user_key(client, id).map(key_context)
     }),
-    of_client("retention_key", ("user_id", "uuid"), "sealed", |client, id| {
+    of_client("retention_key", uuid("user_id"), "sealed", |client, id| {
         user_key(client, id).map(retained_record::key_context)
     }),
-    of_service("receipt_key", ("key_id", "text"), "sealed", |_, id| {
+    of_service("receipt_key", text("key_id"), "sealed", |_, id| {
         Some(receipt_keys::seal_context(id))
     }),
-    of_client("staff_member", ("staff_id", "uuid"), "sealed_email", |client, id| {
+    of_client("staff_member", uuid("staff_id"), "sealed_email", |client, id| {
         let staff = StaffId::from(id.parse::<Uuid>().ok()?);
         Some(staff::email_context(ClientId::from(client), staff))
     }),
-    of_client("staff_member", ("staff_id", "uuid"), "sealed_totp", |client, id| {
+    of_client("staff_member", uuid("staff_id"), "sealed_totp", |client, id| {
         let staff = StaffId::from(id.parse::<Uuid>().ok()?);
         Some(staff::totp_context(ClientId::from(client), staff))
     }),
-    of_client("webhook_endpoint_secret", ("secret_id", "uuid"), "sealed", |client, id| {
+    of_client("webhook_endpoint_secret", uuid("secret_id"), "sealed", |client, id| {
         Some(secrets::secret_context(client, id.parse().ok()?))
     }),
-    of_service("acme_account", ("directory_url", "text"), "sealed", |_, id| {
+    of_service("acme_account", text("directory_url"), "sealed", |_, id| {
         Some(acme::account_context(id))
     }),
-    of_service("acme_certificate", ("domains", "text"), "sealed_key", |_, id| {
+    of_service("acme_certificate", text("domains"), "sealed_key", |_, id| {
         Some(acme::key_context(id))
     }),
-    of_service("tenant_key", ("client_id", "uuid"), "sealed", |_, id| {
+    of_service("tenant_key", uuid("client_id"), "sealed", |_, id| {
         Some(tenant_key_context(ClientId::from(id.parse::<Uuid>().ok()?)))
     }),
 ];
 
+const fn uuid(name: &'static str) -> IdColumn {
+    IdColumn { name, sql_type: "uuid" }
+}
+
+const fn text(name: &'static str) -> IdColumn {
+    IdColumn { name, sql_type: "text" }
+}
+
 /// A column of a tenant's rows.
 const fn of_client(
     table: &'static str,
-    id: (&'static str, &'static str),
+    id: IdColumn,
     column: &'static str,
     context: Context,
 ) -> SealedColumn {
@@ -113,7 +126,7 @@ const fn of_client(
 /// A column that the master key seals.
 const fn of_service(
     table: &'static str,
-    id: (&'static str, &'static str),
+    id: IdColumn,
     column: &'static str,
     context: Context,
 ) -> SealedColumn {
@@ -123,7 +136,7 @@ const fn of_service(
 impl SealedColumn {
     /// A text that stands before every id.
     pub(super) fn first_id(&self) -> &'static str {
-        if self.id.1 == "uuid" { NIL } else { "" }
+        if self.id.sql_type == "uuid" { NIL } else { "" }
     }
 }
 

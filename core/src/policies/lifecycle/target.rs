@@ -40,7 +40,7 @@ impl Target<'_> {
 ///
 /// # Errors
 /// [`LifecycleError::Conflict`] without an approval.
-pub(in crate::policies) async fn check_persons(
+pub(crate) async fn check_persons(
     conn: &mut Connection,
     client: ClientId,
     is_approved: bool,
