@@ -110,10 +110,6 @@ impl Core {
     /// Runs all workers until `stop` is true. Each is a task of its own: one that takes long, or blocks
     /// its thread, holds up no other.
     pub async fn work(self: Arc<Self>, stop: watch::Receiver<bool>) {
-        let (rates, stopped) = (Arc::clone(&self.shared_rates), stop.clone());
-        let sharing = tokio::spawn(async move { rates.run(stopped).await });
-        let (documents, stopped) = (self.documents.clone(), stop.clone());
-        let storing = tokio::spawn(async move { documents.run(stopped).await });
         let core = Arc::clone(&self);
         let mut workers = Workers { core: self, stop, tasks: Tasks::default() };
         workers.start_essential();
@@ -122,12 +118,6 @@ impl Core {
         // No request is under way any more.
         if let Err(error) = PoolKind::Workers.run(core.write_quote_counts()).await {
             tracing::warn!(%error, "the last quotes are not counted");
-        }
-        if sharing.await.is_err() {
-            tracing::error!("the worker that shares rates panicked");
-        }
-        if storing.await.is_err() {
-            tracing::error!("the worker that watches the bucket of documents panicked");
         }
     }
 
@@ -166,11 +156,11 @@ struct Workers {
 impl Workers {
     /// Starts those that requests depend on.
     fn start_essential(&mut self) {
-        let (core, stop) = (Arc::clone(&self.core), self.stop.clone());
-        self.tasks.spawn(async move { core.db.watch(stop).await });
-        let (core, stop) = (Arc::clone(&self.core), self.stop.clone());
-        self.tasks.spawn(async move { core.telemetry.export(stop).await });
-        self.tasks.spawn(Arc::clone(&self.core).deliver(self.stop.clone()));
+        self.keep("database", |core, stop| async move { core.db.watch(stop).await });
+        self.keep("spans", |core, stop| async move { core.telemetry.export(stop).await });
+        self.keep("shared rates", |core, stop| async move { core.shared_rates.run(stop).await });
+        self.keep("bucket", |core, stop| async move { core.documents.run(stop).await });
+        self.keep("deliveries", Core::deliver);
         self.every(SNAPSHOT, SNAPSHOT_POLL, run!(refresh));
         let follow = run!(follow_maintenance_windows);
         self.every("maintenance windows", MAINTENANCE_WINDOWS, follow);
@@ -252,6 +242,24 @@ impl Workers {
     {
         let worker = self.worker(name, pause);
         self.tasks.spawn(worker.run(work, has_more));
+    }
+
+    /// Starts a task that goes on until it is stopped. A panic is counted, and it starts again.
+    fn keep<Fut>(
+        &mut self,
+        name: &'static str,
+        start: impl Fn(Arc<Core>, watch::Receiver<bool>) -> Fut + Send + 'static,
+    ) where
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let (core, stop) = (Arc::clone(&self.core), self.stop.clone());
+        let failed = core.metrics.worker_runs.with_label_values(&[name, "failed"]);
+        let started = stop.clone();
+        let start = move || start(Arc::clone(&core), started.clone());
+        self.tasks.spawn(restarted(stop, start, move || {
+            failed.inc();
+            tracing::warn!(worker = name, error = "it panicked", "a worker's run failed");
+        }));
     }
 
     fn worker(&self, name: &'static str, pause: Duration) -> Worker {
@@ -350,33 +358,25 @@ impl Worker {
     }
 }
 
+/// Runs what `start` makes until it ends. After a panic, which `failed` is told of, it starts again.
+async fn restarted<Fut: Future<Output = ()>>(
+    mut stop: watch::Receiver<bool>,
+    start: impl Fn() -> Fut,
+    failed: impl Fn(),
+) {
+    // The panic hook has logged the cause.
+    while AssertUnwindSafe(start()).catch_unwind().await.is_err() {
+        failed();
+        if timeout(RETRY, stopped(&mut stop)).await.is_ok() {
+            return;
+        }
+    }
+}
+
 /// Returns when `stop` is true, or its sender is dropped.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
 #[cfg(test)]
-mod tests {
-    use std::future::pending;
-    use std::sync::mpsc;
-
-    use super::*;
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn a_worker_that_blocks_its_thread_holds_up_no_other() {
-        let (sender, receiver) = mpsc::sync_channel(1);
-        let mut tasks = Tasks::default();
-        tasks.spawn(async move { receiver.recv().unwrap() });
-        tasks.spawn(async move { sender.send(()).unwrap() });
-        tasks.ended().await;
-    }
-
-    #[tokio::test]
-    #[should_panic(expected = "a worker's")]
-    async fn a_panic_of_a_worker_is_noticed() {
-        let mut tasks = Tasks::default();
-        tasks.spawn(pending());
-        tasks.spawn(async { panic!("a worker's") });
-        tasks.ended().await;
-    }
-}
+mod tests;
