@@ -23,7 +23,7 @@ mod streams;
 mod upstream;
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -68,6 +68,9 @@ pub(crate) struct Gateway {
     hsts: Option<HeaderValue>,
     /// Certificates of all listeners, the public one's first; on the operations listener alone.
     certificates: Vec<Arc<Certificates>>,
+    /// Held while metrics are shown: some gauges are emptied and set anew, and another scrape would
+    /// miss them.
+    scrape: Mutex<()>,
 }
 
 /// The kind of a listener, with what it alone needs.
@@ -107,8 +110,7 @@ impl Gateway {
             log,
         }));
         let bodies = BodyMemory::new(memory, (memory / 4).max(BODY_BYTES_MAX));
-        let hsts = respond::hsts(edge.hsts_seconds);
-        Self { core, listener, bodies, lifecycle, hsts, certificates: Vec::new() }
+        Self::new(core, listener, bodies, lifecycle).with_hsts(edge.hsts_seconds)
     }
 
     /// The side of `core` behind a private `listener`.
@@ -119,7 +121,17 @@ impl Gateway {
     ) -> Self {
         let listener = ListenerKind::Private(listener);
         let bodies = BodyMemory::new(PRIVATE_BODY_MEMORY, PRIVATE_BODY_MEMORY / 4);
-        Self { core, listener, bodies, lifecycle, hsts: None, certificates: Vec::new() }
+        Self::new(core, listener, bodies, lifecycle)
+    }
+
+    fn new(
+        core: Arc<Core>,
+        listener: ListenerKind,
+        bodies: BodyMemory,
+        lifecycle: Arc<Lifecycle>,
+    ) -> Self {
+        let (certificates, scrape) = (Vec::new(), Mutex::default());
+        Self { core, listener, bodies, lifecycle, hsts: None, certificates, scrape }
     }
 
     /// Tells browsers to use HTTPS alone for this time.

@@ -1,7 +1,7 @@
 //! The listener for operations: `/metrics`, `/healthz`, `/readyz` (section 11 of the contract).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use http::{Method, StatusCode};
 use rampart_core::http::reply::Reply;
@@ -13,9 +13,6 @@ use crate::server::{Phase, StapleStatus};
 
 /// Media type of the Prometheus text format.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-
-/// Held while metrics are shown: gauges are emptied and set anew, and another look would miss them.
-static SHOWING: Mutex<()> = Mutex::new(());
 
 /// Seconds after which an edge that is not ready may be asked again.
 const READY_RETRY_SECONDS: u64 = 1;
@@ -43,7 +40,7 @@ impl Gateway {
 
     /// The text of `/metrics`.
     fn metrics_text(&self) -> String {
-        let _one = SHOWING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = self.scrape.lock().unwrap_or_else(PoisonError::into_inner);
         self.show_expiries();
         self.show_staples();
         self.core.metrics_text()

@@ -16,7 +16,7 @@ nav{position:sticky;top:0;box-sizing:border-box;height:100vh;overflow:auto;font-
 nav ul{list-style:none;padding:0;margin:.25rem 0 1rem}\
 nav li a{display:block;padding:.2rem 0}\
 main{padding:1rem 0 4rem;min-width:0}\
-a{color:var(--link)}\
+a{color:var(--link);overflow-wrap:anywhere}\
 nav a{text-decoration:none;color:inherit}\
 nav a:hover,nav a[aria-current]{text-decoration:underline}\
 h1{font-size:1.75rem;line-height:1.2;margin:.5rem 0 1rem}\
