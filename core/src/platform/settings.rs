@@ -300,7 +300,7 @@ pub struct Mail {
     #[serde(skip_serializing)]
     #[schemars(extend("x-default" = "none: messages wait in the outbox"))]
     pub smtp_url: Option<Secret>,
-    /// Sender's address, and its name; without a name each mail has its partner's. The host of the
+    /// Sender's address and name; without a name each mail has its partner's, and the host of the
     /// default is localhost in place of an IP address.
     #[schemars(extend("x-default" = "no-reply@ the host of edge.public_url"))]
     pub from: Option<String>,
