@@ -9,7 +9,7 @@ use rampart_types::ClientId;
 ///
 /// # Errors
 /// The database's.
-pub(crate) async fn hold_reference(
+pub(crate) async fn hold_payment_reference(
     conn: &mut Connection,
     connector: &str,
     reference: &str,
@@ -36,7 +36,7 @@ pub(crate) async fn hold_reference(
 /// # Errors
 /// The database's.
 pub(super) async fn hold(conn: &mut Connection, report: &Report) -> Result<(), sqlx::Error> {
-    hold_reference(conn, &report.connector, &report.provider_reference).await?;
+    hold_payment_reference(conn, &report.connector, &report.provider_reference).await?;
     if report.order.is_some() {
         hold_books(conn, None, &report.connector, &report.provider_reference).await?;
     }

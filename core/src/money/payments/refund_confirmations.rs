@@ -49,7 +49,7 @@ pub(super) async fn take(
     if report.connector == MANUAL {
         return Ok(new);
     }
-    hold_reference(conn, report).await?;
+    hold_refund_reference(conn, report).await?;
     if let Some(known) = taken_before(conn, report, currency).await? {
         return Ok(RefundReport::Known(known));
     }
@@ -87,7 +87,7 @@ pub(super) async fn take(
 
 /// Holds the report's reference, which an order's lock does not: reports of it may name different
 /// orders.
-async fn hold_reference(conn: &mut Connection, report: &Report) -> Result<(), sqlx::Error> {
+async fn hold_refund_reference(conn: &mut Connection, report: &Report) -> Result<(), sqlx::Error> {
     sqlx::query!(
         "insert into refund_reference (connector, provider_reference) values ($1, $2) \
          on conflict do nothing",

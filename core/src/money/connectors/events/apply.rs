@@ -12,7 +12,7 @@ use crate::money::connectors::settlement::{self, Fact, OrderAmounts};
 use crate::money::connectors::{deposits, identity};
 use crate::money::ledger::Subject;
 use crate::money::payments::PaymentKind;
-use crate::money::payments::locks::hold_reference;
+use crate::money::payments::locks::hold_payment_reference;
 use crate::money::payments::store::{currency_of, hold_book};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
@@ -51,7 +51,7 @@ pub(super) async fn apply(
         let reference = report.original_reference.as_ref().or(report.provider_reference.as_ref());
         if let (true, Some(reference)) = (is_of_payment(kind), reference) {
             // Its payment may be told at the same time.
-            hold_reference(conn, connector, reference).await?;
+            hold_payment_reference(conn, connector, reference).await?;
         }
         let named = payment_of_reference(conn, connector, client, report).await?;
         // Of one that was matched, its provider goes on naming the order that it had named before.
