@@ -3,6 +3,7 @@ their holder's browser, disputes, events of refunds and cancellations. It keeps 
 process at one of its requests where a test asks for it.
 """
 
+import asyncio
 import json
 import os
 import re
@@ -24,6 +25,7 @@ CARD_FORM = Path(__file__).with_name("card_form.js").read_text()
 # Answers by path and idempotency key.
 answers = {}
 # The process that is killed, at its next request of which method and path, and whether that takes effect.
+# Its request waits until its number is told: a process that is about to start has none.
 target = {"pid": None, "method": None, "path": None, "effect": False}
 
 
@@ -115,16 +117,18 @@ async def killing(request, handler):
     # The connector alone comes with a bearer token.
     is_connector = request.headers.get("Authorization", "").startswith("Bearer ")
     is_it = (request.method, request.path) == (target["method"], target["path"])
-    if target["pid"] is None or not is_connector or not is_it:
+    if not is_connector or not is_it:
         return await handler(request)
     if target["effect"]:
         await handler(request)
-    end_target()
+    await end_target()
 
 
-def end_target():
+async def end_target():
+    target["method"] = None
+    while target["pid"] is None:
+        await asyncio.sleep(0.01)
     os.kill(target["pid"], signal.SIGKILL)
-    target["pid"] = None
     raise web.HTTPBadGateway()
 
 

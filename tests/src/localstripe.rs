@@ -89,11 +89,17 @@ impl LocalStripe {
         self.configure(&path, json!({ "status": status })).await;
     }
 
-    /// Kills a connector at its next such request: after that has had its effect, or before.
-    pub async fn kill_at(&self, connector: &Process, method: &Method, path: &str, effect: bool) {
-        let (pid, path) = (connector.id(), format!("/v1/{path}"));
-        let body = json!({"pid": pid, "method": method.as_str(), "path": path, "effect": effect});
+    /// Kills a connector at its next such request, after that has had its effect or before. The
+    /// request waits until [`LocalStripe::kills`] tells the process.
+    pub async fn kill_at(&self, method: &Method, path: &str, effect: bool) {
+        let path = format!("/v1/{path}");
+        let body = json!({"pid": null, "method": method.as_str(), "path": path, "effect": effect});
         self.configure("kill", body).await;
+    }
+
+    /// Tells which process is killed.
+    pub async fn kills(&self, connector: &Process) {
+        self.configure("kill", json!({"pid": connector.id()})).await;
     }
 
     async fn configure(&self, path: &str, body: Value) -> Value {

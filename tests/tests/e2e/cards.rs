@@ -253,7 +253,8 @@ struct Watched<'a> {
 impl Watched<'_> {
     /// Has it killed at its next such request.
     async fn dies_at(&self, method: &Method, path: &str, effect: bool) {
-        self.shop.stripe.kill_at(&self.process, method, path, effect).await;
+        self.shop.stripe.kill_at(method, path, effect).await;
+        self.shop.stripe.kills(&self.process).await;
     }
 
     /// Waits until it is gone and starts it again, to be killed again at such a request if one is
@@ -261,10 +262,12 @@ impl Watched<'_> {
     async fn comes_back(&mut self, dies_at: Option<(&Method, &str, bool)>) {
         self.until("the connector is killed", async || self.process.status()).await;
         self.end_leases("leased_until is not null").await;
-        self.process = self.shop.connector.start(false);
         if let Some((method, path, effect)) = dies_at {
-            self.dies_at(method, path, effect).await;
+            // Its request can come before anybody knows its process.
+            self.shop.stripe.kill_at(method, path, effect).await;
         }
+        self.process = self.shop.connector.start(false);
+        self.shop.stripe.kills(&self.process).await;
     }
 
     /// Ends leases, as if their minute had passed.
@@ -275,10 +278,12 @@ impl Watched<'_> {
     }
 
     /// Waits until `look` finds something. A lease that is 2 s old is a dead connector's, which it got
-    /// while it died.
+    /// while it died. It is ended once: one that ends anew at each look is never in the past of who
+    /// looks for it.
     async fn until<T>(&self, what: &str, look: impl AsyncFn() -> Option<T>) -> T {
         until(what, PATIENCE, async || {
-            self.end_leases("leased_until < now() + interval '58 seconds'").await;
+            let old = "leased_until > now() and leased_until < now() + interval '58 seconds'";
+            self.end_leases(old).await;
             look().await
         })
         .await
