@@ -16,6 +16,7 @@ pub(super) const FACTS: &[(&str, Cell)] = &[
 /// An API key among others.
 pub(super) const KEYS: &[(&str, Cell)] = &[
     ("Key", Cell::Text("/name")),
+    ("Id", Cell::Address("/id")),
     ("Scopes", Cell::Words("/scopes")),
     ("Networks", Cell::Words("/allowedAddresses")),
     ("Ends", Cell::Time("/expiresAt")),

@@ -108,7 +108,7 @@ async fn a_list_of_what_something_has_is_a_file_too() {
     let laid = laid.assert_status(201).json()["id"].as_str().unwrap().to_owned();
     let ada = Browser::of(&context, "ada", &["owner"]).await;
     for (path, heads, row) in [
-        ("partners/acme/~/keys", "Key,Scopes,Networks,Ends,Last use\r\n", "office,quotes:read,"),
+        ("partners/acme/~/keys", "Key,Id,Scopes,Networks,Ends,Last use\r\n", ",quotes:read,"),
         (
             "partners/acme/~/webhooks",
             "URL,State,Events,Failing since,Made\r\n",
