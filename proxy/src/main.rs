@@ -10,6 +10,7 @@ mod commands;
 mod config;
 mod demo;
 mod gateway;
+mod log_writer;
 mod logging;
 mod mock;
 mod output;

@@ -156,8 +156,8 @@ families! {
     audit_check_age: IntGaugeVec "rampart_audit_check_age_seconds" [];
     /// Coins by asset: ours by the books as of the last check, and on chain as connectors report.
     treasury: GaugeVec "rampart_treasury_balance" ["asset", "source"];
-    /// Lines of the access log that were dropped because their reader is too slow.
-    log_lines_dropped: IntCounterVec "rampart_log_lines_dropped_total" [];
+    /// Lines that were dropped because their reader is too slow, by log: access, diagnostic.
+    log_lines_dropped: IntCounterVec "rampart_log_lines_dropped_total" ["log"];
     /// Partners whose series were dropped because more than metrics.partners_max were active.
     partner_series_dropped: IntCounterVec "rampart_partner_series_dropped_total" [];
     /// Spans that the collector has taken.

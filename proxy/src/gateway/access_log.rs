@@ -1,24 +1,17 @@
 //! One line per request on standard output. Never in it: the query, a body, a header, the path as
 //! it was asked for, anything that a secret or personal data could stand in.
 //!
-//! A thread of its own writes, so that a slow reader of the log slows no request. When the reader
-//! falls behind by more than [`LINES_MAX`] lines, lines are dropped and counted.
+//! A slow reader of the log slows no request (`log_writer.rs`): lines are dropped and counted.
 
-use std::io::Write as _;
+use std::io::{self, Write};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::thread::JoinHandle;
 
 use rampart_core::platform::metrics::Metrics;
 use serde::Serialize;
 
 use crate::config::LogFormat;
-
-/// Most lines that wait to be written.
-const LINES_MAX: usize = 16 * 1024;
-/// Most bytes gathered for one write.
-const WRITE_BYTES_MAX: usize = 64 * 1024;
+use crate::log_writer::LogWriter;
 
 /// One request.
 #[derive(Debug, Serialize)]
@@ -82,12 +75,11 @@ impl Line<'_> {
     }
 }
 
-/// The queue of lines.
+/// The lines that wait to be written. Dropping it writes them.
 #[derive(Debug)]
 pub(crate) struct AccessLog {
     format: LogFormat,
-    queue: Option<SyncSender<Vec<u8>>>,
-    writer: Option<JoinHandle<()>>,
+    writer: LogWriter,
     dropped: AtomicU64,
 }
 
@@ -96,20 +88,20 @@ impl AccessLog {
     ///
     /// # Errors
     /// When the operating system gives no thread.
-    pub(crate) fn start(format: LogFormat) -> std::io::Result<Self> {
-        let (queue, lines) = sync_channel(LINES_MAX);
-        let writer = std::thread::Builder::new()
-            .name("access-log".into())
-            .spawn(move || write_all(&lines))?;
-        let dropped = AtomicU64::new(0);
-        Ok(Self { format, queue: Some(queue), writer: Some(writer), dropped })
+    pub(crate) fn start(format: LogFormat) -> io::Result<Self> {
+        Self::over(io::stdout(), format)
+    }
+
+    fn over(sink: impl Write + Send + 'static, format: LogFormat) -> io::Result<Self> {
+        let writer = LogWriter::start("access-log", sink)?;
+        Ok(Self { format, writer, dropped: AtomicU64::new(0) })
     }
 
     /// Queues a line. Never waits: a line without room is dropped, and counted in `metrics`.
     pub(super) fn write(&self, line: &Line<'_>, metrics: &Metrics) {
-        let (Some(queue), Some(bytes)) = (&self.queue, line.write(self.format)) else { return };
-        if let Err(TrySendError::Full(_)) = queue.try_send(bytes) {
-            metrics.log_lines_dropped.with_label_values::<&str>(&[]).inc();
+        let Some(bytes) = line.write(self.format) else { return };
+        if !self.writer.queue(bytes) {
+            metrics.log_lines_dropped.with_label_values(&["access"]).inc();
             // The first of each thousand is worth a word; the count says the rest.
             let dropped = self.dropped.fetch_add(1, Ordering::Relaxed);
             if dropped.is_multiple_of(1_000) {
@@ -119,34 +111,11 @@ impl AccessLog {
     }
 }
 
-impl Drop for AccessLog {
-    fn drop(&mut self) {
-        self.queue = None;
-        if let Some(writer) = self.writer.take()
-            && writer.join().is_err()
-        {
-            tracing::error!("the access log ended early");
-        }
-    }
-}
-
-fn write_all(lines: &Receiver<Vec<u8>>) {
-    let mut out = std::io::stdout();
-    while let Ok(mut batch) = lines.recv() {
-        while batch.len() < WRITE_BYTES_MAX {
-            match lines.try_recv() {
-                Ok(line) => batch.extend_from_slice(&line),
-                Err(_) => break,
-            }
-        }
-        // A closed standard output takes the log with it, not the service.
-        let _ = out.write_all(&batch).and_then(|()| out.flush());
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log_writer::LINES_MAX;
+    use crate::log_writer::stuck_sink::stuck_sink;
 
     fn line() -> Line<'static> {
         Line {
@@ -169,24 +138,24 @@ mod tests {
 
     #[test]
     fn a_line_without_room_is_dropped_and_counted_and_nobody_waits() {
-        let (queue, lines) = sync_channel(2);
-        let (format, dropped) = (LogFormat::Json, AtomicU64::new(0));
-        let log = AccessLog { format, queue: Some(queue), writer: None, dropped };
+        let (sink, reader) = stuck_sink();
+        let log = AccessLog::over(sink, LogFormat::Json).unwrap();
         let metrics = Metrics::new(1).unwrap();
-        let dropped = || {
-            let text = metrics.render();
-            let count = |line: &str| {
-                line.strip_prefix("rampart_log_lines_dropped_total ")?.parse::<u64>().ok()
-            };
-            text.lines().find_map(count)
-        };
-        for counted in [0, 0, 1, 2] {
-            log.write(&line(), &metrics);
-            assert_eq!(dropped(), Some(counted));
-        }
-        lines.recv().unwrap();
+        let dropped = metrics.log_lines_dropped.with_label_values(&["access"]);
         log.write(&line(), &metrics);
-        assert_eq!(dropped(), Some(2), "there is room again");
+        reader.wait_until_stuck();
+        for _ in 0..LINES_MAX {
+            log.write(&line(), &metrics);
+        }
+        assert_eq!(dropped.get(), 0);
+        for counted in [1, 2] {
+            log.write(&line(), &metrics);
+            assert_eq!(dropped.get(), counted);
+        }
+        let taken = reader.release();
+        drop(log);
+        let lines = taken.lock().unwrap().iter().filter(|byte| **byte == b'\n').count();
+        assert_eq!(lines, LINES_MAX + 1, "every other line is written");
     }
 
     #[test]

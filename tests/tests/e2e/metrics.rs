@@ -167,7 +167,7 @@ async fn saturation_is_shown_while_it_lasts() {
 
 /// What tells that an edge is full, slow or behind, each with a series from the start: an alert on
 /// one that is not there never fires.
-const SATURATION: [&str; 32] = [
+const SATURATION: [&str; 33] = [
     "rampart_connections_open",
     "rampart_connections_idle",
     r#"rampart_connections_refused_total{cause="total"}"#,
@@ -188,7 +188,8 @@ const SATURATION: [&str; 32] = [
     r#"rampart_db_pool_wait_seconds_count{pool="operators"}"#,
     r#"rampart_db_statement_duration_seconds_count{pool="requests"}"#,
     r#"rampart_db_connections{pool="requests",state="busy"}"#,
-    "rampart_log_lines_dropped_total",
+    r#"rampart_log_lines_dropped_total{log="access"}"#,
+    r#"rampart_log_lines_dropped_total{log="diagnostic"}"#,
     r#"rampart_backlog{queue="deliveries"}"#,
     r#"rampart_backlog{queue="mail"}"#,
     r#"rampart_backlog_overdue_seconds{queue="deliveries"}"#,

@@ -52,16 +52,13 @@ const EVENTS: [&str; 14] = [
 impl Metrics {
     /// Shows counters of known labels as 0.
     pub(super) fn begin_at_zero(&self) {
-        let plain = [
-            &self.log_lines_dropped,
-            &self.partner_series_dropped,
-            &self.operator_break_glass,
-            &self.telemetry_exported,
-        ];
+        let plain =
+            [&self.partner_series_dropped, &self.operator_break_glass, &self.telemetry_exported];
         for counter in plain {
             counter.with_label_values::<&str>(&[]).inc_by(0);
         }
-        let by_cause: [(_, &[&str]); 9] = [
+        let by_cause: [(_, &[&str]); 10] = [
+            (&self.log_lines_dropped, &["access", "diagnostic"]),
             (&self.orders, &EVENTS),
             (&self.callback_attempts, &DELIVERED),
             (&self.acme_orders, &["ok", "failed"]),
