@@ -121,7 +121,7 @@ pub(crate) struct Serve {
 impl Run for Serve {
     fn run(self) -> Result<(), StartupError> {
         let config = Config::load(self.config.as_deref())?;
-        logging::start(&config.log)?;
-        server::run(config, self.upgrade)
+        let log = logging::start(&config.log)?;
+        server::run(config, self.upgrade, &log)
     }
 }

@@ -57,12 +57,13 @@ impl Demo {
     fn walk(self) -> Result<(), StartupError> {
         let mut steps = Steps::new();
         let environment = Environment::prepare(&self.state, self.postgres, &mut steps)?;
-        logging::start(&environment.config.log)?;
+        let log = logging::start(&environment.config.log)?;
         let runtime = server::runtime(environment.config.edge.threads)?;
         let database = steps.run("create an empty database", environment.create_database());
         runtime.block_on(database)?;
         let starting = || server::start(environment.config.clone(), false);
         let mut serving = steps.block("migrate it and start the edge with TLS", starting)?;
+        log.count_in(&serving.core.metrics);
         environment.write_settings(serving.sockets.admin.address)?;
         let purchased = runtime.block_on(async {
             let partner = Partner::seed(&environment, &serving, &self.guests, &mut steps).await?;

@@ -56,6 +56,7 @@ pub(crate) use self::tls::{Certificates, StapleStatus};
 use self::upgrade::UpgradePeer;
 use crate::config::Config;
 use crate::gateway::{AccessLog, Gateway, PrivateListener};
+use crate::logging::DiagnosticLog;
 use crate::output;
 use crate::startup_error::{Context as _, StartupError};
 
@@ -64,11 +65,13 @@ const PRIVATE_CONNECTIONS_MAX: usize = 256;
 const PRIVATE_CONNECTIONS_PER_ADDRESS_MAX: usize = 192;
 
 /// Serves until told to stop. Blocks; `upgrade` takes the listeners over from a running process.
+/// Dropped lines of `log` count in its metrics.
 ///
 /// # Errors
 /// One sentence: what is wrong, and where.
-pub(crate) fn run(config: Config, upgrade: bool) -> Result<(), StartupError> {
+pub(crate) fn run(config: Config, upgrade: bool, log: &DiagnosticLog) -> Result<(), StartupError> {
     let mut serving = start(config, upgrade)?;
+    log.count_in(&serving.core.metrics);
     output::line(serving.addresses());
     serving.until_stopped();
     Ok(())

@@ -27,13 +27,18 @@ const ANSWERS: usize = 100;
 /// Clients at once: more than the pool has connections.
 const CLIENTS: usize = 24;
 
-/// An edge with the default timeouts over a database of the server.
-async fn edge(server: &PostgresServer, database: &str) -> Edge {
+/// A setup with the default timeouts over a database of the server.
+fn setup(server: &PostgresServer, database: &str) -> Setup {
     let mut setup = Setup::over(&server.url(database));
     for key in ["connections_max", "acquire_timeout_ms", "statement_timeout_ms"] {
         setup.unset(&format!("database.{key}"));
     }
-    Edge::of(setup).await
+    setup
+}
+
+/// An edge of that setup.
+async fn edge(server: &PostgresServer, database: &str) -> Edge {
+    Edge::of(setup(server, database)).await
 }
 
 async fn readiness(edge: &Edge) -> (u16, Value) {
@@ -138,6 +143,23 @@ async fn a_postgres_that_refuses_is_waited_for() {
     let edge = edge(&server, &server.database().await).await;
     let link = &server.link;
     survives(&edge, || link.set(Weather::Refusing), || link.set(Weather::Fair)).await;
+}
+
+/// Fills a pipe that nobody reads, and becomes the edge with it as standard error.
+const STUCK: &str = r#"mkfifo full && exec 3<>full || exit 2
+dd if=/dev/zero of=full bs=1024 oflag=nonblock 2>/dev/null
+exec "$0" "$@" 2>&3"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_that_nobody_reads_holds_up_neither_requests_nor_the_end() {
+    let server = PostgresServer::start().await;
+    let mut setup = setup(&server, &server.database().await);
+    setup.under(&["/bin/sh", "-c", STUCK]);
+    let edge = Edge::of(setup).await;
+    let link = &server.link;
+    survives(&edge, || link.set(Weather::Refusing), || link.set(Weather::Fair)).await;
+    edge.process.signal(Signal::SIGTERM);
+    assert!(edge.process.ended().await.success());
 }
 
 /// The backends of the edge's connections.
