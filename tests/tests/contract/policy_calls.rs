@@ -254,6 +254,36 @@ async fn code_that_is_dropped_for_another_before_the_call_serves_it() {
 }
 
 #[tokio::test]
+async fn a_component_that_cannot_be_read_holds_up_no_other_compilation() {
+    let context = TestContext::start().await;
+    let other = "/admin/v1/partners/other/policies/fee";
+    for partner in ["acme", "other"] {
+        context.partner(partner).await;
+    }
+    push(&context, FEE, "tiered-fee").await;
+    push(&context, other, "hostile").await;
+    let edge = context.second_edge().await;
+    push(&context, FEE, "hostile").await;
+    push(&context, other, "tiered-fee").await;
+    let run = async |statement: &'static str| {
+        sqlx::query(statement).execute(context.db()).await.unwrap();
+    };
+    run("alter table policy_component drop constraint policy_component_pkey cascade").await;
+    run("create table component_copy as table policy_component").await;
+    run("delete from policy_component").await;
+    edge.core().refresh().await.unwrap();
+    assert_eq!(edge.core().policies_pending(), 2);
+    run("insert into policy_component select kept.* from component_copy kept \
+         join policy_version v using (digest) join client c on c.client_id = v.client_id \
+         where c.slug = 'other' and v.version = 2")
+    .await;
+    edge.core().compile_replacing_policies().await.unwrap();
+    assert_eq!(edge.core().policies_pending(), 1);
+    let counted = "rampart_worker_rows_failed_total{worker=\"policies\"} 1";
+    assert!(edge.core().metrics_text().contains(counted));
+}
+
+#[tokio::test]
 async fn a_policy_that_cannot_be_compiled_now_is_tried_again() {
     let folder = |name: &str| {
         std::env::temp_dir().join(format!("rampart-native-code-{name}-{}", std::process::id()))

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use futures::future::try_join_all;
+use futures::future::join_all;
 use rampart_plugins::contract::PolicyKind;
 use rampart_plugins::{CompilerProgram, NativeCodeCache, Policy, PolicyEngine};
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
+use uuid::Uuid;
 
 use super::compile_permits::CompilePermits;
 use super::limits::policy_limits;
@@ -25,6 +26,8 @@ use crate::platform::keyed_semaphore::KeyedSemaphore;
 use crate::platform::settings::{self, COMPILER_ARGUMENTS};
 use rampart_types::ClientId;
 
+/// The worker in metrics and logs.
+const SWEEP: &str = "policies";
 /// Longest wait of a reload for compilers. Small components take milliseconds; one in JavaScript takes
 /// seconds, and must not delay another tenant's suspension.
 const RELOAD_WAIT: Duration = Duration::from_millis(500);
@@ -323,14 +326,20 @@ impl Policies {
 }
 
 impl Core {
-    /// Compiles every version for which another one serves meanwhile.
+    /// Compiles every version for which another one serves meanwhile. A component that cannot be
+    /// read is passed over; one that does not compile is logged, and its calls fail.
     ///
     /// # Errors
-    /// When the database cannot be read. A component that does not compile is not an error here: it
-    /// is logged, and its calls fail.
-    pub(crate) async fn compile_replacing_policies(&self) -> Result<()> {
+    /// When the database cannot be used.
+    pub async fn compile_replacing_policies(&self) -> Result<()> {
         let pending = self.pending_slots();
-        try_join_all(pending.iter().map(|slot| self.policies.load(slot, &self.db))).await?;
+        let loads = join_all(pending.iter().map(|slot| self.policies.load(slot, &self.db)));
+        for (slot, loaded) in pending.iter().zip(loads.await) {
+            if let Err(error) = loaded {
+                // Partners share a component.
+                self.metrics.row_failed(SWEEP, Uuid::nil(), &slot.digest, error)?;
+            }
+        }
         Ok(())
     }
 
