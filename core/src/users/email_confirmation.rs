@@ -1,13 +1,15 @@
-//! The confirmation of the user's e-mail address on a page, by the code that was mailed to it.
+//! The confirmation of the user's e-mail address on a page, by the code that was mailed to it, or by a
+//! link to set a password.
 
 use super::account::{self, Account, RowLock};
 use super::changed;
 use super::email_code;
-use super::user_update::{EmailProof, UserUpdate};
+use super::user_update::{EmailProof, UserUpdate, verify_email};
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
-use rampart_types::UserId;
+use rampart_types::{UserId, UserKey};
 
 /// Mails a new code to the user's address, as often as addresses get codes.
 ///
@@ -63,5 +65,28 @@ pub(crate) async fn confirm(
     let after = Account::load(&mut tx, core, key).await?.ok_or(Code::UserNotFound)?;
     changed::record_events(&mut tx, core, &before, &after).await?;
     tx.commit().await?;
+    Ok(true)
+}
+
+/// Marks the address of a user as verified by a mailed link, in the transaction that has redeemed it
+/// and so locks the user's row, and records what follows. `true` if nothing has proven the address
+/// before. One that an operator has blocked stays so.
+///
+/// # Errors
+/// ER709 when the user is deleted.
+pub(super) async fn confirm_by_link(
+    conn: &mut Connection,
+    core: &Core,
+    key: UserKey,
+) -> Result<bool> {
+    let before = Account::load(conn, core, key).await?.ok_or(Code::UserNotFound)?;
+    match &*before.statuses.email {
+        "verified" => return Ok(false),
+        // A block hides the state before it; the time of the first proof stays.
+        "blocked" => return Ok(before.activated_at.is_none()),
+        _ => verify_email(conn, core, key).await?,
+    }
+    let after = Account::load(conn, core, key).await?.ok_or(Code::UserNotFound)?;
+    changed::record_events(conn, core, &before, &after).await?;
     Ok(true)
 }

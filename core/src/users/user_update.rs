@@ -244,17 +244,7 @@ impl<'a> UserUpdate<'a> {
         if proven != Some(email) {
             return email_code::mail(conn, self.core, self.client, self.user, email).await;
         }
-        sqlx::query!(
-            "update end_user set email_status = 'verified', \
-                 activated_at = coalesce(activated_at, $3) \
-             where client_id = $1 and user_id = $2 and email_status <> 'blocked'",
-            self.client.id().uuid(),
-            self.user.uuid(),
-            self.core.clock.now(),
-        )
-        .execute(conn)
-        .await?;
-        Ok(())
+        verify_email(conn, self.core, self.key()).await
     }
 
     /// Gives the user another address, which must be proven anew, and ends every session; `false` when
@@ -303,4 +293,26 @@ impl<'a> UserUpdate<'a> {
         .await?;
         security_notice::mail(conn, self.core, self.key(), Changed::Password).await
     }
+}
+
+/// Marks the user's address as verified. One that an operator has blocked stays so.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(super) async fn verify_email(
+    conn: &mut Connection,
+    core: &Core,
+    UserKey { client, user }: UserKey,
+) -> Result<()> {
+    sqlx::query!(
+        "update end_user set email_status = 'verified', \
+             activated_at = coalesce(activated_at, $3) \
+         where client_id = $1 and user_id = $2 and email_status <> 'blocked'",
+        client.uuid(),
+        user.uuid(),
+        core.clock.now(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }

@@ -35,7 +35,12 @@ impl Visit {
     /// Puts an app in use after a sign-in, which the password suffices for; the key of it.
     pub(super) async fn set_up_app(&self) -> Vec<u8> {
         let page = self.past_password().await;
-        let page = self.begin_app(&page).await;
+        self.set_up_app_on(&page).await
+    }
+
+    /// The same on this page of the account.
+    pub(super) async fn set_up_app_on(&self, page: &str) -> Vec<u8> {
+        let page = self.begin_app(page).await;
         let key = shown_key(&page);
         let form = Self::with_code(&page, "app-confirm", &self.shown_code(&key));
         let confirmed = self.submit(&form).await;

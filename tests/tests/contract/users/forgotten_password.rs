@@ -1,13 +1,35 @@
-//! The ways to a new password: from each sign-in, and from a link that does not work any more.
+//! The ways to a new password: from each sign-in, and from a link that does not work any more. What a
+//! new password leaves of passkeys and the app: nothing, if it is the first proof of the address.
 
 use http::Method;
 use rampart_tests::outbox;
+use rampart_tests::passkey::{Ceremony, challenge};
 use serde_json::{Value, json};
 
 use super::{Visit, page_path, submit};
 
 /// The page in the language of a browser that names none.
 const ENGLISH: &str = "href=\"/en-gb/forgot-password?client=acme\"";
+
+impl Visit {
+    /// Sets a password by a link that is mailed to this address; a minute goes by.
+    async fn reset_password(&self, email: &str, password: &str) {
+        let asked = json!({ "emailAddress": email });
+        self.partner.post("/api/v1/user/reset-password", asked).await.assert_status(200);
+        let mail = outbox::newest(&self.context, email).await.text;
+        let link = mail.lines().find_map(|line| line.split_once("/reset-password/")).unwrap().1;
+        let form = format!("password={password}");
+        let set = submit(&self.partner, &format!("/reset-password/{link}"), &form).await;
+        set.assert_status(200);
+        self.later(60);
+    }
+
+    /// The state of the check of the user's address.
+    async fn email_status(&self) -> Value {
+        let profile = self.user.get("/api/v1/user/info").await.assert_status(200).json();
+        profile["status"]["details"]["emailAddressVerificationStatus"].clone()
+    }
+}
 
 fn path(url: &Value) -> String {
     url.as_str().unwrap().strip_prefix("https://pay.example.com").unwrap().to_owned()
@@ -66,4 +88,58 @@ async fn a_link_that_does_not_work_any_more_leads_to_another() {
     assert!(shown.assert_status(404).text().contains(ENGLISH), "{}", shown.text());
     let foreign = show("/reset-password/AAAA").await;
     assert!(!foreign.assert_status(404).text().contains("forgot-password"), "{}", foreign.text());
+}
+
+#[tokio::test]
+async fn the_first_proof_of_an_address_removes_what_was_added_before() {
+    let visit = Visit::start().await;
+    let laptop = visit.add("Laptop").await;
+    visit.later(60);
+    let step = visit.password().await;
+    let page = visit.submit(&laptop.answer(&Ceremony::get(&challenge(&step), 1))).await;
+    visit.set_up_app_on(page.assert_status(200).text()).await;
+    assert_eq!(visit.email_status().await, "pending");
+    visit.reset_password(&visit.user.email, "password-of-bob").await;
+    assert_eq!(visit.email_status().await, "verified");
+    assert_eq!(visit.notices().await, 3, "the passkey, the app and the password");
+    let form = "action=log-in&email=ada%40mail.example.com&password=password-of-bob";
+    let page = visit.submit(form).await.assert_status(200).text().to_owned();
+    assert!(page.contains("ada@mail.example.com") && !page.contains("Laptop"), "{page}");
+    let step = visit.submit("action=passkey").await.assert_status(200).text().to_owned();
+    visit.submit(&laptop.answer(&Ceremony::get(&challenge(&step), 2))).await.assert_status(400);
+}
+
+#[tokio::test]
+async fn another_address_is_proven_anew() {
+    let visit = Visit::of_proven_address().await;
+    visit.add("Laptop").await;
+    let change = json!({"oldPassword": visit.user.password, "email": "bob@mail.example.com"});
+    visit.user.patch("/api/v2/user", &change).await.assert_status(200);
+    visit.reset_password("bob@mail.example.com", "password-of-bob").await;
+    let form = "action=log-in&email=bob%40mail.example.com&password=password-of-bob";
+    let page = visit.submit(form).await.assert_status(200).text().to_owned();
+    assert!(page.contains("bob@mail.example.com") && !page.contains("Laptop"), "{page}");
+}
+
+#[tokio::test]
+async fn a_reset_of_a_proven_address_leaves_passkeys() {
+    let (by_operator, by_link) = (Visit::of_proven_address().await, Visit::start().await);
+    by_link.reset_password(&by_link.user.email, &by_link.user.password).await;
+    for visit in [by_operator, by_link] {
+        visit.add("Laptop").await;
+        visit.reset_password(&visit.user.email, &visit.user.password).await;
+        let step = visit.password().await;
+        assert!(step.contains("data-ceremony=\"get\"") && !step.contains("ada@mail"), "{step}");
+    }
+}
+
+#[tokio::test]
+async fn a_reset_does_not_lift_the_block_of_an_address() {
+    let visit = Visit::start().await;
+    visit.add("Laptop").await;
+    visit.change_by_operator(r#"{"verification": {"email": "blocked"}}"#).await;
+    visit.reset_password(&visit.user.email, &visit.user.password).await;
+    assert_eq!(visit.email_status().await, "blocked");
+    let page = visit.password().await;
+    assert!(page.contains("ada@mail.example.com") && !page.contains("Laptop"), "{page}");
 }

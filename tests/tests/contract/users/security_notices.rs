@@ -11,13 +11,13 @@ const NOT_YOU: &str = "Was jij dit niet? Laat het acme meteen weten.";
 
 impl Visit {
     /// A user whose address is proven.
-    async fn of_proven_address() -> Self {
+    pub(super) async fn of_proven_address() -> Self {
         let visit = Self::start().await;
         visit.change_by_operator(r#"{"verification": {"email": "verified"}}"#).await;
         visit
     }
 
-    async fn change_by_operator(&self, change: &str) {
+    pub(super) async fn change_by_operator(&self, change: &str) {
         let path = format!("/admin/v1/users/{}", self.id);
         let change = serde_json::from_str(change).unwrap();
         self.context.admin(Method::PATCH, &path, change).await.assert_status(200);
@@ -31,7 +31,7 @@ impl Visit {
         said.to_owned()
     }
 
-    async fn notices(&self) -> i64 {
+    pub(super) async fn notices(&self) -> i64 {
         sqlx::query_scalar("select count(*) from mail_outbox where kind = 'security-notice'")
             .fetch_one(self.context.db())
             .await

@@ -25,9 +25,8 @@ use crate::trading::limits::limit_rules::Rules;
 use crate::users::account::{self, Account, RowLock};
 use crate::users::changed;
 use crate::users::erase::erase;
-use crate::users::security_notice::{self, Changed};
 use crate::users::user_update::UserUpdate;
-use crate::users::{authenticator_app, identity_checks, passkeys, session};
+use crate::users::{identity_checks, second_factors, session};
 use rampart_types::{EmailAddress, UserKey};
 
 /// `PATCH /admin/v1/users/{uuid}`
@@ -222,16 +221,11 @@ async fn remove_second_factors(
     key: UserKey,
     change: &Change,
 ) -> Result<()> {
-    if change.passkeys_removed == Some(true) && passkeys::remove_all(conn, key).await? {
-        security_notice::mail(conn, core, key, Changed::PasskeyRemoved).await?;
+    if change.passkeys_removed == Some(true) {
+        second_factors::remove_passkeys(conn, core, key).await?;
     }
     if change.authenticator_app_removed == Some(true) {
-        if authenticator_app::remove(conn, key).await? {
-            let changed = Changed::AuthenticatorAppRemoved;
-            security_notice::mail(conn, core, key, changed).await?;
-        }
-        // Whoever has the page of the account open could set up an app of their own.
-        passkeys::end_challenges(conn, key).await?;
+        second_factors::remove_authenticator_app(conn, core, key).await?;
     }
     Ok(())
 }
