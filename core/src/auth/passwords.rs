@@ -2,8 +2,8 @@
 //!
 //! One hash takes some 15 ms of a core, so sending passwords is the cheapest way to overload the
 //! service. Hashing has its own threads, memory and bounded queue: other requests never wait for it,
-//! and excess jobs are refused, those of one partner before they fill the queue. On tokio's blocking
-//! threads, the p99 of readers beside logins is five times as high (row e of `make bench`).
+//! and excess jobs are refused, those of one partner, or of none, before they fill the queue. On tokio's
+//! blocking threads, the p99 of readers beside logins is five times as high (row e of `make bench`).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -13,6 +13,7 @@ use std::thread;
 use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use tokio::sync::oneshot;
+use uuid::Uuid;
 
 use crate::platform::clock::Clock;
 use crate::platform::crypto::{Secret, constant_time_eq};
@@ -33,7 +34,7 @@ const OUTPUT_BYTES: usize = 32;
 const SALT_BYTES: usize = 16;
 /// Most queued jobs; about half a second on two cores.
 const QUEUE_MAX: usize = 64;
-/// Most jobs of one partner, queued and running.
+/// Most jobs of one partner, or of requests that name none, queued and running.
 const PARTNER_MAX: usize = QUEUE_MAX - QUEUE_MAX / 4;
 /// Scheduling priority of the hashing threads below the serving ones, as `nice` counts.
 const NICENESS: i32 = 10;
@@ -110,8 +111,11 @@ impl Passwords {
         T: Send + 'static,
         F: FnOnce(&mut Hasher) -> Result<T> + Send + 'static,
     {
-        // What no partner's request asks for, such as an operator's call, has no such bound.
-        let permit = match tenant::current() {
+        // Requests that name no partner have one part together with those of an unknown one. What is
+        // no partner's request, such as an operator's call, has no such bound.
+        let partner =
+            tenant::is_request().then(|| tenant::current().unwrap_or_else(|| Uuid::nil().into()));
+        let permit = match partner {
             Some(partner) => Some(self.partners.try_acquire(partner).ok_or_else(|| {
                 Error::unavailable("hash a password: too many of this partner wait")
             })?),
@@ -231,7 +235,6 @@ impl Hasher {
 mod tests {
     use futures::FutureExt as _;
     use futures::future::{BoxFuture, join_all};
-    use uuid::Uuid;
 
     use super::*;
 
@@ -317,6 +320,16 @@ mod tests {
 
     #[tokio::test]
     async fn a_partner_leaves_part_of_the_queue_to_the_others() {
+        leaves_part_of_the_queue(&[Some(1)]).await;
+    }
+
+    #[tokio::test]
+    async fn requests_of_no_known_partner_leave_part_of_the_queue_to_the_others() {
+        leaves_part_of_the_queue(&[None, Some(0)]).await;
+    }
+
+    /// Fills the part of the queue that requests of these partners have together, in turn.
+    async fn leaves_part_of_the_queue(partners: &[Option<u128>]) {
         let passwords = passwords();
         let (go, gate) = sync_channel::<()>(1);
         let busy = passwords.compute(move |_| {
@@ -325,19 +338,22 @@ mod tests {
         });
         let mut waiting: Vec<BoxFuture<'_, Result<()>>> = vec![busy.boxed()];
         assert!(futures::poll!(&mut waiting[0]).is_pending());
-        let of = |number: u128| {
-            let partner = ClientId::from(Uuid::from_u128(number));
-            tenant::run(Some(partner), passwords.compute(|_| Ok(()))).boxed()
+        let of = |number: Option<u128>| {
+            let partner = number.map(|number| ClientId::from(Uuid::from_u128(number)));
+            tenant::run(partner, passwords.compute(|_| Ok(()))).boxed()
         };
-        for number in std::iter::repeat_n(1, PARTNER_MAX).chain([2, 3]) {
+        let part = partners.iter().copied().cycle().take(PARTNER_MAX);
+        for number in part.chain([Some(2), Some(3)]) {
             let mut one = of(number);
-            assert!(futures::poll!(&mut one).is_pending(), "a job of partner {number}");
+            assert!(futures::poll!(&mut one).is_pending(), "a job of partner {number:?}");
             waiting.push(one);
         }
-        let refused = of(1).await.unwrap_err();
-        assert!(matches!(&refused, Error::Failed(failure) if failure.unavailable));
+        for number in partners {
+            let refused = of(*number).await.unwrap_err();
+            assert!(matches!(&refused, Error::Failed(failure) if failure.unavailable));
+        }
         go.send(()).unwrap();
         assert!(join_all(waiting).await.into_iter().all(|r| r.is_ok()));
-        assert!(of(1).await.is_ok(), "what is done leaves its place");
+        assert!(of(partners[0]).await.is_ok(), "what is done leaves its place");
     }
 }

@@ -19,8 +19,8 @@ pub(crate) fn run<F: Future>(tenant: Option<ClientId>, work: F) -> impl Future<O
     CURRENT.scope(Cell::new(tenant), work)
 }
 
-/// True if this task works for a request.
-pub(super) fn is_request() -> bool {
+/// True if this task works for a request to the public listener.
+pub(crate) fn is_request() -> bool {
     CURRENT.try_with(|_| ()).is_ok()
 }
 
