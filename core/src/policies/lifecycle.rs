@@ -24,5 +24,5 @@ pub(crate) use self::store::VersionSummary;
 pub(crate) use self::switch::{
     activate, activate_in, end_rollout, remove, roll_back, start_canary, start_shadow,
 };
-pub(crate) use self::target::{REASON_CHARS_MAX, Target};
+pub(crate) use self::target::{REASON_CHARS_MAX, Target, check_persons};
 pub(crate) use self::upload::{StageRequest, VersionSettings, configure, push, stage};

@@ -57,6 +57,24 @@ async fn a_verification_key_takes_two_persons_where_policies_do() {
 }
 
 #[tokio::test]
+async fn a_signing_secret_takes_two_persons_where_policies_do() {
+    let (context, [ada, bob]) = demanding().await;
+    let rotate = async |kind: &str| {
+        let path = "/admin/v1/partners/acme/secrets/rotate";
+        let body = json!({"kind": kind, "overlapSeconds": 0});
+        call(&context, &ada, Method::POST, path, body).await
+    };
+    let waits = rotate("signing").await;
+    let agreed = json!({"kind": "signing", "overlapSeconds": 0});
+    assert_eq!(granted(&context, &bob, &waits).await, agreed);
+    assert!(rotate("signing").await.assert_status(200).json()["secret"].is_string());
+    rotate("signing").await.assert_status(202);
+    for kind in ["webhook", "password"] {
+        rotate(kind).await.assert_status(200);
+    }
+}
+
+#[tokio::test]
 async fn a_secret_is_neither_kept_nor_shown_while_it_waits() {
     let (context, [ada, bob]) = demanding().await;
     let path = "/admin/v1/partners/acme/verification-keys/shared";

@@ -15,8 +15,10 @@ use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::overlap;
+use crate::operate::admin::policies::needs_second;
 use crate::platform::error::Result;
 use crate::platform::revision;
+use crate::policies::lifecycle::check_persons;
 use crate::tenancy::tenants::create::{SecretKind, StoredSecret};
 
 /// `POST /admin/v1/partners/{slug}/secrets/rotate`
@@ -27,11 +29,13 @@ impl Endpoint for RotateSecret {
     const PATH: &'static str = "/admin/v1/partners/{slug}/secrets/rotate";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
     const ROLES: &'static [Role] = &[Role::Platform];
+    const APPROVAL: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Rotate a secret",
         details: "Makes a new secret, shown in this answer only. Earlier ones end with the \
-                  overlap, if they don't end before; with `overlapSeconds` 0 they end now.",
+                  overlap, if they don't end before; with `overlapSeconds` 0 they end now. Kind \
+                  `signing` takes two persons where the partner's policies do.",
         path: &[SLUG],
         body: Shape::of::<Members>(),
         request: r#"{"kind": "signing", "overlapSeconds": 86400}"#,
@@ -49,6 +53,11 @@ impl Endpoint for RotateSecret {
         Ok(Rotation { slug: input.param("slug").to_owned(), kind, overlap })
     }
 
+    /// Whoever sees a signing secret signs in the partner's name, as with a verification key.
+    async fn needs_approval(core: &Core, _: &Operator, rotation: &Rotation) -> Result<bool> {
+        Ok(rotation.kind == SecretKind::Signing && needs_second(core, &rotation.slug).await?)
+    }
+
     async fn call(core: &Core, operator: Operator, rotation: Rotation) -> Result<Json<Rotated>> {
         let Rotation { slug, kind, overlap } = rotation;
         let (client, _) = find(core, &slug).await?;
@@ -59,6 +68,9 @@ impl Endpoint for RotateSecret {
         let mut tx = core.db.begin().await?;
         // First the counter: its row lock makes two rotations at once follow each other.
         revision::client_changed(&mut tx, client).await?;
+        if kind == SecretKind::Signing {
+            check_persons(&mut tx, client, operator.is_approved()).await?;
+        }
         // Those of earlier rotations too: after an overlap of 0 the new one is alone.
         sqlx::query!(
             "update client_secret set valid_until = $3 \
