@@ -53,8 +53,8 @@ impl Endpoint for RotateSecret {
         Ok(Rotation { slug: input.param("slug").to_owned(), kind, overlap })
     }
 
-    /// Whoever sees a signing secret signs in the partner's name, as with a verification key.
     async fn needs_approval(core: &Core, _: &Operator, rotation: &Rotation) -> Result<bool> {
+        // Its reader signs in the partner's name, as the holder of a verification key does.
         Ok(rotation.kind == SecretKind::Signing && needs_second(core, &rotation.slug).await?)
     }
 
