@@ -25,4 +25,4 @@ pub(crate) mod terms;
 mod timeline;
 
 pub use self::record::record;
-pub use self::report::{PaymentKind, PaymentState, Recorded, Report, house};
+pub use self::report::{PaymentKind, PaymentState, Recorded, Report};

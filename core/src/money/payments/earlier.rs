@@ -4,7 +4,7 @@
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::report::{PaymentKind, Report, house};
+use super::report::{PaymentKind, Report};
 use super::store::{StoredPayment, currency_of, forget_erased_payer};
 use crate::Core;
 use crate::money::ledger::AccountKind::{Dispute, RefundPayable, Suspense};
@@ -12,6 +12,7 @@ use crate::money::ledger::entries::holding;
 use crate::money::ledger::{Posting, Subject, post};
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
+use crate::tenancy::house::house;
 use rampart_types::{ClientId, OrderKey};
 
 /// The part of an order's payment that its connector has told of as given back, by the payment's

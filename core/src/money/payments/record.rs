@@ -7,13 +7,14 @@ use uuid::Uuid;
 use super::locks;
 use super::recording::Recording;
 use super::refund_confirmations::{self, RefundReport};
-use super::report::{PaymentKind, PaymentState, RAW_BYTES_MAX, Recorded, Report, house};
+use super::report::{PaymentKind, PaymentState, RAW_BYTES_MAX, Recorded, Report};
 use super::store::{NewPayment, currency_of, hold_book, store};
 use super::terms::OrderTerms;
 use super::timeline;
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
+use crate::tenancy::house::house;
 use rampart_types::{ClientId, OrderId};
 
 /// Records a report in the caller's transaction, which sees every tenant: the payment, its balanced

@@ -8,19 +8,10 @@ use crate::Core;
 use crate::trading::orders::state::Cause;
 use rampart_types::{ClientId, OrderId};
 
-/// Number of the house's id.
-const HOUSE: u128 = 0x7000_8000_0000_0000_0001;
-
 /// Longest reference of a provider, in characters.
 pub(crate) const REFERENCE_CHARS_MAX: usize = 255;
 /// Largest raw report, in bytes.
 pub(crate) const RAW_BYTES_MAX: usize = 64 * 1024;
-
-/// The tenant `house`, which a migration makes: payments of nobody who is known are in its book.
-#[must_use]
-pub fn house() -> ClientId {
-    Uuid::from_u128(HOUSE).into()
-}
 
 /// The kind of a payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
