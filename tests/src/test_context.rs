@@ -163,10 +163,22 @@ impl TestContext {
         path: &str,
         body: Bytes,
     ) -> Answer {
+        let bearer = token.map(|token| format!("Bearer {token}"));
+        let headers: Vec<_> = bearer.iter().map(|bearer| ("authorization", &**bearer)).collect();
+        self.admin_with(&headers, method, path, body).await
+    }
+
+    /// A call of the operators' API with these headers and these bytes.
+    pub async fn admin_with(
+        &self,
+        headers: &[(&'static str, &str)],
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Answer {
         let mut head = head(method.clone(), path);
-        if let Some(token) = token {
-            let token = HeaderValue::from_str(&format!("Bearer {token}")).unwrap();
-            head.headers.insert("authorization", token);
+        for (name, value) in headers {
+            head.headers.insert(*name, HeaderValue::from_str(value).unwrap());
         }
         let Head { path, query, .. } = head.clone();
         // On the heap: unoptimised, a test's calls would not fit on its thread's stack.

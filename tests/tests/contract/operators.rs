@@ -4,6 +4,7 @@ mod approvals;
 mod audit_chain;
 mod configuration;
 mod dependents;
+mod idempotent;
 mod identities;
 mod keys;
 mod lock_order;
