@@ -82,7 +82,8 @@ pub trait Endpoint: Sized + 'static {
     /// Caching of the answer.
     const CACHE: Cache = Cache::Never;
     /// `true` honours `Idempotency-Key`: every POST of partners that creates or changes something, quotes
-    /// and credentials excepted.
+    /// and credentials excepted, and one of operators that moves money each time. The latter saves
+    /// its answer in its transaction, or it is not kept.
     const IDEMPOTENT: bool = false;
     /// `true` if there is no such route for live clients, whatever they send.
     const TEST_ONLY: bool = false;
@@ -320,7 +321,7 @@ impl Route {
         if self.body == Body::StrictJson {
             refusals.push(StatusCode::BAD_REQUEST);
         }
-        if self.approval {
+        if self.approval || self.idempotent {
             refusals.push(StatusCode::CONFLICT);
         }
         if self.takes_input() {
@@ -356,10 +357,7 @@ pub const fn route<E: Endpoint>() -> Route {
         "clients have scopes, others none"
     );
     assert!(!E::TEST_ONLY || <E::Caller as Caller>::CLIENT, "only clients are of a mode");
-    assert!(
-        !E::RETRIED || !(E::IDEMPOTENT || E::MAY_BE_STALE),
-        "a key's claim is one call's, and a read waits for no lock"
-    );
+    assert!(!E::RETRIED || !E::MAY_BE_STALE, "a read waits for no lock");
     Route {
         method: E::METHOD,
         path: E::PATH,

@@ -102,6 +102,11 @@ pub trait Caller: Clone + Send + Sync {
     /// The authenticated user, if any.
     fn user(&self) -> Option<UserId>;
 
+    /// The text that tells the caller from others whose `Idempotency-Key`s are the same tenant's.
+    fn key_owner(&self) -> String {
+        self.user().map(|user| user.to_string()).unwrap_or_default()
+    }
+
     /// Authenticates the rest of the caller: the client was authenticated before if
     /// [`Caller::CLIENT`] is true.
     fn identify(

@@ -4,10 +4,12 @@ use super::idempotency::{self, Claim, ClaimedKey};
 use super::{Endpoint, Respond};
 use crate::Core;
 use crate::auth::caller::{Caller, Client};
+use crate::http::Surface;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::db;
 use crate::platform::error::{Error, Result};
+use crate::tenancy::house::house;
 
 /// Runs one request through an endpoint: JSON, user, idempotency key, reading, second operator, call.
 ///
@@ -20,11 +22,14 @@ pub(super) async fn dispatch<E: Endpoint>(
     fault: Option<Error>,
 ) -> Result<Reply> {
     input.document = E::BODY.parse(&input.body)?;
-    let claimant = client.as_ref().map(Client::id);
+    let tenant = match E::Caller::SURFACE {
+        Surface::Operators => Some(house()),
+        Surface::Partners | Surface::Connectors => client.as_ref().map(Client::id),
+    };
     let caller = E::Caller::identify(core, client, &input).await?;
-    let claim = match claimant {
-        Some(client) if E::IDEMPOTENT => {
-            idempotency::claim(core, client, caller.user(), E::PATH, &input).await?
+    let claim = match tenant {
+        Some(tenant) if E::IDEMPOTENT => {
+            idempotency::claim(core, tenant, &caller, E::PATH, &input).await?
         }
         _ => Claim::NoKey,
     };
@@ -57,7 +62,7 @@ async fn carry_out<E: Endpoint>(
         return Ok(reply);
     }
     let answer = if E::RETRIED {
-        call_retried::<E>(core, input, caller, request).await
+        call_retried::<E>(core, input, caller, request, key).await
     } else if E::MAY_BE_STALE {
         db::stale(E::call(core, caller, request)).await
     } else {
@@ -72,13 +77,14 @@ async fn call_retried<E: Endpoint>(
     input: &Input,
     caller: E::Caller,
     request: E::Request,
+    key: Option<&ClaimedKey>,
 ) -> Result<E::Response> {
     let mut first = Some(request);
     db::retrying_statement(|| {
         let request = first.take().map_or_else(|| E::read(input, &caller), Ok);
         let caller = caller.clone();
         // On the heap: unoptimised, the books' state does not fit beside this one's.
-        Box::pin(async move { E::call(core, caller, request?).await })
+        Box::pin(async move { E::call_with_key(core, caller, request?, key).await })
     })
     .await
 }

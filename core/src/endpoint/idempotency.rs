@@ -3,6 +3,7 @@
 
 mod claims;
 mod forms;
+mod request;
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +11,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
-use ring::digest;
 use serde::Serialize;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -18,15 +18,15 @@ use uuid::Uuid;
 pub use self::claims::KeyClaims;
 use self::claims::{KeyRow, RENEWAL_INTERVAL};
 pub(crate) use self::forms::FormUse;
+use self::request::{key, request_digest};
 use crate::Core;
+use crate::auth::caller::Caller;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::db::Connection;
-use crate::platform::error::{Code, Error, Result};
+use crate::platform::error::{Code, Denial, Error, Result};
+use crate::tenancy::house::house;
 use rampart_types::{ClientId, UserId};
-
-/// Longest key, in bytes.
-const KEY_BYTES_MAX: usize = 255;
 
 /// Longest time that a failed request waits for its key to be freed.
 const RELEASE_TIMEOUT: Duration = Duration::from_millis(250);
@@ -44,25 +44,26 @@ pub(super) enum Claim {
     Answered(Reply),
 }
 
-/// Claims the request's key, or finds what was answered under it.
+/// Claims the request's key, or finds what was answered under it. The keys of operators are among
+/// the rows of the house.
 ///
 /// # Errors
-/// ER048 for a malformed key, ER999 with 409 while the first request runs and 422 for another
-/// body.
+/// ER048 for a malformed key; ER999, or an operator's error, with 409 while the first request runs
+/// and 422 for another body.
 pub(super) async fn claim(
     core: &Core,
     client: ClientId,
-    user: Option<UserId>,
+    caller: &impl Caller,
     route: &'static str,
     input: &Input,
 ) -> Result<Claim> {
     let Some(key) = key(input)? else { return Ok(Claim::NoKey) };
     let key = ClaimedKey {
         client,
-        user,
+        user: caller.user(),
         route,
         key: key.to_owned(),
-        digest: request_digest(input, user).as_ref().to_vec(),
+        digest: request_digest(input, &caller.key_owner()).as_ref().to_vec(),
         claim: core.clock.uuid()?,
         saved: AtomicBool::new(false),
         lost: AtomicBool::new(false),
@@ -74,7 +75,12 @@ pub(super) async fn claim(
         digest: key.digest.clone(),
         claim_id: key.claim,
     };
-    if core.key_claims.submit(asked).await? {
+    let is_claimed = match key.is_of_operator() {
+        // An operator's call waits for no request of partners.
+        true => claims::claim_alone(&core.db, &asked).await?,
+        false => core.key_claims.submit(asked).await?,
+    };
+    if is_claimed {
         return Ok(Claim::Claimed(key));
     }
     key.find_answer(core).await.map(Claim::Answered)
@@ -222,8 +228,15 @@ impl ClaimedKey {
         }
     }
 
-    /// Saves the answer. Refusals are answers too: they are kept like successes. Where nothing is
-    /// known to have happened, the key is free for the next try.
+    /// True for the key of an operator's call.
+    fn is_of_operator(&self) -> bool {
+        self.client == house()
+    }
+
+    /// Saves the answer. Refusals of partners are answers too: they are kept like successes. Where
+    /// nothing is known to have happened, the key is free for the next try. Of an operator's call,
+    /// only what its transaction has saved is kept: one that waits for a second person or is refused
+    /// is made again in the same words.
     ///
     /// # Errors
     /// Those of `result` that are no refusal, and those of the database.
@@ -236,6 +249,10 @@ impl ClaimedKey {
         let reply = match result {
             Ok(reply) if self.saved.load(Ordering::Relaxed) => return Ok(reply),
             Err(_) if self.lost.load(Ordering::Relaxed) => return self.find_answer(core).await,
+            result if self.is_of_operator() => {
+                self.release(core).await;
+                return result;
+            }
             Ok(reply) => reply,
             Err(error) if error.is_final() => error.reply(request_id),
             Err(error) => {
@@ -309,10 +326,18 @@ impl ClaimedKey {
         }
     }
 
+    /// The refusal of a request whose key another one has, as its API words it.
+    fn refusal(&self, status: StatusCode, reason: &'static str) -> Error {
+        match self.is_of_operator() {
+            true => Denial::new(status, reason).into(),
+            false => Error::with_status(Code::GeneralError, status, reason),
+        }
+    }
+
     /// The answer of the request that has the key.
     ///
     /// # Errors
-    /// ER999 with 409 while there is none, and with 422 when it was asked with another body.
+    /// 409 while there is none, and 422 when it was asked with another body.
     async fn find_answer(&self, core: &Core) -> Result<Reply> {
         let row = sqlx::query!(
             "select body_digest, status, body from idempotency_key \
@@ -323,7 +348,7 @@ impl ClaimedKey {
         )
         .fetch_optional(&core.db)
         .await?;
-        let refused = |status, detail| Err(Error::with_status(Code::GeneralError, status, detail));
+        let refused = |status, reason| Err(self.refusal(status, reason));
         match row {
             Some(row) if row.body_digest != self.digest => refused(
                 StatusCode::UNPROCESSABLE_ENTITY,
@@ -353,35 +378,4 @@ impl ClaimedKey {
     fn context(&self) -> String {
         format!("idempotency_key/{}/{}/{}", self.client, self.route, self.key)
     }
-}
-
-/// SHA-256 of path, user and body, which a repeated request must match to get the saved answer.
-/// Without it, a key could show one user's answer to another.
-fn request_digest(input: &Input, user: Option<UserId>) -> digest::Digest {
-    let mut context = digest::Context::new(&digest::SHA256);
-    context.update(input.head.path.as_bytes());
-    // No path and no id has a line end in it.
-    context.update(b"\n");
-    context.update(user.map(|user| user.to_string()).unwrap_or_default().as_bytes());
-    context.update(b"\n");
-    match &input.upload {
-        Some(upload) => context.update(&upload.digest),
-        None => context.update(digest::digest(&digest::SHA256, &input.body).as_ref()),
-    }
-    context.finish()
-}
-
-fn key(input: &Input) -> Result<Option<&str>> {
-    if !input.head.headers.contains_key("idempotency-key") {
-        return Ok(None);
-    }
-    let key = input.head.header("idempotency-key").filter(|key| {
-        (1..=KEY_BYTES_MAX).contains(&key.len()) && key.bytes().all(|b| (0x20..0x7f).contains(&b))
-    });
-    key.map(Some).ok_or_else(|| {
-        Error::with_detail(
-            Code::RequestMalformed,
-            "Idempotency-Key takes 1 to 255 printable ASCII characters",
-        )
-    })
 }

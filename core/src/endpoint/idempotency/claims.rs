@@ -49,6 +49,16 @@ impl KeyClaims {
     }
 }
 
+/// Claims one key on a connection of the task; `false` when somebody has it and has not died with it.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(super) async fn claim_alone(db: &Pool, key: &KeyRow) -> Result<bool> {
+    let rows = [key];
+    let claimed = retrying_statement(|| claim(db, &rows)).await?;
+    Ok(!claimed.is_empty())
+}
+
 /// A key as it is claimed.
 #[derive(Debug)]
 pub(super) struct KeyRow {

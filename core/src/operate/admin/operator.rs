@@ -194,6 +194,10 @@ impl Caller for Operator {
         None
     }
 
+    fn key_owner(&self) -> String {
+        self.identity().unwrap_or_else(|| self.actor().to_owned())
+    }
+
     /// The operator whom the listener has let in.
     async fn identify(_: &Core, _: Option<Client>, input: &Input) -> Result<Self> {
         let operator = input.proven.get::<Self>().cloned();

@@ -11,7 +11,7 @@ use super::{ID, find, id};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
-use crate::endpoint::{Body, Endpoint, Json};
+use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::money::payments::refunds::{Decision, decide};
@@ -33,6 +33,7 @@ impl Endpoint for RefundPayment {
     const APPROVAL: bool = true;
     const RETRIED: bool = true;
     const BODY: Body = Body::StrictJson;
+    const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
         summary: "Give a payment back",
         details: "All that is left of it without an amount; what was asked for before counts \
@@ -84,7 +85,16 @@ impl Endpoint for RefundPayment {
     async fn call(
         core: &Core,
         operator: Operator,
+        request: (String, NewRefund),
+    ) -> Result<Json<RequestedRefund>> {
+        Self::call_with_key(core, operator, request, None).await
+    }
+
+    async fn call_with_key(
+        core: &Core,
+        operator: Operator,
         (text, refund): (String, NewRefund),
+        key: Option<&ClaimedKey>,
     ) -> Result<Json<RequestedRefund>> {
         let payment = id(&text)?;
         let NewRefund { amount, reason } = refund;
@@ -103,6 +113,7 @@ impl Endpoint for RefundPayment {
         };
         let detail = json!({"refund": answer.id, "amount": answer.amount, "reason": reason});
         operator.record(&mut tx, core, "payment.refund", &text, detail).await?;
+        save_answer(key, core, &mut tx, &answer).await?;
         tx.commit().await?;
         for cause in requested.causes {
             core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
