@@ -191,7 +191,7 @@ fn components(surface: Surface, schemas: Schemas) -> Value {
         Surface::Connectors => (
             connectors::schemas(),
             connectors::schemes(),
-            operators::headers(),
+            connectors::headers(),
             connectors::shared(),
         ),
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::operators::{PlainError, error_schema, errors_of, shared_of};
+use super::operators::{PlainError, error_schema, errors_of, headers_of, shared_of};
 use crate::endpoint::Route;
 
 const ERRORS: [PlainError; 11] = [
@@ -54,6 +54,11 @@ const ERRORS: [PlainError; 11] = [
 /// The error.
 pub(super) fn schemas() -> Map<String, Value> {
     Map::from_iter([("Error".to_owned(), error_schema())])
+}
+
+/// The headers of answers.
+pub(super) fn headers() -> Value {
+    headers_of(&["RequestId", "RetryAfter"])
 }
 
 /// The errors, as components.

@@ -70,8 +70,18 @@ fn headers(route: &Route) -> Vec<Member> {
     let header = |name, kind, about| Member { name, kind, about, required: false };
     let mut headers = Vec::new();
     if route.idempotent {
-        let about = "Repeating the request with the same key within 24 hours gives the first \
-                     answer again instead of a second effect.";
+        let about = match route.surface {
+            Surface::Operators => {
+                "Repeating the call with the same key within 24 hours gives the first answer \
+                 again instead of a second effect; with another body it is 422, and 409 while the \
+                 first runs. A call that is refused or waits for a second person leaves the key \
+                 free."
+            }
+            Surface::Partners | Surface::Connectors => {
+                "Repeating the request with the same key within 24 hours gives the first answer \
+                 again instead of a second effect."
+            }
+        };
         headers.push(header("Idempotency-Key", Kind::Sized(1, 255), about));
     }
     if route.cache == Cache::Revalidate {

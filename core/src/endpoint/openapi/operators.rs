@@ -90,8 +90,13 @@ pub(super) fn error_schema() -> Value {
 
 /// The headers of answers.
 pub(super) fn headers() -> Value {
+    headers_of(&["RequestId", "RetryAfter", "IdempotencyReplayed"])
+}
+
+/// Headers of answers by the names of their components.
+pub(super) fn headers_of(components: &[&str]) -> Value {
     let headers = super::answers::headers();
-    json!({ "RequestId": headers["RequestId"], "RetryAfter": headers["RetryAfter"] })
+    components.iter().map(|name| (*name, headers[*name].clone())).collect()
 }
 
 /// The errors, as components.
