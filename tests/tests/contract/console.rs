@@ -6,6 +6,7 @@ mod market;
 mod pages;
 mod partners;
 mod policies;
+mod refunds;
 mod sign_in;
 
 use std::cell::RefCell;

@@ -11,6 +11,7 @@ use super::form::{FieldError, Input, Kind, Typed, body};
 use super::layout::{Page, render};
 use super::sign_in::redirect;
 use super::signing::{Statement, Unsigned, leave_to_manifest, to_be_signed};
+use super::typed::CALL_KEY;
 use super::view::{self, Cell, answered};
 use super::visit::{Refused, Visit, fill, segment};
 use crate::auth::roles::Role;
@@ -270,6 +271,7 @@ pub(super) async fn submit(
         Err(refused) => return render(visit, &Page::refused(&refused)),
     };
     let mut attempt = Attempt { subject, action, ids, typed };
+    attempt.typed.keep_call_key();
     let Some(nonce) = visit.session.nonce(attempt.typed.get("csrfToken")) else {
         let reason = "This form is of an earlier sign-in, or not of this page: nothing was done. \
                       What you typed is still here; check it and send it again.";
@@ -294,11 +296,12 @@ pub(super) async fn submit(
     }
     if !visit.session.use_form(visit.core, &nonce).await? {
         let reason = "This form was sent before, and counts once. Look at the page of what it is \
-                      about before you send it again.";
+                      about, and open the form anew to do it once more.";
         return attempt.render(visit, &read, StatusCode::CONFLICT, Some(reason), &[]).await;
     }
     let Call { verb, path } = action.call;
-    let reply = visit.call(verb.method(), &fill(path, &ids), Some(&body)).await;
+    let (url, key) = (fill(path, &ids), attempt.typed.get(CALL_KEY));
+    let reply = visit.call_once(key, verb.method(), &url, &body).await;
     match Refused::of(&reply) {
         Some(refused) => {
             let (at_field, above) = attempt.place(refused.reason);

@@ -14,6 +14,9 @@ use url::form_urlencoded;
 use super::form::{COLUMNS, Input, SHOWN};
 use crate::http::form::Form;
 
+/// Hidden member with the `Idempotency-Key` of the call that a form makes.
+pub(super) const CALL_KEY: &str = "callKey";
+
 /// Names and values of a form, as a browser sent them or as they are shown at first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Typed(BTreeMap<String, String>);
@@ -67,10 +70,20 @@ impl Typed {
         }
     }
 
-    /// The hidden members that keep what the fields showed at first.
+    /// Keeps the nonce of the form's first token as the key of its call: shown again and sent again,
+    /// as after a lost answer, it makes the same call.
+    pub(super) fn keep_call_key(&mut self) {
+        if self.get(CALL_KEY).is_empty() {
+            let nonce = self.get("csrfToken").split('.').next().unwrap_or_default().to_owned();
+            self.set(CALL_KEY, nonce);
+        }
+    }
+
+    /// The hidden members that keep what the fields showed at first, and the key of the call.
     pub(super) fn hidden(&self) -> Markup {
+        let is_kept = |name: &str| name.starts_with(SHOWN) || name == CALL_KEY;
         html! {
-            @for (name, value) in self.0.iter().filter(|(name, _)| name.starts_with(SHOWN)) {
+            @for (name, value) in self.0.iter().filter(|(name, _)| is_kept(name)) {
                 input type="hidden" name=(name) value=(value);
             }
         }
@@ -86,9 +99,9 @@ impl Typed {
     }
 }
 
-/// False for a text that somebody may sign, its signature, and what the fields showed: those come
-/// with a form that was sent.
+/// False for a text that somebody may sign, its signature, the key of a call, and what the fields
+/// showed: those come with a form that was sent.
 fn may_be_linked(name: &str) -> bool {
     let is_signed = name == "manifest" || name.starts_with("signed.");
-    !(is_signed || name.starts_with("signature.") || name.starts_with(SHOWN))
+    !(is_signed || name == CALL_KEY || name.starts_with("signature.") || name.starts_with(SHOWN))
 }

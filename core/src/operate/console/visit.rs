@@ -57,22 +57,49 @@ impl Visit<'_> {
         self.send(method, url, body.map(|body| (json, body.to_string().into()))).await
     }
 
-    /// The same with a body of any media type.
+    /// The same with an `Idempotency-Key`: a call that takes one counts once, however often it is
+    /// made.
+    pub(super) async fn call_once(
+        &self,
+        key: &str,
+        method: Method,
+        url: &str,
+        body: &Value,
+    ) -> Reply {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Ok(key) = HeaderValue::from_str(key) {
+            headers.insert("idempotency-key", key);
+        }
+        self.send_with(method, url, headers, body.to_string().into()).await
+    }
+
+    /// As [`Visit::call`], with a body of any media type.
     pub(super) async fn send(
         &self,
         method: Method,
         url: &str,
         body: Option<(HeaderValue, Bytes)>,
     ) -> Reply {
-        let (path, query) = match url.split_once('?') {
-            Some((path, query)) => (path, Some(query.to_owned())),
-            None => (url, None),
-        };
         let mut headers = HeaderMap::new();
         let bytes = body.map_or_else(Bytes::new, |(media_type, bytes)| {
             headers.insert(CONTENT_TYPE, media_type);
             bytes
         });
+        self.send_with(method, url, headers, bytes).await
+    }
+
+    async fn send_with(
+        &self,
+        method: Method,
+        url: &str,
+        headers: HeaderMap,
+        bytes: Bytes,
+    ) -> Reply {
+        let (path, query) = match url.split_once('?') {
+            Some((path, query)) => (path, Some(query.to_owned())),
+            None => (url, None),
+        };
         let head = Head {
             method,
             path: path.to_owned(),
