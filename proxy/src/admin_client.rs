@@ -29,6 +29,8 @@ pub(crate) enum Body {
     None,
     /// JSON.
     Json(Value),
+    /// JSON of a call that counts once under this `Idempotency-Key`.
+    Once(Value, String),
     /// A file with its content type.
     File(&'static str, Vec<u8>),
 }
@@ -105,6 +107,7 @@ impl AdminClient {
         request = match body {
             Body::None => request,
             Body::Json(value) => request.json(&value),
+            Body::Once(value, key) => request.header("idempotency-key", key).json(&value),
             Body::File(content_type, file) => {
                 request.header("content-type", content_type).body(file)
             }

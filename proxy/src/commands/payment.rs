@@ -4,9 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use http::Method;
+use rampart_core::platform::clock::Clock;
 use serde_json::{Value, json};
 
 use super::{Body, Call, ObjectArgs, Page, StartupError, Target, query, read_file};
+use crate::output;
+use crate::startup_error::Context as _;
 
 const PAYMENTS: &str = "\
     RECORDED recordedAt, ID id, PARTNER partner, KIND kind, AMOUNT amount, CURRENCY currency, \
@@ -60,6 +63,9 @@ pub(crate) enum Payment {
         /// A part of it.
         #[arg(long)]
         amount: Option<serde_json::Number>,
+        /// The key of a refund whose answer was lost: it is the same refund. A new one if not given.
+        #[arg(long, value_name = "KEY")]
+        idempotency_key: Option<String>,
     },
     /// Record a payment that you have seen.
     #[command(visible_alias = "record")]
@@ -127,12 +133,18 @@ impl Call for Payment {
                 let body = json!({ "orderId": order });
                 target.send(Method::POST, &["payments", &id, "match"], body)
             }
-            Self::Refund { id, reason, amount } => {
+            Self::Refund { id, reason, amount, idempotency_key } => {
                 let mut body = json!({ "reason": reason });
                 if let Some(amount) = amount {
                     body["amount"] = amount.into();
                 }
-                target.send(Method::POST, &["payments", &id, "refund"], body)
+                let key = match idempotency_key {
+                    Some(key) => key,
+                    None => Clock::system().uuid().context("no key can be made")?.to_string(),
+                };
+                // Before the call: its answer may be lost, and the command stopped.
+                output::note(&format!("after a lost answer: --idempotency-key {key}"));
+                target.send(Method::POST, &["payments", &id, "refund"], Body::Once(body, key))
             }
             Self::Create(new) => target.send(Method::POST, &["payments"], new.body()),
         }

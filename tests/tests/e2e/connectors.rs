@@ -77,6 +77,10 @@ async fn payments_are_operated_by_commands() {
     assert_eq!(wrong.status.code(), Some(2), "no such order");
     let refund = ["payment", "refund", id, "--amount", "50", "--reason", "nobody's"];
     assert_eq!(printed(&edge, &refund).await["amount"], 50);
+    let keyed = [&refund[..], &["--idempotency-key", "till-1"]].concat();
+    let made = printed(&edge, &keyed).await;
+    assert_eq!(printed(&edge, &keyed).await["id"], made["id"]);
+    assert_eq!(printed(&edge, &["payment", "show", id]).await["refundRequested"], 100);
     let table = edge.command(&["payment", "list", "--table"]).await.stdout;
     assert!(String::from_utf8(table).unwrap().contains("bank-1"));
 }
