@@ -61,7 +61,8 @@ The token of the configuration is that of a break-glass owner, and each of its u
 write leaves a row in the audit, and so does every read of personal data.\n\n\
 Some calls need two persons: they are answered with 202 and an approval, which another operator \
 grants; then the same call, made again, is carried out. The break-glass owner needs nobody.\n\n\
-A refund of a payment takes an `Idempotency-Key`: made again after a lost answer, it counts once.\n\n\
+A refund of a payment takes an `Idempotency-Key`: made again after a lost answer, it counts \
+once.\n\n\
 A body comes as `application/json` (a component as `application/wasm`), and never from a page of \
 another origin. Bodies and queries are read strictly: an unknown \
 member or parameter is 422, so that a typing error is seen. An empty body is an empty object. \

@@ -235,8 +235,8 @@ impl ClaimedKey {
 
     /// Saves the answer. Refusals of partners are answers too: they are kept like successes. Where
     /// nothing is known to have happened, the key is free for the next try. Of an operator's call,
-    /// only what its transaction has saved is kept: one that waits for a second person or is refused
-    /// is made again in the same words.
+    /// only what its transaction has saved is kept: one that waits for a second person or is
+    /// refused is made again in the same words.
     ///
     /// # Errors
     /// Those of `result` that are no refusal, and those of the database.

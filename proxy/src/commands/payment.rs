@@ -63,7 +63,7 @@ pub(crate) enum Payment {
         /// A part of it.
         #[arg(long)]
         amount: Option<serde_json::Number>,
-        /// The key of a refund whose answer was lost: it is the same refund. A new one if not given.
+        /// The key of a refund whose answer was lost, to make no second one; a new key if left out.
         #[arg(long, value_name = "KEY")]
         idempotency_key: Option<String>,
     },

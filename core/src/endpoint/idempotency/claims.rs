@@ -49,7 +49,8 @@ impl KeyClaims {
     }
 }
 
-/// Claims one key on a connection of the task; `false` when somebody has it and has not died with it.
+/// Claims one key on a connection of the task; `false` when somebody has it and has not died with
+/// it.
 ///
 /// # Errors
 /// When the database cannot be used.

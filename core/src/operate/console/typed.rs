@@ -70,8 +70,8 @@ impl Typed {
         }
     }
 
-    /// Keeps the nonce of the form's first token as the key of its call: shown again and sent again,
-    /// as after a lost answer, it makes the same call.
+    /// Keeps the nonce of the form's first token as the key of its call: shown again and sent
+    /// again, as after a lost answer, it makes the same call.
     pub(super) fn keep_call_key(&mut self) {
         if self.get(CALL_KEY).is_empty() {
             let nonce = self.get("csrfToken").split('.').next().unwrap_or_default().to_owned();
