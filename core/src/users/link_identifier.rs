@@ -13,9 +13,11 @@ use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
 use crate::users::identifiers;
-use rampart_types::{UserIdentifier, UserKey};
+use rampart_types::{InvalidIdentifier, UserIdentifier, UserKey};
 
-/// Longest identifier that is read, in characters (API document).
+/// Shortest identifier that is read, in characters (API document).
+const CHARS_MIN: usize = 36;
+/// The longest one.
 const CHARS_MAX: usize = 1_024;
 
 /// Version 2, the only one.
@@ -39,7 +41,7 @@ impl Endpoint for V2 {
                   user again changes nothing; ER706 says that another user has it.",
         body: Shape::Members(&[required(
             "identifier",
-            Kind::Sized(36, CHARS_MAX),
+            Kind::Sized(CHARS_MIN, CHARS_MAX),
             "36 to 255 letters and digits, or the parameter of a URL of ours, unchanged.",
         )]),
         request: r#"{"identifier": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"}"#,
@@ -56,8 +58,8 @@ impl Endpoint for V2 {
         let code =
             if missing { Code::UserIdentifierMissing } else { Code::UserIdentifierLengthInvalid };
         let identifier = fields.required("identifier", code, |value| {
-            let text = value.as_str().filter(|text| !text.is_empty())?;
-            (text.chars().count() <= CHARS_MAX).then(|| text.to_owned())
+            let text = value.as_str()?;
+            (CHARS_MIN..=CHARS_MAX).contains(&text.chars().count()).then(|| text.to_owned())
         });
         fields.finish(identifier)
     }
@@ -73,12 +75,22 @@ impl Endpoint for V2 {
         key: Option<&ClaimedKey>,
     ) -> Result<Json<Done>> {
         let user = caller.client.key_of(caller.user);
-        let identifier = identifiers::open(core, user.client, &sent).or_else(|| sent.parse().ok());
-        let identifier = identifier
-            .ok_or_else(|| Error::of_member(Code::UserIdentifierLengthInvalid, "identifier"))?;
+        let identifier = match identifiers::open(core, user.client, &sent) {
+            Some(identifier) => identifier,
+            None => sent.parse().map_err(refusal)?,
+        };
         link(core, user, &identifier, key).await?;
         Ok(Json(Done {}))
     }
+}
+
+/// ER707 for a character that no identifier has, such as the dashes of a UUID; ER102 for the length.
+fn refusal(invalid: InvalidIdentifier) -> Error {
+    let code = match invalid {
+        InvalidIdentifier::Character => Code::UserIdentifierMalformed,
+        InvalidIdentifier::Empty | InvalidIdentifier::Length => Code::UserIdentifierLengthInvalid,
+    };
+    Error::of_member(code, "identifier")
 }
 
 /// Links the identifier to the user, and records an event if the link is new.

@@ -288,8 +288,8 @@ async fn a_sealed_identifier_is_linked_as_received() {
     let checkout = acme.post("/api/v2/buy/checkout", body).await.assert_status(200).json();
     let url = checkout["checkoutUrl"].as_str().unwrap();
     let sealed = url.split_once("?identifier=").unwrap().1.to_owned();
-    link(&eve, &json!(sealed)).await.assert_status(400).assert_codes(&["ER102"]);
-    link(&ada, &json!(format!("{sealed}A"))).await.assert_codes(&["ER102"]);
+    link(&eve, &json!(sealed)).await.assert_status(400).assert_codes(&["ER707"]);
+    link(&ada, &json!(format!("{sealed}A"))).await.assert_codes(&["ER707"]);
     link(&ada, &json!(sealed)).await.assert_status(200);
     assert_eq!(proves(&acme, IDENTIFIER).await, "ada@mail.example.com");
     // The longest raw one, sealed, is still read.
@@ -312,11 +312,14 @@ async fn what_cannot_be_linked_says_why() {
         (json!(7), "ER102"),
         (json!("a".repeat(35)), "ER102"),
         (json!("a".repeat(256)), "ER102"),
+        (json!("too-short"), "ER102"),
         (json!("s1.".repeat(400)), "ER102"),
-        (json!("0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c"), "ER102"),
+        (json!("0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c"), "ER707"),
+        (json!("é".repeat(36)), "ER707"),
     ] {
         link_with(&ada, &login, &identifier).await.assert_status(400).assert_codes(&[code]);
     }
+    link_with(&ada, &login, &json!("a".repeat(255))).await.assert_status(200);
     acme.post(LINK, json!({"identifier": IDENTIFIER})).await.assert_codes(&["ER700"]);
     // An identifier is no login, linked or not.
     ada.post(LINK, &json!({"identifier": IDENTIFIER})).await.assert_codes(&["ER700"]);
