@@ -169,6 +169,9 @@ async fn a_wrong_or_late_payment_blocks_the_order_and_says_why() {
     let path = format!("/admin/v1/orders/{short}");
     let seen = context.admin(Method::GET, &path, Value::Null).await.json();
     assert_eq!(seen["timeline"].as_array().unwrap().last().unwrap()["reason"], "name mismatch");
+    for name in ["createdAt", "updatedAt"] {
+        assert!(seen[name].as_str().is_some_and(|at| at.ends_with('Z')), "{name}: {seen}");
+    }
     happen(&context, late, json!({"event": "refund"})).await.assert_status(200);
     let read = shop.get(&format!("/api/v1/user/buy/orders/{late}")).await.json();
     assert_eq!(

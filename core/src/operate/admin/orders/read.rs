@@ -21,7 +21,7 @@ use rampart_types::{JsonDecimal, decimal};
 pub(in crate::operate::admin) const EXAMPLE: &str = r#"{
     "pair": "BTC-EUR", "status": "pending", "userId": null, "fiatAmount": 100,
     "fiatCurrency": "EUR", "cryptoAmount": 0.0019, "cryptoCurrency": "BTC",
-    "createdAt": "2026-03-01T12:00:00+00:00", "partner": "acme", "side": "buy",
+    "createdAt": "2026-03-01T12:00:00Z", "partner": "acme", "side": "buy",
     "id": 1234567890123456, "policyDecisions": [],
     "timeline": [{"at": "2026-03-01T12:00:00Z", "from": null, "to": "pending",
         "cause": "confirmed", "reason": null, "actor": "edge"}]
@@ -148,12 +148,20 @@ fn in_camel_case(row: Value) -> Map<String, Value> {
             name += &first.to_ascii_uppercase();
             name += rest;
         }
-        // Postgres writes a column's zeros behind its last digit.
-        let value = match decimal::from_number(&value) {
-            Some(number) => json!(JsonDecimal(number)),
-            None => value,
+        // Postgres writes a column's zeros behind its last digit, and a time with `+00:00`.
+        let value = if let Some(number) = decimal::from_number(&value) {
+            json!(JsonDecimal(number))
+        } else if let Some(at) = time(&column, &value) {
+            json!(at)
+        } else {
+            value
         };
         (name, value)
     };
     columns.into_iter().map(rename).collect()
+}
+
+/// The time in a column that is named as one; the others may have texts that look like times.
+fn time(column: &str, value: &Value) -> Option<DateTime<Utc>> {
+    if column.ends_with("_at") { value.as_str()?.parse().ok() } else { None }
 }
