@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{AdminClient, Call, Page, StartupError, Target, query};
 
-const COLUMNS: &str = "AT at, ACTOR actor, ACTION action, TARGET target, DETAIL detail";
+pub(super) const COLUMNS: &str = "AT at, ACTOR actor, ACTION action, TARGET target, DETAIL detail";
 
 /// The audit: what operators did.
 #[derive(Debug, Subcommand)]

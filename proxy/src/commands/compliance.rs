@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Body, Call, ObjectArgs, Page, StartupError, Target, possible_value};
 
-const REVIEWS: &str = "\
+pub(super) const REVIEWS: &str = "\
     WAITING SINCE waitingSince, SUBJECT subject, ID id, PARTNER partner, REASONS reasons, \
     CLAIMED BY claimedBy, CLAIMED UNTIL claimedUntil";
 
@@ -65,7 +65,7 @@ impl Call for Review {
     }
 }
 
-const SCREENINGS: &str =
+pub(super) const SCREENINGS: &str =
     "CREATED createdAt, ID id, PARTNER partner, ORDER orderId, USER userId, STATE state";
 
 /// Screenings of wallets and persons.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Call, Page, StartupError, Target, read_json};
 use crate::startup_error::Context as _;
 
-const CONNECTORS: &str = "\
+pub(super) const CONNECTORS: &str = "\
     NAME name, LAST CONTACT lastContactAt, QUEUE queueLength, OLDEST COMMAND oldestCommandAt, \
     FAILURES failures, CAPABILITIES capabilities, METHODS methods, ASSETS assets";
 
@@ -87,7 +87,7 @@ impl Call for Connector {
     }
 }
 
-const ROUTES: &str =
+pub(super) const ROUTES: &str =
     "PARTNER partner, DIRECTION direction, METHOD method, ASSET asset, CONNECTOR connector";
 
 /// Routes: which connector moves which money and coins.

@@ -14,7 +14,8 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// The call's path.
 const ROTATION: [&str; 2] = ["keys", "rotation"];
 
-const RECEIPT_COLUMNS: &str = "ID keyId, SIGNS signs, SIGNS FROM signsFrom, CREATED createdAt";
+pub(super) const RECEIPT_COLUMNS: &str =
+    "ID keyId, SIGNS signs, SIGNS FROM signsFrom, CREATED createdAt";
 
 /// The ring of master keys, and the keys that sign receipts.
 #[derive(Debug, Subcommand)]

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::{AdminClient, Body, Call, Page, StartupError, Target, possible_value, query};
 use crate::output;
 
-const BALANCES: &str = "\
+pub(super) const BALANCES: &str = "\
     PARTNER partner, KIND kind, HOLDER holder, CURRENCY currency, BALANCE balance, \
     ACCOUNT accountId";
-const ENTRIES: &str =
+pub(super) const ENTRIES: &str =
     "OCCURRED occurredAt, ID id, PARTNER partner, KIND kind, ORDER orderId, PAYMENT paymentId";
 
 /// The books: double entry, one book per client and currency.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Body, Call, Members, ObjectArgs, Page, StartupError, Target};
 
-const CURRENCIES: &str =
+pub(super) const CURRENCIES: &str =
     "CODE code, KIND kind, NAME name, DECIMALS decimals, NETWORK network, CAIP-19 caip19";
 
 /// Currencies, fiat and crypto.
@@ -23,7 +23,7 @@ impl Call for Currency {
     }
 }
 
-const PAIRS: &str = "PAIR pair, PRICE price, BUY buy, SELL sell";
+pub(super) const PAIRS: &str = "PAIR pair, PRICE price, BUY buy, SELL sell";
 
 /// Currency pairs.
 #[derive(Debug, Subcommand)]
@@ -48,7 +48,7 @@ impl Call for Pair {
     }
 }
 
-const PAYMENT_METHODS: &str =
+pub(super) const PAYMENT_METHODS: &str =
     "CODE code, ENABLED enabled, LABEL label, LIMIT limit, FEES fees, EXPIRATION expirationPeriod";
 
 /// Payment methods.
@@ -76,7 +76,7 @@ impl Call for PaymentMethod {
     }
 }
 
-const PRICES: &str = "\
+pub(super) const PRICES: &str = "\
     PAIR pair, STATUS status, PRICE price, FIXED fixed, OBSERVED observedAt, SOURCES SAY deviating";
 /// The end of the quotes sealed so far: the edge takes a time to come for its own now. A constant,
 /// because the call that a second person has agreed to is made again as it was.
@@ -149,7 +149,7 @@ impl Call for Offer {
 /// The path of the windows.
 const WINDOWS_PATH: &str = "maintenance-windows";
 
-const WINDOWS: &str = "\
+pub(super) const WINDOWS: &str = "\
     ID id, STATUS status, PAIR pair, METHOD paymentMethod, STARTS startsAt, ENDS endsAt, \
     BY createdBy, REASON reason";
 

@@ -5,7 +5,7 @@ use http::Method;
 
 use super::{Body, Call, ObjectArgs, Page, StartupError, Target};
 
-const DELIVERIES: &str = "\
+pub(super) const DELIVERIES: &str = "\
     CREATED createdAt, ID id, PARTNER partner, TYPE type, ORDER orderId, STATE state, \
     ATTEMPTS attempts, STATUS lastStatus, NEXT nextAttemptAt, URL url";
 
@@ -48,7 +48,7 @@ impl Call for Delivery {
     }
 }
 
-const MAIL: &str =
+pub(super) const MAIL: &str =
     "CREATED createdAt, ID id, PARTNER partner, USER user, KIND kind, STATE state, SUBJECT subject";
 
 /// Mail to users and partners.

@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 
 use super::{Body, Call, ObjectArgs, Page, StartupError, Target};
 
-const OPERATORS: &str = "\
+pub(super) const OPERATORS: &str = "\
     NAME name, ROLES roles, DISABLED disabled, CREATED BY createdBy, CREATED createdAt, \
     TOKENS tokens";
 
-const SESSIONS: &str = "BEGAN createdAt, ENDS expiresAt, WITH TOKEN withToken, ROLES roles, ID id";
+pub(super) const SESSIONS: &str =
+    "BEGAN createdAt, ENDS expiresAt, WITH TOKEN withToken, ROLES roles, ID id";
 
 /// Operators, their roles and tokens.
 #[derive(Debug, Subcommand)]
@@ -103,7 +104,7 @@ impl Call for Operator {
     }
 }
 
-const APPROVALS: &str = "\
+pub(super) const APPROVALS: &str = "\
     REQUESTED requestedAt, ID id, STATE state, METHOD method, PATH path, BY requestedBy, \
     DECIDED BY decidedBy, ENDS expiresAt, BODY body";
 

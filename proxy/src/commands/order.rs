@@ -8,7 +8,7 @@ use super::arguments::split;
 use super::{Body, Call, ObjectArgs, Page, StartupError, Target};
 use crate::startup_error::Context as _;
 
-const COLUMNS: &str = "\
+pub(super) const COLUMNS: &str = "\
     DATE date, ID id, PARTNER partner, SIDE side, STATUS status, PAIR currencyPair, \
     FIAT fiatAmount, IDENTIFIER partnerOrderIdentifier";
 

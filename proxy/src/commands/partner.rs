@@ -6,9 +6,10 @@ use serde_json::json;
 
 use super::{Body, Call, Members, Page, StartupError, Target};
 
-const PARTNERS: &str = "SLUG slug, NAME name, MODE mode, STATUS status, CREATED createdAt";
+pub(super) const PARTNERS: &str =
+    "SLUG slug, NAME name, MODE mode, STATUS status, CREATED createdAt";
 
-const STAFF: &str =
+pub(super) const STAFF: &str =
     "ID id, EMAIL email, ROLE role, JOINED joined, SECOND FACTOR secondFactor, CREATED createdAt";
 
 /// Partners.
@@ -193,7 +194,7 @@ impl Call for Secret {
     }
 }
 
-const VERIFICATION_KEYS: &str = "\
+pub(super) const VERIFICATION_KEYS: &str = "\
     NAME name, ALGORITHM algorithm, FROM notBefore, UNTIL notAfter, SET createdAt, \
     SHA-256 fingerprint";
 
@@ -242,7 +243,7 @@ impl Call for VerificationKey {
     }
 }
 
-const WEBHOOKS: &str =
+pub(super) const WEBHOOKS: &str =
     "ID id, STATE state, FAILING SINCE failingSince, EVENTS events, CREATED createdAt, URL url";
 
 /// Webhook endpoints of partners.

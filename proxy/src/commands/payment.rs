@@ -11,11 +11,11 @@ use super::{Body, Call, ObjectArgs, Page, StartupError, Target, query, read_file
 use crate::output;
 use crate::startup_error::Context as _;
 
-const PAYMENTS: &str = "\
+pub(super) const PAYMENTS: &str = "\
     RECORDED recordedAt, ID id, PARTNER partner, KIND kind, AMOUNT amount, CURRENCY currency, \
     STATE state, ORDER orderId, CONNECTOR connector, REFERENCE providerReference";
 
-const SUGGESTIONS: &str = "\
+pub(super) const SUGGESTIONS: &str = "\
     ORDER orderId, REASONS reasons, PARTNER partner, SIDE side, AMOUNT fiatAmount, \
     CURRENCY fiatCurrency, CREATED createdAt";
 
@@ -151,7 +151,7 @@ impl Call for Payment {
     }
 }
 
-const RECONCILIATIONS: &str = "\
+pub(super) const RECONCILIATIONS: &str = "\
     CREATED createdAt, ID id, CONNECTOR connector, BY actor, MATCHED matched, RECORDED recorded, \
     DIFFERENCES differences";
 

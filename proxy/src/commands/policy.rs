@@ -5,7 +5,7 @@ mod build;
 mod check;
 mod lifecycle;
 mod new;
-mod signing;
+pub(super) mod signing;
 mod template;
 
 use clap::Subcommand;

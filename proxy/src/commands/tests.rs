@@ -1,10 +1,14 @@
 //! Every call of the operators' API has a command.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Parser as _;
 use serde_json::Value;
 
+use super::{
+    audit, compliance, connector, keys, ledger, market, notify, operator, order, partner, payment,
+    policy, user,
+};
 use crate::cli::Cli;
 
 /// The operators' document, as it was reviewed.
@@ -136,6 +140,39 @@ const WITHOUT: &[&str] = &[
     "GET openapi.json",
 ];
 
+/// Lists below `/admin/v1/`, each with the columns of its table.
+const LISTS: &[(&str, &str)] = &[
+    ("partners", partner::PARTNERS),
+    ("partners/{slug}/staff", partner::STAFF),
+    ("partners/{slug}/verification-keys", partner::VERIFICATION_KEYS),
+    ("partners/{slug}/webhooks", partner::WEBHOOKS),
+    ("operator-keys", policy::signing::COLUMNS),
+    ("receipt-keys", keys::RECEIPT_COLUMNS),
+    ("pairs", market::PAIRS),
+    ("prices", market::PRICES),
+    ("payment-methods", market::PAYMENT_METHODS),
+    ("currencies", market::CURRENCIES),
+    ("maintenance-windows", market::WINDOWS),
+    ("orders", order::COLUMNS),
+    ("payments", payment::PAYMENTS),
+    ("payments/{id}/suggestions", payment::SUGGESTIONS),
+    ("ledger/balances", ledger::BALANCES),
+    ("ledger/entries", ledger::ENTRIES),
+    ("reconciliations", payment::RECONCILIATIONS),
+    ("users", user::USERS),
+    ("users/{uuid}/accounts", user::ACCOUNTS),
+    ("mail", notify::MAIL),
+    ("screenings", compliance::SCREENINGS),
+    ("reviews", compliance::REVIEWS),
+    ("deliveries", notify::DELIVERIES),
+    ("connectors", connector::CONNECTORS),
+    ("routes", connector::ROUTES),
+    ("operators", operator::OPERATORS),
+    ("operators/{name}/sessions", operator::SESSIONS),
+    ("approvals", operator::APPROVALS),
+    ("audit", audit::COLUMNS),
+];
+
 /// The operations of the document.
 fn operations() -> BTreeSet<String> {
     let document: Value = serde_json::from_str(DOCUMENT).unwrap();
@@ -167,4 +204,32 @@ fn every_command_line_is_understood() {
             panic!("{call}: rampart {line}: {error}");
         }
     }
+}
+
+#[test]
+fn the_columns_of_every_list_are_members_of_its_rows() {
+    let document: Value = serde_json::from_str(DOCUMENT).unwrap();
+    let resolve = |schema: &Value| match schema["$ref"].as_str() {
+        Some(reference) => document.pointer(reference.trim_start_matches('#')).unwrap().clone(),
+        None => schema.clone(),
+    };
+    let mut known: BTreeMap<&str, &str> = LISTS.iter().copied().collect();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let path = path.strip_prefix("/admin/v1/").unwrap();
+        let answer = "/get/responses/200/content/application~1json/schema";
+        let Some(answer) = item.pointer(answer).map(resolve) else { continue };
+        // The routes are a list in an object.
+        let list = if path == "routes" { &answer["properties"]["routes"] } else { &answer };
+        if list["type"] != "array" {
+            continue;
+        }
+        let row = resolve(&list["items"]);
+        let Some(columns) = known.remove(path) else { panic!("no columns of '{path}'") };
+        for column in columns.split(", ") {
+            let member = column.rsplit_once(' ').map(|(_, member)| member);
+            let is_member = member.is_some_and(|name| row["properties"].get(name).is_some());
+            assert!(is_member, "'{column}' is no column of '{path}'");
+        }
+    }
+    assert!(known.is_empty(), "no such list: {known:?}");
 }

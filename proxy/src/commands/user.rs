@@ -8,11 +8,11 @@ use serde_json::json;
 
 use super::{Body, Call, Members, Page, StartupError, Target, path};
 
-const ACCOUNTS: &str = "\
+pub(super) const ACCOUNTS: &str = "\
     ID accountId, TYPE type, NAME name, VERIFIED verified, DISABLED disabled, LIMIT limit, \
     IDENTIFIER accountIdentifier";
 
-const USERS: &str = "\
+pub(super) const USERS: &str = "\
     UUID uuid, PARTNER partner, EMAIL email, FIRST NAME firstName, LAST NAME lastName, \
     BUSINESS businessName, PHONE phoneNumber, LEVEL level, IDENTITY identityStatus, \
     CREATED createdAt";

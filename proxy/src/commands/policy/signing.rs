@@ -56,7 +56,8 @@ impl Signing {
     }
 }
 
-const COLUMNS: &str = "NAME name, FINGERPRINT fingerprint, CREATED BY createdBy, CREATED createdAt";
+pub(in crate::commands) const COLUMNS: &str =
+    "NAME name, FINGERPRINT fingerprint, CREATED BY createdBy, CREATED createdAt";
 
 /// Keys of operators that sign manifests.
 #[derive(Debug, Subcommand)]
