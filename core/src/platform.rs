@@ -4,6 +4,7 @@
 pub mod audit;
 pub(crate) mod batch;
 pub mod clock;
+pub mod counted;
 pub mod crypto;
 pub mod db;
 pub mod error;

@@ -6,6 +6,7 @@ use rust_decimal::prelude::ToPrimitive as _;
 
 use crate::Core;
 use crate::money::connectors::commands::CommandKind;
+use crate::platform::counted::counted;
 use crate::platform::error::Result;
 use crate::platform::metrics::Metrics;
 use crate::tenancy::tenants::Mode;
@@ -220,7 +221,8 @@ impl Core {
     pub(super) fn books_off(&self) -> Option<String> {
         let problems = self.metrics.ledger_problems.with_label_values::<&str>(&[]).get();
         if problems > 0 {
-            return Some(format!("degraded: the books are off in {problems} places"));
+            let places = counted(problems, "place", "places");
+            return Some(format!("degraded: the books are off in {places}"));
         }
         let age = self.metrics.ledger_check_age.with_label_values::<&str>(&[]).get();
         (age > CHECK_AGE_MAX).then(|| format!("degraded: the books were last checked {age} s ago"))

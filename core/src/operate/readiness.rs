@@ -9,6 +9,7 @@ use chrono::TimeDelta;
 use serde::Serialize;
 
 use crate::Core;
+use crate::platform::counted::counted;
 use crate::platform::crypto::tenant_key::{is_of_tenant_key, tenant_key_context};
 use crate::platform::db::PoolKind;
 use crate::platform::error::Result;
@@ -115,7 +116,8 @@ impl Core {
             0 => Check::degraded(
                 "policies",
                 (failed > 0).then(|| {
-                    format!("degraded: {failed} policies cannot be compiled, older versions serve")
+                    let policies = counted(failed, "policy", "policies");
+                    format!("degraded: {policies} cannot be compiled, older versions serve")
                 }),
             ),
             _ => Check::new("policies", false, "policies are being compiled"),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use http::Method;
+use rampart_core::platform::counted::counted;
 use serde_json::Value;
 
 use self::document::Document;
@@ -62,8 +63,7 @@ fn show(answer: &Value) {
     }
     let counted = match changes.len() {
         0 => "no changes".to_owned(),
-        1 => "1 change".to_owned(),
-        count => format!("{count} changes"),
+        count => counted(count, "change", "changes"),
     };
     let outcome = if answer["isApplied"] == true { "applied" } else { "not applied: a dry run" };
     output::line(format_args!("{counted}, {outcome}"));

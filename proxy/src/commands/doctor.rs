@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use rampart_core::operate::readiness::Status;
 use rampart_core::platform::clock::Clock;
+use rampart_core::platform::counted::counted;
 use rampart_core::platform::schema::Schema;
 use rampart_core::{Core, StartError};
 use reqwest::{Client, Response};
@@ -188,18 +189,24 @@ async fn look_at_core(core: &Core, findings: &mut Findings) {
     }
     match core.tenant_key_counts().await {
         Ok(keys) if keys.missing == 0 => {
-            findings.good("keys.per_tenant", format!("{} partners have keys", keys.total));
+            findings.good(
+                "keys.per_tenant",
+                counted(keys.total, "partner has keys", "partners have keys"),
+            );
         }
         Ok(keys) if core.has_tenant_keys() => findings.odd(
             "keys.per_tenant",
-            format!("{} partners get keys of their own once an edge runs", keys.missing),
+            format!(
+                "{} of their own once an edge runs",
+                counted(keys.missing, "partner gets keys", "partners get keys")
+            ),
         ),
         Ok(keys) => findings.odd(
             "keys.per_tenant",
             format!(
-                "off: the master key seals the values of {} partners; switch it on when every edge \
-                 runs this version",
-                keys.missing
+                "off: the master key seals the values of {}; switch it on when every edge runs \
+                 this version",
+                counted(keys.missing, "partner", "partners")
             ),
         ),
         Err(error) => findings.bad("keys.per_tenant", error),

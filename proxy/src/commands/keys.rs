@@ -57,7 +57,7 @@ async fn finished(admin: &AdminClient) -> Result<Value, StartupError> {
         let table = rotation["table"].as_str().unwrap_or_default();
         let keys = &status["partnerKeys"];
         output::note(&format!(
-            "{} values sealed again, now {table}; {} of {} partners' keys",
+            "values sealed again: {}, now {table}; partners' keys: {} of {}",
             rotation["resealed"], keys["current"], keys["total"]
         ));
         looks.tick().await;

@@ -15,6 +15,7 @@ use std::time::{Duration, SystemTime};
 use arc_swap::ArcSwap;
 use pingora_core::listeners::tls::Acceptor;
 use rampart_core::Core;
+use rampart_core::platform::counted::counted;
 use rustls::ServerConfig;
 use rustls::client::verify_server_name;
 use rustls::crypto::CryptoProvider;
@@ -131,8 +132,8 @@ impl Certificates {
         let warning = |(file, end): (String, i64)| match end - now {
             left if left <= 0 => Some(format!("the certificate in '{file}' has expired")),
             left if left < WARNING_SECONDS => {
-                let days = left / DAY_SECONDS;
-                Some(format!("the certificate in '{file}' expires in {days} days"))
+                let days = counted(left / DAY_SECONDS, "day", "days");
+                Some(format!("the certificate in '{file}' expires in {days}"))
             }
             _ => None,
         };

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use super::page::{StaffPage, Visit};
 use crate::http::html::components::{Column, Tone, badge, note, stat, table};
 use crate::http::reply::Reply;
+use crate::platform::counted::counted;
 use crate::platform::error::Result;
 use crate::platform::rate_limit::Quota;
 use crate::platform::shared_rates::SharedGcra;
@@ -31,12 +32,14 @@ impl StaffPage for Show {
             }
             @if usage.switched_off > 0 {
                 (note(Tone::Bad, &html! {
-                    (usage.switched_off) " webhook endpoints are switched off: nothing is sent there."
+                    (counted(usage.switched_off, "webhook endpoint is", "webhook endpoints are"))
+                    " switched off: nothing is sent there."
                 }))
             }
             @if usage.failing > 0 {
                 (note(Tone::Warning, &html! {
-                    (usage.failing) " webhook endpoints have not answered with 2xx lately."
+                    (counted(usage.failing, "webhook endpoint has", "webhook endpoints have"))
+                    " not answered with 2xx lately."
                 }))
             }
             h2 { "Orders of the last " (DAYS) " days" }

@@ -126,7 +126,7 @@ impl Listener {
             (StatusCode::SERVICE_UNAVAILABLE, "the statement cannot be stored now".to_owned())
         })?;
         tracing::info!(name, lines, "a statement was uploaded");
-        Ok(format!("the statement is stored as {name}, with {lines} lines"))
+        Ok(format!("the statement is stored as {name}, lines: {lines}"))
     }
 
     async fn body(&self, body: Incoming) -> Result<Bytes, Refused> {
@@ -220,7 +220,7 @@ mod tests {
         let (status, sentence) = send(address, upload(&whole)).await;
         assert_eq!(status, 202, "{sentence}");
         let names = place.names("inbox");
-        assert!(sentence.contains(&names[0]) && sentence.ends_with("with 1 lines"), "{sentence}");
+        assert!(sentence.contains(&names[0]) && sentence.ends_with("lines: 1"), "{sentence}");
         assert_eq!(fs::read_to_string(place.0.join("inbox").join(&names[0])).unwrap(), whole);
         assert_eq!(send(address, upload(&whole)).await.0, 202);
         assert_eq!(place.names("inbox"), names);

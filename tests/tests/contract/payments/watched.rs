@@ -98,7 +98,7 @@ async fn the_books_are_checked_by_one_edge_in_turn_and_readyz_tells() {
     assert_eq!(books().await, "", "the next round is not due");
     sqlx::query("update ledger_check set due_at = now()").execute(context.db()).await.unwrap();
     context.core().check_books().await.unwrap();
-    assert_eq!(books().await, "degraded: the books are off in 1 places");
+    assert_eq!(books().await, "degraded: the books are off in 1 place");
     assert_eq!(shown(&context, "ledger_problems"), 1.0);
 }
 

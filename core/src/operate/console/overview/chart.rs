@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::http::html::components::{Column, dialog, table, time};
 use crate::operate::console::view::text;
+use crate::platform::counted::counted;
 
 /// Hours of the chart.
 const HOURS: i64 = 24;
@@ -73,7 +74,8 @@ pub(super) fn orders_by_hour(hours: &[Value], now: DateTime<Utc>) -> Markup {
     let bars = bars(hours, now);
     let most = bars.iter().map(Bar::orders).max().unwrap_or_default().max(1);
     let made: i64 = bars.iter().map(Bar::orders).sum();
-    let label = format!("{made} orders in 24 hours, at most {most} in an hour");
+    let orders = counted(made, "order", "orders");
+    let label = format!("{orders} in 24 hours, at most {most} in an hour");
     let width = HOURS * HOUR_WIDTH;
     html! {
         svg.chart viewBox={ "0 0 " (width) " " (HEIGHT) } role="img" aria-label=(label) {

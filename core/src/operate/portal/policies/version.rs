@@ -153,6 +153,6 @@ fn lines(call: &LoggedCall) -> Markup {
         @for line in call.lines.as_array().into_iter().flatten() {
             (text(line, "level")) ": " (text(line, "text")) br;
         }
-        @if call.lines_dropped > 0 { span.hint { (call.lines_dropped) " more lines were dropped" } }
+        @if call.lines_dropped > 0 { span.hint { "Lines dropped: " (call.lines_dropped) } }
     }
 }
