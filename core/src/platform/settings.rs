@@ -89,7 +89,7 @@ pub struct Settings {
     pub public_url: String,
     /// Our pages for people.
     pub pages: Pages,
-    /// Payments that orders do not want.
+    /// Unexpected payments.
     pub payments: Payments,
     /// Quotes whose rate is fixed when they are paid.
     pub quotes: Quotes,

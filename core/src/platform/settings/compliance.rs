@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Compliance {
-    /// Gate of live partners that have none of their own: `before-payment`, `before-payout`, or `none`,
-    /// which is for test clients and counts as `before-payout`.
+    /// Gate of live partners that have none of their own; `none` counts as `before-payout`.
     pub gate: Gate,
 }
 

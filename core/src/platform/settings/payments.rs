@@ -11,11 +11,11 @@ const SLIPPAGE_DECIMALS: u32 = 2;
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Payments {
-    /// Treatment of a payment that its order does not want: the second one, or a late one.
+    /// Treatment of an unexpected payment: a second one of its order, or a late one.
     pub unexpected: Unexpected,
 }
 
-/// Treatment of a payment that its order does not want.
+/// Treatment of an unexpected payment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Unexpected {
