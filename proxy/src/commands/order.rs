@@ -19,9 +19,9 @@ pub(crate) enum Order {
     List(Box<Search>),
     /// Show an order with its timeline.
     Show(ObjectArgs),
-    /// Let an order's policies decide again, and say whether they decide the same.
+    /// Replay the policy decisions of an order, and compare them.
     Replay(ObjectArgs),
-    /// Let something happen to an order.
+    /// Apply an event to an order.
     Event {
         /// Its id.
         id: String,

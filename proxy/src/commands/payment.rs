@@ -46,7 +46,7 @@ pub(crate) enum Payment {
         #[command(flatten)]
         page: Page,
     },
-    /// Match a payment that nobody wants to the order that it was meant for.
+    /// Match an unmatched payment, or one in suspense, to its order.
     Match {
         /// The payment's id.
         id: String,

@@ -117,7 +117,7 @@ pub(crate) struct VersionOptions {
 /// Commands that act on a running edge.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Lifecycle {
-    /// Admit a component and make it the partner's policy, at once unless it is staged.
+    /// Upload a component as a new version, and activate it unless it is staged.
     Push {
         #[command(flatten)]
         policy: PolicyArgs,
@@ -133,30 +133,30 @@ pub(crate) enum Lifecycle {
         #[command(flatten)]
         options: VersionOptions,
     },
-    /// List a policy's versions, what is on trial, and who changed what and why.
+    /// List a policy's versions, its trial, and who changed what and why.
     Show(PolicyArgs),
-    /// Ask a version, storing nothing.
+    /// Dry-run a version on inputs; nothing is stored.
     DryRun {
         #[command(flatten)]
         policy: PolicyArgs,
         /// The input, as JSON in a file: an object, or an array of several.
         #[arg(required_unless_present = "recorded")]
         input: Option<PathBuf>,
-        /// Ask what live requests have asked.
+        /// Use recorded inputs of live requests.
         #[arg(long, conflicts_with = "input")]
         recorded: bool,
         /// Another version than the active one.
         #[arg(long)]
         number: Option<i64>,
     },
-    /// Run a version beside the active one, comparing and using none of its answers.
+    /// Start a shadow run: the version's outputs are compared, and not used.
     Shadow {
         #[command(flatten)]
         args: ChangeArgs,
         /// The version's number.
         number: i64,
     },
-    /// Let a version serve everybody, or a share of the users.
+    /// Activate a version for all users, or as a canary for a percentage of them.
     Activate {
         #[command(flatten)]
         args: ChangeArgs,
@@ -166,13 +166,13 @@ pub(crate) enum Lifecycle {
         #[arg(long, default_value_t = 100)]
         percentage: u8,
     },
-    /// Show what is on trial: its share, or how its shadow runs compare.
+    /// Show the trial: the canary's percentage, or how the shadow run compares.
     Trial(PolicyArgs),
-    /// End a shadow run or a share.
+    /// End a shadow run or a canary.
     EndTrial(ChangeArgs),
-    /// Go one step back.
+    /// End the canary, or activate the previous version.
     Rollback(ChangeArgs),
-    /// Go back to the built-in policy.
+    /// Return to the built-in rule.
     Delete(ChangeArgs),
     Signer {
         #[command(flatten)]

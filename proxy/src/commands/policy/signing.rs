@@ -73,19 +73,19 @@ pub(crate) enum Signer {
     },
     /// List the keys.
     List(Page),
-    /// Take a key away.
+    /// Remove a key.
     Remove {
         /// Its name.
         name: String,
         #[command(flatten)]
         signing: Signing,
     },
-    /// Let a partner's policies change by signatures alone.
+    /// Require signatures for changes of a partner's policies.
     Require {
         /// The partner's slug.
         slug: String,
     },
-    /// Let a partner's policies change without signatures again.
+    /// Require no signatures for changes of a partner's policies any more.
     Waive {
         /// The partner's slug.
         slug: String,
