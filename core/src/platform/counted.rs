@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 /// The count with the words for one thing or for any other number of them: `1 day`, `2 days`.
-pub fn counted(count: impl Display + From<u8> + PartialEq, one: &str, many: &str) -> String {
+pub fn counted(count: impl Copy + Display + From<u8> + PartialEq, one: &str, many: &str) -> String {
     let words = if count == 1_u8.into() { one } else { many };
     format!("{count} {words}")
 }
