@@ -3,8 +3,11 @@
 use std::fmt::Display;
 
 /// The count with the words for one thing or for any other number of them: `1 day`, `2 days`.
-pub fn counted(count: impl Copy + Display + From<u8> + PartialEq, one: &str, many: &str) -> String {
-    let words = if count == 1_u8.into() { one } else { many };
+pub fn counted<N>(count: N, one: &str, many: &str) -> String
+where
+    N: Copy + Display + From<u8> + PartialEq,
+{
+    let words = if count == N::from(1_u8) { one } else { many };
     format!("{count} {words}")
 }
 
