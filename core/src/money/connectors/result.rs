@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
-use rampart_types::{ClientId, OrderId, OrderKey};
+use rampart_types::{ClientId, OrderId, OrderKey, UserKey};
 use ring::digest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,7 @@ use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use crate::trading::orders::column;
 use crate::trading::orders::state::Cause;
+use crate::users::account::{self, RowLock};
 
 /// Largest result in bytes of JSON.
 const RESULT_BYTES_MAX: usize = 64 * 1024;
@@ -141,6 +142,7 @@ pub(super) async fn settle(
     id: Uuid,
     new: &NewResult,
 ) -> Result<Settled> {
+    lock_user(conn, connector, id).await?;
     let row = sqlx::query!(
         r#"
         select client_id, order_id, user_id, kind, asset, sealed_body, lease_token, result_digest,
@@ -209,6 +211,30 @@ pub(super) async fn settle(
     }
     let retry_at = (state == "open").then_some(due_at);
     Ok(Settled::Now(Reported { state: state.to_owned(), retry_at }, causes))
+}
+
+/// Locks the user whom a command is about, if it is about one. Users are locked before their commands,
+/// and those before orders, so that a result and an erasure never wait for each other.
+///
+/// # Errors
+/// The database's.
+async fn lock_user(conn: &mut Connection, connector: &str, id: Uuid) -> Result<()> {
+    let about = sqlx::query!(
+        r#"
+        select client_id, user_id as "user_id!" from command
+        where command_id = $1 and connector = $2 and user_id is not null
+        "#,
+        id,
+        connector,
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
+    if let Some(about) = about {
+        let key = UserKey { client: about.client_id.into(), user: about.user_id.into() };
+        // One who is erased has no command any more, as its lock finds.
+        account::lock(conn, key, RowLock::NoKeyUpdate).await?;
+    }
+    Ok(())
 }
 
 /// True if the command sends what its order does not owe any more, or must not send now: it is

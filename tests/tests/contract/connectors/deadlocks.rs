@@ -76,3 +76,30 @@ async fn an_operators_act_that_lost_to_a_deadlock_is_tried_again() {
     against(&context, rows, refund).await.assert_status(200);
     assert_eq!(status(&context, &returned).await, "blocked");
 }
+
+#[tokio::test]
+async fn a_result_waits_for_its_user_before_it_locks_its_command() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let user = acme.user("ada").await.log_in().await["uuid"].as_str().unwrap().to_owned();
+    let by = Target::Capability;
+    command(&context, &acme, CommandKind::CardVerify, "card", None, by).await;
+    let about = format!("update command set user_id = '{user}' where kind = 'card.verify'");
+    sqlx::query(AssertSqlSafe(about)).execute(context.db()).await.unwrap();
+    let wait = json!({"max": 1, "leaseSeconds": 60, "kinds": ["card.verify"]});
+    let leased = connector.call(Method::POST, "/connectors/v1/commands/lease", wait).await;
+    let verify = leased.assert_status(200).json()[0].take();
+
+    let mut erasure = context.db().begin().await.unwrap();
+    sqlx::query("select from end_user for update").execute(&mut *erasure).await.unwrap();
+    let card = json!({"accountIdentifier": "411111******1234"});
+    let erase = async {
+        until_a_lock_is_awaited(context.db()).await;
+        let delete = "delete from command where command_id in ( \
+            select command_id from command where user_id is not null for update nowait)";
+        sqlx::query(delete).execute(&mut *erasure).await.unwrap();
+        erasure.commit().await.unwrap();
+    };
+    let (answer, ()) = tokio::join!(connector.report(&verify, "done", card), erase);
+    answer.assert_status(404);
+}
