@@ -199,3 +199,24 @@ pub async fn until_locks_are_awaited(db: &PgPool, by: i64) {
     })
     .await;
 }
+
+/// Makes the first change of a row of this table from now on lose to a deadlock.
+pub async fn lose_first_change(db: &PgPool, table: &str) {
+    let trigger = format!(
+        "create sequence changes;
+        create function lose_first() returns trigger language plpgsql security definer as $$ begin
+            if nextval('changes') = 1 then
+                raise exception using errcode = 'deadlock_detected';
+            end if;
+            return coalesce(new, old);
+        end $$;
+        create trigger lose_first before update or delete on {table}
+            for each row execute function lose_first();"
+    );
+    sqlx::raw_sql(AssertSqlSafe(trigger)).execute(db).await.unwrap();
+}
+
+/// Changes since [`lose_first_change`], the one that lost included.
+pub async fn changes(db: &PgPool) -> i64 {
+    sqlx::query_scalar("select last_value from changes").fetch_one(db).await.unwrap()
+}

@@ -7,12 +7,13 @@ use serde_json::json;
 
 use super::passkey;
 use super::view::View;
+use crate::Core;
 use crate::http::form::Form;
 use crate::http::html::components::{Field, Tone, field, toast};
 use crate::http::html::form_errors::FormErrors;
 use crate::http::reply::Reply;
 use crate::platform::audit::{self, Entry};
-use crate::platform::db::Connection;
+use crate::platform::db::{self, Connection};
 use crate::platform::error::{Code, Result};
 use crate::users::account::{self, RowLock};
 use crate::users::erase::erase;
@@ -97,13 +98,22 @@ pub(super) async fn submit(view: &View<'_>, form: &Form) -> Result<Reply> {
     if let Some(refused) = refused {
         return confirmation(view, StatusCode::BAD_REQUEST, &refused).await;
     }
+    if !db::retrying_statement(|| erase_unless_open(core, key)).await? {
+        return confirmation(view, StatusCode::CONFLICT, &Refused::Nothing).await;
+    }
+    let note = toast(Tone::Good, &view.texts().get("erase-done"));
+    Ok(view.page(StatusCode::OK, &note))
+}
+
+/// Erases the account in one transaction; `false` while one of its orders is open.
+async fn erase_unless_open(core: &Core, key: UserKey) -> Result<bool> {
     let mut tx = core.db.begin().await?;
     // Another erasure may have come first, which is as good.
     if account::lock(&mut tx, key, RowLock::Update).await? {
         let met = Met::count(&mut tx, key).await?;
         if met.open_orders > 0 {
-            drop(tx);
-            return confirmation(view, StatusCode::CONFLICT, &Refused::Nothing).await;
+            tx.rollback().await?;
+            return Ok(false);
         }
         erase(&mut tx, core, key).await?;
         let (actor, target) = (format!("user:{}", key.user), key.user.to_string());
@@ -112,8 +122,7 @@ pub(super) async fn submit(view: &View<'_>, form: &Form) -> Result<Reply> {
         audit::record(&mut tx, core, entry).await?;
     }
     tx.commit().await?;
-    let note = toast(Tone::Good, &view.texts().get("erase-done"));
-    Ok(view.page(StatusCode::OK, &note))
+    Ok(true)
 }
 
 /// True if the form's password is the user's. Attempts are counted like those of a login.

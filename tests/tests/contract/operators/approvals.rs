@@ -1,6 +1,7 @@
 //! Calls that need a second person.
 
 use http::Method;
+use rampart_tests::cluster::{changes, lose_first_change};
 use rampart_tests::connector::Connector;
 use rampart_tests::dump;
 use rampart_tests::order_fixture::OrderFixture;
@@ -154,17 +155,6 @@ async fn one_person_lowers_a_limit_and_two_raise_it() {
     }
 }
 
-/// Makes the first change of an account lose to a deadlock.
-const FIRST_CHANGE_LOSES: &str = "
-    create sequence changes;
-    create function lose_first() returns trigger language plpgsql security definer as $$ begin
-        if nextval('changes') = 1 then raise exception using errcode = 'deadlock_detected'; end if;
-        return new;
-    end $$;
-    create trigger lose_first before update on payment_account
-        for each row execute function lose_first();
-";
-
 #[tokio::test]
 async fn an_approval_lasts_for_a_call_that_is_tried_again() {
     let context = TestContext::start().await;
@@ -178,12 +168,10 @@ async fn an_approval_lasts_for_a_call_that_is_tried_again() {
     let (path, more) = (format!("{accounts}/NL91ABNA0417164300"), json!({"limit": 6}));
     let approval = held(&ada, Method::PATCH, &path, more.clone()).await;
     assert_eq!(decide(&bob, &approval, "grant").await, 204);
-    sqlx::raw_sql(FIRST_CHANGE_LOSES).execute(context.db()).await.unwrap();
+    lose_first_change(context.db(), "payment_account").await;
     let changed = ada.call(Method::PATCH, &path, more).await.assert_status(200).json();
     assert_eq!(changed["limit"], 6);
-    let tried: i64 =
-        sqlx::query_scalar("select last_value from changes").fetch_one(context.db()).await.unwrap();
-    assert_eq!(tried, 2);
+    assert_eq!(changes(context.db()).await, 2);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Events that a partner triggers for its test users.
 
 use http::Method;
+use rampart_tests::cluster::{changes, lose_first_change};
 use rampart_tests::connector::Connector;
 use rampart_tests::test_context::TestContext;
 use rampart_tests::user::{User, registration};
@@ -109,6 +110,15 @@ async fn a_user_is_disabled_enabled_and_erased() {
         .await
         .unwrap();
     assert_eq!(left, 0, "the key is destroyed");
+}
+
+#[tokio::test]
+async fn an_event_that_lost_to_a_deadlock_is_tried_again() {
+    let context = TestContext::start().await;
+    let ann = context.partner("acme").await.user("ann").await;
+    lose_first_change(context.db(), "personal_key").await;
+    assert_eq!(happens(&ann, "delete").await, 204);
+    assert_eq!(changes(context.db()).await, 2);
 }
 
 #[tokio::test]
