@@ -4,6 +4,7 @@
 mod claims;
 mod forms;
 mod request;
+mod request_digest;
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +19,8 @@ use uuid::Uuid;
 pub use self::claims::KeyClaims;
 use self::claims::{KeyRow, RENEWAL_INTERVAL};
 pub(crate) use self::forms::FormUse;
-use self::request::{key, request_digest};
+use self::request::key;
+use self::request_digest::RequestDigest;
 use crate::Core;
 use crate::auth::caller::Caller;
 use crate::http::reply::Reply;
@@ -63,7 +65,12 @@ pub(super) async fn claim(
         user: caller.user(),
         route,
         key: key.to_owned(),
-        digest: request_digest(input, &caller.key_owner()).as_ref().to_vec(),
+        digest: RequestDigest::new(
+            core,
+            &row_name(client, route, key),
+            input,
+            &caller.key_owner(),
+        )?,
         claim: core.clock.uuid()?,
         saved: AtomicBool::new(false),
         lost: AtomicBool::new(false),
@@ -72,7 +79,7 @@ pub(super) async fn claim(
         client_id: client.uuid(),
         route,
         key: key.key.clone(),
-        digest: key.digest.clone(),
+        digest: key.digest.stored().to_vec(),
         claim_id: key.claim,
     };
     let is_claimed = match key.is_of_operator() {
@@ -97,8 +104,7 @@ pub struct ClaimedKey {
     user: Option<UserId>,
     route: &'static str,
     key: String,
-    /// Digest of the request.
-    digest: Vec<u8>,
+    digest: RequestDigest,
     /// Tells this request from others with the key.
     claim: Uuid,
     /// The endpoint's own transaction has saved the answer.
@@ -350,7 +356,7 @@ impl ClaimedKey {
         .await?;
         let refused = |status, reason| Err(self.refusal(status, reason));
         match row {
-            Some(row) if row.body_digest != self.digest => refused(
+            Some(row) if !self.digest.matches(&row.body_digest) => refused(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 "this Idempotency-Key came with another body",
             ),
@@ -374,8 +380,13 @@ impl ClaimedKey {
         }
     }
 
-    /// An answer may hold what identifies a person, so it is kept sealed, for its own row alone.
     fn context(&self) -> String {
-        format!("idempotency_key/{}/{}/{}", self.client, self.route, self.key)
+        row_name(self.client, self.route, &self.key)
     }
+}
+
+/// The name of a row: an answer may hold what identifies a person, so it is kept sealed, for its own
+/// row alone.
+fn row_name(client: ClientId, route: &str, key: &str) -> String {
+    format!("idempotency_key/{client}/{route}/{key}")
 }

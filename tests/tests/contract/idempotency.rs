@@ -36,6 +36,24 @@ async fn a_refusal_is_an_answer_and_is_saved() {
 }
 
 #[tokio::test]
+async fn a_body_is_kept_as_a_keyed_digest_and_known_by_a_plain_one_of_an_earlier_version() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let body = json!({"baseCurrency": "BTC", "paymentMethod": "creditCard"});
+    let send = async || {
+        let request = acme.request(Method::POST, OFFER).header("idempotency-key", "k");
+        request.json(&body).send().await.assert_status(400).text().to_owned()
+    };
+    let first = send().await;
+    let make_plain = "with plain as ( \
+            select sha256(convert_to($1 || e'\\n\\n', 'UTF8') || sha256(convert_to($2, 'UTF8'))) as digest) \
+        update idempotency_key set body_digest = digest from plain where body_digest <> digest";
+    let made = sqlx::query(make_plain).bind(OFFER).bind(body.to_string());
+    assert_eq!(made.execute(context.db()).await.unwrap().rows_affected(), 1);
+    assert_eq!(send().await, first);
+}
+
+#[tokio::test]
 async fn a_key_out_of_bounds_is_refused_before_the_members() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -1,6 +1,7 @@
 //! Forms of pages that count once. One that is sent again soon, as by a double click, gets the
 //! result of the first: both are a row beside those of the `Idempotency-Key`, and end as they do.
 
+use super::row_name;
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
@@ -86,8 +87,7 @@ impl FormUse {
         Ok(())
     }
 
-    /// A result may be a secret, so it is kept sealed, for its own row alone.
     fn context(&self) -> String {
-        format!("idempotency_key/{}/{}/{}", self.client, self.route, self.key)
+        row_name(self.client, self.route, &self.key)
     }
 }

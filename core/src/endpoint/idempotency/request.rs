@@ -1,6 +1,4 @@
-//! The key that a request names, and what a repetition of it must match.
-
-use ring::digest;
+//! The key that a request names.
 
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
@@ -25,20 +23,4 @@ pub(super) fn key(input: &Input) -> Result<Option<&str>> {
             "Idempotency-Key takes 1 to 255 printable ASCII characters",
         )
     })
-}
-
-/// SHA-256 of path, owner of the key and body, which a repeated request must match to get the saved
-/// answer. Without it, a key could show one user's answer to another.
-pub(super) fn request_digest(input: &Input, owner: &str) -> digest::Digest {
-    let mut context = digest::Context::new(&digest::SHA256);
-    context.update(input.head.path.as_bytes());
-    // No path and no owner has a line end in it.
-    context.update(b"\n");
-    context.update(owner.as_bytes());
-    context.update(b"\n");
-    match &input.upload {
-        Some(upload) => context.update(&upload.digest),
-        None => context.update(digest::digest(&digest::SHA256, &input.body).as_ref()),
-    }
-    context.finish()
 }
