@@ -20,7 +20,7 @@ use crate::Core;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::error::{Error, Result};
 use crate::platform::keyed_budget::{BudgetShare, KeyedBudget};
-use crate::platform::object_store::{DocumentStore, ObjectWriter, StoredObject};
+use crate::platform::object_store::{DocumentStore, ObjectWriter, StoredObject, begin_upload};
 use crate::platform::rate_limit::{KeyedGcra, Quota};
 use crate::platform::shared_rates::SharedGcra;
 use rampart_types::UserKey;
@@ -141,7 +141,7 @@ impl ReceivedImage {
     /// Moves the image to the object store, sealed with the user's key.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// When the store or the database cannot be written.
     pub(crate) async fn store(
         self,
         core: &Core,
@@ -163,6 +163,7 @@ impl ReceivedImage {
             }
         };
         let header = DocumentStore::header(&clock, personal_key, &object)?;
+        begin_upload(&core.db, personal_key.owner().client, object.id()).await?;
         // Outside the concurrency limit of image jobs, because it only waits for the store.
         let stored = store.store(object, header).await?;
         Ok((info, stored))

@@ -12,6 +12,7 @@ mod folder;
 mod format;
 mod removal;
 mod sealed_object;
+mod upload;
 mod writer;
 
 use std::path::PathBuf;
@@ -28,6 +29,7 @@ pub(crate) use self::format::OBJECT_BYTES_MAX;
 use self::format::{failed, location};
 pub(crate) use self::removal::remove_later;
 pub(crate) use self::sealed_object::SealedObject;
+pub(crate) use self::upload::{begin_upload, retain_all};
 pub(crate) use self::writer::ObjectWriter;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::DataKey;
@@ -95,8 +97,8 @@ impl DocumentStore {
         personal_key.seal_key(clock, &location(object.id()), object.key())
     }
 
-    /// Stores a finished object with its header, atomically. It is removed again unless
-    /// [`StoredObject::retain`] is called.
+    /// Stores a finished object with its header, atomically, after [`begin_upload`]. It is removed
+    /// again unless it is retained by [`retain_all`].
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -220,9 +222,8 @@ impl StoredObject {
     }
 
     /// Retains the object. Called before the commit of its row: the outcome of a commit is unknown
-    /// when the connection is lost, and an object without a row does less harm than a row without an
-    /// object.
-    pub(crate) fn retain(mut self) {
+    /// when the connection is lost. An object without a row is removed later by its upload's row.
+    fn retain(mut self) {
         self.retained = true;
     }
 }
@@ -233,7 +234,7 @@ impl Drop for StoredObject {
             return;
         }
         match &self.store.0 {
-            // At worst a sealed object without a row stays.
+            // One that stays is removed later, by its upload's row.
             Backend::Folder(folder) => drop(folder.remove(self.id)),
             Backend::Bucket(bucket) => bucket.discard(self.id),
         }

@@ -18,7 +18,7 @@ use crate::http::upload::{UploadedBody, body};
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
-use crate::platform::object_store::StoredObject;
+use crate::platform::object_store::{StoredObject, retain_all};
 use rampart_types::{UserId, UserKey};
 
 #[cfg(test)]
@@ -180,7 +180,7 @@ pub(crate) async fn send(
     }
     let personal_key = personal_data::load_key(&mut tx, core, key).await?;
     let images = record(&mut tx, core, key, &personal_key, documents).await?;
-    images.into_iter().for_each(StoredObject::retain);
+    retain_all(&mut tx, key.client, images).await?;
     tx.commit().await?;
     Ok(())
 }

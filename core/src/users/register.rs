@@ -25,7 +25,7 @@ use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::db::Transaction;
 use crate::platform::error::{Code, Refusal, Result, concat_codes};
-use crate::platform::object_store::StoredObject;
+use crate::platform::object_store::{StoredObject, retain_all};
 use crate::tenancy::tenants::Scope;
 use rampart_types::{Country, EmailAddress, UserId, UserIdentifier, WebsiteLocale};
 
@@ -394,7 +394,7 @@ async fn finish(
     Box::pin(changed::follow(&mut tx, core, client, &account, needs_screening)).await?;
     let answer = RegisteredUser::from(account.clone());
     save_answer_of(key, core, &mut tx, &answer, account.user).await?;
-    images.into_iter().for_each(StoredObject::retain);
+    retain_all(&mut tx, client.id(), images).await?;
     tx.commit().await?;
     Ok(account)
 }

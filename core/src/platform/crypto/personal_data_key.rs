@@ -24,6 +24,11 @@ impl PersonalDataKey {
         Ok(Self { key: DataKey::random(clock)?, owner })
     }
 
+    /// The user whose values it seals.
+    pub(crate) const fn owner(&self) -> UserKey {
+        self.owner
+    }
+
     /// Opens a stored key.
     ///
     /// # Errors

@@ -40,7 +40,7 @@ pub(crate) async fn remove_later(
 }
 
 impl Core {
-    /// Removes the queued objects and abandoned unfinished ones. Every edge may do it, because removal
+    /// Removes the queued objects, those without a row, and abandoned unfinished ones. Every edge may do it, because removal
     /// is idempotent.
     ///
     /// # Errors
@@ -50,6 +50,7 @@ impl Core {
         if self.documents.problem().is_some() {
             return Ok(());
         }
+        self.give_up_uploads().await?;
         let queued = sqlx::query!(
             "select client_id, document_id from document_removal order by created_at limit $1",
             REMOVED_MAX,

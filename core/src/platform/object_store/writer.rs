@@ -49,7 +49,7 @@ impl ObjectWriter {
         Ok(writer)
     }
 
-    pub(super) const fn id(&self) -> Uuid {
+    pub(crate) const fn id(&self) -> Uuid {
         self.id
     }
 

@@ -15,7 +15,7 @@ use crate::http::request::Input;
 use crate::http::upload::body;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Result};
-use crate::platform::object_store::OBJECT_BYTES_MAX;
+use crate::platform::object_store::{OBJECT_BYTES_MAX, retain_all};
 use crate::tenancy::tenants::Scope;
 use crate::tenancy::tenants::Tenant;
 use crate::users::accounts::{
@@ -271,7 +271,7 @@ async fn store(
     .execute(&mut *tx)
     .await?;
     save_answer(key, core, &mut tx, answer).await?;
-    stored.retain();
+    retain_all(&mut tx, user.client, vec![stored]).await?;
     tx.commit().await?;
     Ok(())
 }

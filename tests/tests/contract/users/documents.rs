@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
@@ -309,4 +310,70 @@ async fn an_image_of_another_user_or_partner_is_not_found() {
     admin(&context, &bob, Method::GET, &path, json!({})).await.assert_status(404);
     admin(&context, &ada, Method::GET, "/documents/none", json!({})).await.assert_status(404);
     admin(&context, &ada, Method::GET, &path, json!({})).await.assert_status(200);
+}
+
+async fn run(context: &TestContext, statements: &'static str) {
+    sqlx::raw_sql(statements).execute(context.db()).await.unwrap();
+}
+
+/// Names of the files in the store.
+fn files(context: &TestContext) -> Vec<String> {
+    let folder = context.core().settings.documents.folder.clone().unwrap();
+    let files = std::fs::read_dir(folder).unwrap();
+    files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn an_image_whose_commit_failed_is_removed_after_an_hour_and_another_stays() {
+    let folder = format!("rampart-documents-of-failed-commits-{}", std::process::id());
+    let folder = std::env::temp_dir().join(folder);
+    let context =
+        TestContext::with(|settings| settings.documents.folder = Some(folder.clone())).await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let send = async |name: &str| {
+        let body = json!({"identityDocument": [side(name, &image(64))]});
+        ada.patch("/api/v2/user", &body).await
+    };
+    send("front").await.assert_status(200);
+    let kept = files(&context);
+    run(
+        &context,
+        "create function fail() returns trigger language plpgsql as $$ begin
+            raise exception using errcode = 'disk_full';
+        end $$;
+        create constraint trigger fail after insert on user_document
+            deferrable initially deferred for each row execute function fail();",
+    )
+    .await;
+    send("back").await.assert_status(503);
+    assert_eq!(files(&context).len(), 2, "the commit may have been done");
+    context.core().remove_documents().await.unwrap();
+    assert_eq!(files(&context).len(), 2, "its request may still run");
+    context.clock().advance(TimeDelta::hours(1));
+    context.core().remove_documents().await.unwrap();
+    assert_eq!(files(&context), kept);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[tokio::test]
+async fn an_image_that_was_given_up_gets_no_row() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    run(
+        &context,
+        "create function give_up() returns trigger language plpgsql security definer as $$ begin
+            delete from document_upload;
+            return new;
+        end $$;
+        create trigger give_up before insert on user_document
+            for each row execute function give_up();",
+    )
+    .await;
+    let body = json!({"identityDocument": [side("front", &image(64))]});
+    ada.patch("/api/v2/user", &body).await.assert_status(503);
+    let rows: i64 = sqlx::query_scalar("select count(*) from user_document")
+        .fetch_one(context.db())
+        .await
+        .unwrap();
+    assert_eq!(rows, 0);
 }
