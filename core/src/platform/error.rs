@@ -16,6 +16,7 @@ use http::StatusCode;
 
 pub use self::catalogue::Code;
 pub use self::denial::Denial;
+use self::sqlstate::Retryable as _;
 use crate::platform::rate_limit::Decision;
 
 /// Shorthand for results of the core.
@@ -324,7 +325,8 @@ impl From<sqlx::Error> for Error {
         if sqlstate::is_unstorable_text(&error) {
             return Self::with_detail(Code::RequestMalformed, "a text holds the character U+0000");
         }
-        let unavailable = sqlstate::is_unavailable(&error);
+        // One that was given up to end a deadlock has changed nothing either.
+        let unavailable = sqlstate::is_unavailable(&error) || error.is_retryable();
         let source = Some(error.into());
         Self::Failed(Box::new(Failure { doing: "use the database", unavailable, source }))
     }

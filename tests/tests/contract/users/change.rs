@@ -1,6 +1,7 @@
 //! `PATCH /api/v2/user`, e-mail codes and the profile.
 
 use chrono::TimeDelta;
+use rampart_tests::cluster::lose_first_change;
 use rampart_tests::test_context::TestContext;
 use serde_json::json;
 
@@ -223,4 +224,14 @@ async fn half_a_region_is_completed_by_the_one_that_is_stored() {
     ada.patch(PATH, &json!({"websiteLanguage": "nl"})).await.assert_status(200);
     ada.patch(PATH, &json!({"websiteCountry": "NL"})).await.assert_status(200);
     assert_eq!(region().await, "nl-nl");
+}
+
+#[tokio::test]
+async fn a_change_that_lost_to_a_deadlock_may_be_sent_again() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    lose_first_change(context.db(), "end_user").await;
+    let moved = json!({"city": "Delft"});
+    ada.patch(PATH, &moved).await.assert_status(503).assert_codes(&["ER999"]);
+    ada.patch(PATH, &moved).await.assert_status(200);
 }
