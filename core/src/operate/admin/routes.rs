@@ -64,6 +64,7 @@ impl Endpoint for PutRoutes {
     const PATH: &'static str = "/admin/v1/routes";
     const ROLES: &'static [Role] = &[Role::Treasury, Role::Platform];
     const APPROVAL: bool = true;
+    const RETRIED: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Replace all routes",

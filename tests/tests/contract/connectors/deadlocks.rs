@@ -1,11 +1,11 @@
-//! Acts that lock an order and its command, and lose to a transaction that locks them the other way round.
+//! Acts that lock rows which others lock the other way round: users, orders and commands.
 
 use rampart_tests::answer::Answer;
-use rampart_tests::cluster::until_a_lock_is_awaited;
+use rampart_tests::cluster::{changes, lose_first_change, until_a_lock_is_awaited};
 use rampart_tests::order_fixture::OrderFixture;
 use sqlx::AssertSqlSafe;
 
-use super::purchase::{live, paid_order, status};
+use super::purchase::{live, order, paid_order, status};
 use super::*;
 
 /// The answer to an act, beside a transaction that has locked one row when the act waits for it, and
@@ -102,4 +102,16 @@ async fn a_result_waits_for_its_user_before_it_locks_its_command() {
     };
     let (answer, ()) = tokio::join!(connector.report(&verify, "done", card), erase);
     answer.assert_status(404);
+}
+
+#[tokio::test]
+async fn a_change_of_routes_that_lost_to_a_deadlock_is_tried_again() {
+    let context = TestContext::start().await;
+    let (acme, _) = live(&context).await;
+    order(&acme, 100).await;
+    let path = "/admin/v1/routes";
+    let routes = context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
+    lose_first_change(context.db(), "command").await;
+    context.admin(Method::PUT, path, routes).await.assert_status(200);
+    assert!(changes(context.db()).await > 1, "no command has followed");
 }
