@@ -157,7 +157,7 @@ pub(crate) async fn hold_traders(
 /// True if the order's user, and the account that it names, may trade with this amount of fiat in place
 /// of the order's own. Locks the user; of an order of nobody, if the partner lets guests order as much.
 ///
-/// The order's row is locked already, and is not in progress. Of those who lock a user first, an erasure
+/// The order's row is locked already, and was not in progress. Of those who lock a user first, an erasure
 /// alone locks such an order then: it is tried again when it loses to a deadlock, as whoever books is.
 ///
 /// # Errors

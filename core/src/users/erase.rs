@@ -157,11 +157,35 @@ async fn delete_of_checkouts(
     Ok(())
 }
 
-/// Deletes payloads that partners signed for the user: offers and orders keep the decisions.
-async fn delete_payloads(
+/// Locks the user's orders, after offers and in the order in which others lock them. Whoever commands a
+/// transfer, has it tried again, or is told of a payment, holds its order's row: what came before is
+/// deleted by the statements that follow, and what comes later sees that the user is gone.
+async fn lock_orders(
     conn: &mut Connection,
     UserKey { client, user }: UserKey,
 ) -> Result<(), sqlx::Error> {
+    sqlx::query_scalar!(
+        "select order_id from buy_order where client_id = $1 and user_id = $2 \
+         order by order_id for update",
+        client.uuid(),
+        user.uuid(),
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    sqlx::query_scalar!(
+        "select order_id from sell_order where client_id = $1 and user_id = $2 \
+         order by order_id for update",
+        client.uuid(),
+        user.uuid(),
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(())
+}
+
+/// Deletes payloads that partners signed for the user: offers and orders keep the decisions.
+async fn delete_payloads(conn: &mut Connection, key: UserKey) -> Result<(), sqlx::Error> {
+    let UserKey { client, user } = key;
     sqlx::query!(
         "update offer set signature_decision = signature_decision - 'input' \
          where client_id = $1 and user_id = $2 and signature_decision is not null",
@@ -170,6 +194,7 @@ async fn delete_payloads(
     )
     .execute(&mut *conn)
     .await?;
+    lock_orders(conn, key).await?;
     sqlx::query!(
         r#"
         update buy_order set policy_decisions = (
@@ -208,24 +233,6 @@ async fn delete_reports(
     conn: &mut Connection,
     UserKey { client, user }: UserKey,
 ) -> Result<(), sqlx::Error> {
-    // Whoever commands a transfer, has it tried again, or is told of a payment, holds its order's row:
-    // what came before is deleted by the last statement, and what comes later sees that the user is gone.
-    sqlx::query_scalar!(
-        "select order_id from buy_order where client_id = $1 and user_id = $2 \
-         order by order_id for update",
-        client.uuid(),
-        user.uuid(),
-    )
-    .fetch_all(&mut *conn)
-    .await?;
-    sqlx::query_scalar!(
-        "select order_id from sell_order where client_id = $1 and user_id = $2 \
-         order by order_id for update",
-        client.uuid(),
-        user.uuid(),
-    )
-    .fetch_all(&mut *conn)
-    .await?;
     sqlx::query!(
         r#"
         with traded as materialized (
