@@ -326,6 +326,17 @@ async fn the_platform_may_require_signatures_of_every_partner_by_keys_of_its_set
 }
 
 #[tokio::test]
+async fn the_end_of_a_requirement_waits_for_no_row_of_its_partner() {
+    let context = context().await;
+    let mut order = context.db().begin().await.unwrap();
+    let refer = "select from client where slug = 'acme' for key share";
+    sqlx::query(refer).execute(&mut *order).await.unwrap();
+    let waive = json!({"policySignatureRequired": false});
+    context.admin(Method::PATCH, PARTNER, waive).await.assert_status(200);
+    order.rollback().await.unwrap();
+}
+
+#[tokio::test]
 async fn an_operators_key_keeps_its_name() {
     let context = context().await;
     register(&context, 7).await;

@@ -134,7 +134,7 @@ async fn waive_signature(
     signed: Option<&SignedChange>,
 ) -> Result<()> {
     let client =
-        sqlx::query_scalar!("select client_id from client where slug = $1 for update", slug)
+        sqlx::query_scalar!("select client_id from client where slug = $1 for no key update", slug)
             .fetch_optional(&mut *conn)
             .await?
             .ok_or_else(|| Denial::not_found("partner"))?;
