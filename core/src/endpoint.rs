@@ -75,7 +75,8 @@ pub trait Endpoint: Sized + 'static {
     const APPROVAL: bool = false;
     /// `true` if [`Endpoint::call`] is one transaction that locks rows in another order than others
     /// do: it is run again when Postgres gives it up to end a deadlock. For what locks orders and
-    /// their commands.
+    /// their commands. Others lock in this order: references of payments, partners, users, commands
+    /// about users, offers, orders.
     const RETRIED: bool = false;
     /// Form of the body.
     const BODY: Body = Body::None;
