@@ -4,7 +4,7 @@
 //! edge claims due deliveries ([`queue`]) under a lease, so that a dying edge loses nothing: its
 //! lease expires and another edge sends again, with the same `webhook-id`. [`deliver`] is the worker,
 //! [`lane`] limits each endpoint, [`schedule`] is the retry schedule, [`target`] checks
-//! addresses, [`attempts`] reads what was attempted.
+//! addresses, [`attempts`] reads what was attempted, [`unclaimed`] measures what nobody attempts.
 
 pub(crate) mod attempts;
 pub mod deliver;
@@ -16,6 +16,7 @@ pub(crate) mod resend;
 mod retention;
 mod schedule;
 pub mod target;
+pub(crate) mod unclaimed;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

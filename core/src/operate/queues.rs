@@ -1,6 +1,7 @@
 //! Queues of this edge and backlogs in the database, as metrics.
 
 use crate::Core;
+use crate::notify::callbacks::unclaimed::unclaimed_seconds;
 use crate::platform::error::Result;
 
 /// Most rows of a backlog that are counted.
@@ -54,6 +55,8 @@ impl Core {
             self.metrics.backlog.with_label_values(&[queue]).set(waiting);
             self.metrics.backlog_overdue.with_label_values(&[queue]).set(overdue);
         }
+        let unclaimed = unclaimed_seconds(&self.db).await?;
+        self.metrics.deliveries_unclaimed.with_label_values::<&str>(&[]).set(unclaimed);
         Ok(())
     }
 }

@@ -124,8 +124,12 @@ families! {
     queue_length: IntGaugeVec "rampart_queue_length" ["queue"];
     /// Deliveries and mails that wait in the database, all edges together, counted to 100000.
     backlog: IntGaugeVec "rampart_backlog" ["queue"];
-    /// Time in seconds by which the longest waiting delivery or mail is overdue.
+    /// Time in seconds by which the longest waiting delivery or mail is overdue, also when a slow
+    /// endpoint is all that it waits for.
     backlog_overdue: IntGaugeVec "rampart_backlog_overdue_seconds" ["queue"];
+    /// Time in seconds by which the longest waiting delivery is overdue of the partners that no edge
+    /// attempts one of: our own lateness, and not that of a slow endpoint.
+    deliveries_unclaimed: IntGaugeVec "rampart_deliveries_unclaimed_seconds" [];
     /// Commands to connectors that wait, by kind, counted to 10000.
     commands_open: IntGaugeVec "rampart_commands_open" ["kind"];
     /// Age of the oldest command to connectors that waits in seconds, by kind.

@@ -194,6 +194,7 @@ const SATURATION: [&str; 33] = [
     r#"rampart_backlog{queue="mail"}"#,
     r#"rampart_backlog_overdue_seconds{queue="deliveries"}"#,
     r#"rampart_backlog_overdue_seconds{queue="mail"}"#,
+    "rampart_deliveries_unclaimed_seconds",
     "rampart_partner_series_dropped_total",
     r#"rampart_telemetry_dropped_total{cause="queue_full"}"#,
     "process_cpu_seconds_total",

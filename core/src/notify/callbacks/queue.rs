@@ -14,7 +14,7 @@ use crate::platform::telemetry::StoredTrace;
 use rampart_types::{ClientId, DeliveryId, EventId, WebhookEndpointId};
 
 /// Duration of a claim: twice the timeout of an attempt. A dying edge delays a delivery by this.
-const LEASE: TimeDelta = TimeDelta::seconds(30);
+pub(super) const LEASE: TimeDelta = TimeDelta::seconds(30);
 /// Lease time that must remain when an attempt begins.
 const ATTEMPT_TIME: TimeDelta = TimeDelta::seconds(ATTEMPT_TIMEOUT.as_secs().cast_signed());
 
