@@ -214,11 +214,13 @@ impl ProxyHttp for Gateway {
         end: bool,
         context: &mut Context,
     ) -> Result<Option<Duration>> {
+        let now = self.core.clock.monotonic_ns();
         if end {
             // The answer is made, however long the client takes to read it.
             context.permit = None;
+            context.answered_ns = Some(now);
         }
-        upstream(context)?.body(body.as_ref(), self.core.clock.monotonic_ns()).map(|()| None)
+        upstream(context)?.body(body.as_ref(), now).map(|()| None)
     }
 
     async fn fail_to_proxy(

@@ -110,8 +110,8 @@ families! {
     of partners: requests, rate_limited, policy_calls, policy_shadow, partner_series_dropped;
     /// Requests answered, by route of the table, client and status: aborted when nobody waited.
     requests: IntCounterVec "rampart_requests_total" ["route", "partner", "status"];
-    /// Time from the request's head to the end of the answer in seconds, by class of partner (test,
-    /// live, none) and of status.
+    /// Time in seconds that the edge took for an answer, without that in which its client sent the
+    /// body or took the answer, by class of partner (test, live, none) and of status.
     request_duration: HistogramVec "rampart_request_duration_seconds"
         ["route", "partner_class", "status_class"] REQUEST_SECONDS;
     /// Requests of the public listener that are under way.
@@ -355,7 +355,7 @@ pub struct FinishedRequest<'a> {
     pub partner_class: &'static str,
     /// Status of the answer; 0 when the client did not wait for it.
     pub status: u16,
-    /// Time from its head to the end of the answer.
+    /// Time from its head until the answer was made, without that in which its body was received.
     pub took: Duration,
     /// Codes of the error envelope.
     pub codes: &'a [Code],

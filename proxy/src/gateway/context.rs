@@ -37,6 +37,10 @@ pub(crate) struct Context {
     pub(super) codes: Vec<Code>,
     /// Nanoseconds of the monotonic clock when the head was complete.
     pub(super) began_ns: u64,
+    /// Nanoseconds in which the body was received: the client's time, not the edge's.
+    pub(super) body_ns: u64,
+    /// Nanoseconds of the monotonic clock when the answer was made, before its client takes it.
+    pub(super) answered_ns: Option<u64>,
     /// The same when the answer was written, before what is left of the body is thrown away.
     pub(super) ended_ns: Option<u64>,
     /// One of those that may be in the core, given back as soon as the answer is made.
@@ -62,6 +66,8 @@ impl Context {
             labels: Labels { route: NO_ROUTE, partner: Arc::default(), partner_class: "none" },
             codes: Vec::new(),
             began_ns,
+            body_ns: 0,
+            answered_ns: None,
             ended_ns: None,
             permit: None,
             span: None,

@@ -22,12 +22,14 @@ impl Gateway {
         let status = session.response_written().map_or(0, |head| head.status.as_u16());
         let ended = context.ended_ns.unwrap_or_else(|| core.clock.monotonic_ns());
         let took = ended.saturating_sub(context.began_ns);
+        // A client that sends its body or takes its answer slowly makes no edge slow.
+        let answered = context.answered_ns.unwrap_or(ended).saturating_sub(context.began_ns);
         core.metrics.request(&FinishedRequest {
             route: context.labels.route,
             partner: &context.labels.partner,
             partner_class: context.labels.partner_class,
             status,
-            took: Duration::from_nanos(took),
+            took: Duration::from_nanos(answered.saturating_sub(context.body_ns)),
             codes: &context.codes,
         });
         let Some(log) = &public.log else { return };

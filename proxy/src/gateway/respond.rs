@@ -47,6 +47,7 @@ impl Gateway {
         let Some(mut reply) = decided else { return Ok(false) };
         // The answer is made, however long the client takes to read it.
         context.permit = None;
+        context.answered_ns = Some(self.core.clock.monotonic_ns());
         if self.is_public() {
             let request = session.req_header();
             let (path, headers) = (request.uri.path(), &request.headers);
@@ -149,7 +150,10 @@ impl Gateway {
             admission.write_rates(&mut reply);
             Ok(Some(reply))
         };
-        let received = match read_entity(session, route, budget, uploads, &self.core).await {
+        let body_began = self.core.clock.monotonic_ns();
+        let received = read_entity(session, route, budget, uploads, &self.core).await;
+        context.body_ns = self.core.clock.monotonic_ns().saturating_sub(body_began);
+        let received = match received {
             Ok(received) => received,
             Err(BodyError::Gone) => return Err(client_gone()),
             Err(why) => {

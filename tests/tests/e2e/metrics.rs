@@ -1,6 +1,7 @@
 //! Monitoring: metrics with bounded labels, health, and an access log without confidential data.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use http::Method;
@@ -163,6 +164,31 @@ async fn saturation_is_shown_while_it_lasts() {
     for queue in ["orders", "order_reads", "idempotency_keys", "passwords", "policy_shadows"] {
         assert!(text.contains(&format!(r#"rampart_queue_length{{queue="{queue}"}} 0"#)), "{queue}");
     }
+}
+
+#[tokio::test]
+async fn the_time_in_which_a_client_sends_its_body_is_not_the_edges() {
+    /// Beyond the bound below, which an answer of the edge itself stays within.
+    const PAUSE: Duration = Duration::from_millis(2_600);
+    let edge = Edge::start().await;
+    let metrics = async || edge.ops("/metrics").await.assert_status(200).text().to_owned();
+    let mut wire = Wire::open(edge.address).await;
+    let began = Instant::now();
+    let head = b"POST /api/v1/authenticate HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n";
+    wire.send(head).await;
+    until("the client has taken its time", SOON, async || {
+        let waits = value(&metrics().await, "rampart_requests_in_flight") == 1;
+        (waits && began.elapsed() > PAUSE).then_some(())
+    })
+    .await;
+    wire.exchange(b"{}").await.unwrap().assert_status(400);
+    let labels = r#"partner_class="none",route="/api/v1/authenticate",status_class="4xx""#;
+    let series = |le| format!(r#"rampart_request_duration_seconds_bucket{{{labels},le="{le}"}}"#);
+    let text = until("the request is counted", SOON, async || {
+        Some(metrics().await).filter(|text| value(text, &series("+Inf")) == 1)
+    })
+    .await;
+    assert_eq!(value(&text, &series("2.5")), 1, "{text}");
 }
 
 /// What tells that an edge is full, slow or behind, each with a series from the start: an alert on
