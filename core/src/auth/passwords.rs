@@ -117,7 +117,7 @@ impl Passwords {
             tenant::is_request().then(|| tenant::current().unwrap_or_else(|| Uuid::nil().into()));
         let permit = match partner {
             Some(partner) => Some(self.partners.try_acquire(partner).ok_or_else(|| {
-                Error::unavailable("hash a password: too many of this partner wait")
+                Error::share_used_up("hash a password: too many of this partner wait")
             })?),
             None => None,
         };

@@ -228,15 +228,26 @@ impl Core {
 
     /// The answer to an upload that ended early.
     pub fn refuse_upload(&self, request_id: &str, error: UploadError, too_large: Code) -> Reply {
-        let (status, code, detail) = match error {
+        match error {
             UploadError::TooLarge => {
-                (StatusCode::PAYLOAD_TOO_LARGE, too_large, "only images may be large")
+                let status = StatusCode::PAYLOAD_TOO_LARGE;
+                self.refuse(request_id, status, too_large, "only images may be large")
+            }
+            UploadError::ShareUsedUp => {
+                self.refuse_share(request_id, "keep one more upload of this partner")
             }
             UploadError::Unavailable => {
-                (StatusCode::SERVICE_UNAVAILABLE, Code::GeneralError, "keep one more upload")
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                self.refuse(request_id, status, Code::GeneralError, "keep one more upload")
             }
-        };
-        self.refuse(request_id, status, code, detail)
+        }
+    }
+
+    /// 503 for a sender that has used up its own share.
+    pub fn refuse_share(&self, request_id: &str, doing: &'static str) -> Reply {
+        let mut reply = Error::share_used_up(doing).reply(request_id);
+        self.finish(&mut reply, request_id, None);
+        reply
     }
 
     /// An answer that the edge itself gives: too large, too slow, ambiguous, shed.

@@ -45,7 +45,7 @@ impl Core {
         for (name, value) in refusal.headers.iter().filter(|(name, _)| **name != CONTENT_TYPE) {
             page.headers.insert(name, value.clone());
         }
-        Reply { codes: refusal.codes, ..page }
+        Reply { codes: refusal.codes, by_sender: refusal.by_sender, ..page }
     }
 }
 

@@ -15,6 +15,7 @@ impl Refusal {
         let body = json!({ "errors": Value::Object(errors) }).to_string();
         let mut reply = Reply::with_body(self.status(), "application/json", body.into());
         reply.codes = self.codes().collect();
+        reply.by_sender = self.by_sender();
         self.set_headers(&mut reply);
         reply
     }

@@ -19,7 +19,7 @@ pub(crate) use self::image_scanner::{
 use crate::Core;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::error::{Error, Result};
-use crate::platform::keyed_budget::{BudgetShare, KeyedBudget};
+use crate::platform::keyed_budget::{BudgetLimit, BudgetShare, KeyedBudget};
 use crate::platform::object_store::{DocumentStore, ObjectWriter, StoredObject, begin_upload};
 use crate::platform::rate_limit::{KeyedGcra, Quota};
 use crate::platform::shared_rates::SharedGcra;
@@ -84,13 +84,16 @@ impl ImageProcessor {
         self.start(job).await.map_err(|e| Error::internal("work on an image", e))?
     }
 
-    /// Extends the share of a partner's upload to `bytes`; `false` when a limit is reached.
+    /// Extends the share of a partner's upload to `bytes`.
+    ///
+    /// # Errors
+    /// The limit that is reached.
     pub(crate) fn reserve(
         &self,
         partner: &Arc<str>,
         share: &mut Option<BudgetShare<Arc<str>>>,
         bytes: usize,
-    ) -> bool {
+    ) -> Result<(), BudgetLimit> {
         self.incoming.extend(partner, share, bytes.div_ceil(BYTES_PER_UNIT))
     }
 

@@ -30,6 +30,9 @@ pub struct Reply {
     pub body: Bytes,
     /// Codes of the error envelope in `body`, for metrics and the access log.
     pub codes: Vec<Code>,
+    /// True for an error of the server that its sender caused: its share is used up, or it asked the
+    /// sandbox for the error.
+    pub by_sender: bool,
     /// Events that follow in the place of a body, as they happen.
     pub events: Option<EventStream>,
     /// File that follows in the place of a body, as it is made.
@@ -41,7 +44,7 @@ impl Reply {
     pub fn empty(status: StatusCode) -> Self {
         let headers = HeaderMap::with_capacity(HEADERS_CAPACITY);
         let (body, codes) = (Bytes::new(), Vec::new());
-        Self { status, headers, body, codes, events: None, file: None }
+        Self { status, headers, body, codes, by_sender: false, events: None, file: None }
     }
 
     /// Leads to another page by GET, so that a reload repeats nothing.

@@ -24,7 +24,7 @@ pub use self::body::UploadedBody;
 use self::json_stream::JsonStream;
 use crate::Core;
 use crate::platform::error::{Error, Result};
-use crate::platform::keyed_budget::BudgetShare;
+use crate::platform::keyed_budget::{BudgetLimit, BudgetShare};
 
 /// Bytes that are processed at once.
 const BATCH_BYTES: usize = 64 * 1024;
@@ -41,6 +41,8 @@ pub const MEMORY_BYTES: usize = 512 * 1024;
 pub enum UploadError {
     /// The body without its images is too large.
     TooLarge,
+    /// Its partner has as many uploads in progress as it may.
+    ShareUsedUp,
     /// It cannot be stored at the moment; the cause is logged.
     Unavailable,
 }
@@ -96,10 +98,14 @@ impl Upload {
     /// When the limit of uploads in progress is reached, or that of the partner's.
     pub fn take(&mut self, chunk: &[u8]) -> Result<(), UploadError> {
         self.size += chunk.len();
-        if !self.core.images.reserve(&self.partner, &mut self.share, self.size) {
-            tracing::warn!("the limit of uploads in progress is reached");
-            return Err(UploadError::Unavailable);
-        }
+        let reserved = self.core.images.reserve(&self.partner, &mut self.share, self.size);
+        reserved.map_err(|limit| {
+            tracing::warn!(?limit, "the limit of uploads in progress is reached");
+            match limit {
+                BudgetLimit::Key => UploadError::ShareUsedUp,
+                BudgetLimit::Total => UploadError::Unavailable,
+            }
+        })?;
         self.pending.extend_from_slice(chunk);
         Ok(())
     }

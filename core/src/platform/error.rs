@@ -60,6 +60,7 @@ pub struct Refusal {
     status: Option<StatusCode>,
     retry_after_seconds: Option<u64>,
     rate_limit: Option<(&'static str, Decision)>,
+    by_sender: bool,
 }
 
 /// A code of a refusal.
@@ -80,6 +81,7 @@ pub struct Failure {
     pub doing: &'static str,
     /// True if a dependency is down or overloaded: 503 instead of 500.
     pub unavailable: bool,
+    by_sender: bool,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -131,6 +133,11 @@ impl Refusal {
         self.rate_limit
     }
 
+    /// True for an error of the server that the sender has caused.
+    pub(crate) fn by_sender(&self) -> bool {
+        self.by_sender
+    }
+
     /// The violations, in order.
     pub(crate) fn violations(&self) -> &[Violation] {
         &self.violations
@@ -146,10 +153,16 @@ impl Refusal {
 }
 
 impl Failure {
+    /// A failure of ours without a cause.
+    const fn new(doing: &'static str) -> Self {
+        Self { doing, unavailable: false, by_sender: false, source: None }
+    }
+
     /// The refusal sent to the partner: ER999 without details.
     pub(crate) fn refusal(&self) -> Refusal {
         let mut refusal = Refusal::new();
         refusal.add(Code::GeneralError, None);
+        refusal.by_sender = self.by_sender;
         if self.unavailable {
             refusal.status = Some(StatusCode::SERVICE_UNAVAILABLE);
             refusal.retry_after_seconds = Some(UNAVAILABLE_RETRY_SECONDS);
@@ -200,6 +213,7 @@ impl Error {
         refusal.status = Some(status);
         let can_wait = matches!(status.as_u16(), 429 | 503);
         refusal.retry_after_seconds = can_wait.then_some(UNAVAILABLE_RETRY_SECONDS);
+        refusal.by_sender = true;
         refusal.into()
     }
 
@@ -214,17 +228,24 @@ impl Error {
 
     /// An internal error: 500.
     pub fn internal(doing: &'static str, source: impl StdError + Send + Sync + 'static) -> Self {
-        Self::Failed(Box::new(Failure { doing, unavailable: false, source: Some(source.into()) }))
+        Self::Failed(Box::new(Failure { source: Some(source.into()), ..Failure::new(doing) }))
     }
 
     /// What must always hold does not: 500.
     pub fn invariant(doing: &'static str) -> Self {
-        Self::Failed(Box::new(Failure { doing, unavailable: false, source: None }))
+        Self::Failed(Box::new(Failure::new(doing)))
     }
 
     /// A dependency is down, or load is shed: 503 with `Retry-After`.
     pub fn unavailable(doing: &'static str) -> Self {
-        Self::Failed(Box::new(Failure { doing, unavailable: true, source: None }))
+        Self::Failed(Box::new(Failure { unavailable: true, ..Failure::new(doing) }))
+    }
+
+    /// The sender has used up its own share of something: 503 with `Retry-After`, and no failure of
+    /// ours.
+    pub fn share_used_up(doing: &'static str) -> Self {
+        let failure = Failure { unavailable: true, by_sender: true, ..Failure::new(doing) };
+        Self::Failed(Box::new(failure))
     }
 
     /// True if a dependency is down or overloaded.
@@ -328,7 +349,8 @@ impl From<sqlx::Error> for Error {
         // One that was given up to end a deadlock has changed nothing either.
         let unavailable = sqlstate::is_unavailable(&error) || error.is_retryable();
         let source = Some(error.into());
-        Self::Failed(Box::new(Failure { doing: "use the database", unavailable, source }))
+        let failure = Failure { unavailable, source, ..Failure::new("use the database") };
+        Self::Failed(Box::new(failure))
     }
 }
 

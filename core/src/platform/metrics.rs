@@ -6,6 +6,7 @@ mod database;
 mod partner_series;
 mod policies;
 mod process;
+mod requests;
 mod zeros;
 
 use std::fmt::Display;
@@ -19,10 +20,11 @@ use uuid::Uuid;
 
 pub use self::connections::{ConnectionMeter, RequestInFlight};
 pub(crate) use self::database::PoolMeters;
-use self::partner_series::{ABORTED, Families, PartnerSeries, Series};
+use self::partner_series::{Families, PartnerSeries};
 pub use self::policies::PolicyMeters;
+pub use self::requests::FinishedRequest;
 use crate::Core;
-use crate::platform::error::{Code, Error, Result};
+use crate::platform::error::{Error, Result};
 
 /// Upper bounds of the buckets of request times, in seconds.
 const REQUEST_SECONDS: &[f64] = &[
@@ -110,6 +112,9 @@ families! {
     of partners: requests, rate_limited, policy_calls, policy_shadow, partner_series_dropped;
     /// Requests answered, by route of the table, client and status: aborted when nobody waited.
     requests: IntCounterVec "rampart_requests_total" ["route", "partner", "status"];
+    /// Requests that are over, by outcome: answered, failed with a 5xx, refused with a 5xx that their
+    /// sender caused (its share is used up, or it asked the sandbox for it), aborted by the client.
+    request_outcomes: IntCounterVec "rampart_request_outcomes_total" ["outcome"];
     /// Time in seconds that the edge took for an answer, without that in which its client sent the
     /// body or took the answer, by class of partner (test, live, none) and of status.
     request_duration: HistogramVec "rampart_request_duration_seconds"
@@ -213,7 +218,8 @@ families! {
     db_pool: IntGaugeVec "rampart_db_pool" ["state"];
     /// Rows that cannot be read and are left out, by table; each is an alarm.
     broken_rows: IntGaugeVec "rampart_broken_rows" ["table"];
-    /// Requests answered with 503 because too many are in flight, by limit: total, address, partner.
+    /// Requests answered with 503 by the limit that is reached: of those in flight (total, address,
+    /// partner), or of bodies held at once (memory, sender_memory).
     requests_shed: IntCounterVec "rampart_requests_shed_total" ["limit"];
     /// Connections closed at once by cause: total, address, address_handshakes, proxy_protocol,
     /// open_files.
@@ -284,23 +290,6 @@ impl Metrics {
         text
     }
 
-    /// Counts one request that is over.
-    pub fn request(&self, request: &FinishedRequest<'_>) {
-        let FinishedRequest { route, partner, partner_class, status, took, codes } = *request;
-        self.partners.counter(partner, Series::Requests { route, status }).inc();
-        let labels = [route, partner_class, status_class(status)];
-        self.request_duration.with_label_values(&labels).observe(took.as_secs_f64());
-        for code in codes {
-            self.errors.with_label_values(&[code.as_str()]).inc();
-        }
-    }
-
-    /// Counts one request that the limit of a bucket refused. `partner` is a known tenant's slug or
-    /// empty.
-    pub fn rate_limited(&self, bucket: &'static str, partner: &str) {
-        self.partners.counter(partner, Series::RateLimited { bucket }).inc();
-    }
-
     /// True if this partner is among the active ones, which have series of their own.
     pub(crate) fn is_active(&self, partner: &str) -> bool {
         self.partners.contains(partner)
@@ -344,23 +333,6 @@ impl Metrics {
     }
 }
 
-/// A request that is over.
-#[derive(Clone, Copy, Debug)]
-pub struct FinishedRequest<'a> {
-    /// Path of the route as declared.
-    pub route: &'static str,
-    /// A known tenant's slug, or empty.
-    pub partner: &'a str,
-    /// `test` or `live`; `none` without a partner.
-    pub partner_class: &'static str,
-    /// Status of the answer; 0 when the client did not wait for it.
-    pub status: u16,
-    /// Time from its head until the answer was made, without that in which its body was received.
-    pub took: Duration,
-    /// Codes of the error envelope.
-    pub codes: &'a [Code],
-}
-
 impl Core {
     /// The text of `/metrics`: all families, with the pool's current state.
     pub fn metrics_text(&self) -> String {
@@ -373,18 +345,6 @@ impl Core {
         self.update_price_gauges();
         self.update_breaker_gauges();
         self.metrics.render()
-    }
-}
-
-/// The class of a status, as a label.
-const fn status_class(status: u16) -> &'static str {
-    match status / 100 {
-        1 => "1xx",
-        2 => "2xx",
-        3 => "3xx",
-        4 => "4xx",
-        5 => "5xx",
-        _ => ABORTED,
     }
 }
 

@@ -12,7 +12,7 @@ use rampart_core::Core;
 use rampart_core::endpoint::{Body, Route};
 use rampart_core::http::request::{BODY_BYTES_MAX, Entity};
 use rampart_core::http::upload::{self, Upload, UploadError};
-use rampart_core::platform::keyed_budget::{BudgetShare, KeyedBudget};
+use rampart_core::platform::keyed_budget::{BudgetLimit, BudgetShare, KeyedBudget};
 use rampart_core::platform::network::network;
 use tokio::time::timeout;
 
@@ -36,6 +36,8 @@ pub(super) enum BodyError {
     TooSlow,
     /// Too many other bodies are in memory.
     NoMemory,
+    /// Too many others of its sender are in memory.
+    ShareUsedUp,
     /// An upload that cannot go on.
     Upload(UploadError),
     /// Not delimited as announced.
@@ -97,10 +99,17 @@ pub(super) struct Budget<'a> {
 type Share = BudgetShare<Sender>;
 
 impl Budget<'_> {
-    /// Makes `share` cover `bytes`; `false` when there is not that much left.
-    fn cover(self, share: &mut Option<Share>, bytes: usize) -> bool {
+    /// Makes `share` cover `bytes`.
+    ///
+    /// # Errors
+    /// When there is not that much left, in all or to the sender.
+    fn cover(self, share: &mut Option<Share>, bytes: usize) -> Result<(), BodyError> {
         let BodyMemory(memory) = self.memory;
-        memory.extend(self.sender, share, bytes.div_ceil(BUDGET_UNIT))
+        let extended = memory.extend(self.sender, share, bytes.div_ceil(BUDGET_UNIT));
+        extended.map_err(|limit| match limit {
+            BudgetLimit::Key => BodyError::ShareUsedUp,
+            BudgetLimit::Total => BodyError::NoMemory,
+        })
     }
 }
 
@@ -229,9 +238,7 @@ impl PartialBody<'_> {
         }
         if let Some((core, uploads)) = self.uploads.as_ref().filter(|_| seen > BODY_BYTES_MAX) {
             self.share = None;
-            if !uploads.cover(&mut self.share, upload::MEMORY_BYTES) {
-                return Err(BodyError::NoMemory);
-            }
+            uploads.cover(&mut self.share, upload::MEMORY_BYTES)?;
             let mut upload = Upload::begin(core, uploads.sender.partner());
             for bytes in [&std::mem::take(&mut self.whole)[..], &chunk] {
                 upload.take(bytes).map_err(BodyError::Upload)?;
@@ -248,9 +255,7 @@ impl PartialBody<'_> {
             }
             _ => budget,
         };
-        if !budget.cover(&mut self.share, seen) {
-            return Err(BodyError::NoMemory);
-        }
+        budget.cover(&mut self.share, seen)?;
         self.whole.extend_from_slice(&chunk);
         Ok(())
     }
@@ -318,12 +323,14 @@ mod tests {
         let (one, other) = (address(1), address(2));
         let partner = Sender::of([192, 0, 2, 1].into(), &"acme".into());
         let (mut of_one, mut of_other, mut of_partner) = (None, None, None);
-        assert!(memory.of(&one).cover(&mut of_one, 2 * UNIT));
+        assert_eq!(memory.of(&one).cover(&mut of_one, 2 * UNIT), Ok(()));
         let mut more = None;
-        assert!(!memory.of(&one).cover(&mut more, 1));
-        assert!(!memory.of(&one).cover(&mut of_one, 3 * UNIT));
-        assert!(memory.of(&partner).cover(&mut of_partner, UNIT), "a partner has its own part");
-        assert!(memory.of(&other).cover(&mut of_other, UNIT));
-        assert!(!memory.of(&other).cover(&mut of_other, UNIT + 1), "there is no more");
+        assert_eq!(memory.of(&one).cover(&mut more, 1), Err(BodyError::ShareUsedUp));
+        assert_eq!(memory.of(&one).cover(&mut of_one, 3 * UNIT), Err(BodyError::ShareUsedUp));
+        let covered = memory.of(&partner).cover(&mut of_partner, UNIT);
+        assert_eq!(covered, Ok(()), "a partner has its own part");
+        assert_eq!(memory.of(&other).cover(&mut of_other, UNIT), Ok(()));
+        let covered = memory.of(&other).cover(&mut of_other, UNIT + 1);
+        assert_eq!(covered, Err(BodyError::NoMemory), "there is no more");
     }
 }

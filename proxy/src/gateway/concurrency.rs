@@ -83,13 +83,22 @@ struct Limit {
     name: &'static str,
     /// The attempt that it stops, for the caller.
     attempt: &'static str,
+    /// True for the share of one sender.
+    is_share: bool,
 }
 
-const OF_ADDRESS: Limit =
-    Limit { name: "address", attempt: "take a request: too many of this address are in flight" };
-const OF_PARTNER: Limit =
-    Limit { name: "partner", attempt: "take a request: too many of this partner are in flight" };
-const OF_ALL: Limit = Limit { name: "total", attempt: "take a request: too many are in flight" };
+const OF_ADDRESS: Limit = Limit {
+    name: "address",
+    attempt: "take a request: too many of this address are in flight",
+    is_share: true,
+};
+const OF_PARTNER: Limit = Limit {
+    name: "partner",
+    attempt: "take a request: too many of this partner are in flight",
+    is_share: true,
+};
+const OF_ALL: Limit =
+    Limit { name: "total", attempt: "take a request: too many are in flight", is_share: false };
 
 impl Gateway {
     /// Takes one of the permits for requests in flight.
@@ -106,9 +115,12 @@ impl Gateway {
                 context.permit = Some(permit);
                 Ok(())
             }
-            Err(Limit { name, attempt }) => {
-                self.core.metrics.requests_shed.with_label_values(&[name]).inc();
-                Err(Box::new(self.unavailable(context, attempt)))
+            Err(Limit { name, attempt, is_share }) => {
+                self.core.metrics.request_shed(name);
+                Err(Box::new(match is_share {
+                    true => self.core.refuse_share(&context.request_id, attempt),
+                    false => self.unavailable(context, attempt),
+                }))
             }
         }
     }

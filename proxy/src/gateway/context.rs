@@ -35,6 +35,8 @@ pub(crate) struct Context {
     pub(super) labels: Labels,
     /// Codes of the error envelope.
     pub(super) codes: Vec<Code>,
+    /// True for an error of the server that the sender has caused.
+    pub(super) by_sender: bool,
     /// Nanoseconds of the monotonic clock when the head was complete.
     pub(super) began_ns: u64,
     /// Nanoseconds in which the body was received: the client's time, not the edge's.
@@ -65,6 +67,7 @@ impl Context {
             client_certificate: None,
             labels: Labels { route: NO_ROUTE, partner: Arc::default(), partner_class: "none" },
             codes: Vec::new(),
+            by_sender: false,
             began_ns,
             body_ns: 0,
             answered_ns: None,

@@ -29,6 +29,7 @@ impl Gateway {
             partner: &context.labels.partner,
             partner_class: context.labels.partner_class,
             status,
+            by_sender: context.by_sender,
             took: Duration::from_nanos(answered.saturating_sub(context.body_ns)),
             codes: &context.codes,
         });

@@ -121,7 +121,7 @@ fn refuse_body(why: BodyError) -> Option<Reply> {
     Some(match why {
         BodyError::TooLarge => error(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
         BodyError::TooSlow => error(StatusCode::REQUEST_TIMEOUT, "the body comes too slowly"),
-        BodyError::NoMemory | BodyError::Upload(_) => {
+        BodyError::NoMemory | BodyError::ShareUsedUp | BodyError::Upload(_) => {
             error(StatusCode::SERVICE_UNAVAILABLE, "too many bodies at once")
         }
         BodyError::Malformed => {

@@ -257,7 +257,15 @@ impl Gateway {
             BodyError::Upload(ended) => {
                 return self.core.refuse_upload(&context.request_id, ended, too_large);
             }
-            BodyError::NoMemory => return self.unavailable(context, "hold one more body"),
+            BodyError::NoMemory => {
+                self.core.metrics.request_shed("memory");
+                return self.unavailable(context, "hold one more body");
+            }
+            BodyError::ShareUsedUp => {
+                self.core.metrics.request_shed("sender_memory");
+                let doing = "hold one more body of this sender";
+                return self.core.refuse_share(&context.request_id, doing);
+            }
             BodyError::Malformed | BodyError::Gone => {
                 let detail = "the body is not delimited as announced";
                 (StatusCode::BAD_REQUEST, Code::RequestMalformed, detail)
@@ -306,6 +314,7 @@ pub(super) async fn write(
     reply: Reply,
 ) -> Result<()> {
     context.codes = reply.codes;
+    context.by_sender = reply.by_sender;
     let (mut head, ()) = Response::new(()).into_parts();
     (head.status, head.headers) = (reply.status, reply.headers);
     let mut head = ResponseHeader::from(head);

@@ -24,12 +24,11 @@ const BOARDS: [&str; 5] = ["database", "edge", "money", "partner", "policies"];
 /// The end of a query that shows 0 where nothing has happened yet.
 const FALLBACK: &str = " or on() vector(0)";
 /// Parts of the queries about events that the edge at work does not have.
-const WITHOUT_EVENTS: [&str; 8] = [
+const WITHOUT_EVENTS: [&str; 7] = [
     r#"outcome="failed""#,
     r#"outcome!~"ok|refused|clamped""#,
     r#"partner="acme", status=~"4..""#,
     r#"status=~"5..""#,
-    r#"status_class="5xx""#,
     "payment-late",
     "rampart_deposit_addresses_free",
     "rampart_policy_shadow_total",

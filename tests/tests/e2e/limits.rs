@@ -306,6 +306,9 @@ async fn assert_shed(edge: &Edge, limit: &str, slow: &Caller, quick: &Caller) {
         let count = text.lines().find_map(|line| line.strip_prefix(&series)).unwrap();
         assert_eq!(count != "0", known == limit, "{series}{count}");
     }
+    // The error budget is of those that no sender caused.
+    let failed = "rampart_request_outcomes_total{outcome=\"failed\"} 0\n";
+    assert!(text.contains(failed), "{text}");
 }
 
 #[tokio::test]

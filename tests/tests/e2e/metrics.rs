@@ -132,6 +132,21 @@ async fn a_refused_request_is_counted_for_its_route_and_its_client() {
 }
 
 #[tokio::test]
+async fn an_error_that_its_sender_asked_for_is_no_failure_of_the_edge() {
+    let edge = Edge::start().await;
+    let partner = edge.partner("rehearsing").await;
+    let asked = partner.request(Method::GET, "/api/v1/prices");
+    asked.header("x-rampart-scenario", "ER999 503").send().await.assert_status(503);
+    let outcome = |name| format!("rampart_request_outcomes_total{{outcome=\"{name}\"}}");
+    let text = until("the request is counted", SOON, async || {
+        let text = edge.ops("/metrics").await.assert_status(200).text().to_owned();
+        Some(text).filter(|text| value(text, &outcome("refused")) == 1)
+    })
+    .await;
+    assert_eq!(value(&text, &outcome("failed")), 0, "{text}");
+}
+
+#[tokio::test]
 async fn saturation_is_shown_while_it_lasts() {
     let edge = Edge::start().await;
     let metrics = async || edge.ops("/metrics").await.assert_status(200).text().to_owned();
@@ -193,7 +208,7 @@ async fn the_time_in_which_a_client_sends_its_body_is_not_the_edges() {
 
 /// What tells that an edge is full, slow or behind, each with a series from the start: an alert on
 /// one that is not there never fires.
-const SATURATION: [&str; 33] = [
+const SATURATION: [&str; 36] = [
     "rampart_connections_open",
     "rampart_connections_idle",
     r#"rampart_connections_refused_total{cause="total"}"#,
@@ -205,6 +220,9 @@ const SATURATION: [&str; 33] = [
     r#"rampart_requests_shed_total{limit="total"}"#,
     r#"rampart_requests_shed_total{limit="address"}"#,
     r#"rampart_requests_shed_total{limit="partner"}"#,
+    r#"rampart_requests_shed_total{limit="memory"}"#,
+    r#"rampart_requests_shed_total{limit="sender_memory"}"#,
+    r#"rampart_request_outcomes_total{outcome="failed"}"#,
     r#"rampart_queue_length{queue="orders"}"#,
     r#"rampart_queue_length{queue="passwords"}"#,
     r#"rampart_queue_length{queue="telemetry"}"#,

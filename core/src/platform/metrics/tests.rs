@@ -1,4 +1,5 @@
 use super::*;
+use crate::platform::error::Code;
 
 fn finished(partner: &str, status: u16) -> FinishedRequest<'_> {
     FinishedRequest {
@@ -6,6 +7,7 @@ fn finished(partner: &str, status: u16) -> FinishedRequest<'_> {
         partner,
         partner_class: "test",
         status,
+        by_sender: false,
         took: Duration::from_micros(70),
         codes: &[],
     }
@@ -89,6 +91,19 @@ fn every_status_is_told() {
     let text = metrics.render();
     for label in ["aborted", "303", "403", "418", "502", "504"] {
         assert!(text.contains(&format!(r#"status="{label}"}} 1"#)), "{label}: {text}");
+    }
+}
+
+#[test]
+fn only_errors_that_no_sender_caused_count_as_failed() {
+    let metrics = Metrics::new(10).unwrap();
+    for (status, by_sender) in [(200, false), (429, false), (500, false), (503, true), (0, false)] {
+        metrics.request(&FinishedRequest { by_sender, ..finished("acme", status) });
+    }
+    let text = metrics.render();
+    for (outcome, count) in [("answered", 2), ("failed", 1), ("refused", 1), ("aborted", 1)] {
+        let line = format!("rampart_request_outcomes_total{{outcome=\"{outcome}\"}} {count}");
+        assert!(text.contains(&line), "{line}: {text}");
     }
 }
 

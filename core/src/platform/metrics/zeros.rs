@@ -2,6 +2,7 @@
 //! whoever looks at increases.
 
 use super::Metrics;
+use super::partner_series::ABORTED;
 use crate::platform::error::Code;
 
 /// Causes of refused connections.
@@ -57,14 +58,15 @@ impl Metrics {
         for counter in plain {
             counter.with_label_values::<&str>(&[]).inc_by(0);
         }
-        let by_cause: [(_, &[&str]); 10] = [
+        let by_cause: [(_, &[&str]); 11] = [
             (&self.log_lines_dropped, &["access", "diagnostic"]),
             (&self.orders, &EVENTS),
             (&self.callback_attempts, &DELIVERED),
             (&self.acme_orders, &["ok", "failed"]),
             (&self.rate_exchanges, &["ok", "away", "slow", "full", "refused", "wrong"]),
             (&self.connections_refused, &REFUSED),
-            (&self.requests_shed, &["total", "address", "partner"]),
+            (&self.request_outcomes, &["answered", "failed", "refused", ABORTED]),
+            (&self.requests_shed, &["total", "address", "partner", "memory", "sender_memory"]),
             (&self.telemetry_dropped, &["queue_full", "collector_away", "rejected"]),
             (&self.ocsp_fetches, &FETCHED),
             (&self.operator_login_failures, &["missing", "wrong", "limited"]),

@@ -97,13 +97,13 @@ impl OrderWatches {
         address: IpAddr,
         state: Option<Arc<str>>,
     ) -> Result<Option<Followed>> {
-        let too_many = || Error::unavailable("follow an order on one more page");
-        let of_address = self.addresses.try_acquire(network(address)).ok_or_else(too_many)?;
-        let of_client = self.clients.try_acquire(key.client).ok_or_else(too_many)?;
+        let share_used_up = || Error::share_used_up("follow an order on one more page");
+        let of_address = self.addresses.try_acquire(network(address)).ok_or_else(share_used_up)?;
+        let of_client = self.clients.try_acquire(key.client).ok_or_else(share_used_up)?;
         let mut watched = lock(&self.watched);
         let of_order = watched.orders.get(&key).map_or(0, |order| order.count);
         if watched.count >= WATCHES_MAX || of_order >= WATCHES_PER_ORDER_MAX {
-            return Err(too_many());
+            return Err(Error::unavailable("follow an order on one more page"));
         }
         let values = match (watched.orders.get_mut(&key), state) {
             (Some(order), _) => {
