@@ -277,6 +277,8 @@ impl Error {
 pub(crate) fn database_message(error: &sqlx::Error) -> Cow<'_, str> {
     match error {
         sqlx::Error::Database(error) => error.message().into(),
+        // Ours: there is no such driver.
+        sqlx::Error::AnyDriverError(error) => error.to_string().into(),
         other => other.to_string().into(),
     }
 }
@@ -348,9 +350,10 @@ impl From<sqlx::Error> for Error {
         }
         // One that was given up to end a deadlock has changed nothing either.
         let unavailable = sqlstate::is_unavailable(&error) || error.is_retryable();
+        let by_sender = sqlstate::is_share_used_up(&error);
         let source = Some(error.into());
-        let failure = Failure { unavailable, source, ..Failure::new("use the database") };
-        Self::Failed(Box::new(failure))
+        let doing = "use the database";
+        Self::Failed(Box::new(Failure { doing, unavailable, by_sender, source }))
     }
 }
 

@@ -22,6 +22,7 @@ use super::replicas::{MARK_AGE_MS, MARK_INTERVAL, Replicas, may_be_stale};
 use super::session::Session;
 use super::tenant;
 use crate::platform::clock::Clock;
+use crate::platform::error::sqlstate;
 use crate::platform::metrics::{Metrics, PoolMeters};
 use crate::platform::settings;
 
@@ -165,7 +166,10 @@ impl Pool {
         {
             meters.waited_for_share(availability.since(began), taken.is_ok());
         }
-        let (share, _) = taken.unwrap_or(Err(Error::PoolTimedOut))?;
+        // In an outage all wait, whatever their shares.
+        let out_of_time =
+            || if self.is_away() { Error::PoolTimedOut } else { sqlstate::share_used_up() };
+        let (share, _) = taken.unwrap_or_else(|_| Err(out_of_time()))?;
         Ok(Some(share))
     }
 

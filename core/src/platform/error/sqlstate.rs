@@ -22,8 +22,30 @@ pub(crate) fn is_unavailable(error: &sqlx::Error) -> bool {
                 [READ_ONLY, CLOSED].contains(&&*code)
                     || ["08", "53", "57", "58"].iter().any(|class| code.starts_with(class))
             }),
-        _ => false,
+        other => is_share_used_up(other),
     }
+}
+
+/// A partner holds all connections of its share, and none came free in time.
+#[derive(Debug)]
+struct ShareUsedUp;
+
+impl std::fmt::Display for ShareUsedUp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the partner holds all connections of its share")
+    }
+}
+
+impl std::error::Error for ShareUsedUp {}
+
+/// The error of a partner that holds all connections of its share while the database is well.
+pub(crate) fn share_used_up() -> sqlx::Error {
+    sqlx::Error::AnyDriverError(Box::new(ShareUsedUp))
+}
+
+/// True for [`share_used_up`].
+pub(crate) fn is_share_used_up(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::AnyDriverError(cause) if cause.is::<ShareUsedUp>())
 }
 
 /// True if a text holds U+0000, which JSON can represent and Postgres cannot store (22021 character
@@ -85,5 +107,19 @@ impl Retryable for super::Error {
         let Self::Failed(failure) = self else { return false };
         let source = failure.source.as_deref().and_then(|source| source.downcast_ref());
         source.is_some_and(|error: &sqlx::Error| error.is_retryable())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::error::Error;
+
+    #[test]
+    fn a_partner_without_a_connection_of_its_share_has_caused_its_own_503() {
+        for (error, by_sender) in [(share_used_up(), true), (sqlx::Error::PoolTimedOut, false)] {
+            let reply = Error::from(error).reply("1");
+            assert_eq!((reply.status.as_u16(), reply.by_sender), (503, by_sender));
+        }
     }
 }
