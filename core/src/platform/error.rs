@@ -288,13 +288,14 @@ pub(crate) struct Chain<'a>(pub(crate) &'a Failure);
 
 impl std::fmt::Display for Chain<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        use sqlx::Error::{AnyDriverError, Database};
         let mut cause = self.0.source.as_deref().map(|e| e as &dyn StdError);
         let mut first = true;
         while let Some(error) = cause {
             if !first {
                 f.write_str(": ")?;
             }
-            if let Some(error @ sqlx::Error::Database(_)) = error.downcast_ref() {
+            if let Some(error @ (Database(_) | AnyDriverError(_))) = error.downcast_ref() {
                 return f.write_str(&database_message(error));
             }
             write!(f, "{error}")?;

@@ -167,9 +167,9 @@ impl Pool {
             meters.waited_for_share(availability.since(began), taken.is_ok());
         }
         // In an outage all wait, whatever their shares.
-        let out_of_time =
-            || if self.is_away() { Error::PoolTimedOut } else { sqlstate::share_used_up() };
-        let (share, _) = taken.unwrap_or_else(|_| Err(out_of_time()))?;
+        let (share, _) = taken.unwrap_or_else(|_| {
+            Err(if self.is_away() { Error::PoolTimedOut } else { sqlstate::share_used_up() })
+        })?;
         Ok(Some(share))
     }
 

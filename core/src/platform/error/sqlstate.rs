@@ -40,6 +40,7 @@ impl std::error::Error for ShareUsedUp {}
 
 /// The error of a partner that holds all connections of its share while the database is well.
 pub(crate) fn share_used_up() -> sqlx::Error {
+    // The one kind that holds an error of ours and that nothing here gives otherwise.
     sqlx::Error::AnyDriverError(Box::new(ShareUsedUp))
 }
 
