@@ -255,3 +255,35 @@ async fn the_use_of_a_key_that_somebody_holds_costs_the_others_nothing() {
     let used: Vec<String> = query_scalar(used).fetch_all(context.db()).await.unwrap();
     assert_eq!(used, ["rival"]);
 }
+
+#[tokio::test]
+async fn orders_that_are_never_commanded_delay_no_other_partners_payout() {
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
+    OrderFixture::order(&context, &acme, None, None).await;
+    // More than one run looks at, and nothing is owed for them by the books.
+    run(
+        &context,
+        "insert into buy_order (client_id, order_id, quote_id, status, pair, payment_method, \
+             wallet_address, wallet_type, fiat_amount, fiat_currency, crypto_amount, \
+             crypto_currency, price, partner_fee, provider_fee, payment_method_fee, network_fee, \
+             spread_fee, affiliate_fee, is_estimated_quote, terms_digest, expires_at, created_at, \
+             updated_at) \
+         select client_id, n, gen_random_uuid(), 'in progress', pair, payment_method, \
+             wallet_address, wallet_type, fiat_amount, fiat_currency, crypto_amount, \
+             crypto_currency, price, partner_fee, provider_fee, payment_method_fee, network_fee, \
+             spread_fee, affiliate_fee, is_estimated_quote, terms_digest, expires_at, created_at, \
+             updated_at \
+         from buy_order, generate_series(1, 2100) n"
+            .to_owned(),
+    )
+    .await;
+    context.clock().advance(TimeDelta::seconds(1));
+    let order = OrderFixture::order(&context, &rival, None, None).await;
+    order.event(&context, "payment-received").await.assert_status(200);
+    run(&context, "delete from command where kind = 'payout.send'".to_owned()).await;
+    context.core().command_payouts().await.unwrap();
+    let commanded = "select order_id from command where kind = 'payout.send'";
+    let commanded: Vec<i64> = query_scalar(commanded).fetch_all(context.db()).await.unwrap();
+    assert_eq!(commanded, [order.id]);
+}

@@ -13,7 +13,7 @@ use crate::platform::sweeps;
 use crate::trading::orders::column::id;
 use rampart_types::{ClientId, OrderKey};
 
-/// Orders of one batch, the one that has waited longest first.
+/// Orders of one batch: partner by partner in turns, of each the one that has waited longest first.
 const BATCH_ORDERS: i64 = 100;
 /// Most batches of one run; the rest waits for the next one.
 const BATCHES_MAX: u32 = 20;
@@ -47,17 +47,36 @@ enum Sweep {
     Transfers,
 }
 
-/// An order whose command is due; by these, in this order, orders are swept.
+/// An order whose command is due.
 struct Due {
     updated_at: DateTime<Utc>,
     client_id: Uuid,
     order_id: i64,
 }
 
-impl Due {
-    /// A place before every order.
-    const FIRST: Self =
-        Self { updated_at: DateTime::UNIX_EPOCH, client_id: Uuid::nil(), order_id: i64::MIN };
+/// The last order of each partner that a run has passed, in three columns.
+#[derive(Default)]
+struct Passed {
+    clients: Vec<Uuid>,
+    updated_at: Vec<DateTime<Utc>>,
+    orders: Vec<i64>,
+}
+
+impl Passed {
+    /// Passes an order, which is behind those of its partner before.
+    fn pass(&mut self, due: &Due) {
+        match self.clients.iter().position(|client| *client == due.client_id) {
+            Some(known) => {
+                self.updated_at[known] = due.updated_at;
+                self.orders[known] = due.order_id;
+            }
+            None => {
+                self.clients.push(due.client_id);
+                self.updated_at.push(due.updated_at);
+                self.orders.push(due.order_id);
+            }
+        }
+    }
 }
 
 impl Sweep {
@@ -71,19 +90,18 @@ impl Sweep {
 
     async fn run(self, core: &Core) -> Result<()> {
         let mut run = sweeps::Sweep::new(&core.metrics, self.name());
-        let mut last = Due::FIRST;
+        let mut passed = Passed::default();
         for _ in 0..BATCHES_MAX {
-            let mut due = match self {
-                Self::Payouts => payouts_due(core, &last).await?,
-                Self::Transfers => transfers_due(core, &last).await?,
+            let due = match self {
+                Self::Payouts => payouts_due(core, &passed).await?,
+                Self::Transfers => transfers_due(core, &passed).await?,
             };
-            let full = due.len() >= usize::try_from(BATCH_ORDERS).unwrap_or(usize::MAX);
             let rows = due.iter().map(|row| (row.client_id, row.order_id)).collect();
             run.settle(rows, |client, number| self.command(core, client, number)).await?;
-            match due.pop() {
-                Some(end) if full => last = end,
-                _ => break,
+            if due.len() < usize::try_from(BATCH_ORDERS).unwrap_or(usize::MAX) {
+                break;
             }
+            due.iter().for_each(|row| passed.pass(row));
         }
         Ok(())
     }
@@ -106,34 +124,51 @@ impl Sweep {
 }
 
 /// Selects orders whose command is due, by the tables and conditions that the two kinds do not share:
-/// those behind the last one of the batch before that nobody holds. `$1` is the gate of live partners.
+/// of each partner those behind the last one that was passed, and that nobody holds. Partners take
+/// turns, so that thousands of orders of one delay nobody else's. `$1` is the gate of live partners.
 macro_rules! select_due {
-    ($core:ident, $last:ident, $due:literal) => {
+    ($core:ident, $passed:ident, $due:literal) => {
         sqlx::query_as!(
             Due,
-            "select o.updated_at as \"updated_at!\", o.client_id as \"client_id!\", \
-                 o.order_id as \"order_id!\" "
+            "with found as materialized ( \
+                 select d.* from ( \
+                     select c.client_id, coalesce(p.updated_at, '-infinity') as updated_at, \
+                         coalesce(p.order_id, 0) as order_id \
+                     from client c left join unnest($3::uuid[], $4::timestamptz[], $5::bigint[]) \
+                         as p (client_id, updated_at, order_id) on p.client_id = c.client_id \
+                     order by random() \
+                 ) passed cross join lateral ( \
+                     select o.updated_at, o.client_id, o.order_id "
                 + $due
                 + " \
-                 and o.status = 'in progress' and not g.is_held \
-                 and (o.updated_at, o.client_id, o.order_id) > ($3, $4, $5) \
-             order by o.updated_at, o.client_id, o.order_id limit $2 \
-             for no key update of o skip locked",
+                         and o.client_id = passed.client_id and o.status = 'in progress' \
+                         and not g.is_held \
+                         and (o.updated_at, o.order_id) > (passed.updated_at, passed.order_id) \
+                     order by o.updated_at, o.order_id limit $2 \
+                     for no key update of o skip locked \
+                 ) d \
+                 limit $2 * 4 \
+             ) \
+             select updated_at as \"updated_at!\", client_id as \"client_id!\", \
+                 order_id as \"order_id!\" \
+             from (select f.*, row_number() over ( \
+                 partition by client_id order by updated_at, order_id) as turn from found f) placed \
+             order by turn, updated_at, client_id limit $2",
             $core.settings.compliance.gate_of_live().as_str(),
             BATCH_ORDERS,
-            $last.updated_at,
-            $last.client_id,
-            $last.order_id,
+            &$passed.clients,
+            &$passed.updated_at,
+            &$passed.orders,
         )
         .fetch_all(&$core.db)
         .await
     };
 }
 
-async fn payouts_due(core: &Core, last: &Due) -> Result<Vec<Due>, sqlx::Error> {
+async fn payouts_due(core: &Core, passed: &Passed) -> Result<Vec<Due>, sqlx::Error> {
     select_due!(
         core,
-        last,
+        passed,
         "from buy_order o cross join payout_gate(o.client_id, o.order_id, $1) g \
          where o.transaction_id is null \
              and (o.is_dca_order \
@@ -146,10 +181,10 @@ async fn payouts_due(core: &Core, last: &Due) -> Result<Vec<Due>, sqlx::Error> {
     )
 }
 
-async fn transfers_due(core: &Core, last: &Due) -> Result<Vec<Due>, sqlx::Error> {
+async fn transfers_due(core: &Core, passed: &Passed) -> Result<Vec<Due>, sqlx::Error> {
     select_due!(
         core,
-        last,
+        passed,
         "from sell_order o join client k on k.client_id = o.client_id \
          cross join transfer_gate(o.client_id, o.order_id, $1) g \
          where (k.mode = 'test' or exists (select from deposit_address d \
