@@ -1,6 +1,7 @@
 //! The effects of a command's end, in the transaction that ends it.
 
-use rampart_types::{ClientId, OrderId, OrderKey, UserId};
+use rampart_types::{ClientId, OrderId, OrderKey, UserId, decimal};
+use rust_decimal::Decimal;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -50,6 +51,17 @@ impl Finished {
     pub(super) fn body(&self, core: &Core) -> Result<Value> {
         let context = body_context(self.client.uuid(), self.command);
         commands::open(&core.cipher(self.client), &context, &self.sealed_body)
+    }
+
+    /// The amount that the command names; `None` where its body names none, or was deleted.
+    ///
+    /// # Errors
+    /// When the body cannot be opened.
+    pub(super) fn amount(&self, core: &Core) -> Result<Option<Decimal>> {
+        if self.sealed_body.is_empty() {
+            return Ok(None);
+        }
+        Ok(decimal::from_number(&self.body(core)?["amount"]))
     }
 }
 
@@ -133,6 +145,8 @@ async fn sent(
         PaymentKind::PayoutSent => (amounts.coins, amounts.asset),
         _ => (amounts.fiat, amounts.currency),
     };
+    // It may be a part, which had come back.
+    let amount = finished.amount(core)?.unwrap_or(amount);
     let fact = Fact {
         kind,
         connector,

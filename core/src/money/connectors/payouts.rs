@@ -157,11 +157,8 @@ async fn send(
     .fetch_optional(&mut *conn)
     .await?;
     let Some(row) = row else { return Ok(()) };
-    // What was sent before it was paid is not sent again.
-    let position = Position::of_order(conn, key).await?;
-    if position.owed(PayoutPayable, &row.crypto_currency) < row.crypto_amount {
-        return Ok(());
-    }
+    let due = amount_due(conn, key, row.crypto_amount, &row.crypto_currency).await?;
+    let Some(amount) = due else { return Ok(()) };
     let asset = row.crypto_currency.clone();
     let target = match by {
         Senders::Routed => Target::Asset { direction: Direction::Out, asset },
@@ -179,7 +176,7 @@ async fn send(
         body: json!({
             "orderId": order,
             "asset": row.crypto_currency,
-            "amount": JsonDecimal(row.crypto_amount),
+            "amount": JsonDecimal(amount),
             "address": row.wallet_address,
             "tag": row.destination_tag,
             "walletType": row.wallet_type,
@@ -188,6 +185,36 @@ async fn send(
     };
     enqueue(conn, core, command).await?;
     Ok(())
+}
+
+/// The amount that is to be sent of an order's payout: the whole of it, or what came back of it last,
+/// where a provider has kept a part and no more is owed. `None`: what was sent before it was owed, or
+/// by hand, is not sent again. The order's row is locked.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn amount_due(
+    conn: &mut Connection,
+    key: OrderKey,
+    payout: Decimal,
+    currency: &str,
+) -> Result<Option<Decimal>, sqlx::Error> {
+    let owed = Position::of_order(&mut *conn, key).await?.owed(PayoutPayable, currency);
+    if owed >= payout {
+        return Ok(Some(payout));
+    }
+    let returned = sqlx::query_scalar!(
+        "select amount from payment \
+         where client_id = $1 and order_id = $2 and currency = $3 \
+             and kind in ('payout-failed', 'transfer-returned') \
+         order by recorded_at desc, payment_id desc limit 1",
+        key.client.uuid(),
+        key.order.number(),
+        currency,
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(returned.filter(|returned| *returned == owed))
 }
 
 /// Takes back the payout of an order whose coins or money cannot have left: no connector holds it,
@@ -249,8 +276,9 @@ struct Payable {
     is_due: bool,
 }
 
-/// True if an order still owes what a command of this kind sends, and may send it now; also of an
-/// order that is not there. Its row stays locked until the transaction ends.
+/// True if an order still owes what a command of this kind sends, which is the whole payout if no
+/// amount is given, and may send it now; also of an order that is not there. Its row stays locked
+/// until the transaction ends.
 ///
 /// # Errors
 /// The database's.
@@ -258,6 +286,7 @@ pub(super) async fn is_owed(
     conn: &mut Connection,
     key: OrderKey,
     kind: CommandKind,
+    amount: Option<Decimal>,
 ) -> Result<bool, sqlx::Error> {
     let (of, number) = (key.client.uuid(), key.order.number());
     // A statement of its own: the position is read once nobody else changes it.
@@ -292,8 +321,9 @@ pub(super) async fn is_owed(
     if kind == CommandKind::TransferSend && is_recipient_erased(conn, key).await? {
         return Ok(false);
     }
-    let position = Position::of_order(conn, key).await?;
-    Ok(payable.is_due && position.owed(PayoutPayable, &payable.currency) >= payable.amount)
+    let due = amount_due(conn, key, payable.amount, &payable.currency).await?;
+    let sends = amount.unwrap_or(payable.amount);
+    Ok(payable.is_due && due.is_some_and(|due| due >= sends))
 }
 
 /// True if the user of a sale is erased. An erasure locks the sales of its user: called once the sale's

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
-use rampart_types::{ClientId, OrderId, OrderKey, UserKey};
+use rampart_types::{ClientId, OrderKey, UserKey};
 use ring::digest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -173,10 +173,24 @@ pub(super) async fn settle(
     let is_last = retries >= attempts_max.unwrap_or(i32::MAX);
     let (client, order) =
         (ClientId::from(row.client_id), row.order_id.map(column::id).transpose()?);
+    let finished = Finished {
+        client,
+        order,
+        user: row.user_id.map(Into::into),
+        kind: row.kind,
+        asset: row.asset,
+        connector: connector.to_owned(),
+        command: id,
+        sealed_body: row.sealed_body.unwrap_or_default(),
+        is_done: new.outcome == Outcome::Done,
+        // An attempt that was to be repeated tells of nothing that has ended.
+        result: if new.outcome == Outcome::Retry { Value::Null } else { new.result.clone() },
+        reason: new.reason.clone(),
+    };
     // After an attempt that told nothing coins may have left: then only another one can find out.
     let is_withdrawn = new.outcome == Outcome::Retry
         && row.attempt == retries
-        && is_not_owed(conn, client, order, &row.kind).await?;
+        && is_not_owed(conn, core, &finished).await?;
     let state = match new.outcome {
         Outcome::Done => "done",
         Outcome::Rejected => "rejected",
@@ -193,20 +207,6 @@ pub(super) async fn settle(
     let mut causes = Vec::new();
     // The order of one that is withdrawn waits, or is over: its state is another's word.
     if state != "open" && !is_withdrawn {
-        let finished = Finished {
-            client,
-            order,
-            user: row.user_id.map(Into::into),
-            kind: row.kind,
-            asset: row.asset,
-            connector: connector.to_owned(),
-            command: id,
-            sealed_body: row.sealed_body.unwrap_or_default(),
-            is_done: state == "done",
-            // An attempt that was to be repeated tells of nothing that has ended.
-            result: if new.outcome == Outcome::Retry { Value::Null } else { new.result.clone() },
-            reason: new.reason.clone(),
-        };
         causes = Box::pin(effects::apply(conn, core, &finished)).await?;
     }
     let retry_at = (state == "open").then_some(due_at);
@@ -241,16 +241,12 @@ async fn lock_user(conn: &mut Connection, connector: &str, id: Uuid) -> Result<(
 /// withdrawn in place of another attempt. The order's row stays locked until the transaction ends.
 ///
 /// # Errors
-/// The database's.
-async fn is_not_owed(
-    conn: &mut Connection,
-    client: ClientId,
-    order: Option<OrderId>,
-    kind: &str,
-) -> Result<bool, sqlx::Error> {
-    match (CommandKind::from_name(kind), order) {
+/// The database's, or when the command's body cannot be opened.
+async fn is_not_owed(conn: &mut Connection, core: &Core, command: &Finished) -> Result<bool> {
+    match (CommandKind::from_name(&command.kind), command.order) {
         (Some(kind @ (CommandKind::PayoutSend | CommandKind::TransferSend)), Some(order)) => {
-            Ok(!is_owed(conn, OrderKey { client, order }, kind).await?)
+            let key = OrderKey { client: command.client, order };
+            Ok(!is_owed(conn, key, kind, command.amount(core)?).await?)
         }
         _ => Ok(false),
     }

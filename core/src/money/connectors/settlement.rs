@@ -87,6 +87,28 @@ pub(super) async fn apply<E: Event>(
     }
 }
 
+/// The amount and the currency of the payout that a connector has told of under this reference before.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn payout_named(
+    conn: &mut Connection,
+    connector: &str,
+    reference: &str,
+) -> Result<Option<(Decimal, String)>> {
+    let found = sqlx::query!(
+        "select amount, currency from payment \
+         where connector = $1 and provider_reference = $2 \
+             and kind in ('payout-sent', 'payout-confirmed', 'transfer-sent', 'transfer-completed') \
+         order by recorded_at, payment_id limit 1",
+        connector,
+        reference,
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(found.map(|found| (found.amount, found.currency)))
+}
+
 /// The amounts of an order, bought or sold.
 pub(super) struct OrderAmounts {
     pub(super) client: ClientId,

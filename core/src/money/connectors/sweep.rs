@@ -192,7 +192,12 @@ async fn transfers_due(core: &Core, passed: &Passed) -> Result<Vec<Due>, sqlx::E
              and not exists (select from command c where c.client_id = o.client_id \
                  and c.order_id = o.order_id and c.kind = 'transfer.send' \
                  and c.state <> 'rejected') \
-             and o.fiat_amount <= (select coalesce(-sum(l.amount), 0) from ledger_entry e \
+             and least(o.fiat_amount, ( \
+                 select p.amount from payment p \
+                 where p.client_id = o.client_id and p.order_id = o.order_id \
+                     and p.kind = 'transfer-returned' and p.currency = o.fiat_currency \
+                 order by p.recorded_at desc, p.payment_id desc limit 1)) \
+             <= (select coalesce(-sum(l.amount), 0) from ledger_entry e \
                  join ledger_posting l on l.client_id = e.client_id and l.entry_id = e.entry_id \
                  join ledger_account a \
                      on a.client_id = l.client_id and a.account_id = l.account_id \

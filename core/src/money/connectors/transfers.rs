@@ -5,10 +5,9 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::commands::{Command, CommandKind, Target, enqueue};
+use super::payouts::amount_due;
 use super::sandbox::timing as sandbox;
 use crate::Core;
-use crate::money::ledger::AccountKind::PayoutPayable;
-use crate::money::ledger::Position;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::catalogue::Direction;
@@ -100,11 +99,8 @@ pub(crate) async fn command_transfer(
         None if row.is_of_test => Target::Connector(sandbox::NAME.to_owned()),
         None => return Ok(()),
     };
-    // What was sent by hand is not sent again.
-    let position = Position::of_order(conn, key).await?;
-    if position.owed(PayoutPayable, &row.fiat_currency) < row.fiat_amount {
-        return Ok(());
-    }
+    let due = amount_due(conn, key, row.fiat_amount, &row.fiat_currency).await?;
+    let Some(amount) = due else { return Ok(()) };
     let account = payee(conn, core, client, row.user_id.zip(row.account_id)).await?;
     let details = account.as_ref().map(|account| &account.details);
     let command = Command {
@@ -117,7 +113,7 @@ pub(crate) async fn command_transfer(
         target,
         body: json!({
             "orderId": sale,
-            "amount": JsonDecimal(row.fiat_amount),
+            "amount": JsonDecimal(amount),
             "currency": row.fiat_currency,
             "method": row.payment_method,
             "iban": details.map(|details| &details.identifier),

@@ -290,11 +290,15 @@ impl Recording<'_> {
         };
         let waits = matches!(order.status, OrderStatus::InProgress | OrderStatus::Blocked);
         let sent = Sent::of(conn, order.key, &self.currency, self.payment).await?;
+        let mut reason = "the payout failed";
         if sent.has_moved() {
             let owed_again = self.take_back(conn, &order).await?;
             // It has what it pays out all the same, or is over.
             if !waits || owed_again.is_zero() {
                 return Ok(());
+            }
+            if owed_again < order.amounts.payout().0 {
+                reason = "a part of the payout came back";
             }
         }
         if self.currency != order.amounts.payout().1 {
@@ -312,7 +316,7 @@ impl Recording<'_> {
             .execute(&mut *conn)
             .await?;
         }
-        let reason = Some(self.report.reason.clone().unwrap_or("the payout failed".to_owned()));
+        let reason = Some(self.report.reason.clone().unwrap_or_else(|| reason.to_owned()));
         match order.amounts.side {
             Side::Buy => self.apply(conn, OrderEvent::Hold { reason }).await,
             Side::Sell => self.apply(conn, SaleEvent::Hold { reason }).await,

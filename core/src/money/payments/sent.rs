@@ -39,6 +39,8 @@ struct Payout {
     amount: Decimal,
     begin: Option<Name>,
     end: Option<Name>,
+    /// Less than what was sent has come back: this is what its provider has kept.
+    is_rest: bool,
 }
 
 impl Payout {
@@ -127,32 +129,46 @@ impl Sent {
     }
 
     fn apply(&mut self, report: PayoutReport, name: Name, amount: Decimal) {
-        let known = self.find(report, &name);
+        let known = self.find(report, &name, amount);
         self.has_moved = (report == PayoutReport::Return) == known.is_some();
         match (report, known) {
             (PayoutReport::Begin, Some(known)) => self.out[known].begin = Some(name),
             (PayoutReport::End, Some(known)) => self.out[known].end = Some(name),
-            (PayoutReport::Return, Some(known)) => drop(self.out.remove(known)),
+            (PayoutReport::Return, Some(known)) => {
+                let payout = &mut self.out[known];
+                // The entry of one that is undone as a whole names no amount.
+                if amount > Decimal::ZERO && amount < payout.amount {
+                    payout.amount -= amount;
+                    payout.is_rest = true;
+                } else {
+                    self.out.remove(known);
+                }
+            }
             (PayoutReport::Begin, None) => {
-                self.out.push(Payout { amount, begin: Some(name), end: None });
+                self.out.push(Payout { amount, begin: Some(name), end: None, is_rest: false });
             }
             (PayoutReport::End, None) => {
-                self.out.push(Payout { amount, begin: None, end: Some(name) });
+                self.out.push(Payout { amount, begin: None, end: Some(name), is_rest: false });
             }
             (PayoutReport::Return, None) => {}
         }
     }
 
     /// The payout that a report is about: the one of its name, else one that may be meant.
-    fn find(&self, report: PayoutReport, name: &Name) -> Option<usize> {
+    fn find(&self, report: PayoutReport, name: &Name, amount: Decimal) -> Option<usize> {
         let is_open = |payout: &Payout| match report {
             PayoutReport::Begin => payout.begin.is_none(),
             PayoutReport::End => payout.end.is_none(),
-            PayoutReport::Return => true,
+            // No more than the rest comes back of one that has come back.
+            PayoutReport::Return => !payout.is_rest || amount <= payout.amount,
         };
         let mut named = self.out.iter();
         let named = named.position(|one| is_open(one) && one.names().any(|known| known.is(name)));
-        let may_be = |one: &Payout| is_open(one) && one.names().any(|known| known.may_be(name));
+        let may_be = |one: &Payout| {
+            (report == PayoutReport::Return || !one.is_rest)
+                && is_open(one)
+                && one.names().any(|known| known.may_be(name))
+        };
         match report {
             PayoutReport::Begin | PayoutReport::End => {
                 named.or_else(|| self.out.iter().position(may_be))
@@ -161,7 +177,7 @@ impl Sent {
             PayoutReport::Return => named
                 .or_else(|| self.out.iter().rposition(|one| one.end.is_none() && may_be(one)))
                 .or_else(|| self.out.iter().rposition(may_be))
-                .or(self.out.len().checked_sub(1)),
+                .or_else(|| self.out.iter().rposition(is_open)),
         }
     }
 
@@ -171,7 +187,8 @@ impl Sent {
         self.has_moved
     }
 
-    /// True if the order is exchanged, and all that it pays out has arrived at its recipient.
+    /// True if the order is exchanged, and all that it pays out has arrived at its recipient, but for
+    /// what was kept of what came back.
     pub(super) async fn has_arrived(
         conn: &mut Connection,
         order: &OrderTerms,
@@ -184,7 +201,7 @@ impl Sent {
             return Ok(false);
         }
         let sent = Self::of(conn, order.key, currency, Uuid::nil()).await?;
-        let arrived = sent.out.iter().filter(|payout| payout.end.is_some());
+        let arrived = sent.out.iter().filter(|payout| payout.end.is_some() || payout.is_rest);
         Ok(arrived.map(|payout| payout.amount).sum::<Decimal>() >= payout)
     }
 }
@@ -270,5 +287,25 @@ mod tests {
         ] {
             assert_eq!(told(reports), moved, "{reports:?}");
         }
+    }
+
+    #[test]
+    fn what_was_kept_of_a_payout_that_came_back_comes_back_once() {
+        use PayoutReport::{Begin, End, Return};
+        let mut sent = Sent::default();
+        for (report, reference, amount, moved) in [
+            (Begin, "a", 100, true),
+            (Return, "a", 95, true),
+            (Return, "again", 95, false),
+            (Begin, "b", 95, true),
+            (End, "b", 95, false),
+            (Return, "rest", 5, true),
+            (Return, "rest again", 96, true),
+        ] {
+            let name = Name { connector: "bank".to_owned(), reference: Some(reference.to_owned()) };
+            sent.apply(report, name, amount.into());
+            assert_eq!(sent.has_moved(), moved, "{report:?} {reference}");
+        }
+        assert!(sent.out.is_empty());
     }
 }

@@ -2,6 +2,7 @@
 
 use super::purchase::live;
 use super::*;
+use crate::payments::problems;
 
 /// Valid, and nobody's.
 pub(super) const ADDRESSES: [&str; 2] =
@@ -166,6 +167,44 @@ async fn queue(context: &TestContext) -> Vec<Value> {
     let rows = queue.assert_status(200).json();
     let rows = rows.as_array().unwrap().iter().map(|row| json!([row["id"], row["reasons"]]));
     rows.collect()
+}
+
+#[tokio::test]
+async fn money_of_which_a_part_comes_back_is_sent_again_as_that_part() {
+    let context = TestContext::start().await;
+    let (connector, sale) = deposited(&context).await;
+    let transfer = transfers(&context, &connector).await.remove(0);
+    let sent = json!({"providerReference": "sepa-1"});
+    connector.report(&transfer, "done", sent).await.assert_status(200);
+    // The bank has kept a fee.
+    let part = proceeds(&context).await - rust_decimal::Decimal::from(5);
+    let amount: Value = serde_json::from_str(&part.normalize().to_string()).unwrap();
+    let returned = json!({"id": "t-1", "kind": "transfer.returned", "commandId": transfer["id"],
+        "occurredAt": "2026-03-01T13:00:00Z", "providerReference": "sepa-1", "amount": amount,
+        "currency": "EUR"});
+    connector.event(returned).await.assert_status(200);
+    assert!(transfers(&context, &connector).await.is_empty(), "an operator looks at it");
+    assert_eq!(queue(&context).await, [json!([sale["orderId"].to_string(), ["blocked"]])]);
+
+    let path = format!("/admin/v1/orders/{}/events", sale["orderId"]);
+    let release = json!({"event": "release"});
+    context.admin(Method::POST, &path, release).await.assert_status(200);
+    let again = transfers(&context, &connector).await.remove(0);
+    assert_eq!(again["body"]["amount"], amount);
+    let sent = json!({"providerReference": "sepa-2"});
+    connector.report(&again, "done", sent).await.assert_status(200);
+    let completed = json!({"id": "t-2", "kind": "transfer.completed", "commandId": again["id"],
+        "occurredAt": "2026-03-02T13:00:00Z", "providerReference": "sepa-2"});
+    connector.event(completed).await.assert_status(200);
+    let path = format!("/admin/v1/orders/{}", sale["orderId"]);
+    let seen = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
+    assert_eq!(seen["status"], "completed");
+    assert_eq!(queue(&context).await, [Value::Null; 0]);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+    let told = "select amount from payment where kind = 'transfer-completed'";
+    let told: rust_decimal::Decimal =
+        sqlx::query_scalar(told).fetch_one(context.db()).await.unwrap();
+    assert_eq!(told, part, "no more has left");
 }
 
 #[tokio::test]

@@ -129,8 +129,8 @@ fn payment_kind(report: &Report) -> Option<PaymentKind> {
     })
 }
 
-/// The amount that an event tells of: its own, else what is left of the dispute that it closes, else
-/// the order's. Zero for a dispute that is closed already.
+/// The amount that an event tells of: its own, else what is left of the dispute that it closes, or that
+/// of the payout that it names, else the order's. Zero for a dispute that is closed already.
 async fn amount_of(
     conn: &mut Connection,
     connector: &str,
@@ -146,6 +146,13 @@ async fn amount_of(
         let disputed = disputed(conn, connector, report).await?;
         if disputed.is_some() {
             return Ok(disputed);
+        }
+    }
+    let reference = report.provider_reference.as_ref().or(report.transaction_id.as_ref());
+    if let (true, Some(reference)) = (is_of_payout(kind), reference) {
+        let sent = settlement::payout_named(conn, connector, reference).await?;
+        if sent.is_some() {
+            return Ok(sent);
         }
     }
     Ok(order.map(|order| match kind {
@@ -349,6 +356,17 @@ const fn is_of_payment(kind: PaymentKind) -> bool {
             | PaymentKind::Disputed
             | PaymentKind::DisputeWon
             | PaymentKind::DisputeLost
+    )
+}
+
+/// True for the end of a payout, or its return.
+const fn is_of_payout(kind: PaymentKind) -> bool {
+    matches!(
+        kind,
+        PaymentKind::PayoutConfirmed
+            | PaymentKind::PayoutFailed
+            | PaymentKind::TransferCompleted
+            | PaymentKind::TransferReturned
     )
 }
 
