@@ -6,6 +6,7 @@ use rust_decimal::Decimal;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::earlier::{Arrived, take_over};
 use super::refund_withdrawals::CommandedRefunds;
 use super::report::PaymentKind;
 use super::reprice::{Units, reprice};
@@ -153,6 +154,11 @@ impl Booking<'_> {
                 Posting::new(Customer, currency, -amount),
             ];
             post(conn, self.core, kind.as_str(), &self.subject(Some(payment)), &postings).await?;
+            if let Some(reference) = reference {
+                let (to, actor) = (self.key, self.actor);
+                let arrived = Arrived { connector, reference, payment, to, actor };
+                take_over(conn, self.core, &arrived).await?;
+            }
         }
         match self.cause {
             Cause::PaymentReceived => self.execute(conn).await,

@@ -5,15 +5,21 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::report::{PaymentKind, Report};
-use super::store::{StoredPayment, currency_of, forget_erased_payer};
+use super::store::{MANUAL, StoredPayment, currency_of, forget_erased_payer};
+use super::terms::OrderTerms;
 use crate::Core;
 use crate::money::ledger::AccountKind::{Dispute, RefundPayable, Suspense};
 use crate::money::ledger::entries::holding;
 use crate::money::ledger::{Posting, Subject, post};
 use crate::platform::db::Connection;
-use crate::platform::error::{Error, Result};
 use crate::tenancy::house::house;
+use crate::trading::orders::status::{Applied, NotApplied, OrderEvent, apply_in};
+use crate::trading::quotes::Side;
 use rampart_types::{ClientId, OrderKey};
+
+/// Reasons that partners are told of an order whose payment is gone.
+pub(super) const DISPUTED: &str = "the payment is disputed";
+const GIVEN_BACK: &str = "the payment was given back";
 
 /// The part of an order's payment that its connector has told of as given back, by the payment's
 /// reference, though it was not owed: before the payment itself, or after its coins had left.
@@ -44,6 +50,24 @@ pub(super) async fn given_back(
     )
     .fetch_one(conn)
     .await
+}
+
+/// A payment that has come in for an order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrived<'a> {
+    pub(super) connector: &'a str,
+    pub(super) reference: &'a str,
+    pub(super) payment: Uuid,
+    pub(super) to: OrderKey,
+    pub(super) actor: &'a str,
+}
+
+impl<'a> Arrived<'a> {
+    /// The payment that a report tells of.
+    pub(super) fn by(report: &'a Report, payment: Uuid, to: OrderKey) -> Self {
+        let (connector, actor) = (&report.connector, &report.actor);
+        Self { connector, reference: &report.provider_reference, payment, to, actor }
+    }
 }
 
 /// A report that was told before its payment.
@@ -81,20 +105,19 @@ impl Earlier {
     }
 }
 
-/// Moves what was told of a report's payment before it, without an order, into the book of the
-/// payment's order, and notes that it is the order's. What names another partner is of another
-/// payment. The books and the order's row are locked.
+/// Moves what was told of a payment before it, without an order, into the book of the payment's
+/// order, and notes that it is the order's. What names another partner is of another payment. The
+/// books and the order's row are locked.
 ///
 /// # Errors
 /// The database's.
 pub(super) async fn take_over(
     conn: &mut Connection,
     core: &Core,
-    report: &Report,
-    payment: Uuid,
-    to: OrderKey,
-) -> Result<()> {
-    for earlier in find(conn, report, payment, to).await? {
+    arrived: &Arrived<'_>,
+) -> Result<(), sqlx::Error> {
+    let to = arrived.to;
+    for earlier in find(conn, arrived).await? {
         forget_erased_payer(conn, earlier.client, earlier.payment, to).await?;
         let subject = Subject {
             client: earlier.client,
@@ -102,7 +125,7 @@ pub(super) async fn take_over(
             payment: Some(earlier.payment),
             occurred_at: core.clock.now(),
         };
-        let (out, into) = earlier.postings(core, &report.connector);
+        let (out, into) = earlier.postings(core, arrived.connector);
         post(conn, core, "matched", &subject, &out).await?;
         let subject = Subject { client: to.client, order: Some(to.order.number()), ..subject };
         post(conn, core, "matched", &subject, &into).await?;
@@ -110,13 +133,8 @@ pub(super) async fn take_over(
     Ok(())
 }
 
-/// What was told of the payment of a report, the earliest first. It is this order's from now on.
-async fn find(
-    conn: &mut Connection,
-    report: &Report,
-    payment: Uuid,
-    to: OrderKey,
-) -> Result<Vec<Earlier>> {
+/// What was told of a payment, the earliest first. It is this order's from now on.
+async fn find(conn: &mut Connection, arrived: &Arrived<'_>) -> Result<Vec<Earlier>, sqlx::Error> {
     let rows = sqlx::query!(
         r#"
         with told as materialized (
@@ -150,26 +168,88 @@ async fn find(
         ) line
         order by t.recorded_at, t.payment_id
         "#,
-        report.connector,
-        report.provider_reference,
-        to.client.uuid(),
+        arrived.connector,
+        arrived.reference,
+        arrived.to.client.uuid(),
         house().uuid(),
-        to.order.number(),
-        report.actor,
-        payment,
+        arrived.to.order.number(),
+        arrived.actor,
+        arrived.payment,
     )
     .fetch_all(conn)
     .await?;
-    let earlier = rows.into_iter().map(|row| -> Result<Earlier> {
+    let earlier = rows.into_iter().map(|row| -> Result<Earlier, sqlx::Error> {
         let kind = PaymentKind::from_name(&row.kind);
         Ok(Earlier {
             client: row.client_id.into(),
             payment: row.payment_id,
-            kind: kind.ok_or_else(|| Error::invariant("read the kind of a payment"))?,
+            kind: kind.ok_or_else(|| sqlx::Error::Decode("the kind of a payment".into()))?,
             amount: row.amount,
             currency: row.currency,
             set_aside: row.set_aside,
         })
     });
     earlier.collect()
+}
+
+/// The reason for which the purchase that a payment has paid waits: a refund of either, or a dispute
+/// that is not won, was told before it.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn taken_back(
+    conn: &mut Connection,
+    connector: &str,
+    reference: &str,
+    order: OrderKey,
+    currency: &str,
+) -> Result<Option<&'static str>, sqlx::Error> {
+    // Of an order that waits for its payment, nothing else can have been given back.
+    let taken_back = sqlx::query!(
+        r#"
+        select exists (select 1 from disputes_of($1, $2, $3, $4) d
+                where d.is_of_payment or d.is_of_order
+                group by d.currency having sum(d.taken) > 0) as "disputed!",
+            exists (select from payment
+                where connector = $1 and kind = 'refunded'
+                    and coalesce(original_reference, provider_reference) = $2)
+            or exists (select from payment
+                where client_id = $3 and order_id = $4 and kind = 'refunded'
+                    and currency = $5) as "given_back!"
+        "#,
+        connector,
+        reference,
+        order.client.uuid(),
+        order.order.number(),
+        currency,
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(match (taken_back.disputed, taken_back.given_back) {
+        (true, _) => Some(DISPUTED),
+        (false, true) => Some(GIVEN_BACK),
+        (false, false) => None,
+    })
+}
+
+/// Lets a purchase that an operator's event has paid wait, as a connector's event does, if what was
+/// told of that payment before says that it is gone.
+///
+/// # Errors
+/// As an event's.
+pub(crate) async fn hold_if_taken_back(
+    conn: &mut Connection,
+    core: &Core,
+    key: OrderKey,
+    reference: &str,
+    actor: &str,
+) -> Result<Option<Applied>, NotApplied> {
+    let terms = OrderTerms::lock(conn, key, Side::Buy).await?;
+    let Some(terms) = terms else { return Ok(None) };
+    let (_, currency) = terms.amounts.paid();
+    let Some(reason) = taken_back(conn, MANUAL, reference, key, currency).await? else {
+        return Ok(None);
+    };
+    let hold = OrderEvent::Hold { reason: Some(reason.to_owned()) };
+    Box::pin(apply_in(conn, core, key, &hold, actor)).await.map(Some)
 }

@@ -36,11 +36,25 @@ pub(crate) async fn hold_payment_reference(
 /// # Errors
 /// The database's.
 pub(super) async fn hold(conn: &mut Connection, report: &Report) -> Result<(), sqlx::Error> {
-    hold_payment_reference(conn, &report.connector, &report.provider_reference).await?;
-    if report.order.is_some() {
-        hold_books(conn, None, &report.connector, &report.provider_reference).await?;
+    let (connector, reference) = (&report.connector, &report.provider_reference);
+    match report.order {
+        Some(_) => hold_for_order(conn, connector, reference).await,
+        None => hold_payment_reference(conn, connector, reference).await,
     }
-    Ok(())
+}
+
+/// Holds the reference of a payment that comes in for an order, and the books of what was told of it
+/// without one.
+///
+/// # Errors
+/// The database's.
+pub(crate) async fn hold_for_order(
+    conn: &mut Connection,
+    connector: &str,
+    reference: &str,
+) -> Result<(), sqlx::Error> {
+    hold_payment_reference(conn, connector, reference).await?;
+    hold_books(conn, None, connector, reference).await
 }
 
 /// Holds the books of what was told of a payment without an order, and that of this client, as

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::bookings::unwind;
 use super::catch_up::catch_up;
-use super::earlier;
+use super::earlier::{Arrived, take_over};
 use super::refund_withdrawals::{CommandedRefunds, withdraw_disputed};
 use super::refunds::{self, Refund};
 use super::report::{PaymentKind, Report};
@@ -121,7 +121,8 @@ impl Recording<'_> {
             return self.follow_arrival(conn).await;
         }
         let Some(order) = &self.order else { return self.set_off_lost(conn).await };
-        earlier::take_over(conn, self.core, self.report, self.payment, order.key).await?;
+        let arrived = Arrived::by(self.report, self.payment, order.key);
+        take_over(conn, self.core, &arrived).await?;
         let order = Some(order.key.order.number());
         self.tell(conn, EventType::OrderPaymentReceived).await?;
         let left = self.set_off_earlier(conn).await?;
@@ -152,7 +153,7 @@ impl Recording<'_> {
         let Some(order) = &self.order else { return Ok(()) };
         let amount = Some(self.report.amount);
         let (key, side) = (order.key, order.amounts.side);
-        earlier::take_over(conn, self.core, self.report, self.payment, key).await?;
+        take_over(conn, self.core, &Arrived::by(self.report, self.payment, key)).await?;
         match side {
             Side::Buy => {
                 let reference = Some(self.report.provider_reference.clone());

@@ -5,17 +5,15 @@ use rust_decimal::Decimal;
 use super::Recording;
 use crate::money::ledger::AccountKind::{Dispute, Suspense};
 use crate::money::ledger::post;
+use crate::money::payments::earlier::{self, DISPUTED};
 use crate::money::payments::refund_withdrawals::withdraw_disputed;
+use crate::money::payments::report::Report;
 use crate::notify::events::EventType;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::orders::status::OrderEvent;
 use crate::trading::quotes::Side;
 use rampart_types::OrderId;
-
-/// Reasons that partners are told of an order whose payment is gone.
-const DISPUTED: &str = "the payment is disputed";
-const GIVEN_BACK: &str = "the payment was given back";
 
 impl Recording<'_> {
     /// The provider took the payment back. Coins that have left are lost; others stay.
@@ -38,33 +36,13 @@ impl Recording<'_> {
     /// is not won, was told before it: the payout that it was to have is taken back.
     pub(super) async fn hold_if_taken_back(&mut self, conn: &mut Connection) -> Result<()> {
         let Some(order) = &self.order else { return Ok(()) };
-        // Of an order that waits for its payment, nothing else can have been given back.
-        let taken_back = sqlx::query!(
-            r#"
-            select exists (select 1 from disputes_of($1, $2, $3, $4) d
-                    where d.is_of_payment or d.is_of_order
-                    group by d.currency having sum(d.taken) > 0) as "disputed!",
-                exists (select from payment
-                    where connector = $1 and kind = 'refunded'
-                        and coalesce(original_reference, provider_reference) = $2)
-                or exists (select from payment
-                    where client_id = $3 and order_id = $4 and kind = 'refunded'
-                        and currency = $5) as "given_back!"
-            "#,
-            self.report.connector,
-            self.report.provider_reference,
-            order.key.client.uuid(),
-            order.key.order.number(),
-            self.currency,
-        )
-        .fetch_one(&mut *conn)
-        .await?;
-        if taken_back.disputed {
-            self.hold(conn, DISPUTED).await
-        } else if taken_back.given_back {
-            self.hold(conn, GIVEN_BACK).await
-        } else {
-            Ok(())
+        let Report { connector, provider_reference, .. } = self.report;
+        let (key, currency) = (order.key, &self.currency);
+        let reason =
+            earlier::taken_back(conn, connector, provider_reference, key, currency).await?;
+        match reason {
+            Some(reason) => self.hold(conn, reason).await,
+            None => Ok(()),
         }
     }
 

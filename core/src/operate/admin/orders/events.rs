@@ -16,6 +16,9 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::money::payments::catch_up::catch_up;
+use crate::money::payments::earlier::hold_if_taken_back;
+use crate::money::payments::locks::hold_for_order;
+use crate::money::payments::store::MANUAL;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::db::Connection;
@@ -92,13 +95,13 @@ impl Endpoint for ApplyOrderEvent {
         let Request { id, event, mut detail } = request;
         let order = FoundOrder::find(core, &id).await?;
         let mut tx = core.db.begin().await?;
-        let (applied, completed) = apply(&mut tx, core, order, event, &operator).await?;
+        let (applied, followed) = apply(&mut tx, core, order, event, &operator).await?;
         detail["from"] = applied.from.as_str().into();
-        detail["to"] = completed.as_ref().unwrap_or(&applied).to.as_str().into();
+        detail["to"] = followed.as_ref().unwrap_or(&applied).to.as_str().into();
         let target = order.key.order.to_string();
         operator.record(&mut tx, core, "order.event", &target, detail).await?;
         tx.commit().await?;
-        for Applied { cause, .. } in [applied].into_iter().chain(completed) {
+        for Applied { cause, .. } in [applied].into_iter().chain(followed) {
             core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
         }
         Ok(Json(order.detail(core).await?))
@@ -249,7 +252,8 @@ impl NewEvent {
     }
 }
 
-/// Applies the event; an order that goes on after its payout has arrived is completed too.
+/// Applies the event, and what follows: an order that goes on after its payout has arrived is completed
+/// too, and one waits whose payment was taken back before it was booked.
 async fn apply(
     conn: &mut Connection,
     core: &Core,
@@ -259,6 +263,11 @@ async fn apply(
 ) -> Result<(Applied, Option<Applied>)> {
     let (FoundOrder { key, side }, actor) = (order, operator.actor());
     let moves_money = event.event.moves_money();
+    let reference = event.reference.clone().filter(|_| side == Side::Buy);
+    if let Some(reference) = &reference {
+        // It comes before the order.
+        hold_for_order(conn, MANUAL, reference).await?;
+    }
     let applied = match side {
         Side::Buy => {
             let event = event.into_order_event()?;
@@ -276,12 +285,18 @@ async fn apply(
         }
     };
     let applied = applied.map_err(refusal)?;
-    let goes_on = matches!(applied.cause, Cause::PaymentReceived | Cause::Released);
-    let completed = match goes_on {
-        true => catch_up(conn, core, key, side, actor).await.map_err(refusal)?,
-        false => None,
+    let held = match (applied.cause, reference) {
+        (Cause::PaymentReceived, Some(reference)) => {
+            hold_if_taken_back(conn, core, key, &reference, actor).await.map_err(refusal)?
+        }
+        _ => None,
     };
-    Ok((applied, completed))
+    let goes_on = matches!(applied.cause, Cause::PaymentReceived | Cause::Released);
+    let followed = match goes_on && held.is_none() {
+        true => catch_up(conn, core, key, side, actor).await.map_err(refusal)?,
+        false => held,
+    };
+    Ok((applied, followed))
 }
 
 /// Refuses an event that takes two persons by what is stored now. The order's row stays locked.
