@@ -5,7 +5,7 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::report::{PaymentKind, Report};
-use super::store::{MANUAL, StoredPayment, currency_of, forget_erased_payer};
+use super::store::{MANUAL, currency_of, forget_erased_payer};
 use super::terms::OrderTerms;
 use crate::Core;
 use crate::money::ledger::AccountKind::{Dispute, RefundPayable, Suspense};
@@ -28,7 +28,9 @@ const GIVEN_BACK: &str = "the payment was given back";
 /// The database's.
 pub(super) async fn given_back(
     conn: &mut Connection,
-    of: &StoredPayment,
+    connector: &str,
+    reference: &str,
+    currency: &str,
     order: OrderKey,
 ) -> Result<Decimal, sqlx::Error> {
     sqlx::query_scalar!(
@@ -42,9 +44,9 @@ pub(super) async fn given_back(
             and coalesce(b.original_reference, b.provider_reference) = $2
             and e.order_id = $5 and a.kind = 'dispute' and a.currency = $3
         "#,
-        of.connector,
-        of.reference,
-        of.currency,
+        connector,
+        reference,
+        currency,
         order.client.uuid(),
         order.order.number(),
     )

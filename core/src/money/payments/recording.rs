@@ -156,6 +156,7 @@ impl Recording<'_> {
         take_over(conn, self.core, &Arrived::by(self.report, self.payment, key)).await?;
         match side {
             Side::Buy => {
+                let amount = Some(self.settle_given_back(conn, key).await?);
                 let reference = Some(self.report.provider_reference.clone());
                 self.apply(conn, OrderEvent::PaymentReceived { amount, reference }).await?;
                 self.hold_if_taken_back(conn).await?;

@@ -149,7 +149,8 @@ pub(crate) async fn decide(
         // What is in suspense beside it is somebody else's.
         gone += stored.given_back_unasked(conn).await?;
     } else if let Some(order) = stored.order_key() {
-        gone += earlier::given_back(conn, &stored, order).await?;
+        let StoredPayment { connector, reference, currency, .. } = &stored;
+        gone += earlier::given_back(conn, connector, reference, currency, order).await?;
     }
     let left = stored.amount - stored.refund_requested - gone;
     let amount = decision.amount.unwrap_or(left);

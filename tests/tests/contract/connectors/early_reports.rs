@@ -52,11 +52,10 @@ async fn a_refund_without_an_order_that_is_told_before_its_payment_is_the_orders
         connector.event(paid(&order, 100)).await.assert_status(200);
         assert_eq!(status(&context, &order).await, "blocked");
         assert!(connector.lease(10).await.is_empty(), "no coins are sent for it");
-        let mut lost = vec![format!("dispute: {amount}")];
-        if amount < 100 {
-            lost.push(format!("provider: {}", 100 - amount));
-        }
-        assert_eq!(books(&context).await, lost);
+        let of_part = ["customer: -60", "provider: 60"];
+        let of_whole = ["dispute: 100"];
+        let left: &[&str] = if amount < 100 { &of_part } else { &of_whole };
+        assert_eq!(books(&context).await, left);
         assert_eq!(of_order(&context, &order, "refunded").await, [amount.to_string()]);
 
         early["id"] = json!(format!("again-{}", order.id));
@@ -71,6 +70,36 @@ async fn a_refund_without_an_order_that_is_told_before_its_payment_is_the_orders
         assert_eq!(of_order(&context, &order, "refunded").await, all);
         assert_eq!(books(&context).await, [""; 0]);
     }
+}
+
+#[tokio::test]
+async fn a_purchase_is_released_for_what_an_early_refund_has_left_of_its_payment() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    for names_order in [false, true] {
+        let order = payable_order(&acme, &connector, 100).await;
+        let mut early = told(&order, "re", 40);
+        if names_order {
+            (early["partner"], early["orderId"]) = (json!("acme"), json!(order.id));
+        }
+        connector.event(early).await.assert_status(200);
+        connector.event(paid(&order, 100)).await.assert_status(200);
+        assert_eq!(status(&context, &order).await, "blocked");
+        order.event(&context, "release").await.assert_status(200);
+        let payout = connector.lease(10).await.remove(0);
+        let (fiat, coins): (rust_decimal::Decimal, rust_decimal::Decimal) =
+            sqlx::query_as("select fiat_amount, crypto_amount from buy_order where order_id = $1")
+                .bind(order.id)
+                .fetch_one(context.db())
+                .await
+                .unwrap();
+        assert_eq!(fiat, rust_decimal::Decimal::from(60));
+        let sent = payout["body"]["amount"].to_string();
+        assert_eq!(sent.parse::<rust_decimal::Decimal>().unwrap(), coins);
+        let sent = json!({"transactionId": format!("tx-{}", order.id)});
+        connector.report(&payout, "done", sent).await.assert_status(200);
+    }
+    assert_eq!(books(&context).await, ["provider: 120"], "nothing is lost");
 }
 
 #[tokio::test]
