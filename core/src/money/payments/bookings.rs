@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::earlier::{Arrived, take_over};
+use super::earlier::{Arrived, take_off, take_over};
 use super::refund_withdrawals::CommandedRefunds;
 use super::report::PaymentKind;
 use super::reprice::{Units, reprice};
@@ -153,11 +153,13 @@ impl Booking<'_> {
                 holding(is_coins, connector, currency, amount),
                 Posting::new(Customer, currency, -amount),
             ];
-            post(conn, self.core, kind.as_str(), &self.subject(Some(payment)), &postings).await?;
-            if let Some(reference) = reference {
+            let subject = self.subject(Some(payment));
+            post(conn, self.core, kind.as_str(), &subject, &postings).await?;
+            if let (Some(reference), Side::Buy) = (reference, self.side) {
                 let (to, actor) = (self.key, self.actor);
                 let arrived = Arrived { connector, reference, payment, to, actor };
                 take_over(conn, self.core, &arrived).await?;
+                take_off(conn, self.core, &arrived, &subject, &postings[1]).await?;
             }
         }
         match self.cause {

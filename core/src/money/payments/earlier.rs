@@ -8,7 +8,7 @@ use super::report::{PaymentKind, Report};
 use super::store::{MANUAL, currency_of, forget_erased_payer};
 use super::terms::OrderTerms;
 use crate::Core;
-use crate::money::ledger::AccountKind::{Dispute, RefundPayable, Suspense};
+use crate::money::ledger::AccountKind::{Customer, Dispute, RefundPayable, Suspense};
 use crate::money::ledger::entries::holding;
 use crate::money::ledger::{Posting, Subject, post};
 use crate::platform::db::Connection;
@@ -133,6 +133,30 @@ pub(super) async fn take_over(
         post(conn, core, "matched", &subject, &into).await?;
     }
     Ok(())
+}
+
+/// Takes off a purchase's payment, `paid` to its customer, what was told as given back of it before:
+/// that is no loss of ours, as the purchase is for the rest, which is the answer. Of a payment that
+/// was given back as a whole nothing is taken off.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn take_off(
+    conn: &mut Connection,
+    core: &Core,
+    arrived: &Arrived<'_>,
+    subject: &Subject,
+    paid: &Posting,
+) -> Result<Decimal, sqlx::Error> {
+    let Arrived { connector, reference, to, .. } = *arrived;
+    let (amount, currency) = (-paid.amount, &*paid.currency);
+    let gone = given_back(conn, connector, reference, currency, to).await?;
+    if gone <= Decimal::ZERO || gone >= amount {
+        return Ok(amount);
+    }
+    let postings = [Posting::new(Customer, currency, gone), Posting::new(Dispute, currency, -gone)];
+    post(conn, core, "settled", subject, &postings).await?;
+    Ok(amount - gone)
 }
 
 /// What was told of a payment, the earliest first. It is this order's from now on.

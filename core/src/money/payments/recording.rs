@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::bookings::unwind;
 use super::catch_up::catch_up;
-use super::earlier::{Arrived, take_over};
+use super::earlier::{Arrived, take_off, take_over};
 use super::refund_withdrawals::{CommandedRefunds, withdraw_disputed};
 use super::refunds::{self, Refund};
 use super::report::{PaymentKind, Report};
@@ -153,10 +153,12 @@ impl Recording<'_> {
         let Some(order) = &self.order else { return Ok(()) };
         let amount = Some(self.report.amount);
         let (key, side) = (order.key, order.amounts.side);
-        take_over(conn, self.core, &Arrived::by(self.report, self.payment, key)).await?;
+        let arrived = Arrived::by(self.report, self.payment, key);
+        take_over(conn, self.core, &arrived).await?;
         match side {
             Side::Buy => {
-                let amount = Some(self.settle_given_back(conn, key).await?);
+                let (subject, paid) = (self.subject(), self.line(Customer, -self.report.amount));
+                let amount = Some(take_off(conn, self.core, &arrived, &subject, &paid).await?);
                 let reference = Some(self.report.provider_reference.clone());
                 self.apply(conn, OrderEvent::PaymentReceived { amount, reference }).await?;
                 self.hold_if_taken_back(conn).await?;

@@ -42,6 +42,24 @@ async fn what_was_taken_back_of_a_payment_before_an_event_books_it_is_the_orders
 }
 
 #[tokio::test]
+async fn a_part_that_was_given_back_before_an_event_books_its_payment_is_taken_off() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    let part = json!({"kind": "refunded", "amount": 40});
+    pay(&context, "bank-1", part).await.assert_status(201);
+    let path = format!("/admin/v1/orders/{}/events", order.id);
+    let received = json!({"event": "payment-received", "reference": "bank-1"});
+    context.admin(Method::POST, &path, received).await.assert_status(200);
+    assert_eq!(status(&context, &order).await, "blocked");
+    order.event(&context, "release").await.assert_status(200);
+    let books = balances(&context).await;
+    assert!(books.contains(&"payout_payable BTC: -0.0012".to_owned()), "{books:?}");
+    assert!(!books.iter().any(|line| line.starts_with("dispute")), "{books:?}");
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
 async fn a_migration_moves_earlier_reports_to_the_order_of_their_payment() {
     let url = cluster::empty_database().await;
     let pool = cluster::pool(&url).await;

@@ -3,7 +3,7 @@
 use rust_decimal::Decimal;
 
 use super::Recording;
-use crate::money::ledger::AccountKind::{Customer, Dispute, Suspense};
+use crate::money::ledger::AccountKind::{Dispute, Suspense};
 use crate::money::ledger::post;
 use crate::money::payments::earlier::{self, DISPUTED};
 use crate::money::payments::refund_withdrawals::withdraw_disputed;
@@ -13,7 +13,7 @@ use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::orders::status::OrderEvent;
 use crate::trading::quotes::Side;
-use rampart_types::{OrderId, OrderKey};
+use rampart_types::OrderId;
 
 impl Recording<'_> {
     /// The provider took the payment back. Coins that have left are lost; others stay.
@@ -30,25 +30,6 @@ impl Recording<'_> {
             Some(Side::Buy) => self.hold(conn, DISPUTED).await,
             _ => Ok(()),
         }
-    }
-
-    /// Takes off the payment that a purchase waits for what was told as given back of it before: that
-    /// is no loss of ours, as the purchase is for the rest, which is the answer. Of one that was given
-    /// back as a whole nothing is taken off.
-    pub(super) async fn settle_given_back(
-        &self,
-        conn: &mut Connection,
-        order: OrderKey,
-    ) -> Result<Decimal> {
-        let Report { connector, provider_reference, amount, .. } = self.report;
-        let (reference, currency) = (provider_reference, &self.currency);
-        let gone = earlier::given_back(conn, connector, reference, currency, order).await?;
-        if gone <= Decimal::ZERO || gone >= *amount {
-            return Ok(*amount);
-        }
-        let postings = [self.line(Customer, gone), self.line(Dispute, -gone)];
-        post(conn, self.core, "settled", &self.subject(), &postings).await?;
-        Ok(*amount - gone)
     }
 
     /// Lets the purchase that this payment has paid wait if a refund of either, or a dispute that
