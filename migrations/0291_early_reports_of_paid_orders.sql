@@ -6,9 +6,12 @@ set local rampart.all_tenants = 'on';
 
 create temporary table early on commit drop as
 select r.client_id, r.payment_id, r.kind, r.amount, r.currency, r.recorded_at, paid.to_client_id, paid.order_id,
-  gen_random_uuid() as out_id, gen_random_uuid() as into_id,
+  v7.prefix || substr(replace(gen_random_uuid()::text, '-', ''), 14) as out_id,
+  v7.prefix || substr(replace(gen_random_uuid()::text, '-', ''), 14) as into_id,
   case when r.kind in ('refunded', 'disputed') then r.amount when r.kind = 'dispute-won' then -r.amount else 0 end as taken
 from payment r
+-- the ids of entries begin with their time (RFC 9562, section 5.7): the treasury is summed in their order
+cross join (select lpad(to_hex((extract(epoch from now()) * 1000)::bigint), 12, '0') || '7') v7 (prefix)
 cross join lateral (
   select coalesce(m.to_client_id, p.client_id) as to_client_id,
     coalesce(m.order_id,
@@ -62,12 +65,12 @@ cross join lateral (
       or not exists (select from payment_match m where m.client_id = x.client_id and m.payment_id = x.payment_id))
 ) others
 cross join lateral (values
-  (e.client_id, e.out_id, null::bigint, 1::smallint, held.kind, held.holder, e.taken),
-  (e.client_id, e.out_id, null, 2, 'refund_payable', '', -others.set_aside),
-  (e.client_id, e.out_id, null, 3, case e.kind when 'refunded' then 'suspense' else 'dispute' end, '',
+  (e.client_id, e.out_id::uuid, null::bigint, 1::smallint, held.kind, held.holder, e.taken),
+  (e.client_id, e.out_id::uuid, null, 2, 'refund_payable', '', -others.set_aside),
+  (e.client_id, e.out_id::uuid, null, 3, case e.kind when 'refunded' then 'suspense' else 'dispute' end, '',
     others.set_aside - e.taken),
-  (e.to_client_id, e.into_id, e.order_id, 1, 'dispute', '', e.taken),
-  (e.to_client_id, e.into_id, e.order_id, 2, held.kind, held.holder, -e.taken)
+  (e.to_client_id, e.into_id::uuid, e.order_id, 1, 'dispute', '', e.taken),
+  (e.to_client_id, e.into_id::uuid, e.order_id, 2, held.kind, held.holder, -e.taken)
 ) as line (client_id, entry_id, order_id, number, kind, holder, amount)
 where line.amount <> 0;
 
