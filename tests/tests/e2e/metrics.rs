@@ -208,7 +208,7 @@ async fn the_time_in_which_a_client_sends_its_body_is_not_the_edges() {
 
 /// What tells that an edge is full, slow or behind, each with a series from the start: an alert on
 /// one that is not there never fires.
-const SATURATION: [&str; 36] = [
+const SATURATION: [&str; 37] = [
     "rampart_connections_open",
     "rampart_connections_idle",
     r#"rampart_connections_refused_total{cause="total"}"#,

@@ -83,7 +83,7 @@ async fn a_migration_moves_earlier_reports_to_the_order_of_their_payment() {
         ("house", None, "disputed", 60, "dispute"),
         ("acme", Some(7_i64), "received", -100, "customer"),
     ] {
-        let payment = Uuid::from_u128(amount.unsigned_abs().into());
+        let payment = Uuid::from_u128(u128::from(i32::unsigned_abs(amount)));
         let store = "insert into payment (client_id, payment_id, connector, provider_reference, \
                  kind, amount, currency, order_id, suspense, actor, occurred_at, recorded_at, \
                  original_reference) \
