@@ -6,7 +6,7 @@ mod database;
 mod partner_series;
 mod policies;
 mod process;
-mod requests;
+pub mod requests;
 mod zeros;
 
 use std::fmt::Display;
@@ -22,7 +22,6 @@ pub use self::connections::{ConnectionMeter, RequestInFlight};
 pub(crate) use self::database::PoolMeters;
 use self::partner_series::{Families, PartnerSeries};
 pub use self::policies::PolicyMeters;
-pub use self::requests::FinishedRequest;
 use crate::Core;
 use crate::platform::error::{Error, Result};
 

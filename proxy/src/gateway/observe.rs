@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::SecondsFormat;
 use http::Method;
 use pingora_core::protocols::http::ServerSession;
-use rampart_core::platform::metrics::FinishedRequest;
+use rampart_core::platform::metrics::requests::FinishedRequest;
 use rampart_core::platform::telemetry::Span;
 
 use super::access_log::Line;

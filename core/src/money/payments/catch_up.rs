@@ -1,11 +1,14 @@
-//! Orders whose payout had arrived before they could be completed.
+//! Reports that came before the event that they follow: a payout that had arrived, a payment that was
+//! given back.
 
+use super::earlier::taken_back;
 use super::sent::{Sent, name_transaction};
+use super::store::MANUAL;
 use super::terms::OrderTerms;
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::trading::orders::state::OrderStatus;
-use crate::trading::orders::status::{Applied, NotApplied, OrderEvent, apply_recorded};
+use crate::trading::orders::status::{Applied, NotApplied, OrderEvent, apply_in, apply_recorded};
 use crate::trading::quotes::Side;
 use crate::trading::sell::status::SaleEvent;
 use rampart_types::OrderKey;
@@ -51,4 +54,26 @@ pub(crate) async fn catch_up(
         }
     };
     applied.map(Some)
+}
+
+/// Lets a purchase that an operator's event has paid wait, as a connector's event does, if what was
+/// told of that payment before says that it is gone.
+///
+/// # Errors
+/// As an event's.
+pub(crate) async fn hold_if_taken_back(
+    conn: &mut Connection,
+    core: &Core,
+    key: OrderKey,
+    reference: &str,
+    actor: &str,
+) -> Result<Option<Applied>, NotApplied> {
+    let terms = OrderTerms::lock(conn, key, Side::Buy).await?;
+    let Some(terms) = terms else { return Ok(None) };
+    let (_, currency) = terms.amounts.paid();
+    let Some(reason) = taken_back(conn, MANUAL, reference, key, currency).await? else {
+        return Ok(None);
+    };
+    let hold = OrderEvent::Hold { reason: Some(reason.to_owned()) };
+    Box::pin(apply_in(conn, core, key, &hold, actor)).await.map(Some)
 }

@@ -5,16 +5,13 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::report::{PaymentKind, Report};
-use super::store::{MANUAL, currency_of, forget_erased_payer};
-use super::terms::OrderTerms;
+use super::store::{currency_of, forget_erased_payer};
 use crate::Core;
 use crate::money::ledger::AccountKind::{Customer, Dispute, RefundPayable, Suspense};
 use crate::money::ledger::entries::holding;
 use crate::money::ledger::{Posting, Subject, post};
 use crate::platform::db::Connection;
 use crate::tenancy::house::house;
-use crate::trading::orders::status::{Applied, NotApplied, OrderEvent, apply_in};
-use crate::trading::quotes::Side;
 use rampart_types::{ClientId, OrderKey};
 
 /// Reasons that partners are told of an order whose payment is gone.
@@ -256,26 +253,4 @@ pub(super) async fn taken_back(
         (false, true) => Some(GIVEN_BACK),
         (false, false) => None,
     })
-}
-
-/// Lets a purchase that an operator's event has paid wait, as a connector's event does, if what was
-/// told of that payment before says that it is gone.
-///
-/// # Errors
-/// As an event's.
-pub(crate) async fn hold_if_taken_back(
-    conn: &mut Connection,
-    core: &Core,
-    key: OrderKey,
-    reference: &str,
-    actor: &str,
-) -> Result<Option<Applied>, NotApplied> {
-    let terms = OrderTerms::lock(conn, key, Side::Buy).await?;
-    let Some(terms) = terms else { return Ok(None) };
-    let (_, currency) = terms.amounts.paid();
-    let Some(reason) = taken_back(conn, MANUAL, reference, key, currency).await? else {
-        return Ok(None);
-    };
-    let hold = OrderEvent::Hold { reason: Some(reason.to_owned()) };
-    Box::pin(apply_in(conn, core, key, &hold, actor)).await.map(Some)
 }

@@ -1,3 +1,4 @@
+use super::requests::FinishedRequest;
 use super::*;
 use crate::platform::error::Code;
 
