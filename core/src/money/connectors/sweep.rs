@@ -124,18 +124,28 @@ impl Sweep {
 }
 
 /// Selects orders whose command is due, by the tables and conditions that the two kinds do not share:
-/// of each partner those behind the last one that was passed, and that nobody holds. Partners take
-/// turns, so that thousands of orders of one delay nobody else's. `$1` is the gate of live partners.
+/// of each partner with orders under way those behind the last one that was passed, and that nobody
+/// holds. Partners take turns, so that thousands of orders of one delay nobody else's. `$1` is the
+/// gate of live partners.
 macro_rules! select_due {
-    ($core:ident, $passed:ident, $due:literal) => {
+    ($core:ident, $passed:ident, $under_way:literal, $due:literal) => {
         sqlx::query_as!(
             Due,
-            "with found as materialized ( \
+            "with recursive lane as ( \
+                 (select o.client_id from "
+                + $under_way
+                + " order by o.client_id limit 1) \
+                 union all \
+                 select next.client_id from lane l cross join lateral ( \
+                     select o.client_id from "
+                + $under_way
+                + " and o.client_id > l.client_id order by o.client_id limit 1) next \
+             ), found as materialized ( \
                  select d.* from ( \
-                     select c.client_id, coalesce(p.updated_at, '-infinity') as updated_at, \
+                     select l.client_id, coalesce(p.updated_at, '-infinity') as updated_at, \
                          coalesce(p.order_id, 0) as order_id \
-                     from client c left join unnest($3::uuid[], $4::timestamptz[], $5::bigint[]) \
-                         as p (client_id, updated_at, order_id) on p.client_id = c.client_id \
+                     from lane l left join unnest($3::uuid[], $4::timestamptz[], $5::bigint[]) \
+                         as p (client_id, updated_at, order_id) on p.client_id = l.client_id \
                      order by random() \
                  ) passed cross join lateral ( \
                      select o.updated_at, o.client_id, o.order_id "
@@ -169,6 +179,7 @@ async fn payouts_due(core: &Core, passed: &Passed) -> Result<Vec<Due>, sqlx::Err
     select_due!(
         core,
         passed,
+        "buy_order o where o.status = 'in progress' and o.transaction_id is null",
         "from buy_order o cross join payout_gate(o.client_id, o.order_id, $1) g \
          where o.transaction_id is null \
              and (o.is_dca_order \
@@ -185,6 +196,7 @@ async fn transfers_due(core: &Core, passed: &Passed) -> Result<Vec<Due>, sqlx::E
     select_due!(
         core,
         passed,
+        "sell_order o where o.status = 'in progress'",
         "from sell_order o join client k on k.client_id = o.client_id \
          cross join transfer_gate(o.client_id, o.order_id, $1) g \
          where (k.mode = 'test' or exists (select from deposit_address d \
