@@ -9,7 +9,7 @@
 mod amounts;
 pub(crate) mod bookings;
 pub(crate) mod catch_up;
-pub(crate) mod earlier;
+mod earlier;
 pub(crate) mod locks;
 pub(crate) mod matching;
 pub(crate) mod record;

@@ -200,8 +200,11 @@ pub(super) async fn amount_due(
     currency: &str,
 ) -> Result<Option<Decimal>, sqlx::Error> {
     let owed = Position::of_order(&mut *conn, key).await?.owed(PayoutPayable, currency);
-    if owed >= payout || owed.is_zero() {
-        return Ok((!owed.is_zero()).then_some(payout));
+    if owed.is_zero() {
+        return Ok(None);
+    }
+    if owed >= payout {
+        return Ok(Some(payout));
     }
     let returned = sqlx::query_scalar!(
         "select amount from payment \

@@ -159,7 +159,7 @@ impl Booking<'_> {
                 let (to, actor) = (self.key, self.actor);
                 let arrived = Arrived { connector, reference, payment, to, actor };
                 take_over(conn, self.core, &arrived).await?;
-                take_off(conn, self.core, &arrived, &subject, &postings[1]).await?;
+                take_off(conn, self.core, &arrived, &subject, amount, currency).await?;
             }
         }
         match self.cause {

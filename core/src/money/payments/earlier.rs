@@ -132,7 +132,7 @@ pub(super) async fn take_over(
     Ok(())
 }
 
-/// Takes off a purchase's payment, `paid` to its customer, what was told as given back of it before:
+/// Takes off a purchase's payment of this amount what was told as given back of it before:
 /// that is no loss of ours, as the purchase is for the rest, which is the answer. Of a payment that
 /// was given back as a whole nothing is taken off.
 ///
@@ -143,10 +143,10 @@ pub(super) async fn take_off(
     core: &Core,
     arrived: &Arrived<'_>,
     subject: &Subject,
-    paid: &Posting,
+    amount: Decimal,
+    currency: &str,
 ) -> Result<Decimal, sqlx::Error> {
     let Arrived { connector, reference, to, .. } = *arrived;
-    let (amount, currency) = (-paid.amount, &*paid.currency);
     let gone = given_back(conn, connector, reference, currency, to).await?;
     if gone <= Decimal::ZERO || gone >= amount {
         return Ok(amount);

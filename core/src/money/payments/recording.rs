@@ -157,8 +157,10 @@ impl Recording<'_> {
         take_over(conn, self.core, &arrived).await?;
         match side {
             Side::Buy => {
-                let (subject, paid) = (self.subject(), self.line(Customer, -self.report.amount));
-                let amount = Some(take_off(conn, self.core, &arrived, &subject, &paid).await?);
+                let (subject, paid, currency) =
+                    (self.subject(), self.report.amount, &self.currency);
+                let rest = take_off(conn, self.core, &arrived, &subject, paid, currency).await?;
+                let amount = Some(rest);
                 let reference = Some(self.report.provider_reference.clone());
                 self.apply(conn, OrderEvent::PaymentReceived { amount, reference }).await?;
                 self.hold_if_taken_back(conn).await?;

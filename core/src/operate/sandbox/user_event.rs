@@ -10,7 +10,7 @@ use crate::endpoint::{Body, ClaimedKey, Endpoint, NoContent, Respond as _, save_
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::money::connectors::payouts::command_payouts_and_transfers;
-use crate::platform::db::{Connection, retrying_statement};
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
 use crate::users::account::{self, Account, RowLock};
@@ -94,6 +94,8 @@ impl Endpoint for V2 {
     const ERRORS: &'static [Code] = &[Code::RequestMalformed];
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
+    // It may lose to a result or an erasure, which lock the user's commands and orders.
+    const RETRIED: bool = true;
     const DOC: Doc = Doc {
         summary: "Simulate an event of a test user",
         details: "What an operator or an identity check decides of a live user. `verified` passes \
@@ -135,40 +137,29 @@ impl Endpoint for V2 {
         key: Option<&ClaimedKey>,
     ) -> Result<NoContent> {
         let user = caller.client.key_of(caller.user);
-        retrying_statement(|| happen(core, user, event, key)).await?;
+        let mut tx = core.db.begin().await?;
+        if !account::lock(&mut tx, user, RowLock::Update).await? {
+            return Err(Code::UserNotFound.into());
+        }
+        let before = Account::load(&mut tx, core, user).await?;
+        if event == SimulatedUserEvent::Enable {
+            session::end_tokens_if_disabled(&mut tx, core, user).await?;
+        }
+        write(&mut tx, core, user, &event.change()).await?;
+        let after = Account::load(&mut tx, core, user).await?;
+        let (before, after) = before.zip(after).ok_or(Code::UserNotFound)?;
+        changed::record_events(&mut tx, core, &before, &after).await?;
+        if event == SimulatedUserEvent::Disable {
+            session::end_logins(&mut tx, core, user).await?;
+        }
+        if event == SimulatedUserEvent::Delete {
+            erase(&mut tx, core, user).await?;
+        }
+        command_payouts_and_transfers(&mut tx, core, user).await?;
+        save_reply(key, core, &mut tx, &NoContent.respond()?).await?;
+        tx.commit().await?;
         Ok(NoContent)
     }
-}
-
-/// Carries out the event with its answer, in one transaction.
-async fn happen(
-    core: &Core,
-    user: UserKey,
-    event: SimulatedUserEvent,
-    key: Option<&ClaimedKey>,
-) -> Result<()> {
-    let mut tx = core.db.begin().await?;
-    if !account::lock(&mut tx, user, RowLock::Update).await? {
-        return Err(Code::UserNotFound.into());
-    }
-    let before = Account::load(&mut tx, core, user).await?;
-    if event == SimulatedUserEvent::Enable {
-        session::end_tokens_if_disabled(&mut tx, core, user).await?;
-    }
-    write(&mut tx, core, user, &event.change()).await?;
-    let after = Account::load(&mut tx, core, user).await?;
-    let (before, after) = before.zip(after).ok_or(Code::UserNotFound)?;
-    changed::record_events(&mut tx, core, &before, &after).await?;
-    if event == SimulatedUserEvent::Disable {
-        session::end_logins(&mut tx, core, user).await?;
-    }
-    if event == SimulatedUserEvent::Delete {
-        erase(&mut tx, core, user).await?;
-    }
-    command_payouts_and_transfers(&mut tx, core, user).await?;
-    save_reply(key, core, &mut tx, &NoContent.respond()?).await?;
-    tx.commit().await?;
-    Ok(())
 }
 
 /// Writes the change, unless the partner has gone live in the meantime (ER998).
