@@ -13,6 +13,7 @@ use super::orders::of;
 use super::view::{Cell, text};
 use super::visit::{Refused, Visit};
 use crate::http::html::components::{Tone, empty_state, note, stat, time};
+use crate::platform::counted::counted;
 
 const OPEN: &[(&str, Cell)] = &[
     ("Side", Cell::Text("/side")),
@@ -97,7 +98,7 @@ fn figures(overview: &Value, hours: &[Value]) -> Markup {
         div.stats {
             (stat("Orders in 24 hours", &made.to_string(), None))
             (stat("Completed orders", &completed_of(made), Some("of the orders of 24 hours, so far")))
-            @let of_quotes = format!("of {quotes} quotes in 24 hours");
+            @let of_quotes = format!("of {} in 24 hours", counted(quotes, "quote", "quotes"));
             (stat("Conversion of quotes", &completed_of(quotes), Some(&of_quotes)))
             @for volume in overview["volume"].as_array().into_iter().flatten() {
                 @let currency = text(volume, "/currency");
