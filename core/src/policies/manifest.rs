@@ -104,7 +104,7 @@ impl SignedManifest {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ManifestContent<'a> {
-    /// The partner's short name.
+    /// The partner's slug.
     pub partner: &'a str,
     /// signature, fee or method-order.
     pub kind: &'a str,

@@ -20,7 +20,7 @@ pub(crate) const DOMAIN: &str = "rampart policy change 1\n";
 pub struct ChangeStatement {
     /// Such as `policy.activate`.
     pub action: String,
-    /// The partner's short name.
+    /// The partner's slug.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partner: Option<String>,
     /// The kind of policy.

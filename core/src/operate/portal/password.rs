@@ -121,7 +121,7 @@ fn set(client: Option<&Client>) -> Reply {
     let slug = client.map_or("", |client| &client.tenant.slug);
     let title = "Your password is set";
     let body = html! {
-        @if !slug.is_empty() { p { "Your partner's short name is " b { (slug) } "." } }
+        @if !slug.is_empty() { p { "Your partner's slug is " b { (slug) } "." } }
         p { a.button href={ (SIGN_IN) "?partner=" (slug) } { "Sign in" } }
     };
     open_page(StatusCode::OK, title, &body)

@@ -1,5 +1,5 @@
 //! `GET` and `POST /portal/sign-in`, `POST /portal/sign-out`. An address is unique for a partner only,
-//! so the form asks for the partner's short name too.
+//! so the form asks for the partner's slug too.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -114,7 +114,7 @@ async fn begin(core: &Core, head: &Head, sent: &Form) -> Result<SignIn> {
     sign_in::sign_in(core, &client, &email, password, sent.get("code")).await
 }
 
-/// The partner of this short name, unless it is suspended. The request is of that partner from now on.
+/// The partner of this slug, unless it is suspended. The request is of that partner from now on.
 pub(super) fn client_of(core: &Core, slug: &str, request_id: &str) -> Option<Client> {
     let snapshot = core.snapshots.current();
     let tenant = snapshot.tenant_by_slug(slug)?;
@@ -176,7 +176,7 @@ impl<'a> Typed<'a> {
 fn form(core: &Core, status: StatusCode, typed: &Typed<'_>, reason: Option<&str>) -> Result<Reply> {
     let partner = Field {
         value: typed.partner,
-        hint: Some("The short name in your invitation, such as acme."),
+        hint: Some("The slug in your invitation, such as acme."),
         autocomplete: "organization",
         is_verbatim: true,
         ..Field::text("partner", "Partner")

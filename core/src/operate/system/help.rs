@@ -1,5 +1,5 @@
 //! `GET /{region}/support` and `GET /{region}/faq`: help for the users of partners. With `client`, the
-//! partner's short name, they have its name and branding.
+//! partner's slug, they have its name and branding.
 
 use http::{Method, StatusCode};
 use maud::{Markup, html};

@@ -75,9 +75,11 @@ pub(crate) async fn invite(
     let link = Link::generate(core, tenant.id)?;
     link.store(conn, staff, INVITATION_LIFETIME).await?;
     let text = format!(
-        "You are invited to the portal of {}, as {}. Choose a password within three days:\n{}\n\n\
+        "You are invited to the portal of {} (slug: {}), as {}. Choose a password within three \
+         days:\n{}\n\n\
          If you did not expect this, ignore this mail.\n",
         tenant.name,
+        tenant.slug,
         role.as_str(),
         link.url(core),
     );

@@ -121,7 +121,7 @@ pub(crate) struct Receipt {
     iat: i64,
     /// Number of the order.
     pub(crate) order_id: OrderId,
-    /// The partner's short name.
+    /// The partner's slug.
     partner: String,
     /// The partner's own name for the order.
     partner_order_identifier: Option<String>,

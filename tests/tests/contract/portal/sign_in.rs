@@ -41,6 +41,8 @@ async fn an_invitation_is_used_once() {
     ada.invited(&context, "developer").await;
     assert_eq!(listed(&context).await[0]["joined"], json!(false));
     ada.signs_in(PASSWORD).await.assert_status(401);
+    let mail = outbox::newest(&context, &ada.email).await.text;
+    assert!(mail.contains("(slug: acme)"), "the form asks for it: {mail}");
     let link = ada.mailed_link(&context).await;
     ada.get(&link).await.assert_status(200);
     let refused = ada.submit(&link, &[("password", "too short")]).await;
