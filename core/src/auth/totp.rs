@@ -40,6 +40,11 @@ impl TotpSecret {
         bytes.try_into().ok().map(Self)
     }
 
+    /// The secret whose [`TotpSecret::key`] this is; `None` for any other text.
+    pub(crate) fn from_key(key: &str) -> Option<Self> {
+        Self::from_bytes(&BASE32_NOPAD.decode(key.as_bytes()).ok()?)
+    }
+
     /// Its bytes, to be sealed.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
@@ -115,6 +120,8 @@ mod tests {
     #[test]
     fn an_app_reads_the_key_and_the_uri() {
         assert_eq!(secret().key(), "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ");
+        let again = TotpSecret::from_key(&secret().key()).unwrap();
+        assert_eq!(again.bytes(), secret().bytes());
         let uri = secret().uri("Acme & Co", "ada@example.com");
         assert!(uri.starts_with("otpauth://totp/Acme%20%26%20Co:ada%40example%2Ecom?secret=GEZD"));
         assert!(TotpSecret::from_bytes(b"short").is_none());

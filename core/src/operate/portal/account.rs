@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use serde_json::json;
 
 use super::page::{FORM_ERRORS, StaffPage, Visit, done};
+use crate::auth::totp::TotpSecret;
 use crate::http::html::components::{Field, Tone, badge, error_summary, field, form_dialog};
 use crate::http::reply::Reply;
 use crate::partners::staff::second_factor;
@@ -30,8 +31,8 @@ impl StaffPage for Show {
     }
 }
 
-/// Gives the member a secret for an authenticator app, which is shown once. It takes the password: a
-/// second factor of somebody who has but the cookie would keep the member out.
+/// Gives the member a secret for an authenticator app, which is shown to this form alone. It takes the
+/// password: a second factor of somebody who has but the cookie would keep the member out.
 pub struct BeginSecondFactor;
 
 impl StaffPage for BeginSecondFactor {
@@ -49,8 +50,12 @@ impl StaffPage for BeginSecondFactor {
             return Ok(page(visit, StatusCode::BAD_REQUEST, &body));
         };
         let mut tx = visit.begin().await?;
-        let begun = second_factor::begin(&mut tx, visit.core, client, staff, &hash).await?;
-        let Some(secret) = begun else { return Ok(Reply::see_other(PATH)) };
+        let secret = match visit.earlier_result(&mut tx, Self::PATH).await? {
+            Some(key) => TotpSecret::from_key(&key),
+            None => second_factor::begin(&mut tx, visit.core, client, staff, &hash).await?,
+        };
+        let Some(secret) = secret else { return Ok(Reply::see_other(PATH)) };
+        visit.keep_result(&mut tx, Self::PATH, &secret.key()).await?;
         tx.commit().await?;
         let uri = secret.uri(&visit.session.client.tenant.name, visit.session.email.as_str());
         let body = html! {

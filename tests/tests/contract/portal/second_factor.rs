@@ -63,6 +63,20 @@ async fn a_form_with_a_code_that_is_sent_twice_counts_once_for_both() {
 }
 
 #[tokio::test]
+async fn one_key_is_made_and_both_answers_to_a_form_sent_twice_at_once_show_it() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut staff = Staff::signed_in(&context, &acme, "support").await;
+    let fields = [("formId", "begin"), ("password", PASSWORD)];
+    let mut other = staff.clone();
+    let (first, second) = tokio::join!(staff.submit(BEGIN, &fields), other.submit(BEGIN, &fields));
+    let key = shown_key(first.assert_status(200).text());
+    assert_eq!(shown_key(second.assert_status(200).text()), key);
+    let code = code(context.clock(), &key);
+    staff.submit(CONFIRM, &[("code", &code)]).await.assert_status(303);
+}
+
+#[tokio::test]
 async fn guesses_of_a_code_are_few() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
