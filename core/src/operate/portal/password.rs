@@ -8,14 +8,14 @@ use super::page::{FORM_ERRORS, FORM_TOKEN, SIGN_IN, open_page};
 use super::sign_in::{FORM_EXPIRED, Typed, bound_page, client_of, is_own_form};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
-use crate::endpoint::{Body, Endpoint};
+use crate::endpoint::{Body, Endpoint, FormUse};
 use crate::http::form::Form;
 use crate::http::html::components::{Field, Tone, error_summary, field, toast};
 use crate::http::reply::Reply;
 use crate::http::request::{Head, Input};
 use crate::partners::staff::invitation::{self, PASSWORD_CHARS};
 use crate::partners::staff::sign_in::count_mail;
-use crate::platform::crypto::Secret;
+use crate::platform::crypto::{Secret, sha256};
 use crate::platform::error::{Error, Result};
 use rampart_types::EmailAddress;
 
@@ -181,7 +181,7 @@ impl Endpoint for SubmitForgot {
             let reason = "Enter your e-mail address.";
             return forgot_form(core, StatusCode::BAD_REQUEST, &typed, Some(reason));
         };
-        match mail_link(core, &head, typed.partner, email).await {
+        match mail_link(core, &head, &sent, email).await {
             Ok(()) => {}
             Err(Error::Refused(refusal)) => {
                 let (status, reason) = (
@@ -207,12 +207,19 @@ fn forgot_sent() -> Reply {
     open_page(StatusCode::OK, "Look into your mail", &body)
 }
 
-/// Mails a link, unless there is no such partner.
-async fn mail_link(core: &Core, head: &Head, partner: &str, email: EmailAddress) -> Result<()> {
+/// Mails a link, unless there is no such partner: one per form, since a second link voids the first.
+async fn mail_link(core: &Core, head: &Head, sent: &Form, email: EmailAddress) -> Result<()> {
     core.attempts.count_staff(core, head.peer)?;
+    let partner = sent.get("partner").trim();
     let Some(client) = client_of(core, partner, &head.request_id) else { return Ok(()) };
     count_mail(core, &client, &email).await?;
+    // Each page has a token of its own.
+    let key = hex::encode(sha256(&format!("{} {}", sent.get(FORM_TOKEN), email.as_str())));
+    let form = FormUse { client: client.id(), route: FORGOT, key };
     let mut tx = core.db.begin().await?;
+    if form.begin(core, &mut tx).await?.is_some() {
+        return Ok(());
+    }
     invitation::mail_reset_link(&mut tx, core, &client.tenant, email).await?;
     tx.commit().await?;
     Ok(())

@@ -246,6 +246,30 @@ async fn one_invitation_is_mailed() {
 }
 
 #[tokio::test]
+async fn one_link_to_a_new_password_is_mailed() {
+    let (context, acme, owner) = started().await;
+    let links = async || -> i64 {
+        let count = sqlx::query_scalar("select count(*) from staff_token");
+        count.fetch_one(context.db()).await.unwrap()
+    };
+    let before = links().await;
+    let path = "/portal/forgot-password";
+    let mut somebody = Staff::stranger(&acme, &owner.email);
+    somebody.get(path).await.assert_status(200);
+    let fields = [("partner", "acme"), ("email", &*owner.email)];
+    let mut other = somebody.clone();
+    let answers = tokio::join!(somebody.submit(path, &fields), other.submit(path, &fields));
+    for answer in <[Answer; 2]>::from(answers) {
+        assert_eq!(location(&answer), format!("{path}?sent=yes"));
+    }
+    assert_eq!(links().await, before + 1);
+    // The form of a page that was opened anew is another one.
+    somebody.get(path).await.assert_status(200);
+    somebody.submit(path, &fields).await.assert_status(303);
+    assert_eq!(links().await, before + 2);
+}
+
+#[tokio::test]
 async fn what_is_taken_away_by_a_form_that_is_sent_twice_is_gone_for_both() {
     type Form = &'static [(&'static str, &'static str)];
     let (context, _, mut staff) = started().await;
