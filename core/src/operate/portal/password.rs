@@ -129,7 +129,8 @@ fn set(client: Option<&Client>) -> Reply {
 
 fn dead() -> Reply {
     let body = html! {
-        p { "Ask for a new one: who invited you can do so again." }
+        p { "If you have just set your password with it, " a href=(SIGN_IN) { "sign in" } "." }
+        p { "Otherwise ask for a new one: who invited you can do so again." }
         p { "If you had a password before, " a href=(FORGOT) { "have another link mailed" } "." }
     };
     open_page(StatusCode::NOT_FOUND, "This link does not work any more", &body)

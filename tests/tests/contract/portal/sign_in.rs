@@ -51,7 +51,10 @@ async fn an_invitation_is_used_once() {
     ada.joins(&context).await.assert_status(200);
     for _ in 0..2 {
         let dead = ada.get(&link).await;
-        assert!(dead.assert_status(404).text().contains("href=\"/portal/forgot-password\""));
+        let text = dead.assert_status(404).text();
+        for way in ["href=\"/portal/forgot-password\"", "href=\"/portal/sign-in\""] {
+            assert!(text.contains(way), "{text}");
+        }
         ada.submit(&link, &[("password", "another password")]).await.assert_status(404);
     }
     let answer = ada.signs_in(PASSWORD).await;
