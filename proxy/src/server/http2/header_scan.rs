@@ -92,7 +92,7 @@ enum Expects {
     /// The length of a string.
     Length(Part),
     /// The bytes of a string, of which so many are left.
-    Text { part: Part, is_coded: bool, left: usize },
+    Text { part: Part, left: usize },
 }
 
 /// The meaning of a number.
@@ -117,31 +117,27 @@ enum Part {
 impl HeaderScan {
     /// Goes on with `bytes` of a block.
     pub(super) fn advance(&mut self, mut bytes: &[u8]) -> Result<(), Unreadable> {
-        while let Some((&byte, rest)) = bytes.split_first() {
-            bytes = match self.expects {
-                Expects::Field => {
-                    self.begin_field(byte);
-                    rest
-                }
+        while let Some((&byte, mut rest)) = bytes.split_first() {
+            match self.expects {
+                Expects::Field => self.begin_field(byte),
                 Expects::Number { of, value, bytes } => {
                     self.go_on_with_number(of, value, bytes, byte)?;
-                    rest
                 }
                 Expects::Length(part) => {
                     let is_coded = byte & 0x80 != 0;
                     self.begin_number(Number::Length { part, is_coded }, byte, 0x7f);
-                    rest
                 }
-                Expects::Text { part, is_coded, left } => {
-                    let (text, rest) = bytes.split_at(left.min(bytes.len()));
-                    self.take_text(part, is_coded, text);
+                Expects::Text { part, left } => {
+                    let (text, behind) = bytes.split_at(left.min(bytes.len()));
+                    self.take_text(part, text);
                     match left - text.len() {
                         0 => self.end_text(part),
-                        left => self.expects = Expects::Text { part, is_coded, left },
+                        left => self.expects = Expects::Text { part, left },
                     }
-                    rest
+                    rest = behind;
                 }
-            };
+            }
+            bytes = rest;
         }
         Ok(())
     }
@@ -205,30 +201,23 @@ impl HeaderScan {
             }
             Number::Length { part, is_coded } => {
                 self.begin = Begin { is_coded, ..Begin::default() };
+                self.signs = NumberSigns::default();
                 if value == 0 {
                     return self.end_text(part);
                 }
-                Expects::Text { part, is_coded, left: value }
+                Expects::Text { part, left: value }
             }
         };
     }
 
     /// Looks at the next bytes of a string.
-    fn take_text(&mut self, part: Part, is_coded: bool, text: &[u8]) {
-        let is_begin = self.begin.length == 0;
+    fn take_text(&mut self, part: Part, text: &[u8]) {
         self.begin.take(text);
-        let field = &mut self.field;
-        match (part, is_coded) {
-            (Part::Value, true) if field.name == Name::Path => {
-                if is_begin {
-                    self.signs = NumberSigns::default();
-                }
-                field.has_fragment |= self.signs.advance(text);
-            }
-            (Part::Value, false) if field.name == Name::Path => {
-                field.has_fragment |= memchr(b'#', text).is_some();
-            }
-            _ => {}
+        if part == Part::Value && self.field.name == Name::Path {
+            self.field.has_fragment |= match self.begin.is_coded {
+                true => self.signs.advance(text),
+                false => memchr(b'#', text).is_some(),
+            };
         }
     }
 
