@@ -1,6 +1,6 @@
 //! The listener for operations: `/metrics`, `/healthz`, `/readyz` (section 11 of the contract).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::PoisonError;
 
 use http::{Method, StatusCode};
@@ -50,14 +50,10 @@ impl Gateway {
     fn show_expiries(&self) {
         let metric = &self.core.metrics.certificate_expiry;
         metric.reset();
-        for (file, end) in self.expiries() {
+        // Listeners may share a file.
+        for (file, end) in self.certificates.iter().flat_map(|all| all.expiries()) {
             metric.with_label_values(&[&file]).set(end);
         }
-    }
-
-    /// The end of every certificate by its file, which listeners may share.
-    fn expiries(&self) -> BTreeMap<String, i64> {
-        self.certificates.iter().flat_map(|all| all.expiries()).collect()
     }
 
     /// Sets the metrics of every stapled OCSP response.
