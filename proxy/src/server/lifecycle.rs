@@ -63,11 +63,7 @@ impl Lifecycle {
 
     /// Goes on to `phase`; never back.
     pub(crate) fn enter(&self, phase: Phase) {
-        self.phase.send_if_modified(|now| {
-            let later = phase > *now;
-            *now = phase.max(*now);
-            later
-        });
+        self.phase.send_modify(|now| *now = phase.max(*now));
     }
 
     /// Waits for `phase` or a later one.
