@@ -16,7 +16,8 @@ use super::terms::OrderTerms;
 use crate::Core;
 use crate::money::connectors::payouts::withdraw_payout;
 use crate::money::ledger::AccountKind::{
-    Customer, Dispute, PayoutPayable, RefundPayable, Suspense, Treasury,
+    Customer, Dispute, FeeNetwork, FeePaymentMethod, PayoutPayable, RefundPayable, Suspense,
+    Treasury,
 };
 use crate::money::ledger::entries::{OrderAmounts, holding, reversed};
 use crate::money::ledger::{Position, Posting, Subject, post};
@@ -356,7 +357,8 @@ impl Booking<'_> {
     }
 }
 
-/// Undoes payout and exchange of an order that is given back: its coins or its fiat are with us.
+/// Undoes payout and exchange of an order that is given back: its coins or its fiat are with us, but
+/// for what was kept of what came back, which is a fee that we have paid.
 pub(crate) async fn unwind(
     conn: &mut Connection,
     core: &Core,
@@ -371,9 +373,15 @@ pub(crate) async fn unwind(
     let (payout, currency) = amounts.payout();
     let sent = payout - position.owed(PayoutPayable, currency);
     let from = position.providers_below(currency).unwrap_or("manual");
+    // What was kept beyond what was owed stands in suspense.
+    let excess = position.sum(Suspense, currency).max(Decimal::ZERO);
+    let kept = Sent::of(conn, terms.key, currency, Uuid::nil()).await?.kept() - excess;
+    let kept = kept.min(sent).max(Decimal::ZERO);
+    let fee = if amounts.side == Side::Buy { FeeNetwork } else { FeePaymentMethod };
     let postings = [
         Posting::new(PayoutPayable, currency, -sent),
-        holding(amounts.side == Side::Buy, from, currency, sent),
+        holding(amounts.side == Side::Buy, from, currency, sent - kept),
+        Posting::new(fee, currency, kept),
     ];
     post(conn, core, "payout-returned", subject, &postings).await?;
     post(conn, core, "execution-reversed", subject, &reversed(amounts.execution())).await

@@ -187,6 +187,11 @@ impl Sent {
         self.has_moved
     }
 
+    /// The part of what has left that a provider or a network has kept of what came back.
+    pub(super) fn kept(&self) -> Decimal {
+        self.out.iter().filter(|payout| payout.is_rest).map(|payout| payout.amount).sum()
+    }
+
     /// True if the order is exchanged, and all that it pays out has arrived at its recipient, but for
     /// what was kept of what came back.
     pub(super) async fn has_arrived(

@@ -1,5 +1,7 @@
 //! A sale of a live partner: its address comes from the pool, its money goes out by a command.
 
+use rust_decimal::Decimal;
+
 use super::purchase::live;
 use super::*;
 use crate::payments::problems;
@@ -109,7 +111,7 @@ pub(super) async fn transfers(context: &TestContext, connector: &Connector) -> V
     connector.call(Method::POST, path, only).await.json().as_array().unwrap().clone()
 }
 
-async fn proceeds(context: &TestContext) -> rust_decimal::Decimal {
+async fn proceeds(context: &TestContext) -> Decimal {
     sqlx::query_scalar("select fiat_amount from sell_order").fetch_one(context.db()).await.unwrap()
 }
 
@@ -169,20 +171,29 @@ async fn queue(context: &TestContext) -> Vec<Value> {
     rows.collect()
 }
 
+/// An amount as JSON has it.
+fn number(amount: Decimal) -> Value {
+    serde_json::from_str(&amount.normalize().to_string()).unwrap()
+}
+
+/// A sale whose money came back without five euros, which the bank has kept as its fee; and the part.
+async fn returned_in_part(context: &TestContext) -> (Connector, Value, Decimal) {
+    let (connector, sale) = deposited(context).await;
+    let transfer = transfers(context, &connector).await.remove(0);
+    let sent = json!({"providerReference": "sepa-1"});
+    connector.report(&transfer, "done", sent).await.assert_status(200);
+    let part = proceeds(context).await - Decimal::from(5);
+    let returned = json!({"id": "t-1", "kind": "transfer.returned", "commandId": transfer["id"],
+        "occurredAt": "2026-03-01T13:00:00Z", "providerReference": "sepa-1",
+        "amount": number(part), "currency": "EUR"});
+    connector.event(returned).await.assert_status(200);
+    (connector, sale, part)
+}
+
 #[tokio::test]
 async fn money_of_which_a_part_comes_back_is_sent_again_as_that_part() {
     let context = TestContext::start().await;
-    let (connector, sale) = deposited(&context).await;
-    let transfer = transfers(&context, &connector).await.remove(0);
-    let sent = json!({"providerReference": "sepa-1"});
-    connector.report(&transfer, "done", sent).await.assert_status(200);
-    // The bank has kept a fee.
-    let part = proceeds(&context).await - rust_decimal::Decimal::from(5);
-    let amount: Value = serde_json::from_str(&part.normalize().to_string()).unwrap();
-    let returned = json!({"id": "t-1", "kind": "transfer.returned", "commandId": transfer["id"],
-        "occurredAt": "2026-03-01T13:00:00Z", "providerReference": "sepa-1", "amount": amount,
-        "currency": "EUR"});
-    connector.event(returned).await.assert_status(200);
+    let (connector, sale, part) = returned_in_part(&context).await;
     assert!(transfers(&context, &connector).await.is_empty(), "an operator looks at it");
     assert_eq!(queue(&context).await, [json!([sale["orderId"].to_string(), ["blocked"]])]);
 
@@ -190,7 +201,7 @@ async fn money_of_which_a_part_comes_back_is_sent_again_as_that_part() {
     let release = json!({"event": "release"});
     context.admin(Method::POST, &path, release).await.assert_status(200);
     let again = transfers(&context, &connector).await.remove(0);
-    assert_eq!(again["body"]["amount"], amount);
+    assert_eq!(again["body"]["amount"], number(part));
     let sent = json!({"providerReference": "sepa-2"});
     connector.report(&again, "done", sent).await.assert_status(200);
     let completed = json!({"id": "t-2", "kind": "transfer.completed", "commandId": again["id"],
@@ -202,9 +213,23 @@ async fn money_of_which_a_part_comes_back_is_sent_again_as_that_part() {
     assert_eq!(queue(&context).await, [Value::Null; 0]);
     assert_eq!(problems(&context).await, [Value::Null; 0]);
     let told = "select amount from payment where kind = 'transfer-completed'";
-    let told: rust_decimal::Decimal =
-        sqlx::query_scalar(told).fetch_one(context.db()).await.unwrap();
+    let told: Decimal = sqlx::query_scalar(told).fetch_one(context.db()).await.unwrap();
     assert_eq!(told, part, "no more has left");
+}
+
+#[tokio::test]
+async fn what_a_bank_has_kept_of_a_refunded_sales_money_is_a_fee() {
+    let context = TestContext::start().await;
+    let (_connector, sale, _part) = returned_in_part(&context).await;
+    let path = format!("/admin/v1/orders/{}/events", sale["orderId"]);
+    let refund = json!({"event": "refund", "reason": "asked for"});
+    context.admin(Method::POST, &path, refund).await.assert_status(200);
+    let sums = "select a.kind || ' ' || a.currency || ' ' || trim_scale(sum(l.amount))::text \
+        from ledger_posting l join ledger_account a using (client_id, account_id) \
+        group by a.kind, a.currency having sum(l.amount) <> 0 order by a.kind";
+    let sums: Vec<String> = sqlx::query_scalar(sums).fetch_all(context.db()).await.unwrap();
+    assert_eq!(sums, ["fee_payment_method EUR 5", "provider EUR -5"]);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
 
 #[tokio::test]
