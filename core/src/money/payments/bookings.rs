@@ -10,7 +10,7 @@ use super::earlier::{Arrived, take_off, take_over};
 use super::refund_withdrawals::CommandedRefunds;
 use super::report::PaymentKind;
 use super::reprice::{Units, reprice};
-use super::sent::{Sent, name_transaction};
+use super::sent::{Sent, name_transaction, post_payout};
 use super::store::{NewPayment, connector_of, store};
 use super::terms::OrderTerms;
 use crate::Core;
@@ -292,12 +292,9 @@ impl Booking<'_> {
         let payment = self.payment(conn, kind, connector, amount, currency, reference).await?;
         let Some(payment) = payment else { return Ok(Booked::KnownReference) };
         if Sent::of(conn, self.key, currency, payment).await?.has_moved() {
-            let postings = [
-                Posting::new(PayoutPayable, currency, owed),
-                Posting::new(Suspense, currency, amount - owed),
-                holding(self.side == Side::Buy, connector, currency, -amount),
-            ];
-            post(conn, self.core, kind.as_str(), &self.subject(Some(payment)), &postings).await?;
+            let left = holding(self.side == Side::Buy, connector, currency, -amount);
+            let subject = self.subject(Some(payment));
+            post_payout(conn, self.core, kind.as_str(), &subject, owed, &left).await?;
         }
         let owed = Position::of_order(conn, self.key).await?.owed(PayoutPayable, currency);
         let is_end = kind != PaymentKind::PayoutSent;

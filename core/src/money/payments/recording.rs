@@ -13,7 +13,7 @@ use super::earlier::{Arrived, take_off, take_over};
 use super::refund_withdrawals::{CommandedRefunds, withdraw_disputed};
 use super::refunds::{self, Refund};
 use super::report::{PaymentKind, Report};
-use super::sent::{Sent, name_transaction};
+use super::sent::{Sent, name_transaction, post_payout};
 use super::store::MANUAL;
 use super::terms::OrderTerms;
 use crate::Core;
@@ -247,10 +247,9 @@ impl Recording<'_> {
         let has_moved = sent.has_moved();
         if has_moved {
             let payable = self.position(conn).await?.owed(PayoutPayable, &self.currency);
+            let (kind, left) = (self.report.kind.as_str(), self.held(-amount));
             let due = payable.min(amount);
-            let excess = self.line(Suspense, amount - due);
-            let postings = [self.line(PayoutPayable, due), excess, self.held(-amount)];
-            self.post(conn, &postings).await?;
+            post_payout(conn, self.core, kind, &self.subject(), due, &left).await?;
         }
         if self.currency != order.amounts.payout().1 {
             return Ok(());

@@ -4,13 +4,16 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::terms::OrderTerms;
-use crate::money::ledger::AccountKind::PayoutPayable;
-use crate::money::ledger::Position;
+use crate::Core;
+use crate::money::ledger::AccountKind::{PayoutPayable, Suspense};
+use crate::money::ledger::{Position, Posting, Subject, post};
 use crate::platform::db::Connection;
 use rampart_types::OrderKey;
 
 /// Kind of the entry of an order that is older than the books.
 const OPENING: &str = "opening";
+/// Kind of the entry of what has left beyond what was owed: an index finds those for the review queue.
+const EXCESS: &str = "payout-excess";
 
 /// The reporter of a payout and its name for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -209,6 +212,25 @@ impl Sent {
         let arrived = sent.out.iter().filter(|payout| payout.end.is_some() || payout.is_rest);
         Ok(arrived.map(|payout| payout.amount).sum::<Decimal>() >= payout)
     }
+}
+
+/// Books coins or money that have left. `left` is the posting to where they were, of which `due` was
+/// owed: the rest stands in suspense.
+pub(super) async fn post_payout(
+    conn: &mut Connection,
+    core: &Core,
+    kind: &'static str,
+    subject: &Subject,
+    due: Decimal,
+    left: &Posting,
+) -> Result<(), sqlx::Error> {
+    let excess = -left.amount - due;
+    for (kind, account, amount) in [(kind, PayoutPayable, due), (EXCESS, Suspense, excess)] {
+        let part = Posting { amount: -amount, ..left.clone() };
+        let postings = [Posting::new(account, &left.currency, amount), part];
+        post(conn, core, kind, subject, &postings).await?;
+    }
+    Ok(())
 }
 
 /// Names the transaction that has sent the coins of an order, where no event of the order could:

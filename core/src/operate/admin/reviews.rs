@@ -38,8 +38,8 @@ pub struct Review {
     id: String,
     /// The partner's slug.
     partner: String,
-    /// `document`, `account` or `screening` of a user; `blocked`, `disputed`, `held`, `owed`,
-    /// `returned` or `screening` of an order.
+    /// `document`, `account` or `screening` of a user; `blocked`, `disputed`, `excess`, `held`,
+    /// `owed`, `returned`, `screening` or `shortfall` of an order.
     reasons: Vec<String>,
     /// Since when it waits.
     waiting_since: DateTime<Utc>,
@@ -128,7 +128,8 @@ impl Criteria {
                 having count(*) filter (where p.kind = 'disputed')
                     > count(*) filter (where p.kind <> 'disputed')
                 union all
-                -- its payout came back when it was over, or it owes what nobody gives back
+                -- its payout came back when it was over, is more than it owes or lacks a part, or it
+                -- owes what nobody gives back
                 select client_id, 'order', null, order_id::text, reason, since
                 from money_waiting() where payment_id is null and order_id is not null
             ), queue as (

@@ -218,6 +218,28 @@ async fn money_of_which_a_part_comes_back_is_sent_again_as_that_part() {
 }
 
 #[tokio::test]
+async fn a_returned_part_of_which_some_is_sent_by_hand_waits_until_the_rest_is() {
+    let context = TestContext::start().await;
+    let (connector, sale, part) = returned_in_part(&context).await;
+    let send = async |reference: &str, amount: Decimal| {
+        let body = json!({"partner": "acme", "kind": "transfer-sent", "amount": number(amount),
+            "currency": "EUR", "providerReference": reference, "orderId": sale["orderId"],
+            "reason": "by hand"});
+        context.admin(Method::POST, "/admin/v1/payments", body).await.assert_status(201);
+    };
+    send("by-hand-1", Decimal::ONE).await;
+    let path = format!("/admin/v1/orders/{}/events", sale["orderId"]);
+    let release = json!({"event": "release"});
+    context.admin(Method::POST, &path, release).await.assert_status(200);
+    assert!(transfers(&context, &connector).await.is_empty(), "an operator sends it");
+    let waits = json!([sale["orderId"].to_string(), ["shortfall"]]);
+    assert_eq!(queue(&context).await, [waits]);
+    send("by-hand-2", part - Decimal::ONE).await;
+    assert_eq!(queue(&context).await, [Value::Null; 0]);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
 async fn what_a_bank_has_kept_of_a_refunded_sales_money_is_a_fee() {
     let context = TestContext::start().await;
     let (_connector, sale, _part) = returned_in_part(&context).await;

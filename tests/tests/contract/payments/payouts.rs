@@ -1,6 +1,12 @@
 //! Payouts that fail, come back, leave in parts or by hand: what has left is booked once, and an order
 //! that has it all is completed.
 
+use rampart_core::platform::crypto::Secret;
+use rampart_core::platform::db::MIGRATIONS;
+use rampart_core::platform::schema;
+use rampart_core::platform::settings::Database;
+use rampart_tests::cluster;
+
 use super::*;
 
 /// Reports of one order: kind, reference, amount.
@@ -180,6 +186,80 @@ async fn coins_that_come_back_of_a_completed_order_wait_until_they_are_sent_agai
         .await;
     assert_eq!(waiting(&context).await, (vec![], json!(0), false));
     assert_eq!(left(&context).await, "-0.002");
+}
+
+/// What [`waiting`] says while the order has an excess.
+fn excess(order: &OrderFixture) -> (Vec<Value>, Value, bool) {
+    (vec![json!([order.id.to_string(), ["excess"]])], json!(1), true)
+}
+
+/// A completed order whose coins have left twice.
+async fn sent_twice(context: &TestContext) -> OrderFixture {
+    let order = paid(context).await;
+    for name in ["a", "b"] {
+        let told = [("payout-sent", name, 0.002), ("payout-confirmed", name, 0.002)];
+        tell(context, &order, &told).await;
+    }
+    assert_eq!(status(context, &order).await, "completed");
+    assert_eq!(waiting(context).await, excess(&order));
+    order
+}
+
+#[tokio::test]
+async fn coins_that_have_left_twice_wait_until_all_of_the_excess_is_back() {
+    let context = TestContext::start().await;
+    let order = sent_twice(&context).await;
+    tell(&context, &order, &[("payout-failed", "b", 0.0015)]).await;
+    assert_eq!(waiting(&context).await, excess(&order), "a part is missing");
+    tell(&context, &order, &[("payout-failed", "rest", 0.0005)]).await;
+    assert_eq!(waiting(&context).await, (vec![], json!(0), false));
+    assert_eq!(left(&context).await, "-0.002");
+}
+
+#[tokio::test]
+async fn coins_that_have_left_twice_and_stay_away_are_booked_as_a_loss() {
+    let context = TestContext::start().await;
+    let order = sent_twice(&context).await;
+    tell(&context, &order, &[("payout-failed", "b", 0.002), ("refunded", "b", 0.002)]).await;
+    assert_eq!(waiting(&context).await, (vec![], json!(0), false));
+    assert_eq!(left(&context).await, "-0.004");
+    assert!(balances(&context).await.contains(&"dispute BTC: 0.002".to_owned()));
+}
+
+#[tokio::test]
+async fn coins_that_have_left_before_they_are_owed_wait_until_they_are() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    tell(&context, &order, &[("payout-sent", "a", 0.002)]).await;
+    assert_eq!(waiting(&context).await, excess(&order));
+    order.event(&context, "payment-received").await.assert_status(200);
+    assert_eq!(waiting(&context).await, (vec![], json!(0), false));
+}
+
+#[tokio::test]
+async fn a_migration_shows_the_excess_of_earlier_payouts() {
+    let url = cluster::empty_database().await;
+    let pool = cluster::pool(&url).await;
+    MIGRATIONS.run_to(292, &pool).await.unwrap();
+    let booked = "insert into client (client_id, slug, name, mode, username, revision, created_at) \
+             values (gen_random_uuid(), 'acme', 'acme', 'test', 'acme', 1, now()); \
+         insert into ledger_account (client_id, account_id, kind, currency, holder) \
+             select client_id, ledger_account_id(client_id, kind, 'BTC', ''), kind, 'BTC', '' \
+             from client, unnest(array['suspense', 'treasury']) kind where slug = 'acme'; \
+         insert into ledger_entry (client_id, entry_id, kind, order_id, occurred_at) \
+             select client_id, gen_random_uuid(), 'payout-confirmed', 7, now() \
+             from client where slug = 'acme'; \
+         insert into ledger_posting (client_id, entry_id, line, account_id, amount) \
+             select e.client_id, e.entry_id, case a.kind when 'suspense' then 1 else 2 end, \
+                 a.account_id, case a.kind when 'suspense' then 0.002 else -0.002 end \
+             from ledger_entry e join ledger_account a using (client_id)";
+    sqlx::raw_sql(booked).execute(&pool).await.unwrap();
+    let settings = Database { url: Some(Secret::new(url)), ..Database::default() };
+    schema::migrate(&settings, |_| ()).await.unwrap();
+    let waiting = "select order_id, reason from money_waiting()";
+    let waiting: Vec<(i64, String)> = sqlx::query_as(waiting).fetch_all(&pool).await.unwrap();
+    assert_eq!(waiting, [(7, "excess".to_owned())]);
 }
 
 #[tokio::test]

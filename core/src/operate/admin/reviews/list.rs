@@ -37,7 +37,10 @@ impl Endpoint for ListReviews {
                   rejected after the release or was not told of for a week after its command was \
                   done, or a dispute that is won after the order was given back. That and what \
                   came back wait until a payment by hand tells that it was sent again \
-                  (`payout-sent`, `transfer-sent`) or given back (`refunded`).",
+                  (`payout-sent`, `transfer-sent`) or given back (`refunded`). More has left of \
+                  an order with an `excess` than it owes: it waits until that came back \
+                  (`payout-failed`, `transfer-returned`), or is owed after all. A `shortfall` is \
+                  a part of a payout that no command sends: it waits until it was sent by hand.",
         query: &[
             optional("subject", Kind::OneOf(&SUBJECTS), "Users or orders alone."),
             optional("partner", Kind::Text, "The partner's slug."),
