@@ -248,7 +248,8 @@ families! {
     partitions_ahead: IntGaugeVec "rampart_partitions_ahead_months" ["table"];
     /// Rows that a background worker could not settle and passed over.
     worker_rows_failed: IntCounterVec "rampart_worker_rows_failed_total" ["worker"];
-    /// TLS handshakes by version and outcome.
+    /// TLS handshakes by version and outcome: ok, failed, timeout, or closed, which the client did
+    /// before its first byte.
     tls_handshakes: IntCounterVec "rampart_tls_handshakes_total" ["version", "outcome"];
     /// End of a certificate's validity in seconds since the epoch, by its file; of all listeners.
     certificate_expiry: IntGaugeVec "rampart_certificate_expiry_timestamp_seconds" ["file"];

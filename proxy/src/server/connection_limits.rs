@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use pingora_core::apps::ServerApp;
 use pingora_core::listeners::tls::Acceptor;
 use pingora_core::protocols::l4::stream::Stream as Socket;
-use pingora_core::protocols::{ALPN, Ssl as _, Stream};
+use pingora_core::protocols::{ALPN, Peek as _, Ssl as _, Stream};
 use pingora_core::server::ShutdownWatch;
 use pingora_proxy::HttpProxy;
 use rampart_core::Core;
@@ -185,19 +185,28 @@ impl ConnectionLimits {
         let admitted = admitted.transpose().inspect_err(|cause| self.refuse(cause)).ok()?;
         let (connection, _handshake) = admitted.unzip();
         let Some(Tls(acceptor)) = &self.tls else { return Some((socket, client, connection)) };
-        let handshake = timeout(HANDSHAKE_MAX, acceptor.tls_handshake(*socket)).await;
+        let handshake = async {
+            socket.try_peek(&mut [0]).await.ok()?;
+            Some(acceptor.tls_handshake(*socket).await)
+        };
+        let handshake = timeout(HANDSHAKE_MAX, handshake).await;
         let count = |version: &str, outcome: &str| {
             self.metrics.tls_handshakes.with_label_values(&[version, outcome]).inc();
         };
         match handshake {
-            Ok(Ok(stream)) => {
+            Ok(Some(Ok(stream))) => {
                 let digest = stream.get_ssl_digest();
                 count(digest.as_ref().map_or("", |digest| digest.version.as_ref()), "ok");
                 Some((Box::new(stream), client, connection))
             }
-            Ok(Err(error)) => {
+            Ok(Some(Err(error))) => {
                 tracing::debug!(%error, "a TLS handshake failed");
                 count("", "failed");
+                None
+            }
+            // A balancer that looks for a listener, for instance.
+            Ok(None) => {
+                count("", "closed");
                 None
             }
             Err(_) => {

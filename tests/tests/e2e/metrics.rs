@@ -15,6 +15,7 @@ use rampart_tests::guests::component;
 use rampart_tests::receiver::Receiver;
 use rampart_tests::wire::Wire;
 use serde_json::json;
+use tokio::net::TcpStream;
 
 use crate::buyer::{RETURN_URL, WALLET, confirm, quote};
 
@@ -145,6 +146,28 @@ async fn an_error_that_its_sender_asked_for_is_no_failure_of_the_edge() {
     })
     .await;
     assert_eq!(value(&text, &outcome("failed")), 0, "{text}");
+}
+
+#[tokio::test]
+async fn a_connection_closed_before_its_first_byte_is_no_failed_handshake() {
+    let edge = Edge::start().await;
+    let shown = async |closed: u64, failed: u64| {
+        until("the connection is counted", SOON, async || {
+            let text = edge.ops("/metrics").await.assert_status(200).text().to_owned();
+            let found = ["closed", "failed"].map(|outcome| {
+                let labels = format!(r#"outcome="{outcome}",version="""#);
+                value(&text, &format!("rampart_tls_handshakes_total{{{labels}}}"))
+            });
+            (found == [closed, failed]).then_some(())
+        })
+        .await;
+    };
+    drop(TcpStream::connect(edge.address).await.unwrap());
+    shown(1, 0).await;
+    let mut wire = Wire::plain(edge.address).await;
+    wire.send(b"\x16").await;
+    drop(wire);
+    shown(1, 1).await;
 }
 
 #[tokio::test]

@@ -77,7 +77,7 @@ impl Metrics {
             }
         }
         // Of no version, which a handshake that fails has not.
-        for outcome in ["failed", "timeout"] {
+        for outcome in ["failed", "timeout", "closed"] {
             self.tls_handshakes.with_label_values(&["", outcome]).inc_by(0);
         }
         for code in Code::ALL {
