@@ -8,7 +8,7 @@ use crate::Core;
 use crate::money::connectors::commands::CommandKind;
 use crate::platform::counted::counted;
 use crate::platform::error::Result;
-use crate::platform::metrics::Metrics;
+use crate::platform::metrics::{Measurement, Metrics};
 use crate::tenancy::tenants::Mode;
 use rampart_types::JsonDecimal;
 
@@ -31,7 +31,8 @@ impl Core {
     /// Measures what waits in the database, of all edges together.
     ///
     /// # Errors
-    /// When something cannot be read; its metrics stay as they are, and the others are measured.
+    /// When something cannot be read; its metrics stay as they are, until they are too old, and the
+    /// others are measured.
     pub async fn measure_money(&self) -> Result<()> {
         // Whatever one of them fails at: the state of the books has an alert of its own.
         let measured = [
@@ -60,6 +61,7 @@ impl Core {
         )
         .fetch_all(&self.db)
         .await?;
+        self.measured(Measurement::Commands);
         for kind in CommandKind::ALL.map(CommandKind::as_str) {
             let row = found.iter().find(|row| row.kind == kind);
             let (waiting, age) = row.map_or((0, 0), |row| (row.waiting, row.age));
@@ -82,6 +84,7 @@ impl Core {
         )
         .fetch_all(&self.db)
         .await?;
+        self.measured(Measurement::Payments);
         for state in WAITING {
             let row = found.iter().find(|row| row.state == state);
             let (waiting, age) = row.map_or((0, 0), |row| (row.waiting, row.age));
@@ -120,6 +123,7 @@ impl Core {
         )
         .fetch_all(&self.db)
         .await?;
+        self.measured(Measurement::OrderAges);
         for class in CLASSES.map(Mode::as_str) {
             for (side, status) in SIDES.into_iter().flat_map(|side| OPEN.map(|state| (side, state)))
             {
@@ -156,6 +160,7 @@ impl Core {
         )
         .fetch_all(&self.db)
         .await?;
+        self.measured(Measurement::OrderCounts);
         for row in found {
             for (side, orders) in SIDES.into_iter().zip([row.bought, row.sold]) {
                 self.metrics.orders_open.with_label_values(&[side, &row.status]).set(orders);
@@ -179,6 +184,7 @@ impl Core {
         )
         .fetch_all(&self.db)
         .await?;
+        self.measured(Measurement::Connectors);
         self.metrics.connector_silence.reset();
         for row in found {
             self.metrics.connector_silence.with_label_values(&[&row.name]).set(row.silent);
@@ -197,14 +203,15 @@ impl Core {
         )
         .fetch_one(&self.db)
         .await?;
-        let Metrics { ledger_check_age, ledger_problems, treasury, .. } = &self.metrics;
-        ledger_check_age.with_label_values::<&str>(&[]).set(last.age);
-        ledger_problems.with_label_values::<&str>(&[]).set(last.finished_problems);
         let reported = sqlx::query!(
             r#"select asset, sum(amount) as "amount!" from connector_balance group by asset"#,
         )
         .fetch_all(&self.db)
         .await?;
+        self.measured(Measurement::Books);
+        let Metrics { ledger_check_age, ledger_problems, treasury, .. } = &self.metrics;
+        ledger_check_age.with_label_values::<&str>(&[]).set(last.age);
+        ledger_problems.with_label_values::<&str>(&[]).set(last.finished_problems);
         treasury.reset();
         for (asset, amount) in &last.treasury.0 {
             let amount = amount.0.to_f64().unwrap_or_default();

@@ -3,6 +3,7 @@
 use crate::Core;
 use crate::notify::callbacks::unclaimed::unclaimed_seconds;
 use crate::platform::error::Result;
+use crate::platform::metrics::Measurement;
 
 /// Most rows of a backlog that are counted.
 const COUNTED_MAX: i64 = 100_000;
@@ -24,7 +25,7 @@ impl Core {
     /// Measures what waits in the database: deliveries and mails, of all edges together.
     ///
     /// # Errors
-    /// When the database cannot be read; the metrics stay as they are.
+    /// When the database cannot be read; the metrics stay as they are, until they are too old.
     pub async fn measure_backlogs(&self) -> Result<()> {
         let found = sqlx::query!(
             r#"
@@ -49,13 +50,14 @@ impl Core {
         )
         .fetch_all(&self.db)
         .await?;
+        let unclaimed = unclaimed_seconds(&self.db).await?;
+        self.measured(Measurement::Backlogs);
         for queue in ["deliveries", "mail"] {
             let row = found.iter().find(|row| row.queue == queue);
             let (waiting, overdue) = row.map_or((0, 0), |row| (row.waiting, row.overdue_seconds));
             self.metrics.backlog.with_label_values(&[queue]).set(waiting);
             self.metrics.backlog_overdue.with_label_values(&[queue]).set(overdue);
         }
-        let unclaimed = unclaimed_seconds(&self.db).await?;
         self.metrics.deliveries_unclaimed.with_label_values::<&str>(&[]).set(unclaimed);
         Ok(())
     }

@@ -3,6 +3,7 @@
 
 mod connections;
 mod database;
+mod measured;
 mod partner_series;
 mod policies;
 mod process;
@@ -20,6 +21,8 @@ use uuid::Uuid;
 
 pub use self::connections::{ConnectionMeter, RequestInFlight};
 pub(crate) use self::database::PoolMeters;
+use self::measured::MeasuredAt;
+pub(crate) use self::measured::Measurement;
 use self::partner_series::{Families, PartnerSeries};
 pub use self::policies::PolicyMeters;
 use crate::Core;
@@ -51,6 +54,7 @@ macro_rules! families {
         pub struct Metrics {
             registry: Registry,
             partners: PartnerSeries,
+            measured_at: MeasuredAt,
             $($(#[doc = $help])+ pub $field: $kind,)*
         }
 
@@ -72,7 +76,8 @@ macro_rules! families {
                 )*
                 let families = Families { $($of_partners: $of_partners.clone(),)* };
                 let partners = PartnerSeries::new(families, partners_max.into());
-                let metrics = Self { registry, partners, $($field,)* };
+                let measured_at = MeasuredAt::default();
+                let metrics = Self { registry, partners, measured_at, $($field,)* };
                 metrics.begin_at_zero();
                 Ok(metrics)
             }
@@ -336,6 +341,7 @@ impl Metrics {
 impl Core {
     /// The text of `/metrics`: all families, with the pool's current state.
     pub fn metrics_text(&self) -> String {
+        self.remove_overdue_gauges();
         self.update_database_gauges();
         for (queue, length) in self.queue_lengths() {
             let length = i64::try_from(length).unwrap_or(i64::MAX);

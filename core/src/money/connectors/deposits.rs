@@ -12,6 +12,7 @@ use super::sandbox::timing as sandbox;
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
+use crate::platform::metrics::Measurement;
 use crate::tenancy::house::house;
 use crate::trading::catalogue::{Catalogue, Direction};
 use crate::trading::orders::column::id;
@@ -343,6 +344,7 @@ impl Core {
                 self.command_addresses(connector, asset, min - free).await?;
             }
         }
+        self.measured(Measurement::DepositAddresses);
         // At once: whoever scrapes in between would miss a pool.
         let shown = &self.metrics.deposit_addresses_free;
         shown.reset();

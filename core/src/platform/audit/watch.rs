@@ -4,6 +4,7 @@
 use super::chain::{Anchor, Break, verify};
 use crate::Core;
 use crate::platform::error::Result;
+use crate::platform::metrics::Measurement;
 
 /// Time from the end of a round to the begin of the next, in seconds.
 const ROUND_SECONDS: i32 = 60 * 60;
@@ -78,6 +79,7 @@ impl Core {
         )
         .fetch_one(&self.db)
         .await?;
+        self.measured(Measurement::Audit);
         self.metrics.audit_broken.with_label_values::<&str>(&[]).set(last.is_broken.into());
         self.metrics.audit_check_age.with_label_values::<&str>(&[]).set(last.age);
         Ok(())

@@ -116,6 +116,29 @@ async fn what_cannot_be_measured_leaves_the_books_measured() {
 }
 
 #[tokio::test]
+async fn what_is_no_longer_measured_is_no_longer_shown() {
+    let context = TestContext::start().await;
+    let core = context.core();
+    core.measure_backlogs().await.unwrap();
+    core.measure_money().await.unwrap();
+    let away = "alter function money_waiting() rename to money_away";
+    sqlx::query(away).execute(context.db()).await.unwrap();
+    let shown = || {
+        let text = core.metrics_text();
+        ["backlog{", "payments_waiting{", "payment_age_seconds{", "ledger_problems "]
+            .map(|series| text.contains(&format!("\nrampart_{series}")))
+    };
+    context.clock().advance(TimeDelta::minutes(19));
+    assert!(core.measure_money().await.is_err());
+    assert_eq!(shown(), [true; 4], "one that fails for a moment");
+    context.clock().advance(TimeDelta::minutes(2));
+    core.readiness().await;
+    assert_eq!(shown(), [false, false, false, true]);
+    core.measure_backlogs().await.unwrap();
+    assert_eq!(shown(), [true, false, false, true]);
+}
+
+#[tokio::test]
 async fn the_treasury_is_the_settled_sum_and_what_came_since() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -10,6 +10,7 @@ use super::{Configuration, PARTNERS_MAX};
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
+use crate::platform::metrics::Measurement;
 
 /// Members by subject.
 type Members = BTreeMap<String, Map<String, Value>>;
@@ -42,7 +43,7 @@ impl Core {
     /// may have the count stays as it is.
     ///
     /// # Errors
-    /// When the database cannot be used; the metric stays as it is.
+    /// When the database cannot be used; the metric stays as it is, until it is too old.
     pub async fn measure_drift(&self) -> Result<()> {
         let mut tx = self.db.begin().await?;
         let applied = sqlx::query!(
@@ -56,9 +57,8 @@ impl Core {
         )
         .fetch_optional(&mut *tx)
         .await?;
-        let metric = self.metrics.configuration_drift.with_label_values::<&str>(&[]);
         let Some(applied) = applied else {
-            metric.set(0);
+            self.show_drift(0);
             return Ok(());
         };
         let mut drift = applied.drift;
@@ -80,8 +80,13 @@ impl Core {
             .await?;
             tx.commit().await?;
         }
-        metric.set(drift.into());
+        self.show_drift(drift);
         Ok(())
+    }
+
+    fn show_drift(&self, drift: i32) {
+        self.measured(Measurement::Drift);
+        self.metrics.configuration_drift.with_label_values::<&str>(&[]).set(drift.into());
     }
 }
 
