@@ -41,14 +41,14 @@ pub(crate) async fn reset(conn: &mut Connection, slug: &str) -> Result<()> {
     Ok(())
 }
 
-/// Resets the users after this one; the last one, if there may be more. Every row is written: that
-/// of a user whose check is about to be simulated is waited for.
+/// Resets the users after this one, locked in the order of their ids; the last one, if there may be
+/// more. Every row is written: that of a user whose check is about to be simulated is waited for.
 async fn reset_users(conn: &mut Connection, client: Uuid, after: Uuid) -> Result<Option<Uuid>> {
     let last = sqlx::query_scalar!(
         r#"
         with page as materialized (
             select user_id from end_user where client_id = $1 and user_id > $2
-            order by user_id limit $3
+            order by user_id limit $3 for no key update
         ), reset as (
             update end_user u set
                 activated_at = case when email_status = 'verified' then null

@@ -1,7 +1,7 @@
 //! Events that a partner triggers for its test users.
 
 use http::Method;
-use rampart_tests::cluster::{changes, lose_first_change};
+use rampart_tests::cluster::{changes, lose_first_change, until_a_lock_is_awaited};
 use rampart_tests::connector::Connector;
 use rampart_tests::test_context::TestContext;
 use rampart_tests::user::{User, registration};
@@ -85,6 +85,33 @@ async fn simulated_checks_end_when_the_partner_goes_live() {
     let details = status(&ann).await["details"].clone();
     assert_eq!(details["privacyAgreementVerificationStatus"], "verified");
     assert_eq!(details["residentialAddressStatus"], "present");
+}
+
+#[tokio::test]
+async fn users_are_locked_in_order_when_their_partner_goes_live() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    for name in ["ann", "bob", "cas"] {
+        acme.user(name).await;
+    }
+    Connector::of_live(&context).await;
+    // The first is the last on disk.
+    let moved = "update end_user set created_at = created_at \
+        where user_id = (select user_id from end_user order by user_id limit 1)";
+    sqlx::query(moved).execute(context.db()).await.unwrap();
+    let mut somebody = context.db().begin().await.unwrap();
+    let first = "select from end_user order by user_id limit 1 for update";
+    sqlx::query(first).execute(&mut *somebody).await.unwrap();
+    let live = json!({"mode": "live"});
+    let live = context.admin(Method::PATCH, "/admin/v1/partners/acme", live);
+    let free = async {
+        until_a_lock_is_awaited(context.db()).await;
+        let last = "select from end_user order by user_id desc limit 1 for update nowait";
+        sqlx::query(last).execute(context.db()).await.unwrap();
+        somebody.rollback().await.unwrap();
+    };
+    let (live, ()) = futures::join!(live, free);
+    live.assert_status(200);
 }
 
 #[tokio::test]
