@@ -199,15 +199,16 @@ pub(super) async fn settle(
     };
     let sealed = new.seal(core, row.client_id, id)?;
     let due_at = write(conn, id, state, row.retries, new, &digest, sealed).await?;
-    if new.outcome != Outcome::Done {
-        sqlx::query!("update connector set failures = failures + 1 where name = $1", connector)
-            .execute(&mut *conn)
-            .await?;
-    }
     let mut causes = Vec::new();
     // The order of one that is withdrawn waits, or is over: its state is another's word.
     if state != "open" && !is_withdrawn {
         causes = Box::pin(effects::apply(conn, core, &finished)).await?;
+    }
+    // Last: other calls of the connector wait for its row.
+    if new.outcome != Outcome::Done {
+        sqlx::query!("update connector set failures = failures + 1 where name = $1", connector)
+            .execute(&mut *conn)
+            .await?;
     }
     let retry_at = (state == "open").then_some(due_at);
     Ok(Settled::Now(Reported { state: state.to_owned(), retry_at }, causes))

@@ -49,6 +49,27 @@ async fn a_result_that_lost_to_a_deadlock_is_tried_again() {
 }
 
 #[tokio::test]
+async fn a_result_that_waits_for_its_order_holds_up_no_other_of_its_connector() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let first = paid_order(&acme, &connector).await;
+    let waiting = connector.lease(1).await.remove(0);
+    let second = paid_order(&acme, &connector).await;
+    let other = connector.lease(1).await.remove(0);
+    let mut somebody = context.db().begin().await.unwrap();
+    let lock = AssertSqlSafe(lock_order(&first));
+    sqlx::query(lock).execute(&mut *somebody).await.unwrap();
+    let beside = async {
+        until_a_lock_is_awaited(context.db()).await;
+        connector.report(&other, "rejected", Value::Null).await.assert_status(200);
+        somebody.rollback().await.unwrap();
+    };
+    let (answer, ()) = tokio::join!(connector.report(&waiting, "rejected", Value::Null), beside);
+    answer.assert_status(200);
+    assert_eq!(status(&context, &second).await, "blocked");
+}
+
+#[tokio::test]
 async fn an_operators_act_that_lost_to_a_deadlock_is_tried_again() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
