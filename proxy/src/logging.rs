@@ -1,9 +1,13 @@
-//! The diagnostic log, on standard error. The access log is `access_log.rs`. A panic is not part of
-//! it: the standard library prints its message at once.
+//! The diagnostic log, on standard error. The access log is `access_log.rs`. A panic is a line of text
+//! in it, whatever its format and level.
 
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::panic::{self, PanicHookInfo};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::thread;
 
 use rampart_core::platform::metrics::Metrics;
 use tracing_subscriber::EnvFilter;
@@ -14,6 +18,12 @@ use crate::startup_error::{Context as _, StartupError};
 
 /// Libraries that log what callers do wrong as errors of ours.
 const QUIET: &str = "pingora_core=off,pingora_proxy=off,rustls=off,h2=off,tokio_rustls=off";
+
+/// The thread that writes the log.
+const WRITER: &str = "diagnostic-log";
+/// The standard library's messages of panics after which it aborts the process.
+const ABORTING: [&str; 2] =
+    ["panic in a destructor during cleanup", "panic in a function that cannot unwind"];
 
 /// The diagnostic log of an edge. Dropping it writes the lines that wait; later ones are written at
 /// once.
@@ -37,12 +47,23 @@ pub(crate) fn start(log: &Log) -> Result<DiagnosticLog, StartupError> {
         LogFormat::Text => base.with_ansi(false).try_init(),
     };
     started.context(FAILED)?;
+    report_panics(Arc::clone(&diagnostic.0));
     Ok(diagnostic)
+}
+
+/// Writes panics to the log, but for those of its own writer: a thread that panics does not wait for a
+/// slow reader either.
+fn report_panics(sink: Arc<LineSink>) {
+    let direct = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| match thread::current().name() {
+        Some(WRITER) => direct(panic),
+        thread => sink.write_panic(thread.unwrap_or("<unnamed>"), panic),
+    }));
 }
 
 impl DiagnosticLog {
     fn over(sink: impl Write + Send + 'static) -> io::Result<Self> {
-        let writer = RwLock::new(Some(LogWriter::start("diagnostic-log", sink)?));
+        let writer = RwLock::new(Some(LogWriter::start(WRITER, sink)?));
         Ok(Self(Arc::new(LineSink { writer, ..LineSink::default() })))
     }
 
@@ -72,6 +93,33 @@ struct LineSink {
 }
 
 impl LineSink {
+    /// Writes a panic of this thread. A formatted message, which may quote what somebody sent, is left
+    /// out: the place tells enough.
+    fn write_panic(&self, thread: &str, panic: &PanicHookInfo<'_>) {
+        let message = panic.payload().downcast_ref::<&'static str>();
+        let mut line = format!("thread '{thread}' panicked");
+        // Writing to a string cannot fail.
+        if let Some(place) = panic.location() {
+            let _ = write!(line, " at {place}");
+        }
+        if let Some(message) = message {
+            let _ = write!(line, ": {message}");
+        }
+        line.push('\n');
+        let backtrace = Backtrace::capture();
+        if backtrace.status() == BacktraceStatus::Captured {
+            let _ = writeln!(line, "{backtrace}");
+        }
+        if message.is_some_and(|message| ABORTING.contains(message))
+            && let Ok(mut writer) = self.writer.try_write()
+        {
+            // Writes what waits.
+            drop(writer.take());
+        }
+        let mut sink = self;
+        let _ = sink.write_all(line.as_bytes());
+    }
+
     fn count_dropped(&self) {
         if let Some(metrics) = self.metrics.get() {
             let dropped = self.dropped.swap(0, Ordering::Relaxed);
@@ -103,6 +151,27 @@ mod tests {
     use super::*;
     use crate::log_writer::LINES_MAX;
     use crate::log_writer::stuck_sink::stuck_sink;
+
+    #[test]
+    fn a_panic_waits_for_no_reader_and_quotes_nothing() {
+        let (sink, reader) = stuck_sink();
+        let log = DiagnosticLog::over(sink).unwrap();
+        let mut lines = &*log.0;
+        lines.write_all(b"the first line\n").unwrap();
+        reader.wait_until_stuck();
+        report_panics(Arc::clone(&log.0));
+        let plain = thread::spawn(|| panic!("a bound is wrong")).join();
+        let sent = "correct horse".to_owned();
+        let formatted = thread::spawn(move || panic!("no user has '{sent}'")).join();
+        drop(panic::take_hook());
+        assert!(plain.is_err() && formatted.is_err());
+        let taken = reader.release();
+        drop(log);
+        let taken = taken.lock().unwrap();
+        let text = std::str::from_utf8(&taken).unwrap();
+        assert_eq!(text.matches("thread '<unnamed>' panicked at proxy/src/logging.rs:").count(), 2);
+        assert!(text.contains(": a bound is wrong\n") && !text.contains("horse"), "{text}");
+    }
 
     #[test]
     fn lines_without_room_are_counted_and_all_others_are_written_before_the_end() {
