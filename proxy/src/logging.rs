@@ -36,9 +36,7 @@ pub(crate) struct DiagnosticLog(Arc<LineSink>);
 /// When `log.level` is not a filter, there is a log already, or the operating system gives no thread.
 pub(crate) fn start(log: &Log) -> Result<DiagnosticLog, StartupError> {
     const FAILED: &str = "the log cannot be started";
-    let Log { level, .. } = log;
-    let filter = EnvFilter::try_new(format!("{QUIET},{level}"))
-        .context(format_args!("log.level = '{level}' is not a level or a list of filters"))?;
+    let filter = filter(log)?;
     let diagnostic = DiagnosticLog::over(io::stderr()).context(FAILED)?;
     let sink = Arc::clone(&diagnostic.0);
     let base = tracing_subscriber::fmt().with_env_filter(filter).with_writer(sink);
@@ -59,6 +57,15 @@ fn report_panics(sink: Arc<LineSink>) {
         Some(WRITER) => direct(panic),
         thread => sink.write_panic(thread.unwrap_or("<unnamed>"), panic),
     }));
+}
+
+/// The filter of `log.level`.
+///
+/// # Errors
+/// When it is none.
+pub(crate) fn filter(Log { level, .. }: &Log) -> Result<EnvFilter, StartupError> {
+    EnvFilter::try_new(format!("{QUIET},{level}"))
+        .context(format_args!("log.level = '{level}' is not a level or a list of filters"))
 }
 
 impl DiagnosticLog {

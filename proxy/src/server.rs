@@ -151,6 +151,16 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
     Ok(Serving { core: core.recv().map_err(ended)??, sockets, running })
 }
 
+/// Refuses names and files of the settings without which nothing is served.
+///
+/// # Errors
+/// One sentence: which setting cannot be used.
+pub(crate) fn check(config: &Config) -> Result<(), StartupError> {
+    pingora_conf::of(config)?;
+    tls::builder(&config.edge.tls)?;
+    Ok(())
+}
+
 /// Sets the URLs that are not configured: a socket may have been any free port.
 fn name_listeners(config: &mut Config, sockets: &Sockets) {
     if config.edge.public_url.is_none() {

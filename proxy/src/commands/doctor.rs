@@ -14,6 +14,7 @@ use reqwest::{Client, Response};
 use super::{ConfigFile, Run, StartupError};
 use crate::admin_client::http_client;
 use crate::config::{Config, KeyPair};
+use crate::logging;
 use crate::output;
 use crate::server::{self, Certificates};
 use crate::startup_error::Context as _;
@@ -63,7 +64,10 @@ impl Run for Doctor {
             Findings::default().good("running edge", alive);
             return Ok(());
         }
-        let settled = config.settle();
+        let settled = config
+            .settle()
+            .and_then(|()| logging::filter(&config.log).map(drop))
+            .and_then(|()| server::check(&config));
         if let (None, Some(address)) = (&config.edge.public_url, config.edge.listen.first()) {
             config.core.public_url = format!("https://{address}");
         }

@@ -16,13 +16,13 @@ use arc_swap::ArcSwap;
 use pingora_core::listeners::tls::Acceptor;
 use rampart_core::Core;
 use rampart_core::platform::counted::counted;
-use rustls::ServerConfig;
 use rustls::client::verify_server_name;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
+use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert, WantsServerCert};
 use rustls::sign::CertifiedKey;
+use rustls::{ConfigBuilder, ServerConfig};
 
 use self::acme::AcmeCertificates;
 pub(crate) use self::stapling::StapleStatus;
@@ -256,17 +256,7 @@ pub(crate) fn acceptor(
     tls: &Tls,
     core: &Arc<Core>,
 ) -> Result<Acceptor, StartupError> {
-    let provider = parameters::provider(tls)?;
-    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-        .with_protocol_versions(&parameters::versions(tls))
-        .context("TLS cannot be set up")?;
-    let (builder, authorities) = match &tls.client_ca {
-        Some(path) => {
-            let (verifier, authorities) = parameters::client_verifier(path, provider)?;
-            (builder.with_client_cert_verifier(verifier), authorities)
-        }
-        None => (builder.with_no_client_auth(), Vec::new()),
-    };
+    let (builder, authorities) = builder(tls)?;
     let mut config = builder.with_cert_resolver(certificates);
     config.ignore_client_order = true;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -277,6 +267,29 @@ pub(crate) fn acceptor(
     // A client that comes back has one, and gets a new one then.
     config.send_tls13_tickets = 1;
     Ok(Acceptor::from_server_config(Arc::new(config)))
+}
+
+/// A configuration that lacks its certificates, and the authorities of clients'.
+///
+/// # Errors
+/// As [`acceptor`].
+pub(super) fn builder(
+    tls: &Tls,
+) -> Result<
+    (ConfigBuilder<ServerConfig, WantsServerCert>, Vec<CertificateDer<'static>>),
+    StartupError,
+> {
+    let provider = parameters::provider(tls)?;
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(&parameters::versions(tls))
+        .context("TLS cannot be set up")?;
+    Ok(match &tls.client_ca {
+        Some(path) => {
+            let (verifier, authorities) = parameters::client_verifier(path, provider)?;
+            (builder.with_client_cert_verifier(verifier), authorities)
+        }
+        None => (builder.with_no_client_auth(), Vec::new()),
+    })
 }
 
 #[cfg(test)]

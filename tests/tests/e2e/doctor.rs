@@ -26,10 +26,14 @@ fn has(lines: &[String], line: &str) -> bool {
 
 #[tokio::test]
 async fn what_stops_an_edge_is_broken_in_the_words_of_serve() {
-    let cases: [(&str, &str, &str, &str); 7] = [
+    let cases: [(&str, &str, &str, &str); 11] = [
         ("edge.forwarded_for", "true", "configuration", "'edge.proxy_protocol' and"),
         ("admin.listen", "0.0.0.0:0", "configuration", "'admin.listen' is 0.0.0.0:0, which is no"),
         ("edge.public_url", "ftp://a", "configuration", "'edge.public_url' begins with https://"),
+        ("edge.tls.ciphers", "NULL", "configuration", "'edge.tls.ciphers' names 'NULL', which is"),
+        ("edge.tls.client_ca", "none.pem", "configuration", "'edge.tls.client_ca' is not usable"),
+        ("limits.upstream_ca", "none.pem", "configuration", "'limits.upstream_ca' is not usable"),
+        ("log.level", "info=loud", "configuration", "log.level = 'info=loud' is not a level or"),
         ("ratelimit.redis_url", "http://a", "configuration", "ratelimit.redis_url is not a URL"),
         ("documents.s3_url", "http://a", "configuration", "documents.s3_url is not a URL such as"),
         ("keys.master", "short", "keys.master", "keys.master is not 32 bytes in base64"),
