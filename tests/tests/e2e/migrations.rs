@@ -102,6 +102,18 @@ async fn a_migration_that_finds_a_lock_gives_up_and_is_undone() {
 }
 
 #[tokio::test]
+async fn what_an_interrupted_migrate_has_not_granted_is_granted_by_the_next_one() {
+    let database = cluster::database().await;
+    let pool = cluster::pool(&database).await;
+    // As its last migration would have made it.
+    execute(&pool, "create table made_last (id int)").await;
+    let (status, _, error) = run("migrate", &Setup::over(&database)).await;
+    assert_eq!((status, &*error), (Some(0), ""));
+    let may = "select has_table_privilege('rampart_edge', 'made_last', 'insert')";
+    assert!(sqlx::query_scalar::<_, bool>(may).fetch_one(&pool).await.unwrap());
+}
+
+#[tokio::test]
 async fn an_edge_serves_beside_a_later_schema_until_that_says_no() {
     let database = cluster::database().await;
     let pool = cluster::pool(&database).await;

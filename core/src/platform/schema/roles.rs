@@ -48,12 +48,16 @@ pub(super) async fn grant(connection: &mut PgConnection) -> Result<bool, sqlx::E
     Ok(true)
 }
 
-/// True if nothing is left to make or grant, or this role may not.
+/// True if nothing is left to make or grant, or this role may not: each role that there is may use
+/// every table of ours. Partitions are used by their tables.
 pub(super) async fn are_granted(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
-        "select not (select rolsuper or rolcreaterole from pg_roles where rolname = current_user) \
-             or (select count(*) = $2 from pg_roles where rolname = any ($1) \
-                 and has_table_privilege(oid, '_sqlx_migrations', 'select'))",
+        "select ((select count(*) = $2 from pg_roles where rolname = any ($1)) or not \
+                 (select rolsuper or rolcreaterole from pg_roles where rolname = current_user)) \
+             and not exists (select from pg_roles r, pg_class t where r.rolname = any ($1) \
+                 and t.relnamespace = current_schema()::regnamespace and t.relkind in ('r', 'p') \
+                 and not t.relispartition and pg_has_role(current_user, t.relowner, 'usage') \
+                 and not has_table_privilege(r.oid, t.oid, 'select'))",
     )
     .bind(ROLES)
     .bind(i64::try_from(ROLES.len()).unwrap_or(i64::MAX))
