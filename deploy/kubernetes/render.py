@@ -24,6 +24,8 @@ COMPONENTS = {
     "connectors": {"connectorsTlsSecretName": "rampart-connectors-tls"},
     "policy-cache": {"policyCache": {"storage": "4Gi"}},
 }
+# Ports that a partner's endpoint may have, as core/src/notify/callbacks/target.rs takes them.
+CALLBACK_PORTS = [80, 443, 1024, 8443, 65535]
 # Annotations of Helm's own, which kustomize has no use for.
 OF_HELM = ["helm.sh/hook", "helm.sh/hook-delete-policy", "checksum/settings"]
 
@@ -102,6 +104,16 @@ def unreachable(which, things):
                 yield f"{which}: nobody reaches {setting}, port {port}"
 
 
+def undelivered(which, things):
+    """Ports of partners' endpoints that no rule lets an edge reach."""
+    rules = things["NetworkPolicy/rampart-edge"]["spec"]["egress"]
+    world = [rule for rule in rules if any("ipBlock" in peer for peer in rule.get("to", []))]
+    reached = [(port["port"], port.get("endPort", port["port"])) for rule in world for port in rule["ports"]]
+    for port in CALLBACK_PORTS:
+        if not any(first <= port <= last for first, last in reached):
+            yield f"{which}: no callback reaches port {port}"
+
+
 def stuck(which, things):
     """Volumes of one node that an update would wait for, as the pod before holds them until the next one is ready."""
     spec = things["Deployment/rampart"]["spec"]
@@ -139,6 +151,7 @@ def main():
         problems += validity(which, of_overlay)
         problems += validity(f"{which}, chart", of_chart)
         problems += unreachable(which, of_overlay)
+        problems += undelivered(which, of_overlay)
         problems += stuck(which, of_overlay)
         problems += unfit_for_files(which, of_overlay)
         of_chart = {full: without_helm(thing) for full, thing in of_chart.items()}
