@@ -54,7 +54,9 @@ async fn answer(request: RequestBuilder) -> Result<Value, StartupError> {
     let answer = request.send().await.context(unreachable)?;
     let (status, body) = (answer.status(), answer.bytes().await.context(unreachable)?);
     if status == StatusCode::TOO_MANY_REQUESTS {
-        return Err("the edge limits the rate (429): raise `rateLimits` of this partner".into());
+        return Err("the edge limits the rate (429): raise `rateLimits` of this partner, and \
+                    `ratelimit.address` of the edge"
+            .into());
     }
     if !status.is_success() {
         let body = String::from_utf8_lossy(&body);

@@ -30,8 +30,9 @@ const COLUMNS: &str = "\
 
 /// Measure how many reads of prices, quotes and purchases a running edge holds.
 ///
-/// It asks as a test client. The load takes processor time too: for the edge's own figures, run it on
-/// another machine.
+/// It asks as a test client: its `rateLimits` and `ratelimit.address` of the edge must be above the
+/// load, which the defaults are not. The load takes processor time too: for the edge's own figures,
+/// run it on another machine.
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
     /// Where partners reach the edge.

@@ -270,10 +270,12 @@ async fn what_an_edge_holds_is_measured_as_a_test_client() {
 
     let rates = json!({"rateLimits": {"client": "1/s burst 3"}});
     edge.admin(Method::PATCH, "/admin/v1/partners/shop", rates).await.assert_status(200);
-    until("the edge knows its new rates", SOON, async || {
+    let refused = until("the edge knows its new rates", SOON, async || {
         let output = edge.command(&line.split(' ').collect::<Vec<_>>()).await;
         let refused = String::from_utf8(output.stderr).unwrap();
-        refused.contains("limits the rate (429)").then_some(())
+        refused.contains("limits the rate (429)").then_some(refused)
     })
     .await;
+    // That of an address, which comes first, is 50 a second by default.
+    assert!(refused.contains("`ratelimit.address`"), "{refused}");
 }
