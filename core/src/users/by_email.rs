@@ -91,7 +91,9 @@ impl Endpoint for ResetPasswordV1 {
     const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
         summary: "Mail the user a link to set a new password",
-        details: "The answer is the same when nobody has the address.",
+        details: "The answer is the same when nobody has the address. A password that is set by the \
+                  link proves the address. If nothing has proven it before, identifiers that were \
+                  linked to the user until then are unlinked (ER705): link them again.",
         body: Shape::Members(&[required("emailAddress", Kind::Format("email"), "The address.")]),
         request: r#"{"emailAddress": "ada@example.com"}"#,
         answer: "{}",

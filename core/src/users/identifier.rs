@@ -52,6 +52,24 @@ pub(crate) async fn link(
     })
 }
 
+/// Unlinks every identifier of the user, in the caller's transaction, which has locked the user's row.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(super) async fn unlink_all(
+    conn: &mut Connection,
+    UserKey { client, user }: UserKey,
+) -> Result<()> {
+    sqlx::query!(
+        "delete from user_identifier where client_id = $1 and user_id = $2",
+        client.uuid(),
+        user.uuid(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
 /// The user of an identifier; `None` when it is free.
 ///
 /// # Errors

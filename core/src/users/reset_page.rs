@@ -1,8 +1,8 @@
 //! The password reset page: `GET` and `POST /reset-password/{token}`.
 //!
 //! The mailed token is the permission. Setting a password redeems it and ends every session of the
-//! user. It proves the address, too: passkeys and an app that were added before its first proof go,
-//! because they may be a stranger's, who has registered the address of somebody else.
+//! user. It proves the address, too: passkeys, an app and identifiers that were added before its first
+//! proof go, because they may be a stranger's, who has registered the address of somebody else.
 
 use http::{Method, StatusCode};
 use maud::{Markup, html};
@@ -12,6 +12,7 @@ use super::account::page_texts;
 use super::account_pages::sign_in_page::forgot_password_path;
 use super::details::PASSWORD_CHARS;
 use super::email_confirmation;
+use super::identifier;
 use super::one_time_token::{self, Purpose};
 use super::second_factors;
 use super::security_notice::{self, Changed};
@@ -119,6 +120,8 @@ impl Endpoint for Submit {
         if email_confirmation::confirm_by_link(&mut tx, core, key).await? {
             second_factors::remove_passkeys(&mut tx, core, key).await?;
             second_factors::remove_authenticator_app(&mut tx, core, key).await?;
+            // The stranger would go on through the partner, under the user's name.
+            identifier::unlink_all(&mut tx, key).await?;
         }
         security_notice::mail(&mut tx, core, key, Changed::Password).await?;
         tx.commit().await?;

@@ -28,7 +28,7 @@ use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::users::account::{Account, RowLock};
 use crate::users::accounts;
-use crate::users::identifier::linked_user;
+use crate::users::identifier::{self, LinkOutcome, linked_user};
 use crate::users::one_time_token::{self, Purpose};
 use crate::users::passkeys;
 use rampart_types::UserId;
@@ -171,8 +171,8 @@ async fn answer(page: InvitedPage<'_>, form: &Form) -> Result<Reply> {
     }
 }
 
-/// Signs the user in, or takes the challenge of the page's form, and checks that the identifier is
-/// linked to the user.
+/// Signs the user in, or takes the challenge of the page's form. The identifier must be linked to the
+/// user; a sign-in links one that nobody has.
 ///
 /// # Errors
 /// Those of [`sign_in`], ER703.
@@ -195,11 +195,15 @@ async fn enter(page: InvitedPage<'_>, form: &Form) -> Result<Entry> {
             SignIn::Done(user) => user,
             SignIn::Incomplete(step) => return Ok(Entry::Incomplete(step)),
         };
-        check_linked(page, user).await?;
         let key = client.key_of(user);
         let mut tx = core.db.begin().await?;
         if !lock_login(&mut tx, key, Some(began_at)).await? {
             return Err(Code::LoginInvalid.into());
+        }
+        // One that is nobody's by now is linked, as on the page that registers.
+        let linked = identifier::link(&mut tx, core, key, &page.invitation.identifier).await?;
+        if linked == LinkOutcome::Conflict {
+            return Err(Code::UserIdentifierMismatch.into());
         }
         let challenge = passkeys::account_challenge(&mut tx, core, key).await?;
         tx.commit().await?;

@@ -1,5 +1,6 @@
 //! The ways to a new password: from each sign-in, and from a link that does not work any more. What a
-//! new password leaves of passkeys and the app: nothing, if it is the first proof of the address.
+//! new password leaves of passkeys, the app and identifiers: nothing, if it is the first proof of the
+//! address.
 
 use http::Method;
 use rampart_tests::outbox;
@@ -26,8 +27,9 @@ impl Visit {
 
     /// The state of the check of the user's address.
     async fn email_status(&self) -> Value {
-        let profile = self.user.get("/api/v1/user/info").await.assert_status(200).json();
-        profile["status"]["details"]["emailAddressVerificationStatus"].clone()
+        let path = format!("/admin/v1/users/{}", self.id);
+        let user = self.context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
+        user["profile"]["status"]["details"]["emailAddressVerificationStatus"].clone()
     }
 }
 
@@ -107,6 +109,23 @@ async fn the_first_proof_of_an_address_removes_what_was_added_before() {
     assert!(page.contains("ada@mail.example.com") && !page.contains("Laptop"), "{page}");
     let step = visit.submit("action=passkey").await.assert_status(200).text().to_owned();
     visit.submit(&laptop.answer(&Ceremony::get(&challenge(&step), 2))).await.assert_status(400);
+}
+
+#[tokio::test]
+async fn the_first_proof_of_an_address_unlinks_identifiers_until_the_user_signs_in() {
+    let visit = Visit::start().await;
+    let read = async || visit.user.get("/api/v1/user/info").await;
+    read().await.assert_status(200);
+    visit.reset_password(&visit.user.email, "password-of-bob").await;
+    read().await.assert_status(400).assert_codes(&["ER705"]);
+    let unlinked = page_path(&visit.partner, &visit.user.identifier).await;
+    assert!(unlinked.starts_with("/nl-nl/register/"), "{unlinked}");
+    // The page that was open before links it to whoever signs in there.
+    let form = "action=log-in&email=ada%40mail.example.com&password=password-of-bob";
+    visit.submit(form).await.assert_status(200);
+    read().await.assert_status(200);
+    visit.reset_password(&visit.user.email, "password-of-eve").await;
+    read().await.assert_status(200);
 }
 
 #[tokio::test]
