@@ -14,7 +14,8 @@ use rampart_types::EmailAddress;
 pub(super) struct Ownership {
     /// That of the request's code, for the address known.
     pub(super) email_proof: EmailProof,
-    /// The address that the code was checked against.
+    /// The address known, against which the code was checked; `None` for a request that has neither an
+    /// address, a password nor a proof.
     email: Option<EmailAddress>,
     /// The hash that the password until now has matched.
     password_hash: Option<String>,
@@ -57,16 +58,16 @@ impl Ownership {
             }
             proven.password_hash = hash;
         } else if is_sensitive && proven.email_proof == EmailProof::Missing {
-            let detail = "oldPassword, or an emailCode that was mailed to the address known";
-            return Err(Error::with_detail(Code::PasswordMissing, detail));
+            return Err(unproven());
         }
         Ok(proven)
     }
 
-    /// Checks under the lock of the user's row that what was proven still is so.
+    /// Checks under the lock of the user's row that what was proven still is so, and that what needed no
+    /// proof still needs none.
     ///
     /// # Errors
-    /// ER005 when the password has changed, ER090 when the address has.
+    /// ER005 when the password has changed; when the address has, ER090, or ER004 without a proof.
     pub(super) async fn check_unchanged(
         &self,
         tx: &mut Connection,
@@ -76,11 +77,21 @@ impl Ownership {
         if self.password_hash.is_some() && stored_hash(tx, caller).await? != self.password_hash {
             return Err(Code::LoginInvalid.into());
         }
-        if self.email_proof != EmailProof::Missing && known.personal.email != self.email {
+        let is_other = known.personal.email != self.email;
+        if self.email_proof != EmailProof::Missing && is_other {
             return Err(Code::EmailCodeInvalid.into());
+        }
+        // The address named was the one known, and would replace another by now.
+        if self.email.is_some() && self.password_hash.is_none() && is_other {
+            return Err(unproven());
         }
         Ok(())
     }
+}
+
+fn unproven() -> Error {
+    let detail = "oldPassword, or an emailCode that was mailed to the address known";
+    Error::with_detail(Code::PasswordMissing, detail)
 }
 
 async fn stored_hash(conn: &mut Connection, caller: &ClientAndUser) -> Result<Option<String>> {

@@ -3,6 +3,7 @@
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
+use rampart_tests::cluster::until_locks_are_awaited;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::outbox;
 use rampart_tests::partner::Partner;
@@ -113,6 +114,29 @@ async fn a_new_address_ends_every_session() {
     let renew = json!({"refreshToken": session["refreshToken"]});
     let renewed = ada.partner.anonymous(Method::POST, "/api/v1/refresh").json(&renew).send().await;
     renewed.assert_status(200);
+}
+
+#[tokio::test]
+async fn an_address_that_is_replaced_meanwhile_does_not_come_back_without_a_proof() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let mut locked = context.db().begin().await.unwrap();
+    sqlx::query("select from end_user for update").execute(&mut *locked).await.unwrap();
+    let body = json!({"email": "new@mail.example.com", "oldPassword": ada.password});
+    let change = ada.patch(PATH, &body);
+    let name_known = async {
+        until_locks_are_awaited(context.db(), 1).await;
+        ada.patch(PATH, &json!({"email": ada.email})).await
+    };
+    let unlock = async {
+        until_locks_are_awaited(context.db(), 2).await;
+        locked.commit().await.unwrap();
+    };
+    let (changed, named, ()) = futures::join!(change, name_known, unlock);
+    changed.assert_status(200);
+    named.assert_status(400).assert_codes(&["ER004"]);
+    let profile = ada.get("/api/v1/user/info").await.json();
+    assert_eq!(profile["emailAddress"], "new@mail.example.com");
 }
 
 /// Returns once a login has begun a session, or waits for the user's row.
