@@ -17,7 +17,7 @@ use crate::http::images::{ImageInfo, ReceivedImage};
 use crate::http::upload::{UploadedBody, body};
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::db::Connection;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::{Code, Error, Result};
 use crate::platform::object_store::{StoredObject, retain_all};
 use rampart_types::{UserId, UserKey};
 
@@ -26,6 +26,8 @@ mod tests;
 
 /// Most sides in one request.
 const DOCUMENTS_MAX: usize = 8;
+/// Most sides of one user, announced or sent.
+const SIDES_MAX: usize = 32;
 /// Characters of a document's type and of a side.
 const NAME_CHARS_MAX: usize = 32;
 
@@ -190,7 +192,7 @@ pub(crate) async fn send(
 /// caller must retain the images right before it commits.
 ///
 /// # Errors
-/// ER708 for a side that is pending review or verified.
+/// ER708 for a side that is pending review or verified, ER048 above [`SIDES_MAX`].
 pub(super) async fn record(
     conn: &mut Connection,
     core: &Core,
@@ -199,9 +201,17 @@ pub(super) async fn record(
     documents: Vec<StoredDocument>,
 ) -> Result<Vec<StoredObject>> {
     let mut all = Vec::with_capacity(documents.len());
+    if documents.is_empty() {
+        return Ok(all);
+    }
+    let known = sides(conn, key).await?;
+    refuse_excess(&known, &documents)?;
     for StoredDocument { kind, side, image } in documents {
         // An announcement takes the place of no image.
-        if image.is_none() && is_wanted(conn, key, &kind, &side).await? {
+        let is_wanted = |one: &Side| {
+            one.kind == kind && one.side == side && matches!(&*one.status, "missing" | "failed")
+        };
+        if image.is_none() && known.iter().any(is_wanted) {
             continue;
         }
         let (info, stored) = image.unzip();
@@ -246,27 +256,17 @@ pub(super) async fn record(
     Ok(all)
 }
 
-/// True if the side was announced, failed its check, or is wanted anew.
-async fn is_wanted(
-    conn: &mut Connection,
-    UserKey { client, user }: UserKey,
-    kind: &str,
-    side: &str,
-) -> Result<bool> {
-    let found = sqlx::query_scalar!(
-        r#"
-        select exists (select from user_document
-            where client_id = $1 and user_id = $2 and type = $3 and side = $4
-                and status in ('missing', 'failed')) as "found!"
-        "#,
-        client.uuid(),
-        user.uuid(),
-        kind,
-        side,
-    )
-    .fetch_one(conn)
-    .await?;
-    Ok(found)
+/// Refuses new sides above [`SIDES_MAX`], each of which may have an image.
+fn refuse_excess(known: &[Side], documents: &[StoredDocument]) -> Result<()> {
+    let is_new = |document: &&StoredDocument| {
+        !known.iter().any(|one| one.kind == document.kind && one.side == document.side)
+    };
+    let new = documents.iter().filter(is_new).count();
+    if new == 0 || known.len() + new <= SIDES_MAX {
+        return Ok(());
+    }
+    let detail = "at most 32 sides of documents of one user";
+    Err(Error::of_member_with(Code::RequestMalformed, "identityDocument", detail))
 }
 
 /// The facts that verified documents of a user do not prove any more.

@@ -96,6 +96,21 @@ async fn images_count_against_the_rate_of_uploads() {
 }
 
 #[tokio::test]
+async fn a_user_has_32_sides_at_most() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let announced = |kind: &str, count: usize| {
+        let side = |n| json!({"documentType": kind, "documentSide": format!("page-{n}")});
+        json!({"identityDocument": (0..count).map(side).collect::<Vec<_>>()})
+    };
+    for kind in ["one", "two", "three", "four"] {
+        ada.patch("/api/v2/user", &announced(kind, 8)).await.assert_status(200);
+    }
+    ada.patch("/api/v2/user", &announced("five", 1)).await.assert_codes(&["ER048"]);
+    ada.patch("/api/v2/user", &announced("four", 8)).await.assert_status(200);
+}
+
+#[tokio::test]
 async fn no_image_is_stored_with_a_code_that_is_wrong() {
     let folder = format!("rampart-documents-of-wrong-codes-{}", std::process::id());
     let folder = std::env::temp_dir().join(folder);
