@@ -11,9 +11,23 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::money::connectors::payouts::command_payouts_and_transfers;
 use crate::platform::db::Connection;
-use crate::platform::error::{Code, Error, Result};
+use crate::platform::error::{Code, Error, Refusal, Result, Violation};
 use crate::users::verification::questions;
 use rampart_types::{UserId, UserKey};
+
+/// Most answers of one user: to our questions, and to others that partners ask.
+const ANSWERS_MAX: usize = 64;
+
+/// Refuses answers with which the user would have more than [`ANSWERS_MAX`] (ER048, in `refusal`):
+/// each read of the user opens all of them.
+pub(super) fn refuse_excess(known: &PersonalData, after: &PersonalData, refusal: &mut Refusal) {
+    let most = known.amld5_answers.len().max(ANSWERS_MAX);
+    if after.amld5_answers.len() > most {
+        let detail = Some("at most 64 answers of one user".into());
+        let field = Some("amld5QuestionAnswers");
+        refusal.add_violation(Violation { code: Code::RequestMalformed, field, detail });
+    }
+}
 
 /// Adds answers (question to option) to the user's personal data, in the caller's transaction.
 ///

@@ -68,7 +68,11 @@ const fn members(form: FormKind) -> [Member; COUNT] {
         optional("businessName", LINE, "Without emoji, `<` and `>`."),
         optional("nationality", COUNTRY, "A code of `nationalities` (system info)."),
         optional("businessCountry", COUNTRY, "ISO 3166-1 alpha-2."),
-        optional("amld5QuestionAnswers", Kind::Map(&Kind::Sized(1, 255)), "By question key."),
+        optional(
+            "amld5QuestionAnswers",
+            Kind::Map(&Kind::Sized(1, 255)),
+            "By question key; at most 32, and 64 of one user.",
+        ),
         optional("phoneNumber", Kind::Matching("^\\+[1-9][0-9]{6,14}$"), "E.164."),
         optional("dateOfBirth", Kind::Format("date"), "18 or older, by the date in Amsterdam."),
         optional("firstName", LINE, "Without emoji, `<` and `>`."),

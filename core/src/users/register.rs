@@ -335,6 +335,7 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     if !chamber_of_commerce::is_valid(&personal, details.country, known.country.as_deref()) {
         refusal.add_of_member(Code::ChamberOfCommerceInvalid, "chamberOfCommerce");
     }
+    answers::refuse_excess(&known.personal, &personal, &mut refusal);
     details.complete_region(client, known.region.as_deref(), &mut refusal);
     let user_update = UserUpdate::start(&mut tx, core, client, user).await?;
     // Before another address is claimed: the proven one hears of both.
@@ -373,10 +374,8 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
 
 /// Hashes the password of the request, if any.
 async fn hash(core: &Core, details: &mut Details) -> Result<Option<String>> {
-    match details.password.take() {
-        Some(password) => Ok(Some(core.passwords.hash(password).await?)),
-        None => Ok(None),
-    }
+    let Some(password) = details.password.take() else { return Ok(None) };
+    core.passwords.hash(password).await.map(Some)
 }
 
 /// Commits what was written of a user, with what follows from it and the answer under the request's

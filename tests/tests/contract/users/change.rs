@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use rampart_tests::cluster::lose_first_change;
 use rampart_tests::test_context::TestContext;
-use serde_json::json;
+use serde_json::{Map, json};
 
 use super::mailed_code;
 
@@ -234,4 +234,18 @@ async fn a_change_that_lost_to_a_deadlock_may_be_sent_again() {
     let moved = json!({"city": "Delft"});
     ada.patch(PATH, &moved).await.assert_status(503).assert_codes(&["ER999"]);
     ada.patch(PATH, &moved).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn a_user_has_64_answers_at_most() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let answered = |topics: std::ops::Range<usize>| {
+        let answer = |topic| (format!("kyc-amld5-topic-{topic}"), json!("an answer"));
+        json!({"amld5QuestionAnswers": topics.map(answer).collect::<Map<_, _>>()})
+    };
+    ada.patch(PATH, &answered(0..32)).await.assert_status(200);
+    ada.patch(PATH, &answered(32..64)).await.assert_status(200);
+    ada.patch(PATH, &answered(64..65)).await.assert_status(400).assert_codes(&["ER048"]);
+    ada.patch(PATH, &answered(63..64)).await.assert_status(200);
 }

@@ -28,8 +28,8 @@ impl Visit {
     /// The state of the check of the user's address.
     async fn email_status(&self) -> Value {
         let path = format!("/admin/v1/users/{}", self.id);
-        let user = self.context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
-        user["profile"]["status"]["details"]["emailAddressVerificationStatus"].clone()
+        let user = self.context.admin(Method::GET, &path, Value::Null).await;
+        user.json()["profile"]["status"]["details"]["emailAddressVerificationStatus"].clone()
     }
 }
 
