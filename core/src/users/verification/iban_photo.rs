@@ -32,6 +32,8 @@ const UNKNOWN_TO_BANK: &str = "0000000087";
 const VERIFIED_INSTANTLY: &str = "0000000001";
 /// Longest proof, in characters of base64: 63 MiB.
 const ENCODED_CHARS_MAX: u64 = 63 * 1024 * 1024;
+/// Most proofs of one account.
+const PROOFS_MAX: i64 = 32;
 
 /// Version 1, the only one.
 pub struct V1;
@@ -181,7 +183,8 @@ const fn encoded_chars(size: u64) -> u64 {
 /// Stores a proof of a bank account of the user, sent on a page.
 ///
 /// # Errors
-/// Code 920 above the rate of uploads, ER086 for an account that is disabled.
+/// Code 920 above the rate of uploads, ER086 for an account that is disabled, ER708 above
+/// [`PROOFS_MAX`].
 pub(crate) async fn prove(
     core: &Core,
     client: &Client,
@@ -197,19 +200,19 @@ pub(crate) async fn prove(
     store(core, user, claim, false, None, &Started::initiated("photo")).await
 }
 
-/// True if a proof of the account was received.
+/// The number of proofs of the account that were received.
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn has_proof(
+pub(crate) async fn count_proofs(
     conn: &mut Connection,
     key: UserKey,
     account: &PaymentAccount,
-) -> Result<bool> {
-    let found = sqlx::query_scalar!(
+) -> Result<i64> {
+    let count = sqlx::query_scalar!(
         r#"
-        select exists (select from ownership_proof
-            where client_id = $1 and user_id = $2 and account_id = $3) as "found!"
+        select count(*) as "count!" from ownership_proof
+        where client_id = $1 and user_id = $2 and account_id = $3
         "#,
         key.client.uuid(),
         key.user.uuid(),
@@ -217,7 +220,7 @@ pub(crate) async fn has_proof(
     )
     .fetch_one(conn)
     .await?;
-    Ok(found)
+    Ok(count)
 }
 
 /// Stores the proof and its account, both or none, and the answer under the request's key.
@@ -256,6 +259,11 @@ async fn store(
             return Err(Error::with_detail(Code::IbanAccountUnknown, detail));
         }
     };
+    // Opening has locked the user's row, so that none exceeds the limit in a race.
+    if count_proofs(&mut tx, user, &account).await? >= PROOFS_MAX {
+        let detail = "the account has 32 proofs, as many as one may have";
+        return Err(Error::with_detail(Code::DocumentPendingReview, detail));
+    }
     sqlx::query!(
         "insert into ownership_proof (client_id, user_id, account_id, proof_id, media_type, size, \
              created_at) \

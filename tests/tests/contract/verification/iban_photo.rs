@@ -136,6 +136,23 @@ async fn uploads_have_a_rate_of_their_own() {
 }
 
 #[tokio::test]
+async fn an_account_has_32_proofs_at_most() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let mut valid = body(&image(b"%PDF-1.7", 64));
+    ada.post(PATH, &valid).await.assert_status(200);
+    let more = "insert into ownership_proof (client_id, user_id, account_id, proof_id, \
+                media_type, size, created_at) \
+                select client_id, user_id, account_id, gen_random_uuid(), media_type, size, \
+                created_at from ownership_proof, generate_series(1, 30)";
+    sqlx::query(more).execute(context.db()).await.unwrap();
+    ada.post(PATH, &valid).await.assert_status(200);
+    ada.post(PATH, &valid).await.assert_status(400).assert_codes(&["ER708"]);
+    valid["iban"] = json!("NL58ABNA0000000001");
+    ada.post(PATH, &valid).await.assert_status(200);
+}
+
+#[tokio::test]
 async fn the_database_has_no_iban_and_no_name() {
     let context = TestContext::start().await;
     let ada = context.partner("acme").await.user("ada").await;

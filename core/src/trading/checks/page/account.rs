@@ -12,7 +12,7 @@ use crate::platform::error::Result;
 use crate::trading::quotes::Side;
 use crate::users::accounts::{self, AccountType, PaymentAccount};
 use crate::users::verification::card;
-use crate::users::verification::iban_photo::{has_proof, prove};
+use crate::users::verification::iban_photo::{count_proofs, prove};
 use rampart_types::UserId;
 
 /// A card is verified by a button, a bank account by an image that an operator looks at, and any other
@@ -40,7 +40,7 @@ pub(super) async fn show(
         Some(AccountType::BankTransfer) => {
             let key = visit.client.key_of(user);
             let is_sent = match &account {
-                Some(account) => has_proof(conn, key, account).await?,
+                Some(account) => count_proofs(conn, key, account).await? > 0,
                 None => false,
             };
             let intro = match (is_sent, is_sale) {
