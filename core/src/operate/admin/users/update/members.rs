@@ -26,9 +26,9 @@ const LIMITS: [&str; 6] = [
 #[schemars(rename = "UserUpdate")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Change {
-    /// `true` ends the user's logins: none is renewed, links and login tokens that are unused are void,
-    /// and the user neither signs in nor orders. A token that was issued before shows and changes the
-    /// profile until it ends; the partner may do so as well.
+    /// `true` ends the user's logins: none is renewed, tokens that were issued before are refused, links
+    /// and login tokens that are unused are void, and the user neither signs in nor orders. By an
+    /// identifier the partner still reads and changes the profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) disabled: Option<bool>,
     /// `true` erases the personal data, for good; `false` is refused.
