@@ -4,11 +4,13 @@ mod key_exchange;
 
 use std::fs;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Datelike as _, TimeDelta, Utc};
 use http::Method;
 use rampart_core::platform::clock::Clock;
 use rampart_tests::certificate::CERTIFICATE;
+use rampart_tests::deadline::until;
 use rampart_tests::edge::{Edge, Setup};
 use rampart_tests::wire::Wire;
 use rustls::{CipherSuite, ClientConfig, HandshakeKind, ProtocolVersion};
@@ -205,10 +207,22 @@ impl Authority {
         name: &str,
         versions: &[&'static rustls::SupportedProtocolVersion],
     ) -> Arc<ClientConfig> {
+        self.client_until(name, versions, now() + TimeDelta::days(365))
+    }
+
+    /// The same, whose certificate ends at that time.
+    fn client_until(
+        &self,
+        name: &str,
+        versions: &[&'static rustls::SupportedProtocolVersion],
+        end: DateTime<Utc>,
+    ) -> Arc<ClientConfig> {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(CERTIFICATE.der().clone()).unwrap();
         let key = rcgen::KeyPair::generate().unwrap();
         let mut parameters = rcgen::CertificateParams::default();
+        let seconds = u64::try_from(end.timestamp()).unwrap();
+        parameters.not_after = rcgen::date_time_ymd(1970, 1, 1) + Duration::from_secs(seconds);
         parameters.distinguished_name = rcgen::DistinguishedName::new();
         parameters.distinguished_name.push(rcgen::DnType::OrganizationName, "Acme");
         parameters.distinguished_name.push(rcgen::DnType::CommonName, name);
@@ -249,6 +263,21 @@ async fn a_session_is_resumed_under_the_same_authorities_alone() {
             assert_eq!(handshake(&edge, &client).await, full);
             assert_eq!(handshake(next, &client).await, expected, "{:?}", version.version);
         }
+    }
+}
+
+#[tokio::test]
+async fn a_session_is_resumed_no_longer_than_its_certificate_is_valid() {
+    let authority = Authority::make();
+    let edge = Edge::with(|setup| authority.trusted_by(setup, "clients.pem")).await;
+    for version in [&rustls::version::TLS13, &rustls::version::TLS12] {
+        let end = now() + TimeDelta::seconds(8);
+        let client = authority.client_until("acme", &[version], end);
+        assert_eq!(handshake(&edge, &client).await, Some(HandshakeKind::Full));
+        until("the certificate is refused", Duration::from_secs(60), async || {
+            handshake(&edge, &client).await.is_none().then_some(())
+        })
+        .await;
     }
 }
 

@@ -1,7 +1,8 @@
 //! rustls makes its ticket keys at random, so that a ticket is good for one process only: here they
 //! are derived from the master key, another one each day, and every edge opens every edge's tickets.
-//! rustls takes a client's certificate from a ticket without checking it again: a ticket is good only
-//! under the authorities under which it was checked.
+//! rustls takes a client's certificate from a ticket without checking it again, and puts it into the
+//! next one: a ticket is good only under the authorities under which it was checked, and no longer than
+//! the certificate.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,6 +14,8 @@ use rampart_core::platform::crypto::{DataKey, Purpose};
 use ring::digest::{self, SHA256};
 use rustls::pki_types::CertificateDer;
 use rustls::server::ProducesTickets;
+
+use super::x509;
 
 /// Seconds that a ticket is good for, at most: its key is used for this day and the next.
 const LIFETIME_SECONDS: u32 = 24 * 60 * 60;
@@ -82,6 +85,36 @@ impl ProducesTickets for Tickets {
         if !(today - 1..=today + 1).contains(&day) {
             return None;
         }
-        self.key(day)?.open(&self.context, sealed).ok()
+        let session = self.key(day)?.open(&self.context, sealed).ok()?;
+        (!has_ended(&session, self.core.clock.now().timestamp())).then_some(session)
+    }
+}
+
+/// A certificate in the session is not valid any more at `now`, in seconds since the epoch. It is found
+/// by its encoding, a sequence of some length: that of sessions is the library's own.
+fn has_ended(session: &[u8], now: i64) -> bool {
+    let parts = (0..session.len()).map(|begin| &session[begin..]);
+    let mut sequences = parts.filter(|part| matches!(part, [0x30, 0x81 | 0x82, ..]));
+    sequences.any(|part| x509::not_after(part).is_some_and(|end| end < now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn certificate(last_year: i32) -> CertificateDer<'static> {
+        let mut parameters = rcgen::CertificateParams::default();
+        parameters.not_after = rcgen::date_time_ymd(last_year, 1, 1);
+        let key = rcgen::KeyPair::generate().unwrap();
+        parameters.self_signed(&key).unwrap().der().clone()
+    }
+
+    #[test]
+    fn a_session_ends_with_the_first_of_its_certificates() {
+        let (leaf, above) = (certificate(2030), certificate(2040));
+        let session = [&[3, 4, 0x30, 0x82][..], &above[..], &[0, 0x30], &leaf[..], &[0]].concat();
+        let end = 1_893_456_000;
+        assert!(!has_ended(&session, end) && has_ended(&session, end + 1));
+        assert!(!has_ended(&[3, 4, 0x30, 0x82], i64::MAX), "no certificate");
     }
 }
