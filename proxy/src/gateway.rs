@@ -36,7 +36,7 @@ use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, Session};
 use rampart_core::Core;
 use rampart_core::http::request::{BODY_BYTES_MAX, FORM_BYTES_MAX};
-use rampart_core::platform::rate_limit::KeyedGcra;
+use rampart_core::platform::rate_limit::{KeyedGcra, Quota};
 use rampart_core::platform::shared_rates::SharedGcra;
 
 pub(crate) use self::access_log::AccessLog;
@@ -51,8 +51,8 @@ use crate::server::{Certificates, ClientAddresses, ConnectionInfo, Lifecycle};
 
 /// Most addresses whose rate is remembered; the least used is forgotten first.
 const ADDRESSES_MAX: u64 = 100_000;
-/// After this time without a request an address has its whole burst again.
-const ADDRESS_IDLE: Duration = Duration::from_secs(600);
+/// Least time for which an address without a request is remembered.
+const ADDRESS_IDLE_MIN: Duration = Duration::from_secs(600);
 /// Time for reading and throwing away a small body that was not wanted.
 const DRAIN_MAX: Duration = Duration::from_secs(1);
 /// Most bytes of bodies on each private listener at once.
@@ -100,9 +100,10 @@ impl Gateway {
     ) -> Self {
         // Half of the memory is for large uploads.
         let memory = edge.body_memory_bytes / 2;
+        let idle = address_idle(core.settings.ratelimit.address);
         let listener = ListenerKind::Public(Box::new(PublicListener {
             clients: ClientAddresses::new(edge),
-            addresses: KeyedGcra::new(ADDRESSES_MAX, ADDRESS_IDLE),
+            addresses: KeyedGcra::new(ADDRESSES_MAX, idle),
             in_flight: InFlight::new(edge),
             uploads: BodyMemory::new(memory, (memory - memory / 4).max(FORM_BYTES_MAX)),
             answer_max: Duration::from_secs(edge.request_timeout_seconds),
@@ -148,6 +149,11 @@ impl Gateway {
     pub(crate) fn is_public(&self) -> bool {
         matches!(self.listener, ListenerKind::Public(_))
     }
+}
+
+/// The time for which an idle address is remembered: until it has its whole burst again.
+fn address_idle(quota: Quota) -> Duration {
+    Duration::from_nanos(quota.tolerance_ns()).max(ADDRESS_IDLE_MIN)
 }
 
 fn upstream(context: &mut Context) -> Result<&mut UpstreamExchange> {
@@ -264,5 +270,19 @@ impl ProxyHttp for Gateway {
         self.end_span(session, context);
         // However many requests lie ready, other connections have their turn.
         tokio::task::consume_budget().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_address_is_remembered_until_its_burst_is_whole() {
+        let quotas = [("50/s burst 100", 600), ("1000/h", 3_600), ("1/min burst 90", 5_400)];
+        for (quota, seconds) in quotas {
+            let idle = address_idle(quota.parse().unwrap());
+            assert_eq!(idle, Duration::from_secs(seconds), "{quota}");
+        }
     }
 }

@@ -55,7 +55,7 @@ impl Quota {
     }
 
     /// The time in nanoseconds that a full burst takes to come back.
-    pub(crate) fn tolerance_ns(self) -> u64 {
+    pub fn tolerance_ns(self) -> u64 {
         self.interval_ns().saturating_mul(self.burst.into()).min(TOLERANCE_NS_MAX)
     }
 }
