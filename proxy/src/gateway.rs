@@ -145,6 +145,14 @@ impl Gateway {
         Self { certificates, ..self }
     }
 
+    /// True for a connection of a balancer, which many clients share.
+    fn is_shared(&self, connection: &ConnectionInfo) -> bool {
+        match &self.listener {
+            ListenerKind::Public(public) => public.clients.is_shared(connection.peer),
+            ListenerKind::Private(_) => false,
+        }
+    }
+
     /// Its listener is for partners and their users.
     pub(crate) fn is_public(&self) -> bool {
         matches!(self.listener, ListenerKind::Public(_))
@@ -262,7 +270,8 @@ impl ProxyHttp for Gateway {
         let session = session.as_downstream();
         if let Some(connection) = ConnectionInfo::for_session(session) {
             connection.set_answering(false);
-            if session.is_custom() && session.response_written().is_none() {
+            let is_abandoned = session.is_custom() && session.response_written().is_none();
+            if is_abandoned && !self.is_shared(connection) {
                 connection.abandoned(self.core.clock.monotonic_ns());
             }
         }

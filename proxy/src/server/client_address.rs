@@ -68,9 +68,9 @@ impl ClientAddresses {
         address
     }
 
-    /// True for a balancer whose connections carry requests of many clients, so that limits of an
-    /// address do not hold for them.
-    pub(super) fn is_shared(&self, address: IpAddr) -> bool {
+    /// True for a balancer whose connections carry requests of many clients, so that limits of one
+    /// client do not hold for them.
+    pub(crate) fn is_shared(&self, address: IpAddr) -> bool {
         self.forwarded_for && self.trusts(address)
     }
 

@@ -79,6 +79,27 @@ async fn a_storm_of_resets_ends_its_connection_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn resets_of_one_client_end_no_connection_that_a_balancer_shares() {
+    let edge = Edge::with(|setup| {
+        setup.set("edge.forwarded_for", "true").set("edge.trusted_proxies", "127.0.0.0/8");
+    })
+    .await;
+    let partner = edge.partner("shared").await;
+    let (name, value) = partner.credential();
+    let (sender, _driving) = open_at(edge.address).await;
+    for _ in 0..STORM / 4 {
+        let request = Request::post(edge.url("/api/v1/buy/quote")).header(name, value);
+        let mut sender_of_one = sender.clone().ready().await.unwrap();
+        let request = request.body(()).unwrap();
+        let (answer, mut stream) = sender_of_one.send_request(request, false).unwrap();
+        // The edge waits for its body, since it has answered what came behind it.
+        assert_eq!(ask(&edge, &sender).await.unwrap().status(), 404);
+        stream.send_reset(Reason::CANCEL);
+        drop(answer);
+    }
+}
+
+#[tokio::test]
 async fn a_header_list_without_end_is_refused_and_the_connection_goes_on() {
     let target = Target::start("header-list").await;
     let (mut sender, _driving) = open(&target).await;
