@@ -230,9 +230,7 @@ impl ProxyHttp for Gateway {
     ) -> Result<Option<Duration>> {
         let now = self.core.clock.monotonic_ns();
         if end {
-            // The answer is made, however long the client takes to read it.
-            context.permit = None;
-            context.answered_ns = Some(now);
+            context.set_answered(now);
         }
         upstream(context)?.body(body.as_ref(), now).map(|()| None)
     }
@@ -254,6 +252,7 @@ impl ProxyHttp for Gateway {
         }
         let (session, error_code) = (session.as_downstream_mut(), reply.status.as_u16());
         session.set_keepalive(None);
+        context.set_answered(self.core.clock.monotonic_ns());
         match respond::write(session, context, reply).await {
             Ok(()) => FailToProxy { error_code, ..lost },
             Err(_) => lost,

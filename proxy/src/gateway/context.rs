@@ -80,6 +80,12 @@ impl Context {
         }
     }
 
+    /// The answer is made, however long the client takes to read it.
+    pub(super) fn set_answered(&mut self, now_ns: u64) {
+        self.permit = None;
+        self.answered_ns = Some(now_ns);
+    }
+
     /// The span that the request's work belongs to.
     pub(super) fn scope(&self) -> TraceScope {
         self.span.as_ref().map(Span::scope).unwrap_or_default()

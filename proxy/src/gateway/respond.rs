@@ -45,9 +45,7 @@ impl Gateway {
             session.set_keepalive(None);
         }
         let Some(mut reply) = decided else { return Ok(false) };
-        // The answer is made, however long the client takes to read it.
-        context.permit = None;
-        context.answered_ns = Some(self.core.clock.monotonic_ns());
+        context.set_answered(self.core.clock.monotonic_ns());
         if self.is_public() {
             let request = session.req_header();
             let (path, headers) = (request.uri.path(), &request.headers);
