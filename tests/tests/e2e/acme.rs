@@ -120,6 +120,10 @@ async fn one_edge_orders_a_certificate_and_all_serve_and_renew_it() {
         metrics.contains("rampart_acme_orders_total{outcome=\"failed\"} 1")
     };
     assert!(counted(&first).await != counted(&second).await, "one edge has tried");
+
+    setup.set("acme.domains", format!("{NAME},new.shop.example"));
+    let third = Edge::of(setup).await;
+    assert_eq!(issued(&third, None).await, renewed, "served while other names have none");
 }
 
 #[tokio::test]

@@ -135,17 +135,20 @@ pub(super) async fn keep_account(core: &Core, directory_url: &str, plain: &[u8])
     Ok(())
 }
 
-/// The certificate and the challenges as they are now.
+/// The certificate and the challenges as they are now. As long as there is no certificate for these
+/// names, such as after a change of the settings, it is the one for others that lasts longest.
 pub(super) async fn read(core: &Core, domains: &str) -> Result<AcmeState> {
     let row = sqlx::query!(
         r#"
-        select chain as "chain!", sealed_key as "sealed_key!"
-        from acme_certificate where domains = $1 and chain is not null
+        select domains, chain as "chain!", sealed_key as "sealed_key!"
+        from acme_certificate
+        where chain is not null and (domains = $1 or not_after > now())
+        order by domains = $1 desc, not_after desc limit 1
         "#,
         domains
     );
     let certificate = row.fetch_optional(&core.db).await?.map(|row| {
-        let key = core.keys.open(&key_context(domains), &row.sealed_key)?;
+        let key = core.keys.open(&key_context(&row.domains), &row.sealed_key)?;
         let key = String::from_utf8(key).map_err(|e| Error::internal("read a key", e))?;
         Ok::<_, Error>(Arc::new(Certificate { chain: row.chain, key: Secret::new(key) }))
     });
