@@ -117,6 +117,20 @@ async fn a_callers_trace_goes_on_at_the_backend() {
 }
 
 #[tokio::test]
+async fn a_user_is_proven_on_the_connections_of_requests() {
+    let ground = Ground::new(Spoken::Http1).await;
+    let statements = async || {
+        let text = ground.edge.ops("/metrics").await.assert_status(200).text().to_owned();
+        let series = r#"rampart_db_statement_duration_seconds_count{pool="requests"} "#;
+        let count = text.lines().find_map(|line| line.strip_prefix(series)).unwrap();
+        count.parse::<u64>().unwrap()
+    };
+    let before = statements().await;
+    ground.ask(Protocol::Http1, "").await.assert_status(200);
+    assert!(statements().await > before, "not on those of workers, which see every tenant");
+}
+
+#[tokio::test]
 async fn who_is_not_proven_is_refused_at_the_edge() {
     let ground = Ground::new(Spoken::Http1).await;
     let ask = || ground.partner.request(Method::GET, PATH);

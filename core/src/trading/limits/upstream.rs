@@ -12,11 +12,12 @@ use url::{Host, Url};
 
 use super::read::V2;
 use crate::Core;
-use crate::auth::caller::{Caller as _, ClientAndUser};
+use crate::auth::caller::{Caller as _, Client, ClientAndUser};
 use crate::endpoint::Endpoint;
 use crate::endpoint::admission::Admission;
 use crate::http::reply::Reply;
 use crate::http::request::{Head, Input};
+use crate::platform::db::tenant;
 use crate::platform::error::Error;
 
 /// Header with the tenant's id, a UUID.
@@ -128,7 +129,10 @@ impl Core {
             now: self.clock.now(),
             proven: http::Extensions::new(),
         };
-        let identified = ClientAndUser::identify(self, admission.client.clone(), &input).await;
+        let client = admission.client.clone();
+        let tenant = client.as_ref().map(Client::id);
+        let identifying = ClientAndUser::identify(self, client, &input);
+        let identified = tenant::run(tenant, identifying).await;
         let headers = identified.and_then(|caller| headers(&input.head, &caller));
         let mut reply = match &headers {
             Ok(_) => Reply::empty(StatusCode::OK),
