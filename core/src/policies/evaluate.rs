@@ -62,26 +62,20 @@ pub(super) async fn evaluate<R: PolicyRequest>(
 ) -> Result<Option<Evaluation<R::Output>>, PolicyFailure> {
     let policies = &client.tenant.policies;
     let (active, rollout) = (policies.get(R::KIND), policies.rollout(R::KIND));
-    let serving = match active {
-        Some(active) => Some((active, ServingVersion::load(core, active).await)),
-        None => None,
-    };
     let mut fail_closed = false;
-    if let Some(rollout) = rollout {
-        // Also for a shadow run, which loads nothing.
-        let candidate = ServingVersion::load(core, &rollout.policy).await;
-        if rollout.includes(client.id(), subject) {
-            let evaluation = call_version(core, client, &candidate, &request, attributes);
-            if evaluation.is_some() {
-                return Ok(evaluation);
-            }
-            fail_closed = rollout.policy.fail_closed;
-            if active.is_none() {
-                return Err(PolicyFailure { fail_closed });
-            }
+    if let Some(canary) = rollout.filter(|rollout| rollout.includes(client.id(), subject)) {
+        let candidate = ServingVersion::load(core, &canary.policy).await;
+        let evaluation = call_version(core, client, &candidate, &request, attributes);
+        if evaluation.is_some() {
+            return Ok(evaluation);
+        }
+        fail_closed = canary.policy.fail_closed;
+        if active.is_none() {
+            return Err(PolicyFailure { fail_closed });
         }
     }
-    let Some((active, serving)) = serving else { return Ok(None) };
+    let Some(active) = active else { return Ok(None) };
+    let serving = ServingVersion::load(core, active).await;
     let evaluation = call_version(core, client, &serving, &request, attributes);
     fail_closed |= active.fail_closed;
     if let Some(shadow) = rollout.filter(|rollout| rollout.canary_percentage.is_none()) {

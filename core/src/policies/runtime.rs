@@ -21,4 +21,5 @@ pub use self::active::{ActivePolicy, TenantPolicies};
 pub use self::compiled::Policies;
 pub(crate) use self::rollout::Rollout;
 pub(crate) use self::sample_throttle::SAMPLES_MAX;
+pub(crate) use self::slot::Slot;
 pub(crate) use self::verification_keys::{ALGORITHMS, algorithm, algorithm_name, seal_context};

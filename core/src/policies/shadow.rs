@@ -1,15 +1,19 @@
 //! Shadow runs, request samples and log lines, off the request path: jobs go to a bounded queue, which a
 //! worker drains at each run.
 
-use std::collections::HashMap;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+mod queue;
 
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use futures::future::join_all;
 use rampart_plugins::contract::PolicyKind;
 use rampart_plugins::{CallClass, CallReport, FailureKind, LogLine};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+pub use self::queue::ShadowQueue;
 use super::dry_run::report::level;
 use super::evaluate::context::{Attributes, NS_PER_MS, live_context};
 use super::evaluate::redaction::redacted;
@@ -17,28 +21,13 @@ use super::kinds::{CallInputs, PolicyRequest, reported_input};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::error::{Error, Result};
-use crate::policies::runtime::{ActivePolicy, Rollout};
+use crate::policies::runtime::{ActivePolicy, Rollout, Slot};
 use rampart_types::ClientId;
 
-/// Queue capacity. Shadow runs over it are counted as skipped, and calls with log lines as dropped.
-const JOBS_MAX: usize = 512;
-/// Most of it for one partner: a busy one leaves room for others.
-const JOBS_OF_PARTNER_MAX: usize = 128;
 /// The worker in metrics and logs.
 const SWEEP: &str = "policy shadows";
 /// Differences stored of a rollout: the newest.
 const DIFFERENCES_MAX: u64 = 20;
-
-/// Shadow runs and samples that wait for the worker.
-#[derive(Default)]
-pub struct ShadowQueue(Mutex<Queued>);
-
-#[derive(Default)]
-struct Queued {
-    jobs: Vec<Job>,
-    /// Number of jobs of each partner.
-    of_partners: HashMap<ClientId, usize>,
-}
 
 enum Job {
     Shadow {
@@ -76,30 +65,6 @@ enum Comparison {
     Failed(Value),
     /// It did not run.
     Skipped,
-}
-
-impl ShadowQueue {
-    /// Jobs that wait.
-    pub(crate) fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).jobs.len()
-    }
-
-    /// Adds a job of a partner if there is capacity.
-    fn push(&self, client: ClientId, job: Job) -> bool {
-        // A list of whole jobs: a panic elsewhere cannot have left it half written.
-        let mut queued = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_partner = queued.of_partners.get(&client).copied().unwrap_or(0);
-        let has_capacity = queued.jobs.len() < JOBS_MAX && of_partner < JOBS_OF_PARTNER_MAX;
-        if has_capacity {
-            queued.of_partners.insert(client, of_partner + 1);
-            queued.jobs.push(job);
-        }
-        has_capacity
-    }
-
-    fn drain(&self) -> Vec<Job> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)).jobs
-    }
 }
 
 /// Queues a shadow run of the request; `active` is the output of the active version, if any.
@@ -242,7 +207,8 @@ struct Results {
 }
 
 impl Core {
-    /// Runs the queued jobs one after the other and stores their results.
+    /// Runs the queued jobs one after the other and stores their results. Shadows are loaded here, so
+    /// that no request waits for the code of one.
     ///
     /// # Errors
     /// When the database cannot be written; the counts of this run are then lost.
@@ -251,6 +217,10 @@ impl Core {
         if jobs.is_empty() {
             return Ok(());
         }
+        let now_ms = self.clock.monotonic_ns() / NS_PER_MS;
+        let components = components(&jobs);
+        let loads = components.values().map(|slot| self.policies.ready(slot, now_ms, &self.db));
+        join_all(loads).await;
         let results = tokio::task::spawn_blocking(move || run(jobs)).await;
         let results = results.map_err(|error| Error::internal("run shadow jobs", error))?;
         for (client, rollout, tally) in results.tallies.into_values() {
@@ -368,6 +338,15 @@ impl Core {
     }
 }
 
+/// The components that the shadow runs among the jobs call, by rollout.
+fn components(jobs: &[Job]) -> HashMap<Uuid, Arc<Slot>> {
+    let component = |job: &Job| match job {
+        Job::Shadow { rollout, .. } => Some((rollout.id, Arc::clone(&rollout.policy.slot))),
+        Job::Sample { .. } | Job::Log(_) => None,
+    };
+    jobs.iter().filter_map(component).collect()
+}
+
 fn run(jobs: Vec<Job>) -> Results {
     let mut results = Results::default();
     for job in jobs {
@@ -391,5 +370,3 @@ fn run(jobs: Vec<Job>) -> Results {
     }
     results
 }
-
-rampart_types::opaque_debug!(ShadowQueue);

@@ -240,6 +240,36 @@ async fn components_are_loaded_at_their_first_call_within_the_bound_of_memory() 
 }
 
 #[tokio::test]
+async fn a_request_loads_no_code_of_a_shadow_or_of_others_canary() {
+    let context = TestContext::with(|settings| settings.policy.memory_bytes = 1).await;
+    let acme = context.partner("acme").await;
+    push(&context, FEE, "tiered-fee").await;
+    assert_eq!(partner_fee(&acme, "DE").await, "1.5");
+    let of_active = context.core().policies.loaded_bytes();
+    let staged = json!({"component": STANDARD.encode(component("hostile")), "config": {}});
+    context.admin(Method::POST, &format!("{FEE}/versions"), staged).await.assert_status(201);
+
+    // Requests without a user are one user, who is in the canary or not.
+    for percentage in [1, 99] {
+        let path = format!("{FEE}/versions/2/activate");
+        let body = json!({ "percentage": percentage });
+        context.admin(Method::POST, &path, body).await.assert_status(200);
+        let fee = partner_fee(&acme, "DE").await;
+        let loads_active = context.core().policies.loaded_bytes() == of_active;
+        assert_eq!(loads_active, fee == "1.5", "{percentage} %: {fee}");
+    }
+
+    let path = format!("{FEE}/versions/2/shadow");
+    context.admin(Method::POST, &path, json!({})).await.assert_status(200);
+    assert_eq!(partner_fee(&acme, "DE").await, "1.5");
+    assert_eq!(context.core().policies.loaded_bytes(), of_active);
+    context.core().run_policy_shadows().await.unwrap();
+    let trial = context.admin(Method::GET, &format!("{FEE}/trial"), json!({})).await;
+    let trial = trial.assert_status(200).json();
+    assert_eq!((&trial["different"], &trial["skipped"]), (&json!(1), &json!(0)), "{trial}");
+}
+
+#[tokio::test]
 async fn code_that_is_dropped_for_another_before_the_call_serves_it() {
     let (context, acme, other) = with_room_for_one().await;
     for _ in 0..ROUNDS {
