@@ -84,7 +84,7 @@ impl Decision {
             attributes: Vec::new(),
         };
         let run = move || call(&loaded, &request, &context);
-        let now = core.policies.dry_run(run).await?;
+        let now = core.policies.dry_runs.run(run).await?;
         let same = now["answer"].is_string()
             && now["answer"].as_str() == self.answer.as_deref()
             && now["fuel"] == self.fuel;

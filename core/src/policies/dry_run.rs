@@ -79,7 +79,7 @@ pub(crate) async fn dry_run(
         let reports: Vec<_> = requests.iter().enumerate().map(report).collect();
         (reports, Duration::from_nanos(clock.monotonic_ns().saturating_sub(started)))
     };
-    let (mut reports, elapsed) = core.policies.dry_run(run).await?;
+    let (mut reports, elapsed) = core.policies.dry_runs.run(run).await?;
     if !is_single {
         return Ok(json!({"version": version, "digest": digest, "decisions": reports}));
     }

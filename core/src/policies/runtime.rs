@@ -4,6 +4,7 @@
 //! caller, is above both.
 
 mod active;
+mod blocking_runs;
 mod compile_permits;
 mod compiled;
 pub(crate) mod configuration;

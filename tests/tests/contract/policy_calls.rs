@@ -9,6 +9,8 @@ use chrono::TimeDelta;
 use futures::future::join_all;
 use http::Method;
 use rampart_tests::answer::Answer;
+use rampart_tests::cluster::until_a_lock_is_awaited;
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::guests::component;
 use rampart_tests::keys::ed25519;
 use rampart_tests::partner::Partner;
@@ -281,6 +283,26 @@ async fn code_that_is_dropped_for_another_before_the_call_serves_it() {
     }
     assert_eq!(calls(&context, "fee", "load"), 0);
     assert_eq!(calls(&context, "fee", "ok"), ROUNDS * CROWD);
+}
+
+#[tokio::test]
+async fn a_component_is_loaded_although_the_dry_run_that_began_it_is_given_up() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    push(&context, FEE, "tiered-fee").await;
+    let edge = context.second_edge().await;
+    let mut locked = context.db().begin().await.unwrap();
+    sqlx::query("lock table policy_component").execute(&mut *locked).await.unwrap();
+    let path = format!("{FEE}/dry-run");
+    tokio::select! {
+        answer = edge.admin(Method::POST, &path, json!({"input": {}})) => {
+            panic!("{}", answer.text())
+        }
+        () = until_a_lock_is_awaited(context.db()) => {}
+    }
+    locked.rollback().await.unwrap();
+    let loaded = async || (edge.core().policies.loaded_bytes() > 0).then_some(());
+    until("the code is kept", SOON, loaded).await;
 }
 
 #[tokio::test]

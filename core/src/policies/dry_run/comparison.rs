@@ -80,7 +80,7 @@ pub(crate) async fn compare(
         });
         compared.collect()
     };
-    let requests = core.policies.dry_run(run).await?;
+    let requests = core.policies.dry_runs.run(run).await?;
     Ok(Comparison { active: active_version, requests })
 }
 

@@ -228,7 +228,6 @@ async fn admit(
     component: Vec<u8>,
     config: Map<String, Value>,
 ) -> Result<(Admitted, Arc<[u8]>), LifecycleError> {
-    let _permit = core.policies.admission_permit().await?;
     let engine = core.policies.engine.clone();
     let stored: Arc<[u8]> = component.as_slice().into();
     let kind = target.kind;
@@ -239,9 +238,7 @@ async fn admit(
         let configure = move |info: &PolicyInfo| configuration::entries(&info.config, &config);
         engine.admit_with(kind, component, context, configure)
     };
-    let admitted = tokio::task::spawn_blocking(examine)
-        .await
-        .map_err(|error| Error::internal("examine a component", error))?
-        .map_err(LifecycleError::Rejected)?;
+    let admitted = core.policies.admissions.run(examine).await?;
+    let admitted = admitted.map_err(LifecycleError::Rejected)?;
     Ok((admitted, stored))
 }

@@ -10,9 +10,11 @@ use std::time::Duration;
 use futures::future::join_all;
 use rampart_plugins::contract::PolicyKind;
 use rampart_plugins::{CompilerProgram, NativeCodeCache, Policy, PolicyEngine};
-use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 use uuid::Uuid;
 
+use super::blocking_runs::BlockingRuns;
 use super::compile_permits::CompilePermits;
 use super::limits::policy_limits;
 use super::root_keys::{RootKey, RootKeys};
@@ -52,10 +54,10 @@ pub struct Policies {
     /// The newest replaced versions, so that a rollback waits for no compiler.
     replaced: Mutex<VecDeque<Arc<Slot>>>,
     compiles: CompilePermits,
-    /// The engine refuses an upload without a free slot; this one makes it wait.
-    admissions: Semaphore,
-    /// The same for dry runs.
-    dry_runs: Arc<Semaphore>,
+    /// Examinations of uploads: the engine refuses one without a free slot, here it waits.
+    pub(crate) admissions: BlockingRuns,
+    /// Calls that no request of a user waits for.
+    pub(crate) dry_runs: BlockingRuns,
     /// Dry runs that staff ask for: one of each partner.
     pub(crate) staff_dry_runs: KeyedSemaphore<ClientId>,
     root_keys: RootKeys,
@@ -63,6 +65,9 @@ pub struct Policies {
 
 /// A component by kind and digest.
 type SlotKey = (&'static str, Arc<str>);
+
+/// The code of a component, or the reason that it has none; `None` when it cannot be compiled now.
+type Loaded = Option<Arc<Result<Policy, String>>>;
 
 impl Policies {
     /// Reserves the memory that policies run in.
@@ -86,8 +91,8 @@ impl Policies {
             Error::internal("start the policy engine", cause)
         })?;
         let compiles = CompilePermits::new();
-        let admissions = Semaphore::new(engine.limits().admissions_max as usize);
-        let dry_runs = Arc::new(Semaphore::new(DRY_RUNS_MAX));
+        let admissions = BlockingRuns::new(engine.limits().admissions_max as usize);
+        let dry_runs = BlockingRuns::new(DRY_RUNS_MAX);
         let (slots, replaced) = (Mutex::default(), Mutex::default());
         let (loaded_bytes, memory_bytes_max) = (AtomicUsize::new(0), settings.memory_bytes);
         Ok(Self {
@@ -118,26 +123,6 @@ impl Policies {
     /// True if a root key has this fingerprint.
     pub(crate) fn is_root(&self, fingerprint: &str) -> bool {
         self.root_keys.contains(fingerprint)
-    }
-
-    /// A permit to examine an upload.
-    pub(crate) async fn admission_permit(&self) -> Result<SemaphorePermit<'_>> {
-        self.admissions.acquire().await.map_err(|e| Error::internal("admit a policy", e))
-    }
-
-    /// Makes calls that no request waits for, off the serving threads. They go on when nobody waits for
-    /// them any more.
-    pub(crate) async fn dry_run<T: Send + 'static>(
-        &self,
-        calls: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T> {
-        let permit = Arc::clone(&self.dry_runs).acquire_owned().await;
-        let permit = permit.map_err(|e| Error::internal("dry-run a policy", e))?;
-        let run = move || {
-            let _permit = permit;
-            calls()
-        };
-        tokio::task::spawn_blocking(run).await.map_err(|e| Error::internal("run a policy", e))
     }
 
     /// The shared slot of a component.
@@ -173,13 +158,13 @@ impl Policies {
     /// When the component cannot be read, or not be compiled now; the inner error is that of the
     /// compiler.
     pub(crate) async fn compiled(
-        &self,
+        self: &Arc<Self>,
         kind: PolicyKind,
         digest: &str,
         db: &Pool,
     ) -> Result<Result<Policy, String>> {
-        let slot = self.slot(kind, digest);
-        let code = self.load(&slot, db).await?;
+        let loaded = self.begin_load(&self.slot(kind, digest), db).await;
+        let code = loaded.map_err(|error| Error::internal("load a policy", error))??;
         let code = code.ok_or_else(|| Error::unavailable("compile the policy now"))?;
         Ok(Result::clone(&code))
     }
@@ -199,19 +184,14 @@ impl Policies {
         if slot.is_delayed(&self.clock) {
             return None;
         }
-        let (policies, loaded, db) = (Arc::clone(self), Arc::clone(slot), db.clone());
-        // A task of its own: what a request no longer waits for is there for the next one.
-        let work = tokio::spawn(async move {
-            match policies.load(&loaded, &db).await {
-                Ok(code) => code.and_then(|code| Result::as_ref(&code).ok().cloned()),
-                Err(error) => {
-                    tracing::warn!(%error, digest = &*loaded.digest, "a policy is not loaded");
-                    None
-                }
-            }
-        });
+        let work = self.begin_load(slot, db);
         match tokio::time::timeout(FIRST_USE_WAIT, work).await {
-            Ok(code) => code.ok().flatten(),
+            Ok(Ok(Ok(code))) => code.and_then(|code| Result::as_ref(&code).ok().cloned()),
+            Ok(Ok(Err(error))) => {
+                tracing::warn!(%error, digest = &*slot.digest, "a policy is not loaded");
+                None
+            }
+            Ok(Err(_)) => None,
             Err(_) => {
                 tracing::warn!(digest = &*slot.digest, "a policy takes long to load");
                 None
@@ -219,13 +199,16 @@ impl Policies {
         }
     }
 
+    /// Loads a component in a task of its own: what nobody waits for any more is there for the next
+    /// call, and no second compilation of it begins meanwhile.
+    fn begin_load(self: &Arc<Self>, slot: &Arc<Slot>, db: &Pool) -> JoinHandle<Result<Loaded>> {
+        let (policies, slot, db) = (Arc::clone(self), Arc::clone(slot), db.clone());
+        tokio::spawn(async move { policies.load(&slot, &db).await })
+    }
+
     /// Reads and compiles a component, unless it is loaded. `None` when it cannot be compiled now: that
     /// is logged, and it is tried again after a pause.
-    async fn load(
-        &self,
-        slot: &Arc<Slot>,
-        db: &Pool,
-    ) -> Result<Option<Arc<Result<Policy, String>>>> {
+    async fn load(&self, slot: &Arc<Slot>, db: &Pool) -> Result<Loaded> {
         let mut failures = slot.loading.lock().await;
         if let Some(code) = slot.code.load_full() {
             return Ok(Some(code));
