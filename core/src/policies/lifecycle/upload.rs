@@ -184,8 +184,12 @@ impl Upload {
         .await?;
         // The row lock of the revision serializes concurrent pushes from here on.
         revision::client_changed(&mut tx, target.client).await?;
-        if self.manifest.is_none() {
-            manifest::check_unsigned_allowed_in(core, &mut tx, target).await?;
+        match &self.manifest {
+            // Its key may have been removed during the examination.
+            Some(Manifest { fingerprint, .. }) => {
+                manifest::check_stored_signature(core, &mut tx, target, Some(fingerprint)).await?;
+            }
+            None => manifest::check_unsigned_allowed_in(core, &mut tx, target).await?,
         }
         let version = NewVersion {
             info: configuration::info_as_json(&admitted.info),

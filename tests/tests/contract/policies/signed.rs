@@ -6,6 +6,7 @@ use chrono::TimeDelta;
 use http::Method;
 use rampart_core::policies::manifest::{self, ManifestContent};
 use rampart_tests::answer::Answer;
+use rampart_tests::cluster::until_a_lock_is_awaited;
 use rampart_tests::guests::component;
 use rampart_tests::keys::ed25519;
 use rampart_tests::test_context::TestContext;
@@ -100,6 +101,25 @@ async fn where_it_is_required_only_what_an_operator_signed_becomes_a_version() {
     let newest = history(&context, FEE).await["versions"][0].clone();
     assert_eq!((&newest["config"], &newest["active"]), (&flat["config"], &json!(true)));
     assert_eq!(newest["signedBy"], "release");
+}
+
+#[tokio::test]
+async fn a_key_that_is_removed_during_an_examination_makes_no_version() {
+    let (context, pair) = required().await;
+    let mut sent = signed(&pair, &members(3, "tiered-fee"));
+    sent["activate"] = json!(true);
+    let mut somebody = context.db().begin().await.unwrap();
+    let row = "select from client where slug = 'acme' for update";
+    sqlx::query(row).execute(&mut *somebody).await.unwrap();
+    let remove = async {
+        until_a_lock_is_awaited(context.db()).await;
+        sqlx::query("delete from operator_key").execute(context.db()).await.unwrap();
+        somebody.rollback().await.unwrap();
+    };
+    let (refused, ()) = futures::join!(staged(&context, sent), remove);
+    let told = "no registered key has signed the version";
+    assert!(refused.assert_status(409).text().contains(told), "{}", refused.text());
+    assert_eq!(history(&context, FEE).await["active"], 1);
 }
 
 #[tokio::test]
