@@ -3,9 +3,10 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
+use rustix::time::{ClockId, clock_gettime};
 use uuid::Uuid;
 
 /// The service's view of time and its source of entropy. Cheap to clone; clones share one offset.
@@ -88,6 +89,12 @@ impl Clock {
         let offset = self.offset_ms.load(Ordering::Relaxed).max(0).unsigned_abs();
         let elapsed = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         elapsed.saturating_add(offset.saturating_mul(1_000_000))
+    }
+
+    /// Processor time of the calling thread, in nanoseconds.
+    pub(crate) fn thread_ns() -> u64 {
+        let time = Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default();
+        u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
     }
 
     /// Moves this clock and all its clones forward. For tests.

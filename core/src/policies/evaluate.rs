@@ -17,6 +17,7 @@ use super::kinds::{CallInputs, PolicyRequest};
 use super::shadow;
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::platform::clock::Clock;
 use crate::platform::telemetry::{SpanKind, Spans};
 use crate::policies::runtime::ActivePolicy;
 
@@ -114,10 +115,11 @@ fn call_version<R: PolicyRequest>(
     let inputs = CallInputs { context: &context, config: &active.config, keys };
     let kind = active.kind.as_str();
     let spans = Spans::begin(SpanKind::Internal, || format!("policy {kind}").into());
+    let processor_ns = Clock::thread_ns();
     let report = request.call(CallClass::Live, policy, inputs)?;
     let CallReport { outcome, fuel, log, log_dropped, .. } = report;
     let ended = core.clock.monotonic_ns();
-    budget.burn(fuel);
+    budget.burn(fuel, Clock::thread_ns().saturating_sub(processor_ns));
     if !log.is_empty() || log_dropped > 0 {
         shadow::queue_log(core, client, active, log, log_dropped);
     }

@@ -4,6 +4,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const MS_PER_SECOND: u64 = 1_000;
+/// Fuel that a nanosecond of processor time counts as, at least: what interpreted code burns in it.
+const FUEL_PER_NS: u64 = 2;
 
 /// Fuel burnt in the current second. A call that began within the budget may overdraw it.
 #[derive(Debug, Default)]
@@ -29,8 +31,10 @@ impl FuelBudget {
         self.burnt.load(Ordering::Relaxed) < fuel_max
     }
 
-    /// Counts the fuel of a call.
-    pub(crate) fn burn(&self, fuel: u64) {
+    /// Counts a call: its fuel, or its processor time where that is more. Fuel leaves out the work of
+    /// the host, such as signatures, and counts a slow instruction like any other.
+    pub(crate) fn burn(&self, fuel: u64, processor_ns: u64) {
+        let fuel = fuel.max(processor_ns.saturating_mul(FUEL_PER_NS));
         self.burnt.fetch_add(fuel, Ordering::Relaxed);
     }
 }
@@ -43,11 +47,21 @@ mod tests {
     fn what_is_burnt_in_a_second_is_bounded() {
         let budget = FuelBudget::default();
         assert!(budget.allows(0, 100));
-        budget.burn(99);
+        budget.burn(99, 0);
         assert!(budget.allows(10, 100));
-        budget.burn(50);
+        budget.burn(50, 0);
         assert!(!budget.allows(20, 100) && !budget.allows(999, 100));
         assert!(budget.allows(1_000, 100), "the next second has a budget of its own");
         assert!(!budget.allows(1_001, 0));
+    }
+
+    #[test]
+    fn processor_time_counts_that_fuel_does_not() {
+        let budget = FuelBudget::default();
+        assert!(budget.allows(0, 1_000_000_000));
+        budget.burn(1_600, 250_000_000);
+        assert!(budget.allows(10, 1_000_000_000));
+        budget.burn(1_600, 250_000_000);
+        assert!(!budget.allows(20, 1_000_000_000), "half a second of a processor");
     }
 }
