@@ -194,23 +194,25 @@ language sql stable as $$
     ) s
     where s.since is not null
   ), in_parts as materialized (
-    -- orders under way of whose payout something has come back: an index has all that ever did
-    select r.client_id, r.number, r.currency, o.payout, r.since, r.returned
+    -- orders under way of whose payout something has left or come back: the books of others are not read
+    select o.client_id, o.number, o.currency, o.payout, told.since, told.returned
     from (
-      select p.client_id, p.order_id as number, p.currency, max(p.recorded_at) as since,
-        (array_agg(p.amount order by p.recorded_at desc, p.payment_id desc))[1] as returned
-      from payment p
-      where p.kind in ('payout-failed', 'transfer-returned') and p.order_id is not null
-      group by p.client_id, p.order_id, p.currency
-    ) r
-    cross join lateral (
-      select b.crypto_currency as currency, b.crypto_amount as payout
-      from buy_order b where b.client_id = r.client_id and b.order_id = r.number and b.status = 'in progress'
+      select b.client_id, b.order_id as number, b.crypto_currency as currency, b.crypto_amount as payout
+      from buy_order b where b.status = 'in progress'
       union all
-      select l.fiat_currency, l.fiat_amount
-      from sell_order l where l.client_id = r.client_id and l.order_id = r.number and l.status = 'in progress'
+      select l.client_id, l.order_id, l.fiat_currency, l.fiat_amount
+      from sell_order l where l.status = 'in progress'
     ) o
-    where o.currency = r.currency
+    cross join lateral (
+      select max(p.recorded_at) as since,
+        (array_agg(p.amount order by p.recorded_at desc, p.payment_id desc)
+          filter (where p.kind in ('payout-failed', 'transfer-returned')))[1] as returned
+      from payment p
+      where p.client_id = o.client_id and p.order_id = o.number and p.currency = o.currency
+        and p.kind in ('payout-sent', 'payout-confirmed', 'payout-failed', 'transfer-sent', 'transfer-completed',
+          'transfer-returned')
+    ) told
+    where told.since is not null
   ), shortfall as (
     select s.client_id, s.number, s.since
     from in_parts s

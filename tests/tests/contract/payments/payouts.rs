@@ -188,6 +188,20 @@ async fn coins_that_come_back_of_a_completed_order_wait_until_they_are_sent_agai
     assert_eq!(left(&context).await, "-0.002");
 }
 
+#[tokio::test]
+async fn coins_of_which_a_part_has_left_wait_until_the_rest_has() {
+    let context = TestContext::start().await;
+    let order = paid(&context).await;
+    tell(&context, &order, &[("payout-sent", "a", 0.001)]).await;
+    context.core().command_payouts().await.unwrap();
+    let shortfall = (vec![json!([order.id.to_string(), ["shortfall"]])], json!(1), true);
+    assert_eq!(waiting(&context).await, shortfall);
+    tell(&context, &order, &[("payout-confirmed", "a", 0.001)]).await;
+    assert_eq!(waiting(&context).await, shortfall);
+    tell(&context, &order, &[("payout-sent", "b", 0.001)]).await;
+    assert_eq!(waiting(&context).await, (vec![], json!(0), false));
+}
+
 /// What [`waiting`] says while the order has an excess.
 fn excess(order: &OrderFixture) -> (Vec<Value>, Value, bool) {
     (vec![json!([order.id.to_string(), ["excess"]])], json!(1), true)
