@@ -12,6 +12,8 @@ use rampart_types::OrderKey;
 
 /// Kind of the entry of an order that is older than the books.
 const OPENING: &str = "opening";
+/// Kind of the entry by which a refund of an order has undone what had left of it.
+const UNDONE: &str = "payout-returned";
 /// Kind of the entry of what has left beyond what was owed: an index finds those for the review queue.
 const EXCESS: &str = "payout-excess";
 
@@ -95,19 +97,12 @@ impl Sent {
                 and kind in ('payout-sent', 'payout-confirmed', 'payout-failed', 'transfer-sent',
                     'transfer-completed', 'transfer-returned')
             union all
-            select e.entry_id, e.kind, 0, '', null from ledger_entry e
-            where e.client_id = $1 and e.order_id = $2 and e.kind = 'payout-returned'
-                and exists (select from ledger_posting l
-                    join ledger_account a
-                        on a.client_id = l.client_id and a.account_id = l.account_id
-                    where l.client_id = e.client_id and l.entry_id = e.entry_id
-                        and a.currency = $3)
-            union all
             select e.entry_id, e.kind, -l.amount, '', null from ledger_entry e
             join ledger_posting l on l.client_id = e.client_id and l.entry_id = e.entry_id
             join ledger_account a on a.client_id = l.client_id and a.account_id = l.account_id
-            where e.client_id = $1 and e.order_id = $2 and e.kind = 'opening' and l.amount < 0
-                and a.kind in ('treasury', 'provider') and a.currency = $3
+            where e.client_id = $1 and e.order_id = $2 and l.amount < 0 and a.currency = $3
+                and (e.kind = 'opening' and a.kind in ('treasury', 'provider')
+                    or e.kind = 'payout-returned' and a.kind = 'payout_payable')
             order by 1
             "#,
             client.uuid(),
@@ -122,6 +117,10 @@ impl Sent {
         rows.extend(last);
         let (mut sent, by_hand) = (Self::default(), format!("{order}/"));
         for row in rows {
+            if row.kind == UNDONE {
+                sent.undo(row.amount);
+                continue;
+            }
             // An event of the order has its number before the name.
             let plain = |name: String| name.strip_prefix(&by_hand).unwrap_or(&name).to_owned();
             let reference = row.reference.map(plain);
@@ -139,8 +138,7 @@ impl Sent {
             (PayoutReport::End, Some(known)) => self.out[known].end = Some(name),
             (PayoutReport::Return, Some(known)) => {
                 let payout = &mut self.out[known];
-                // The entry of one that is undone as a whole names no amount.
-                if amount > Decimal::ZERO && amount < payout.amount {
+                if amount < payout.amount {
                     payout.amount -= amount;
                     payout.is_rest = true;
                 } else {
@@ -154,6 +152,19 @@ impl Sent {
                 self.out.push(Payout { amount, begin: None, end: Some(name), is_rest: false });
             }
             (PayoutReport::Return, None) => {}
+        }
+    }
+
+    /// Takes out so much of what has left, what has not arrived first.
+    fn undo(&mut self, mut amount: Decimal) {
+        while amount > Decimal::ZERO && !self.out.is_empty() {
+            let on_its_way = self.out.iter().rposition(|payout| payout.end.is_none());
+            let last = on_its_way.unwrap_or(self.out.len() - 1);
+            if self.out[last].amount > amount {
+                self.out[last].amount -= amount;
+                return;
+            }
+            amount -= self.out.remove(last).amount;
         }
     }
 
@@ -270,6 +281,10 @@ pub(super) async fn name_transaction(
 mod tests {
     use super::*;
 
+    fn named(reference: &str) -> Name {
+        Name { connector: "bank".to_owned(), reference: Some(reference.to_owned()) }
+    }
+
     fn told(reports: &[(PayoutReport, &str, &str)]) -> Vec<bool> {
         let mut sent = Sent::default();
         let moved = reports.iter().map(|(told, connector, reference)| {
@@ -317,6 +332,20 @@ mod tests {
     }
 
     #[test]
+    fn parts_that_were_undone_do_not_come_back_once_more() {
+        use PayoutReport::{Begin, Return};
+        for (second, undone, moved) in [(40, 100, false), (60, 100, true), (40, 60, true)] {
+            let mut sent = Sent::default();
+            for (report, reference, amount) in [(Begin, "a", 60), (Begin, "b", second)] {
+                sent.apply(report, named(reference), amount.into());
+            }
+            sent.undo(undone.into());
+            sent.apply(Return, named("a"), 60.into());
+            assert_eq!(sent.has_moved(), moved, "{undone} of 60 and {second}");
+        }
+    }
+
+    #[test]
     fn what_was_kept_of_a_payout_that_came_back_comes_back_once() {
         use PayoutReport::{Begin, End, Return};
         let mut sent = Sent::default();
@@ -329,8 +358,7 @@ mod tests {
             (Return, "rest", 5, true),
             (Return, "rest again", 96, true),
         ] {
-            let name = Name { connector: "bank".to_owned(), reference: Some(reference.to_owned()) };
-            sent.apply(report, name, amount.into());
+            sent.apply(report, named(reference), amount.into());
             assert_eq!(sent.has_moved(), moved, "{report:?} {reference}");
         }
         assert!(sent.out.is_empty());

@@ -116,6 +116,17 @@ async fn a_refund_takes_back_the_part_that_has_left() {
 }
 
 #[tokio::test]
+async fn parts_that_a_refund_has_taken_back_do_not_come_back_once_more() {
+    let context = TestContext::start().await;
+    let order = paid(&context).await;
+    tell(&context, &order, &[("payout-sent", "a", 0.001), ("payout-sent", "b", 0.0005)]).await;
+    order.event(&context, "hold").await.assert_status(200);
+    order.event(&context, "refund").await.assert_status(200);
+    tell(&context, &order, &[("payout-failed", "a", 0.001), ("payout-failed", "b", 0.0005)]).await;
+    assert_eq!(balances(&context).await, [""; 0]);
+}
+
+#[tokio::test]
 async fn an_order_of_which_a_part_has_arrived_is_completed_by_the_rest() {
     let context = TestContext::start().await;
     let order = paid(&context).await;
