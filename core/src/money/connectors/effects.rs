@@ -129,7 +129,10 @@ async fn sent(
     let Some(amounts) = OrderAmounts::find(conn, Some(*client), order).await? else {
         return Ok(Vec::new());
     };
-    let text = |name: &str| result[name].as_str().map(str::to_owned);
+    let text = |name: &str| {
+        let text = result[name].as_str().filter(|text| !text.is_empty());
+        text.map(str::to_owned)
+    };
     let (kind, transaction_id, reference) = match kind {
         CommandKind::PayoutSend => {
             let transaction_id = text("transactionId");

@@ -255,6 +255,18 @@ async fn what_a_bank_has_kept_of_a_refunded_sales_money_is_a_fee() {
 }
 
 #[tokio::test]
+async fn money_that_was_sent_under_an_empty_name_has_its_commands_id() {
+    let context = TestContext::start().await;
+    let (connector, _sale) = deposited(&context).await;
+    let transfer = transfers(&context, &connector).await.remove(0);
+    let sent = json!({"providerReference": ""});
+    connector.report(&transfer, "done", sent).await.assert_status(200);
+    let named = "select provider_reference from payment where kind = 'transfer-sent'";
+    let named: String = sqlx::query_scalar(named).fetch_one(context.db()).await.unwrap();
+    assert_eq!(named, transfer["id"].as_str().unwrap());
+}
+
+#[tokio::test]
 async fn money_that_comes_back_of_a_completed_sale_waits_until_it_is_sent_again() {
     let context = TestContext::start().await;
     let (connector, sale) = deposited(&context).await;
