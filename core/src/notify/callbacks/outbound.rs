@@ -100,6 +100,11 @@ impl Outcome {
         }
     }
 
+    /// True if it tells of the receiver, not of this side alone.
+    pub(super) const fn tells_of_receiver(self) -> bool {
+        !matches!(self, Self::Cancelled | Self::Failed(Failure::Unsigned))
+    }
+
     /// True if the host did not respond.
     pub(super) const fn is_unresponsive(self) -> bool {
         matches!(self, Self::Failed(Failure::TimedOut | Failure::Unreachable))

@@ -6,12 +6,11 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::lane::Lane;
 use super::outbound::{Failure, Outcome};
 use super::queue::ClaimedDelivery;
 use super::schedule::retry_delay;
 use crate::Core;
-use crate::notify::webhooks::failing::switch_off;
+use crate::notify::webhooks::failing::{FAILING_MAX, switch_off};
 use crate::platform::db::retrying;
 use crate::platform::error::Result;
 use rampart_types::{ClientId, DeliveryId, WebhookEndpointId};
@@ -40,7 +39,11 @@ pub(super) struct AttemptResult {
     sent_at: Option<DateTime<Utc>>,
     took_ms: i32,
     answer: Option<String>,
-    lane: Lane,
+    client: ClientId,
+    /// The endpoint, if the outcome tells of one.
+    endpoint: Option<WebhookEndpointId>,
+    /// True if the failure of this delivery alone has lasted for [`FAILING_MAX`].
+    is_lasting: bool,
     delivery: DeliveryId,
     leased_until: DateTime<Utc>,
     state: &'static str,
@@ -82,7 +85,9 @@ impl AttemptResult {
             sent_at,
             took_ms: i32::try_from(took.as_millis()).unwrap_or(i32::MAX),
             answer,
-            lane: claimed.lane,
+            client: claimed.lane.client,
+            endpoint: claimed.lane.endpoint.filter(|_| outcome.tells_of_receiver()),
+            is_lasting: claimed.attempts > 0 && now - claimed.happened_at >= FAILING_MAX,
             delivery: claimed.delivery,
             leased_until: claimed.leased_until,
             state,
@@ -96,14 +101,15 @@ impl AttemptResult {
 
 /// Writes the results of attempts in one commit and releases their claims. The result of an attempt
 /// that outlived its lease counts only if it succeeded, because another edge may hold the delivery
-/// by now. An endpoint that answered 410 is disabled, and so is one that has failed for days.
+/// by now. An endpoint that answered 410 is disabled, and so is one that has failed for days;
+/// what this side could not sign tells nothing of its endpoint.
 ///
 /// # Errors
 /// When the database cannot be used; the leases then end by themselves and the attempts are
 /// repeated.
 pub(super) async fn record(core: &Core, mut results: Vec<AttemptResult>) -> Result<()> {
     // Edges that update the same rows lock them in the same order, which prevents deadlocks.
-    results.sort_by_key(|one| (one.lane.client.uuid(), one.delivery.uuid()));
+    results.sort_by_key(|one| (one.client.uuid(), one.delivery.uuid()));
     let column = Columns::new(&results);
     let now = core.clock.now();
     retrying(async || {
@@ -117,8 +123,6 @@ pub(super) async fn record(core: &Core, mut results: Vec<AttemptResult>) -> Resu
             ), heard as (
                 select client_id, endpoint_id, bool_or(state = 'delivered') as delivered
                 from settled where endpoint_id is not null
-                    -- what was not wanted any more tells nothing of its endpoint
-                    and (state <> 'disabled' or last_status is not null)
                 group by client_id, endpoint_id
             ), judged as (
                 update webhook_endpoint w set
@@ -170,14 +174,16 @@ pub(super) async fn record(core: &Core, mut results: Vec<AttemptResult>) -> Resu
     switch_off(core, &failed(&results)).await
 }
 
-/// Endpoints that have failed; true for those that answered 410.
+/// Endpoints that answered 410 (`true`), or to which one delivery has failed for days: after a quiet
+/// week the first failure says little.
 fn failed(results: &[AttemptResult]) -> BTreeMap<(ClientId, WebhookEndpointId), bool> {
     let mut failed = BTreeMap::<_, bool>::new();
     for result in results.iter().filter(|one| one.error.is_some()) {
-        let Some(endpoint) = result.lane.endpoint else { continue };
-        // One that is not wanted has not been sent.
-        let is_gone = result.state == "disabled" && result.status.is_some();
-        *failed.entry((result.lane.client, endpoint)).or_default() |= is_gone;
+        let Some(endpoint) = result.endpoint else { continue };
+        let is_gone = result.state == "disabled";
+        if is_gone || result.is_lasting {
+            *failed.entry((result.client, endpoint)).or_default() |= is_gone;
+        }
     }
     failed
 }
@@ -236,9 +242,9 @@ impl<'a> Columns<'a> {
             columns.sent.push(result.sent_at);
             columns.took.push(result.took_ms);
             columns.answers.push(result.answer.as_deref());
-            columns.clients.push(result.lane.client.uuid());
+            columns.clients.push(result.client.uuid());
             columns.deliveries.push(result.delivery.uuid());
-            columns.endpoints.push(result.lane.endpoint.map(WebhookEndpointId::uuid));
+            columns.endpoints.push(result.endpoint.map(WebhookEndpointId::uuid));
             columns.leases.push(result.leased_until);
             columns.states.push(result.state);
             columns.next_attempts.push(result.next_attempt_at);

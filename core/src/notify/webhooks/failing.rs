@@ -13,14 +13,14 @@ use crate::platform::error::Result;
 use crate::platform::mail::{Kind, Message};
 use rampart_types::{ClientId, EmailAddress, WebhookEndpointId};
 
-/// Time without a success after which a failure switches an endpoint off.
-const FAILING_MAX: TimeDelta = TimeDelta::days(3);
+/// Time without a success, and of one delivery's failure, after which an endpoint is switched off.
+pub(crate) const FAILING_MAX: TimeDelta = TimeDelta::days(3);
 
 /// Where a mail to a partner without an address goes: it is kept for operators to see, and not sent.
 const NO_CONTACT: &str = "nobody@rampart.invalid";
 
-/// Switches off those of these endpoints, which have just failed, that answered 410 (`true`) or have
-/// had no success for [`FAILING_MAX`]: each with its event and its mail.
+/// Switches off those of these endpoints that answered 410 (`true`) or have had no success for
+/// [`FAILING_MAX`]: each with its event and its mail.
 ///
 /// # Errors
 /// When the database cannot be used; the next failure tries again.

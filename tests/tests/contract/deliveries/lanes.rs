@@ -229,6 +229,28 @@ async fn an_endpoint_that_fails_for_three_days_is_switched_off_and_its_partner_t
 }
 
 #[tokio::test]
+async fn a_quiet_endpoint_is_not_switched_off_by_its_next_failure() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let host = Receiver::start().await;
+    listen(&acme, &host).await;
+    host.react(Reaction::status(500));
+    cancelled(&context, &acme).await;
+    deliver(&context).await;
+    // As one leaves it that its host refuses for good, after the last success of the others.
+    sqlx::query("update delivery set state = 'failed'").execute(context.db()).await.unwrap();
+    context.clock().advance(TimeDelta::days(4));
+    cancelled(&context, &acme).await;
+    for attempt in 2..=3 {
+        deliver(&context).await;
+        assert_eq!(host.heard().len(), attempt);
+        context.clock().advance(TimeDelta::seconds(6));
+    }
+    let listed = acme.get("/api/v2/webhooks").await.assert_status(200).json();
+    assert_eq!(listed[0]["disabled"], false, "it has failed for seconds");
+}
+
+#[tokio::test]
 async fn an_endpoint_that_answers_410_is_switched_off_and_its_partner_told() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -139,6 +139,21 @@ async fn a_rotated_secret_signs_beside_the_one_before_until_the_overlap_ends() {
 }
 
 #[tokio::test]
+async fn an_endpoint_is_not_blamed_for_a_secret_that_cannot_be_opened() {
+    let (context, _, mut staff, host) = started().await;
+    let (path, _) = register(&mut staff, &host.url("/hook"), &[]).await;
+    let broken = "update webhook_endpoint_secret set sealed = ''";
+    sqlx::query(broken).execute(context.db()).await.unwrap();
+    staff.get(&path).await;
+    staff.submit(&format!("{path}/test"), &[]).await.assert_status(303);
+    assert_eq!(deliver(&context).await, 1);
+    let state = "select concat_ws(' ', d.state, d.last_error, w.failing_since) \
+                 from delivery d join webhook_endpoint w using (client_id, endpoint_id)";
+    let state: String = sqlx::query_scalar(state).fetch_one(context.db()).await.unwrap();
+    assert_eq!(state, "pending unsigned");
+}
+
+#[tokio::test]
 async fn everything_since_a_time_is_sent_again() {
     let (context, acme, mut staff, host) = started().await;
     let (path, _) = register(&mut staff, &host.url("/hook"), &[]).await;
