@@ -15,7 +15,7 @@ may come twice: `webhook-id` is the same then.\n\n\
 Requests are signed as Standard Webhooks says: `webhook-signature` is `v1,` and the base64 of \
 HMAC-SHA256 over `webhook-id`, `webhook-timestamp` and the body, joined by dots. The key is what \
 stands behind `whsec_` in the webhook secret, decoded from base64. While a secret is being replaced \
-there are two signatures, with a blank between them. An endpoint that was given a secret of its own in the \
+each one signs, with a blank between the signatures. An endpoint that was given a secret of its own in the \
 partners' portal is signed with that one instead; `webhook.test` is sent from there, to one endpoint. \
 Refuse a request whose signature does not fit, \
 or whose time is long ago.";

@@ -15,9 +15,12 @@ use rampart_types::{ClientId, WebhookEndpointId};
 
 /// Random bytes of a secret: 256 bits.
 const SECRET_BYTES: usize = 32;
+/// Most earlier secrets of an endpoint that sign beside a new one.
+const EARLIER_MAX: i64 = 4;
 
-/// Gives an endpoint a new secret; the one before signs beside it until the overlap ends. `None` when
-/// there is no such endpoint.
+/// Gives an endpoint a new secret. Earlier ones end with the overlap, if they don't end before: who
+/// rotates again, as the new one was lost, still has the one in use. `None` when there is no such
+/// endpoint.
 ///
 /// # Errors
 /// Without entropy; when the database cannot be written.
@@ -35,7 +38,7 @@ pub(crate) async fn rotate(
     let sealed = core.cipher(client).seal(&context, secret.expose().as_bytes())?;
     // The endpoint's row makes two rotations at once follow each other.
     let known = sqlx::query!(
-        "update webhook_endpoint set client_secrets_until = coalesce(client_secrets_until, \
+        "update webhook_endpoint set client_secrets_until = least(client_secrets_until, \
              rampart_now() + $3::bigint * interval '1 second') \
          where client_id = $1 and endpoint_id = $2",
         client.uuid(),
@@ -49,15 +52,19 @@ pub(crate) async fn rotate(
     }
     sqlx::query!(
         "delete from webhook_endpoint_secret \
-         where client_id = $1 and endpoint_id = $2 and valid_until is not null",
+         where client_id = $1 and endpoint_id = $2 and (valid_until <= rampart_now() \
+             or secret_id not in ( \
+                 select secret_id from webhook_endpoint_secret \
+                 where client_id = $1 and endpoint_id = $2 order by secret_id desc limit $3))",
         client.uuid(),
         endpoint.uuid(),
+        EARLIER_MAX,
     )
     .execute(&mut *conn)
     .await?;
     sqlx::query!(
         "update webhook_endpoint_secret \
-         set valid_until = rampart_now() + $3::bigint * interval '1 second' \
+         set valid_until = least(valid_until, rampart_now() + $3::bigint * interval '1 second') \
          where client_id = $1 and endpoint_id = $2",
         client.uuid(),
         endpoint.uuid(),

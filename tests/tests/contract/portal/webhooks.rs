@@ -139,6 +139,28 @@ async fn a_rotated_secret_signs_beside_the_one_before_until_the_overlap_ends() {
 }
 
 #[tokio::test]
+async fn a_rotation_ends_earlier_secrets_with_its_overlap_and_not_before() {
+    let (context, acme, mut staff, host) = started().await;
+    let body = json!({"url": host.url("/")});
+    let made = acme.post("/api/v2/webhooks", body).await.assert_status(200).json();
+    let path = format!("{PATH}/{}", made["id"].as_str().unwrap());
+    let mut secrets = vec![acme.webhook_secret.clone()];
+    // Whoever has lost a new secret rotates again, and the one in use signs on.
+    for (overlap, signing) in [("24", 2), ("24", 3), ("0", 1), ("24", 2), ("24", 3), ("0", 1)] {
+        staff.get(&path).await;
+        let page = staff.submit(&format!("{path}/secret"), &[("overlap", overlap)]).await;
+        secrets.push(between(page.assert_status(200), "id=\"new-secret\">", "<").to_owned());
+        staff.get(&path).await;
+        staff.submit(&format!("{path}/test"), &[]).await.assert_status(303);
+        deliver(&context).await;
+        let heard = host.heard().pop().unwrap();
+        let newest_first = secrets.iter().rev().map(|secret| is_signed(&heard, secret));
+        let expected = (0..secrets.len()).map(|age| age < signing);
+        assert!(newest_first.eq(expected), "{signing} of {}", secrets.len());
+    }
+}
+
+#[tokio::test]
 async fn an_endpoint_is_not_blamed_for_a_secret_that_cannot_be_opened() {
     let (context, _, mut staff, host) = started().await;
     let (path, _) = register(&mut staff, &host.url("/hook"), &[]).await;
