@@ -12,6 +12,7 @@ use crate::http::html::components::{
 };
 use crate::http::reply::Reply;
 use crate::partners::staff::invitation::{Invited, invite};
+use crate::partners::staff::sign_in::count_mail;
 use crate::partners::staff::{self, StaffMember, StaffRole};
 use crate::platform::error::Result;
 use rampart_types::{EmailAddress, StaffId};
@@ -52,20 +53,24 @@ impl StaffPage for Invite {
         let Some(role) = StaffRole::from_name(visit.form().get("role")) else {
             return Ok(visit.not_found());
         };
+        count_mail(visit.core, &visit.session.client, &email).await?;
         let mut tx = visit.begin().await?;
         if visit.earlier_result(&mut tx, PATH).await?.is_some() {
             return Ok(done(PATH, "invited"));
         }
         let tenant = &visit.session.client.tenant;
-        match invite(&mut tx, visit.core, tenant, &email, role).await? {
+        let error = match invite(&mut tx, visit.core, tenant, &email, role).await? {
             Invited::Sent(id) => {
                 visit.record(&mut tx, "staff.invite", json!({"staffId": id, "role": role})).await?;
                 tx.commit().await?;
-                Ok(done(PATH, "invited"))
+                return Ok(done(PATH, "invited"));
             }
-            Invited::Joined => page(visit, Some("This address is of a member already.")).await,
-            Invited::Full => page(visit, Some("A team has at most 100 people.")).await,
-        }
+            Invited::Joined => "This address is of a member already.",
+            Invited::Full => "A team has at most 100 people.",
+        };
+        // The page reads over a connection of its own.
+        tx.rollback().await?;
+        page(visit, Some(error)).await
     }
 }
 

@@ -13,7 +13,7 @@ use crate::platform::rate_limit::Quota;
 use crate::platform::shared_bucket;
 use rampart_types::{EmailAddress, StaffId};
 
-/// Limit of mails to one address that are asked for without a session.
+/// Limit of mails to one address that strangers and owners ask for.
 const MAIL_QUOTA: Quota = Quota::new(5, 3_600, 5);
 
 /// The outcome of an attempt.
@@ -95,7 +95,7 @@ pub(crate) async fn verify_password(
     Ok(hash.filter(|_| verified))
 }
 
-/// Counts a mail that somebody without a session asks for.
+/// Counts a mail that a stranger or an owner asks for.
 ///
 /// # Errors
 /// Code 920 after too many for the address.

@@ -204,6 +204,20 @@ async fn an_owner_invites_and_removes_others_but_not_herself() {
 }
 
 #[tokio::test]
+async fn one_address_is_mailed_five_invitations_an_hour() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut owner = Staff::signed_in(&context, &acme, "owner").await;
+    let mut statuses = Vec::new();
+    for name in ["bob", "bob", "bob", "bob", "bob", "bob", "eve"] {
+        let email = format!("{name}@acme.example");
+        let fields = [("email", &*email), ("role", "support")];
+        statuses.push(owner.submit("/portal/team", &fields).await.status());
+    }
+    assert_eq!(statuses, [303, 303, 303, 303, 303, 429, 303]);
+}
+
+#[tokio::test]
 async fn too_many_attempts_for_an_address_wait_on_every_edge() {
     let context = TestContext::start().await;
     let other = context.second_edge().await;
