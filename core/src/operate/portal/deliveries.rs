@@ -15,7 +15,7 @@ use crate::notify::callbacks::body;
 use crate::notify::callbacks::resend::resend;
 use crate::partners::staff::StaffRole;
 use crate::platform::db::Connection;
-use crate::platform::error::Result;
+use crate::platform::error::{Denial, Result};
 use rampart_types::{ClientId, EventId, WebhookEndpointId};
 
 const PATH: &str = "/portal/deliveries/{id}";
@@ -244,8 +244,25 @@ impl StaffPage for Resend {
         if visit.earlier_result(&mut tx, Self::PATH).await?.is_some() {
             return Ok(done(&format!("/portal/deliveries/{id}"), "resent"));
         }
-        if !resend(&mut tx, visit.core, visit.session.client.id(), id.into()).await? {
+        let client = visit.session.client.id();
+        // One whose event is archived has nothing to send, and no page.
+        let is_known = sqlx::query_scalar!(
+            r#"select exists (
+                select from delivery d
+                join event e on e.client_id = d.client_id and e.event_id = d.event_id
+                where d.client_id = $1 and d.delivery_id = $2
+            ) as "is_known!""#,
+            client.uuid(),
+            id,
+        )
+        .fetch_one(&mut *tx)
+        .await?;
+        if !is_known {
             return Ok(visit.not_found());
+        }
+        if !resend(&mut tx, visit.core, client, id.into()).await? {
+            let reason = "An attempt is under way: try again in half a minute.";
+            return Err(Denial::conflict(reason).into());
         }
         visit.record(&mut tx, "delivery.redeliver", json!({ "deliveryId": id })).await?;
         tx.commit().await?;

@@ -1,5 +1,7 @@
 //! Webhook endpoints: secrets of their own, test events, attempts on record, and what is sent again.
 
+use std::sync::Arc;
+
 use chrono::TimeDelta;
 use rampart_tests::answer::Answer;
 use rampart_tests::order_fixture::OrderFixture;
@@ -87,6 +89,23 @@ async fn an_endpoint_has_a_secret_of_its_own_and_is_tested_alone() {
     staff.submit(&format!("{event}/redeliver"), &[]).await.assert_status(303);
     deliver(&context).await;
     assert_eq!((host.heard().len(), neighbour.heard().len()), (3, 0));
+}
+
+#[tokio::test]
+async fn a_delivery_is_not_sent_again_while_an_attempt_is_under_way() {
+    let (context, _, mut staff, host) = started().await;
+    let (path, _) = register(&mut staff, &host.url("/hook"), &[]).await;
+    host.react(Reaction::Silence);
+    staff.get(&path).await;
+    staff.submit(&format!("{path}/test"), &[]).await.assert_status(303);
+    let core = Arc::clone(context.core());
+    let attempt = tokio::spawn(async move { core.deliver_due().await });
+    host.heard_at_least(1).await;
+    let page = staff.get(&path).await;
+    let delivery = format!("/portal/deliveries/{}", between(&page, "/portal/deliveries/", "\""));
+    let refused = staff.submit(&format!("{delivery}/resend"), &[]).await;
+    assert!(refused.assert_status(409).text().contains("under way"), "{}", refused.text());
+    attempt.abort();
 }
 
 #[tokio::test]
