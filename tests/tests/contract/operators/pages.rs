@@ -149,6 +149,25 @@ async fn a_criterion_stands_in_the_link() {
     }
 }
 
+#[tokio::test]
+async fn a_page_of_large_calls_that_wait_ends_early() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let ada = Operator::new(&context, "ada", &["platform"]).await;
+    let partner = "/admin/v1/partners/acme";
+    let demand = json!({"policyApprovalRequired": true});
+    context.admin(Method::PATCH, partner, demand).await.assert_status(200);
+    let versions = format!("{partner}/policies/fee/versions");
+    let component = "A".repeat(3 * 1024 * 1024);
+    for reason in ["1", "2", "3"] {
+        let body = json!({"component": component, "activate": true, "reason": reason});
+        ada.call(Method::POST, &versions, body).await.assert_status(202);
+    }
+    let (first, next) = page(&context, "/admin/v1/approvals", "id").await;
+    let (rest, end) = page(&context, &next.unwrap(), "id").await;
+    assert_eq!((first.len(), rest.len(), end), (2, 1, None));
+}
+
 #[test]
 fn every_list_that_goes_on_takes_a_limit_and_has_a_link() {
     let mut lists = 0;

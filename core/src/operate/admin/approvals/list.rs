@@ -19,6 +19,8 @@ use crate::platform::error::Result;
 
 /// Most approvals of one answer.
 const APPROVALS_MAX: i64 = 200;
+/// Bytes of bodies from which a page ends, with what it has: a body may be a component of 4 MiB.
+const BODIES_BYTES: i64 = 4 * 1024 * 1024;
 
 /// `GET /admin/v1/approvals`
 pub struct ListApprovals;
@@ -30,7 +32,8 @@ impl Endpoint for ListApprovals {
     const READ_AUDIT: Option<&'static str> = Some("approval.list");
     const DOC: Doc = Doc {
         summary: "List the calls that need a second person",
-        details: "Newest first. The body is shown to operators who may make the call themselves.",
+        details: "Newest first. The body is shown to operators who may make the call themselves. \
+                  A page ends before its `limit` once its bodies have 4 MiB.",
         query: &[AFTER, limit(APPROVALS_MAX)],
         answer: r#"[{"id": "0199a000-0000-7000-8000-00000000000d", "state": "pending",
             "method": "PUT", "path": "/admin/v1/prices/BTC-EUR", "body": {"price": 51234.56},
@@ -49,24 +52,34 @@ impl Endpoint for ListApprovals {
 
     async fn call(core: &Core, operator: Operator, part: Part<Uuid>) -> Result<Page<Approval>> {
         let own = identities(core, operator.identity()).await?;
-        let rows = sqlx::query!(
+        let mut rows = sqlx::query!(
             r#"
-            select approval_id, method, route, path, sealed_body, requested_by, requested_at,
-                expires_at, coalesce(granted_by, refused_by) as decided_by, decided_at,
+            select approval_id, method, route, path, requested_by, requested_at, expires_at,
+                coalesce(granted_by, refused_by) as decided_by, decided_at,
                 case when used_at is not null then 'used' when refused_by is not null then 'refused'
                     when expires_at <= now() then 'expired'
                     when granted_by is not null then 'granted' else 'pending' end as "state!",
-                coalesce(requested_by_identity = any ($3), requested_by = $4) as "own!"
+                coalesce(requested_by_identity = any ($3), requested_by = $4) as "own!",
+                coalesce(sum(octet_length(sealed_body)) over newer, 0) < $5 as "fits!",
+                case when coalesce(sum(octet_length(sealed_body)) over newer, 0) < $5
+                    then sealed_body end as sealed_body
             from approval where $1::uuid is null or approval_id < $1
+            window newer as (order by approval_id desc
+                rows between unbounded preceding and 1 preceding)
             order by approval_id desc limit $2
             "#,
             part.after,
             part.paging.rows_max(),
             &own,
             operator.actor(),
+            BODIES_BYTES,
         )
         .fetch_all(&core.db)
         .await?;
+        let fitting = rows.iter().take_while(|row| row.fits).count();
+        let has_more = part.paging.cut(&mut rows) || fitting < rows.len();
+        rows.truncate(fitting);
+        let last = rows.last().filter(|_| has_more).map(|last| last.approval_id.to_string());
         let approvals = rows.into_iter().map(|row| {
             let route = route_of(core, &row.method, &row.route);
             let shown = route.is_some_and(|route| operator.check(route.roles).is_ok());
@@ -86,7 +99,7 @@ impl Endpoint for ListApprovals {
                 own: row.own,
             }
         });
-        Ok(part.paging.page(approvals.collect(), |approval| approval.id))
+        Ok(part.paging.page_until(approvals.collect(), last))
     }
 }
 
