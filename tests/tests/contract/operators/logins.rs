@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use chrono::TimeDelta;
 use http::HeaderValue;
 use rampart_core::http::reply::Reply;
+use rampart_core::platform::settings::Oidc;
 use rampart_tests::test_context::head;
 
 use super::*;
@@ -66,6 +67,24 @@ async fn a_limited_login_has_the_seconds_to_wait() {
     assert_eq!(limited.status, 429);
     let wait: u64 = limited.headers["retry-after"].to_str().unwrap().parse().unwrap();
     assert!((1..=360).contains(&wait), "{wait}");
+}
+
+#[tokio::test]
+async fn the_return_of_a_login_that_was_not_begun_in_this_browser_is_no_guess() {
+    let quota = "10/h burst 1".parse().unwrap();
+    let context = TestContext::with(|settings| {
+        settings.ratelimit.operators = quota;
+        let (issuer, client_id) = ("https://login.example.com".to_owned(), "rampart".to_owned());
+        settings.operators.oidc = Some(Oidc { issuer, client_id, ..Oidc::default() });
+    })
+    .await;
+    let ada = Operator::new(&context, "ada", &["viewer"]).await;
+    for _ in 0..3 {
+        let mut back = head(Method::GET, "/console/callback?code=c&state=s");
+        back.peer = "192.0.2.1".parse().unwrap();
+        assert_eq!(context.core().admin(back, Bytes::new()).await.status, 401);
+    }
+    assert_eq!(from(&context, "192.0.2.1", &ada.token).await, 200);
 }
 
 #[tokio::test]

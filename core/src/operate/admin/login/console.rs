@@ -81,13 +81,14 @@ async fn begin(core: &Core, provider: &Provider) -> Result<Reply> {
 
 async fn finish(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> {
     let attempt = Attempt::begin(core, head)?;
-    let proven = async {
-        let unknown = Refusal::Invalid("the login was not begun in this browser, or long ago");
-        let Some(pending) = pending(core, head) else { return Err(unknown) };
-        let query = head.query.as_deref().unwrap_or_default();
-        provider.finish_login(&core.clock, &pending, query, &redirect_uri(core)).await
+    let Some(pending) = pending(core, head) else {
+        // No guess, which would count: a page of another origin can ask for this, too.
+        let reason = "the login was not begun in this browser, or long ago";
+        return Err(refused(&Refusal::Invalid(reason)));
     };
-    let person = match proven.await {
+    let query = head.query.as_deref().unwrap_or_default();
+    let proven = provider.finish_login(&core.clock, &pending, query, &redirect_uri(core)).await;
+    let person = match proven {
         Ok(person) => person,
         Err(refusal) => {
             if let Refusal::NotPermitted { identity, .. } = &refusal {
