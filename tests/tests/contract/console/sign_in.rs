@@ -32,6 +32,9 @@ async fn an_operator_signs_in_with_a_token_and_out() {
     let csrf_token = home.csrf_token();
     browser.post("/console/sign-out", &[("csrfToken", &csrf_token)]).await.assert(303, "");
     browser.get("/console/orders").await.assert(401, "Please sign in");
+    let logout = audited(&context, "operator.logout").await;
+    assert_eq!(logout["actor"], "ada");
+    assert_eq!(logout["detail"]["sessionId"], login["detail"]["sessionId"]);
 }
 
 #[tokio::test]

@@ -202,9 +202,15 @@ impl Session {
 
     /// Ends it; the cookie that takes its own away.
     pub(in crate::operate) async fn end(&self, core: &Core) -> Result<HeaderValue> {
-        sqlx::query!("delete from operator_session where session_id = $1", self.id)
-            .execute(&core.db)
+        let mut tx = core.db.begin().await?;
+        let ended = sqlx::query!("delete from operator_session where session_id = $1", self.id)
+            .execute(&mut *tx)
             .await?;
+        if ended.rows_affected() == 1 {
+            let (actor, detail) = (self.operator.actor(), json!({ "sessionId": self.id }));
+            self.operator.record(&mut tx, core, "operator.logout", actor, detail).await?;
+            tx.commit().await?;
+        }
         set_cookie(core, name(core), "", "/", "Strict", 0)
     }
 }

@@ -103,7 +103,7 @@ impl Endpoint for ListSessions {
 #[schemars(rename = "OperatorSession")]
 #[serde(rename_all = "camelCase")]
 pub struct ListedSession {
-    /// The session's id, which its end names.
+    /// The session's id, as the audit has it where it begins and ends.
     id: Uuid,
     /// `true` if it began with a token, `false` if the provider has proven the person.
     with_token: bool,
