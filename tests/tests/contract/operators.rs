@@ -138,6 +138,25 @@ async fn a_token_ends_when_it_expires_is_revoked_or_its_operator_disabled() {
 }
 
 #[tokio::test]
+async fn an_operator_has_at_most_100_live_tokens() {
+    let context = TestContext::start().await;
+    let ada = Operator::new(&context, "ada", &["viewer"]).await;
+    sqlx::query(
+        "insert into operator_token \
+             (operator_id, token_id, digest, expires_at, created_by, created_at) \
+         select operator_id, gen_random_uuid(), sha256(convert_to(n::text, 'utf8')), \
+             now() + interval '1 day', 'ada', now() \
+         from operator cross join generate_series(1, 99) n",
+    )
+    .execute(context.db())
+    .await
+    .unwrap();
+    let tokens = "/admin/v1/operators/ada/tokens";
+    ada.call(Method::POST, tokens, json!({})).await.assert_status(409);
+    ada.call(Method::POST, tokens, json!({"overlapSeconds": 0})).await.assert_status(201);
+}
+
+#[tokio::test]
 async fn nobody_takes_more_than_their_own() {
     let context = TestContext::start().await;
     let ada = Operator::new(&context, "ada", &["platform", "compliance"]).await;

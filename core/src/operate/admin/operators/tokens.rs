@@ -17,6 +17,8 @@ use crate::operate::admin::operator::Operator;
 use crate::operate::admin::overlap;
 use crate::platform::error::{Denial, Result};
 
+/// Most live tokens of one operator.
+const TOKENS_MAX: i64 = 100;
 /// An issued token, for the OpenAPI document.
 pub(super) const EXAMPLE: &str = r#"{"name": "ada",
     "tokenId": "0199a000-0000-7000-8000-00000000000c",
@@ -29,7 +31,7 @@ pub struct IssueOperatorToken;
 impl Endpoint for IssueOperatorToken {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/admin/v1/operators/{name}/tokens";
-    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const ROLES: &'static [Role] = Role::ALL;
     // Every operator has a token of their own issued; one for somebody else is the owners' matter.
     const APPROVERS: &'static [Role] = &[Role::Owner];
@@ -38,7 +40,8 @@ impl Endpoint for IssueOperatorToken {
     const DOC: Doc = Doc {
         summary: "Issue a token to an operator",
         details: "It is shown in this answer only. Earlier tokens end with the overlap. Operators \
-                  issue tokens to themselves, owners to everybody with a second person.",
+                  issue tokens to themselves, owners to everybody with a second person. 409 while \
+                  100 live on.",
         path: &[NAME],
         body: Shape::of::<NewToken>(),
         request: r#"{"expiresInSeconds": 7776000, "overlapSeconds": 86400}"#,
@@ -84,6 +87,15 @@ impl Endpoint for IssueOperatorToken {
         )
         .execute(&mut *tx)
         .await?;
+        let live = sqlx::query_scalar!(
+            "select count(*) as \"live!\" from operator_token \
+             where operator_id = $1 and revoked_at is null and expires_at > now()",
+            id,
+        );
+        if live.fetch_one(&mut *tx).await? >= TOKENS_MAX {
+            let reason = format!("{TOKENS_MAX} tokens live on: revoke one, or end their overlap");
+            return Err(Denial::conflict(reason).into());
+        }
         let issued = IssuedToken::issue(&mut tx, core, id, name.clone(), seconds, by).await?;
         let detail = json!({"tokenId": issued.token_id, "expiresAt": issued.expires_at,
             "overlapSeconds": overlap});
