@@ -191,6 +191,10 @@ async fn reads_of_personal_data_stand_in_the_audit() {
     sue.get(&format!("/admin/v1/users/{user}/accounts")).await.assert_status(200);
     let order = OrderFixture::order(&context, &acme, None, None).await.id.to_string();
     sue.get(&format!("/admin/v1/orders/{order}")).await.assert_status(200);
+    OrderFixture::ended(&context, &acme, "http://127.0.0.1:9/hook").await;
+    let deliveries = sue.get("/admin/v1/deliveries").await.json();
+    let delivery = deliveries[0]["id"].as_str().unwrap();
+    sue.get(&format!("/admin/v1/deliveries/{delivery}")).await.assert_status(200);
     sue.get("/admin/v1/mail").await.assert_status(200);
     sue.get("/admin/v1/approvals").await.assert_status(200);
     let nobody = "00000000-0000-7000-8000-000000000000";
@@ -199,6 +203,7 @@ async fn reads_of_personal_data_stand_in_the_audit() {
     assert_eq!(audited(&context, "user.read").await, by_sue(user));
     assert_eq!(audited(&context, "account.list").await, by_sue(user));
     assert_eq!(audited(&context, "order.read").await, by_sue(&order));
+    assert_eq!(audited(&context, "delivery.read").await, by_sue(delivery));
     for action in ["mail.list", "approval.list"] {
         assert_eq!(audited(&context, action).await, by_sue(""));
     }

@@ -25,6 +25,7 @@ impl Endpoint for ReadDelivery {
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
     // A partner's host answers what it likes, names of people too.
     const ROLES: &'static [Role] = &[Role::Support, Role::Platform];
+    const READ_AUDIT: Option<&'static str> = Some("delivery.read");
     const DOC: Doc = Doc {
         summary: "Read a delivery with its attempts",
         details: "Attempts are kept for seven days.",
