@@ -220,7 +220,8 @@ pub(crate) async fn put(
     let entry = Entry { actor, action: "verification-key.put", target: slug, detail };
     audit::record(&mut tx, core, entry).await?;
     tx.commit().await?;
-    Ok(core.refresh().await?)
+    core.serve_committed().await;
+    Ok(())
 }
 
 /// The statement about a change of this key.
@@ -259,5 +260,6 @@ pub(crate) async fn delete(core: &Core, target: KeyTarget<'_>) -> Result<(), Lif
     let entry = Entry { actor, action: "verification-key.delete", target: slug, detail };
     audit::record(&mut tx, core, entry).await?;
     tx.commit().await?;
-    Ok(core.refresh().await?)
+    core.serve_committed().await;
+    Ok(())
 }

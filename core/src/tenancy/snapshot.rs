@@ -75,6 +75,14 @@ impl Core {
         self.snapshots.refreshes.run(|| Box::pin(self.refresh_alone())).await
     }
 
+    /// Serves what was just committed, on this edge at once. A failure is logged: the change has
+    /// happened, and the next periodical run serves it.
+    pub(crate) async fn serve_committed(&self) {
+        if let Err(error) = self.refresh().await {
+            tracing::warn!(%error, "a change is committed, and not served by this edge yet");
+        }
+    }
+
     async fn refresh_alone(&self) -> Result<()> {
         let counters =
             sqlx::query!("select scope, revision from change_counter").fetch_all(&self.db).await?;

@@ -161,6 +161,22 @@ async fn tenants_are_published_when_the_market_cannot_be_read() {
 }
 
 #[tokio::test]
+async fn credentials_that_were_committed_are_shown_when_the_market_cannot_be_read() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    set_market(&context, "alter table currency rename to currency_of_old").await;
+    for (path, body, status, member) in [
+        ("/acme/secrets/rotate", json!({"kind": "webhook", "overlapSeconds": 0}), 200, "secret"),
+        ("/acme/api-keys", json!({"name": "office"}), 201, "apiKey"),
+        ("", json!({"slug": "rival", "name": "Rival", "mode": "test"}), 201, "password"),
+    ] {
+        let path = format!("/admin/v1/partners{path}");
+        let answer = context.admin(Method::POST, &path, body).await;
+        assert!(answer.assert_status(status).json()[member].is_string(), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn the_market_is_published_when_tenants_cannot_be_read() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

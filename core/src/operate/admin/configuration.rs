@@ -159,7 +159,7 @@ impl Endpoint for ApplyConfiguration {
         check_roles(&operator, &changes)?;
         drift::keep(&mut tx, &application.document, operator.actor()).await?;
         tx.commit().await?;
-        core.refresh().await?;
+        core.serve_committed().await;
         Ok(Json(Applied { is_applied: true, changes }))
     }
 }

@@ -88,5 +88,6 @@ pub(super) async fn publish(core: &Core, mut tx: Transaction<'_>, entry: Entry<'
     revision::catalogue_changed(conn).await?;
     audit::record(conn, core, entry).await?;
     tx.commit().await?;
-    core.refresh().await
+    core.serve_committed().await;
+    Ok(())
 }

@@ -52,7 +52,7 @@ impl StaffPage for Save {
         let detail = json!({"logo": change.logo.is_some()});
         visit.record(&mut tx, "partner.brand", detail).await?;
         tx.commit().await?;
-        visit.refresh().await?;
+        visit.serve_committed().await;
         Ok(done(PATH, "saved"))
     }
 }

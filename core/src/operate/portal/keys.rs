@@ -70,7 +70,7 @@ impl StaffPage for Issue {
         visit.record(&mut tx, "api-key.issue", detail).await?;
         visit.keep_result(&mut tx, PATH, key.text.expose()).await?;
         tx.commit().await?;
-        visit.refresh().await?;
+        visit.serve_committed().await;
         Ok(key_page(visit, key.text.expose()))
     }
 }
@@ -106,7 +106,7 @@ impl StaffPage for Revoke {
         }
         visit.record(&mut tx, "api-key.revoke", json!({ "apiKeyId": id })).await?;
         tx.commit().await?;
-        visit.refresh().await?;
+        visit.serve_committed().await;
         Ok(done(PATH, "revoked"))
     }
 }

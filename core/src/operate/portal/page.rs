@@ -315,8 +315,8 @@ impl Visit<'_> {
     }
 
     /// Takes a change of the partner over into this edge's snapshot, which is of every partner.
-    pub(super) async fn refresh(&self) -> Result<()> {
-        PoolKind::Workers.run(Box::pin(self.core.refresh())).await
+    pub(super) async fn serve_committed(&self) {
+        PoolKind::Workers.run(Box::pin(self.core.serve_committed())).await;
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) async fn activate(
     let mut tx = core.db.begin().await?;
     let found = activate_in(core, &mut tx, target, version).await?;
     tx.commit().await?;
-    core.refresh().await?;
+    core.serve_committed().await;
     Ok(found)
 }
 
@@ -136,7 +136,7 @@ async fn start_rollout(
     let detail = json!({"version": version, "percentage": canary_percentage});
     record_change(core, &mut tx, target, action, detail).await?;
     tx.commit().await?;
-    core.refresh().await?;
+    core.serve_committed().await;
     Ok(found.summary)
 }
 
@@ -150,7 +150,7 @@ pub(crate) async fn end_rollout(core: &Core, target: Target<'_>) -> Result<(), L
     let detail = json!({"version": ended.version, "percentage": ended.canary_percentage});
     record_change(core, &mut tx, target, "policy.end-trial", detail).await?;
     tx.commit().await?;
-    core.refresh().await?;
+    core.serve_committed().await;
     Ok(())
 }
 
@@ -180,7 +180,7 @@ pub(crate) async fn roll_back(
     let detail = json!({"from": from, "to": to});
     record_change(core, &mut tx, target, "policy.rollback", detail).await?;
     tx.commit().await?;
-    core.refresh().await?;
+    core.serve_committed().await;
     Ok(found.summary)
 }
 
@@ -232,7 +232,7 @@ pub(crate) async fn remove(core: &Core, target: Target<'_>) -> Result<(), Lifecy
         .ok_or(LifecycleError::NotFound("active policy"))?;
     record_change(core, &mut tx, target, "policy.remove", json!({ "version": version })).await?;
     tx.commit().await?;
-    core.refresh().await?;
+    core.serve_committed().await;
     Ok(())
 }
 

@@ -219,7 +219,7 @@ impl Upload {
         // Held until the reload has found it, so that it is not compiled again.
         let slot = core.policies.admitted(admitted.policy);
         // The connections of a partner's request see the rows of that partner alone.
-        PoolKind::Workers.run(Box::pin(core.refresh())).await?;
+        PoolKind::Workers.run(Box::pin(core.serve_committed())).await;
         drop(slot);
         Ok(stored)
     }

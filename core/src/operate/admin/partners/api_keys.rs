@@ -71,7 +71,7 @@ impl Endpoint for IssueApiKey {
         let detail = json!({"apiKeyId": key.id, "name": key.name});
         operator.record(&mut tx, core, "api-key.issue", &slug, detail).await?;
         tx.commit().await?;
-        core.refresh().await?;
+        core.serve_committed().await;
         Ok(Created(IssuedKey { id: key.id.into(), api_key: key.text.expose().to_owned() }))
     }
 }
@@ -142,7 +142,7 @@ impl Endpoint for RevokeApiKey {
         let detail = json!({"apiKeyId": id});
         operator.record(&mut tx, core, "api-key.revoke", &slug, detail).await?;
         tx.commit().await?;
-        core.refresh().await?;
+        core.serve_committed().await;
         Ok(NoContent)
     }
 }

@@ -92,7 +92,7 @@ impl Endpoint for CreatePartner {
         let detail = json!({"name": tenant.name, "mode": tenant.mode.as_str()});
         operator.record(&mut tx, core, "partner.create", &tenant.slug, detail).await?;
         tx.commit().await?;
-        core.refresh().await?;
+        core.serve_committed().await;
         Ok(Created(Credentials::of(tenant)))
     }
 }

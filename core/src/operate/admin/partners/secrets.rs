@@ -85,7 +85,7 @@ impl Endpoint for RotateSecret {
         let detail = json!({"kind": kind, "overlapSeconds": overlap});
         operator.record(&mut tx, core, "secret.rotate", &slug, detail).await?;
         tx.commit().await?;
-        core.refresh().await?;
+        core.serve_committed().await;
         let secret = secret.expose().to_owned();
         Ok(Json(Rotated { kind, secret, previous_valid_until: valid_until }))
     }

@@ -118,7 +118,7 @@ impl Endpoint for UpdatePartner {
         change.write(&mut tx, &slug, &branding).await?;
         operator.record(&mut tx, core, "partner.change", &slug, detail).await?;
         tx.commit().await?;
-        core.refresh().await?;
+        core.serve_committed().await;
         Shown::find(core, &slug).await.map(Json)
     }
 }
