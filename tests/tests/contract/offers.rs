@@ -195,6 +195,7 @@ fn meanings(acme: &Partner) -> Vec<Case> {
         (json!({"baseCurrency": "btc"}), &["ER326"]),
         (json!({"baseCurrency": "EUR", "quoteCurrency": "BTC"}), &["ER326"]),
         (json!({"baseCurrency": "ADA"}), &["ER326"]),
+        (json!({"targetCurrency": "eip155:1/slip44:60"}), &["ER326"]),
         (json!({"paymentMethod": "cash"}), &["ER327"]),
         (json!({"paymentMethod": "walletpay"}), &["ER327"]),
         (json!({"fixedAmount": true}), &["ER330"]),

@@ -185,6 +185,15 @@ async fn currencies_may_be_named_by_caip19() {
     assert_eq!(bought(&acme, both).await["currencyPair"], "BTC-EUR");
     let ether = json!({"sourceCurrency": eur, "targetCurrency": "eip155:1/slip44:60"});
     buy(&acme, ether).await.assert_codes(&["ER010"]);
+    // Each id counts beside the pair: sent alone, and where there is no pair of both.
+    assert_eq!(bought(&acme, json!({"targetCurrency": btc})).await["currencyPair"], "BTC-EUR");
+    for other in [
+        json!({"targetCurrency": "eip155:1/slip44:60"}),
+        json!({"sourceCurrency": "swift:0/iso4217:USD"}),
+        json!({"sourceCurrency": "swift:0/iso4217:USD", "targetCurrency": btc}),
+    ] {
+        buy(&acme, other).await.assert_codes(&["ER010"]);
+    }
     buy(&acme, named(eur, "eip155:1/slip44:1")).await.assert_codes(&["ER402"]);
     buy(&acme, named("nonsense", btc)).await.assert_codes(&["ER403"]);
     buy(&acme, named(btc, eur)).await.assert_codes(&["ER402", "ER403"]);

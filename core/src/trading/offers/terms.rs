@@ -196,12 +196,14 @@ fn pair(fields: &mut Fields<'_>, client: &Client, fixed: bool, codes: &Codes) ->
         let (base, quote) = (base?, quote?);
         match (base.parse(), quote.parse()) {
             (Ok(base), Ok(quote)) => (base, quote),
-            _ => {
-                return refuse(fields, Code::CurrencyPairInvalid, "baseCurrency");
-            }
+            _ => return refuse(fields, Code::CurrencyPairInvalid, "baseCurrency"),
         }
     };
-    let pair = client.catalogue.pair(base, quote);
+    // An id that is sent alone derives nothing, but must be the pair's.
+    let pair = client.catalogue.pair(base, quote).filter(|pair| {
+        target.is_none_or(|target| target.code() == pair.base.code())
+            && source.is_none_or(|source| source.code() == pair.quote.code())
+    });
     match pair.filter(|pair| pair.buy.status != PairStatus::Disabled) {
         Some(pair) => Some(Arc::clone(pair)),
         None => refuse(fields, Code::CurrencyPairInvalid, "baseCurrency"),

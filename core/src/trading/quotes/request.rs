@@ -156,11 +156,7 @@ impl Request {
 
     /// The currencies that the user pays and receives.
     pub(super) fn paid_and_received(&self) -> (&Currency, &Currency) {
-        let pair = &self.pair;
-        match self.side {
-            Side::Buy => (&pair.quote, &pair.base),
-            Side::Sell => (&pair.base, &pair.quote),
-        }
+        paid_and_received(self.side, &self.pair)
     }
 
     /// The error for an amount without a price.
@@ -190,7 +186,8 @@ pub(super) fn parsed<T: FromStr>(value: &Value) -> Option<T> {
 }
 
 /// The pair of `currencyPair`, or of `sourceCurrency` and `targetCurrency` (CAIP-19). Both forms
-/// may be sent if they agree. A pair that is disabled on this side counts as unknown.
+/// may be sent, and one of the two ids alone, if they agree. A pair that is disabled on this side
+/// counts as unknown.
 fn pair(fields: &mut Fields<'_>, side: Side, catalogue: &Catalogue) -> Option<Arc<Pair>> {
     let source = fields.optional("sourceCurrency", Code::SourceCurrencyUnsupported, |value| {
         currency(catalogue, value)
@@ -202,29 +199,36 @@ fn pair(fields: &mut Fields<'_>, side: Side, catalogue: &Catalogue) -> Option<Ar
     });
     let by_caip19 =
         fields.value("sourceCurrency").is_some() && fields.value("targetCurrency").is_some();
-    let derived = source.zip(target).and_then(|(source, target)| {
-        let (base, quote) = if side == Side::Buy { (target, source) } else { (source, target) };
-        catalogue.pair(base.code(), quote.code())
-    });
     let named = fields
         .value("currencyPair")
         .map(|value| parsed(value).and_then(|code| catalogue.pairs.get(&code)));
-    let pair = match (named, by_caip19) {
-        (None, false) => {
-            fields.refuse_member(Code::CurrencyPairUnknown, "currencyPair");
-            return None;
-        }
-        (None, true) => derived,
-        (Some(named), false) => named,
-        (Some(named), true) => named.filter(|pair| derived.is_none_or(|d| d.code == pair.code)),
+    let derived = || {
+        let (source, target) = source.as_ref().zip(target.as_ref())?;
+        let (base, quote) = if side == Side::Buy { (target, source) } else { (source, target) };
+        catalogue.pair(base.code(), quote.code())
     };
+    let agrees = |pair: &Pair| {
+        let (paid, received) = paid_and_received(side, pair);
+        source.as_ref().is_none_or(|source| source.code() == paid.code())
+            && target.as_ref().is_none_or(|target| target.code() == received.code())
+    };
+    let pair = named.unwrap_or_else(derived);
     // An invalid CAIP-19 id has been reported already.
     let reported = by_caip19 && !fields.is_clean();
-    let pair = pair.filter(|pair| side.terms(pair).status != PairStatus::Disabled).cloned();
+    let is_open = |pair: &Pair| side.terms(pair).status != PairStatus::Disabled;
+    let pair = pair.filter(|pair| agrees(pair) && is_open(pair)).cloned();
     if pair.is_none() && !reported {
         fields.refuse_member(Code::CurrencyPairUnknown, "currencyPair");
     }
     pair
+}
+
+/// The pair's currencies that the user pays and receives on this side.
+fn paid_and_received(side: Side, pair: &Pair) -> (&Currency, &Currency) {
+    match side {
+        Side::Buy => (&pair.quote, &pair.base),
+        Side::Sell => (&pair.base, &pair.quote),
+    }
 }
 
 fn currency(catalogue: &Catalogue, value: &Value) -> Option<Arc<Currency>> {
