@@ -149,6 +149,7 @@ fn texts(acme: &Partner) -> Vec<Case> {
         (json!({"baseCurrencyAmount": 0.000_000_001}), &["ER304"]),
         (json!({"quoteCurrencyAmount": "100"}), &["ER305"]),
         (json!({"quoteCurrencyAmount": 10.005}), &["ER305"]),
+        (json!({"quoteCurrencyAmount": 1_000_000_000_000_001_i64}), &["ER305"]),
         (json!({"paymentMethod": "", "fixedPaymentMethod": true}), &["ER306"]),
         (json!({"paymentMethod": null, "fixedPaymentMethod": 1}), &["ER306", "ER332"]),
         (json!({"paymentMethod": {}}), &["ER307"]),

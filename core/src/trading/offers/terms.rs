@@ -17,6 +17,7 @@ use crate::http::fields::{Fields, flag};
 use crate::platform::error::Code;
 use crate::trading::catalogue::{Currency, Pair, PairStatus};
 use rampart_types::decimal::{fits_decimals, from_number};
+use rampart_types::money::AMOUNT_MAX;
 use rampart_types::{
     CallbackUrl, DestinationTag, InvalidTag, PartnerReference, ReturnUrl, WalletAddress,
 };
@@ -266,6 +267,8 @@ fn amount(
     let amount = fields.optional(name, code, from_number)?;
     let detail = if amount <= Decimal::ZERO {
         "not positive"
+    } else if amount > Decimal::from(AMOUNT_MAX) {
+        "too large"
     } else if scale.is_some_and(|scale| !fits_decimals(amount, scale)) {
         "more decimals than its currency"
     } else {
