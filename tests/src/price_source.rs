@@ -1,31 +1,33 @@
 //! A source of prices on loopback, which says what the test tells it to.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
 use rampart_core::platform::settings::HttpPrice;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 
 /// A server with one answer for every request.
 pub struct PriceSource {
     url: String,
-    /// `None`: it never answers.
-    answer: Arc<Mutex<Option<Vec<u8>>>>,
+    /// `None`: it has not answered yet.
+    answer: watch::Sender<Option<Vec<u8>>>,
     asked: Arc<AtomicU32>,
 }
 
 impl PriceSource {
-    /// A source that never answers, until it is told what to say.
+    /// A source that keeps its callers waiting, until it is told what to say.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/ticker", listener.local_addr().unwrap());
-        let (answer, asked) = (Arc::default(), Arc::default());
-        let source = Self { url, answer: Arc::clone(&answer), asked: Arc::clone(&asked) };
+        let (answer, answers) = watch::channel(None);
+        let asked = Arc::default();
+        let source = Self { url, answer, asked: Arc::clone(&asked) };
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, Arc::clone(&answer), Arc::clone(&asked)));
+                tokio::spawn(serve(stream, answers.clone(), Arc::clone(&asked)));
             }
         });
         source
@@ -52,12 +54,7 @@ impl PriceSource {
         let answer = format!(
             "HTTP/1.1 {status} -\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
         );
-        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer.into_bytes());
-    }
-
-    /// Answers nothing any more, and keeps its callers waiting.
-    pub fn hang(&self) {
-        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.answer.send_replace(Some(answer.into_bytes()));
     }
 
     /// The number of requests so far.
@@ -66,18 +63,19 @@ impl PriceSource {
     }
 }
 
-/// Answers one request, or holds it until its caller gives up.
-async fn serve(mut stream: TcpStream, answer: Arc<Mutex<Option<Vec<u8>>>>, asked: Arc<AtomicU32>) {
+/// Answers one request, once there is an answer.
+async fn serve(
+    mut stream: TcpStream,
+    mut answers: watch::Receiver<Option<Vec<u8>>>,
+    asked: Arc<AtomicU32>,
+) {
     let mut request = [0; 2048];
     let read = stream.read(&mut request).await.unwrap_or(0);
     asked.fetch_add(1, Ordering::Relaxed);
-    let answer = answer.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    if read > 0
-        && let Some(answer) = answer
-    {
-        // A caller that has gone away needs no answer.
-        drop(stream.write_all(&answer).await);
-    } else {
-        while stream.read(&mut request).await.is_ok_and(|read| read > 0) {}
+    if read == 0 {
+        return;
     }
+    let answer = answers.wait_for(Option::is_some).await.ok().and_then(|answer| (*answer).clone());
+    // A caller that has gone away needs no answer.
+    drop(stream.write_all(&answer.unwrap_or_default()).await);
 }

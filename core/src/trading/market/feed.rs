@@ -26,7 +26,7 @@ use rampart_types::PairCode;
 
 /// Longest time for one request, from the name lookup to the last byte.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time after which prices that have arrived are stored without those of slow sources.
+/// Time between two writes of the prices that have arrived, while slow sources are waited for.
 const PROMPT: Duration = Duration::from_secs(1);
 /// Concurrent requests to sources.
 const CONCURRENT_REQUESTS: usize = 32;
@@ -116,19 +116,19 @@ impl PriceFeed {
         let due = self.sources.iter().filter(|source| !recent.contains(&source.key()));
         let requests: Vec<_> = due.map(|source| self.poll(core, source)).collect();
         let mut answers = futures::stream::iter(requests).buffer_unordered(CONCURRENT_REQUESTS);
-        let mut readings = Vec::new();
-        let prompt = async {
-            while let Some(answer) = answers.next().await {
-                readings.extend(answer);
+        loop {
+            let mut readings = Vec::new();
+            let prompt = async {
+                while let Some(answer) = answers.next().await {
+                    readings.extend(answer);
+                }
+            };
+            let is_done = tokio::time::timeout(PROMPT, prompt).await.is_ok();
+            store::store(core, self, readings, asked_at).await?;
+            if is_done {
+                return Ok(());
             }
-        };
-        let in_time = tokio::time::timeout(PROMPT, prompt).await.is_ok();
-        store::store(core, self, readings, asked_at).await?;
-        if !in_time {
-            let late: Vec<Option<Reading>> = answers.collect().await;
-            store::store(core, self, late.into_iter().flatten().collect(), asked_at).await?;
         }
-        Ok(())
     }
 
     async fn poll(&self, core: &Core, source: &Source) -> Option<Reading> {
