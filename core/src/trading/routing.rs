@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 
 use crate::auth::caller::Client;
 use crate::tenancy::tenants::Tenant;
-use crate::trading::catalogue::{Catalogue, Direction, Leg, Pair, PairStatus};
+use crate::trading::catalogue::{Catalogue, Direction, Leg, Pair, PairStatus, PaymentMethod};
 use crate::trading::quotes::{Quote, Side};
 
 /// Who moves the money and the coins of an order.
@@ -57,6 +57,11 @@ pub(crate) fn offers_method(
 ) -> bool {
     let ((money, _), routes) = (directions(side), &catalogue.routes);
     tenant.is_test() || routes.connector(&tenant.slug, false, money, Leg::Method(method)).is_some()
+}
+
+/// True if the client is offered the method now.
+pub(crate) fn is_payable(client: &Client, side: Side, method: &PaymentMethod) -> bool {
+    method.enabled && offers_method(&client.catalogue, &client.tenant, side, &method.code)
 }
 
 /// True if the tenant is offered this asset.

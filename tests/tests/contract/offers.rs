@@ -269,6 +269,18 @@ async fn all_violations_come_together() {
 }
 
 #[tokio::test]
+async fn a_method_that_the_partner_is_not_offered_is_refused() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let live = context.partner_of(json!({"slug": "live", "name": "L", "mode": "live"})).await;
+    for (method, codes) in [("creditCard", &[][..]), ("payByBank", &["ER327"][..])] {
+        let wanted = offer(json!({ "paymentMethod": method }));
+        acme.post(OFFER, wanted.clone()).await.assert_status(200);
+        live.post(OFFER, wanted).await.assert_codes(codes);
+    }
+}
+
+#[tokio::test]
 async fn a_partner_may_be_made_to_name_the_wallet() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -16,11 +16,11 @@ use crate::endpoint::openapi::doc::{Kind, Member, optional};
 use crate::http::fields::{Fields, flag};
 use crate::platform::error::Code;
 use crate::trading::catalogue::{Currency, Pair, PairStatus};
+use crate::trading::quotes::Side;
+use crate::trading::routing::is_payable;
 use rampart_types::decimal::{fits_decimals, from_number};
 use rampart_types::money::AMOUNT_MAX;
-use rampart_types::{
-    CallbackUrl, DestinationTag, InvalidTag, PartnerReference, ReturnUrl, WalletAddress,
-};
+use rampart_types::{CallbackUrl, DestinationTag, PartnerReference, ReturnUrl, WalletAddress};
 
 /// Seconds that an offer may live (API document, Limits).
 const EXPIRE_SECONDS: RangeInclusive<i64> = 3_600..=86_400;
@@ -251,7 +251,7 @@ fn payment_method(fields: &mut Fields<'_>, client: &Client, fixed: bool) -> Opti
         Text::Blank => refuse(fields, Code::PaymentMethodInvalid, "paymentMethod"),
         Text::Other => refuse(fields, Code::PaymentMethodNotString, "paymentMethod"),
         Text::Some(code) => match client.catalogue.payment_method(&code) {
-            Some(method) if method.enabled => Some(code),
+            Some(method) if is_payable(client, Side::Buy, method) => Some(code),
             _ => refuse(fields, Code::PaymentMethodInvalid, "paymentMethod"),
         },
     }
@@ -353,9 +353,7 @@ fn wallet_address_tag(fields: &mut Fields<'_>, pair: Option<&Pair>) -> Option<De
     let crypto = pair?.base.crypto.as_ref()?;
     match DestinationTag::parse(crypto.tag_kind(), &text) {
         Ok(tag) => Some(tag),
-        Err(InvalidTag::Unsupported | InvalidTag::Malformed) => {
-            refuse(fields, Code::WalletAddressTagInvalid, "walletAddressTag")
-        }
+        Err(_) => refuse(fields, Code::WalletAddressTagInvalid, "walletAddressTag"),
     }
 }
 

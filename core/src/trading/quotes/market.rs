@@ -7,8 +7,8 @@ use super::request::Request;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::error::{Code, Refusal, Result};
-use crate::trading::catalogue::{Pair, PairStatus, PaymentMethod};
-use crate::trading::routing;
+use crate::trading::catalogue::{Pair, PairStatus};
+use crate::trading::routing::{self, is_payable};
 
 /// The mid price, if pair and method are open now.
 ///
@@ -35,9 +35,4 @@ pub(super) fn is_open(client: &Client, side: Side, pair: &Pair) -> bool {
     let asset = pair.base.code().to_string();
     side.terms(pair).status == PairStatus::Enabled
         && routing::offers_asset(&client.catalogue, &client.tenant, side, &asset)
-}
-
-/// True if the client is offered the method now.
-pub(super) fn is_payable(client: &Client, side: Side, method: &PaymentMethod) -> bool {
-    method.enabled && routing::offers_method(&client.catalogue, &client.tenant, side, &method.code)
 }

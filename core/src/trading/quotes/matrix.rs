@@ -15,7 +15,7 @@ pub use self::row::Row;
 use super::Side;
 use super::create::quote_at;
 use super::limits::{self, Reason, UserLimits};
-use super::market::{is_open, is_payable};
+use super::market::is_open;
 use super::policy_user::PolicyUser;
 use super::request::{self, CHANNEL, COUNTRY_CODE, PROMO_CODE, Request};
 use super::token;
@@ -30,7 +30,7 @@ use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::{Catalogue, Pair, PairStatus};
 use crate::trading::channel::channel;
 use crate::trading::pricing::Given;
-use crate::trading::routing;
+use crate::trading::routing::{self, is_payable};
 use crate::users::accounts::AccountType;
 use rampart_types::Country;
 
