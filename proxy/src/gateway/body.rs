@@ -1,5 +1,7 @@
 //! The body of a request, bounded in size, memory and time.
 
+mod pace;
+
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +18,8 @@ use rampart_core::platform::keyed_budget::{BudgetLimit, BudgetShare, KeyedBudget
 use rampart_core::platform::network::network;
 use tokio::time::timeout;
 
-/// Slowest body that is waited for: bytes in [`PACE_WINDOW`] (section 1.2 of the contract).
-const PACE_BYTES: usize = 10 * 1000;
-/// Window over which the pace is averaged.
-const PACE_WINDOW: Duration = Duration::from_secs(10);
+use self::pace::Pace;
+
 /// Bytes behind one permit of the budget for bodies.
 const BUDGET_UNIT: usize = 16 * 1024;
 /// Most bytes that are thrown away after an answer to a body that was refused.
@@ -198,32 +198,14 @@ impl PartialBody<'_> {
             return Ok(self);
         }
         send_continue(session).await?;
-        loop {
-            let before = self.len();
-            match timeout(PACE_WINDOW, self.fill(session, budget)).await {
-                Ok(filled) => {
-                    filled?;
-                    return Ok(self);
-                }
-                Err(_) if self.len() - before < PACE_BYTES => return Err(BodyError::TooSlow),
-                Err(_) => {}
-            }
-        }
-    }
-
-    /// Reads to the end. May be stopped and called again.
-    async fn fill(
-        &mut self,
-        session: &mut ServerSession,
-        budget: Budget<'_>,
-    ) -> Result<(), BodyError> {
+        let mut pace = Pace::new();
         loop {
             if let Some(upload) = &mut self.upload {
                 upload.ready().await.map_err(BodyError::Upload)?;
             }
-            match next(session).await? {
+            match pace.wait(self.len(), next(session)).await?? {
                 Some(chunk) => self.take(chunk, budget)?,
-                None => return Ok(()),
+                None => return Ok(self),
             }
         }
     }
