@@ -288,6 +288,32 @@ async fn what_changes_beside_the_document_is_drift() {
 }
 
 #[tokio::test]
+async fn a_document_leaves_the_drift_of_subjects_that_it_does_not_name() {
+    let context = TestContext::start().await;
+    for slug in ["acme", "rival"] {
+        context.partner(slug).await;
+    }
+    let drift = async || {
+        context.core().measure_drift().await.unwrap();
+        context.core().metrics.configuration_drift.with_label_values::<&str>(&[]).get()
+    };
+    let of = |slug: &str| json!({"partners": {slug: {"defaultFeePercentage": 1.5}}});
+    for slug in ["acme", "rival"] {
+        apply(&context, PATH, of(slug)).await.assert_status(200);
+        let path = format!("/admin/v1/partners/{slug}");
+        let changed = json!({"defaultFeePercentage": 2});
+        context.admin(Method::PATCH, &path, changed).await.assert_status(200);
+    }
+    assert_eq!(drift().await, 2);
+    apply(&context, PATH, json!({})).await.assert_status(200);
+    assert_eq!(drift().await, 2, "an empty document names nothing");
+    apply(&context, PATH, of("acme")).await.assert_status(200);
+    assert_eq!(drift().await, 1, "that of the other partner is left");
+    apply(&context, PATH, json!({"partners": {"rival": {}}})).await.assert_status(200);
+    assert_eq!(drift().await, 0, "no member of it is wanted any more");
+}
+
+#[tokio::test]
 async fn of_two_documents_at_once_one_follows_the_other() {
     let context = TestContext::start().await;
     context.partner("acme").await;

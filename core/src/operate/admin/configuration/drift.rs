@@ -1,4 +1,4 @@
-//! Drift: members that differ from the configuration that was applied last.
+//! Drift: members that differ from what the applied configurations named last, subject by subject.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,19 @@ use crate::platform::metrics::Measurement;
 /// Members by subject.
 type Members = BTreeMap<String, Map<String, Value>>;
 
-/// Keeps the values of the members that a document names, which has just been written.
+/// Keeps the values of the members that a document names, which has just been written, and those kept
+/// before of subjects that it does not name and that are still there. The caller has locked the table.
 pub(super) async fn keep(conn: &mut Connection, document: &Document, actor: &str) -> Result<()> {
     let mut stored = members(Configuration::stored(conn).await?);
-    stored.retain(|subject, _| document.named.contains_key(subject));
-    for (subject, members) in &mut stored {
-        let named = document.named.get(subject);
-        members.retain(|member, _| named.is_some_and(|named| named.contains(member)));
+    let kept = sqlx::query_scalar!("select members from applied_configuration");
+    let kept = kept.fetch_optional(&mut *conn).await?.unwrap_or_default();
+    let mut wanted: Members = serde_json::from_value(kept).unwrap_or_default();
+    wanted.retain(|subject, _| stored.contains_key(subject));
+    for (subject, named) in &document.named {
+        if let Some(mut members) = stored.remove(subject) {
+            members.retain(|member, _| named.contains(member));
+            wanted.insert(subject.clone(), members);
+        }
     }
     sqlx::query!(
         "insert into applied_configuration (members, applied_by, applied_at) \
@@ -29,7 +35,7 @@ pub(super) async fn keep(conn: &mut Connection, document: &Document, actor: &str
          on conflict (only_row) do update set members = excluded.members, \
              applied_by = excluded.applied_by, applied_at = excluded.applied_at, drift = 0, \
              counted_at_revision = 0",
-        json!(stored),
+        json!(wanted),
         actor,
     )
     .execute(conn)
