@@ -82,15 +82,18 @@ impl Core {
             return Ok(());
         };
         let attempt = timeout(ATTEMPT_MAX, Box::pin(authority.issue(self)));
-        let failure = match attempt.await {
+        let stored = match attempt.await {
             Ok(Ok(issued)) => {
-                store::keep(self, authority.domains(), lease, &issued).await?;
-                self.metrics.acme_orders.with_label_values(&["ok"]).inc();
-                tracing::info!(domains = authority.domains(), "a certificate was issued");
-                return Ok(());
+                let kept = store::keep(self, authority.domains(), lease, &issued).await;
+                kept.map_err(|error| format!("it cannot be stored: {error}"))
             }
-            Ok(Err(failure)) => failure.to_string(),
-            Err(_) => format!("it took longer than {} s", ATTEMPT_MAX.as_secs()),
+            Ok(Err(failure)) => Err(failure.to_string()),
+            Err(_) => Err(format!("it took longer than {} s", ATTEMPT_MAX.as_secs())),
+        };
+        let Err(failure) = stored else {
+            self.metrics.acme_orders.with_label_values(&["ok"]).inc();
+            tracing::info!(domains = authority.domains(), "a certificate was issued");
+            return Ok(());
         };
         self.metrics.acme_orders.with_label_values(&["failed"]).inc();
         tracing::error!(domains = authority.domains(), failure, "no certificate was issued");

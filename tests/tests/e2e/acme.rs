@@ -54,7 +54,16 @@ async fn renew(db: &PgPool) {
 
 async fn failures(db: &PgPool) -> i32 {
     let failures = sqlx::query_scalar("select failures from acme_certificate");
-    failures.fetch_one(db).await.unwrap()
+    failures.fetch_optional(db).await.unwrap().unwrap_or_default()
+}
+
+/// True if nobody tries now and the next attempt begins within a minute.
+async fn waits(db: &PgPool) -> bool {
+    let waits = sqlx::query_scalar(
+        "select next_attempt_at between now() and now() + interval '1 minute' \
+             and leased_until is null from acme_certificate",
+    );
+    waits.fetch_one(db).await.unwrap()
 }
 
 #[tokio::test]
@@ -106,14 +115,7 @@ async fn one_edge_orders_a_certificate_and_all_serve_and_renew_it() {
     server.kill();
     renew(&db).await;
     until("a failure is stored", ORDER, async || (failures(&db).await == 1).then_some(())).await;
-    let waits: bool = sqlx::query_scalar(
-        "select next_attempt_at between now() and now() + interval '1 minute' \
-             and leased_until is null from acme_certificate",
-    )
-    .fetch_one(&db)
-    .await
-    .unwrap();
-    assert!(waits, "the next attempt waits");
+    assert!(waits(&db).await, "the next attempt waits");
     assert_eq!(issued(&first, None).await, renewed, "what was there is served on");
     let counted = async |edge: &Edge| {
         let metrics = edge.ops("/metrics").await.text().to_owned();
@@ -124,6 +126,28 @@ async fn one_edge_orders_a_certificate_and_all_serve_and_renew_it() {
     setup.set("acme.domains", format!("{NAME},new.shop.example"));
     let third = Edge::of(setup).await;
     assert_eq!(issued(&third, None).await, renewed, "served while other names have none");
+}
+
+#[tokio::test]
+async fn a_certificate_that_cannot_be_stored_is_a_failed_attempt() {
+    let (authority, listener) = (free(), free());
+    let _server = AcmeServer::start(authority, listener.port()).await;
+    let mut setup = setup(authority).await;
+    let db = cluster::pool(setup.database()).await;
+    for statement in [
+        "create function refuse() returns trigger language plpgsql \
+             as $$ begin raise exception 'the disk is full'; end $$",
+        "create trigger refuse before update of chain on acme_certificate \
+             for each row execute function refuse()",
+    ] {
+        sqlx::query(statement).execute(&db).await.unwrap();
+    }
+    setup.set("edge.listen", listener.to_string());
+    let edge = Edge::of(setup).await;
+    until("a failure is stored", ORDER, async || (failures(&db).await == 1).then_some(())).await;
+    assert!(waits(&db).await, "the next attempt waits");
+    let metrics = edge.ops("/metrics").await.text().to_owned();
+    assert!(metrics.contains("rampart_acme_orders_total{outcome=\"failed\"} 1"), "{metrics}");
 }
 
 #[tokio::test]
