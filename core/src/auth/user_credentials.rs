@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use http::HeaderMap;
+use sqlx::PgExecutor;
 
 use crate::Core;
 use crate::auth::caller::Client;
@@ -55,7 +56,7 @@ async fn authenticate(core: &Core, client: &Client, head: &Head) -> Result<Optio
         .and_then(|text| text.map(|text| by_token(core, client, text)).transpose());
     let identifier = single_header(&head.headers, USER_IDENTIFIER, Code::UserIdentifierMalformed);
     let identifier = match identifier {
-        Ok(Some(text)) => by_identifier(core, client.id(), text).await.map(Some),
+        Ok(Some(text)) => by_identifier(&core.db, core, client.id(), text).await.map(Some),
         Ok(None) => Ok(None),
         Err(error) => Err(error),
     };
@@ -108,7 +109,8 @@ pub(crate) async fn identify_token(core: &Core, client: &Client, head: &Head) ->
 /// longer than the request.
 ///
 /// # Errors
-/// ER702 when the login of the token has ended since, ER709 when the user is deleted.
+/// ER702 when the login of the token has ended since, ER705 when the identifier was unlinked, ER709 when
+/// the user is deleted.
 pub(crate) async fn lock_user(
     conn: &mut Connection,
     core: &Core,
@@ -119,10 +121,17 @@ pub(crate) async fn lock_user(
     let text = single_header(&head.headers, USER_AUTHORIZATION, Code::UserTokenInvalid)?;
     let issued_at = text.map(|text| by_token(core, client, text)).transpose()?;
     let issued_at = issued_at.map(|token| token.issued_at);
-    match (lock_login(conn, client.key_of(user), issued_at).await?, issued_at) {
-        (true, _) => Ok(()),
-        (false, Some(_)) => Err(Code::UserTokenInvalid.into()),
-        (false, None) => Err(Code::UserNotFound.into()),
+    match (lock_login(&mut *conn, client.key_of(user), issued_at).await?, issued_at) {
+        (true, Some(_)) => return Ok(()),
+        (true, None) => {}
+        (false, Some(_)) => return Err(Code::UserTokenInvalid.into()),
+        (false, None) => return Err(Code::UserNotFound.into()),
+    }
+    let text = single_header(&head.headers, USER_IDENTIFIER, Code::UserIdentifierMalformed)?;
+    let text = text.ok_or(Code::UserCredentialMissing)?;
+    match by_identifier(conn, core, client.id(), text).await? {
+        identified if identified.user == user => Ok(()),
+        _ => Err(Code::UserIdentifierNotLinked.into()),
     }
 }
 
@@ -180,7 +189,12 @@ struct Identified {
     is_usable: bool,
 }
 
-async fn by_identifier(core: &Core, client: ClientId, text: &str) -> Result<Identified> {
+async fn by_identifier(
+    executor: impl PgExecutor<'_>,
+    core: &Core,
+    client: ClientId,
+    text: &str,
+) -> Result<Identified> {
     if text.is_empty() {
         return Err(Code::UserIdentifierEmpty.into());
     }
@@ -195,7 +209,7 @@ async fn by_identifier(core: &Core, client: ClientId, text: &str) -> Result<Iden
         client.uuid(),
         &digest,
     )
-    .fetch_optional(&core.db)
+    .fetch_optional(executor)
     .await?;
     let row = row.ok_or(Code::UserIdentifierNotLinked)?;
     Ok(Identified { user: row.user_id.into(), is_usable: row.is_usable })

@@ -2,14 +2,15 @@
 
 use http::Method;
 
-use super::account::{self, RowLock};
 use super::identifier::{self, LinkOutcome};
 use crate::Core;
 use crate::auth::caller::Session;
+use crate::auth::user_credentials::lock_user;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
 use crate::endpoint::{Body, ClaimedKey, Done, Endpoint, Json, save_answer};
 use crate::http::fields::Fields;
-use crate::http::request::Input;
+use crate::http::request::{Head, Input};
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
 use crate::users::identifiers;
@@ -49,10 +50,10 @@ impl Endpoint for V2 {
         ..Doc::NONE
     };
     type Caller = Session;
-    type Request = String;
+    type Request = LinkRequest;
     type Response = Json<Done>;
 
-    fn read(input: &Input, _: &Session) -> Result<String> {
+    fn read(input: &Input, _: &Session) -> Result<LinkRequest> {
         let mut fields = Fields::from_object(&input.document)?;
         let missing = fields.value("identifier").is_none_or(|value| value.as_str() == Some(""));
         let code =
@@ -61,27 +62,41 @@ impl Endpoint for V2 {
             let text = value.as_str()?;
             (CHARS_MIN..=CHARS_MAX).contains(&text.chars().count()).then(|| text.to_owned())
         });
-        fields.finish(identifier)
+        let identifier = fields.finish(identifier)?;
+        Ok(LinkRequest { identifier, head: input.head.clone() })
     }
 
-    async fn call(core: &Core, caller: Session, sent: String) -> Result<Json<Done>> {
-        Self::call_with_key(core, caller, sent, None).await
+    async fn call(core: &Core, caller: Session, request: LinkRequest) -> Result<Json<Done>> {
+        Self::call_with_key(core, caller, request, None).await
     }
 
     async fn call_with_key(
         core: &Core,
         caller: Session,
-        sent: String,
+        LinkRequest { identifier: sent, head }: LinkRequest,
         key: Option<&ClaimedKey>,
     ) -> Result<Json<Done>> {
-        let user = caller.client.key_of(caller.user);
-        let identifier = match identifiers::open(core, user.client, &sent) {
+        let Session { client, user } = caller;
+        let identifier = match identifiers::open(core, client.id(), &sent) {
             Some(identifier) => identifier,
             None => sent.parse().map_err(refusal)?,
         };
-        link(core, user, &identifier, key).await?;
+        let mut tx = core.db.begin().await?;
+        lock_user(&mut tx, core, &client, user, &head).await?;
+        link(&mut tx, core, client.key_of(user), &identifier).await?;
+        save_answer(key, core, &mut tx, &Done {}).await?;
+        tx.commit().await?;
         Ok(Json(Done {}))
     }
+}
+
+/// A request to link an identifier.
+#[derive(Debug)]
+pub struct LinkRequest {
+    /// As sent.
+    identifier: String,
+    /// The proof of the user.
+    head: Head,
 }
 
 /// ER707 for a character that no identifier has, such as the dashes of a UUID; ER102 for the length.
@@ -93,25 +108,19 @@ fn refusal(invalid: InvalidIdentifier) -> Error {
     Error::of_member(code, "identifier")
 }
 
-/// Links the identifier to the user, and records an event if the link is new.
+/// Links the identifier to the user, and records an event if the link is new. The caller's transaction
+/// has locked the user's row: an erasure, or what unlinks its identifiers, comes before it or finds it.
 ///
 /// # Errors
-/// ER706 when it is another user's, ER709 when the user is deleted.
+/// ER706 when it is another user's.
 pub(crate) async fn link(
+    conn: &mut Connection,
     core: &Core,
     user: UserKey,
     identifier: &UserIdentifier,
-    key: Option<&ClaimedKey>,
 ) -> Result<()> {
-    let mut tx = core.db.begin().await?;
-    // The lock ensures that a concurrent erasure deletes this identifier too.
-    if !account::lock(&mut tx, user, RowLock::Update).await? {
-        return Err(Code::UserNotFound.into());
+    match identifier::link(conn, core, user, identifier).await? {
+        LinkOutcome::Created | LinkOutcome::Existing => Ok(()),
+        LinkOutcome::Conflict => Err(Error::of_member(Code::UserIdentifierTaken, "identifier")),
     }
-    if identifier::link(&mut tx, core, user, identifier).await? == LinkOutcome::Conflict {
-        return Err(Error::of_member(Code::UserIdentifierTaken, "identifier"));
-    }
-    save_answer(key, core, &mut tx, &Done {}).await?;
-    tx.commit().await?;
-    Ok(())
 }

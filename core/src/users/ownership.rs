@@ -1,14 +1,24 @@
 //! Proof that a change of password or e-mail address is the user's own: the password until now, or a
 //! code that was mailed to the address known. A stolen session is neither.
 
-use super::account::Account;
+use super::account::{self, Account, RowLock};
 use super::details::Details;
 use super::user_update::EmailProof;
 use crate::Core;
 use crate::auth::caller::ClientAndUser;
+use crate::auth::user_credentials::lock_user;
+use crate::http::request::Head;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Result};
 use rampart_types::EmailAddress;
+
+/// A request to update a user.
+#[derive(Debug)]
+pub struct Update {
+    pub(super) details: Details,
+    /// The proof of the user.
+    pub(super) head: Head,
+}
 
 /// The proofs that came with an update, checked before its transaction.
 pub(super) struct Ownership {
@@ -63,17 +73,26 @@ impl Ownership {
         Ok(proven)
     }
 
-    /// Checks under the lock of the user's row that what was proven still is so, and that what needed no
-    /// proof still needs none.
+    /// Locks the user's row, and checks that what was proven still is so, the user of the head among it,
+    /// and that what needed no proof still needs none.
     ///
     /// # Errors
-    /// ER005 when the password has changed; when the address has, ER090, or ER004 without a proof.
-    pub(super) async fn check_unchanged(
+    /// Those of [`lock_user`]; ER005 when the password has changed; when the address has, ER090, or ER004
+    /// without a proof.
+    pub(super) async fn lock(
         &self,
         tx: &mut Connection,
+        core: &Core,
         caller: &ClientAndUser,
-        known: &Account,
-    ) -> Result<()> {
+        head: &Head,
+    ) -> Result<Account> {
+        let (client, user) = (&caller.client, caller.user);
+        let key = client.key_of(user);
+        if !account::lock(&mut *tx, key, RowLock::Update).await? {
+            return Err(Code::UserNotFound.into());
+        }
+        lock_user(&mut *tx, core, client, user, head).await?;
+        let known = Account::load(&mut *tx, core, key).await?.ok_or(Code::UserNotFound)?;
         if self.password_hash.is_some() && stored_hash(tx, caller).await? != self.password_hash {
             return Err(Code::LoginInvalid.into());
         }
@@ -85,7 +104,7 @@ impl Ownership {
         if self.email.is_some() && self.password_hash.is_none() && is_other {
             return Err(unproven());
         }
-        Ok(())
+        Ok(known)
     }
 }
 

@@ -3,13 +3,13 @@
 use chrono::{DateTime, Utc};
 use http::Method;
 
-use super::account::{self, Account, RegisteredUser, RowLock};
+use super::account::{Account, RegisteredUser};
 use super::answers;
 use super::changed;
 use super::details::{self, Details, FormKind};
 use super::documents::{self, Document};
 use super::identifier::{self, LinkOutcome};
-use super::ownership::Ownership;
+use super::ownership::{Ownership, Update};
 use super::personal_data::{PersonalData, email_index, store_key};
 use super::user_update::{EmailProof, Previous, UserUpdate};
 use super::website_region::WebsiteRegion;
@@ -138,22 +138,23 @@ impl Endpoint for UpdateV2 {
         ..Doc::NONE
     };
     type Caller = ClientAndUser;
-    type Request = Details;
+    type Request = Update;
     type Response = Json<RegisteredUser>;
 
-    fn read(input: &Input, caller: &ClientAndUser) -> Result<Details> {
+    fn read(input: &Input, caller: &ClientAndUser) -> Result<Update> {
         let mut fields = Fields::from_object(&input.document)?;
         let (form, upload) = (FormKind::Change, input.upload.as_ref());
         let details = details::read(&mut fields, form, &caller.client, input.now, upload);
-        fields.finish(Some(details))
+        let details = fields.finish(Some(details))?;
+        Ok(Update { details, head: input.head.clone() })
     }
 
     async fn call(
         core: &Core,
         caller: ClientAndUser,
-        details: Details,
+        request: Update,
     ) -> Result<Json<RegisteredUser>> {
-        Ok(Json(update(core, &caller, details).await?.into()))
+        Ok(Json(update(core, &caller, request).await?.into()))
     }
 }
 
@@ -303,8 +304,9 @@ async fn refuse_taken(
     Ok(())
 }
 
-async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Result<Account> {
+async fn update(core: &Core, caller: &ClientAndUser, request: Update) -> Result<Account> {
     let (client, user) = (&caller.client, caller.user);
+    let Update { mut details, head } = request;
     if details.documents.iter().any(Document::has_image) {
         uploads::count(core, client, user)?;
     }
@@ -317,11 +319,7 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     let documents = std::mem::take(&mut details.documents);
     let documents = documents::put_of_user(core, key, documents).await?;
     let mut tx = core.db.begin().await?;
-    if !account::lock(&mut tx, key, RowLock::Update).await? {
-        return Err(Code::UserNotFound.into());
-    }
-    let known = Account::load(&mut tx, core, key).await?.ok_or(Code::UserNotFound)?;
-    owner.check_unchanged(&mut tx, caller, &known).await?;
+    let known = owner.lock(&mut tx, core, caller, &head).await?;
     let proof = owner.email_proof;
     let named_email = details.personal.email.is_some();
     let may_complete = answers::may_complete(&known, &details);

@@ -73,9 +73,16 @@ pub(crate) async fn sign_in_or_register(
         let user = register_on_page(core, client, fields, identifier.cloned(), locale).await?;
         return Ok(SignIn::Done(user));
     }
+    let began_at = core.clock.now();
     let signed_in = sign_in(core, client, texts, form).await?;
     if let (SignIn::Done(user), Some(identifier)) = (&signed_in, identifier) {
-        link(core, client.key_of(*user), identifier, None).await?;
+        let key = client.key_of(*user);
+        let mut tx = core.db.begin().await?;
+        if !lock_login(&mut tx, key, Some(began_at)).await? {
+            return Err(Code::LoginInvalid.into());
+        }
+        link(&mut tx, core, key, identifier).await?;
+        tx.commit().await?;
     }
     Ok(signed_in)
 }

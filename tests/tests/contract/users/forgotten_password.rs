@@ -2,12 +2,14 @@
 //! new password leaves of passkeys, the app and identifiers: nothing, if it is the first proof of the
 //! address.
 
+use chrono::TimeDelta;
 use http::Method;
+use rampart_tests::answer::Answer;
 use rampart_tests::outbox;
 use rampart_tests::passkey::{Ceremony, challenge};
 use serde_json::{Value, json};
 
-use super::{Visit, page_path, submit};
+use super::{Visit, page_path, submit, until_stored_or_waiting};
 
 /// The page in the language of a browser that names none.
 const ENGLISH: &str = "href=\"/en-gb/forgot-password?client=acme\"";
@@ -126,6 +128,50 @@ async fn the_first_proof_of_an_address_unlinks_identifiers_until_the_user_signs_
     read().await.assert_status(200);
     visit.reset_password(&visit.user.email, "password-of-eve").await;
     read().await.assert_status(200);
+}
+
+/// The answer to a request during which the user's logins end and its identifiers are unlinked.
+async fn unlinked_during(visit: &Visit, request: impl Future<Output = Answer>) -> Answer {
+    let mut reset = visit.context.db().begin().await.unwrap();
+    sqlx::query("update end_user set tokens_valid_from = $1")
+        .bind(visit.context.clock().now() + TimeDelta::minutes(1))
+        .execute(&mut *reset)
+        .await
+        .unwrap();
+    sqlx::query("delete from user_identifier").execute(&mut *reset).await.unwrap();
+    let commit = async {
+        until_stored_or_waiting(&visit.context, "select false").await;
+        reset.commit().await.unwrap();
+    };
+    let (answer, ()) = futures::join!(request, commit);
+    visit.later(120);
+    answer
+}
+
+#[tokio::test]
+async fn a_request_under_way_does_not_link_what_is_unlinked_meanwhile() {
+    let visit = Visit::start().await;
+    let (partner, user) = (&visit.partner, &visit.user);
+    let identifier = json!({"identifier": "y".repeat(36)});
+    let change = user.patch("/api/v2/user", &identifier);
+    unlinked_during(&visit, change).await.assert_codes(&["ER705"]);
+    for (method, path) in
+        [(Method::PATCH, "/api/v2/user"), (Method::POST, "/api/v2/user/link-identifier")]
+    {
+        let bearer = format!("Bearer {}", user.log_in().await["token"].as_str().unwrap());
+        let request = partner.request(method, path).header("user-authorization", &bearer);
+        let linked = unlinked_during(&visit, request.json(&identifier).send()).await;
+        linked.assert_codes(&["ER702"]);
+    }
+    let page = page_path(partner, &"y".repeat(36)).await;
+    let form = "action=log-in&email=ada%40mail.example.com&password=password-of-ada";
+    unlinked_during(&visit, submit(partner, &page, form)).await.assert_status(400);
+    let linked: i64 = sqlx::query_scalar("select count(*) from user_identifier")
+        .fetch_one(visit.context.db())
+        .await
+        .unwrap();
+    assert_eq!(linked, 0);
+    submit(partner, &page, form).await.assert_status(303);
 }
 
 #[tokio::test]
