@@ -98,16 +98,11 @@ fn public_fingerprint(
     algorithm: &str,
     sealed: &[u8],
 ) -> Option<String> {
-    if is_secret(runtime::algorithm(algorithm)?) {
+    if runtime::is_secret(runtime::algorithm(algorithm)?) {
         return None;
     }
     let key = core.cipher(client).open(&seal_context(client.uuid(), name), sealed).ok()?;
     String::from_utf8(key).ok().map(|pem| fingerprint(&pem))
-}
-
-/// True if whoever knows a key of this algorithm can sign with it.
-pub(crate) const fn is_secret(algorithm: Algorithm) -> bool {
-    matches!(algorithm, Algorithm::HmacSha256 | Algorithm::HmacSha512)
 }
 
 /// Checks that the partner has every key that a policy names in its description of itself.

@@ -23,4 +23,6 @@ pub use self::compiled::Policies;
 pub(crate) use self::rollout::Rollout;
 pub(crate) use self::sample_throttle::SAMPLES_MAX;
 pub(crate) use self::slot::Slot;
-pub(crate) use self::verification_keys::{ALGORITHMS, algorithm, algorithm_name, seal_context};
+pub(crate) use self::verification_keys::{
+    ALGORITHMS, algorithm, algorithm_name, is_secret, seal_context,
+};

@@ -3,14 +3,18 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
 
 use super::lifecycle::error::LifecycleError;
 use super::lifecycle::target::Target;
 use super::manifest::{self, digest_hex};
 use super::operator_keys;
+use super::runtime;
 use super::statement::{ChangeStatement, DOMAIN, SignedChange};
 use crate::Core;
+use crate::platform::crypto::Purpose;
 use crate::platform::db::Connection;
+use crate::platform::error::Result;
 use rampart_types::ClientId;
 
 /// Largest statement, in bytes.
@@ -132,13 +136,14 @@ impl SignedChange {
             return Err(invalid("it is about another change".to_owned()));
         }
         // The key of the table is the text's digest: of two requests with one statement one wins.
+        let (digest, text) = self.kept(core, &stated)?;
         let used = sqlx::query!(
             "insert into signed_change (digest, statement, signed_by, signed_with, at) \
              select $1, $2, $3, $4, now() \
              where abs(extract(epoch from now())::bigint - $5) <= $6 \
              on conflict (digest) do nothing",
-            digest_hex(self.statement.as_bytes()),
-            self.statement,
+            digest,
+            text,
             self.key,
             key.fingerprint,
             stated.at,
@@ -152,5 +157,17 @@ impl SignedChange {
             )),
             _ => Ok(()),
         }
+    }
+    /// The digest and the text by which the statement is kept. A secret could be guessed by its
+    /// fingerprint: of a statement that has one, the digest is keyed, and the text is without it.
+    fn kept(&self, core: &Core, stated: &ChangeStatement) -> Result<(String, String)> {
+        let algorithm = stated.algorithm.as_deref().and_then(runtime::algorithm);
+        if !algorithm.is_some_and(runtime::is_secret) {
+            return Ok((digest_hex(self.statement.as_bytes()), self.statement.clone()));
+        }
+        let message = format!("signed-change/{}", self.statement);
+        let digest = core.keys.mac(Purpose::BlindIndex, message.as_bytes())?;
+        let known = ChangeStatement { fingerprint: None, ..stated.clone() };
+        Ok((hex::encode(digest), json!(known).to_string()))
     }
 }

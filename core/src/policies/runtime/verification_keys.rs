@@ -31,6 +31,11 @@ pub(crate) fn algorithm_name(algorithm: Algorithm) -> &'static str {
     ALGORITHMS.iter().find(|(_, listed)| *listed == algorithm).map_or("", |(name, _)| name)
 }
 
+/// True if whoever knows a key of this algorithm can sign with it.
+pub(crate) const fn is_secret(algorithm: Algorithm) -> bool {
+    matches!(algorithm, Algorithm::HmacSha256 | Algorithm::HmacSha512)
+}
+
 /// The context that the sealed key of a row is bound to.
 pub(crate) fn seal_context(client: Uuid, name: &str) -> String {
     format!("verification_key/{client}/{name}")

@@ -198,6 +198,25 @@ async fn a_signed_statement_sets_the_verification_key_that_it_names() {
 }
 
 #[tokio::test]
+async fn no_statement_is_kept_by_which_a_secret_could_be_guessed() {
+    let (context, pair) = required().await;
+    let path = format!("{PARTNER}/verification-keys/main");
+    let secret = STANDARD.encode([8; 16]);
+    let fingerprint = manifest::digest_hex(secret.as_bytes());
+    let about = json!({"action": "verification-key.put", "partner": "acme", "key": "main",
+        "fingerprint": fingerprint, "algorithm": "hmac-sha256"});
+    let signed = statement(&context, &pair, about);
+    let text = signed["statement"].as_str().unwrap().to_owned();
+    let body = json!({"algorithm": "hmac-sha256", "key": secret, "signed": signed});
+    context.admin(Method::PUT, &path, body.clone()).await.assert_status(200);
+    context.admin(Method::PUT, &path, body).await.assert_status(409);
+    let kept = "select digest || statement from signed_change";
+    let kept: String = sqlx::query_scalar(kept).fetch_one(context.db()).await.unwrap();
+    assert!(kept.contains("hmac-sha256") && !kept.contains(&fingerprint), "{kept}");
+    assert!(!kept.contains(&manifest::digest_hex(text.as_bytes())), "{kept}");
+}
+
+#[tokio::test]
 async fn a_signed_statement_changes_a_policy_once() {
     let (context, pair) = required().await;
     let activate = format!("{FEE}/versions/2/activate");

@@ -23,6 +23,7 @@ use crate::operate::admin::policies::needs_second;
 use crate::platform::crypto::{Purpose, Secret};
 use crate::platform::error::Result;
 use crate::policies::keys::{self, KEYS_MAX, KeyTarget, ListedKey, NewKey};
+use crate::policies::runtime::is_secret;
 use crate::policies::statement::SignedChange;
 
 /// `GET /admin/v1/partners/{slug}/verification-keys`
@@ -108,7 +109,7 @@ impl Endpoint for PutVerificationKey {
         if !needs_second(core, slug).await? {
             return Ok(None);
         }
-        if !keys::is_secret(algorithm) {
+        if !is_secret(algorithm) {
             return approvals::hold::<Self>(core, input, operator).await;
         }
         let without_secret = key.without_secret(core, input)?;
