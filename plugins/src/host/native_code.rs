@@ -99,20 +99,27 @@ impl Folder {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
-            let metadata = entry.metadata()?;
+            // Another edge may have removed it meanwhile.
+            let Ok(metadata) = entry.metadata() else { continue };
             if metadata.is_file() {
                 files.push((metadata.mtime(), metadata.len(), entry.path()));
             }
         }
         files.sort_unstable_by_key(|(modified, ..)| std::cmp::Reverse(*modified));
         let mut total = 0_u64;
-        for (index, (_, size, path)) in files.into_iter().enumerate() {
+        let excess = files.into_iter().enumerate().filter_map(|(index, (_, size, path))| {
             total = total.saturating_add(size);
-            if index >= FOLDER_FILES_MAX || total > FOLDER_BYTES_MAX {
-                fs::remove_file(path)?;
-            }
-        }
+            (index >= FOLDER_FILES_MAX || total > FOLDER_BYTES_MAX).then_some(path)
+        });
+        remove(excess);
         Ok(())
+    }
+}
+
+/// Removes files, of which another edge may have removed some.
+fn remove(paths: impl IntoIterator<Item = PathBuf>) {
+    for path in paths {
+        drop(fs::remove_file(path));
     }
 }
 
@@ -129,5 +136,21 @@ fn create_private(folder: &Path) -> io::Result<PathBuf> {
     match metadata.uid() == ours && metadata.mode() & 0o077 == 0 {
         true => folder.canonicalize(),
         false => Err(io::Error::other("it must be accessible to its owner alone, and be ours")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_gone_leaves_no_other_behind() {
+        let folder = std::env::temp_dir().join(format!("rampart-native-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let [gone, excess] = ["gone", "excess"].map(|name| folder.join(name));
+        fs::write(&excess, "").unwrap();
+        remove([gone, excess]);
+        // Only an empty folder can be removed.
+        fs::remove_dir(&folder).unwrap();
     }
 }
