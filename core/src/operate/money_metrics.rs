@@ -208,7 +208,7 @@ impl Core {
         )
         .fetch_all(&self.db)
         .await?;
-        self.measured(Measurement::Books);
+        self.found(Measurement::Books, books_off(last.finished_problems, last.age));
         let Metrics { ledger_check_age, ledger_problems, treasury, .. } = &self.metrics;
         ledger_check_age.with_label_values::<&str>(&[]).set(last.age);
         ledger_problems.with_label_values::<&str>(&[]).set(last.finished_problems);
@@ -223,15 +223,14 @@ impl Core {
         }
         Ok(())
     }
+}
 
-    /// The reason the books must be looked at, if they must.
-    pub(super) fn books_off(&self) -> Option<String> {
-        let problems = self.metrics.ledger_problems.with_label_values::<&str>(&[]).get();
-        if problems > 0 {
-            let places = counted(problems, "place", "places");
-            return Some(format!("degraded: the books are off in {places}"));
-        }
-        let age = self.metrics.ledger_check_age.with_label_values::<&str>(&[]).get();
-        (age > CHECK_AGE_MAX).then(|| format!("degraded: the books were last checked {age} s ago"))
+/// The reason the books must be looked at, if they must.
+fn books_off(problems: i64, age_seconds: i64) -> Option<String> {
+    if problems > 0 {
+        let places = counted(problems, "place", "places");
+        return Some(format!("degraded: the books are off in {places}"));
     }
+    (age_seconds > CHECK_AGE_MAX)
+        .then(|| format!("degraded: the books were last checked {age_seconds} s ago"))
 }

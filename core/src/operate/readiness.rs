@@ -14,6 +14,7 @@ use crate::platform::crypto::tenant_key::{is_of_tenant_key, tenant_key_context};
 use crate::platform::db::PoolKind;
 use crate::platform::error::Result;
 use crate::platform::heartbeats::SNAPSHOT;
+use crate::platform::metrics::Measurement;
 use crate::tenancy::tenants::load::secret_context;
 
 /// Longest time that Postgres may take to answer.
@@ -100,8 +101,8 @@ impl Core {
             Check::degraded("workers", self.stuck_worker()),
             Check::failed("clock", self.wrong_clock()),
             Check::degraded("rows", self.broken_rows()),
-            Check::degraded("books", self.books_off()),
-            Check::degraded("audit", self.audit_off()),
+            Check::degraded("books", self.finding(Measurement::Books)),
+            Check::degraded("audit", self.finding(Measurement::Audit)),
             Check::degraded("rates", self.unshared_rates()),
             Check::degraded("documents", self.unusable_documents()),
             Check::degraded("replicas", self.unusable_replicas()),

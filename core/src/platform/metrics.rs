@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 pub use self::connections::{ConnectionMeter, RequestInFlight};
 pub(crate) use self::database::PoolMeters;
-use self::measured::MeasuredAt;
+use self::measured::Measured;
 pub(crate) use self::measured::Measurement;
 use self::partner_series::{Families, PartnerSeries};
 pub use self::policies::PolicyMeters;
@@ -54,7 +54,7 @@ macro_rules! families {
         pub struct Metrics {
             registry: Registry,
             partners: PartnerSeries,
-            measured_at: MeasuredAt,
+            measured: Measured,
             $($(#[doc = $help])+ pub $field: $kind,)*
         }
 
@@ -76,8 +76,8 @@ macro_rules! families {
                 )*
                 let families = Families { $($of_partners: $of_partners.clone(),)* };
                 let partners = PartnerSeries::new(families, partners_max.into());
-                let measured_at = MeasuredAt::default();
-                let metrics = Self { registry, partners, measured_at, $($field,)* };
+                let measured = Measured::default();
+                let metrics = Self { registry, partners, measured, $($field,)* };
                 metrics.begin_at_zero();
                 Ok(metrics)
             }
@@ -96,9 +96,6 @@ macro_rules! type_of {
         "gauge"
     };
     (IntGaugeVec) => {
-        "gauge"
-    };
-    (GaugeVec) => {
         "gauge"
     };
 }

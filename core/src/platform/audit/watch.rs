@@ -79,15 +79,10 @@ impl Core {
         )
         .fetch_one(&self.db)
         .await?;
-        self.measured(Measurement::Audit);
+        let broken = last.is_broken.then(|| "degraded: the audit's chain is broken".to_owned());
+        self.found(Measurement::Audit, broken);
         self.metrics.audit_broken.with_label_values::<&str>(&[]).set(last.is_broken.into());
         self.metrics.audit_check_age.with_label_values::<&str>(&[]).set(last.age);
         Ok(())
-    }
-
-    /// The reason the audit must be looked at, if it must.
-    pub(crate) fn audit_off(&self) -> Option<String> {
-        let is_broken = self.metrics.audit_broken.with_label_values::<&str>(&[]).get() > 0;
-        is_broken.then(|| "degraded: the audit's chain is broken".to_owned())
     }
 }

@@ -2,7 +2,7 @@
 //! does not show its last value for good.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use prometheus::IntGaugeVec;
@@ -44,25 +44,44 @@ impl Measurement {
     ];
 }
 
-/// Times of the last measurements, in monotonic nanoseconds.
-pub(super) type MeasuredAt = Arc<Mutex<BTreeMap<Measurement, u64>>>;
+/// The last measurements that succeeded.
+pub(super) type Measured = Arc<Mutex<BTreeMap<Measurement, Last>>>;
+
+/// The last one of a measurement.
+#[derive(Debug)]
+pub(super) struct Last {
+    /// Monotonic nanoseconds.
+    at_ns: u64,
+    /// The reason somebody must look at it, if it has found one.
+    finding: Option<String>,
+}
 
 impl Core {
     /// Notes that a measurement has succeeded, before its gauges are set: they are shown from here on.
     pub(crate) fn measured(&self, measurement: Measurement) {
-        let mut measured_at =
-            self.metrics.measured_at.lock().unwrap_or_else(PoisonError::into_inner);
-        measured_at.insert(measurement, self.clock.monotonic_ns());
+        self.found(measurement, None);
+    }
+
+    /// As [`Core::measured`], with what it has found. That stands until the next success, however old
+    /// the gauges become.
+    pub(crate) fn found(&self, measurement: Measurement, finding: Option<String>) {
+        let last = Last { at_ns: self.clock.monotonic_ns(), finding };
+        self.metrics.measured().insert(measurement, last);
+    }
+
+    /// The reason that the last measurement gave to look at it, if it gave one.
+    pub(crate) fn finding(&self, measurement: Measurement) -> Option<String> {
+        self.metrics.measured().get(&measurement)?.finding.clone()
     }
 
     /// Removes the gauges whose last measurement is too old.
     pub(super) fn remove_overdue_gauges(&self) {
         // Held meanwhile: what is measured now is set afterwards.
-        let measured_at = self.metrics.measured_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let measured = self.metrics.measured();
         let now = self.clock.monotonic_ns();
         let is_overdue = |measurement: &Measurement| {
-            let at = measured_at.get(measurement);
-            at.is_none_or(|at| Duration::from_nanos(now.saturating_sub(*at)) > AGE_MAX)
+            let last = measured.get(measurement);
+            last.is_none_or(|last| Duration::from_nanos(now.saturating_sub(last.at_ns)) > AGE_MAX)
         };
         for measurement in Measurement::ALL.into_iter().filter(is_overdue) {
             self.metrics.remove_gauges(measurement);
@@ -71,6 +90,10 @@ impl Core {
 }
 
 impl Metrics {
+    fn measured(&self) -> MutexGuard<'_, BTreeMap<Measurement, Last>> {
+        self.measured.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn remove_gauges(&self, measurement: Measurement) {
         let gauges: Vec<&IntGaugeVec> = match measurement {
             Measurement::Audit => vec![&self.audit_broken, &self.audit_check_age],

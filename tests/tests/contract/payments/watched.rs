@@ -139,6 +139,30 @@ async fn what_is_no_longer_measured_is_no_longer_shown() {
 }
 
 #[tokio::test]
+async fn readyz_tells_what_was_found_though_it_is_no_longer_measured() {
+    let context = TestContext::start().await;
+    let core = context.core();
+    for found in [
+        "update ledger_check set finished_at = now(), finished_problems = 3",
+        "update audit_check set finished_at = now(), broken_position = 7, broken_reason = 'x'",
+    ] {
+        sqlx::query(found).execute(context.db()).await.unwrap();
+    }
+    core.look_once().await.unwrap();
+    context.clock().advance(TimeDelta::minutes(21));
+    let text = core.metrics_text();
+    for gone in ["ledger_problems", "audit_broken"] {
+        assert!(!text.contains(&format!("\nrampart_{gone} ")), "{gone}");
+    }
+    let checks = core.readiness().await.checks;
+    let told = |name: &str| {
+        checks.iter().find(|check| check.name == name).unwrap().detail.clone().into_owned()
+    };
+    assert_eq!(told("books"), "degraded: the books are off in 3 places");
+    assert_eq!(told("audit"), "degraded: the audit's chain is broken");
+}
+
+#[tokio::test]
 async fn the_treasury_is_the_settled_sum_and_what_came_since() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
