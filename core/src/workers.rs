@@ -206,7 +206,7 @@ impl Workers {
         self.every_batch("idempotency keys", IDEMPOTENCY_KEYS, forget, |more| more);
         self.every("tenant keys", TENANT_KEYS, run!(make_tenant_keys));
         self.every("key rotation", KEY_ROTATION, run!(rotate_keys));
-        self.every("documents", DOCUMENT_REMOVAL, run!(remove_documents));
+        self.every_batch("documents", DOCUMENT_REMOVAL, run!(remove_documents), |more| more);
         let partitions = Worker { run_max: ARCHIVE_MAX, ..self.worker("partitions", PARTITIONS) };
         self.tasks.spawn(partitions.run(run!(maintain_partitions), |_| false));
         self.every("retention", RETENTION, run!(destroy_retained_records));

@@ -150,6 +150,20 @@ async fn a_document_that_cannot_be_removed_goes_behind_the_others() {
 }
 
 #[tokio::test]
+async fn documents_beyond_one_batch_are_removed_soon() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let add = "insert into document_removal (client_id, document_id, created_at) \
+        select client_id, gen_random_uuid(), now() from client, generate_series(1, 150) \
+        where slug = 'acme'";
+    run(&context, add.to_owned()).await;
+    for (more, left) in [(true, 50), (false, 0)] {
+        assert_eq!(context.core().remove_documents().await.unwrap(), more);
+        assert_eq!(count(&context, "select count(*) from document_removal").await, left);
+    }
+}
+
+#[tokio::test]
 async fn codes_and_tokens_of_one_tenant_that_cannot_be_deleted_hold_up_no_others() {
     let context = TestContext::start().await;
     for slug in ["acme", "frozen", "rival"] {

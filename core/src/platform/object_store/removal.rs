@@ -41,14 +41,14 @@ pub(crate) async fn remove_later(
 
 impl Core {
     /// Removes the queued objects, those without a row, and abandoned unfinished ones. Every edge may do it, because removal
-    /// is idempotent.
+    /// is idempotent. True if there may be more.
     ///
     /// # Errors
     /// When the database or the store cannot be used; remaining objects are retried later.
-    pub async fn remove_documents(&self) -> Result<()> {
+    pub async fn remove_documents(&self) -> Result<bool> {
         // They wait until the bucket can be used, which has an alert of its own.
         if self.documents.problem().is_some() {
-            return Ok(());
+            return Ok(false);
         }
         self.give_up_uploads().await?;
         let queued = sqlx::query!(
@@ -57,22 +57,29 @@ impl Core {
         )
         .fetch_all(&self.db)
         .await?;
+        let mut removed = 0;
         for row in queued {
             let (client, document) = (row.client_id, row.document_id);
             let settled = match self.documents.remove(document).await {
                 Ok(()) => self.forget_removal(client, document).await,
                 Err(error) => Err(error),
             };
-            if let Err(error) = settled {
-                // Then it is not the row that is to blame.
-                if self.documents.problem().is_some() {
-                    return Err(error);
-                }
-                self.metrics.row_failed(SWEEP, client, &document, error)?;
-                self.postpone_removal(client, document).await?;
+            let Err(error) = settled else {
+                removed += 1;
+                continue;
+            };
+            // Then it is not the row that is to blame.
+            if self.documents.problem().is_some() {
+                return Err(error);
             }
+            self.metrics.row_failed(SWEEP, client, &document, error)?;
+            self.postpone_removal(client, document).await?;
         }
-        self.documents.sweep(self.clock.now()).await
+        if removed == REMOVED_MAX {
+            return Ok(true);
+        }
+        self.documents.sweep(self.clock.now()).await?;
+        Ok(false)
     }
 
     async fn forget_removal(&self, client: Uuid, document: Uuid) -> Result<()> {
