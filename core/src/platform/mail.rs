@@ -2,6 +2,7 @@
 //! text are sealed; operators read them without what proves the reader (`GET /admin/v1/mail`). A
 //! worker sends the outbox if a mail server is configured.
 
+mod outcome;
 mod send;
 
 use serde::{Deserialize, Serialize};

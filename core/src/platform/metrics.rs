@@ -211,6 +211,9 @@ families! {
     callback_attempts: IntCounterVec "rampart_callback_attempts_total" ["outcome"];
     /// Time in seconds from the event to its first attempt.
     callback_lag: HistogramVec "rampart_callback_lag_seconds" [] LAG_SECONDS;
+    /// Attempts to send a mail, by outcome: sent, rejected (for good), deferred (it may be taken later),
+    /// unavailable (the server gives no answer, or takes no mail).
+    mail_attempts: IntCounterVec "rampart_mail_attempts_total" ["outcome"];
     /// Failed logins of operators, by cause: missing, wrong, limited.
     operator_login_failures: IntCounterVec "rampart_operator_login_failures_total" ["cause"];
     /// Calls with the break-glass token of the configuration: each is an alarm.

@@ -100,6 +100,26 @@ async fn a_mail_that_cannot_be_sent_now_is_tried_later_and_one_that_never_can_is
 }
 
 #[tokio::test]
+async fn mail_waits_for_a_server_that_takes_none() {
+    let (context, server) = ground().await;
+    context.partner("acme").await.user("ada").await;
+    let mut answers = vec!["421 too busy"; 12];
+    answers.push("451 later");
+    server.refuse(answers);
+    for attempt in 1..=13 {
+        assert_eq!(context.core().send_mail().await.unwrap(), 1, "{attempt}");
+        assert_eq!(states(&context).await, ["pending"], "{attempt}");
+        context.clock().advance(TimeDelta::minutes(11));
+    }
+    assert_eq!(context.core().send_mail().await.unwrap(), 1);
+    assert_eq!(server.mails().len(), 1);
+    let attempts = &context.core().metrics.mail_attempts;
+    let counted = ["sent", "deferred", "unavailable"]
+        .map(|outcome| attempts.with_label_values(&[outcome]).get());
+    assert_eq!(counted, [1, 1, 12]);
+}
+
+#[tokio::test]
 async fn a_mail_that_cannot_be_opened_now_is_tried_later() {
     let (context, server) = ground().await;
     context.partner("acme").await.user("ada").await;

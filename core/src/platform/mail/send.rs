@@ -18,6 +18,7 @@ use url::{Host, Url};
 use uuid::Uuid;
 
 use super::Message;
+use super::outcome::SendOutcome;
 use crate::Core;
 use crate::platform::error::{Error, Result};
 use crate::platform::settings;
@@ -41,19 +42,14 @@ const LEASE: TimeDelta = TimeDelta::minutes(10);
 const _: () = assert!(SENDING_MAX.as_secs().cast_signed() < LEASE.num_seconds());
 /// The worker in metrics and logs.
 const SWEEP: &str = "mail";
-/// Attempts per mail.
-const ATTEMPTS_MAX: i32 = 10;
 /// Age above which a mail is not sent any more, because its code or link has expired.
 const AGE_MAX: TimeDelta = TimeDelta::hours(24);
 /// Most mails of that age that one run ends.
 const ENDED_MAX: i64 = 1_000;
-/// Backoff after the first failed attempt, which doubles with each one up to the maximum.
+/// Backoff after the first failed attempt, which doubles with each one up to the maximum. The alert
+/// `RampartMailLate` looks for attempts in 15 minutes.
 const BACKOFF: TimeDelta = TimeDelta::seconds(5);
-const BACKOFF_MAX: TimeDelta = TimeDelta::hours(1);
-
-/// SMTP reply codes that reject the mail for good (RFC 5321, section 4.2.3). Any other refusal may
-/// be temporary.
-const REJECTED: [u16; 5] = [501, 550, 551, 553, 554];
+const BACKOFF_MAX: TimeDelta = TimeDelta::minutes(10);
 
 /// The SMTP transport and the sender.
 pub struct Mailer {
@@ -105,18 +101,17 @@ impl Mailer {
         now: DateTime<Utc>,
     ) -> SendOutcome {
         let Some(email) = self.build_email(id, mail, partner, now) else {
+            tracing::warn!(mail = %id, "a mail's address is none of SMTP's");
             return SendOutcome::Rejected;
         };
-        match tokio::time::timeout(MAIL_TIMEOUT, self.transport.send(email)).await {
-            Ok(Ok(_)) => SendOutcome::Sent,
-            Ok(Err(error))
-                if error.status().is_some_and(|code| REJECTED.contains(&code.into())) =>
-            {
-                SendOutcome::Rejected
-            }
+        let code = match tokio::time::timeout(MAIL_TIMEOUT, self.transport.send(email)).await {
+            Ok(Ok(_)) => return SendOutcome::Sent,
             // The error's text may quote the mail, so it is not logged.
-            Ok(Err(_)) | Err(_) => SendOutcome::Deferred,
-        }
+            Ok(Err(error)) => error.status().map(u16::from),
+            Err(_) => None,
+        };
+        tracing::warn!(mail = %id, code, "the mail server did not take a mail");
+        SendOutcome::refused(code)
     }
 
     /// Builds the email, under the partner's name if `mail.from` has none; `None` when the address
@@ -140,16 +135,6 @@ impl Mailer {
             .body(mail.text.clone())
             .ok()
     }
-}
-
-/// The outcome of an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SendOutcome {
-    Sent,
-    /// The server will never accept it.
-    Rejected,
-    /// The server may accept it later, or an edge open it.
-    Deferred,
 }
 
 /// Builds the SMTP transport. `smtps://` is implicit TLS; `smtp://` requires STARTTLS, unless the
@@ -331,14 +316,12 @@ impl Core {
         let now = self.clock.now();
         let (state, next) = match outcome {
             SendOutcome::Sent => ("sent", now),
-            SendOutcome::Deferred if attempts < ATTEMPTS_MAX => {
+            SendOutcome::Rejected => ("failed", now),
+            SendOutcome::Deferred | SendOutcome::Unavailable => {
                 ("pending", next_attempt(now, attempts))
             }
-            SendOutcome::Deferred | SendOutcome::Rejected => ("failed", now),
         };
-        if outcome != SendOutcome::Sent {
-            tracing::warn!(%mail, attempts, state, "a mail was not sent");
-        }
+        self.metrics.mail_attempts.with_label_values(&[outcome.as_str()]).inc();
         sqlx::query!(
             "update mail_outbox set state = $3, next_attempt_at = $4 \
              where client_id = $1 and mail_id = $2 and state = 'pending' and attempts = $5",
@@ -361,10 +344,10 @@ mod tests {
     use crate::platform::crypto::Secret;
 
     #[test]
-    fn backoff_doubles_up_to_an_hour() {
+    fn backoff_doubles_up_to_ten_minutes() {
         let now = DateTime::UNIX_EPOCH;
         let seconds = |attempts| (next_attempt(now, attempts) - now).num_seconds();
-        assert_eq!([1, 2, 3, 9, 10, 1_000].map(seconds), [5, 10, 20, 1_280, 2_560, 3_600]);
+        assert_eq!([1, 2, 3, 7, 8, 1_000].map(seconds), [5, 10, 20, 320, 600, 600]);
     }
 
     #[test]

@@ -58,10 +58,11 @@ impl Metrics {
         for counter in plain {
             counter.with_label_values::<&str>(&[]).inc_by(0);
         }
-        let by_cause: [(_, &[&str]); 11] = [
+        let by_cause: [(_, &[&str]); 12] = [
             (&self.log_lines_dropped, &["access", "diagnostic"]),
             (&self.orders, &EVENTS),
             (&self.callback_attempts, &DELIVERED),
+            (&self.mail_attempts, &["sent", "rejected", "deferred", "unavailable"]),
             (&self.acme_orders, &["ok", "failed"]),
             (&self.rate_exchanges, &["ok", "away", "slow", "full", "refused", "wrong"]),
             (&self.connections_refused, &REFUSED),
