@@ -9,9 +9,7 @@ use crate::Core;
 use crate::platform::crypto::Purpose;
 use crate::platform::error::Result;
 use crate::platform::rate_limit::{Decision, Quota};
-
-/// Most buckets that one run of the worker deletes.
-const DELETED_MAX: i64 = 5_000;
+use crate::platform::sweeps::DELETED_MAX;
 
 /// Takes one request from the bucket of this digest, exactly: of N racing requests on any edges no
 /// more pass than fit (GCRA, as in `rate_limit`). A refused one takes nothing. With another quota it
