@@ -261,9 +261,18 @@ impl Error {
 
     /// True if a lock was not free in time.
     pub(crate) fn is_lock_timeout(&self) -> bool {
-        let Self::Failed(failure) = self else { return false };
-        let source = failure.source.as_deref().and_then(|source| source.downcast_ref());
-        source.is_some_and(sqlstate::is_lock_timeout)
+        self.database_error().is_some_and(sqlstate::is_lock_timeout)
+    }
+
+    /// True if the server ended this one statement, at its timeout or because of a deadlock: it
+    /// answers, and others may succeed.
+    pub(crate) fn is_of_one_statement(&self) -> bool {
+        self.is_retryable() || self.database_error().is_some_and(sqlstate::is_canceled)
+    }
+
+    fn database_error(&self) -> Option<&sqlx::Error> {
+        let Self::Failed(failure) = self else { return None };
+        failure.source.as_deref().and_then(|source| source.downcast_ref())
     }
 
     /// True if this is a refusal with the code.

@@ -313,7 +313,8 @@ impl Metrics {
     /// the others.
     ///
     /// # Errors
-    /// The row's own when the database cannot be used: nothing else would succeed.
+    /// The row's own when the database cannot be used, for more than one statement: nothing else would
+    /// succeed.
     pub(crate) fn row_failed(
         &self,
         worker: &'static str,
@@ -321,7 +322,7 @@ impl Metrics {
         row: &dyn Display,
         error: Error,
     ) -> Result<()> {
-        if error.is_unavailable() {
+        if error.is_unavailable() && !error.is_of_one_statement() {
             return Err(error);
         }
         self.worker_rows_failed.with_label_values(&[worker]).inc();

@@ -66,6 +66,25 @@ async fn an_order_that_cannot_be_cancelled_holds_up_none_behind_it() {
 }
 
 #[tokio::test]
+async fn an_order_whose_statement_takes_too_long_holds_up_none_behind_it() {
+    let context = TestContext::start().await;
+    let [_, slow, _] = orders(&context).await;
+    // As the server ends a statement at its timeout.
+    let end = "create function time_out() returns trigger language plpgsql as \
+        $$ begin raise exception using errcode = 'query_canceled'; end $$";
+    run(&context, end.to_owned()).await;
+    let trigger = format!(
+        "create trigger time_out before update on buy_order for each row \
+         when (old.order_id = {}) execute function time_out()",
+        slow.id
+    );
+    run(&context, trigger).await;
+    context.clock().advance(TimeDelta::hours(2));
+    assert_eq!(expire_due(context.core()).await.unwrap(), 2);
+    assert_eq!(passed_over(&context, "order expiry"), 1);
+}
+
+#[tokio::test]
 async fn an_order_that_somebody_holds_is_cancelled_later() {
     let context = TestContext::start().await;
     let [_, held, _] = orders(&context).await;

@@ -88,6 +88,11 @@ pub(crate) fn is_lock_timeout(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|e| e.code()).is_some_and(|code| code == "55P03")
 }
 
+/// True if the server ended the statement at its timeout, or somebody had it do so.
+pub(crate) fn is_canceled(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|e| e.code()).is_some_and(|code| code == "57014")
+}
+
 /// An error that may say that nothing happened, and that the same may be tried again.
 pub(crate) trait Retryable {
     /// Nothing happened, and another try may succeed.
@@ -105,9 +110,7 @@ impl Retryable for sqlx::Error {
 impl Retryable for super::Error {
     /// The engine asks for another try, and nobody has given the error another meaning.
     fn is_retryable(&self) -> bool {
-        let Self::Failed(failure) = self else { return false };
-        let source = failure.source.as_deref().and_then(|source| source.downcast_ref());
-        source.is_some_and(|error: &sqlx::Error| error.is_retryable())
+        self.database_error().is_some_and(|error| error.is_retryable())
     }
 }
 
