@@ -111,7 +111,16 @@ impl Core {
         if revision == current.clients_revision {
             return Ok(());
         }
-        let changed = ChangedTenants::load(self, &current).await?;
+        let mut known = Snapshot::clone(&current);
+        // A standby that took over, or what was restored, may lack changes that are served here.
+        let went_back = revision < known.clients_revision;
+        if went_back {
+            known.clients_revision = 0;
+        }
+        let mut changed = ChangedTenants::load(self, &known).await?;
+        if went_back {
+            changed.ids.extend(known.tenants.keys());
+        }
         self.snapshots.publish(|next| {
             next.adopt(changed);
             next.clients_revision = revision;

@@ -33,7 +33,7 @@ const QUESTION_PREFIX: &str = "kyc-amld5-";
 
 /// The user details in a request. `None` if not sent.
 #[derive(Debug)]
-pub struct Details {
+pub(super) struct Details {
     pub(super) personal: PersonalData,
     pub(super) country: Option<Country>,
     pub(super) identifier: Option<UserIdentifier>,

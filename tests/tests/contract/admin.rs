@@ -106,6 +106,21 @@ async fn a_suspended_partner_is_refused_on_every_edge_at_the_next_poll() {
 }
 
 #[tokio::test]
+async fn a_database_that_has_lost_changes_is_served_as_it_is() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let suspend = json!({"status": "suspended"});
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", suspend).await.assert_status(200);
+    acme.get("/api/v2/system/errors").await.assert_codes(&["ER805"]);
+    // As a standby has it that lacks the last changes.
+    let earlier = "update client set status = 'active', revision = 1; \
+        update change_counter set revision = 1 where scope = 'clients'";
+    sqlx::raw_sql(earlier).execute(context.db()).await.unwrap();
+    context.core().refresh().await.unwrap();
+    acme.get("/api/v2/system/errors").await.assert_status(200);
+}
+
+#[tokio::test]
 async fn keys_are_issued_bound_and_revoked() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
