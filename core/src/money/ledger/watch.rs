@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
+
 use super::check::{Page, check};
 use super::treasury;
 use crate::Core;
@@ -17,6 +19,8 @@ const PIECE: Duration = Duration::from_secs(5);
 
 /// A round that this edge has claimed.
 struct Round {
+    /// End of the claim, after which the round may be another edge's.
+    claimed_until: DateTime<Utc>,
     place: Option<String>,
     checked: i64,
     problems: i64,
@@ -33,7 +37,7 @@ impl Core {
             Round,
             "update ledger_check set claimed_until = now() + make_interval(secs => $1::int) \
              where claimed_until <= now() and due_at <= now() \
-             returning place, checked, problems, first_problem",
+             returning claimed_until, place, checked, problems, first_problem",
             CLAIM_SECONDS,
         )
         .fetch_optional(&self.db)
@@ -70,8 +74,9 @@ impl Core {
 
     async fn keep_place(&self, round: &Round) -> Result<()> {
         sqlx::query!(
-            "update ledger_check set claimed_until = now(), place = $1, checked = $2, \
-                 problems = $3, first_problem = $4",
+            "update ledger_check set claimed_until = now(), place = $2, checked = $3, \
+                 problems = $4, first_problem = $5 where claimed_until = $1",
+            round.claimed_until,
             round.place,
             round.checked,
             round.problems,
@@ -86,9 +91,11 @@ impl Core {
         let treasury = treasury::sums(self).await?;
         sqlx::query!(
             "update ledger_check set claimed_until = now(), \
-                 due_at = now() + make_interval(secs => $1::int), place = null, checked = 0, \
-                 problems = 0, first_problem = null, finished_at = now(), finished_checked = $2, \
-                 finished_problems = $3, finished_first_problem = $4, treasury = $5",
+                 due_at = now() + make_interval(secs => $2::int), place = null, checked = 0, \
+                 problems = 0, first_problem = null, finished_at = now(), finished_checked = $3, \
+                 finished_problems = $4, finished_first_problem = $5, treasury = $6 \
+             where claimed_until = $1",
+            round.claimed_until,
             ROUND_SECONDS,
             round.checked,
             round.problems,

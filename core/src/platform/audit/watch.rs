@@ -1,6 +1,8 @@
 //! The verification of the audit as background work: a round goes over the whole chain, piece by piece,
 //! by whichever edge has claimed it.
 
+use chrono::{DateTime, Utc};
+
 use super::chain::{Anchor, Break, verify};
 use crate::Core;
 use crate::platform::error::Result;
@@ -21,26 +23,31 @@ impl Core {
     pub async fn check_audit(&self) -> Result<()> {
         let claimed = sqlx::query!(
             "update audit_check set claimed_until = now() + make_interval(secs => $1::int) \
-             where claimed_until <= now() and due_at <= now() returning position, mac",
+             where claimed_until <= now() and due_at <= now() \
+             returning claimed_until, position, mac",
             CLAIM_SECONDS,
         )
         .fetch_optional(&self.db)
         .await?;
-        if let Some(place) = claimed {
-            let start = Anchor { position: place.position, mac: place.mac };
+        if let Some(round) = claimed {
+            let start = Anchor { position: round.position, mac: round.mac };
             let verified = verify(self, start, PIECE_ROWS).await?;
             if verified.complete || verified.broken.is_some() {
-                self.end_audit_round(verified.broken).await?;
+                self.end_audit_round(round.claimed_until, verified.broken).await?;
             } else {
-                self.keep_audit_place(&verified.end).await?;
+                self.keep_audit_place(round.claimed_until, &verified.end).await?;
             }
         }
         self.show_audit_check().await
     }
 
-    async fn keep_audit_place(&self, end: &Anchor) -> Result<()> {
+    /// Keeps the place that the round goes on behind. After the claim has ended the round may be
+    /// another edge's.
+    async fn keep_audit_place(&self, claim: DateTime<Utc>, end: &Anchor) -> Result<()> {
         sqlx::query!(
-            "update audit_check set claimed_until = now(), position = $1, mac = $2",
+            "update audit_check set claimed_until = now(), position = $2, mac = $3 \
+             where claimed_until = $1",
+            claim,
             end.position,
             end.mac,
         )
@@ -49,15 +56,18 @@ impl Core {
         Ok(())
     }
 
-    async fn end_audit_round(&self, broken: Option<Break>) -> Result<()> {
+    /// Ends the round, as [`Core::keep_audit_place`] does a piece.
+    async fn end_audit_round(&self, claim: DateTime<Utc>, broken: Option<Break>) -> Result<()> {
         if let Some(Break { position, reason }) = &broken {
             tracing::error!(position, reason, "the audit's chain is broken");
         }
         let (position, reason) = broken.map(|found| (found.position, found.reason)).unzip();
         sqlx::query!(
             "update audit_check set claimed_until = now(), \
-                 due_at = now() + make_interval(secs => $1::int), position = 0, mac = '', \
-                 finished_at = now(), broken_position = $2, broken_reason = $3",
+                 due_at = now() + make_interval(secs => $2::int), position = 0, mac = '', \
+                 finished_at = now(), broken_position = $3, broken_reason = $4 \
+             where claimed_until = $1",
+            claim,
             ROUND_SECONDS,
             position,
             reason,

@@ -1,5 +1,6 @@
 //! The chain of the audit's rows.
 
+use rampart_tests::cluster::until_a_lock_is_awaited;
 use sqlx::AssertSqlSafe;
 
 use super::*;
@@ -169,4 +170,22 @@ async fn edges_verify_the_chain_in_turn_and_readyz_tells() {
     second.core().check_audit().await.unwrap();
     context.core().check_audit().await.unwrap();
     assert_eq!(told().await, "", "an edge tells what another one has found");
+}
+
+#[tokio::test]
+async fn an_edge_whose_claim_has_ended_leaves_the_audits_round_to_the_next_one() {
+    let context = written().await;
+    let mut held = context.db().begin().await.unwrap();
+    sqlx::query("lock table audit_head").execute(&mut *held).await.unwrap();
+    let next = "update audit_check set claimed_until = now() + interval '1 hour', \
+        broken_position = 3, broken_reason = 'found since'";
+    let (checked, ()) = tokio::join!(context.core().check_audit(), async {
+        until_a_lock_is_awaited(context.db()).await;
+        sqlx::query(next).execute(&mut *held).await.unwrap();
+        held.commit().await.unwrap();
+    });
+    checked.unwrap();
+    let is_left = "select claimed_until > now() and broken_position = 3 from audit_check";
+    let is_left: bool = sqlx::query_scalar(is_left).fetch_one(context.db()).await.unwrap();
+    assert!(is_left);
 }

@@ -1,6 +1,7 @@
 //! Money that waits and the check of the books, as operators see them from outside.
 
 use chrono::TimeDelta;
+use rampart_tests::cluster::until_a_lock_is_awaited;
 use rampart_tests::connector::Connector;
 
 use super::*;
@@ -100,6 +101,24 @@ async fn the_books_are_checked_by_one_edge_in_turn_and_readyz_tells() {
     context.core().check_books().await.unwrap();
     assert_eq!(books().await, "degraded: the books are off in 1 place");
     assert_eq!(shown(&context, "ledger_problems"), 1.0);
+}
+
+#[tokio::test]
+async fn an_edge_whose_claim_has_ended_leaves_the_books_round_to_the_next_one() {
+    let context = TestContext::start().await;
+    let mut held = context.db().begin().await.unwrap();
+    sqlx::query("lock table buy_order").execute(&mut *held).await.unwrap();
+    let next = "update ledger_check set claimed_until = now() + interval '1 hour', \
+        finished_problems = 3";
+    let (checked, ()) = tokio::join!(context.core().check_books(), async {
+        until_a_lock_is_awaited(context.db()).await;
+        sqlx::query(next).execute(&mut *held).await.unwrap();
+        held.commit().await.unwrap();
+    });
+    checked.unwrap();
+    let left = "select count(*) from ledger_check \
+        where claimed_until > now() and finished_problems = 3";
+    assert_eq!(count(&context, left).await, 1);
 }
 
 #[tokio::test]
