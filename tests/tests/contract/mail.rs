@@ -92,7 +92,7 @@ async fn a_mail_that_cannot_be_sent_now_is_tried_later_and_one_that_never_can_is
     }
     assert_eq!(server.mails().len(), 1);
     context.partner("beta").await.user("bob").await;
-    server.refuse(vec!["550 nobody"]);
+    server.refuse(vec!["550 5.1.1 nobody"]);
     assert_eq!(context.core().send_mail().await.unwrap(), 1);
     assert_eq!(states(&context).await, ["failed", "sent"]);
     context.clock().advance(TimeDelta::hours(2));
@@ -103,7 +103,7 @@ async fn a_mail_that_cannot_be_sent_now_is_tried_later_and_one_that_never_can_is
 async fn mail_waits_for_a_server_that_takes_none() {
     let (context, server) = ground().await;
     context.partner("acme").await.user("ada").await;
-    let mut answers = vec!["421 too busy"; 12];
+    let mut answers = [["421 too busy"; 6], ["550 5.7.1 relaying denied"; 6]].concat();
     answers.push("451 later");
     server.refuse(answers);
     for attempt in 1..=13 {

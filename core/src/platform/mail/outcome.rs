@@ -1,20 +1,22 @@
 //! The outcome of an attempt to send a mail.
 
-/// SMTP reply codes that reject the mail for good (RFC 5321, section 4.2.3). Any other refusal may
-/// be temporary.
-const REJECTED: [u16; 5] = [501, 550, 551, 553, 554];
-/// Those with which the server takes no mail at all (RFC 5321, RFC 4954).
-const CLOSED: [u16; 7] = [421, 432, 454, 530, 534, 535, 538];
+/// Enhanced status codes that refuse the recipient for good (RFC 3463, RFC 7505). Any other refusal
+/// may be temporary, or one of the sender, whose settings can be mended.
+const REJECTED: [&str; 6] = ["5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1"];
+/// Reply codes with which the server takes no mail for now (RFC 5321, RFC 4954).
+const CLOSED: [u16; 3] = [421, 432, 454];
+/// The least reply code of a permanent refusal (RFC 5321, section 4.2.1).
+const PERMANENT_MIN: u16 = 500;
 
 /// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SendOutcome {
     Sent,
-    /// The server will never accept it.
+    /// The recipient will never get it.
     Rejected,
     /// The server may accept it later, or an edge open it.
     Deferred,
-    /// The server gives no answer, or takes no mail.
+    /// The server gives no answer, or takes no mail of ours.
     Unavailable,
 }
 
@@ -28,12 +30,38 @@ rampart_types::named_values! {
 }
 
 impl SendOutcome {
-    /// That of a mail that was not taken, by the code of the server's reply; `None` without one.
-    pub(super) fn refused(code: Option<u16>) -> Self {
+    /// That of a mail that was not taken, by the code and the text of the server's reply, if there
+    /// was one.
+    pub(super) fn refused(code: Option<u16>, text: &str) -> Self {
+        let status = text.split_whitespace().next().unwrap_or_default();
         match code {
-            Some(code) if REJECTED.contains(&code) => Self::Rejected,
-            Some(code) if !CLOSED.contains(&code) => Self::Deferred,
+            Some(PERMANENT_MIN..) if REJECTED.contains(&status) => Self::Rejected,
+            Some(code) if code < PERMANENT_MIN && !CLOSED.contains(&code) => Self::Deferred,
             _ => Self::Unavailable,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_refusal_of_the_recipient_is_for_good() {
+        for (code, text, outcome) in [
+            (550, "5.1.1 no such user", SendOutcome::Rejected),
+            (550, "5.2.1 disabled", SendOutcome::Rejected),
+            (556, "5.1.10 takes no mail", SendOutcome::Rejected),
+            (550, "5.1.8 the sender's domain", SendOutcome::Unavailable),
+            (550, "5.7.1 relaying denied", SendOutcome::Unavailable),
+            (554, "no service for you", SendOutcome::Unavailable),
+            (501, "5.5.4 invalid EHLO", SendOutcome::Unavailable),
+            (535, "5.7.8 login", SendOutcome::Unavailable),
+            (421, "4.3.2 too busy", SendOutcome::Unavailable),
+            (450, "4.2.1 greylisted", SendOutcome::Deferred),
+        ] {
+            assert_eq!(SendOutcome::refused(Some(code), text), outcome, "{code} {text}");
+        }
+        assert_eq!(SendOutcome::refused(None, ""), SendOutcome::Unavailable);
     }
 }

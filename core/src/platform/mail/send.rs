@@ -4,6 +4,7 @@
 //! mail has one `Message-ID`, by which a mail server can recognise a duplicate. No address and no
 //! text of a mail is ever logged.
 
+use std::error::Error as _;
 use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -104,14 +105,17 @@ impl Mailer {
             tracing::warn!(mail = %id, "a mail's address is none of SMTP's");
             return SendOutcome::Rejected;
         };
-        let code = match tokio::time::timeout(MAIL_TIMEOUT, self.transport.send(email)).await {
+        let sending = self.transport.send(email);
+        let (code, text) = match tokio::time::timeout(MAIL_TIMEOUT, sending).await {
             Ok(Ok(_)) => return SendOutcome::Sent,
-            // The error's text may quote the mail, so it is not logged.
-            Ok(Err(error)) => error.status().map(u16::from),
-            Err(_) => None,
+            // The text may quote the mail, so it is not logged.
+            Ok(Err(error)) => {
+                (error.status().map(u16::from), error.source().map(ToString::to_string))
+            }
+            Err(_) => (None, None),
         };
         tracing::warn!(mail = %id, code, "the mail server did not take a mail");
-        SendOutcome::refused(code)
+        SendOutcome::refused(code, &text.unwrap_or_default())
     }
 
     /// Builds the email, under the partner's name if `mail.from` has none; `None` when the address
