@@ -24,6 +24,8 @@ const ADDRESSES_MAX: usize = 1_000;
 const UNPAID_SALES: i64 = 16;
 /// Those last ones: a part of `connectors.deposit_addresses_min`.
 const RESERVED_PART: u32 = 4;
+/// The worker in metrics and logs.
+const SWEEP: &str = "deposit addresses";
 
 /// The source of a sale's deposit address.
 #[derive(Debug)]
@@ -317,31 +319,30 @@ impl Core {
         }
         let mut counted = Vec::with_capacity(pools.len());
         for (connector, asset) in pools {
-            let free = sqlx::query_scalar!(
-                r#"
-                select count(*) as "free!" from (
-                    select from deposit_address
-                    where connector = $1 and asset = $2 and taken_by is null limit $3) f
-                "#,
-                connector,
-                asset,
-                min,
-            )
-            .fetch_one(&self.db)
-            .await?;
-            let waiting = sqlx::query_scalar!(
-                r#"
-                select exists (select from command where connector = $1 and asset = $2
-                    and kind = 'deposit.address' and state = 'open') as "waiting!"
-                "#,
-                connector,
-                asset,
-            )
-            .fetch_one(&self.db)
-            .await?;
-            counted.push((connector, asset, free));
-            if free < min && !waiting {
-                self.command_addresses(connector, asset, min - free).await?;
+            let filling = async {
+                let pool = sqlx::query!(
+                    r#"
+                    select (select count(*) from (select from deposit_address
+                            where connector = $1 and asset = $2 and taken_by is null limit $3) f
+                        ) as "free!",
+                        exists (select from command where connector = $1 and asset = $2
+                            and kind = 'deposit.address' and state = 'open') as "waiting!"
+                    "#,
+                    connector,
+                    asset,
+                    min,
+                )
+                .fetch_one(&self.db)
+                .await?;
+                counted.push((connector, asset, pool.free));
+                if pool.free < min && !pool.waiting {
+                    self.command_addresses(connector, asset, min - pool.free).await?;
+                }
+                Ok::<_, Error>(())
+            };
+            if let Err(error) = filling.await {
+                let pool = format!("{connector}/{asset}");
+                self.metrics.row_failed(SWEEP, house().uuid(), &pool, error)?;
             }
         }
         self.measured(Measurement::DepositAddresses);

@@ -80,6 +80,19 @@ async fn a_pool_that_runs_low_again_is_filled_at_once() {
 }
 
 #[tokio::test]
+async fn a_pool_that_cannot_be_filled_holds_up_none_behind_it() {
+    let context = TestContext::with(|all| all.connectors.deposit_addresses_min = 1).await;
+    let connector = Connector::of_live(&context).await;
+    let first_fails = "alter table command add constraint frozen check (asset <> 'ADA')";
+    sqlx::query(first_fails).execute(context.db()).await.unwrap();
+    context.core().fill_deposit_pools().await.unwrap();
+    let filled = connector.lease(100).await;
+    assert!(filled.iter().any(|command| command["body"]["asset"] == "ETH"), "{filled:?}");
+    let failed = &context.core().metrics.worker_rows_failed;
+    assert_eq!(failed.with_label_values(&["deposit addresses"]).get(), 1);
+}
+
+#[tokio::test]
 async fn two_confirms_of_one_quote_share_the_last_address() {
     let context = TestContext::with(|all| all.connectors.deposit_addresses_min = 1).await;
     let (acme, connector) = live(&context).await;
