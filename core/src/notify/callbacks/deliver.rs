@@ -77,6 +77,7 @@ impl Core {
                 dispatcher.start_claim();
             }
         }
+        dispatcher.stop();
         let _ = timeout(STOP_TIMEOUT, async { while dispatcher.step().await {} }).await;
     }
 }
@@ -101,6 +102,8 @@ struct Dispatcher {
     is_limited: bool,
     /// Clients whose limit the last claim reached.
     limited_clients: HashSet<ClientId>,
+    /// True once no attempt begins any more.
+    is_stopping: bool,
 }
 
 /// A finished attempt.
@@ -125,7 +128,16 @@ impl Dispatcher {
             needs_claim: false,
             is_limited: false,
             limited_clients: HashSet::new(),
+            is_stopping: false,
         }
+    }
+
+    /// Leaves what is not in flight to other edges.
+    fn stop(&mut self) {
+        self.is_stopping = true;
+        let prefetched = self.queues.values_mut().flat_map(LaneQueue::take_prefetched);
+        self.unattempted.extend(prefetched);
+        self.record_results();
     }
 
     /// The current limits of a claim.
@@ -217,6 +229,10 @@ impl Dispatcher {
 
     /// Queues claimed deliveries and starts attempts within the limits.
     fn accept(&mut self, claimed: Vec<ClaimedDelivery>, limits: &ClaimLimits) {
+        if self.is_stopping {
+            self.unattempted.extend(claimed);
+            return;
+        }
         self.is_limited = claimed.len() >= limits.total;
         self.limited_clients = limits.exhausted(&claimed);
         let lanes: Vec<Lane> = claimed.iter().map(|claimed| claimed.lane).collect();

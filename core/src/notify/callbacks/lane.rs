@@ -134,9 +134,15 @@ impl LaneQueue {
             _ => HostState::Normal,
         };
         match self.host {
-            HostState::Unresponsive | HostState::Slow => mem::take(&mut self.prefetched),
+            HostState::Unresponsive | HostState::Slow => self.take_prefetched(),
             HostState::Normal | HostState::Fast => VecDeque::new(),
         }
+    }
+
+    /// Takes out the prefetched deliveries.
+    #[must_use = "their leases are to be released"]
+    pub(super) fn take_prefetched(&mut self) -> VecDeque<ClaimedDelivery> {
+        mem::take(&mut self.prefetched)
     }
 
     /// True if so few are prefetched that more should be claimed.

@@ -127,6 +127,27 @@ async fn what_was_claimed_for_a_host_that_is_away_waits_for_no_lease() {
 }
 
 #[tokio::test]
+async fn what_a_stopping_edge_has_not_begun_waits_for_no_lease() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let host = Receiver::start().await;
+    listen(&acme, &host).await;
+    host.react(Reaction::Silence);
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    event(&context, &order, "payment-received").await;
+    event(&context, &order, "hold").await;
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let working = tokio::spawn(Arc::clone(context.core()).work(stopped));
+    host.heard_at_least(1).await;
+    let leased = "select count(*) from delivery where leased_until is not null";
+    let leased = async || crate::orders::count(&context, leased).await;
+    assert_eq!(leased().await, 2, "the second one is claimed along with the first");
+    stop.send_replace(true);
+    until("the second one is released", SOON, async || (leased().await == 1).then_some(())).await;
+    working.abort();
+}
+
+#[tokio::test]
 async fn orders_are_told_of_in_their_order_by_two_edges() {
     const ORDERS: usize = 12;
     let context = TestContext::start().await;
