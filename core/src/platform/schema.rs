@@ -111,7 +111,7 @@ impl Schema {
                 number(changed)
             ));
         }
-        let known = MIGRATIONS.iter().map(|known| known.version).max().unwrap_or(0);
+        let known = last_known();
         (known < self.edge_min).then(|| {
             format!(
                 "the schema is too new: it needs an edge that knows migration {}, this one knows \
@@ -120,6 +120,11 @@ impl Schema {
                 number(known)
             )
         })
+    }
+
+    /// True if a later version has migrated it.
+    fn is_ahead(&self) -> bool {
+        self.applied.keys().next_back().is_some_and(|last| *last > last_known())
     }
 
     /// The first known migration whose text was another when it was applied.
@@ -226,7 +231,10 @@ pub async fn migrate(
         });
     }
     partitions::create(&mut connection, settings.lock_timeout_ms).await.map_err(failed)?;
-    grant_roles(&mut connection).await?;
+    // Which of a later version's tables are append-only, that version knows, and has granted.
+    if !schema.is_ahead() {
+        grant_roles(&mut connection).await?;
+    }
     turn.commit().await.map_err(failed)?;
     Schema::of(&mut connection).await.map_err(unreadable)
 }
@@ -326,6 +334,11 @@ async fn note(connection: &mut PgConnection, migration: &Migration) -> Result<()
     .execute(connection)
     .await?;
     Ok(())
+}
+
+/// The last migration that this version knows.
+fn last_known() -> i64 {
+    MIGRATIONS.iter().map(|known| known.version).max().unwrap_or(0)
 }
 
 fn is_optional(migration: &Migration) -> bool {

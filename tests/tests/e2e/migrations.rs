@@ -114,6 +114,21 @@ async fn what_an_interrupted_migrate_has_not_granted_is_granted_by_the_next_one(
 }
 
 #[tokio::test]
+async fn migrate_leaves_what_a_later_version_has_granted() {
+    let database = cluster::database().await;
+    let pool = cluster::pool(&database).await;
+    execute(&pool, LATER).await;
+    execute(&pool, "create table made_later (id int)").await;
+    execute(&pool, "grant select, insert on made_later to rampart_edge, rampart_worker").await;
+    // Something is left to grant.
+    execute(&pool, "create table made_last (id int)").await;
+    let (status, _, error) = run("migrate", &Setup::over(&database)).await;
+    assert_eq!((status, &*error), (Some(0), ""));
+    let may = "select has_table_privilege('rampart_edge', 'made_later', 'delete')";
+    assert!(!sqlx::query_scalar::<_, bool>(may).fetch_one(&pool).await.unwrap());
+}
+
+#[tokio::test]
 async fn an_edge_serves_beside_a_later_schema_until_that_says_no() {
     let database = cluster::database().await;
     let pool = cluster::pool(&database).await;
