@@ -98,28 +98,48 @@ async fn an_order_that_somebody_holds_is_cancelled_later() {
     assert_eq!(passed_over(&context, "order expiry"), 0);
 }
 
-#[tokio::test]
-async fn a_sale_that_cannot_be_settled_holds_up_none_behind_it() {
-    let context = TestContext::start().await;
-    let acme = context.partner("acme").await;
-    for number in 1..=3 {
-        let sale = "insert into sell_order (client_id, order_id, quote_id, status, status_cause, pair, \
+/// So many sales whose coins can no longer come, numbered from 1, the longest overdue first.
+async fn overdue_sales(context: &TestContext, sales: i64) {
+    context.partner("acme").await;
+    let insert = format!(
+        "insert into sell_order (client_id, order_id, quote_id, status, status_cause, pair, \
             payment_method, wallet_address, fiat_amount, fiat_currency, crypto_amount, \
             crypto_currency, price, partner_fee, partner_fee_percentage, provider_fee, \
             payment_method_fee, network_fee, spread_fee, affiliate_fee, terms_digest, \
             policy_decisions, expires_at, created_at, updated_at) \
-            values ($1, $2, gen_random_uuid(), 'pending', 'confirmed', 'BTC-EUR', 'bankTransfer', 'a', 100, \
-            'EUR', 0.002, 'BTC', 50000, 0, 0, 0, 0, 0, 0, 0, '', '[]', \
-            now() - interval '1 hour' + $2::bigint * interval '1 second', now(), now())";
-        let client: Uuid = acme.id.parse().unwrap();
-        query(sale).bind(client).bind(number).execute(context.db()).await.unwrap();
-    }
+         select client_id, n, gen_random_uuid(), 'pending', 'confirmed', 'BTC-EUR', \
+            'bankTransfer', 'a', 100, 'EUR', 0.002, 'BTC', 50000, 0, 0, 0, 0, 0, 0, 0, '', '[]', \
+            now() - interval '1 hour' + n * interval '1 second', now(), now() \
+         from client, generate_series(1, {sales}) n where slug = 'acme'"
+    );
+    run(context, insert).await;
+}
+
+/// The sales that still wait for their coins.
+async fn pending_sales(context: &TestContext) -> Vec<i64> {
+    let pending = "select order_id from sell_order where status = 'pending' order by order_id";
+    query_scalar(pending).fetch_all(context.db()).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_sale_that_cannot_be_settled_holds_up_none_behind_it() {
+    let context = TestContext::start().await;
+    overdue_sales(&context, 3).await;
     freeze(&context, "sell_order", 2).await;
     assert_eq!(context.core().settle_sales().await.unwrap(), 2);
-    let pending = "select order_id from sell_order where status = 'pending'";
-    let pending: Vec<i64> = query_scalar(pending).fetch_all(context.db()).await.unwrap();
-    assert_eq!(pending, [2]);
+    assert_eq!(pending_sales(&context).await, [2]);
     assert_eq!(passed_over(&context, "sales"), 1);
+}
+
+#[tokio::test]
+async fn sales_that_cannot_be_settled_hide_none_behind_them() {
+    let context = TestContext::start().await;
+    overdue_sales(&context, 1_001).await;
+    let check = "check (order_id > 1000 or status = 'pending')";
+    run(&context, format!("alter table sell_order add constraint frozen {check}")).await;
+    assert_eq!(context.core().settle_sales().await.unwrap(), 1);
+    assert_eq!(pending_sales(&context).await, (1..=1_000).collect::<Vec<i64>>());
+    assert_eq!(passed_over(&context, "sales"), 1_000);
 }
 
 #[tokio::test]
