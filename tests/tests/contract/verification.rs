@@ -8,6 +8,8 @@ mod limits;
 mod status;
 
 use http::Method;
+use rampart_tests::answer::Answer;
+use rampart_tests::cluster::commit_once_awaited;
 use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
 use serde_json::{Value, json};
@@ -33,6 +35,22 @@ pub(crate) async fn changed(
 ) -> Value {
     let path = format!("{}/accounts/{identifier}", admin_path(user).await);
     context.admin(Method::PATCH, &path, body).await.assert_status(200).json()
+}
+
+/// The answer to a confirm that has read its account, and whose user is locked until all accounts
+/// are disabled.
+pub(crate) async fn disabled_beside(
+    context: &TestContext,
+    confirm: impl Future<Output = Answer>,
+) -> Answer {
+    let mut somebody = context.db().begin().await.unwrap();
+    for statement in [
+        "select from end_user for no key update",
+        "update payment_account set disabled_at = now()",
+    ] {
+        sqlx::query(statement).execute(&mut *somebody).await.unwrap();
+    }
+    futures::join!(confirm, commit_once_awaited(context.db(), somebody)).0
 }
 
 /// The user's accounts as operators see them.

@@ -276,16 +276,17 @@ where
     let confirmed = if expired {
         context.existing_order(core).await?.ok_or(Code::QuoteExpired)?
     } else {
-        let mut refusal = context.validate(core, offer.as_ref(), UsageCheck::Deferred);
+        let (offer, account) = (offer.as_ref(), &context.account);
+        let mut refusal = context.validate(core, offer, account, UsageCheck::Deferred);
         context.check_gate(core, &mut refusal).await?;
         if refusal.is_empty() {
             let answer = |confirmed| Json(A::from(confirmed)).respond();
-            context.place(core, offer.as_ref(), key.map(|key| (key, answer))).await?
+            context.place(core, offer, key.map(|key| (key, answer))).await?
         } else {
             match context.existing_order(core).await? {
                 Some(confirmed) => confirmed,
                 None => {
-                    let mut refusal = context.refusal(core, offer.as_ref()).await?;
+                    let mut refusal = context.refusal(core, offer, account).await?;
                     context.check_gate(core, &mut refusal).await?;
                     return Err(refusal.into());
                 }

@@ -162,8 +162,7 @@ async fn confirm(
     key: Option<&ClaimedKey>,
 ) -> Result<Confirmed> {
     let Confirmer { client, user } = caller;
-    let opened = token::open(core, &client, user, Side::Sell, &request.quote);
-    let (quote, expired) = match opened {
+    let (quote, expired) = match token::open(core, &client, user, Side::Sell, &request.quote) {
         Err(error) if error.is(Code::QuoteExpired) => {
             (token::open_expired(core, &client, user, Side::Sell, &request.quote)?, true)
         }
@@ -176,7 +175,7 @@ async fn confirm(
     if expired {
         return context.existing_order(core).await?.ok_or_else(|| Code::QuoteExpired.into());
     }
-    let refusal = context.validate(core).await?;
+    let refusal = context.validate(core, &context.account).await?;
     if !refusal.is_empty() {
         return context.existing_order(core).await?.ok_or_else(|| refusal.into());
     }
@@ -195,8 +194,8 @@ struct ConfirmContext {
 }
 
 impl ConfirmContext {
-    /// Preconditions of a new sale that do not hold.
-    async fn validate(&self, core: &Core) -> Result<Refusal> {
+    /// Preconditions of a new sale that do not hold, with the account as it was read last.
+    async fn validate(&self, core: &Core, account: &NamedAccount) -> Result<Refusal> {
         let mut refusal = Refusal::new();
         market(&self.client, &self.quote, core.clock.now(), &mut refusal);
         if routing::settlement_of(&self.client, &self.quote) == Settlement::Nobody {
@@ -205,7 +204,7 @@ impl ConfirmContext {
         if self.user.is_none() {
             checks::guest(core, &self.client, &self.quote, &mut refusal);
         }
-        self.account.check(&self.quote, &mut refusal);
+        account.check(&self.quote, &mut refusal);
         if let Some(user) = self.user {
             checks::gate(core, &self.client, user, &self.quote, &mut refusal).await?;
             if let Some(usage) = checks::user(core, self.client.key_of(user), &mut refusal).await? {
@@ -336,7 +335,9 @@ impl ConfirmContext {
         if let Some(confirmed) = self.existing_order(core).await? {
             return Ok(confirmed);
         }
-        let mut refusal = self.validate(core).await?;
+        let identifier = self.request.account.as_deref();
+        let account = NamedAccount::find(core, self.client.id(), self.user, identifier).await?;
+        let mut refusal = self.validate(core, &account).await?;
         if refusal.is_empty() {
             refusal.add(Code::FiatAmountInvalid, Some(checks::LIMIT_REACHED.into()));
         }

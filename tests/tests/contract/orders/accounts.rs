@@ -7,7 +7,7 @@ use rampart_tests::user::User;
 use serde_json::{Value, json};
 
 use super::{BTC, count};
-use crate::verification::{changed, opened};
+use crate::verification::{changed, disabled_beside, opened};
 
 const CARD: &str = "555555******4444";
 
@@ -78,6 +78,19 @@ async fn a_repeated_confirm_must_name_the_same_account() {
     // The account may have been disabled since: the order stands.
     changed(&context, &ada, CARD, json!({"disabled": true})).await;
     assert_eq!(confirm(&ada, &quote, &json!(CARD)).await.text(), first.text());
+}
+
+#[tokio::test]
+async fn an_account_that_is_disabled_beside_a_confirm_is_refused_as_disabled() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    opened(&context, &ada, card(true)).await;
+    let asked =
+        json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
+    let quote = ada.post("/api/v1/buy/quote", &asked).await.json()["quote"].clone();
+    let named = json!(CARD);
+    let refused = disabled_beside(&context, confirm(&ada, &quote, &named)).await;
+    refused.assert_status(400).assert_codes(&["ER397"]);
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{CONFIRM, ORDERS, Seller};
 use crate::orders::count;
-use crate::verification::{admin_path, changed, opened};
+use crate::verification::{admin_path, changed, disabled_beside, opened};
 
 const IBAN: &str = "NL91ABNA0417164300";
 
@@ -101,6 +101,19 @@ async fn a_sale_is_paid_out_to_an_account_that_its_user_may_use() {
     // In the form in which people write it, too.
     confirm("nl91 abna 0417 1643 00").await.assert_status(200);
     assert_eq!(count(&context, "select count(*) from sell_order").await, 1);
+}
+
+#[tokio::test]
+async fn an_account_that_is_disabled_beside_a_confirm_is_refused_as_disabled() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = acme.user("ann").await;
+    opened(&context, &ann, account(true)).await;
+    let ann = Seller { partner: acme, identifier: ann.identifier };
+    let quote = ann.quote("BTC", "0.001").await["quote"].clone();
+    let body = json!({"quote": quote, "accountIdentifier": IBAN});
+    let refused = disabled_beside(&context, ann.confirm(&body)).await;
+    refused.assert_status(400).assert_codes(&["ER397"]);
 }
 
 #[tokio::test]

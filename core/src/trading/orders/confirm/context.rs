@@ -37,11 +37,12 @@ pub(super) enum UsageCheck<'a> {
 }
 
 impl ConfirmContext {
-    /// Preconditions of a new order that do not hold.
+    /// Preconditions of a new order that do not hold, with the account as it was read last.
     pub(super) fn validate(
         &self,
         core: &Core,
         offer: Option<&OfferTerms>,
+        account: &NamedAccount,
         usage: UsageCheck<'_>,
     ) -> Refusal {
         let mut refusal = Refusal::new();
@@ -50,7 +51,7 @@ impl ConfirmContext {
         if self.user.is_none() {
             checks::guest(core, &self.client, &self.quote, &mut refusal);
         }
-        self.account.check(&self.quote, &mut refusal);
+        account.check(&self.quote, &mut refusal);
         let limit_amount = || limits::limit_amount(core, &self.client.catalogue, &self.quote);
         match usage {
             UsageCheck::Deferred if self.user.is_some() && limit_amount().is_none() => {
@@ -61,7 +62,7 @@ impl ConfirmContext {
                 checks::may_trade(usage, &mut refusal);
                 if let Some(usage) = usage {
                     checks::limit(usage, self.quote.side, limit_amount(), &mut refusal);
-                    checks::account_limit(usage, &self.account, limit_amount(), &mut refusal);
+                    checks::account_limit(usage, account, limit_amount(), &mut refusal);
                 }
             }
         }
@@ -85,12 +86,17 @@ impl ConfirmContext {
     }
 
     /// The same, the user's usage included.
-    pub(super) async fn refusal(&self, core: &Core, offer: Option<&OfferTerms>) -> Result<Refusal> {
+    pub(super) async fn refusal(
+        &self,
+        core: &Core,
+        offer: Option<&OfferTerms>,
+        account: &NamedAccount,
+    ) -> Result<Refusal> {
         let Some(user) = self.user else {
-            return Ok(self.validate(core, offer, UsageCheck::Deferred));
+            return Ok(self.validate(core, offer, account, UsageCheck::Deferred));
         };
         let usage = limits::usage(core, self.client.key_of(user)).await?;
-        Ok(self.validate(core, offer, UsageCheck::Read(usage.as_ref())))
+        Ok(self.validate(core, offer, account, UsageCheck::Read(usage.as_ref())))
     }
 
     /// Makes the order, with the answer saved under its key.
@@ -182,7 +188,10 @@ impl ConfirmContext {
             Terms::Offer { id, .. } => OfferTerms::find(core, self.client.id(), *id).await?,
             Terms::Stated { .. } => None,
         };
-        let mut refusal = self.refusal(core, offer.as_ref()).await?;
+        // It may have been disabled since it was read.
+        let identifier = self.request.account.as_deref();
+        let account = NamedAccount::find(core, self.client.id(), self.user, identifier).await?;
+        let mut refusal = self.refusal(core, offer.as_ref(), &account).await?;
         if refusal.is_empty() {
             let field = (code == Code::OfferExpired).then_some(OFFER);
             let detail = detail.map(Into::into);
