@@ -44,7 +44,7 @@ const QUERY: &[Member] = &[
     optional(
         "currencyPair",
         Kind::Matching("^[A-Z0-9]{2,12}-[A-Z0-9]{2,12}$"),
-        "The one pair to compare methods for; all pairs of the currency if omitted.",
+        "The one pair to compare methods for, of that currency; all its pairs if omitted.",
     ),
     optional(
         "fee",
@@ -189,6 +189,9 @@ impl Terms {
             let wanted = of_currency.filter(|one| pair.is_none_or(|pair| pair.code == one.code));
             wanted.cloned().collect::<Vec<_>>()
         });
+        if pair.is_some() && pairs.as_ref().is_some_and(Vec::is_empty) {
+            fields.refuse_member(Code::CurrencyPairUnknown, "currencyPair");
+        }
         let decimals = currency.as_ref().map(|currency| currency.scale());
         let fiat = match is_sent(&fields, "fiatAmount") {
             false => fields.required("fiatAmount", Code::AmountMissing, |_| None),

@@ -241,6 +241,7 @@ async fn a_wrong_query_is_refused() {
         ("fiatAmount=1.001&currency=EUR", &["ER011"]),
         ("fiatAmount=1e30&currency=EUR", &["ER011"]),
         ("fiatAmount=100&currency=EUR&currencyPair=BTC-XYZ", &["ER010"]),
+        ("fiatAmount=100&currency=GBP&currencyPair=BTC-EUR", &["ER010"]),
         ("fiatAmount=100&currency=EUR&fee=6", &["ER050"]),
         ("fiatAmount=100&currency=EUR&countryCode=Germany", &["ER061"]),
         ("fiatAmount=100&currency=EUR&channel=fax", &["ER048"]),
