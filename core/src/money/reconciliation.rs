@@ -14,8 +14,8 @@ use crate::platform::error::{Error, Result};
 use rampart_statement::Line;
 use rampart_types::JsonDecimal;
 
-/// Most differences that are listed.
-const DIFFERENCES_MAX: usize = 1_000;
+/// Most differences that are listed; one more is kept, to tell that there are more.
+pub(crate) const DIFFERENCES_MAX: usize = 1_000;
 
 /// Something that only one side has, or that the two have differently.
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema, Serialize)]
@@ -105,24 +105,25 @@ pub(crate) async fn reconcile(
             result.differences.push(difference("statement", &line, None));
         }
     }
+    let seen: Vec<String> = seen.into_iter().collect();
     result.differences.extend(in_books_alone(core, connector, &days, &seen).await?);
-    result.differences.truncate(DIFFERENCES_MAX);
+    result.differences.truncate(DIFFERENCES_MAX + 1);
     Ok(result)
 }
 
-/// The payments of the statement's days whose references no line has.
+/// The payments of the statement's days whose references no line has, as many as are kept.
 async fn in_books_alone(
     core: &Core,
     connector: &str,
     days: &[DateTime<Utc>],
-    seen: &HashSet<String>,
+    seen: &[String],
 ) -> Result<Vec<Difference>> {
     let Some((first, last)) = days.iter().min().zip(days.iter().max()) else {
         return Ok(Vec::new());
     };
     // A transfer is told by its begin and by its end: the one that moved it has the entry.
     let until = *last + chrono::TimeDelta::days(1);
-    let most = i64::try_from(DIFFERENCES_MAX).unwrap_or(i64::MAX) + 10_000;
+    let most = i64::try_from(DIFFERENCES_MAX + 1).unwrap_or(i64::MAX);
     let rows = sqlx::query!(
         r#"
         select provider_reference as "provider_reference!", currency as "currency!",
@@ -155,18 +156,20 @@ async fn in_books_alone(
             join payment p on p.client_id = c.client_id and p.payment_id = c.payment_id
             where c.connector = $1 and c.occurred_at >= $2 and c.occurred_at < $3
         ) moved
-        where amount <> 0
-        order by occurred_at, payment_id limit $4
+        where amount <> 0 and not exists (
+            select from unnest($4::text[]) seen (reference)
+            where seen.reference = moved.provider_reference)
+        order by occurred_at, payment_id limit $5
         "#,
         connector,
         first,
         until,
+        seen,
         most,
     )
     .fetch_all(&core.db)
     .await?;
-    let missing = rows.into_iter().filter(|row| !seen.contains(&row.provider_reference));
-    let missing = missing.map(|row| Difference {
+    let missing = rows.into_iter().map(|row| Difference {
         side: "books".to_owned(),
         provider_reference: row.provider_reference,
         amount: JsonDecimal(row.amount),

@@ -21,7 +21,7 @@ use crate::endpoint::{Body, Created, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::money::payments::store::MANUAL;
-use crate::money::reconciliation::{Difference, reconcile};
+use crate::money::reconciliation::{DIFFERENCES_MAX, Difference, Reconciled, reconcile};
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Denial, Result};
@@ -112,14 +112,7 @@ impl Endpoint for Reconcile {
         });
         operator.record(&mut tx, core, "reconciliation.create", &target, detail).await?;
         tx.commit().await?;
-        Ok(Created(Reconciliation {
-            id,
-            connector,
-            matched: result.matched,
-            recorded: result.recorded,
-            differences: result.differences,
-            created_at,
-        }))
+        Ok(Created(Reconciliation::new(id, connector, result, created_at)))
     }
 }
 
@@ -161,7 +154,7 @@ struct Query {
 const EXAMPLE: &str = r#"{"id": "0199a000-0000-7000-8000-000000000026", "connector": "bank",
     "matched": 12, "recorded": 1, "differences": [{"side": "amount",
     "providerReference": "2026-03-01-17", "amount": 250, "currency": "EUR",
-    "bookedAmount": 205}], "createdAt": "2026-03-02T08:00:00Z"}"#;
+    "bookedAmount": 205}], "hasMore": false, "createdAt": "2026-03-02T08:00:00Z"}"#;
 
 /// A statement that was laid beside the books.
 #[derive(Debug, JsonSchema, Serialize)]
@@ -177,8 +170,19 @@ pub struct Reconciliation {
     recorded: i32,
     /// What only one side has, or the two have differently; at most 1000.
     differences: Vec<Difference>,
+    /// `true` if there are more differences than are listed.
+    has_more: bool,
     /// When the statement was uploaded.
     created_at: DateTime<Utc>,
+}
+
+impl Reconciliation {
+    fn new(id: Uuid, connector: String, result: Reconciled, created_at: DateTime<Utc>) -> Self {
+        let Reconciled { matched, recorded, mut differences } = result;
+        let has_more = differences.len() > DIFFERENCES_MAX;
+        differences.truncate(DIFFERENCES_MAX);
+        Self { id, connector, matched, recorded, differences, has_more, created_at }
+    }
 }
 
 /// `GET /admin/v1/reconciliations/{id}`
@@ -218,13 +222,8 @@ impl Endpoint for ReadReconciliation {
         .fetch_optional(&core.db)
         .await?;
         let row = row.ok_or_else(unknown)?;
-        Ok(Json(Reconciliation {
-            id,
-            connector: row.connector,
-            matched: row.matched,
-            recorded: row.recorded,
-            differences: row.differences.0,
-            created_at: row.created_at,
-        }))
+        let (matched, recorded) = (row.matched, row.recorded);
+        let result = Reconciled { matched, recorded, differences: row.differences.0 };
+        Ok(Json(Reconciliation::new(id, row.connector, result, row.created_at)))
     }
 }

@@ -63,6 +63,7 @@ async fn lines_are_matched_recorded_and_told_apart() {
     );
     let made = reconcile(&context, &statement).await;
     assert_eq!((&made["matched"], &made["recorded"]), (&json!(1), &json!(2)));
+    assert_eq!(made["hasMore"], false);
     let differences: Vec<_> = made["differences"].as_array().unwrap().iter().collect();
     let seen = |difference: &&Value| {
         let text = |name: &str| difference[name].as_str().unwrap().to_owned();
@@ -98,6 +99,20 @@ async fn lines_are_matched_recorded_and_told_apart() {
                  2026-03-02,100,EUR,bank-4\n2026-03-02,7,EUR,bank-5\n";
     assert_eq!(reconcile(&context, whole).await["differences"], json!([]));
     assert_eq!(open().await, [""; 0], "the last statement counts");
+}
+
+#[tokio::test]
+async fn differences_that_are_not_listed_are_told() {
+    let context = TestContext::start().await;
+    let line = |number| format!("2026-03-01,-1,EUR,bank-{number}\n");
+    let lines: String = (0..1_001).map(line).collect();
+    let statement = format!("date,amount,currency,providerReference\n{lines}");
+    let made = reconcile(&context, &statement).await;
+    assert_eq!(made["differences"].as_array().unwrap().len(), 1_000);
+    assert_eq!(made["hasMore"], true);
+    let path = format!("/admin/v1/reconciliations/{}", made["id"].as_str().unwrap());
+    let read = context.admin(Method::GET, &path, Value::Null).await.assert_status(200).json();
+    assert_eq!(read, made);
 }
 
 #[tokio::test]

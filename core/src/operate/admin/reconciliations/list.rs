@@ -95,7 +95,7 @@ pub struct Listed {
     matched: i32,
     /// Lines that became payments.
     recorded: i32,
-    /// Number of differences, at most 1000.
+    /// Number of differences; 1001 stands for more than 1000.
     differences: i32,
     /// When the statement was uploaded.
     created_at: DateTime<Utc>,
