@@ -4,6 +4,7 @@
 mod connections;
 mod database;
 mod measured;
+mod overdue;
 mod partner_series;
 mod policies;
 mod process;

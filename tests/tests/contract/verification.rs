@@ -44,10 +44,9 @@ pub(crate) async fn disabled_beside(
     confirm: impl Future<Output = Answer>,
 ) -> Answer {
     let mut somebody = context.db().begin().await.unwrap();
-    for statement in [
-        "select from end_user for no key update",
-        "update payment_account set disabled_at = now()",
-    ] {
+    for statement in
+        ["select from end_user for no key update", "update payment_account set disabled_at = now()"]
+    {
         sqlx::query(statement).execute(&mut *somebody).await.unwrap();
     }
     futures::join!(confirm, commit_once_awaited(context.db(), somebody)).0
