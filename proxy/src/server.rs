@@ -151,7 +151,7 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
     Ok(Serving { core: core.recv().map_err(ended)??, sockets, running })
 }
 
-/// Refuses names and files of the settings without which nothing is served.
+/// Checks the settings that only the server reads: cipher suites, and files of authorities.
 ///
 /// # Errors
 /// One sentence: which setting cannot be used.

@@ -80,7 +80,7 @@ impl Context {
         }
     }
 
-    /// The answer is made, however long the client takes to read it.
+    /// Gives the permit back: the answer is made, however long the client takes to read it.
     pub(super) fn set_answered(&mut self, now_ns: u64) {
         self.permit = None;
         self.answered_ns = Some(now_ns);

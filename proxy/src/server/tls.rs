@@ -269,7 +269,8 @@ pub(crate) fn acceptor(
     Ok(Acceptor::from_server_config(Arc::new(config)))
 }
 
-/// A configuration that lacks its certificates, and the authorities of clients'.
+/// A configuration that lacks only its own certificates, and the authorities that clients' are checked
+/// against.
 ///
 /// # Errors
 /// As [`acceptor`].

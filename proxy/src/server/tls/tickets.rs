@@ -90,8 +90,8 @@ impl ProducesTickets for Tickets {
     }
 }
 
-/// A certificate in the session is not valid any more at `now`, in seconds since the epoch. It is found
-/// by its encoding, a sequence of some length: that of sessions is the library's own.
+/// True if a certificate in `session` has ended by `now`, in seconds since the epoch. Certificates are
+/// found by their own encoding, a sequence of some length: that of sessions is internal to rustls.
 fn has_ended(session: &[u8], now: i64) -> bool {
     let parts = (0..session.len()).map(|begin| &session[begin..]);
     let mut sequences = parts.filter(|part| matches!(part, [0x30, 0x81 | 0x82, ..]));
