@@ -117,11 +117,12 @@ impl Core {
         if went_back {
             known.clients_revision = 0;
         }
-        let mut changed = ChangedTenants::load(self, &known).await?;
-        if went_back {
-            changed.ids.extend(known.tenants.keys());
-        }
+        let changed = ChangedTenants::load(self, &known).await?;
         self.snapshots.publish(|next| {
+            if went_back {
+                let catalogue = Arc::clone(&next.catalogue);
+                *next = Snapshot { catalogue, ..Snapshot::default() };
+            }
             next.adopt(changed);
             next.clients_revision = revision;
         });

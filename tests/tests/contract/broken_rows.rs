@@ -103,6 +103,28 @@ async fn a_row_that_was_mended_is_served_again() {
 }
 
 #[tokio::test]
+async fn a_broken_row_that_the_database_has_lost_is_forgotten() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let lost = "insert into client (client_id, slug, name, mode, username, revision, created_at) \
+        values (gen_random_uuid(), 'lost', '', 'test', 'lost', 1, now())";
+    query(lost).execute(context.db()).await.unwrap();
+    set(&context, "client", "fee_cap_percentage = 'NaN'", "lost").await;
+    context.core().refresh().await.unwrap();
+    degraded(&context, 1).await;
+    // As a standby has it that lacks the last changes.
+    for earlier in [
+        "delete from client where slug = 'lost'",
+        "update change_counter set revision = 1 where scope = 'clients'",
+    ] {
+        query(earlier).execute(context.db()).await.unwrap();
+    }
+    context.core().refresh().await.unwrap();
+    acme.get(PRICES).await.assert_status(200);
+    degraded(&context, 0).await;
+}
+
+#[tokio::test]
 async fn one_of_many_tenants_is_found_in_one_refresh() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
