@@ -314,8 +314,8 @@ impl Metrics {
     /// the others.
     ///
     /// # Errors
-    /// The row's own when the database cannot be used, for more than one statement: nothing else would
-    /// succeed.
+    /// The row's own when the database cannot be used: nothing else would succeed. A single statement
+    /// that the server ended is the row's failure.
     pub(crate) fn row_failed(
         &self,
         worker: &'static str,

@@ -204,7 +204,7 @@ pub(super) async fn settle(
     if state != "open" && !is_withdrawn {
         causes = Box::pin(effects::apply(conn, core, &finished)).await?;
     }
-    // Last: other calls of the connector wait for its row.
+    // Last: other calls of the connector wait for its row until the commit.
     if new.outcome != Outcome::Done {
         sqlx::query!("update connector set failures = failures + 1 where name = $1", connector)
             .execute(&mut *conn)

@@ -1,4 +1,4 @@
-//! Measurements by workers, of which some gauges are.
+//! Measurements by workers, which set gauges.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -33,14 +33,14 @@ impl Measurement {
     ];
 }
 
-/// The last measurements that succeeded.
+/// The last success of each measurement.
 pub(super) type Measured = Arc<Mutex<BTreeMap<Measurement, Last>>>;
 
-/// The last one of a measurement.
+/// The last success of a measurement.
 #[derive(Debug)]
 pub(super) struct Last {
     /// Monotonic nanoseconds.
     pub(super) at_ns: u64,
-    /// The reason somebody must look at it, if it has found one.
+    /// The reason for an operator to look, if it has found one.
     pub(super) finding: Option<String>,
 }

@@ -48,8 +48,8 @@ pub(super) async fn grant(connection: &mut PgConnection) -> Result<bool, sqlx::E
     Ok(true)
 }
 
-/// True if nothing is left to make or grant, or this role may not: each role that there is may use
-/// every table of ours. Partitions are used by their tables.
+/// True if nothing is left that this role may make or grant: the roles, and their use of every table
+/// that it owns. A partition is used by its table.
 pub(super) async fn are_granted(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
         "select ((select count(*) = $2 from pg_roles where rolname = any ($1)) or not \

@@ -19,7 +19,7 @@ use crate::platform::error::Result;
 
 /// Most approvals of one answer.
 const APPROVALS_MAX: i64 = 200;
-/// Bytes of bodies from which a page ends, with what it has: a body may be a component of 4 MiB.
+/// Bytes of bodies after which a page ends early: one body may be a component of 4 MiB.
 const BODIES_BYTES: i64 = 4 * 1024 * 1024;
 
 /// `GET /admin/v1/approvals`
