@@ -11,14 +11,14 @@ use crate::platform::sweeps::Sweep;
 use rampart_types::{ClientId, OrderKey};
 
 /// Orders of one batch, the longest overdue first.
-const BATCH_ORDERS: i64 = 100;
+pub(crate) const BATCH_ORDERS: i64 = 100;
 /// Most batches of one sweep; the rest waits for the next one.
 const BATCHES_MAX: u32 = 20;
 /// The sweep in metrics and logs.
 const SWEEP: &str = "order expiry";
 
-/// An order that can no longer be paid: its end, client and number, by which orders are swept.
-type Due = (DateTime<Utc>, Uuid, i64);
+/// An overdue order, bought or sold: its end, client and number, by which orders are swept.
+pub(crate) type Due = (DateTime<Utc>, Uuid, i64);
 
 /// Cancels pending orders that can no longer be paid; returns their number. Several edges may sweep
 /// at once: an order's guarded update lets one of them succeed. One that cannot be cancelled, or that
@@ -27,13 +27,32 @@ type Due = (DateTime<Utc>, Uuid, i64);
 /// # Errors
 /// When the database cannot be used.
 pub async fn expire_due(core: &Core) -> Result<u32> {
-    let mut sweep = Sweep::new(&core.metrics, SWEEP);
+    expire_batches(core, SWEEP, OrderEvent::Expire, |last| due(core, last)).await
+}
+
+/// Cancels overdue orders, bought or sold, each by the event of its end; returns their number.
+/// `due_after` reads a batch of those behind one, and `name` is that of the sweep.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn expire_batches<E, F, Fut>(
+    core: &Core,
+    name: &'static str,
+    end: E,
+    due_after: F,
+) -> Result<u32>
+where
+    E: Event + Clone,
+    F: Fn(Due) -> Fut,
+    Fut: Future<Output = Result<Vec<Due>>>,
+{
+    let mut sweep = Sweep::new(&core.metrics, name);
     let (mut expired, mut last) = (0, (DateTime::UNIX_EPOCH, Uuid::nil(), i64::MIN));
     for _ in 0..BATCHES_MAX {
-        let due = due(core, last).await?;
+        let due = due_after(last).await?;
         let full = due.len() >= usize::try_from(BATCH_ORDERS).unwrap_or(usize::MAX);
         let rows = due.iter().map(|&(_, client, number)| (client, number)).collect();
-        let expire = |client, number| expire(core, client, number, OrderEvent::Expire);
+        let expire = |client, number| expire(core, client, number, end.clone());
         expired += sweep.settle(rows, expire).await?;
         match due.last() {
             Some(&end) if full => last = end,
@@ -45,12 +64,7 @@ pub async fn expire_due(core: &Core) -> Result<u32> {
 
 /// Cancels one order, bought or sold, by the event of its end. False if it was paid, or expired by
 /// another edge, since it was read.
-pub(crate) async fn expire<E: Event>(
-    core: &Core,
-    client: ClientId,
-    number: i64,
-    end: E,
-) -> Result<bool> {
+async fn expire<E: Event>(core: &Core, client: ClientId, number: i64, end: E) -> Result<bool> {
     let key = OrderKey { client, order: id(number)? };
     Ok(unless_forbidden(apply(core, key, &end, "edge").await)?.is_some())
 }
