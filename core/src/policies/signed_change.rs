@@ -135,8 +135,8 @@ impl SignedChange {
         if stated != (ChangeStatement { at: stated.at, ..expected }) {
             return Err(invalid("it is about another change".to_owned()));
         }
-        // The key of the table is the text's digest: of two requests with one statement one wins.
-        let (digest, text) = self.kept(core, &stated)?;
+        // The key of the table is the digest: of two requests with one statement one wins.
+        let (digest, text) = self.stored(core, &stated)?;
         let used = sqlx::query!(
             "insert into signed_change (digest, statement, signed_by, signed_with, at) \
              select $1, $2, $3, $4, now() \
@@ -158,9 +158,10 @@ impl SignedChange {
             _ => Ok(()),
         }
     }
-    /// The digest and the text by which the statement is kept. A secret could be guessed by its
-    /// fingerprint: of a statement that has one, the digest is keyed, and the text is without it.
-    fn kept(&self, core: &Core, stated: &ChangeStatement) -> Result<(String, String)> {
+
+    /// The digest and the text of the statement to be stored. A weak HMAC secret could be guessed from
+    /// its fingerprint: the text of a statement about one leaves it out, and the digest is keyed.
+    fn stored(&self, core: &Core, stated: &ChangeStatement) -> Result<(String, String)> {
         let algorithm = stated.algorithm.as_deref().and_then(runtime::algorithm);
         if !algorithm.is_some_and(runtime::is_secret) {
             return Ok((digest_hex(self.statement.as_bytes()), self.statement.clone()));
