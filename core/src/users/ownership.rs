@@ -73,12 +73,12 @@ impl Ownership {
         Ok(proven)
     }
 
-    /// Locks the user's row, and checks that what was proven still is so, the user of the head among it,
-    /// and that what needed no proof still needs none.
+    /// Locks the user's row, and checks again under the lock: the user's credential in the head, the
+    /// password or the address that was proven, and that a change without a proof still needs none.
     ///
     /// # Errors
-    /// Those of [`lock_user`]; ER005 when the password has changed; when the address has, ER090, or ER004
-    /// without a proof.
+    /// Those of [`lock_user`]; ER005 when the password has changed; when the address has, ER090 for a
+    /// code, or ER004 without a proof.
     pub(super) async fn lock(
         &self,
         tx: &mut Connection,
@@ -100,7 +100,7 @@ impl Ownership {
         if self.email_proof != EmailProof::Missing && is_other {
             return Err(Code::EmailCodeInvalid.into());
         }
-        // The address named was the one known, and would replace another by now.
+        // Without a proof the address named was the one known: by now it would replace another.
         if self.email.is_some() && self.password_hash.is_none() && is_other {
             return Err(unproven());
         }

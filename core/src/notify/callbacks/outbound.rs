@@ -100,7 +100,7 @@ impl Outcome {
         }
     }
 
-    /// True if it tells of the receiver, not of this side alone.
+    /// True if it says something about the receiver, not about this side alone.
     pub(super) const fn tells_of_receiver(self) -> bool {
         !matches!(self, Self::Cancelled | Self::Failed(Failure::Unsigned))
     }

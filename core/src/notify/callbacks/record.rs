@@ -40,7 +40,7 @@ pub(super) struct AttemptResult {
     took_ms: i32,
     answer: Option<String>,
     client: ClientId,
-    /// The endpoint, if the outcome tells of one.
+    /// The endpoint, if the outcome says anything about it.
     endpoint: Option<WebhookEndpointId>,
     /// True if the failure of this delivery alone has lasted for [`FAILING_MAX`].
     is_lasting: bool,
@@ -101,8 +101,8 @@ impl AttemptResult {
 
 /// Writes the results of attempts in one commit and releases their claims. The result of an attempt
 /// that outlived its lease counts only if it succeeded, because another edge may hold the delivery
-/// by now. An endpoint that answered 410 is disabled, and so is one that has failed for days;
-/// what this side could not sign tells nothing of its endpoint.
+/// by now. An endpoint that answered 410 is disabled, and so is one that has failed for days; a
+/// delivery that this side could not sign says nothing about its endpoint.
 ///
 /// # Errors
 /// When the database cannot be used; the leases then end by themselves and the attempts are

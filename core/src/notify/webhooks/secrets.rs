@@ -18,9 +18,9 @@ const SECRET_BYTES: usize = 32;
 /// Most earlier secrets of an endpoint that sign beside a new one.
 const EARLIER_MAX: i64 = 4;
 
-/// Gives an endpoint a new secret. Earlier ones end with the overlap, if they don't end before: who
-/// rotates again, as the new one was lost, still has the one in use. `None` when there is no such
-/// endpoint.
+/// Gives an endpoint a new secret. Each earlier one signs beside it until the overlap ends, or its own
+/// end if that is sooner: after a second rotation, because the first new secret was lost, the one in
+/// use still signs. `None` when there is no such endpoint.
 ///
 /// # Errors
 /// Without entropy; when the database cannot be written.

@@ -16,7 +16,7 @@ impl BlockingRuns {
         Self(Arc::new(Semaphore::new(runs_max)))
     }
 
-    /// Runs `work` once there is a permit. It goes on when nobody waits for it any more, and has its
+    /// Runs `work` once there is a permit. It goes on when nobody waits for it any more, and keeps its
     /// permit until it ends.
     pub(crate) async fn run<T: Send + 'static>(
         &self,

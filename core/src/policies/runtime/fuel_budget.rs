@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const MS_PER_SECOND: u64 = 1_000;
-/// Fuel that a nanosecond of processor time counts as, at least: what interpreted code burns in it.
+/// Least fuel that a nanosecond of processor time counts as: about what a policy in JavaScript burns.
 const FUEL_PER_NS: u64 = 2;
 
 /// Fuel burnt in the current second. A call that began within the budget may overdraw it.
