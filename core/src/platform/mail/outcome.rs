@@ -36,6 +36,8 @@ impl SendOutcome {
         let status = text.split_whitespace().next().unwrap_or_default();
         match code {
             Some(PERMANENT_MIN..) if REJECTED.contains(&status) => Self::Rejected,
+            // It may be the recipient or this sender: an alert would tell of a mistyped address.
+            Some(550 | 551 | 553) if !status.starts_with("5.") => Self::Deferred,
             Some(code) if code < PERMANENT_MIN && !CLOSED.contains(&code) => Self::Deferred,
             _ => Self::Unavailable,
         }
@@ -52,6 +54,7 @@ mod tests {
             (550, "5.1.1 no such user", SendOutcome::Rejected),
             (550, "5.2.1 disabled", SendOutcome::Rejected),
             (556, "5.1.10 takes no mail", SendOutcome::Rejected),
+            (550, "no such user", SendOutcome::Deferred),
             (550, "5.1.8 the sender's domain", SendOutcome::Unavailable),
             (550, "5.7.1 relaying denied", SendOutcome::Unavailable),
             (554, "no service for you", SendOutcome::Unavailable),
