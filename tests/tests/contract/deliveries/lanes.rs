@@ -22,6 +22,13 @@ async fn event(context: &TestContext, order: &OrderFixture, event: &str) {
     order.event(context, event).await.assert_status(200);
 }
 
+/// Two events of one order, told one after the other.
+async fn paid_and_held(context: &TestContext, partner: &Partner) {
+    let order = OrderFixture::order(context, partner, None, None).await;
+    event(context, &order, "payment-received").await;
+    event(context, &order, "hold").await;
+}
+
 async fn cancelled(context: &TestContext, partner: &Partner) {
     let order = OrderFixture::order(context, partner, None, None).await;
     event(context, &order, "cancel").await;
@@ -116,9 +123,7 @@ async fn what_was_claimed_for_a_host_that_is_away_waits_for_no_lease() {
     let host = Receiver::start().await;
     listen(&acme, &host).await;
     host.react(Reaction::Close);
-    let order = OrderFixture::order(&context, &acme, None, None).await;
-    event(&context, &order, "payment-received").await;
-    event(&context, &order, "hold").await;
+    paid_and_held(&context, &acme).await;
     assert_eq!(deliver(&context).await, 2, "the second one is claimed along with the first");
     assert_eq!(kinds(&host.heard()), ["order.paid"]);
     host.react(Reaction::status(200));
@@ -133,9 +138,7 @@ async fn what_a_stopping_edge_has_not_begun_waits_for_no_lease() {
     let host = Receiver::start().await;
     listen(&acme, &host).await;
     host.react(Reaction::Silence);
-    let order = OrderFixture::order(&context, &acme, None, None).await;
-    event(&context, &order, "payment-received").await;
-    event(&context, &order, "hold").await;
+    paid_and_held(&context, &acme).await;
     let (stop, stopped) = tokio::sync::watch::channel(false);
     let working = tokio::spawn(Arc::clone(context.core()).work(stopped));
     host.heard_at_least(1).await;

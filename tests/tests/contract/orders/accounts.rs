@@ -11,12 +11,16 @@ use crate::verification::{changed, disabled_beside, opened};
 
 const CARD: &str = "555555******4444";
 
-/// Confirms a quote over 100 EUR by credit card.
-async fn buy(user: &User, account: &Value) -> Answer {
+/// A quote over 100 EUR by credit card.
+async fn quoted(user: &User) -> Value {
     let asked =
         json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
     let quote = user.post("/api/v1/buy/quote", &asked).await.assert_status(200).json();
-    confirm(user, &quote["quote"], account).await
+    quote["quote"].clone()
+}
+
+async fn buy(user: &User, account: &Value) -> Answer {
+    confirm(user, &quoted(user).await, account).await
 }
 
 async fn confirm(user: &User, quote: &Value, account: &Value) -> Answer {
@@ -66,9 +70,7 @@ async fn a_repeated_confirm_must_name_the_same_account() {
     let context = TestContext::start().await;
     let ada = context.partner("acme").await.user("ada").await;
     opened(&context, &ada, card(true)).await;
-    let asked =
-        json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
-    let quote = ada.post("/api/v1/buy/quote", &asked).await.json()["quote"].clone();
+    let quote = quoted(&ada).await;
     let first = confirm(&ada, &quote, &json!(CARD)).await;
     let again = confirm(&ada, &quote, &json!(CARD)).await;
     assert_eq!(first.assert_status(200).text(), again.text());
@@ -85,9 +87,7 @@ async fn an_account_that_is_disabled_beside_a_confirm_is_refused_as_disabled() {
     let context = TestContext::start().await;
     let ada = context.partner("acme").await.user("ada").await;
     opened(&context, &ada, card(true)).await;
-    let asked =
-        json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
-    let quote = ada.post("/api/v1/buy/quote", &asked).await.json()["quote"].clone();
+    let quote = quoted(&ada).await;
     let named = json!(CARD);
     let refused = disabled_beside(&context, confirm(&ada, &quote, &named)).await;
     refused.assert_status(400).assert_codes(&["ER397"]);
@@ -99,14 +99,8 @@ async fn an_account_pays_for_no_more_a_day_than_its_limit() {
     let ada = context.partner("acme").await.user("ada").await;
     opened(&context, &ada, card(true)).await;
     changed(&context, &ada, CARD, json!({"limit": 150})).await;
-    let quote = async || {
-        let asked =
-            json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
-        let quote = ada.post("/api/v1/buy/quote", &asked).await.assert_status(200).json();
-        quote["quote"].clone()
-    };
     // Of two that race, one is made.
-    let (one, other) = (quote().await, quote().await);
+    let (one, other) = (quoted(&ada).await, quoted(&ada).await);
     let named = json!(CARD);
     let answers = tokio::join!(confirm(&ada, &one, &named), confirm(&ada, &other, &named));
     let (made, refused): (Vec<_>, Vec<_>) =
