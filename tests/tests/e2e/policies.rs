@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 /// Pause between two requests: 100 a second, which leave a processor for the compiler at times.
 const PACE: Duration = Duration::from_millis(10);
@@ -43,17 +44,44 @@ async fn partner_fee(partner: &Caller) -> Value {
     quote(partner, "NL").await.assert_status(200).json()["partnerFee"].clone()
 }
 
-/// Asks at [`PACE`] whether or not answers have come, until told to stop; the number of answers.
-/// Every one is granted.
-async fn load(partner: Caller, stop: watch::Receiver<bool>) -> usize {
-    let (mut pace, mut asked) = (tokio::time::interval(PACE), 0);
+/// Requests of one partner that go on at [`PACE`], each of them granted.
+struct Load {
+    task: JoinHandle<()>,
+    answered: watch::Receiver<usize>,
+    stop: watch::Sender<bool>,
+}
+
+impl Load {
+    fn start(partner: &Caller) -> Self {
+        let (counter, answered) = watch::channel(0);
+        let (stop, stopped) = watch::channel(false);
+        let task = tokio::spawn(load(partner.clone(), counter, stopped));
+        Self { task, answered, stop }
+    }
+
+    /// Waits until so many more requests are answered that a quote is among them.
+    async fn goes_on(&mut self) {
+        let enough = *self.answered.borrow() + 2 * QUOTE_EVERY;
+        let answered = self.answered.wait_for(|answered| *answered >= enough).await;
+        answered.expect("no request fails");
+    }
+
+    async fn end(self) {
+        self.stop.send(true).expect("no request fails");
+        self.task.await.expect("no request fails");
+    }
+}
+
+/// Asks whether or not answers have come, until told to stop, and counts the answers.
+async fn load(partner: Caller, counter: watch::Sender<usize>, stop: watch::Receiver<bool>) {
+    let (mut pace, mut asked) = (tokio::time::interval(PACE), 0_usize);
     let mut answers = FuturesUnordered::new();
     while !*stop.borrow() {
         pace.tick().await;
         asked += 1;
         let partner = partner.clone();
         answers.push(tokio::spawn(async move {
-            if asked % QUOTE_EVERY == 0 {
+            if asked.is_multiple_of(QUOTE_EVERY) {
                 quote(&partner, "NL").await.assert_status(200);
             } else {
                 partner.get("/api/v1/prices").await.assert_status(200);
@@ -61,20 +89,19 @@ async fn load(partner: Caller, stop: watch::Receiver<bool>) -> usize {
         }));
         while let Some(Some(answer)) = answers.next().now_or_never() {
             answer.expect("no request fails");
+            counter.send_modify(|answered| *answered += 1);
         }
     }
     while let Some(answer) = answers.next().await {
         answer.expect("no request fails");
     }
-    asked
 }
 
 #[tokio::test]
 async fn a_policy_pushed_under_load_prices_the_next_quote_and_no_request_fails() {
     let edge = Edge::shared().await;
     let partner = edge.partner("pushing").await;
-    let (stop, stopped) = watch::channel(false);
-    let loading = tokio::spawn(load(partner.over(Protocol::Http2), stopped));
+    let mut load = Load::start(&partner.over(Protocol::Http2));
     let path = "/admin/v1/partners/pushing/policies/fee";
     let built_in = partner_fee(&partner).await;
     let push = async |guest| {
@@ -82,17 +109,18 @@ async fn a_policy_pushed_under_load_prices_the_next_quote_and_no_request_fails()
         partner_fee(&partner).await
     };
     assert_eq!(push("tiered-fee").await, json!(1.5));
+    load.goes_on().await;
     assert_eq!(push("hostile").await, json!(1));
+    load.goes_on().await;
     let rollback = format!("{path}/rollback");
     edge.admin(Method::POST, &rollback, json!({})).await.assert_status(200);
     assert_eq!(partner_fee(&partner).await, json!(1.5));
+    load.goes_on().await;
     edge.admin(Method::DELETE, path, json!({})).await.assert_status(204);
     assert_eq!(partner_fee(&partner).await, built_in);
     assert!(built_in != json!(1.5) && built_in != json!(1), "{built_in}");
-
-    stop.send(true).unwrap();
-    let asked = loading.await.expect("no request fails");
-    assert!(asked > 2 * QUOTE_EVERY, "only {asked} requests were sent");
+    load.goes_on().await;
+    load.end().await;
 }
 
 #[tokio::test]
