@@ -19,6 +19,7 @@ pub(crate) mod refund_withdrawals;
 pub(crate) mod refunds;
 pub(crate) mod report;
 pub(crate) mod reprice;
+mod return_fees;
 mod sent;
 pub(crate) mod store;
 pub(crate) mod terms;

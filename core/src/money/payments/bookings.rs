@@ -10,14 +10,14 @@ use super::earlier::{Arrived, take_off, take_over};
 use super::refund_withdrawals::CommandedRefunds;
 use super::report::PaymentKind;
 use super::reprice::{Units, reprice};
+use super::return_fees::fee_account;
 use super::sent::{Sent, name_transaction, post_payout};
 use super::store::{NewPayment, connector_of, store};
 use super::terms::OrderTerms;
 use crate::Core;
 use crate::money::connectors::payouts::withdraw_payout;
 use crate::money::ledger::AccountKind::{
-    Customer, Dispute, FeeNetwork, FeePaymentMethod, PayoutPayable, RefundPayable, Suspense,
-    Treasury,
+    Customer, Dispute, PayoutPayable, RefundPayable, Suspense, Treasury,
 };
 use crate::money::ledger::entries::{OrderAmounts, holding, reversed};
 use crate::money::ledger::{Position, Posting, Subject, post};
@@ -355,7 +355,7 @@ impl Booking<'_> {
 }
 
 /// Undoes payout and exchange of an order that is given back: its coins or its fiat are with us, but
-/// for what was kept of what came back, which is a fee that we have paid.
+/// for what was kept of what came back, which is a fee that we have paid until it comes back, too.
 pub(crate) async fn unwind(
     conn: &mut Connection,
     core: &Core,
@@ -374,11 +374,10 @@ pub(crate) async fn unwind(
     let excess = position.sum(Suspense, currency).max(Decimal::ZERO);
     let kept = Sent::of(conn, terms.key, currency, Uuid::nil()).await?.kept() - excess;
     let kept = kept.min(sent).max(Decimal::ZERO);
-    let fee = if amounts.side == Side::Buy { FeeNetwork } else { FeePaymentMethod };
     let postings = [
         Posting::new(PayoutPayable, currency, -sent),
         holding(amounts.side == Side::Buy, from, currency, sent - kept),
-        Posting::new(fee, currency, kept),
+        Posting::new(fee_account(amounts.side), currency, kept),
     ];
     post(conn, core, "payout-returned", subject, &postings).await?;
     post(conn, core, "execution-reversed", subject, &reversed(amounts.execution())).await

@@ -13,6 +13,7 @@ use super::earlier::{Arrived, take_off, take_over};
 use super::refund_withdrawals::{CommandedRefunds, withdraw_disputed};
 use super::refunds::{self, Refund};
 use super::report::{PaymentKind, Report};
+use super::return_fees::{fee_account, return_fee};
 use super::sent::{Sent, name_transaction, post_payout};
 use super::store::MANUAL;
 use super::terms::OrderTerms;
@@ -328,23 +329,28 @@ impl Recording<'_> {
         }
     }
 
-    /// Books a payout that came back: first what had left beyond what was owed. What is owed again of
-    /// it is the answer.
+    /// Books a payout that came back: first what had left beyond what was owed, last what was kept
+    /// of it and is a fee since its order's refund. What is owed again of it is the answer.
     async fn take_back(&self, conn: &mut Connection, order: &OrderTerms) -> Result<Decimal> {
         let position = self.position(conn).await?;
         let (payout, gets) = order.amounts.payout();
         let amount = self.report.amount;
         let waits = matches!(order.status, OrderStatus::InProgress | OrderStatus::Blocked);
         let is_owed = waits && position.is_executed(&order.amounts.crypto_currency);
+        let excess = position.sum(Suspense, &self.currency).max(Decimal::ZERO);
+        let beyond = (amount - excess).max(Decimal::ZERO);
         let owed_again = if is_owed && self.currency == gets {
-            let excess = position.sum(Suspense, gets).max(Decimal::ZERO);
-            let sent = payout - position.owed(PayoutPayable, gets);
-            (amount - excess).max(Decimal::ZERO).min(sent)
+            beyond.min(payout - position.owed(PayoutPayable, gets))
         } else {
             Decimal::ZERO
         };
-        let rest = self.line(Suspense, owed_again - amount);
-        let postings = [self.held(amount), self.line(PayoutPayable, -owed_again), rest];
+        let fee = return_fee(conn, order, &self.currency).await?.min(beyond - owed_again);
+        let postings = [
+            self.held(amount),
+            self.line(PayoutPayable, -owed_again),
+            self.line(fee_account(order.amounts.side), -fee),
+            self.line(Suspense, owed_again + fee - amount),
+        ];
         self.post(conn, &postings).await?;
         Ok(owed_again)
     }

@@ -52,6 +52,10 @@ impl Payout {
     fn names(&self) -> impl Iterator<Item = &Name> {
         self.begin.iter().chain(&self.end)
     }
+
+    fn is_named(&self, name: &Name) -> bool {
+        self.names().any(|known| known.is(name))
+    }
 }
 
 /// A report about a payout.
@@ -76,6 +80,10 @@ impl PayoutReport {
 #[derive(Debug, Default)]
 pub(super) struct Sent {
     out: Vec<Payout>,
+    /// Amounts that have come back.
+    returned: Vec<Decimal>,
+    /// Those that a refund of the order has undone as a whole: their return says nothing new.
+    undone: Vec<Payout>,
     /// The last report has moved coins or money that no earlier one told of.
     has_moved: bool,
 }
@@ -97,12 +105,13 @@ impl Sent {
                 and kind in ('payout-sent', 'payout-confirmed', 'payout-failed', 'transfer-sent',
                     'transfer-completed', 'transfer-returned')
             union all
-            select e.entry_id, e.kind, -l.amount, '', null from ledger_entry e
+            select e.entry_id, e.kind, abs(l.amount), '', null from ledger_entry e
             join ledger_posting l on l.client_id = e.client_id and l.entry_id = e.entry_id
             join ledger_account a on a.client_id = l.client_id and a.account_id = l.account_id
-            where e.client_id = $1 and e.order_id = $2 and l.amount < 0 and a.currency = $3
-                and (e.kind = 'opening' and a.kind in ('treasury', 'provider')
-                    or e.kind = 'payout-returned' and a.kind = 'payout_payable')
+            where e.client_id = $1 and e.order_id = $2 and a.currency = $3
+                and a.kind in ('treasury', 'provider')
+                and (e.kind = 'opening' and l.amount < 0
+                    or e.kind = 'payout-returned' and l.amount > 0)
             order by 1
             "#,
             client.uuid(),
@@ -137,6 +146,7 @@ impl Sent {
             (PayoutReport::Begin, Some(known)) => self.out[known].begin = Some(name),
             (PayoutReport::End, Some(known)) => self.out[known].end = Some(name),
             (PayoutReport::Return, Some(known)) => {
+                self.returned.push(amount);
                 let payout = &mut self.out[known];
                 if amount < payout.amount {
                     payout.amount -= amount;
@@ -155,17 +165,31 @@ impl Sent {
         }
     }
 
-    /// Takes out so much of what has left, what has not arrived first.
+    /// Takes out so much of what has left, what has not arrived first. What was kept of what came back
+    /// is a fee, which may come back, too: earlier refunds alone have undone that.
     fn undo(&mut self, mut amount: Decimal) {
         while amount > Decimal::ZERO && !self.out.is_empty() {
-            let on_its_way = self.out.iter().rposition(|payout| payout.end.is_none());
-            let last = on_its_way.unwrap_or(self.out.len() - 1);
+            let out = &self.out;
+            let on_its_way = out.iter().rposition(|one| one.end.is_none() && !one.is_rest);
+            let whole = on_its_way.or_else(|| out.iter().rposition(|one| !one.is_rest));
+            let last = whole.unwrap_or(out.len() - 1);
             if self.out[last].amount > amount {
                 self.out[last].amount -= amount;
                 return;
             }
-            amount -= self.out.remove(last).amount;
+            let payout = self.out.remove(last);
+            amount -= payout.amount;
+            self.undone.push(payout);
         }
+    }
+
+    /// The rest that is a part of what comes back. It is none if the report may tell again of what came
+    /// back before, alone or with what was kept of it, or of what a refund has undone.
+    fn find_exceeded(&self, amount: Decimal) -> Option<usize> {
+        let is_known = self.returned.contains(&amount)
+            || self.returned.iter().max().is_none_or(|most| *most <= amount)
+            || !self.undone.is_empty();
+        if is_known { None } else { self.out.iter().rposition(|one| one.is_rest) }
     }
 
     /// The payout that a report is about: the one of its name, else one that may be meant.
@@ -173,11 +197,11 @@ impl Sent {
         let is_open = |payout: &Payout| match report {
             PayoutReport::Begin => payout.begin.is_none(),
             PayoutReport::End => payout.end.is_none(),
-            // No more than the rest comes back of one that has come back.
+            // More than a rest is rather of another payout, or was told before.
             PayoutReport::Return => !payout.is_rest || amount <= payout.amount,
         };
-        let mut named = self.out.iter();
-        let named = named.position(|one| is_open(one) && one.names().any(|known| known.is(name)));
+        let named = self.out.iter().position(|one| is_open(one) && one.is_named(name));
+        let is_undone = named.is_none() && self.undone.iter().any(|one| one.is_named(name));
         let may_be = |one: &Payout| {
             (report == PayoutReport::Return || !one.is_rest)
                 && is_open(one)
@@ -187,11 +211,13 @@ impl Sent {
             PayoutReport::Begin | PayoutReport::End => {
                 named.or_else(|| self.out.iter().position(may_be))
             }
+            PayoutReport::Return if is_undone => None,
             // What has not arrived is more likely to come back.
             PayoutReport::Return => named
                 .or_else(|| self.out.iter().rposition(|one| one.end.is_none() && may_be(one)))
                 .or_else(|| self.out.iter().rposition(may_be))
-                .or_else(|| self.out.iter().rposition(is_open)),
+                .or_else(|| self.out.iter().rposition(is_open))
+                .or_else(|| self.find_exceeded(amount)),
         }
     }
 

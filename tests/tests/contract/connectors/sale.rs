@@ -164,7 +164,7 @@ async fn a_sale_whose_money_arrives_while_it_waits_is_completed_by_its_release()
 }
 
 /// The review queue with its reasons.
-async fn queue(context: &TestContext) -> Vec<Value> {
+pub(super) async fn queue(context: &TestContext) -> Vec<Value> {
     let queue = context.admin(Method::GET, "/admin/v1/reviews", Value::Null).await;
     let rows = queue.assert_status(200).json();
     let rows = rows.as_array().unwrap().iter().map(|row| json!([row["id"], row["reasons"]]));
@@ -177,7 +177,7 @@ fn number(amount: Decimal) -> Value {
 }
 
 /// A sale whose money came back without five euros, which the bank has kept as its fee; and the part.
-async fn returned_in_part(context: &TestContext) -> (Connector, Value, Decimal) {
+pub(super) async fn returned_in_part(context: &TestContext) -> (Connector, Value, Decimal) {
     let (connector, sale) = deposited(context).await;
     let transfer = transfers(context, &connector).await.remove(0);
     let sent = json!({"providerReference": "sepa-1"});
@@ -236,21 +236,6 @@ async fn a_returned_part_of_which_some_is_sent_by_hand_waits_until_the_rest_is()
     assert_eq!(queue(&context).await, [waits]);
     send("by-hand-2", part - Decimal::ONE).await;
     assert_eq!(queue(&context).await, [Value::Null; 0]);
-    assert_eq!(problems(&context).await, [Value::Null; 0]);
-}
-
-#[tokio::test]
-async fn what_a_bank_has_kept_of_a_refunded_sales_money_is_a_fee() {
-    let context = TestContext::start().await;
-    let (_connector, sale, _part) = returned_in_part(&context).await;
-    let path = format!("/admin/v1/orders/{}/events", sale["orderId"]);
-    let refund = json!({"event": "refund", "reason": "asked for"});
-    context.admin(Method::POST, &path, refund).await.assert_status(200);
-    let sums = "select a.kind || ' ' || a.currency || ' ' || trim_scale(sum(l.amount))::text \
-        from ledger_posting l join ledger_account a using (client_id, account_id) \
-        group by a.kind, a.currency having sum(l.amount) <> 0 order by a.kind";
-    let sums: Vec<String> = sqlx::query_scalar(sums).fetch_all(context.db()).await.unwrap();
-    assert_eq!(sums, ["fee_payment_method EUR 5", "provider EUR -5"]);
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
 

@@ -127,6 +127,20 @@ async fn parts_that_a_refund_has_taken_back_do_not_come_back_once_more() {
 }
 
 #[tokio::test]
+async fn what_a_network_has_kept_is_a_fee_of_a_refunded_order_until_it_comes_back() {
+    let context = TestContext::start().await;
+    let order = paid(&context).await;
+    tell(&context, &order, &[("payout-sent", "a", 0.002), ("payout-failed", "a", 0.0015)]).await;
+    order.event(&context, "refund").await.assert_status(200);
+    assert_eq!(balances(&context).await, ["fee_network BTC: 0.0005", "treasury BTC: -0.0005"]);
+    tell(&context, &order, &[("payout-failed", "b", 0.0002)]).await;
+    assert_eq!(balances(&context).await, ["fee_network BTC: 0.0003", "treasury BTC: -0.0003"]);
+    tell(&context, &order, &[("payout-failed", "c", 0.0003)]).await;
+    assert_eq!(balances(&context).await, [""; 0]);
+    assert_eq!(waiting(&context).await, (vec![], json!(0), false));
+}
+
+#[tokio::test]
 async fn an_order_of_which_a_part_has_arrived_is_completed_by_the_rest() {
     let context = TestContext::start().await;
     let order = paid(&context).await;

@@ -82,3 +82,58 @@ fn what_was_kept_of_a_payout_that_came_back_comes_back_once() {
     }
     assert!(sent.out.is_empty());
 }
+
+#[test]
+fn what_was_kept_comes_back_in_parts_and_once() {
+    use PayoutReport::{Begin, Return};
+    for returns in [
+        &[("rest", 5, true), ("again", 5, false)][..],
+        &[("part", 2, true), ("other part", 3, true), ("more", 1, false)],
+        &[("more", 7, true), ("more again", 7, false)],
+        &[("part", 2, true), ("more", 4, true), ("more again", 4, false)],
+        // What came back by another name, and as all that had left.
+        &[("again", 95, false), ("all", 100, false), ("rest", 5, true)],
+    ] {
+        let mut sent = Sent::default();
+        sent.apply(Begin, named("a"), 100.into());
+        sent.apply(Return, named("a"), 95.into());
+        for &(reference, amount, moved) in returns {
+            sent.apply(Return, named(reference), amount.into());
+            assert_eq!(sent.has_moved(), moved, "{reference} of {returns:?}");
+        }
+    }
+}
+
+#[test]
+fn what_was_kept_comes_back_after_what_was_sent_again_is_undone() {
+    use PayoutReport::{Begin, Return};
+    for returns in [
+        &[("rest", 5, true), ("b", 95, false)][..],
+        &[("b", 5, false), ("rest", 5, true)],
+        // May be a part of the one that was undone.
+        &[("more", 7, false)],
+    ] {
+        let mut sent = Sent::default();
+        for (report, reference, amount) in [(Begin, "a", 100), (Return, "a", 95), (Begin, "b", 95)]
+        {
+            sent.apply(report, named(reference), amount.into());
+        }
+        assert_eq!(sent.kept(), Decimal::from(5));
+        sent.undo(95.into());
+        for &(reference, amount, moved) in returns {
+            sent.apply(Return, named(reference), amount.into());
+            assert_eq!(sent.has_moved(), moved, "{reference} of {returns:?}");
+        }
+    }
+}
+
+#[test]
+fn an_earlier_refund_has_undone_what_was_kept_as_well() {
+    use PayoutReport::{Begin, Return};
+    let mut sent = Sent::default();
+    sent.apply(Begin, named("a"), 100.into());
+    sent.apply(Return, named("a"), 95.into());
+    sent.undo(5.into());
+    sent.apply(Return, named("rest"), 5.into());
+    assert!(!sent.has_moved());
+}
