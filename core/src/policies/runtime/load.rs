@@ -38,7 +38,7 @@ struct Row {
 
 impl TenantPolicies {
     /// The policies of these clients, of all but those with a version that cannot be read. Versions
-    /// in `current` are reused.
+    /// in `current` are reused where their rows say the same.
     ///
     /// # Errors
     /// When the database cannot be read. A policy that does not compile is not an error: its calls
@@ -117,8 +117,14 @@ fn current_policy<'a>(
     current.get(&client)?.get(kind)
 }
 
+/// The loaded version of this row. After a failover the number of a lost one may be another's.
 fn current_version(current: &CurrentPolicies<'_>, row: &Row) -> Option<Arc<ActivePolicy>> {
-    current.get(&row.client_id)?.version(row.kind, row.version).cloned()
+    let loaded = current.get(&row.client_id)?.version(row.kind, row.version)?;
+    let config = configuration::entries_of_stored(&row.info, &row.config).unwrap_or_default();
+    let is_same = loaded.digest() == row.digest
+        && loaded.fail_closed == row.fail_closed
+        && loaded.config == config;
+    is_same.then(|| Arc::clone(loaded))
 }
 
 fn activate(slot: Arc<Slot>, row: &Row, current: &CurrentPolicies<'_>) -> ActivePolicy {
@@ -181,4 +187,40 @@ async fn rows(core: &Core, ids: &[Uuid]) -> Result<Readable<Uuid, Row>> {
         Ok(parsed.collect())
     };
     Ok(readable(read, ready(Ok(ids.to_vec()))).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn row(digest: &str, rate: i64, fail_closed: bool) -> Row {
+        let field = json!({"key": "rate", "type": "integer", "required": false});
+        Row {
+            rollout: None,
+            client_id: Uuid::nil(),
+            kind: PolicyKind::Fee,
+            version: 2,
+            digest: digest.to_owned(),
+            info: json!({"config": [field]}),
+            config: json!({"rate": rate}),
+            fail_closed,
+        }
+    }
+
+    #[test]
+    fn a_loaded_version_is_reused_for_the_same_content_alone() {
+        let stored = row("a", 1, false);
+        let slot = Arc::new(Slot::new(PolicyKind::Fee, "a".into()));
+        let loaded = Arc::new(activate(slot, &stored, &CurrentPolicies::new()));
+        let mut policies = TenantPolicies::default();
+        policies.set(Arc::clone(&loaded));
+        let current = CurrentPolicies::from([(stored.client_id, &policies)]);
+        let reused = current_version(&current, &stored).unwrap();
+        assert!(Arc::ptr_eq(&reused, &loaded));
+        for other in [row("b", 1, false), row("a", 2, false), row("a", 1, true)] {
+            assert!(current_version(&current, &other).is_none());
+        }
+    }
 }
