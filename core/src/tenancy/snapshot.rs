@@ -3,15 +3,17 @@
 //!
 //! A writer raises a row of `change_counter` in its transaction; every edge polls the counters, loads
 //! newer rows, builds the next snapshot and swaps it in. A request keeps the snapshot it started with.
+//! After a failover an edge loads everything anew.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use arc_swap::ArcSwap;
 
 use crate::Core;
 use crate::platform::db::BrokenRow;
 use crate::platform::error::Result;
+use crate::platform::revision::{Missing, Position, Revisions};
 use crate::platform::single_flight::SingleFlight;
 use crate::tenancy::tenants::load::ChangedTenants;
 use crate::tenancy::tenants::{ApiKey, Tenant};
@@ -33,8 +35,10 @@ pub struct Snapshot {
     pub api_keys: Arc<HashMap<Arc<str>, Arc<ApiKey>>>,
     /// Tenants' rows that were left out.
     broken: Arc<Vec<BrokenRow>>,
-    /// Revision of `change_counter('clients')` at the time of loading.
-    clients_revision: i64,
+    /// Position of `change_counter('clients')` at the time of loading.
+    clients_position: Position,
+    /// That of `change_counter('catalogue')`.
+    catalogue_position: Position,
 }
 
 /// The current snapshot, and the runs that build the next one.
@@ -42,12 +46,15 @@ pub struct Snapshot {
 pub struct Snapshots {
     current: ArcSwap<Snapshot>,
     refreshes: SingleFlight,
+    /// Done once it is logged that the database does not tell its timeline.
+    warned: Once,
 }
 
 impl Snapshots {
     /// An empty snapshot.
     pub(crate) fn empty() -> Self {
-        Self { current: ArcSwap::default(), refreshes: SingleFlight::default() }
+        let (current, refreshes) = (ArcSwap::default(), SingleFlight::default());
+        Self { current, refreshes, warned: Once::new() }
     }
 
     /// The current snapshot.
@@ -84,47 +91,50 @@ impl Core {
     }
 
     async fn refresh_alone(&self) -> Result<()> {
-        let counters =
-            sqlx::query!("select scope, revision from change_counter").fetch_all(&self.db).await?;
-        let revision = |scope: &str| {
-            counters.iter().find(|row| row.scope == scope).map_or(0, |row| row.revision)
-        };
+        let revisions = Revisions::read(&self.db, &self.snapshots.warned).await?;
         let (market, tenants) = tokio::join!(
-            Box::pin(self.refresh_catalogue(revision("catalogue"))),
-            Box::pin(self.refresh_tenants(revision("clients"))),
+            Box::pin(self.refresh_catalogue(revisions.of("catalogue"))),
+            Box::pin(self.refresh_tenants(revisions.of("clients"))),
         );
         market.and(tenants)
     }
 
-    async fn refresh_catalogue(&self, revision: i64) -> Result<()> {
-        if revision == self.snapshots.current().catalogue.revision {
+    async fn refresh_catalogue(&self, seen: Position) -> Result<()> {
+        let known = self.snapshots.current().catalogue_position;
+        let position = known.moved_to(seen);
+        if known.missing(position) == Missing::Nothing {
             return Ok(());
         }
         let sourced = &self.settings.prices;
-        let catalogue = Arc::new(Catalogue::load(&self.db, revision, sourced).await?);
-        self.snapshots.publish(|next| next.catalogue = catalogue);
+        let catalogue = Arc::new(Catalogue::load(&self.db, position.revision, sourced).await?);
+        self.snapshots.publish(|next| {
+            next.catalogue = catalogue;
+            next.catalogue_position = position;
+        });
         Ok(())
     }
 
-    async fn refresh_tenants(&self, revision: i64) -> Result<()> {
-        let current = self.snapshots.current();
-        if revision == current.clients_revision {
+    async fn refresh_tenants(&self, seen: Position) -> Result<()> {
+        let mut known = Snapshot::clone(&self.snapshots.current());
+        let position = known.clients_position.moved_to(seen);
+        let missing = known.clients_position.missing(position);
+        if missing == Missing::Nothing {
             return Ok(());
         }
-        let mut known = Snapshot::clone(&current);
         // A standby that took over, or what was restored, may lack changes that are served here.
-        let went_back = revision < known.clients_revision;
-        if went_back {
-            known.clients_revision = 0;
+        let is_anew = missing == Missing::Everything;
+        if is_anew {
+            known.clients_position = Position::default();
         }
         let changed = ChangedTenants::load(self, &known).await?;
         self.snapshots.publish(|next| {
-            if went_back {
-                let catalogue = Arc::clone(&next.catalogue);
-                *next = Snapshot { catalogue, ..Snapshot::default() };
+            if is_anew {
+                let (catalogue, catalogue_position) =
+                    (Arc::clone(&next.catalogue), next.catalogue_position);
+                *next = Snapshot { catalogue, catalogue_position, ..Snapshot::default() };
             }
             next.adopt(changed);
-            next.clients_revision = revision;
+            next.clients_position = position;
         });
         Ok(())
     }
@@ -143,7 +153,7 @@ impl Core {
 impl Snapshot {
     /// Revision of the tenants in this snapshot.
     pub(crate) fn clients_revision(&self) -> i64 {
-        self.clients_revision
+        self.clients_position.revision
     }
 
     /// The tenant with this user name.

@@ -22,6 +22,7 @@ mod docs;
 mod doctor;
 mod documents;
 mod evm;
+mod failover;
 mod faults;
 mod framing;
 mod guide;

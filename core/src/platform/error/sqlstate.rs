@@ -83,6 +83,12 @@ pub(crate) fn is_lost_connection(error: &sqlx::Error) -> bool {
             && !matches!(error, sqlx::Error::Io(io) if io.kind() == timed_out)
 }
 
+/// True if the server has no such function, does not support it, or lets this role not call it.
+pub(crate) fn is_refused_function(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|e| e.code());
+    code.is_some_and(|code| ["42883", "0A000", "42501"].contains(&&*code))
+}
+
 /// True if the statement was given up because a lock was not free in time.
 pub(crate) fn is_lock_timeout(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|e| e.code()).is_some_and(|code| code == "55P03")
