@@ -72,6 +72,24 @@ impl Core {
     }
 }
 
+/// Refuses to make a live partner a test client again, one too that has gone live meanwhile: its row is
+/// held until the transaction ends.
+///
+/// # Errors
+/// 409 for a live partner.
+pub(crate) async fn refuse_return(conn: &mut Connection, slug: &str) -> Result<()> {
+    let mode =
+        sqlx::query_scalar!("select mode from client where slug = $1 for no key update", slug)
+            .fetch_optional(conn)
+            .await?;
+    if mode.as_deref() == Some(Mode::Live.as_str()) { Err(stays_live().into()) } else { Ok(()) }
+}
+
+/// The refusal to make a live partner a test client.
+pub(crate) fn stays_live() -> Denial {
+    Denial::conflict("a live partner stays live")
+}
+
 /// Lets nothing real follow what was simulated for a test client, in the transaction that makes it
 /// live; nothing for a partner that is live.
 pub(crate) async fn end_simulation(conn: &mut Connection, slug: &str) -> Result<()> {

@@ -104,3 +104,20 @@ async fn nobody_agrees_who_is_disabled_meanwhile() {
     refused.assert_status(409);
     assert_eq!(held(&ada, Method::PUT, path, price).await, approval);
 }
+
+#[tokio::test]
+async fn a_partner_that_goes_live_meanwhile_stays_live() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let mut somebody = context.db().begin().await.unwrap();
+    let live = "update client set mode = 'live' where slug = 'acme'";
+    sqlx::query(live).execute(&mut *somebody).await.unwrap();
+    let live = async {
+        until_waiting(&context, 1).await;
+        somebody.commit().await.unwrap();
+    };
+    let test = context.admin(Method::PATCH, "/admin/v1/partners/acme", json!({"mode": "test"}));
+    let (refused, ()) = futures::join!(test, live);
+    let refused = refused.assert_status(409);
+    assert!(refused.text().contains("stays live"), "{}", refused.text());
+}

@@ -16,6 +16,7 @@ use crate::operate::admin::market::payment_methods::ChangeMethod;
 use crate::operate::admin::market::prices::NewPrice;
 use crate::operate::admin::partners::read::Partner;
 use crate::operate::admin::routes::Routes;
+use crate::operate::going_live;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
@@ -182,7 +183,7 @@ impl PartnerEntry {
             before["guestOrders"]["allowed"] = json!(false);
         }
         if is_live && self.change.mode == Some(Mode::Test) {
-            return Err(Denial::conflict("a live partner stays live").into());
+            return Err(going_live::stays_live().into());
         }
         let client = match &stored {
             Some(row) => row.client_id.into(),

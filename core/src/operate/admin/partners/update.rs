@@ -89,7 +89,7 @@ impl Endpoint for UpdatePartner {
         };
         match update.change.mode {
             Some(Mode::Test) if is_live => {
-                return Err(Denial::conflict("a live partner stays live").into());
+                return Err(going_live::stays_live().into());
             }
             Some(Mode::Live) if !is_live => {
                 if let Some(refusal) = core.refuse_live(&update.slug)? {
@@ -112,6 +112,9 @@ impl Endpoint for UpdatePartner {
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<Shown>> {
         let Update { slug, change, branding, detail } = update;
         let mut tx = core.db.begin().await?;
+        if change.mode == Some(Mode::Test) {
+            going_live::refuse_return(&mut tx, &slug).await?;
+        }
         if change.policy_signature_required == Some(false) {
             waive_signature(core, &mut tx, &slug, change.signed.as_ref()).await?;
         }
