@@ -74,8 +74,11 @@ impl Endpoint for ReadConfiguration {
     }
 
     async fn call(core: &Core, _: Operator, (): ()) -> Result<Json<Configuration>> {
-        // One transaction, so that its sections are of one moment.
+        // One snapshot, so that its sections are of one moment.
         let mut tx = core.db.begin().await?;
+        sqlx::query!("set transaction isolation level repeatable read, read only")
+            .execute(&mut *tx)
+            .await?;
         Ok(Json(Configuration::stored(&mut tx).await?))
     }
 }

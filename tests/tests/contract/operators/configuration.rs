@@ -1,5 +1,7 @@
 //! The configuration as one document: applied whole or not at all, by two persons, and drift from it.
 
+use rampart_tests::cluster::commit_once_awaited;
+
 use super::*;
 
 const PATH: &str = "/admin/v1/configuration";
@@ -37,6 +39,24 @@ async fn what_is_exported_changes_nothing_when_applied() {
     for path in [DRY_RUN, PATH] {
         assert_eq!(changes(&apply(&context, path, exported.clone()).await), [], "{path}");
     }
+}
+
+#[tokio::test]
+async fn what_is_exported_is_of_one_moment() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let mut somebody = context.db().begin().await.unwrap();
+    for change in [
+        "lock table payment_method in access exclusive mode",
+        "update payment_method set enabled = false where code = 'creditCard'",
+        "update client set name = 'Renamed' where slug = 'acme'",
+    ] {
+        sqlx::query(change).execute(&mut *somebody).await.unwrap();
+    }
+    let commit = commit_once_awaited(context.db(), somebody);
+    let (exported, ()) = futures::join!(stored(&context), commit);
+    let is_renamed = exported["partners"]["acme"]["name"] == "Renamed";
+    assert_eq!(exported["paymentMethods"]["creditCard"]["enabled"], !is_renamed);
 }
 
 #[tokio::test]
