@@ -4,6 +4,7 @@
 //! the answers take too long, or as many are open as were asked for; what a call holds is the highest
 //! rate before.
 
+use std::iter::successors;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,8 +76,7 @@ impl Bench {
         let mut calls = Vec::new();
         for call in Call::ALL {
             let mut held = Value::Null;
-            let mut connections = 1;
-            while connections <= self.connections {
+            for connections in steps(self.connections) {
                 let load = self.load(&client, call, connections).await?;
                 if load.percentile(99) > self.p99_ms * 1_000 {
                     break;
@@ -85,7 +85,6 @@ impl Bench {
                 if row["perSecond"].as_u64() > held["perSecond"].as_u64() {
                     held = row;
                 }
-                connections *= 2;
             }
             if held.is_null() {
                 let name = call.name();
@@ -145,6 +144,13 @@ impl Bench {
         all.sort_unstable();
         Ok(Load { micros: all })
     }
+}
+
+/// Numbers of connections: each twice the one before, and at last as many as were asked for.
+fn steps(most: u64) -> impl Iterator<Item = u64> {
+    successors(Some(1), move |connections: &u64| {
+        (*connections < most).then(|| most.min(connections * 2))
+    })
 }
 
 /// What is asked.
@@ -217,6 +223,13 @@ impl Load {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_load_has_as_many_connections_as_were_asked_for() {
+        assert_eq!(steps(1).collect::<Vec<_>>(), [1]);
+        assert_eq!(steps(8).collect::<Vec<_>>(), [1, 2, 4, 8]);
+        assert_eq!(steps(100).collect::<Vec<_>>(), [1, 2, 4, 8, 16, 32, 64, 100]);
+    }
 
     #[test]
     fn a_percentile_is_a_time_that_was_seen() {
