@@ -36,7 +36,7 @@ pub(super) struct Document {
 pub(super) struct PartnerEntry {
     pub(super) slug: String,
     pub(super) name: Option<String>,
-    /// Digests of active components; null for the built-in rule.
+    /// Digests of the components that are to be active; kinds that are left out stay as they are.
     pub(super) policies: Vec<(PolicyKind, String)>,
     pub(super) change: Change,
     pub(super) branding: BrandingChange,

@@ -101,7 +101,6 @@ impl Endpoint for ReadBalances {
     }
 }
 
-/// The accounts whose balances are asked for.
 /// Criteria of balances; one that is absent is met by all.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
