@@ -1,5 +1,7 @@
-//! Authentication: client credentials, user credentials, tokens, passwords, operators' roles.
+//! Authentication: client credentials, user credentials, tokens, passwords, operators' roles and
+//! approvals.
 
+pub(crate) mod approval;
 pub mod caller;
 pub mod client_credentials;
 pub mod oidc;

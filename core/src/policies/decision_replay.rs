@@ -46,8 +46,16 @@ pub(crate) async fn replay(
         let Ok(decision) = Decision::deserialize(stored) else { continue };
         let Some(kind) = PolicyKind::from_name(&decision.kind) else { continue };
         let (client, slug) = (tenant.id, &*tenant.slug);
-        let (reason, signed, is_approved) = (None, None, false);
-        let target = Target { actor: "", slug, client, kind, reason, signed, is_approved };
+        let target = Target {
+            actor: "",
+            slug,
+            client,
+            kind,
+            reason: None,
+            signed: None,
+            is_approved: false,
+            approval: None,
+        };
         replayed.push(decision.replay(core, target).await?);
     }
     let same = replayed.iter().all(|decision| decision["same"] == true);

@@ -14,6 +14,7 @@ use super::manifest::fingerprint;
 use super::signed_change;
 use super::statement::{ChangeStatement, SignedChange};
 use crate::Core;
+use crate::auth::approval::GrantedApproval;
 use crate::platform::audit::{self, Entry};
 use crate::platform::crypto::Secret;
 use crate::platform::db::Connection;
@@ -37,6 +38,8 @@ pub(crate) struct KeyTarget<'a> {
     pub(crate) signed: Option<&'a SignedChange>,
     /// True if a second person has agreed, or none is needed.
     pub(crate) is_approved: bool,
+    /// The second person's approval, which the change uses up with its record.
+    pub(crate) approval: Option<&'a GrantedApproval>,
 }
 
 /// A key to be stored.
@@ -165,7 +168,7 @@ pub(crate) async fn put(
     target: KeyTarget<'_>,
     new: NewKey<'_>,
 ) -> Result<(), LifecycleError> {
-    let KeyTarget { actor, slug, client, name, signed, is_approved } = target;
+    let KeyTarget { client, name, signed, is_approved, .. } = target;
     check(name, new)?;
     let NewKey { algorithm, key, not_before, not_after } = new;
     let context = seal_context(client.uuid(), name);
@@ -212,11 +215,25 @@ pub(crate) async fn put(
     .await?;
     let detail = json!({"name": name, "algorithm": algorithm, "notBefore": not_before,
         "notAfter": not_after});
-    let entry = Entry { actor, action: "verification-key.put", target: slug, detail };
-    audit::record(&mut tx, core, entry).await?;
+    record_change(core, &mut tx, target, "verification-key.put", detail).await?;
     tx.commit().await?;
     core.serve_committed().await;
     Ok(())
+}
+
+/// Records a change of a key in the audit. A second person's approval of it is used up.
+async fn record_change(
+    core: &Core,
+    conn: &mut Connection,
+    target: KeyTarget<'_>,
+    action: &'static str,
+    detail: Value,
+) -> Result<()> {
+    if let Some(approval) = target.approval {
+        approval.spend(conn, core, target.actor).await?;
+    }
+    let entry = Entry { actor: target.actor, action, target: target.slug, detail };
+    audit::record(conn, core, entry).await
 }
 
 /// The statement about a change of this key.
@@ -235,7 +252,7 @@ fn change_of(action: &str, target: KeyTarget<'_>) -> ChangeStatement {
 /// [`LifecycleError::NotFound`] when there is none of this name, [`LifecycleError::Conflict`] where
 /// the change must be signed or approved and is not.
 pub(crate) async fn delete(core: &Core, target: KeyTarget<'_>) -> Result<(), LifecycleError> {
-    let KeyTarget { actor, slug, client, name, signed, is_approved } = target;
+    let KeyTarget { client, name, signed, is_approved, .. } = target;
     let mut tx = core.db.begin().await?;
     revision::client_changed(&mut tx, client).await?;
     check_persons(&mut tx, client, is_approved).await?;
@@ -252,8 +269,7 @@ pub(crate) async fn delete(core: &Core, target: KeyTarget<'_>) -> Result<(), Lif
         return Err(LifecycleError::NotFound("verification key"));
     }
     let detail = json!({ "name": name });
-    let entry = Entry { actor, action: "verification-key.delete", target: slug, detail };
-    audit::record(&mut tx, core, entry).await?;
+    record_change(core, &mut tx, target, "verification-key.delete", detail).await?;
     tx.commit().await?;
     core.serve_committed().await;
     Ok(())

@@ -12,6 +12,7 @@ mod logins;
 mod pages;
 mod refunds;
 mod reviews;
+mod spent_approvals;
 mod tenant_keys;
 mod webhooks;
 

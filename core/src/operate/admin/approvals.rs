@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::operator::Operator;
 use crate::Core;
+use crate::auth::approval::GrantedApproval;
 use crate::endpoint::{Endpoint, Route};
 use crate::http::reply::Reply;
 use crate::http::request::{Head, Input};
@@ -31,7 +32,8 @@ const LISTED_DAYS: i32 = 30;
 const OPEN_MAX: i64 = 100;
 
 /// Holds a call back until a second operator has agreed. Gives the answer to a call that waits, and
-/// nothing for one that may go on: its approval is used up by that.
+/// nothing for one that may go on: its transaction uses the approval up ([`Operator::record`]), so that
+/// one that fails leaves it, and of two at once one is carried out.
 ///
 /// # Errors
 /// 403 in a session of the version before, which has no identity; 409 when too many calls of this
@@ -60,8 +62,8 @@ pub(super) async fn hold_as<E: Endpoint>(
     }
     let identity = operator.known_identity()?;
     let own = identities(core, Some(identity.clone())).await?;
-    if take_granted::<E>(core, input, path, operator, &own).await? {
-        operator.approve();
+    if let Some(approval) = granted::<E>(core, input, path, operator, &own).await? {
+        operator.approve(approval);
         return Ok(None);
     }
     let id = open::<E>(core, input, path, operator, &identity, &own).await?;
@@ -123,34 +125,28 @@ pub(super) async fn identities(core: &Core, identity: Option<String>) -> Result<
     Ok(all)
 }
 
-/// Uses the approval of this very call, if another operator has granted it. Of two calls at once,
-/// one finds it.
-async fn take_granted<E: Endpoint>(
+/// The approval of this very call, if another operator has granted it.
+async fn granted<E: Endpoint>(
     core: &Core,
     input: &Input,
     path: &str,
     operator: &Operator,
     own: &[String],
-) -> Result<bool> {
-    let mut tx = core.db.begin().await?;
-    let used = sqlx::query!(
-        "update approval set used_at = now() \
+) -> Result<Option<GrantedApproval>> {
+    let granted = sqlx::query_scalar!(
+        "select approval_id from approval \
          where (requested_by_identity = any ($3) \
                  or requested_by_identity is null and requested_by = $1) \
              and digest = $2 and granted_by is not null \
              and refused_by is null and used_at is null and expires_at > now() \
-         returning approval_id, granted_by",
+         order by approval_id limit 1",
         operator.actor(),
         &digest_of_call(input, path)[..],
         own,
     )
-    .fetch_optional(&mut *tx)
+    .fetch_optional(&core.db)
     .await?;
-    let Some(used) = used else { return Ok(false) };
-    let detail = json!({ "call": call::<E>(path), "grantedBy": used.granted_by });
-    record(&mut tx, core, operator, "approval.use", used.approval_id, detail).await?;
-    tx.commit().await?;
-    Ok(true)
+    Ok(granted.map(|id| GrantedApproval { id, call: call::<E>(path) }))
 }
 
 /// The open approval of this call, a new one if there is none.

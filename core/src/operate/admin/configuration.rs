@@ -154,6 +154,8 @@ impl Endpoint for ApplyConfiguration {
             return Ok(Json(Applied { is_applied: false, changes }));
         }
         let mut tx = core.db.begin().await?;
+        // Before the audit is locked, as whoever takes it back does.
+        let approval = operator.take_approval(&mut tx).await?;
         let changes = application.document.write(core, &mut tx, operator.actor()).await?;
         if !changes.is_empty() && !application.may_change.load(Ordering::Relaxed) {
             let reason = "somebody has changed the configuration meanwhile: apply it again";
@@ -161,6 +163,9 @@ impl Endpoint for ApplyConfiguration {
         }
         check_roles(&operator, &changes)?;
         drift::keep(&mut tx, &application.document, operator.actor()).await?;
+        if let Some(used) = approval {
+            used.record(&mut tx, core, operator.actor()).await?;
+        }
         tx.commit().await?;
         core.serve_committed().await;
         Ok(Json(Applied { is_applied: true, changes }))

@@ -82,8 +82,8 @@ fn outside_bounds(error: sqlx::Error) -> Error {
     }
 }
 
-/// Commits a change of the catalogue with its audit row, and serves it.
-pub(super) async fn publish(core: &Core, mut tx: Transaction<'_>, entry: Entry<'_>) -> Result<()> {
+/// Commits a change of the catalogue that takes one person with its audit row, and serves it.
+async fn publish(core: &Core, mut tx: Transaction<'_>, entry: Entry<'_>) -> Result<()> {
     let conn: &mut Connection = &mut tx;
     revision::catalogue_changed(conn).await?;
     audit::record(conn, core, entry).await?;

@@ -1,7 +1,6 @@
 //! The caller of the operators' API.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use http::StatusCode;
 use rampart_types::UserId;
@@ -10,6 +9,7 @@ use uuid::Uuid;
 
 use super::approvals;
 use crate::Core;
+use crate::auth::approval::{GrantedApproval, UsedApproval};
 use crate::auth::caller::{Caller, Client, UserProof};
 use crate::auth::oidc::Person;
 use crate::auth::roles::{BREAK_GLASS, Role};
@@ -29,9 +29,9 @@ pub struct Operator {
     identity: Identity,
     /// The session of the call; none of one with a token.
     session: Option<Uuid>,
-    /// True once a second operator's approval of this request is used up. Clones share it: each attempt
-    /// at the call sees it.
-    is_approved: Arc<AtomicBool>,
+    /// A second operator's approval of this call, once it is found. Clones share it: each attempt at the
+    /// call uses it up in its own transaction.
+    approval: Arc<OnceLock<GrantedApproval>>,
 }
 
 /// The part of an operator that stays as it is whatever they are named.
@@ -72,7 +72,7 @@ impl Operator {
 
     fn new(name: &str, roles: Vec<Role>, identity: Identity) -> Self {
         let (name, roles) = (name.into(), roles.into());
-        Self { name, roles, identity, session: None, is_approved: Arc::default() }
+        Self { name, roles, identity, session: None, approval: Arc::default() }
     }
 
     /// The operator in this session.
@@ -119,10 +119,12 @@ impl Operator {
         &self.name
     }
 
-    /// Appends what they did to `target` to the audit, as [`audit::record`].
+    /// Appends what they did to `target` to the audit, as [`audit::record`], and uses up the second
+    /// operator's approval, if the call has one: a transaction records one change.
     ///
     /// # Errors
-    /// When the database cannot be written: the change must then not be committed either.
+    /// When the database cannot be written, or the approval counts no more (409): the change must then
+    /// not be committed either.
     pub(super) async fn record(
         &self,
         conn: &mut Connection,
@@ -131,6 +133,9 @@ impl Operator {
         target: &str,
         detail: Value,
     ) -> Result<()> {
+        if let Some(approval) = self.approval() {
+            approval.spend(conn, core, self.actor()).await?;
+        }
         let entry = Entry { actor: self.actor(), action, target, detail };
         audit::record(conn, core, entry).await
     }
@@ -140,14 +145,34 @@ impl Operator {
         matches!(self.identity, Identity::BreakGlass)
     }
 
-    /// Keeps that a second operator's approval of this request is used up.
-    pub(super) fn approve(&self) {
-        self.is_approved.store(true, Ordering::Relaxed);
+    /// Keeps a second operator's approval of this call.
+    pub(super) fn approve(&self, approval: GrantedApproval) {
+        // A call is held once.
+        let _ = self.approval.set(approval);
     }
 
-    /// True once an approval of this request is used up, and for who needs none.
+    /// The second operator's approval of this call, which its transaction is to use up.
+    pub(super) fn approval(&self) -> Option<&GrantedApproval> {
+        self.approval.get()
+    }
+
+    /// Uses the approval up ahead of the record, where [`Self::record`] comes too late for it.
+    ///
+    /// # Errors
+    /// Those of [`GrantedApproval::take`].
+    pub(super) async fn take_approval(
+        &self,
+        conn: &mut Connection,
+    ) -> Result<Option<UsedApproval>> {
+        match self.approval() {
+            Some(approval) => Ok(Some(approval.take(conn).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// True for a call that a second operator has agreed to, and for who needs none.
     pub(super) fn is_approved(&self) -> bool {
-        self.is_break_glass() || self.is_approved.load(Ordering::Relaxed)
+        self.is_break_glass() || self.approval().is_some()
     }
 
     /// Lets pass who has this role itself: an owner who has it not is refused.
@@ -198,9 +223,11 @@ impl Caller for Operator {
         self.identity().unwrap_or_else(|| self.actor().to_owned())
     }
 
-    /// The operator whom the listener has let in.
+    /// The operator whom the listener has let in. Of a page that makes several calls, each has an approval
+    /// of its own.
     async fn identify(_: &Core, _: Option<Client>, input: &Input) -> Result<Self> {
         let operator = input.proven.get::<Self>().cloned();
+        let operator = operator.map(|operator| Self { approval: Arc::default(), ..operator });
         operator.ok_or_else(|| Error::invariant("call an operator's endpoint without an operator"))
     }
 }

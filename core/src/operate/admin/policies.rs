@@ -83,6 +83,7 @@ impl Policy {
             reason,
             signed: self.signed.as_ref(),
             is_approved: operator.is_approved(),
+            approval: operator.approval(),
         })
     }
 }

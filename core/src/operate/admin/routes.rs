@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::connectors::create::{asset_code, check_method};
-use super::market::publish;
 use super::operator::Operator;
 use crate::Core;
 use crate::auth::roles::Role;
@@ -18,9 +17,9 @@ use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::money::connectors::commands::Direction;
 use crate::money::connectors::sandbox::timing;
-use crate::platform::audit::Entry;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
+use crate::platform::revision;
 
 /// Most routes.
 const ROUTES_MAX: usize = 10_000;
@@ -93,10 +92,10 @@ impl Endpoint for PutRoutes {
         put.resolve(core)?;
         let mut tx = core.db.begin().await?;
         put.write(&mut tx).await?;
-        let detail = json!(put);
-        let actor = operator.actor();
-        let entry = Entry { actor, action: "routes.replace", target: "routes", detail };
-        publish(core, tx, entry).await?;
+        revision::catalogue_changed(&mut tx).await?;
+        operator.record(&mut tx, core, "routes.replace", "routes", json!(put)).await?;
+        tx.commit().await?;
+        core.serve_committed().await;
         Ok(Json(put))
     }
 }

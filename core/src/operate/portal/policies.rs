@@ -141,6 +141,7 @@ fn target<'a>(visit: &'a Visit<'_>, kind: PolicyKind, actor: &'a str) -> Target<
         reason: None,
         signed: None,
         is_approved: false,
+        approval: None,
     }
 }
 

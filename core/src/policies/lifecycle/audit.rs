@@ -8,7 +8,8 @@ use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 
-/// Records a change in the audit log: `detail` with the kind, and the reason if there is one.
+/// Records a change in the audit log: `detail` with the kind, and the reason if there is one. A second
+/// person's approval of it is used up.
 pub(super) async fn record_change(
     core: &Core,
     conn: &mut Connection,
@@ -22,6 +23,9 @@ pub(super) async fn record_change(
         if let Some(reason) = target.reason {
             members.insert("reason".to_owned(), reason.into());
         }
+    }
+    if let Some(approval) = target.approval {
+        approval.spend(conn, core, target.actor).await?;
     }
     let entry = Entry { actor: target.actor, action, target: target.slug, detail };
     audit::record(conn, core, entry).await

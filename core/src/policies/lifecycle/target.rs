@@ -4,6 +4,7 @@ use rampart_plugins::contract::PolicyKind;
 use rampart_types::ClientId;
 
 use super::error::LifecycleError;
+use crate::auth::approval::GrantedApproval;
 use crate::platform::db::Connection;
 use crate::policies::statement::SignedChange;
 
@@ -23,6 +24,8 @@ pub(crate) struct Target<'a> {
     pub(crate) signed: Option<&'a SignedChange>,
     /// True if a second person has agreed, or none is needed.
     pub(crate) is_approved: bool,
+    /// The second person's approval, which the change uses up with its record.
+    pub(crate) approval: Option<&'a GrantedApproval>,
 }
 
 impl Target<'_> {

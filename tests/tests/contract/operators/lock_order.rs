@@ -7,7 +7,7 @@ use super::approvals::held;
 use super::*;
 
 /// Returns once this many transactions wait for a lock.
-async fn until_waiting(context: &TestContext, count: i64) {
+pub(super) async fn until_waiting(context: &TestContext, count: i64) {
     let query = "select count(*) from pg_stat_activity \
         where datname = current_database() and wait_event_type = 'Lock'";
     until("they wait for a lock", SOON, async || {

@@ -57,6 +57,17 @@ async fn a_verification_key_takes_two_persons_where_policies_do() {
 }
 
 #[tokio::test]
+async fn a_change_of_a_policy_or_a_key_uses_its_approval_up() {
+    let (context, [ada, bob]) = demanding().await;
+    for path in [SIGNATURE, KEY] {
+        let remove = async || call(&context, &ada, Method::DELETE, path, json!({})).await;
+        granted(&context, &bob, &remove().await).await;
+        remove().await.assert_status(204);
+        remove().await.assert_status(202);
+    }
+}
+
+#[tokio::test]
 async fn a_signing_secret_takes_two_persons_where_policies_do() {
     let (context, [ada, bob]) = demanding().await;
     let rotate = async |kind: &str| {

@@ -213,8 +213,9 @@ impl PartnerEntry {
                 kind: *kind,
                 reason: Some(REASON),
                 signed: None,
-                // A document is applied by two persons.
+                // A document is applied by two persons, whose approval is used up for all of it.
                 is_approved: true,
+                approval: None,
             };
             changes.extend(activate(core, conn, target, &subject, digest).await?);
         }

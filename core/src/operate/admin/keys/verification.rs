@@ -129,6 +129,7 @@ impl Endpoint for PutVerificationKey {
             name: &name,
             signed: key.signed.as_ref(),
             is_approved: operator.is_approved(),
+            approval: operator.approval(),
         };
         keys::put(core, target, key.to_store()).await?;
         let Key { algorithm, not_before, not_after, .. } = key;
@@ -241,6 +242,7 @@ impl Endpoint for DeleteVerificationKey {
             name: &name,
             signed: signed.as_ref(),
             is_approved: operator.is_approved(),
+            approval: operator.approval(),
         };
         keys::delete(core, target).await?;
         Ok(NoContent)

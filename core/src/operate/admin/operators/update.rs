@@ -14,6 +14,7 @@ use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::approvals::withdraw;
 use crate::operate::admin::operator::Operator;
+use crate::platform::audit::{self, Entry};
 use crate::platform::error::Result;
 
 /// `PATCH /admin/v1/operators/{name}`
@@ -66,6 +67,8 @@ impl Endpoint for UpdateOperator {
         )
         .execute(&mut *tx)
         .await?;
+        // Before it is withdrawn, if it is of the operator who is changed.
+        let approval = operator.take_approval(&mut tx).await?;
         if disabled == Some(true) {
             withdraw::of_disabled(&mut tx, &name).await?;
         }
@@ -73,7 +76,12 @@ impl Endpoint for UpdateOperator {
             let roles: Vec<_> = roles.iter().filter_map(|role| Role::from_name(role)).collect();
             withdraw::beyond_roles(&mut tx, core, &id.to_string(), &roles).await?;
         }
-        operator.record(&mut tx, core, "operator.change", &name, detail).await?;
+        let actor = operator.actor();
+        if let Some(used) = approval {
+            used.record(&mut tx, core, actor).await?;
+        }
+        let entry = Entry { actor, action: "operator.change", target: &name, detail };
+        audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
         Ok(NoContent)
     }

@@ -1,0 +1,83 @@
+//! The approval of an operator's call by a second one, which is used up by the transaction that carries
+//! the call out: neither is there without the other.
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::Core;
+use crate::platform::audit::{self, Entry};
+use crate::platform::db::Connection;
+use crate::platform::error::{Denial, Result};
+
+/// An approval that was granted, and not used up when it was looked up.
+#[derive(Debug)]
+pub(crate) struct GrantedApproval {
+    pub(crate) id: Uuid,
+    /// Method and path of the call, for the audit.
+    pub(crate) call: String,
+}
+
+impl GrantedApproval {
+    /// Uses it up and records that: in the call's transaction, just before the call's own record.
+    ///
+    /// # Errors
+    /// Those of [`Self::take`].
+    pub(crate) async fn spend(
+        &self,
+        conn: &mut Connection,
+        core: &Core,
+        actor: &str,
+    ) -> Result<()> {
+        let used = self.take(conn).await?;
+        used.record(conn, core, actor).await
+    }
+
+    /// Uses it up, in the call's transaction. Of two at once, the second waits for the first to end,
+    /// and finds it unused if that one was rolled back.
+    ///
+    /// # Errors
+    /// 409 when it was used up, taken back or has expired since it was looked up.
+    pub(crate) async fn take(&self, conn: &mut Connection) -> Result<UsedApproval> {
+        let granted_by = sqlx::query_scalar!(
+            r#"
+            update approval set used_at = now()
+            where approval_id = $1 and granted_by is not null and refused_by is null
+                and used_at is null and expires_at > now()
+            returning granted_by as "granted_by!"
+            "#,
+            self.id,
+        )
+        .fetch_optional(conn)
+        .await?;
+        let reason = "the approval was used, taken back or has expired meanwhile: call again";
+        let granted_by = granted_by.ok_or_else(|| Denial::conflict(reason))?;
+        let detail = json!({ "call": self.call, "grantedBy": granted_by });
+        Ok(UsedApproval { id: self.id, detail })
+    }
+}
+
+/// An approval that this transaction has used up.
+#[must_use = "its use belongs in the audit"]
+#[derive(Debug)]
+pub(crate) struct UsedApproval {
+    id: Uuid,
+    /// The call and who has agreed to it.
+    detail: Value,
+}
+
+impl UsedApproval {
+    /// Appends its use to the audit, as [`audit::record`].
+    ///
+    /// # Errors
+    /// Those of [`audit::record`].
+    pub(crate) async fn record(
+        self,
+        conn: &mut Connection,
+        core: &Core,
+        actor: &str,
+    ) -> Result<()> {
+        let (target, detail) = (self.id.to_string(), self.detail);
+        let entry = Entry { actor, action: "approval.use", target: &target, detail };
+        audit::record(conn, core, entry).await
+    }
+}
