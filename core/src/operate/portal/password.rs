@@ -213,7 +213,6 @@ async fn mail_link(core: &Core, head: &Head, sent: &Form, email: EmailAddress) -
     core.attempts.count_staff(core, head.peer)?;
     let partner = sent.get("partner").trim();
     let Some(client) = client_of(core, partner, &head.request_id) else { return Ok(()) };
-    count_mail(core, &client, &email).await?;
     // Each page has a token of its own.
     let key = hex::encode(sha256(&format!("{} {}", sent.get(FORM_TOKEN), email.as_str())));
     let form = FormUse { client: client.id(), route: FORGOT, key };
@@ -221,7 +220,9 @@ async fn mail_link(core: &Core, head: &Head, sent: &Form, email: EmailAddress) -
     if form.begin(core, &mut tx).await?.is_some() {
         return Ok(());
     }
-    invitation::mail_reset_link(&mut tx, core, &client.tenant, email).await?;
+    invitation::mail_reset_link(&mut tx, core, &client.tenant, email.clone()).await?;
+    // Last, as the staff is locked by now. One too many is not mailed: nothing of it stays.
+    count_mail(&mut tx, core, &client, &email).await?;
     tx.commit().await?;
     Ok(())
 }

@@ -53,11 +53,11 @@ impl StaffPage for Invite {
         let Some(role) = StaffRole::from_name(visit.form().get("role")) else {
             return Ok(visit.not_found());
         };
-        count_mail(visit.core, &visit.session.client, &email).await?;
         let mut tx = visit.begin().await?;
         if visit.earlier_result(&mut tx, PATH).await?.is_some() {
             return Ok(done(PATH, "invited"));
         }
+        count_mail(&mut tx, visit.core, &visit.session.client, &email).await?;
         let tenant = &visit.session.client.tenant;
         let error = match invite(&mut tx, visit.core, tenant, &email, role).await? {
             Invited::Sent(id) => {

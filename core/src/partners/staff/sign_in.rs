@@ -8,8 +8,9 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::auth::totp::DAY_QUOTA;
 use crate::platform::crypto::{Secret, sha256};
+use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
-use crate::platform::rate_limit::Quota;
+use crate::platform::rate_limit::{Decision, Quota};
 use crate::platform::shared_bucket;
 use rampart_types::{EmailAddress, StaffId};
 
@@ -95,12 +96,20 @@ pub(crate) async fn verify_password(
     Ok(hash.filter(|_| verified))
 }
 
-/// Counts a mail that a stranger or an owner asks for.
+/// Counts a mail that a stranger or an owner asks for, in its transaction: a form that is sent twice
+/// counts once. The partner's staff is locked before.
 ///
 /// # Errors
 /// Code 920 after too many for the address.
-pub(crate) async fn count_mail(core: &Core, client: &Client, email: &EmailAddress) -> Result<()> {
-    count(core, client, email.as_str(), "mail", MAIL_QUOTA).await
+pub(crate) async fn count_mail(
+    conn: &mut Connection,
+    core: &Core,
+    client: &Client,
+    email: &EmailAddress,
+) -> Result<()> {
+    let bucket = digest_of(client, email.as_str(), "mail");
+    let decision = shared_bucket::take_within(conn, core, &bucket, MAIL_QUOTA).await?;
+    admit(core, client, decision)
 }
 
 /// Counts a code that a member shows.
@@ -121,8 +130,16 @@ async fn count(
     bucket: &'static str,
     quota: Quota,
 ) -> Result<()> {
-    let digest = sha256(&format!("staff/{bucket}/{}/{name}", client.id()));
+    let digest = digest_of(client, name, bucket);
     let decision = shared_bucket::take(core, &digest, quota).await?;
+    admit(core, client, decision)
+}
+
+fn digest_of(client: &Client, name: &str, bucket: &str) -> [u8; 32] {
+    sha256(&format!("staff/{bucket}/{}/{name}", client.id()))
+}
+
+fn admit(core: &Core, client: &Client, decision: Decision) -> Result<()> {
     if decision.allowed {
         return Ok(());
     }

@@ -270,6 +270,32 @@ async fn one_link_to_a_new_password_is_mailed() {
 }
 
 #[tokio::test]
+async fn a_mail_that_one_form_asks_for_twice_counts_once() {
+    let (_context, acme, mut staff) = started().await;
+    let (path, fields) = ("/portal/team", [("email", "eve@acme.example"), ("role", "support")]);
+    for _ in 0..5 {
+        for answer in sends_twice(&mut staff, path, path, &fields).await {
+            answer.assert_status(303);
+        }
+    }
+    staff.submit(path, &fields).await.assert_status(429);
+
+    let path = "/portal/forgot-password";
+    let mut somebody = Staff::stranger(&acme, &staff.email);
+    let fields = [("partner", "acme"), ("email", &*staff.email)];
+    for _ in 0..5 {
+        somebody.get(path).await.assert_status(200);
+        let mut other = somebody.clone();
+        let answers = tokio::join!(somebody.submit(path, &fields), other.submit(path, &fields));
+        for answer in <[Answer; 2]>::from(answers) {
+            answer.assert_status(303);
+        }
+    }
+    somebody.get(path).await.assert_status(200);
+    somebody.submit(path, &fields).await.assert_status(429);
+}
+
+#[tokio::test]
 async fn what_is_taken_away_by_a_form_that_is_sent_twice_is_gone_for_both() {
     type Form = &'static [(&'static str, &'static str)];
     let (context, _, mut staff) = started().await;
