@@ -40,7 +40,7 @@ pub(super) const LIST: List = List {
         ("By", Cell::Text("/actor")),
         ("Matched", Cell::Text("/matched")),
         ("Recorded", Cell::Text("/recorded")),
-        ("Differences", Cell::Text("/differences")),
+        ("Differences", Cell::Count("/differences")),
     ],
     empty: "No statement was laid beside the books.",
 };

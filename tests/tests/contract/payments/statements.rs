@@ -113,6 +113,9 @@ async fn differences_that_are_not_listed_are_told() {
     let path = format!("/admin/v1/reconciliations/{}", made["id"].as_str().unwrap());
     let read = context.admin(Method::GET, &path, Value::Null).await.assert_status(200).json();
     assert_eq!(read, made);
+    let path = "/admin/v1/reconciliations";
+    let listed = context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
+    assert_eq!((&listed[0]["differences"], &listed[0]["hasMore"]), (&json!(1_000), &json!(true)));
 }
 
 #[tokio::test]

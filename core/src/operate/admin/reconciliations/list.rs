@@ -13,6 +13,7 @@ use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::http::fields::strict;
 use crate::http::request::Input;
+use crate::money::reconciliation::DIFFERENCES_MAX;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{AFTER, Page, Paging, Search, limit};
 use crate::platform::error::Result;
@@ -37,7 +38,7 @@ impl Endpoint for ListReconciliations {
         ],
         answer: r#"[{"id": "0199a000-0000-7000-8000-000000000026", "connector": "bank",
             "actor": "ada", "matched": 12, "recorded": 1, "differences": 1,
-            "createdAt": "2026-03-02T08:00:00Z"}]"#,
+            "hasMore": false, "createdAt": "2026-03-02T08:00:00Z"}]"#,
         ..Doc::NONE
     };
     type Caller = Operator;
@@ -55,7 +56,8 @@ impl Endpoint for ListReconciliations {
             Listed,
             r#"
             select reconciliation_id as id, connector, actor, matched, recorded,
-                jsonb_array_length(differences) as "differences!", created_at
+                least(jsonb_array_length(differences), $4::int) as "differences!",
+                jsonb_array_length(differences) > $4::int as "has_more!", created_at
             from reconciliation
             where ($1::text is null or connector = $1)
                 and ($2::uuid is null or reconciliation_id < $2)
@@ -64,6 +66,7 @@ impl Endpoint for ListReconciliations {
             search.criteria.connector,
             search.criteria.after,
             search.paging.rows_max(),
+            i32::try_from(DIFFERENCES_MAX).unwrap_or(i32::MAX),
         )
         .fetch_all(&core.db)
         .await?;
@@ -95,8 +98,10 @@ pub struct Listed {
     matched: i32,
     /// Lines that became payments.
     recorded: i32,
-    /// Number of differences; 1001 stands for more than 1000.
+    /// Number of differences that are listed: at most 1000.
     differences: i32,
+    /// `true` if there are more differences than are listed.
+    has_more: bool,
     /// When the statement was uploaded.
     created_at: DateTime<Utc>,
 }
