@@ -8,19 +8,24 @@ use crate::auth::caller::{Client, ClientMaybeUser, Credential};
 use crate::money::connectors::commands::{Command, CommandKind, SealedCommand, Target};
 use crate::money::connectors::sandbox::timing;
 use crate::money::connectors::screening::{SealedScreening, Wallet};
+use crate::money::payments::catch_up::hold_if_taken_back;
+use crate::money::payments::locks::hold_for_order;
+use crate::money::payments::store::MANUAL;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Denial, Error, Refusal, Result};
 use crate::tenancy::tenants::Tenant;
 use crate::trading::limits;
 use crate::trading::orders::confirm::checks;
 use crate::trading::orders::insert::{InsertOutcome, NewOrderRow, insert_one};
-use crate::trading::orders::status::{NotApplied, OrderEvent, apply_in};
+use crate::trading::orders::status::{Cause, NotApplied, OrderEvent, apply_in};
 use crate::trading::quotes::Quote;
 use crate::trading::quotes::create::{self, Request};
 use rampart_types::{ClientId, CurrencyCode, OrderId, OrderKey, UserId, UserKey};
 
 /// The payment method of every deposit.
 const METHOD: &str = "bankTransfer";
+/// The actor in the timeline of its order.
+const ACTOR: &str = "edge";
 
 /// The plan that a deposit is for.
 #[derive(Debug)]
@@ -82,14 +87,19 @@ pub(crate) async fn quote(
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bought {
     /// The order is made, and paid.
-    Now(OrderId),
+    Now {
+        /// Its number.
+        order: OrderId,
+        /// The cause of its change to waiting, if its money was taken back before it was reported.
+        held: Option<Cause>,
+    },
     /// The deposit was reported before: the transaction must be given up.
     Before,
     /// The quote is void, as its price was corrected: the transaction must be given up.
     QuoteVoid,
 }
 
-/// Makes the order, paid, in the caller's transaction.
+/// Makes the order, paid, in the caller's transaction. It waits if its money was taken back before.
 ///
 /// # Errors
 /// 409 when another payment has its reference; ER124 or ER709 when the user was disabled or erased since
@@ -101,6 +111,8 @@ pub(crate) async fn make_order(
     deposit: &Deposit<'_>,
     quote: &Quote,
 ) -> Result<Bought> {
+    // What was told of the payment before comes before the user and any order.
+    hold_for_order(conn, MANUAL, deposit.reference).await?;
     hold_user(conn, UserKey { client: plan.client, user: plan.user }).await?;
     let order = OrderId::from_entropy(core.clock.random_u64()?);
     match insert_one(conn, &row(core, plan, quote, order)?).await? {
@@ -130,12 +142,21 @@ pub(crate) async fn make_order(
     let reference = Some(deposit.reference.to_owned());
     let paid = OrderEvent::PaymentReceived { amount: None, reference };
     let key = OrderKey { client: plan.client, order };
-    match apply_in(conn, core, key, &paid, "edge").await {
-        Ok(_) => Ok(Bought::Now(order)),
-        Err(NotApplied::Failed(error)) => Err(error),
+    apply_in(conn, core, key, &paid, ACTOR).await.map_err(refusal)?;
+    let held = hold_if_taken_back(conn, core, key, deposit.reference, ACTOR).await;
+    let held = held.map_err(refusal)?.map(|applied| applied.cause);
+    Ok(Bought::Now { order, held })
+}
+
+/// The answer to a deposit that its own order did not follow.
+fn refusal(error: NotApplied) -> Error {
+    match error {
+        NotApplied::Failed(error) => error,
         // The bank's name for it is another payment's, whoever's that is: it is booked once.
-        Err(NotApplied::Refused(reason)) => Err(Denial::conflict(reason).into()),
-        Err(_) => Err(Error::invariant("let a deposit pay its own order")),
+        NotApplied::Refused(reason) => Denial::conflict(reason).into(),
+        NotApplied::Forbidden { .. } | NotApplied::NoSuchOrder => {
+            Error::invariant("let a deposit pay its own order")
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::Saver;
 use crate::orders::{BTC, count};
+use crate::payments::problems;
 
 async fn deposit(context: &TestContext, code: &str, amount: &Value, reference: &str) -> Answer {
     let path = format!("/admin/v1/dca-codes/{code}/deposits");
@@ -108,6 +109,25 @@ async fn a_reference_of_another_payment_is_409_and_makes_no_order() {
     deposit(&context, &codes[1], &amount, "bank-3").await.assert_status(201);
     assert_eq!(count(&context, "select count(*) from buy_order").await, 2);
     assert_eq!(count(&context, "select count(*) from dca_deposit").await, 2);
+}
+
+#[tokio::test]
+async fn a_deposit_that_was_taken_back_before_it_is_reported_waits() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let code = Saver::of(&context, &acme, "ann").await.code(&context).await;
+    for (kind, gone) in [("refunded", 100), ("disputed", 100), ("refunded", 40)] {
+        let reference = format!("bank-{kind}-{gone}");
+        let told = json!({"partner": "acme", "kind": kind, "amount": gone, "currency": "EUR",
+            "providerReference": reference, "reason": "seen"});
+        context.admin(Method::POST, "/admin/v1/payments", told).await.assert_status(201);
+        let made = deposit(&context, &code, &json!(100), &reference).await;
+        assert_eq!(made.assert_status(201).json()["status"], "blocked", "{reference}");
+        let sent =
+            "select count(*) from command where kind = 'payout.send' and state <> 'rejected'";
+        assert_eq!(count(&context, sent).await, 0, "{reference}: no coins are sent for it");
+    }
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
 
 #[tokio::test]

@@ -42,9 +42,11 @@ impl Endpoint for ReportDeposit {
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Report a deposit to a savings plan",
-        details: "Makes an order of it. The same deposit again is answered by its order, another \
-                  one with the same reference is 409, and so is a reference of a payment that was \
-                  recorded by hand: the bank has one name for each, whichever partner it is for.",
+        details: "Makes an order of it, which waits (`blocked`) if a refund or a dispute of its \
+                  reference was recorded by hand before. The same deposit again is answered by its \
+                  order, another one with the same reference is 409, and so is a reference of a \
+                  payment that was recorded by hand: the bank has one name for each, whichever \
+                  partner it is for.",
         path: &[required("code", Kind::Text, "The plan's code.")],
         body: Shape::of::<NewDeposit>(),
         request: r#"{"amount": 50, "currencyCode": "EUR", "reference": "2026-03-01-17"}"#,
@@ -83,12 +85,13 @@ impl Endpoint for ReportDeposit {
             let quoted = quote(core, &plan, &deposit, &request_id).await?;
             let mut tx = core.db.begin().await?;
             match make_order(&mut tx, core, &plan, &deposit, &quoted).await? {
-                Bought::Now(order) => {
+                Bought::Now { order, held } => {
                     let recorded = json!({"order": order, "amount": JsonDecimal(amount),
                         "currencyCode": currency, "reference": reference});
                     operator.record(&mut tx, core, "dca.deposit", &plan.code, recorded).await?;
                     tx.commit().await?;
-                    for cause in [Cause::Confirmed, Cause::PaymentReceived] {
+                    let causes = [Cause::Confirmed, Cause::PaymentReceived];
+                    for cause in causes.into_iter().chain(held) {
                         core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
                     }
                     return Ok(Reported::Now(detail(core, &plan, order).await?));
