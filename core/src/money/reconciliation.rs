@@ -79,7 +79,7 @@ pub(crate) async fn reconcile(
     let mut result = Reconciled::default();
     let mut seen = HashSet::new();
     let mut taken: HashSet<(String, String)> = HashSet::new();
-    let days: Vec<_> = lines.iter().filter_map(Line::at).collect();
+    let shown = Shown::of(&lines);
     for line in lines {
         let references = references(&line);
         let mut booked = find(core, connector, &references, &line).await?;
@@ -106,22 +106,39 @@ pub(crate) async fn reconcile(
         }
     }
     let seen: Vec<String> = seen.into_iter().collect();
-    result.differences.extend(in_books_alone(core, connector, &days, &seen).await?);
+    result.differences.extend(in_books_alone(core, connector, &shown, &seen).await?);
     result.differences.truncate(DIFFERENCES_MAX + 1);
     Ok(result)
 }
 
-/// The payments of the statement's days whose references no line has, as many as are kept.
+/// The days and the currencies of a statement.
+struct Shown {
+    days: Vec<DateTime<Utc>>,
+    currencies: Vec<String>,
+}
+
+impl Shown {
+    fn of(lines: &[Line]) -> Self {
+        let currencies: HashSet<_> = lines.iter().map(|line| line.currency.clone()).collect();
+        Self {
+            days: lines.iter().filter_map(Line::at).collect(),
+            currencies: currencies.into_iter().collect(),
+        }
+    }
+}
+
+/// The payments of the statement's days whose references no line has, as many as are kept. Coins
+/// count where the statement has that asset, as it need not have all of them.
 async fn in_books_alone(
     core: &Core,
     connector: &str,
-    days: &[DateTime<Utc>],
+    Shown { days, currencies }: &Shown,
     seen: &[String],
 ) -> Result<Vec<Difference>> {
     let Some((first, last)) = days.iter().min().zip(days.iter().max()) else {
         return Ok(Vec::new());
     };
-    // A transfer is told by its begin and by its end: the one that moved it has the entry.
+    // A payout is told by its begin and by its end: the one that moved it has the entry.
     let until = *last + chrono::TimeDelta::days(1);
     let most = i64::try_from(DIFFERENCES_MAX + 1).unwrap_or(i64::MAX);
     let rows = sqlx::query!(
@@ -130,19 +147,22 @@ async fn in_books_alone(
             amount as "amount!"
         from (
             select p.provider_reference, p.currency, p.occurred_at, p.payment_id,
-                case when p.kind in ('received', 'transfer-returned', 'dispute-won')
-                    then p.amount
+                case when p.kind in ('received', 'deposit-received', 'transfer-returned',
+                        'payout-failed', 'dispute-won') then p.amount
                     else coalesce((
                         select sum(c.amount) from refund_confirmation c
                         where c.client_id = p.client_id and c.payment_id = p.payment_id), 0)
                         - p.amount end as amount
             from payment p
             where p.connector = $1 and p.occurred_at >= $2 and p.occurred_at < $3
-                and p.kind in ('received', 'refunded', 'transfer-sent', 'transfer-completed',
-                    'transfer-returned', 'disputed', 'dispute-won')
-                and (p.kind not in ('transfer-sent', 'transfer-completed') or exists (
-                    select from ledger_entry e
-                    where e.client_id = p.client_id and e.payment_id = p.payment_id))
+                and (p.kind in ('received', 'refunded', 'transfer-sent', 'transfer-completed',
+                        'transfer-returned', 'disputed', 'dispute-won')
+                    or p.currency = any ($6) and p.kind in ('deposit-received', 'payout-sent',
+                        'payout-confirmed', 'payout-failed'))
+                and (p.kind not in ('transfer-sent', 'transfer-completed', 'transfer-returned',
+                        'payout-sent', 'payout-confirmed', 'payout-failed') or exists (
+                    select from ledger_entry e where e.client_id = p.client_id
+                        and e.payment_id = p.payment_id and e.kind <> 'network-fee'))
                 -- the rest of what was confirmed is of the same line
                 and not (p.kind = 'refunded' and exists (
                     select from refund_confirmation c
@@ -166,6 +186,7 @@ async fn in_books_alone(
         until,
         seen,
         most,
+        currencies,
     )
     .fetch_all(&core.db)
     .await?;

@@ -115,7 +115,8 @@ async fn coins_of_a_statement_are_booked_once_and_matched_to_their_sale() {
     };
     assert_eq!(deposit("0xfirst", &json!("somebody's")).await, json!(false));
     assert_eq!(reconcile("0.1,ETH,0xfirst").await, (json!(1), json!(0)), "it is known");
-    assert_eq!(reconcile("0.1,ETH,0xsecond").await, (json!(0), json!(1)));
+    let both = "0.1,ETH,0xfirst\n2026-03-01,0.1,ETH,0xsecond";
+    assert_eq!(reconcile(both).await, (json!(1), json!(1)));
     assert_eq!(deposit("0xsecond", &sale["walletAddress"]).await, json!(true));
     assert_eq!(match_newest(&context, &sale).await, ["0xsecond", "0xfirst"]);
     assert_eq!(transfers(&context, &connector).await.len(), 1);

@@ -293,6 +293,26 @@ async fn what_left_by_the_books_alone_is_negative() {
     assert_eq!(amounts, [(&json!("in-1"), &json!(100)), (&json!("out-1"), &json!(-100))]);
 }
 
+#[tokio::test]
+async fn coins_by_the_books_alone_are_told_where_the_statement_has_their_asset() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    for (reference, kind) in [("0xin", "deposit-received"), ("0xout", "payout-sent")] {
+        let coins = json!({"kind": kind, "amount": 2, "currency": "BTC",
+            "occurredAt": "2026-03-01T09:00:00Z"});
+        pay(&context, reference, coins).await.assert_status(201);
+    }
+    let money = "date,amount,currency,providerReference\n2026-03-01,1,EUR,other\n";
+    assert_eq!(reconcile(&context, money).await["differences"], json!([]));
+    let both = format!("{money}2026-03-01,1,BTC,0xother\n");
+    let made = reconcile(&context, &both).await;
+    let told = made["differences"].as_array().unwrap().iter();
+    let told: Vec<_> = told.map(|d| (&d["side"], &d["providerReference"], &d["amount"])).collect();
+    let books = json!("books");
+    let (deposit, payout) = ((json!("0xin"), json!(2)), (json!("0xout"), json!(-2)));
+    assert_eq!(told, [(&books, &deposit.0, &deposit.1), (&books, &payout.0, &payout.1)]);
+}
+
 /// Longest time for the refusal of a hostile statement, on the fastest of three tries.
 const REFUSAL_MAX: Duration = Duration::from_millis(100);
 
