@@ -80,7 +80,8 @@ pub(crate) async fn reconcile(
     let mut seen = HashSet::new();
     let mut taken: HashSet<(String, String)> = HashSet::new();
     let shown = Shown::of(&lines);
-    for line in lines {
+    // A line of zero is a notice of the bank: it moves nothing.
+    for line in lines.into_iter().filter(|line| !line.amount.is_zero()) {
         let references = references(&line);
         let mut booked = find(core, connector, &references, &line).await?;
         // An earlier name may be that of several payments: each is one line.

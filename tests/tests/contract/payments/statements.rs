@@ -102,6 +102,16 @@ async fn lines_are_matched_recorded_and_told_apart() {
 }
 
 #[tokio::test]
+async fn a_line_that_moves_nothing_is_no_difference() {
+    let context = TestContext::start().await;
+    let statement = "date,amount,currency,providerReference\n2026-03-01,0.00,EUR,notice-1\n";
+    let made = reconcile(&context, statement).await;
+    assert_eq!((&made["matched"], &made["recorded"]), (&json!(0), &json!(0)));
+    assert_eq!(made["differences"], json!([]));
+    assert_eq!(problems(&context).await, [Value::Null; 0], "the books are not off by it");
+}
+
+#[tokio::test]
 async fn differences_that_are_not_listed_are_told() {
     let context = TestContext::start().await;
     let line = |number| format!("2026-03-01,-1,EUR,bank-{number}\n");
