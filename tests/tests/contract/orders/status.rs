@@ -138,6 +138,23 @@ async fn a_payment_has_an_amount_above_zero() {
     happen(&context, order, json!({"event": "payment-received"})).await.assert_status(200);
 }
 
+#[tokio::test]
+async fn a_reference_and_a_transaction_of_an_event_are_names() {
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let order = shop.order(&context, |_| ()).await;
+    for none in ["", "a\nb", "a\0b"] {
+        for told in [
+            json!({"event": "payment-received", "reference": none}),
+            json!({"event": "coins-sent", "transactionId": none}),
+        ] {
+            happen(&context, order, told).await.assert_status(422);
+        }
+    }
+    let paid = json!({"event": "payment-received", "reference": "bank-1"});
+    happen(&context, order, paid).await.assert_status(200);
+}
+
 /// A hold as partners read it: the operator's words could warn a suspect.
 const ON_HOLD: &str = "The order is on hold.";
 

@@ -125,9 +125,10 @@ struct NewEvent {
     event: Name,
     /// The amount received, above zero, in whole smallest units; the exact one if left out.
     amount: Option<JsonDecimal>,
-    /// The payment's reference; of a sale the transaction on chain. At most 255 characters.
+    /// The payment's reference; of a sale the transaction on chain. 1 to 255 characters, none of
+    /// control.
     reference: Option<String>,
-    /// The transaction on chain. At most 255 characters.
+    /// The transaction on chain. 1 to 255 characters, none of control.
     transaction_id: Option<String>,
     /// For the audit and, but for that of `release`, the timeline. The partner sees it, but for
     /// those of `hold` and `release`. At most 255 characters.
@@ -171,6 +172,11 @@ impl NewEvent {
         let texts = [&self.reference, &self.transaction_id, &self.reason];
         if texts.into_iter().flatten().any(|text| text.chars().count() > TEXT_CHARS_MAX) {
             return Err(Denial::unprocessable("a text is longer than 255 characters").into());
+        }
+        let is_name = |text: &String| !text.is_empty() && !text.contains(char::is_control);
+        if ![&self.reference, &self.transaction_id].into_iter().flatten().all(is_name) {
+            let reason = "reference, transactionId: 1 to 255 characters, none of control";
+            return Err(Denial::unprocessable(reason).into());
         }
         let takes = match self.event {
             Name::PaymentReceived => [true, true, false, false],
@@ -217,7 +223,6 @@ impl NewEvent {
             Name::PaymentDenied => OrderEvent::PaymentDenied { reason },
             Name::CoinsSent => OrderEvent::CoinsSent {
                 transaction_id: transaction_id
-                    .filter(|id| !id.is_empty())
                     .ok_or_else(|| Denial::unprocessable("transactionId is required"))?,
             },
             Name::ConfirmedOnChain => OrderEvent::ConfirmedOnChain,
