@@ -34,7 +34,7 @@ pub(crate) enum Hold {
     /// The account that pays or is paid is not, or not any more, known to be the user's.
     Account,
     /// The unhosted wallet of an order above 1000 EUR (Regulation (EU) 2023/1113, article 14(5)).
-    /// Pairs are quoted in euros; the same number applies to any other fiat currency.
+    /// One in another currency counts by its worth in that of limits, as `payout_gate` has it.
     Wallet,
     /// The provider has not answered.
     Screening,
