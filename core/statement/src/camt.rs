@@ -14,7 +14,9 @@ use rust_decimal::Decimal;
 use self::element::{attribute, is_of_camt, local_name};
 use self::names::Names;
 use self::parties::Parties;
-use super::{LINES_MAX, Line, NOT_PROVIDED, Unreadable, amount, bounded, day};
+use super::{
+    LINES_MAX, Line, NOT_PROVIDED, Unreadable, amount, bounded, day, plain, stored_reference,
+};
 
 /// Most elements within each other.
 const DEPTH_MAX: usize = 32;
@@ -268,7 +270,7 @@ impl Details {
                 line.reference = bounded(&format!("{}{before}{text}", line.reference));
             }
             ["Refs", "EndToEndId"] if text != NOT_PROVIDED => {
-                line.end_to_end_id = bounded(text);
+                line.end_to_end_id = stored_reference(&plain(text));
                 if line.reference.is_empty() {
                     line.reference = bounded(text);
                 }

@@ -4,7 +4,10 @@
 use csv::{ReaderBuilder, Trim};
 use serde::Deserialize;
 
-use super::{LINES_MAX, Line, NOT_PROVIDED, Unreadable, amount, bounded, day};
+use super::{
+    LINES_MAX, Line, NOT_PROVIDED, Unreadable, amount, beginning, bounded, day, plain,
+    stored_reference,
+};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -44,15 +47,18 @@ fn line(number: usize, row: Result<Row, csv::Error>) -> Result<Line, Unreadable>
     if !is_code {
         return Err(wrong("currency: three capitals"));
     }
-    let provider_reference = bounded(&row.provider_reference);
-    let is_name = provider_reference != NOT_PROVIDED;
-    let earlier_references = if is_name { Vec::new() } else { vec![NOT_PROVIDED.to_owned()] };
+    let name = plain(&row.provider_reference);
+    let is_name = name != NOT_PROVIDED;
+    let provider_reference = if is_name { stored_reference(&name) } else { String::new() };
+    // Earlier versions took what stands for no name for one, and cut a long one.
+    let earlier = beginning(&name);
+    let earlier_references = if earlier == provider_reference { Vec::new() } else { vec![earlier] };
     Ok(Line {
         date: Some(day(&row.date).ok_or_else(|| wrong("date: not as 2026-03-01"))?),
         amount: amount(&row.amount).ok_or_else(|| wrong("amount: not a number"))?,
         currency: row.currency,
         reference: bounded(&row.reference),
-        provider_reference: if is_name { provider_reference } else { String::new() },
+        provider_reference,
         earlier_references,
         name: bounded(&row.name),
         iban: bounded(&row.iban),
@@ -90,6 +96,21 @@ mod tests {
             assert!(line.provider_reference.starts_with("line-"), "{line:?}");
             assert_eq!(line.earlier_references, [NOT_PROVIDED]);
         }
+    }
+
+    #[test]
+    fn long_names_that_begin_alike_are_those_of_two_payments() {
+        let long = "x".repeat(255);
+        let csv = format!(
+            "date,amount,currency,providerReference\n\
+             2026-03-01,1,EUR,{long}1\n2026-03-01,1,EUR,{long}2\n2026-03-01,1,EUR,{long}\n"
+        );
+        let lines = crate::read(csv.as_bytes()).unwrap();
+        assert_ne!(lines[0].provider_reference, lines[1].provider_reference);
+        assert_eq!(lines[0].provider_reference, stored_reference(&format!("{long}1")));
+        // Earlier versions have recorded them by what the third line is named by.
+        assert_eq!(lines[1].earlier_references, [&*long]);
+        assert_eq!((&lines[2].provider_reference, lines[2].earlier_references.len()), (&long, 0));
     }
 
     #[test]

@@ -7,12 +7,15 @@
 
 mod camt;
 mod columns;
+mod stored;
 
 use std::ops::RangeInclusive;
 
 use chrono::{DateTime, Datelike as _, NaiveDate, NaiveTime, Utc};
 use ring::digest;
 use rust_decimal::Decimal;
+
+pub use self::stored::{REFERENCE_CHARS_MAX, stored_reference};
 
 /// Most lines of a statement.
 pub const LINES_MAX: usize = 10_000;
@@ -137,7 +140,17 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Line>, Unreadable> {
 
 /// The first characters of a text, without those of control.
 fn bounded(text: &str) -> String {
-    text.trim().chars().filter(|c| !c.is_control()).take(TEXT_CHARS_MAX).collect()
+    beginning(&plain(text))
+}
+
+/// A text without the blanks around it, and without characters of control.
+fn plain(text: &str) -> String {
+    text.trim().chars().filter(|c| !c.is_control()).collect()
+}
+
+/// The first characters of a plain text.
+fn beginning(plain: &str) -> String {
+    plain.chars().take(TEXT_CHARS_MAX).collect()
 }
 
 /// A day as ISO 8601 spells it. In the years that the calendar begins and ends with, the day after has

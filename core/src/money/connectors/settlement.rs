@@ -1,6 +1,7 @@
 //! Facts that connectors tell, as the books and the orders take them.
 
 use chrono::{DateTime, Utc};
+use rampart_statement::stored_reference;
 use rampart_types::{ClientId, OrderId, OrderKey};
 use rust_decimal::Decimal;
 
@@ -11,8 +12,6 @@ use crate::platform::error::Result;
 use crate::trading::orders::state::Cause;
 use crate::trading::orders::status::{Event, NotApplied, apply_in};
 
-/// Longest reference, in characters.
-const REFERENCE_CHARS_MAX: usize = 255;
 /// Largest report that is kept beside a payment, in bytes; the connector's event has all of it.
 const RAW_BYTES_MAX: usize = 64 * 1024;
 
@@ -22,6 +21,7 @@ pub(super) struct Fact<'a> {
     pub(super) connector: &'a str,
     /// The one that the order's timeline names.
     pub(super) actor: &'a str,
+    /// The provider's own name for it, of any length.
     pub(super) reference: String,
     /// The name of the payment that it gives back or disputes, if that is another one.
     pub(super) original: Option<String>,
@@ -42,7 +42,7 @@ pub(super) async fn record(conn: &mut Connection, core: &Core, fact: Fact<'_>) -
     let report = Report {
         client: fact.client,
         connector: fact.connector.to_owned(),
-        provider_reference: fact.reference.chars().take(REFERENCE_CHARS_MAX).collect(),
+        provider_reference: stored_reference(&fact.reference),
         original_reference: fact.original,
         kind: fact.kind,
         amount: fact.amount,

@@ -9,7 +9,7 @@ use crate::trading::orders::state::Cause;
 use rampart_types::{ClientId, OrderId};
 
 /// Longest reference of a provider, in characters.
-pub(crate) const REFERENCE_CHARS_MAX: usize = 255;
+pub(crate) const REFERENCE_CHARS_MAX: usize = rampart_statement::REFERENCE_CHARS_MAX;
 /// Largest raw report, in bytes.
 pub(crate) const RAW_BYTES_MAX: usize = 64 * 1024;
 
@@ -73,7 +73,8 @@ pub struct Report {
     pub client: Option<ClientId>,
     /// The program that reports, `manual` for an operator.
     pub connector: String,
-    /// The provider's own name for it: 1 to 255 characters.
+    /// The provider's own name for it, as [`rampart_statement::stored_reference`] has it: 1 to 255
+    /// characters.
     pub provider_reference: String,
     /// The name of the payment that it gives back or disputes, if that is another one: 1 to 255
     /// characters.

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Line, NOT_PROVIDED, bounded};
+use crate::{Line, NOT_PROVIDED, beginning, plain, stored_reference};
 
 /// The names of an entry or of one of its transactions. Texts are empty where there is none.
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub(super) struct Names {
 impl Names {
     /// Reads an `AcctSvcrRef`.
     pub(super) fn read_own(&mut self, text: &str) {
-        self.earlier = bounded(text);
+        self.earlier = plain(text);
         if self.earlier != NOT_PROVIDED {
             self.of_bank.clone_from(&self.earlier);
         }
@@ -27,7 +27,7 @@ impl Names {
 
     /// Reads another name.
     pub(super) fn read_other(&mut self, text: &str) {
-        let text = bounded(text);
+        let text = plain(text);
         if self.earlier.is_empty() {
             self.earlier.clone_from(&text);
         }
@@ -39,11 +39,15 @@ impl Names {
     /// Names the line of a transaction that has the entry for itself, or of an entry.
     pub(super) fn name(&self, entry: &Self, line: &mut Line) {
         let names = [&self.of_bank, &entry.of_bank, &self.other, &entry.other];
-        let name = names.into_iter().find(|name| !name.is_empty());
-        line.provider_reference = name.cloned().unwrap_or_default();
+        let name = names.into_iter().find(|name| !name.is_empty()).map_or("", String::as_str);
+        line.provider_reference = stored_reference(name);
         let earlier = if self.earlier.is_empty() { &entry.earlier } else { &self.earlier };
-        if !earlier.is_empty() && *earlier != line.provider_reference {
-            line.earlier_references = vec![earlier.clone()];
+        // Earlier versions have cut a long one.
+        for known in [beginning(earlier), beginning(name)] {
+            let is_other = !known.is_empty() && known != line.provider_reference;
+            if is_other && !line.earlier_references.contains(&known) {
+                line.earlier_references.push(known);
+            }
         }
     }
 }

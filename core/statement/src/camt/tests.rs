@@ -227,6 +227,19 @@ fn what_stands_for_no_name_names_no_payment() {
 }
 
 #[test]
+fn long_names_that_begin_alike_are_those_of_two_payments() {
+    let long = "x".repeat(255);
+    let named = |name: &str| ENTRY.replace("bank-1", name);
+    let entries = named(&format!("{long}1")) + &named(&format!("{long}2"));
+    let lines = read(&statement(&entries)).unwrap();
+    assert_ne!(lines[0].provider_reference, lines[1].provider_reference);
+    for line in lines {
+        assert_eq!(line.provider_reference.len(), 255);
+        assert_eq!(line.earlier_references, [&*long], "earlier versions have cut it");
+    }
+}
+
+#[test]
 fn hostile_documents_are_refused() {
     let entity = "<!DOCTYPE d [<!ENTITY a \"aaaa\">]>".to_owned() + &statement(ENTRY);
     let reference = statement(&ENTRY.replace("&amp;", "&a;"));

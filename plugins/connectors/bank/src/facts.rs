@@ -5,7 +5,7 @@
 //! read, a payment counts once. Names that earlier versions gave the line stand beside it.
 
 use chrono::SecondsFormat;
-use rampart_statement::Line;
+use rampart_statement::{Line, stored_reference};
 use rust_decimal::Decimal;
 use serde_json::{Number, Value, json};
 
@@ -49,7 +49,7 @@ pub(crate) fn fact(line: &Line) -> Option<Value> {
     };
     let kind = event["kind"].as_str().unwrap_or_default();
     let reference = event["providerReference"].as_str().unwrap_or_default();
-    event["id"] = format!("{kind}/{reference}").into();
+    event["id"] = stored_reference(&format!("{kind}/{reference}")).into();
     let occurred_at = line.at()?.to_rfc3339_opts(SecondsFormat::Secs, true);
     event["occurredAt"] = occurred_at.into();
     event["amount"] = Value::Number(number(line.amount.abs())?);
@@ -95,6 +95,14 @@ pub(crate) mod tests {
         assert_eq!(event["amount"].to_string(), "250.1");
         let other = Line { reference: "lunch".to_owned(), ..line(100) };
         assert_eq!(fact(&other).unwrap()["orderId"], Value::Null);
+    }
+
+    #[test]
+    fn the_id_of_an_event_is_bounded_as_its_reference_is() {
+        let long = |end: &str| Line { provider_reference: "x".repeat(254) + end, ..line(100) };
+        let [one, other] = ["1", "2"].map(|end| fact(&long(end)).unwrap()["id"].clone());
+        assert_ne!(one, other);
+        assert_eq!(one.as_str().unwrap().len(), 255);
     }
 
     #[test]

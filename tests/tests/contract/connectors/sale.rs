@@ -96,11 +96,17 @@ pub(super) async fn deposited(context: &TestContext) -> (Connector, Value) {
     let made = json!([{"address": ADDRESSES[0]}, {"address": ADDRESSES[1]}]);
     connector.fill_pool(context, "ETH", made).await;
     let sale = sell(&acme).await.assert_status(200).json();
-    let deposit = json!({"id": "d-1", "kind": "deposit.received", "asset": "ETH", "amount": 0.1,
-        "occurredAt": "2026-03-01T12:00:00Z", "providerReference": "0xdead",
-        "address": sale["walletAddress"], "transactionId": "0xdead", "confirmations": 12});
-    connector.event(deposit).await.assert_status(200);
+    deposit(&connector, &sale, "0xdead").await;
     (connector, sale)
+}
+
+/// The coins of a sale arrive by this transaction.
+async fn deposit(connector: &Connector, sale: &Value, transaction: &str) {
+    let deposit = json!({"id": format!("deposit {transaction}"), "kind": "deposit.received",
+        "asset": "ETH", "amount": 0.1, "occurredAt": "2026-03-01T12:00:00Z",
+        "providerReference": transaction, "address": sale["walletAddress"],
+        "transactionId": transaction, "confirmations": 12});
+    connector.event(deposit).await.assert_status(200);
 }
 
 /// The transfers that are commanded, leased.
@@ -249,6 +255,31 @@ async fn money_that_was_sent_under_an_empty_name_has_its_commands_id() {
     let named = "select provider_reference from payment where kind = 'transfer-sent'";
     let named: String = sqlx::query_scalar(named).fetch_one(context.db()).await.unwrap();
     assert_eq!(named, transfer["id"].as_str().unwrap());
+}
+
+#[tokio::test]
+async fn transfers_whose_long_names_begin_alike_are_two_payments() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let made = json!([{"address": ADDRESSES[0]}, {"address": ADDRESSES[1]}]);
+    connector.fill_pool(&context, "ETH", made).await;
+    for transaction in ["0xdead", "0xbeef"] {
+        let sale = sell(&acme).await.assert_status(200).json();
+        deposit(&connector, &sale, transaction).await;
+    }
+    let transfers = transfers(&context, &connector).await;
+    assert_eq!(transfers.len(), 2, "{transfers:?}");
+    for (transfer, end) in transfers.iter().zip(["1", "2"]) {
+        // The second time it is the same result.
+        for _ in 0..2 {
+            let sent = json!({ "providerReference": "x".repeat(255) + end });
+            connector.report(transfer, "done", sent).await.assert_status(200);
+        }
+    }
+    let sent = "select count(*) from payment where kind = 'transfer-sent'";
+    let sent: i64 = sqlx::query_scalar(sent).fetch_one(context.db()).await.unwrap();
+    assert_eq!(sent, 2);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
 
 #[tokio::test]
