@@ -202,6 +202,45 @@ async fn a_delivery_whose_event_is_archived_ends_and_is_not_sent_again() {
 }
 
 #[tokio::test]
+async fn an_old_event_that_is_sent_again_switches_its_endpoint_off_after_three_days_alone() {
+    for path in ["/admin/v1/deliveries", "/api/v2/events"] {
+        let context = TestContext::start().await;
+        let acme = context.partner("acme").await;
+        let host = Receiver::start().await;
+        let endpoint = json!({"url": host.url("/hook")});
+        acme.post("/api/v2/webhooks", endpoint).await.assert_status(200);
+        host.react(Reaction::status(500));
+        let order = OrderFixture::order(&context, &acme, None, None).await;
+        order.event(&context, "cancel").await.assert_status(200);
+        context.core().deliver_due().await.unwrap();
+        // As one leaves it that its host refuses for good.
+        sqlx::query("update delivery set state = 'failed'").execute(context.db()).await.unwrap();
+        context.clock().advance(TimeDelta::days(4));
+        let delivery = deliveries(&context).await.remove(0);
+        if path == "/api/v2/events" {
+            let path = format!("{path}/{}/redeliver", delivery["eventId"].as_str().unwrap());
+            acme.post(&path, json!({})).await.assert_status(200);
+        } else {
+            let path = format!("{path}/{}/redeliver", delivery["id"].as_str().unwrap());
+            context.admin(Method::POST, &path, json!({})).await.assert_status(200);
+        }
+        let is_disabled = async || {
+            let listed = acme.get("/api/v2/webhooks").await.assert_status(200).json();
+            listed[0]["disabled"].as_bool().unwrap()
+        };
+        for attempt in 2..=3 {
+            context.core().deliver_due().await.unwrap();
+            assert_eq!(host.heard().len(), attempt);
+            context.clock().advance(TimeDelta::seconds(6));
+        }
+        assert!(!is_disabled().await, "{path}: it has failed for seconds");
+        context.clock().advance(TimeDelta::days(3));
+        context.core().deliver_due().await.unwrap();
+        assert!(is_disabled().await, "{path}: it has failed for three days");
+    }
+}
+
+#[tokio::test]
 async fn an_edge_at_work_calls_within_a_second_and_stops_when_told() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -32,6 +32,8 @@ pub(super) struct ClaimedDelivery {
     pub(super) kind: String,
     pub(super) data: Value,
     pub(super) happened_at: DateTime<Utc>,
+    /// Time at which it was written, or sent again last.
+    pub(super) begun_at: DateTime<Utc>,
     pub(super) url: String,
     /// The trace that the event happened in.
     pub(super) trace: StoredTrace,
@@ -216,11 +218,12 @@ pub(super) async fn claim(core: &Core, limits: &ClaimLimits) -> Result<Vec<Claim
                 array(select delivery_id from startable)) as picked (client_id, delivery_id)
             where d.client_id = picked.client_id and d.delivery_id = picked.delivery_id
             returning d.client_id, d.delivery_id, d.event_id, d.order_id, d.url, d.endpoint_id,
-                d.attempts, d.next_attempt_at, d.leased_until
+                d.attempts, d.next_attempt_at, d.leased_until,
+                greatest(d.created_at, d.sent_again_at) as begun_at
         )
         select c.client_id, c.delivery_id, c.event_id, c.order_id, c.url, c.endpoint_id, c.attempts,
-            c.next_attempt_at, c.leased_until as "leased_until!", coalesce(e.type, '') as "kind!",
-            coalesce(e.payload, 'null') as "payload!",
+            c.next_attempt_at, c.leased_until as "leased_until!", c.begun_at as "begun_at!",
+            coalesce(e.type, '') as "kind!", coalesce(e.payload, 'null') as "payload!",
             coalesce(e.created_at, c.next_attempt_at) as "created_at!",
             e.traceparent as "traceparent?", e.tracestate as "tracestate?",
             (select revision from client where client_id = c.client_id) as "client_revision!",
@@ -278,6 +281,7 @@ pub(super) async fn claim(core: &Core, limits: &ClaimLimits) -> Result<Vec<Claim
         kind: row.kind,
         data: row.payload,
         happened_at: row.created_at,
+        begun_at: row.begun_at,
         url: row.url,
         trace: StoredTrace { traceparent: row.traceparent, tracestate: row.tracestate },
         wanted: row.wanted,
@@ -344,6 +348,7 @@ impl ClaimedDelivery {
             kind: String::new(),
             data: Value::Null,
             happened_at: DateTime::UNIX_EPOCH,
+            begun_at: DateTime::UNIX_EPOCH,
             url: String::new(),
             trace: StoredTrace::default(),
             wanted: true,

@@ -42,7 +42,7 @@ pub(super) struct AttemptResult {
     client: ClientId,
     /// The endpoint, if the outcome says anything about it.
     endpoint: Option<WebhookEndpointId>,
-    /// True if the failure of this delivery alone has lasted for [`FAILING_MAX`].
+    /// True if this delivery alone has failed for [`FAILING_MAX`], since it was written or sent again.
     is_lasting: bool,
     delivery: DeliveryId,
     leased_until: DateTime<Utc>,
@@ -87,7 +87,7 @@ impl AttemptResult {
             answer,
             client: claimed.lane.client,
             endpoint: claimed.lane.endpoint.filter(|_| outcome.tells_of_receiver()),
-            is_lasting: claimed.attempts > 0 && now - claimed.happened_at >= FAILING_MAX,
+            is_lasting: claimed.attempts > 0 && now - claimed.begun_at >= FAILING_MAX,
             delivery: claimed.delivery,
             leased_until: claimed.leased_until,
             state,

@@ -23,7 +23,7 @@ pub(crate) async fn resend(
 ) -> Result<bool> {
     let due = sqlx::query!(
         "update delivery set state = 'pending', attempts = 0, next_attempt_at = $3, \
-         ready = true, leased_until = null, delivered_at = null \
+         ready = true, leased_until = null, delivered_at = null, sent_again_at = $3 \
          where client_id = $1 and delivery_id = $2 \
              and (state <> 'pending' or leased_until is null or leased_until <= $3)",
         client.uuid(),
@@ -63,7 +63,7 @@ pub(crate) async fn resend_since(
     for (from, until) in ranges {
         let due = sqlx::query!(
             "update delivery set state = 'pending', attempts = 0, next_attempt_at = $4, \
-                 ready = true, leased_until = null, delivered_at = null \
+                 ready = true, leased_until = null, delivered_at = null, sent_again_at = $4 \
              where client_id = $1 and delivery_id in ( \
                  select delivery_id from delivery d \
                  where client_id = $1 and endpoint_id = $2 and delivery_id >= $5 \

@@ -96,7 +96,7 @@ async fn restart(tx: &mut Connection, core: &Core, client: ClientId, event: Even
     sqlx::query!(
         r#"
         update delivery d set state = 'pending', attempts = 0, next_attempt_at = $3,
-            ready = true, leased_until = null, delivered_at = null
+            ready = true, leased_until = null, delivered_at = null, sent_again_at = $3
         where client_id = $1 and event_id = $2
             and (state <> 'pending' or leased_until is null or leased_until <= $3)
             and (endpoint_id is null or exists (
