@@ -58,7 +58,7 @@ pub(crate) fn admit(
     check_size(runtime, &wasm)?;
     let slot = Arc::clone(&runtime.admission_slots)
         .try_acquire_owned()
-        .map_err(|_| Rejection::new("other uploads are being examined, try again"))?;
+        .map_err(|_| Rejection::transient("other uploads are being examined, try again"))?;
     let (sender, results) = mpsc::sync_channel(1);
     let examined = Arc::clone(runtime);
     thread::Builder::new()
@@ -73,7 +73,7 @@ pub(crate) fn admit(
             drop(slot);
             drop(sender.send(result));
         })
-        .map_err(|_| Rejection::new("the host has no thread left for this"))?;
+        .map_err(|_| Rejection::transient("the host has no thread left for this"))?;
     let wait_ms = runtime.limits.admission_ms_max;
     match results.recv_timeout(Duration::from_millis(wait_ms)) {
         Ok(result) => result,

@@ -120,14 +120,12 @@ fn rejection(status: ExitStatus, message: &str, limits: &PolicyLimits) -> Reject
         "compiling it takes more than {} bytes of memory, or too much time",
         limits.compile_memory_bytes_max
     );
+    let ended = [Signal::KILL, Signal::TERM].map(Signal::as_raw);
     match status.signal() {
-        // The system was short of memory, or the machine goes down.
-        Some(signal) if signal == Signal::KILL.as_raw() || signal == Signal::TERM.as_raw() => {
-            Rejection::transient(reason)
-        }
         // Its processor time was over, the allocator gave up, or the stack ended.
-        Some(_) => Rejection::new(reason),
-        None => Rejection::transient(reason),
+        Some(signal) if !ended.contains(&signal) => Rejection::new(reason),
+        // The system was short of memory, or the machine goes down.
+        _ => Rejection::transient("its compiler was ended, as where the system is short of memory"),
     }
 }
 

@@ -77,7 +77,7 @@ pub struct Rejection {
 }
 
 impl Rejection {
-    /// A refusal that no check of the component has led to, such as for want of a thread.
+    /// A refusal of the component, of which the check may be named by [`Rejection::at`].
     pub(crate) fn new(reason: impl AsRef<str>) -> Self {
         let reason = one_line(reason.as_ref(), REASON_BYTES_MAX);
         Self { check: None, is_transient: false, reason }

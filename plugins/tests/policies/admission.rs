@@ -172,7 +172,8 @@ fn an_admission_over_its_time_limit_is_refused() {
 #[test]
 fn an_admission_without_a_free_slot_is_refused() {
     let busy = engine(PolicyLimits { admissions_max: 0, ..generous_limits() });
-    let reason = busy.admit(PolicyKind::Fee, guest("tiered-fee"), Vec::new()).err();
-    let reason = reason.map(|reason| reason.to_string());
-    assert_eq!(reason.as_deref(), Some("other uploads are being examined, try again"));
+    let refused = busy.admit(PolicyKind::Fee, guest("tiered-fee"), Vec::new()).err();
+    let refused = refused.expect("it is refused");
+    assert!(refused.is_transient());
+    assert_eq!(refused.to_string(), "other uploads are being examined, try again");
 }

@@ -4,11 +4,13 @@ use rampart_plugins::{CompilerProgram, Rejection};
 
 use super::*;
 
+fn shell(script: &str) -> CompilerProgram {
+    CompilerProgram { program: "/bin/sh".into(), arguments: vec!["-c".into(), script.into()] }
+}
+
 fn compiling(script: &str) -> PolicyEngine {
-    let compiler =
-        CompilerProgram { program: "/bin/sh".into(), arguments: vec!["-c".into(), script.into()] };
     let limits = PolicyLimits { admission_ms_max: 500, admissions_max: 1, ..generous_limits() };
-    PolicyEngine::with_native_code(limits, None, Some(compiler)).expect("an engine starts")
+    PolicyEngine::with_native_code(limits, None, Some(shell(script))).expect("an engine starts")
 }
 
 fn refusal(engine: &PolicyEngine) -> Rejection {
@@ -37,7 +39,8 @@ fn a_compiler_past_its_time_is_killed_and_frees_its_slot() {
 
 #[test]
 fn a_compiler_that_dies_or_fails_gives_the_reason() {
-    assert!(reason(&compiling("kill -9 $$")).starts_with("compiling it takes more than"));
+    assert!(reason(&compiling("kill -9 $$")).starts_with("its compiler was ended"));
+    assert!(reason(&compiling("kill -XCPU $$")).starts_with("compiling it takes more than"));
     assert_eq!(reason(&compiling("echo 'rampart: too odd' >&2; exit 2")), "too odd");
     assert!(reason(&compiling("echo no code")).starts_with("not a component this host can run"));
 }
@@ -58,6 +61,16 @@ fn only_a_refusal_of_the_component_is_final() {
     let nowhere = CompilerProgram { program: "/nonexistent".into(), arguments: Vec::new() };
     let engine = PolicyEngine::with_native_code(generous_limits(), None, Some(nowhere));
     assert!(refusal(&engine.expect("an engine starts")).is_transient());
+}
+
+#[test]
+fn an_upload_whose_compiler_is_killed_is_not_at_fault() {
+    for (script, is_transient) in [("kill -9 $$", true), ("kill -XCPU $$", false)] {
+        let engine = PolicyEngine::with_native_code(generous_limits(), None, Some(shell(script)));
+        let engine = engine.expect("an engine starts");
+        let refused = engine.admit(PolicyKind::Fee, guest("tiered-fee"), Vec::new()).err();
+        assert_eq!(refused.expect("it is refused").is_transient(), is_transient, "{script}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ pub mod rollback;
 pub mod trial;
 pub mod versions;
 
+use http::StatusCode;
 use rampart_plugins::contract::PolicyKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -117,7 +118,12 @@ impl From<LifecycleError> for Error {
         match error {
             LifecycleError::Invalid(reason) => Denial::unprocessable(reason).into(),
             LifecycleError::Rejected(rejection) => {
-                Denial::unprocessable(rejection.to_string()).into()
+                // It says nothing of the component, which may be accepted at the next try.
+                let status = match rejection.is_transient() {
+                    true => StatusCode::SERVICE_UNAVAILABLE,
+                    false => StatusCode::UNPROCESSABLE_ENTITY,
+                };
+                Denial::new(status, rejection.to_string()).into()
             }
             LifecycleError::NotFound(subject) => Denial::not_found(subject).into(),
             LifecycleError::Conflict(reason) => Denial::conflict(reason).into(),

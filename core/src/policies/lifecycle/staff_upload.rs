@@ -19,6 +19,9 @@ use rampart_types::{ClientId, StaffId};
 
 /// Most uploads of one partner's staff in 24 hours.
 pub(crate) const STAFF_UPLOADS_MAX: i64 = 20;
+/// Most uploads of one partner's staff in 24 hours that could not be examined: they do not count among the
+/// others, and cost this side as much.
+const UNEXAMINED_MAX: i64 = 20;
 /// Refused uploads of a partner that are listed: the newest.
 const REFUSED_MAX: i64 = 20;
 /// Time beyond the longest examination after which an upload without a result does not hold up the next
@@ -56,11 +59,13 @@ pub(crate) enum StaffUpload {
     Stored(i64),
     /// Refused, with the id of its record.
     Refused(Uuid),
+    /// Not examined, for a reason that says nothing of the component.
+    Unexamined,
     /// Operators do not allow uploads of this partner's staff.
     NotAllowed,
     /// Another upload of this partner is being examined.
     Busy,
-    /// The partner has uploaded [`STAFF_UPLOADS_MAX`] in 24 hours.
+    /// The partner has uploaded [`STAFF_UPLOADS_MAX`] in 24 hours, or [`UNEXAMINED_MAX`] besides.
     TooMany,
 }
 
@@ -88,14 +93,19 @@ pub(crate) async fn upload_by_staff(
             end(&mut conn, target.client, id, Ending::Stored(stored.version)).await?;
             return Ok(StaffUpload::Stored(stored.version));
         }
+        Err(LifecycleError::Rejected(rejection)) if rejection.is_transient() => {
+            let mut conn = core.db.acquire().await?;
+            end(&mut conn, target.client, id, Ending::Unexamined).await?;
+            tracing::warn!(upload = %id, reason = %rejection, "an upload could not be examined");
+            return Ok(StaffUpload::Unexamined);
+        }
         Err(LifecycleError::Rejected(rejection)) => (rejection.check(), rejection.to_string()),
         Err(LifecycleError::Invalid(reason)) => (None, reason),
         Err(LifecycleError::Conflict(reason)) => (None, reason.to_owned()),
         Err(LifecycleError::NotFound(subject)) => (None, format!("there is no such {subject}")),
         Err(LifecycleError::Internal(error)) => {
             let mut conn = core.db.acquire().await?;
-            let reason = "it could not be examined: something failed on our side";
-            end(&mut conn, target.client, id, Ending::Refused(None, reason)).await?;
+            end(&mut conn, target.client, id, Ending::Unexamined).await?;
             return Err(error);
         }
     };
@@ -133,6 +143,8 @@ async fn begin(
     let recent = sqlx::query!(
         r#"
         select count(*) as "count!",
+            count(*) filter (where ended_at is not null and version is null and refusal is null)
+                as "unexamined!",
             coalesce(bool_or(ended_at is null
                 and created_at > rampart_now() - make_interval(secs => $2::int)), false) as "busy!"
         from policy_upload
@@ -146,7 +158,8 @@ async fn begin(
     if recent.busy {
         return Ok(Err(StaffUpload::Busy));
     }
-    if recent.count >= STAFF_UPLOADS_MAX {
+    let examined = recent.count - recent.unexamined;
+    if examined >= STAFF_UPLOADS_MAX || recent.unexamined >= UNEXAMINED_MAX {
         return Ok(Err(StaffUpload::TooMany));
     }
     sqlx::query!(
@@ -179,12 +192,15 @@ async fn begin(
 enum Ending<'a> {
     Stored(i64),
     Refused(Option<Check>, &'a str),
+    /// Neither stored nor refused.
+    Unexamined,
 }
 
 async fn end(conn: &mut Connection, client: ClientId, id: Uuid, ending: Ending<'_>) -> Result<()> {
     let (version, check, refusal) = match ending {
         Ending::Stored(version) => (Some(version), None, None),
         Ending::Refused(check, reason) => (None, check.map(Check::as_str), Some(reason)),
+        Ending::Unexamined => (None, None, None),
     };
     sqlx::query!(
         "update policy_upload \

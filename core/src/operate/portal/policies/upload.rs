@@ -33,6 +33,10 @@ const NOT_ALLOWED: &str =
 /// Says that a partner's uploads take turns.
 const BUSY: &str = "Another upload is being examined: wait for its end.";
 
+/// Says that this side has failed.
+const UNEXAMINED: &str = "The component could not be examined now, for a reason that is not its own. \
+                          Upload it again: this time does not count.";
+
 /// Examines an upload, and stores what passes as a version that serves nobody.
 pub struct Submit;
 
@@ -62,6 +66,13 @@ impl StaffPage for Submit {
         let result = match uploaded {
             Ok(StaffUpload::Stored(version)) => done_path(&path_of(kind, version), "staged"),
             Ok(StaffUpload::Refused(id)) => format!("{PATH}/uploads/{id}"),
+            Ok(StaffUpload::Unexamined) => {
+                let mut conn = visit.core.db.acquire().await?;
+                visit.release_form(&mut conn, PATH).await?;
+                drop(conn);
+                let errors = [("component", UNEXAMINED)];
+                return page(visit, StatusCode::SERVICE_UNAVAILABLE, &errors).await;
+            }
             Ok(StaffUpload::NotAllowed) => {
                 return Ok(visit.refusal(StatusCode::FORBIDDEN, NOT_ALLOWED));
             }
