@@ -76,6 +76,7 @@ fn start(environment: &Environment, database: &Database, counts: &Path) -> Edge 
     setup.set("edge.threads", "1");
     // Valgrind's own address space is small.
     setup.set("policy.live_max", "1");
+    setup.set("policy.memories_max", "2");
     environment.runtime.block_on(Edge::of(setup))
 }
 

@@ -34,7 +34,7 @@ const SWEEP: &str = "policies";
 /// seconds, and must not delay another tenant's suspension.
 const RELOAD_WAIT: Duration = Duration::from_millis(500);
 /// Concurrent dry runs; the engine has slots for them and for shadow runs.
-const DRY_RUNS_MAX: usize = 2;
+pub(super) const DRY_RUNS_MAX: usize = 2;
 /// Replaced versions that stay compiled: a small one takes 150 KiB.
 const REPLACED_MAX: usize = 64;
 /// Longest wait of a request for code that is not loaded: then the policy fails.

@@ -27,8 +27,8 @@ pub(super) fn policy_limits(settings: &settings::Policy) -> PolicyLimits {
         log_lines_max: settings.log_lines_max,
         log_bytes_max: settings.log_bytes,
         live_calls_max: settings.live_max,
-        // Background calls and admissions get no more slots than live calls.
-        background_calls_max: defaults.background_calls_max.min(settings.live_max),
+        // Admissions wait for a slot. A background call without one fails: dry runs and the worker of
+        // shadow runs have theirs, however few live calls there may be.
         admissions_max: defaults.admissions_max.min(settings.live_max),
         ..defaults
     }
@@ -36,6 +36,7 @@ pub(super) fn policy_limits(settings: &settings::Policy) -> PolicyLimits {
 
 #[cfg(test)]
 mod tests {
+    use super::super::compiled::DRY_RUNS_MAX;
     use super::*;
 
     #[test]
@@ -61,6 +62,16 @@ mod tests {
             ..defaults
         };
         assert_eq!(policy_limits(&settings), limits);
+    }
+
+    #[test]
+    fn dry_runs_and_shadow_runs_have_slots_however_few_live_calls_may_be() {
+        for live_max in [1, 2, 10_000] {
+            let settings = settings::Policy { live_max, ..settings::Policy::default() };
+            let limits = policy_limits(&settings);
+            assert_eq!(limits.live_calls_max, live_max);
+            assert!(limits.background_calls_max as usize > DRY_RUNS_MAX, "{live_max}");
+        }
     }
 
     #[test]
