@@ -45,6 +45,7 @@ use self::concurrency::InFlight;
 use self::context::Context;
 pub(crate) use self::context::request_id;
 pub(crate) use self::private_listener::PrivateListener;
+pub(crate) use self::upstream::ADDRESSES_MAX as UPSTREAM_ADDRESSES_MAX;
 use self::upstream::UpstreamExchange;
 use crate::config;
 use crate::server::{Certificates, ClientAddresses, ConnectionInfo, Lifecycle};
@@ -189,6 +190,25 @@ impl ProxyHttp for Gateway {
 
     async fn upstream_peer(&self, _: &mut Session, context: &mut Context) -> Result<Box<HttpPeer>> {
         upstream(context)?.peer().await
+    }
+
+    /// Has the backend's next address tried, if there is one: nothing has been sent yet.
+    fn fail_to_connect(
+        &self,
+        _: &mut Session,
+        _: &HttpPeer,
+        context: &mut Context,
+        mut error: Box<Error>,
+    ) -> Box<Error> {
+        if upstream(context).is_ok_and(UpstreamExchange::next_address) {
+            tracing::warn!(
+                request_id = context.request_id,
+                %error,
+                "an address of the upstream takes no connection: trying the next one"
+            );
+            error.set_retry(true);
+        }
+        error
     }
 
     /// Drops the body, if there is one: it has no meaning (RFC 9110, section 9.3.1).

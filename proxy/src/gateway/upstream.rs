@@ -1,6 +1,7 @@
 //! The one request that goes on to a backend: where to, what of it, and what of the answer comes
 //! back.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,9 +16,11 @@ use tokio::time::timeout;
 
 use super::body::content_length;
 
-/// Time for finding the backend's address.
+/// Most addresses of the backend that a request tries.
+pub(crate) const ADDRESSES_MAX: usize = 4;
+/// Time for finding the backend's addresses.
 const LOOKUP_MAX: Duration = Duration::from_secs(2);
-/// Time for a connection, and with TLS.
+/// Time for a connection, and with TLS; the addresses that are tried share it.
 const CONNECT_MAX: Duration = Duration::from_secs(2);
 const HANDSHAKE_MAX: Duration = Duration::from_secs(3);
 /// Time without a byte from the backend, or without one that it takes.
@@ -49,6 +52,10 @@ const HOP_BY_HOP: [&str; 8] = [
 pub(super) struct UpstreamExchange {
     request: PassedOn,
     upstream: Upstream,
+    /// The backend's, once they are looked up.
+    addresses: Vec<SocketAddr>,
+    /// The place of the one among them that is tried.
+    tried: usize,
     /// Its part of the trace, until the exchange is over.
     span: Option<Span>,
     began_ns: u64,
@@ -63,7 +70,7 @@ impl UpstreamExchange {
         span: Option<Span>,
         began_ns: u64,
     ) -> Self {
-        Self { request, upstream, span, began_ns, seen: 0 }
+        Self { request, upstream, addresses: Vec::new(), tried: 0, span, began_ns, seen: 0 }
     }
 
     /// Headers that a refusal carries too.
@@ -75,25 +82,22 @@ impl UpstreamExchange {
     ///
     /// # Errors
     /// When the backend's name resolves to no address.
-    pub(super) async fn peer(&self) -> Result<Box<HttpPeer>> {
-        let Upstream { host, port, protocol, .. } = &self.upstream;
-        let looking = tokio::net::lookup_host((host.as_str(), *port));
-        let mut found = timeout(LOOKUP_MAX, looking)
-            .await
-            .or_err(ErrorType::ConnectTimedout, "look up the upstream")?
-            .or_err(ErrorType::ConnectError, "look up the upstream")?;
-        let address = found.next();
-        let address = address.ok_or_else(|| {
-            Error::explain(ErrorType::ConnectError, "the upstream has no address")
-        })?;
+    pub(super) async fn peer(&mut self) -> Result<Box<HttpPeer>> {
+        if self.addresses.is_empty() {
+            self.addresses = self.look_up().await?;
+        }
+        let unknown = || Error::explain(ErrorType::ConnectError, "the upstream has no address");
+        let address = *self.addresses.get(self.tried).ok_or_else(unknown)?;
+        let sharers = u32::try_from(self.addresses.len()).unwrap_or(u32::MAX).max(1);
+        let Upstream { host, protocol, .. } = &self.upstream;
         let mut peer = HttpPeer::new(address, *protocol == Protocol::Tls, host.clone());
         peer.options.alpn = match protocol {
             Protocol::Tls => ALPN::H2H1,
             Protocol::Http1 => ALPN::H1,
             Protocol::Http2 => ALPN::H2,
         };
-        peer.options.connection_timeout = Some(CONNECT_MAX);
-        peer.options.total_connection_timeout = Some(HANDSHAKE_MAX);
+        peer.options.connection_timeout = Some(CONNECT_MAX / sharers);
+        peer.options.total_connection_timeout = Some(HANDSHAKE_MAX / sharers);
         peer.options.read_timeout = Some(STALL_MAX);
         peer.options.write_timeout = Some(STALL_MAX);
         peer.options.idle_timeout = Some(IDLE_MAX);
@@ -101,6 +105,23 @@ impl UpstreamExchange {
         peer.options.h2_stream_window_size = Some(WINDOW_BYTES);
         peer.options.h2_connection_window_size = Some(WINDOW_BYTES);
         Ok(Box::new(peer))
+    }
+
+    /// Finds the backend's addresses, in the order in which they are to be tried.
+    async fn look_up(&self) -> Result<Vec<SocketAddr>> {
+        let looking = tokio::net::lookup_host((self.upstream.host.as_str(), self.upstream.port));
+        let found = timeout(LOOKUP_MAX, looking)
+            .await
+            .or_err(ErrorType::ConnectTimedout, "look up the upstream")?
+            .or_err(ErrorType::ConnectError, "look up the upstream")?;
+        Ok(found.take(ADDRESSES_MAX).collect())
+    }
+
+    /// Goes on to the backend's next address; `false` when there is none.
+    pub(super) fn next_address(&mut self) -> bool {
+        let is_there = self.tried + 1 < self.addresses.len();
+        self.tried += usize::from(is_there);
+        is_there
     }
 
     /// Makes the request the backend's: its target, its authority, and no header but those meant
@@ -177,4 +198,39 @@ impl UpstreamExchange {
 
 fn too_large() -> Box<Error> {
     Error::explain(ErrorType::InvalidHTTPHeader, "the answer is too large").into_up()
+}
+
+#[cfg(test)]
+mod tests {
+    use pingora_core::upstreams::peer::Peer as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn each_address_is_tried_and_all_of_them_within_the_time_for_one() {
+        let request = PassedOn {
+            target: "/".to_owned(),
+            headers: HeaderMap::new(),
+            answer: HeaderMap::new(),
+        };
+        let upstream = Upstream::parse("http://limits.example.com").unwrap();
+        let mut exchange = UpstreamExchange::new(request, upstream, None, 0);
+        let known = [1, 2, 3].map(|last| SocketAddr::from(([192, 0, 2, last], 80)));
+        exchange.addresses = known.into();
+        let (mut tried, mut connecting) = (Vec::new(), Duration::ZERO);
+        let mut with_tls = Duration::ZERO;
+        loop {
+            let peer = exchange.peer().await.unwrap();
+            tried.extend(peer.address().as_inet().copied());
+            connecting += peer.options.connection_timeout.unwrap();
+            with_tls += peer.options.total_connection_timeout.unwrap();
+            // A request that is sent again after a kept connection has ended goes to the same one.
+            assert_eq!(exchange.peer().await.unwrap().address(), peer.address());
+            if !exchange.next_address() {
+                break;
+            }
+        }
+        assert_eq!(tried, known);
+        assert!(connecting <= CONNECT_MAX && with_tls <= HANDSHAKE_MAX);
+    }
 }

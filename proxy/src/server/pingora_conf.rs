@@ -4,11 +4,13 @@ use pingora_core::server::configuration::ServerConf;
 
 use super::tls::read_chain;
 use crate::config::Config;
+use crate::gateway::UPSTREAM_ADDRESSES_MAX;
 use crate::startup_error::{Context as _, StartupError};
 
-/// Attempts to send a request to an upstream. It is sent again only when the upstream has closed a
-/// kept connection meanwhile, and it only reads.
-const UPSTREAM_TRIES: usize = 2;
+/// Attempts to send a request to an upstream: one for each address, and one more. It is sent again
+/// only when an address takes no connection, or when the upstream has closed a kept connection
+/// meanwhile, and it only reads.
+const UPSTREAM_TRIES: usize = UPSTREAM_ADDRESSES_MAX + 1;
 /// Seconds that runtimes wait for threads that still block when everything else has ended.
 const RUNTIME_END_SECONDS: u64 = 1;
 
