@@ -25,7 +25,7 @@ use pingora_core::protocols::http::v2::server::{H2Options, default_h2_options, h
 use pingora_core::protocols::{Digest, Stream};
 use pingora_core::server::ShutdownWatch;
 use pingora_proxy::HttpProxy;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{interval, timeout};
 
 pub(super) use self::frame_scan::FrameScan;
@@ -91,6 +91,8 @@ async fn accept_all(
     busy: &mut Option<Busy>,
 ) -> Option<Reason> {
     let lifecycle = &limits.lifecycle;
+    // Calls that some of a balancer's clients gave up end no connection of the others.
+    let is_shared = limits.clients.is_shared(info.peer);
     let mut hostile = pin!(info.hostile());
     let mut draining = pin!(lifecycle.reach(Phase::Draining));
     // One that comes while the process stops is told to leave by its first stream, or without one.
@@ -115,11 +117,12 @@ async fn accept_all(
                     Verdict::Unknown => return Some(Reason::PROTOCOL_ERROR),
                 }
                 (used, accepted) = (true, accepted.saturating_add(1));
-                if is_over {
-                    // It may be sent again on another connection (RFC 9113, section 8.7).
-                    answer.send_reset(Reason::REFUSED_STREAM);
-                } else if !streams.spawn(request, answer) {
-                    return Some(Reason::ENHANCE_YOUR_CALM);
+                match streams.permit().filter(|_| !is_over) {
+                    Some(permit) => streams.spawn(permit, request, answer),
+                    // It may be sent again (RFC 9113, section 8.7), on another connection when this
+                    // one is over.
+                    None if is_over || is_shared => answer.send_reset(Reason::REFUSED_STREAM),
+                    None => return Some(Reason::ENHANCE_YOUR_CALM),
                 }
                 accepted >= limits.connection_requests_max
             }
@@ -161,9 +164,18 @@ impl Streams {
         self.permits.available_permits() == RUNNING_MAX
     }
 
-    /// Serves one; `false` when too many run already.
-    fn spawn(&self, request: Request<RecvStream>, answer: SendResponse<Bytes>) -> bool {
-        let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else { return false };
+    /// A permit for one more; `None` when too many run already.
+    fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.permits).try_acquire_owned().ok()
+    }
+
+    /// Serves one, which has `permit` until it is over.
+    fn spawn(
+        &self,
+        permit: OwnedSemaphorePermit,
+        request: Request<RecvStream>,
+        answer: SendResponse<Bytes>,
+    ) {
         let session = Http2Session::new(request, answer, Arc::clone(&self.digest), self.bounds);
         let (app, shutdown) = (Arc::clone(&self.app), self.shutdown.clone());
         tokio::spawn(async move {
@@ -173,7 +185,6 @@ impl Streams {
             let _ = serving.catch_unwind().await;
             drop(permit);
         });
-        true
     }
 }
 

@@ -21,6 +21,10 @@ use super::frames::{END_STREAM, Frames, RST_STREAM, SETTINGS, WINDOW_UPDATE, fie
 
 /// More resets than any honest client needs, fewer than one connection could send in a second.
 const STORM: usize = 1_000;
+/// An endpoint for webhooks that does not exist.
+const NO_ENDPOINT: &str = "/api/v2/webhooks/00000000-0000-4000-8000-000000000000";
+/// Calls that are made together; few enough that the edge takes all at once.
+const TOGETHER: usize = 50;
 /// Documents that a slow client asks for at once: more than the system's buffers hold.
 const DOCUMENTS: usize = 96;
 /// Pause of a slow client between two frames: it takes 3 MB a second.
@@ -97,6 +101,48 @@ async fn resets_of_one_client_end_no_connection_that_a_balancer_shares() {
         stream.send_reset(Reason::CANCEL);
         drop(answer);
     }
+}
+
+/// A call that writes goes on without its client: here each one waits for a lock.
+#[tokio::test]
+async fn calls_that_clients_gave_up_end_no_connection_that_a_balancer_shares() {
+    let edge = Edge::with(|setup| {
+        setup.set("edge.forwarded_for", "true").set("edge.trusted_proxies", "127.0.0.0/8");
+        setup.set("edge.in_flight_per_address_max", "1000");
+        setup.set("database.acquire_timeout_ms", "20000");
+        setup.set("database.statement_timeout_ms", "20000");
+    })
+    .await;
+    let partner = edge.partner("given-up").await;
+    let (name, value) = partner.credential();
+    let mut holder = PgConnection::connect(edge.setup().database()).await.unwrap();
+    let mut lock = holder.begin().await.unwrap();
+    let statement = "lock table webhook_endpoint in access exclusive mode";
+    sqlx::raw_sql(statement).execute(&mut *lock).await.unwrap();
+    let (sender, _driving) = open_at(edge.address).await;
+    let nowhere = async || {
+        let mut sender = sender.clone().ready().await.unwrap();
+        let request = Request::get(edge.url("/nowhere")).body(()).unwrap();
+        let (answer, _) = sender.send_request(request, true).unwrap();
+        answer.await.map(|answer| answer.status().as_u16())
+    };
+    let refused = until("a stream is refused", SOON, async || {
+        let mut given_up = Vec::new();
+        for _ in 0..TOGETHER {
+            let mut sender = sender.clone().ready().await.unwrap();
+            let request = Request::delete(edge.url(NO_ENDPOINT)).header(name, value);
+            given_up.push(sender.send_request(request.body(()).unwrap(), true).unwrap());
+        }
+        // The edge has taken them all, since it has answered what came behind them.
+        let refused = nowhere().await.err();
+        given_up.iter_mut().for_each(|(_, stream)| stream.send_reset(Reason::CANCEL));
+        refused
+    })
+    .await;
+    assert_eq!(refused.reason(), Some(Reason::REFUSED_STREAM), "{refused}");
+    lock.rollback().await.unwrap();
+    let status = until("streams are served again", SOON, async || nowhere().await.ok()).await;
+    assert_eq!(status, 404);
 }
 
 #[tokio::test]
