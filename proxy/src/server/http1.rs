@@ -30,7 +30,9 @@ pub(super) async fn serve(mut io: Box<BufferedIo>, limits: &ConnectionLimits) {
                 Some(settings) => settings.apply_to_session(&mut session),
                 None => {
                     session.set_keepalive(Some(HEAD_SECONDS));
-                    session.set_keepalive_reuses_remaining(Some(limits.connection_requests_max));
+                    // The first request is no reuse.
+                    let reuses = limits.connection_requests_max.saturating_sub(1);
+                    session.set_keepalive_reuses_remaining(Some(reuses));
                 }
             }
             limits.proxy.process_new_http(session, &closing)

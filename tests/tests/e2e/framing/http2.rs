@@ -235,6 +235,13 @@ async fn a_connection_ends_after_its_number_of_requests_and_answers_all_of_them(
     .await;
     drop(sender);
     driving.await.unwrap().expect("GOAWAY without an error");
+
+    let mut wire = Wire::open(edge.address).await;
+    for is_last in [false, false, true] {
+        let answer = wire.exchange(b"GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
+        assert_eq!(answer.header("connection") == Some("close"), is_last);
+    }
+    assert!(wire.is_closed().await);
 }
 
 #[tokio::test]
