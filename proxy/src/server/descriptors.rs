@@ -4,10 +4,12 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::iter;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rampart_core::platform::settings::Database;
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::time::interval;
@@ -54,12 +56,21 @@ pub(super) fn reserve(config: &Config) -> Result<(), StartupError> {
 
 fn needed(config: &Config) -> usize {
     let (edge, core) = (&config.edge, &config.core);
-    let database = usize::try_from(core.database.connections_max).unwrap_or(usize::MAX);
     let upstream = if core.limits.upstream.is_some() { edge.in_flight_max } else { 0 };
     let private = PRIVATE_LISTENERS * PRIVATE_CONNECTIONS_MAX;
-    [edge.connections_max, private, database, upstream, OTHERS]
+    [edge.connections_max, private, of_database(&core.database), upstream, OTHERS]
         .into_iter()
         .fold(0, usize::saturating_add)
+}
+
+/// Connections of all pools; each replica has one as large as the operators'.
+fn of_database(database: &Database) -> usize {
+    let pools =
+        [database.connections_max, database.login_connections_max, database.worker_connections_max];
+    let servers = 1 + database.replica_urls.len();
+    let of_operators = iter::repeat_n(database.operator_connections_max, servers);
+    let all: u64 = pools.into_iter().chain(of_operators).map(u64::from).sum();
+    usize::try_from(all).unwrap_or(usize::MAX)
 }
 
 /// Descriptors held back for when there are no others.
@@ -129,4 +140,25 @@ fn are_free(count: usize) -> bool {
     let limit = getrlimit(Resource::Nofile).current;
     let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     open.saturating_add(count) <= limit
+}
+
+#[cfg(test)]
+mod tests {
+    use rampart_core::platform::crypto::Secret;
+
+    use super::*;
+
+    #[test]
+    fn every_pool_and_replica_has_its_files() {
+        let mut database = Database {
+            connections_max: 1,
+            login_connections_max: 20,
+            worker_connections_max: 300,
+            operator_connections_max: 4_000,
+            ..Database::default()
+        };
+        assert_eq!(of_database(&database), 4_321);
+        database.replica_urls = vec![Secret::new("postgres://replica/rampart")];
+        assert_eq!(of_database(&database), 8_321);
+    }
 }
