@@ -16,9 +16,10 @@ use crate::policies::kinds::signature::signed_payload;
 use crate::tenancy::tenants::Scope;
 use crate::trading::offers::proof::Proof as SignatureProof;
 use crate::trading::offers::signature::canonical;
+use crate::trading::orders::Order;
 use crate::trading::orders::lookup::{ID, OrderName, find};
 use crate::trading::wallet_proof::{Proof, record};
-use rampart_types::{OrderId, OrderKey, plain_text};
+use rampart_types::{OrderId, OrderKey, WalletAddress, plain_text};
 
 /// Longest reason, in characters.
 const REASON_CHARS_MAX: usize = 255;
@@ -128,7 +129,7 @@ impl Endpoint for V2 {
         if order.id != request.order {
             return Err(Error::with_detail(Code::OrderNotFound, "orderId is another order's"));
         }
-        if order.wallet_address != request.address {
+        if !is_wallet_of(&order, &request.address) {
             let detail = "it is not the order's wallet";
             return Err(Error::with_detail(Code::WalletAddressInvalid, detail));
         }
@@ -142,6 +143,16 @@ impl Endpoint for V2 {
         tx.commit().await?;
         Ok(Json(answer))
     }
+}
+
+/// True if the text is the order's wallet, in any spelling that its chain takes for the same.
+fn is_wallet_of(order: &Order, text: &str) -> bool {
+    let is_same = |chain| {
+        let parse = |spelling: &str| WalletAddress::parse(chain, spelling).ok();
+        parse(text).is_some_and(|named| parse(&order.wallet_address).as_ref() == Some(&named))
+    };
+    let crypto = order.crypto_currency.crypto.as_ref();
+    order.wallet_address == text || crypto.is_some_and(|crypto| is_same(crypto.chain))
 }
 
 /// ER339 when the signature is missing or empty, ER338 when it is no text.

@@ -130,6 +130,20 @@ async fn the_partner_asserts_under_its_signature() {
 }
 
 #[tokio::test]
+async fn an_assertion_may_spell_the_wallet_otherwise() {
+    let (shop, wallet) = (Shop::open().await, Wallet::new(7).address());
+    let order = shop.paid(1500, &wallet).await;
+    let capitals = format!("0x{}", wallet.trim_start_matches("0x").to_uppercase());
+    assert_ne!(capitals, wallet);
+    let canonical = format!("orderId={order}&reason=seen&walletAddress={capitals}");
+    let body = json!({"orderId": order, "walletAddress": capitals, "reason": "seen",
+        "signature": shop.partner.sign(&canonical)});
+    let path = format!("/api/v2/buy/orders/{order}/wallet-proof");
+    let recorded = shop.ada.post(&path, &body).await.assert_status(200).json();
+    assert_eq!((&recorded["recorded"], shop.payouts(order).await), (&json!(true), 1));
+}
+
+#[tokio::test]
 async fn an_operator_accepts_other_proof_with_a_reason() {
     let (shop, wallet) = (Shop::open().await, Wallet::new(7).address());
     let order = shop.paid(1500, &wallet).await;
