@@ -8,6 +8,7 @@ use super::row::{OrderRow, select_orders};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
+use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::batch::{BatchJob, Batcher, RunSingly};
 use crate::platform::db::{Connection, HeldConnection, Pool};
@@ -39,9 +40,18 @@ impl OrderName {
     /// # Errors
     /// ER033 when it is empty, ER034 when it is too long or holds a control character.
     pub(crate) fn read(input: &Input) -> Result<Self> {
-        let text = input.param("id");
+        Self::parse(input.param("id")).map_err(Error::from)
+    }
+
+    /// The same beside the members of a body, whose violations are collected with its own.
+    pub(crate) fn read_with(fields: &mut Fields<'_>, input: &Input) -> Option<Self> {
+        let name = Self::parse(input.param("id"));
+        name.inspect_err(|code| fields.refuse(*code)).ok()
+    }
+
+    fn parse(text: &str) -> Result<Self, Code> {
         if text.is_empty() {
-            return Err(Code::OrderIdMissing.into());
+            return Err(Code::OrderIdMissing);
         }
         let reference = text.parse().map_err(|_| Code::OrderIdMalformed)?;
         Ok(Self { number: text.parse().ok(), reference })

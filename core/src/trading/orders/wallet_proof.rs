@@ -75,8 +75,8 @@ impl Endpoint for V2 {
     type Response = Json<Asserted>;
 
     fn read(input: &Input, caller: &Reader) -> Result<(OrderName, Request)> {
-        let name = OrderName::read(input)?;
         let mut fields = Fields::from_object(&input.document)?;
+        let name = OrderName::read_with(&mut fields, input);
         let order = fields
             .required("orderId", Code::RequestMalformed, |value| OrderId::new(value.as_i64()?));
         let address = fields.required("walletAddress", Code::WalletAddressInvalid, |value| {
@@ -87,8 +87,8 @@ impl Endpoint for V2 {
         });
         let is_policy = caller.client.tenant.policies.get(PolicyKind::Signature).is_some();
         let signature = (!is_policy).then(|| signature(&mut fields));
-        let terms = order.zip(address).zip(reason);
-        let request = terms.map(|((order, address), reason)| {
+        let terms = name.zip(order).zip(address).zip(reason);
+        let request = terms.map(|(((name, order), address), reason)| {
             let canonical = canonical([
                 ("orderId", &*order.to_string()),
                 ("reason", reason.as_str()),
@@ -105,9 +105,9 @@ impl Endpoint for V2 {
                     signature: signature.unwrap_or_default(),
                 },
             };
-            Request { order, address, reason, assertion }
+            (name, Request { order, address, reason, assertion })
         });
-        Ok((name, fields.finish(request)?))
+        fields.finish(request)
     }
 
     async fn call(

@@ -118,6 +118,8 @@ async fn the_partner_asserts_under_its_signature() {
     let mut number = body("seen", &genuine);
     number["signature"] = json!(7);
     refused(number, "ER338").await;
+    let nowhere = shop.ada.post("/api/v2/buy/orders/%00/wallet-proof", &json!({})).await;
+    nowhere.assert_codes(&["ER014", "ER034", "ER048", "ER339"]);
     let recorded = shop.ada.post(&path, &body("seen", &genuine)).await.assert_status(200).json();
     assert_eq!(recorded, json!({"orderId": order, "recorded": true}));
     assert_eq!(
