@@ -55,7 +55,7 @@ catalogue! {
     CurrencyPairUnknown "ER010" 400: "The currency pair is unknown.", "Use a pair listed by the currency-pairs endpoint.";
     FiatAmountInvalid "ER011" 400: "The fiat amount is invalid.", "Send a positive amount within the limits, with no more decimals than the currency has.";
     CryptoAmountInvalid "ER012" 400: "The crypto amount is invalid.", "Send a positive amount with no more decimals than the currency has, and at most 8.";
-    PaymentMethodUnknown "ER013" 400: "The payment method is unknown.", "Use a method listed by the payment-methods endpoint.";
+    PaymentMethodUnknown "ER013" 400: "The payment method is unknown.", "Use a method listed by the payment-methods endpoint; a sale is paid out by bankTransfer, creditCard or walletpay.";
     WalletAddressInvalid "ER014" 400: "The wallet address is invalid.", "Send a main-network address of the currency that is bought.";
     DestinationTagInvalid "ER015" 400: "The destination tag is invalid.", "Send a tag in the form that the currency's network knows.";
     SellingInMaintenance "ER016" 400 retryable: "Selling this currency is in maintenance.", "Try again later, or choose another currency pair.";
@@ -96,7 +96,7 @@ catalogue! {
     LocaleInvalid "ER099" 400: "The locale is invalid.", "Use a language of nl, en, de, fr and es, with any region.";
     AnswersMalformed "ER100" 400: "The answers are missing or malformed.", "Send a list of objects with key and answer.";
     AnswerInvalid "ER101" 400: "An answer is not one of the question's options.", "Use the options that the questions endpoint lists.";
-    UserIdentifierLengthInvalid "ER102" 400: "The user identifier has a wrong length.", "Send 36 to 255 letters and digits.";
+    UserIdentifierLengthInvalid "ER102" 400: "The user identifier has a wrong length.", "Send 36 to 255 letters and digits; the dashes of a UUID are neither.";
     CurrencyMissing "ER109" 400: "The currency is missing.", "Send an ISO 4217 code.";
     IbanEmpty "ER113" 400: "The IBAN is empty.", "Send the IBAN.";
     CurrencyUnsupported "ER114" 400: "The currency is not supported.", "Use a supported fiat currency.";
@@ -126,15 +126,15 @@ catalogue! {
     AccountHolderEmpty "ER185" 400: "The name of the account's owner is empty.", "Send the owner's name.";
     OwnershipProofMissing "ER186" 400: "The proof of ownership is missing.", "Send the proof as base64.";
     InstantVerificationUnsupported "ER188" 400: "The account cannot be verified instantly.", "Verify the account by another way.";
-    FixedBaseCurrencyBlank "ER300" 400: "The base currency is blank although the currency is fixed.", "Send the base currency, or do not fix it.";
+    FixedBaseCurrencyBlank "ER300" 400: "The base currency is blank although the currency is fixed.", "Send the base currency, or both CAIP-19 identifiers.";
     BaseCurrencyNotString "ER301" 400: "The base currency is not a string.", "Send a currency code.";
     QuoteCurrencyBlank "ER302" 400: "The quote currency is blank.", "Send a fiat currency code.";
     QuoteCurrencyNotString "ER303" 400: "The quote currency is not a string.", "Send a fiat currency code.";
     BaseAmountInvalid "ER304" 400: "The base currency amount is not a usable number.", "Send a JSON number above zero within the currency's decimals, or null.";
     QuoteAmountInvalid "ER305" 400: "The quote currency amount is not a usable number.", "Send a JSON number above zero within the currency's decimals, or null.";
-    FixedPaymentMethodBlank "ER306" 400: "The payment method is blank although it is fixed.", "Send the payment method, or do not fix it.";
+    FixedPaymentMethodBlank "ER306" 400: "The payment method is blank although it is fixed.", "Send a payment method code.";
     PaymentMethodNotString "ER307" 400: "The payment method is not a string.", "Send a payment method code.";
-    ReturnUrlBlank "ER308" 400: "The return URL is blank.", "Send an absolute URL, or leave it out.";
+    ReturnUrlBlank "ER308" 400: "The return URL is blank.", "Send an absolute URL; offers and checkouts may leave it out.";
     ReturnUrlNotString "ER309" 400: "The return URL is not a string.", "Send an absolute URL.";
     OfferCallbackInvalid "ER310" 400: "The callback URL is not a usable string.", "Send an absolute https URL or null.";
     PartnerOrderIdInvalid "ER311" 400: "The partner order identifier is not a usable string.", "Send 1 to 255 characters, or null.";
