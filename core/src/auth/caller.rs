@@ -285,7 +285,7 @@ impl Caller for Session {
 
     async fn identify(core: &Core, client: Option<Client>, input: &Input) -> Result<Self> {
         if !user_credentials::has_token(&input.head) {
-            return Err(Code::UserCredentialMissing.into());
+            return Err(user_credentials::login_missing());
         }
         let ClientAndUser { client, user } = ClientAndUser::identify(core, client, input).await?;
         Ok(Self { client, user })

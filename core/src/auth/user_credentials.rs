@@ -91,13 +91,19 @@ pub(crate) fn has_token(head: &Head) -> bool {
     head.headers.contains_key(USER_AUTHORIZATION)
 }
 
+/// The error ER700, where a login alone proves the user.
+pub(crate) fn login_missing() -> Error {
+    let detail = "User-Authorization alone: an identifier is no login";
+    Error::with_detail(Code::UserCredentialMissing, detail)
+}
+
 /// Authenticates the user by token; an identifier is ignored.
 ///
 /// # Errors
 /// ER700 without a token, ER701, ER702 (also when the user is deleted or disabled).
 pub(crate) async fn identify_token(core: &Core, client: &Client, head: &Head) -> Result<UserId> {
     let text = single_header(&head.headers, USER_AUTHORIZATION, Code::UserTokenInvalid)?
-        .ok_or(Code::UserCredentialMissing)?;
+        .ok_or_else(login_missing)?;
     let token = by_token(core, client, text)?;
     match check_account(core, client.id(), token).await {
         Err(error) if error.is(Code::UserNotFound) => Err(Code::UserTokenInvalid.into()),

@@ -324,7 +324,8 @@ async fn what_cannot_be_linked_says_why() {
     // An identifier is no login, linked or not.
     ada.post(LINK, &json!({"identifier": IDENTIFIER})).await.assert_codes(&["ER700"]);
     let unlinked = acme.request(Method::POST, LINK).header("user-identifier", IDENTIFIER);
-    unlinked.json(&json!({"identifier": IDENTIFIER})).send().await.assert_codes(&["ER700"]);
+    let refused = unlinked.json(&json!({"identifier": IDENTIFIER})).send().await;
+    assert!(refused.assert_codes(&["ER700"]).text().contains("an identifier is no login"));
     let bob = acme.user("bob").await;
     let both = ada.request(Method::POST, LINK).header("user-authorization", &bearer(&bob).await);
     both.json(&json!({"identifier": IDENTIFIER})).send().await.assert_codes(&["ER703"]);

@@ -244,7 +244,8 @@ async fn logging_out_needs_the_token_itself() {
     let context = TestContext::start().await;
     let ada = context.partner("acme").await.user("ada").await;
     let out = "/api/v1/user/logout";
-    ada.request(Method::POST, out).send().await.assert_codes(&["ER700"]);
+    let identified = ada.request(Method::POST, out).send().await;
+    assert!(identified.assert_codes(&["ER700"]).text().contains("an identifier is no login"));
     log_out(&ada.partner, "a.b.c").await.assert_codes(&["ER702"]);
     let session = ada.log_in().await;
     let token = session["token"].as_str().unwrap();
