@@ -123,7 +123,7 @@ pub struct UserLimits {
 pub(crate) struct Money {
     /// The amount.
     amount: String,
-    /// Unit in which the amount is counted.
+    /// Arithmetic of the amount: `decimal`.
     calculator: &'static str,
     /// Currency of the amount.
     currency: Currency,
@@ -164,16 +164,16 @@ enum Quantity {
 #[schemars(rename = "LimitEntry")]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Limit {
-    /// Subject of the limit.
+    /// `user`, or `paymentMethod` for what accounts pay.
     #[serde(rename = "type")]
     kind: &'static str,
     /// `hard` refuses a confirm, `soft` may ask for more at the payment.
     block_type: &'static str,
-    /// Direction of the trades that count.
+    /// Name of the limit.
     sub_type: &'static str,
-    /// Time over which trades are added up.
+    /// `maximum`: no more than the limit.
     boundary_type: &'static str,
-    /// Most that may be traded.
+    /// Most that may be traded, or most accounts.
     limit: Quantity,
     /// Rest of it.
     remaining_limit: Quantity,
@@ -245,11 +245,11 @@ struct Account {
     limit_raised: bool,
     /// Amount that it has paid in the time of its limit.
     total_spent: Money,
-    /// Its own limit.
+    /// Its limit; null without one.
     limit: Option<Limit>,
     /// `true` for a card that the processor keeps.
     is_stored_card: bool,
-    /// Time of the last order that named it.
+    /// Time of the last order that named it; of its creation until then.
     last_used_at: DateTime<Utc>,
     /// True if sales can be paid out to it.
     is_coin_to_fiat_allowed: bool,

@@ -196,7 +196,7 @@ impl Endpoint for SellV1 {
 pub struct SellQuote {
     #[serde(flatten)]
     quote: View,
-    /// Fee of the payout in the quote currency.
+    /// The same as `networkFeeCost`.
     fiat_network_fee: JsonDecimal,
     /// True if the user has accounts for the payout method and all of them are disabled.
     bank_account_disabled: bool,
