@@ -133,10 +133,11 @@ impl DocumentStore {
         }
     }
 
-    /// The object's own key; `None` if there is no such object.
+    /// The object's own key; `None` if there is no such object, or its header does not open with the
+    /// user's key: then nothing does any more.
     ///
     /// # Errors
-    /// When it belongs to another user, was altered or cannot be read.
+    /// When the store cannot be read.
     pub(crate) async fn key(
         &self,
         personal_key: &PersonalDataKey,
@@ -149,7 +150,7 @@ impl DocumentStore {
             }
             Backend::Bucket(bucket) => bucket.header(id).await?,
         };
-        header.map(|header| personal_key.open_key(&location(id), &header)).transpose()
+        Ok(header.and_then(|header| personal_key.open_key(&location(id), &header).ok()))
     }
 
     /// Removes an object if it exists.

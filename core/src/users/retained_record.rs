@@ -212,7 +212,8 @@ async fn documents(
     Ok((kept, keys))
 }
 
-/// The keys of these images. One that is lost is logged: it must not be in the way of an erasure.
+/// The keys of these images. One that is lost or damaged is logged: it must not be in the way of an
+/// erasure.
 async fn image_keys(
     core: &Core,
     personal_key: &PersonalDataKey,
@@ -222,7 +223,7 @@ async fn image_keys(
     for id in ids {
         match core.documents.key(personal_key, id).await? {
             Some(key) => keys.push((id, key)),
-            None => tracing::error!(%id, "the image of an identity document is lost"),
+            None => tracing::error!(%id, "the image of an identity document is lost or damaged"),
         }
     }
     Ok(keys)

@@ -79,15 +79,18 @@ impl Folder {
         SealedObject::new(id, length, file)
     }
 
-    /// The header of an object; `None` if there is no such object.
+    /// The header of an object; `None` if there is no such object, or its file is cut before the end of
+    /// the header.
     pub(super) fn header(&self, id: Uuid) -> Result<Option<Vec<u8>>> {
         let mut file = match File::open(self.file(id)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file.map_err(failed)?,
         };
         let mut header = vec![0; HEADER_BYTES];
-        file.read_exact(&mut header).map_err(failed)?;
-        Ok(Some(header))
+        match file.read_exact(&mut header) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            read => read.map(|()| Some(header)).map_err(failed),
+        }
     }
 
     /// Removes an object if it exists.

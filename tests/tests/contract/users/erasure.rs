@@ -335,6 +335,24 @@ async fn after_the_retention_nothing_is_left_and_copies_are_unreadable() {
 }
 
 #[tokio::test]
+async fn a_damaged_image_is_not_in_the_way_of_an_erasure() {
+    for bytes in [0, 700] {
+        let context = TestContext::start().await;
+        let user = customer(&context).await;
+        let compliance = context.operator("compliance", &["compliance"]).await;
+        let path = format!("/admin/v1/users/{user}");
+        let shown = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
+        let folder = context.core().settings.documents.folder.clone().unwrap();
+        let file = folder.join(shown["documents"][0]["id"].as_str().unwrap());
+        std::fs::write(file, vec![0_u8; bytes]).unwrap();
+        erase(&context, &user).await;
+        let kept = open(&context, &compliance, &user, "").await.assert_status(200).json();
+        assert_eq!(kept["personal"]["lastName"], "Erasedlast");
+        assert_eq!(kept["documents"], json!([]), "nobody can open it");
+    }
+}
+
+#[tokio::test]
 async fn without_an_order_in_the_time_nothing_is_kept() {
     let context = TestContext::with(|settings| settings.privacy.retention_years = 2).await;
     let user = customer(&context).await;
