@@ -112,6 +112,24 @@ async fn a_blocked_email_address_is_not_proven_by_a_code() {
 }
 
 #[tokio::test]
+async fn the_state_that_comes_with_another_email_address_is_of_that_one() {
+    let visit = Visit::of_proven_address().await;
+    for (number, status) in ["blocked", "verified", "failed"].into_iter().enumerate() {
+        let address = format!("other{number}@mail.example.com");
+        let body = json!({"emailAddress": address, "verification": {"email": status}});
+        let changed = change(&visit.context, &json!(visit.id), body).await;
+        let profile = changed.assert_status(200).json()["profile"].clone();
+        let details = &profile["status"]["details"];
+        assert_eq!(
+            (&profile["emailAddress"], &details["emailAddressVerificationStatus"]),
+            (&json!(address), &json!(status))
+        );
+    }
+    // The first and the third address were proven, and heard of it.
+    assert_eq!(visit.notices().await, 2);
+}
+
+#[tokio::test]
 async fn a_typing_error_changes_nothing() {
     let context = TestContext::start().await;
     let ada = context.partner("acme").await.user("ada").await;

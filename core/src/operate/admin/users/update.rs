@@ -77,14 +77,15 @@ impl Endpoint for UpdateUser {
         if change.disabled == Some(false) {
             session::end_tokens_if_disabled(&mut tx, core, key).await?;
         }
+        // Before the checks: the state that comes with another address is of that one.
+        if let Some(email) = &change.email_address {
+            write_email(&mut tx, core, &before, email).await?;
+        }
         if write(&mut tx, core, key, &change).await? {
             approvals::require(&operator)?;
         }
         if change.disabled == Some(true) {
             session::end_logins(&mut tx, core, key).await?;
-        }
-        if let Some(email) = &change.email_address {
-            write_email(&mut tx, core, &before, email).await?;
         }
         for document in &change.documents {
             write_document(&mut tx, key, document).await?;

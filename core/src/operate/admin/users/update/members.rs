@@ -42,7 +42,8 @@ pub(super) struct Change {
     /// for until the user sets one up again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) authenticator_app_removed: Option<bool>,
-    /// Another e-mail address: the user has to prove it, and every session ends.
+    /// Another e-mail address: every session ends, and the user has to prove it unless the state of its
+    /// check comes with it.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "changed")]
     pub(super) email_address: Option<String>,
     /// The level, which limits follow.
