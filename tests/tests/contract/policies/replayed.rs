@@ -11,16 +11,21 @@ use serde_json::{Value, json};
 
 use super::{FEE, SIGNATURE, push, set_key, stage, with_acme};
 
-/// An order under a signed offer, priced by a fee policy: its id.
-async fn order(context: &TestContext, acme: &Partner) -> i64 {
+/// An offer that is signed with this nonce.
+async fn offer(context: &TestContext, acme: &Partner, nonce: &str) -> Value {
     let (pair, _) = ed25519(7);
     let now = context.clock().unix_seconds();
-    let line = format!("returnUrl=app%3Ax&t={now}&n=nonce-0001");
+    let line = format!("returnUrl=app%3Ax&t={now}&n={nonce}");
     let signature = STANDARD.encode(pair.sign(line.as_bytes()));
     let offer = json!({"baseCurrency": "BTC", "quoteCurrency": "EUR",
         "paymentMethod": "creditCard", "returnUrl": "app:x",
-        "signature": format!("t={now},n=nonce-0001,s={signature}")});
-    let offer = acme.post("/api/v2/buy/offer", offer).await.assert_status(200).json();
+        "signature": format!("t={now},n={nonce},s={signature}")});
+    acme.post("/api/v2/buy/offer", offer).await.assert_status(200).json()
+}
+
+/// An order under a signed offer, priced by a fee policy: its id.
+async fn order(context: &TestContext, acme: &Partner) -> i64 {
+    let offer = offer(context, acme, "nonce-0001").await;
     let asked =
         json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
     let token = format!("Bearer {}", acme.token().await);
@@ -97,6 +102,37 @@ async fn a_replay_says_when_the_decision_would_be_another() {
         let path = format!("/admin/v1/orders/{path}/replay");
         context.admin(Method::POST, &path, json!({})).await.assert_status(status);
     }
+}
+
+#[tokio::test]
+async fn a_payload_under_a_key_that_is_gone_holds_up_no_other() {
+    let (context, acme) = with_acme().await;
+    push(&context, FEE, "tiered-fee").await.assert_status(200);
+    set_key(&context).await;
+    push(&context, SIGNATURE, "ed25519-offer").await.assert_status(200);
+    let order = order(&context, &acme).await;
+    for statement in [
+        r#"update offer set
+            signature_decision = jsonb_set(signature_decision, '{input}', '"AAAA"')"#,
+        r#"update buy_order set
+            policy_decisions = jsonb_set(policy_decisions, '{1,input}', '"AAAA"')"#,
+    ] {
+        sqlx::query(statement).execute(context.db()).await.unwrap();
+    }
+    let replayed = replay(&context, order).await;
+    assert_eq!(replayed["decisions"][0]["same"], true);
+    let signature = &replayed["decisions"][1];
+    assert_eq!(signature["now"]["failure"], "the question does not open any more");
+    assert_eq!(signature["then"]["rule"], "authentic");
+
+    let recorded = async || {
+        let path = format!("{SIGNATURE}/dry-run");
+        context.admin(Method::POST, &path, json!({"recorded": true})).await
+    };
+    recorded().await.assert_status(409);
+    offer(&context, &acme, "nonce-0002").await;
+    let decisions = recorded().await.assert_status(200).json()["decisions"].clone();
+    assert_eq!(decisions.as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
