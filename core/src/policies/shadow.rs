@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use futures::future::join_all;
+use futures::StreamExt as _;
 use rampart_plugins::contract::PolicyKind;
-use rampart_plugins::{CallClass, CallReport, FailureKind, LogLine};
+use rampart_plugins::{CallClass, CallReport, FailureKind, LogLine, Policy};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -28,12 +28,14 @@ use rampart_types::ClientId;
 const SWEEP: &str = "policy shadows";
 /// Differences stored of a rollout: the newest.
 const DIFFERENCES_MAX: u64 = 20;
+/// Components of rollouts that are loaded ahead of their runs.
+const LOADS_MAX: usize = 4;
 
 enum Job {
     Shadow {
         client: ClientId,
         rollout: Arc<Rollout>,
-        run: Box<dyn FnOnce() -> Comparison + Send>,
+        run: Box<dyn FnOnce(&Policy) -> Comparison + Send>,
     },
     Sample {
         client: ClientId,
@@ -80,8 +82,7 @@ pub(super) fn queue_run<R: PolicyRequest>(
     let attributes = attributes.clone();
     let keys = client.tenant.policies.verification_keys.clone();
     let candidate = Arc::clone(&rollout.policy);
-    let run = move || {
-        let Some(policy) = &candidate.policy() else { return Comparison::Skipped };
+    let run = move |policy: &Policy| {
         let inputs = CallInputs { context: &context, config: &candidate.config, keys: &keys };
         match request.call(CallClass::Background, policy, inputs) {
             Some(report) => compare(&request, &attributes, active.as_ref(), report),
@@ -218,10 +219,23 @@ impl Core {
             return Ok(());
         }
         let now_ms = self.clock.monotonic_ns() / NS_PER_MS;
-        let components = components(&jobs);
-        let loads = components.values().map(|slot| self.policies.ready(slot, now_ms, &self.db));
-        join_all(loads).await;
-        let results = tokio::task::spawn_blocking(move || run(jobs)).await;
+        let (rollouts, others) = by_rollout(jobs);
+        // The code stays with its runs: over the bound of memory, that of another drops the slot's.
+        let loads = rollouts.into_values().map(|(slot, jobs)| async move {
+            (self.policies.ready(&slot, now_ms, &self.db).await, jobs)
+        });
+        let mut loaded = futures::stream::iter(loads).buffer_unordered(LOADS_MAX);
+        self.run_shadow_jobs(None, others).await?;
+        while let Some((code, jobs)) = loaded.next().await {
+            self.run_shadow_jobs(code, jobs).await?;
+        }
+        Ok(())
+    }
+
+    /// Runs jobs off the serving threads, the shadow runs among them with this code, and stores their
+    /// results.
+    async fn run_shadow_jobs(&self, code: Option<Policy>, jobs: Vec<Job>) -> Result<()> {
+        let results = tokio::task::spawn_blocking(move || run(code.as_ref(), jobs)).await;
         let results = results.map_err(|error| Error::internal("run shadow jobs", error))?;
         for (client, rollout, tally) in results.tallies.into_values() {
             if let Err(error) = self.write_tally(client, &rollout, tally).await {
@@ -338,22 +352,31 @@ impl Core {
     }
 }
 
-/// The components that the shadow runs among the jobs call, by rollout.
-fn components(jobs: &[Job]) -> HashMap<Uuid, Arc<Slot>> {
-    let component = |job: &Job| match job {
-        Job::Shadow { rollout, .. } => Some((rollout.id, Arc::clone(&rollout.policy.slot))),
-        Job::Sample { .. } | Job::Log(_) => None,
-    };
-    jobs.iter().filter_map(component).collect()
+/// The shadow runs of a rollout, and the component that they call.
+type RolloutJobs = (Arc<Slot>, Vec<Job>);
+
+/// The shadow runs among the jobs by rollout, and the other jobs.
+fn by_rollout(jobs: Vec<Job>) -> (HashMap<Uuid, RolloutJobs>, Vec<Job>) {
+    let (mut rollouts, mut others) = (HashMap::<Uuid, RolloutJobs>::new(), Vec::new());
+    for job in jobs {
+        let Job::Shadow { rollout, .. } = &job else {
+            others.push(job);
+            continue;
+        };
+        let (id, slot) = (rollout.id, Arc::clone(&rollout.policy.slot));
+        rollouts.entry(id).or_insert_with(|| (slot, Vec::new())).1.push(job);
+    }
+    (rollouts, others)
 }
 
-fn run(jobs: Vec<Job>) -> Results {
+/// Runs jobs; without the code, shadow runs are skipped.
+fn run(code: Option<&Policy>, jobs: Vec<Job>) -> Results {
     let mut results = Results::default();
     for job in jobs {
         match job {
             Job::Shadow { client, rollout, run } => {
                 let entry = results.tallies.entry(rollout.id);
-                let comparison = run();
+                let comparison = code.map_or(Comparison::Skipped, run);
                 let (_, rollout, tally) =
                     entry.or_insert_with(|| (client, rollout, Tally::default()));
                 tally.add(rollout, comparison);

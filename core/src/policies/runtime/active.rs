@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use rampart_plugins::contract::{ConfigEntry, PolicyKind};
-use rampart_plugins::{Breaker, KeyRing, Policy};
+use rampart_plugins::{Breaker, KeyRing};
 
 use super::fuel_budget::FuelBudget;
 use super::log_throttle::LogThrottle;
@@ -99,11 +99,6 @@ impl ActivePolicy {
             Some(previous) if self.slot.is_pending() => previous,
             _ => self,
         }
-    }
-
-    /// Its native code; `None` when it is not loaded or could not be compiled.
-    pub(crate) fn policy(&self) -> Option<Policy> {
-        self.slot.policy()
     }
 }
 

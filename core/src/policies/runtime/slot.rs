@@ -94,9 +94,4 @@ impl Slot {
         let policy = code.as_ref().and_then(|code| code.as_ref().as_ref().ok());
         policy.map_or(0, Policy::memory_bytes)
     }
-
-    /// Its code, if it is loaded.
-    pub(crate) fn policy(&self) -> Option<Policy> {
-        self.code.load().as_ref()?.as_ref().as_ref().ok().cloned()
-    }
 }

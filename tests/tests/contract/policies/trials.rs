@@ -112,6 +112,25 @@ async fn what_a_shadow_has_no_room_for_is_counted_and_costs_the_caller_nothing()
 }
 
 #[tokio::test]
+async fn shadows_run_although_there_is_room_for_the_code_of_one() {
+    let context = TestContext::with(|settings| settings.policy.memory_bytes = 1).await;
+    let paths = ["acme", "other"].map(|slug| format!("/admin/v1/partners/{slug}/policies/fee"));
+    let guests = [("acme", "tiered-fee", "hostile"), ("other", "hostile", "tiered-fee")];
+    for (path, (slug, active, shadow)) in paths.iter().zip(guests) {
+        let partner = context.partner(slug).await;
+        push(&context, path, active).await.assert_status(200);
+        stage(&context, path, shadow, json!({"config": {}})).await.assert_status(201);
+        post(&context, &format!("{path}/versions/2/shadow"), json!({})).await;
+        fee(&partner, "DE").await;
+    }
+    context.core().run_policy_shadows().await.unwrap();
+    for path in paths {
+        let shown = context.admin(Method::GET, &format!("{path}/trial"), json!({})).await.json();
+        assert_eq!((&shown["different"], &shown["skipped"]), (&json!(1), &json!(0)), "{shown}");
+    }
+}
+
+#[tokio::test]
 async fn a_share_answers_the_same_users_on_every_edge_and_grows() {
     let context = context().await;
     let other = context.second_edge().await;
