@@ -74,16 +74,23 @@ pub(crate) fn admit(
             drop(sender.send(result));
         })
         .map_err(|_| Rejection::transient("the host has no thread left for this"))?;
-    let wait_ms = runtime.limits.admission_ms_max;
-    match results.recv_timeout(Duration::from_millis(wait_ms)) {
+    match results.recv_timeout(Duration::from_millis(runtime.limits.examination_ms_max())) {
         Ok(result) => result,
-        Err(mpsc::RecvTimeoutError::Timeout) => {
-            let reason = format!("not compiled and tried within {wait_ms} ms");
-            Err(Rejection::by(Check::Compilation, reason))
-        }
+        Err(mpsc::RecvTimeoutError::Timeout) => Err(overdue(runtime)),
         Err(mpsc::RecvTimeoutError::Disconnected) => {
             Err(Rejection::by(Check::Compilation, "the component broke the compiler"))
         }
+    }
+}
+
+/// The refusal of an upload past its wall clock. In a process of its own the compiler meets a bound of
+/// processor time before, if the component is at fault: then the machine was busy.
+fn overdue(runtime: &Runtime) -> Rejection {
+    let reason =
+        format!("not compiled and tried within {} ms", runtime.limits.examination_ms_max());
+    match runtime.compiler {
+        Some(_) => Rejection::transient(reason).at(Check::Compilation),
+        None => Rejection::by(Check::Compilation, reason),
     }
 }
 
@@ -94,7 +101,7 @@ fn examine(
     context: &CallContext,
     configure: impl FnOnce(&PolicyInfo) -> Result<Vec<ConfigEntry>, String>,
 ) -> Result<Admitted, Rejection> {
-    let time = Duration::from_millis(runtime.limits.admission_ms_max);
+    let time = Duration::from_millis(runtime.limits.examination_ms_max());
     let policy = load(runtime, kind, wasm, time)?;
     let info = describe(&policy, context.now)
         .and_then(|info| check_info(&info, kind).map(|()| info))

@@ -12,7 +12,7 @@ use crate::policies::evaluate::context::context_at;
 use crate::policies::runtime::configuration::{entries, info_as_json};
 
 /// An examination may take so many times as long as on an edge.
-const ADMISSION_TIMES: u64 = 6;
+const ADMISSION_TIMES: u64 = 3;
 /// Instances started to measure the median.
 const STARTS: usize = 25;
 

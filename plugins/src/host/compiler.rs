@@ -57,7 +57,7 @@ impl CompilerProgram {
     ) -> Result<NativeCode, Rejection> {
         let failed =
             |error: std::io::Error| Rejection::transient(format!("no compiler runs: {error}"));
-        let seconds = limits.admission_ms_max.div_ceil(1_000);
+        let seconds = limits.compile_seconds();
         let mut child = Command::new(&self.program)
             .args(&self.arguments)
             .args([limits.compile_memory_bytes_max.to_string(), seconds.to_string()])

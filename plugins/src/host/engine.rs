@@ -62,7 +62,7 @@ impl PolicyEngine {
     /// itself, `config` against that, and two equal runs of every probe within half the fuel, or
     /// all of it for a request that cannot be larger.
     ///
-    /// Blocks for milliseconds to [`PolicyLimits::admission_ms_max`]: never call it on a serving
+    /// Blocks for milliseconds to [`PolicyLimits::examination_ms_max`]: never call it on a serving
     /// thread. The work runs on a thread of its own; past its time the upload is refused at once,
     /// and the slot of that thread stays taken until it ends.
     ///

@@ -11,8 +11,8 @@
 pub struct PolicyLimits {
     /// Largest component accepted, in bytes.
     pub component_bytes_max: usize,
-    /// Processor time of a compilation, and longest admission (compilation and probes together), in
-    /// milliseconds.
+    /// Processor time of a compilation, in milliseconds; an examination may take longer
+    /// ([`PolicyLimits::examination_ms_max`]).
     pub admission_ms_max: u64,
     /// Memory of one compilation in a child process, in bytes.
     pub compile_memory_bytes_max: u64,
@@ -59,6 +59,9 @@ pub struct PolicyLimits {
 }
 
 const LIVE_CALLS_PER_THREAD: u32 = 4;
+/// Wall clock of an examination, in times of the processor time of a compilation. A component that has
+/// the processor is refused by its bounds of processor time before.
+const EXAMINATION_TIMES: u64 = 2;
 
 impl PolicyLimits {
     /// The defaults, with slots for `threads` serving threads.
@@ -88,6 +91,16 @@ impl PolicyLimits {
             background_calls_max: 4,
             resident_bytes: 256 << 10,
         }
+    }
+
+    /// Longest examination of an upload, compilation and probes together, in milliseconds of wall clock.
+    pub const fn examination_ms_max(&self) -> u64 {
+        self.compile_seconds().saturating_mul(1_000 * EXAMINATION_TIMES)
+    }
+
+    /// Processor time of a compilation in a process of its own, whose bound has whole seconds.
+    pub(crate) const fn compile_seconds(&self) -> u64 {
+        self.admission_ms_max.div_ceil(1_000)
     }
 }
 

@@ -164,9 +164,10 @@ fn an_error_for_a_probe_is_not_a_failure() {
 #[test]
 fn an_admission_over_its_time_limit_is_refused() {
     let impatient = engine(PolicyLimits { admission_ms_max: 0, ..generous_limits() });
-    let reason = impatient.admit(PolicyKind::Fee, guest("tiered-fee"), Vec::new()).err();
-    let reason = reason.map(|reason| reason.to_string());
-    assert_eq!(reason.as_deref(), Some("not compiled and tried within 0 ms"));
+    let refused = impatient.admit(PolicyKind::Fee, guest("tiered-fee"), Vec::new()).err();
+    let refused = refused.expect("it is refused");
+    assert_eq!(refused.to_string(), "not compiled and tried within 0 ms");
+    assert!(!refused.is_transient(), "nothing else bounds what this process compiles");
 }
 
 #[test]

@@ -92,7 +92,7 @@ pub struct Policy {
     /// Memory of one compilation, which runs in a process of its own.
     #[schemars(range(min = 268_435_456, max = 68_719_476_736u64))]
     pub compile_memory_bytes: u64,
-    /// Longest examination of an upload, and most processor time of one compilation.
+    /// Most processor time of one compilation; an examination of an upload may take twice as long.
     #[schemars(range(min = 100, max = 600_000))]
     pub compile_timeout_ms: u64,
     /// Most calls at once.

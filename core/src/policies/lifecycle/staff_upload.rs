@@ -138,7 +138,8 @@ async fn begin(
     if !allowed {
         return Ok(Err(StaffUpload::NotAllowed));
     }
-    let examination_seconds = core.settings.policy.compile_timeout_ms.div_ceil(1_000);
+    let examination_ms = core.policies.engine.limits().examination_ms_max();
+    let examination_seconds = examination_ms.div_ceil(1_000);
     let busy_seconds = examination_seconds.saturating_add(RESULT_SECONDS_MAX);
     let recent = sqlx::query!(
         r#"

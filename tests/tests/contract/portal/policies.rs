@@ -349,7 +349,8 @@ async fn an_upload_waits_for_another_as_long_as_an_examination_may_take() {
             created_at = rampart_now() - $1 * interval '1 second'";
         sqlx::query(begun).bind(seconds).execute(context.db()).await.unwrap();
     };
-    let longest = context.core().settings.policy.compile_timeout_ms / 1_000;
+    // Twice the processor time of a compilation.
+    let longest = 2 * context.core().settings.policy.compile_timeout_ms / 1_000;
     examined_for(i64::try_from(longest).unwrap()).await;
     let waits = upload(&mut ada, b"nonsense", &[]).await;
     assert!(waits.assert_status(409).text().contains("Another upload is being examined"));
