@@ -4,6 +4,7 @@
 //! The child is this binary, started anew; it bounds itself before it reads the component, and has no
 //! environment of the edge.
 
+use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
@@ -83,7 +84,7 @@ impl CompilerProgram {
         };
         match status.success() {
             true => Ok(NativeCode::from_own_compiler(code)),
-            false => Err(rejection(status, &message, limits)),
+            false => Err(rejection(status, &message, limits, is_memory_promised())),
         }
     }
 }
@@ -108,7 +109,19 @@ fn exchange(child: &mut Child, wasm: &[u8], time: Duration) -> Option<(Vec<u8>, 
     results.recv_timeout(time).ok()
 }
 
-fn rejection(status: ExitStatus, message: &str, limits: &PolicyLimits) -> Rejection {
+/// True where the system gives no memory that it cannot promise: an allocator may then give up far below
+/// the bound of its process.
+fn is_memory_promised() -> bool {
+    let overcommit = fs::read_to_string("/proc/sys/vm/overcommit_memory");
+    overcommit.is_ok_and(|mode| mode.trim() == "2")
+}
+
+fn rejection(
+    status: ExitStatus,
+    message: &str,
+    limits: &PolicyLimits,
+    is_memory_promised: bool,
+) -> Rejection {
     let message = message.trim_start_matches("rampart: ").trim_end();
     if status.code().is_some() && !message.is_empty() {
         return match message.starts_with(UNFIT) || message.starts_with(BROKE) {
@@ -121,9 +134,10 @@ fn rejection(status: ExitStatus, message: &str, limits: &PolicyLimits) -> Reject
         limits.compile_memory_bytes_max
     );
     let ended = [Signal::KILL, Signal::TERM].map(Signal::as_raw);
+    let is_short = |signal| is_memory_promised && signal == Signal::ABORT.as_raw();
     match status.signal() {
         // Its processor time was over, the allocator gave up, or the stack ended.
-        Some(signal) if !ended.contains(&signal) => Rejection::new(reason),
+        Some(signal) if !ended.contains(&signal) && !is_short(signal) => Rejection::new(reason),
         // The system was short of memory, or the machine goes down.
         _ => Rejection::transient("its compiler was ended, as where the system is short of memory"),
     }
@@ -164,4 +178,24 @@ pub fn compile_as_child(
     let mut output = std::io::stdout().lock();
     let written = output.write_all(code.as_bytes()).and_then(|()| output.flush());
     written.map_err(|error| format!("the code cannot be handed over: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_allocator_that_gives_up_where_memory_is_promised_is_not_the_components_fault() {
+        for (signal, is_memory_promised, is_transient) in [
+            (Signal::ABORT, true, true),
+            (Signal::ABORT, false, false),
+            (Signal::XCPU, true, false),
+            (Signal::KILL, false, true),
+        ] {
+            let status = ExitStatus::from_raw(signal.as_raw());
+            let message = "memory allocation of 64 bytes failed";
+            let refused = rejection(status, message, &PolicyLimits::default(), is_memory_promised);
+            assert_eq!(refused.is_transient(), is_transient, "{signal:?} {is_memory_promised}");
+        }
+    }
 }
