@@ -3,7 +3,7 @@
 //! A trap poisons its store for good, and a policy must keep no state: hence one store per call.
 
 use wasmtime::component::{Instance, InstancePre};
-use wasmtime::{PoolConcurrencyLimitError, ResourceLimiter, Store, Trap};
+use wasmtime::{ResourceLimiter, Store, Trap};
 
 use crate::bindings::crypto::{self, Algorithm, CryptoError, DigestAlgorithm};
 use crate::bindings::log::{self, Level};
@@ -12,7 +12,9 @@ use crate::host::crypto as host_crypto;
 use crate::host::deadline::ProcessorDeadline;
 use crate::host::keys::KeyRing;
 use crate::host::limits::PolicyLimits;
-use crate::host::report::{CallReport, Failure, FailureKind, LogLine, one_line};
+use crate::host::report::{
+    CallReport, Failure, FailureKind, LogLine, is_of_machine, one_line,
+};
 use crate::host::runtime::Runtime;
 
 /// Component handles a call may hold. The contract has no resources, so any use is a mistake.
@@ -151,7 +153,7 @@ fn engine_failure(error: &wasmtime::Error, call: &Call) -> Failure {
         Some(Trap::Interrupt) => FailureKind::Deadline,
         _ if call.memory_refused => FailureKind::Memory,
         Some(_) => FailureKind::Trap,
-        None if error.is::<PoolConcurrencyLimitError>() => FailureKind::Capacity,
+        None if is_of_machine(error) => FailureKind::Capacity,
         None => FailureKind::InvalidOutput,
     };
     Failure::new(kind, error.root_cause().to_string())

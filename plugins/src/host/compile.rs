@@ -8,6 +8,7 @@ use ring::digest;
 use wasmtime::component::Component;
 
 use crate::host::rejection::{Check, Rejection};
+use crate::host::report::is_of_machine;
 use crate::host::runtime::Runtime;
 use crate::kinds::compiled::Linked;
 use crate::kinds::{Policy, PolicyKind};
@@ -67,7 +68,10 @@ fn native_code(
 }
 
 fn cannot_run(error: wasmtime::Error) -> Rejection {
-    Rejection::new(format!("not a component this host can run: {error:#}"))
+    match is_of_machine(&error) {
+        true => Rejection::transient(format!("the host cannot load it now: {error:#}")),
+        false => Rejection::new(format!("not a component this host can run: {error:#}")),
+    }
 }
 
 pub(crate) fn check_size(runtime: &Runtime, wasm: &[u8]) -> Result<(), Rejection> {
@@ -141,5 +145,19 @@ fn check_resources(runtime: &Runtime, component: &Component) -> Result<(), Rejec
     match fits {
         true => Ok(()),
         false => Err(refused("the component needs more memory or tables than it may have")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[test]
+    fn a_system_without_memory_is_not_the_components_fault() {
+        let short = wasmtime::Error::from(Errno::NOMEM).context("map its code");
+        assert!(cannot_run(short).is_transient());
+        assert!(!cannot_run(wasmtime::Error::msg("odd")).is_transient());
     }
 }

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use rustix::io::Errno;
+use wasmtime::{OutOfMemory, PoolConcurrencyLimitError};
+
 use crate::bindings::log::Level;
 use crate::bindings::types::PolicyError;
 
@@ -54,8 +57,8 @@ pub enum FailureKind {
     Memory,
     /// Its output breaks the contract.
     InvalidOutput,
-    /// The host could not run the call: no free slot, or a request larger than allowed. Not the
-    /// policy's fault.
+    /// The host could not run the call: no free slot or memory, or a request larger than allowed. Not
+    /// the policy's fault.
     Capacity,
     /// It returned an error.
     Error,
@@ -110,6 +113,12 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+/// True for an error of the engine that says nothing of the component: no free slot, or no memory of the
+/// system's.
+pub(crate) fn is_of_machine(error: &wasmtime::Error) -> bool {
+    error.is::<PoolConcurrencyLimitError>() || error.is::<Errno>() || error.is::<OutOfMemory>()
+}
 
 /// Foreign text made safe for a log or a terminal: at most `bytes_max`, no control characters (nor
 /// the Unicode marks that reorder a line).
