@@ -71,7 +71,8 @@ pub trait Endpoint: Sized + 'static {
     /// replica (`database.replica_urls`).
     const MAY_BE_STALE: bool = false;
     /// `true` if a second operator may have to agree first: operators' API; see
-    /// [`Endpoint::needs_approval`].
+    /// [`Endpoint::needs_approval`]. A call that succeeds and has not used the approval up fails
+    /// ([`Approver::settle`]).
     const APPROVAL: bool = false;
     /// `true` if [`Endpoint::call`] is one transaction that locks rows in another order than others
     /// do: it is run again when Postgres gives it up to end a deadlock. For what locks orders and

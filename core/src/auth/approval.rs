@@ -1,6 +1,8 @@
 //! The approval of an operator's call by a second one, which is used up by the transaction that carries
 //! the call out: neither is there without the other.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -12,12 +14,29 @@ use crate::platform::error::{Denial, Result};
 /// An approval that was granted, and not used up when it was looked up.
 #[derive(Debug)]
 pub(crate) struct GrantedApproval {
-    pub(crate) id: Uuid,
+    id: Uuid,
     /// Method and path of the call, for the audit.
-    pub(crate) call: String,
+    call: String,
+    /// True once a transaction of the call has used it up, or the call has left it.
+    is_settled: AtomicBool,
 }
 
 impl GrantedApproval {
+    /// The approval of this id, of the call with this method and path.
+    pub(crate) const fn new(id: Uuid, call: String) -> Self {
+        Self { id, call, is_settled: AtomicBool::new(false) }
+    }
+
+    /// Leaves it as it is: the call has found nothing to do.
+    pub(crate) fn leave(&self) {
+        self.is_settled.store(true, Ordering::Relaxed);
+    }
+
+    /// False while the call has neither used it up nor left it.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_settled.load(Ordering::Relaxed)
+    }
+
     /// Uses it up and records that: in the call's transaction, just before the call's own record.
     ///
     /// # Errors
@@ -51,6 +70,7 @@ impl GrantedApproval {
         .await?;
         let reason = "the approval was used, taken back or has expired meanwhile: call again";
         let granted_by = granted_by.ok_or_else(|| Denial::conflict(reason))?;
+        self.is_settled.store(true, Ordering::Relaxed);
         let detail = json!({ "call": self.call, "grantedBy": granted_by });
         Ok(UsedApproval { id: self.id, detail })
     }

@@ -22,6 +22,14 @@ pub trait Approver: Caller {
     ) -> impl Future<Output = Result<Option<Reply>>> + Send {
         async { Ok(None) }
     }
+
+    /// Checks that a call which was carried out has used its approval up.
+    ///
+    /// # Errors
+    /// When it has not, a mistake of the endpoint's: the approval is used up now.
+    fn settle(&self, _: &Core) -> impl Future<Output = Result<()>> + Send {
+        async { Ok(()) }
+    }
 }
 
 impl Approver for Anyone {}

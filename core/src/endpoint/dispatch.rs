@@ -1,7 +1,7 @@
 //! The run of one request through an endpoint.
 
 use super::idempotency::{self, Claim, ClaimedKey};
-use super::{Endpoint, Respond};
+use super::{Approver, Endpoint, Respond};
 use crate::Core;
 use crate::auth::caller::{Caller, Client};
 use crate::http::Surface;
@@ -61,6 +61,8 @@ async fn carry_out<E: Endpoint>(
     if let Some(reply) = E::hold(core, input, &caller, &request).await? {
         return Ok(reply);
     }
+    // Nobody but operators has an approval.
+    let approver = (E::Caller::SURFACE == Surface::Operators).then(|| caller.clone());
     let answer = if E::RETRIED {
         call_retried::<E>(core, input, caller, request, key).await
     } else if E::MAY_BE_STALE {
@@ -68,7 +70,11 @@ async fn carry_out<E: Endpoint>(
     } else {
         E::call_with_key(core, caller, request, key).await
     };
-    answer.and_then(Respond::respond)
+    let answer = answer?;
+    if let Some(approver) = approver {
+        approver.settle(core).await?;
+    }
+    answer.respond()
 }
 
 /// Calls the endpoint, again with the request read anew while Postgres asks for it.

@@ -146,7 +146,7 @@ async fn granted<E: Endpoint>(
     )
     .fetch_optional(&core.db)
     .await?;
-    Ok(granted.map(|id| GrantedApproval { id, call: call::<E>(path) }))
+    Ok(granted.map(|id| GrantedApproval::new(id, call::<E>(path))))
 }
 
 /// The open approval of this call, a new one if there is none.

@@ -170,6 +170,18 @@ impl Operator {
         }
     }
 
+    /// Leaves the approval as it is: the call has found nothing to do.
+    pub(super) fn leave_approval(&self) {
+        if let Some(approval) = self.approval() {
+            approval.leave();
+        }
+    }
+
+    /// The approval, if the call has neither used it up nor left it.
+    fn forgotten_approval(&self) -> Option<&GrantedApproval> {
+        self.approval().filter(|approval| !approval.is_settled())
+    }
+
     /// True for a call that a second operator has agreed to, and for who needs none.
     pub(super) fn is_approved(&self) -> bool {
         self.is_break_glass() || self.approval().is_some()
@@ -235,5 +247,29 @@ impl Caller for Operator {
 impl Approver for Operator {
     async fn hold<E: Endpoint>(&self, core: &Core, input: &Input) -> Result<Option<Reply>> {
         approvals::hold::<E>(core, input, self).await
+    }
+
+    async fn settle(&self, core: &Core) -> Result<()> {
+        let Some(approval) = self.forgotten_approval() else { return Ok(()) };
+        let mut tx = core.db.begin().await?;
+        approval.spend(&mut tx, core, self.actor()).await?;
+        tx.commit().await?;
+        Err(Error::invariant("use an approval up in the transaction of its call"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_approval_is_forgotten_until_the_call_settles_it() {
+        let operator = Operator::break_glass();
+        assert!(operator.forgotten_approval().is_none());
+        operator.approve(GrantedApproval::new(Uuid::nil(), "PUT /admin/v1/routes".to_owned()));
+        assert!(operator.forgotten_approval().is_some());
+        // The endpoint has a copy of the caller.
+        operator.clone().leave_approval();
+        assert!(operator.forgotten_approval().is_none());
     }
 }

@@ -91,6 +91,23 @@ async fn a_configuration_uses_its_approval_up() {
 }
 
 #[tokio::test]
+async fn a_payment_that_is_recorded_meanwhile_leaves_its_approval() {
+    let context = TestContext::start().await;
+    let ada = Operator::new(&context, "ada", &["treasury"]).await;
+    let bob = Operator::new(&context, "bob", &["treasury"]).await;
+    let path = "/admin/v1/payments";
+    let large = json!({"kind": "received", "amount": 100_000, "currency": "EUR",
+        "providerReference": "statement 17", "reason": "seen on the statement"});
+    let approval = held(&ada, Method::POST, path, large.clone()).await;
+    assert_eq!(decide(&bob, &approval, "grant").await, 204);
+    context.admin(Method::POST, path, large.clone()).await.assert_status(201);
+    let again = ada.call(Method::POST, path, large).await.assert_status(200).json();
+    assert_eq!(again["duplicate"], true);
+    assert_eq!(ada.get("/admin/v1/approvals").await.json()[0]["state"], "granted");
+    assert_eq!(audited(&context, "approval.use").await, []);
+}
+
+#[tokio::test]
 async fn an_operator_may_agree_to_their_own_end() {
     let context = TestContext::start().await;
     let olga = Operator::new(&context, "olga", &["owner"]).await;

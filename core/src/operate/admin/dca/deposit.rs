@@ -80,6 +80,7 @@ impl Endpoint for ReportDeposit {
         let deposit = Deposit { amount, currency, reference: &reference };
         for _ in 0..QUOTES_MAX {
             if let Some(order) = existing_order(core, &plan, &deposit).await? {
+                operator.leave_approval();
                 return Ok(Reported::Before(detail(core, &plan, order).await?));
             }
             let quoted = quote(core, &plan, &deposit, &request_id).await?;
