@@ -161,6 +161,20 @@ pub(crate) async fn catalogue_changed(conn: &mut Connection) -> Result<i64, sqlx
     .await
 }
 
+/// Raises the catalogue's revision above every one of any timeline, those that a failover has lost
+/// too, and returns it: to the milliseconds since 1970 at least, which pass faster than it rises.
+pub(crate) async fn catalogue_changed_beyond_lost(
+    conn: &mut Connection,
+) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar!(
+        "update change_counter set revision = greatest(revision + 1, \
+             (extract(epoch from rampart_now()) * 1000)::bigint) \
+         where scope = 'catalogue' returning revision"
+    )
+    .fetch_one(conn)
+    .await
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -32,8 +32,8 @@ fn pair(input: &Input) -> Result<PairCode> {
 }
 
 /// Voids the quotes of a pair that were sealed before `from`, whichever edge has sealed them, and
-/// those that edges seal before they know. A time to come counts as now, to the millisecond. The
-/// caller holds the pair's row.
+/// those that edges seal before they know, also at a revision that a failover has lost. A time to
+/// come counts as now, to the millisecond. The caller holds the pair's row.
 ///
 /// # Errors
 /// 422 for a time before the one that counts already.
@@ -42,7 +42,7 @@ async fn void_quotes(
     pair: PairCode,
     from: DateTime<Utc>,
 ) -> Result<DateTime<Utc>> {
-    let revision = revision::catalogue_changed(conn).await?;
+    let revision = revision::catalogue_changed_beyond_lost(conn).await?;
     let raised = sqlx::query_scalar!(
         r#"
         update currency_pair set

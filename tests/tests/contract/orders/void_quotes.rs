@@ -115,6 +115,25 @@ async fn a_time_divides_quotes_and_is_never_lowered() {
 }
 
 #[tokio::test]
+async fn a_quote_of_a_revision_that_a_failover_lost_is_void_too() {
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    // An edge that has not heard of the failover seals at what the leader before had reached.
+    let lost = context.core().snapshots.current().catalogue.revision + 1_000_000;
+    let raised = void(&context).await.json();
+    let raised: DateTime<Utc> = raised["quotesValidFrom"].as_str().unwrap().parse().unwrap();
+    let sealed = |revision: i64| {
+        shop.quote(&context, |quote| {
+            quote.issued_at = raised + TimeDelta::milliseconds(1);
+            quote.catalogue_revision = revision;
+        })
+    };
+    shop.v1(&confirm_of(&sealed(lost))).await.assert_status(400).assert_codes(&["ER006"]);
+    let known = context.core().snapshots.current().catalogue.revision;
+    shop.v1(&confirm_of(&sealed(known))).await.assert_status(200);
+}
+
+#[tokio::test]
 async fn a_sale_of_a_void_quote_is_refused() {
     let context = TestContext::start().await;
     let shop = Shop::of(&context, "acme").await;
