@@ -294,6 +294,23 @@ fn the_key_and_the_tolerance_are_the_operators() {
 }
 
 #[test]
+fn an_assertion_covers_its_order_and_its_reason() {
+    let keys = ring("partner-ed25519", None);
+    let assertion = |covered: &str| {
+        let field = |name: &str, value: &str| Field { name: name.into(), value: value.into() };
+        let mut assertion = offer(covered, NOW);
+        assertion.fields =
+            vec![field("orderId", "7"), field("reason", "seen"), field("walletAddress", "0xab")];
+        assertion
+    };
+    let whole = assertion("orderId=7&reason=seen&walletAddress=0xab&");
+    assert!(matches!(verdict(&[], &whole, &keys), Verdict::Authentic(_)));
+    // The signature of an offer to the same wallet.
+    let part = assertion("walletAddress=0xab&");
+    assert_eq!(verdict(&[], &part, &keys), Verdict::Rejected(Rejection::BadSignature));
+}
+
+#[test]
 fn an_onboarding_link_covers_all_its_parameters() {
     let keys = ring("partner-ed25519", None);
     let covered = format!("fee=1.5&partnerOrderIdentifier=not%20covered&{}", &COVERED[8..]);

@@ -1,4 +1,5 @@
-//! Offers and onboarding links signed with Ed25519, each valid for a few minutes and only once.
+//! Offers, assertions about wallets and onboarding links signed with Ed25519, each valid for a few
+//! minutes and only once.
 //!
 //! `signature` is `t=SECONDS,n=NONCE,s=BASE64`: the signing time (Unix time), a value never used
 //! before, and the signature of this line:
@@ -7,8 +8,9 @@
 //! callbackUrl=...&fee=...&returnUrl=...&walletAddress=...&walletAddressTag=...&t=SECONDS&n=NONCE
 //! ```
 //!
-//! The fields are those that are set, values percent-encoded, in alphabetical order; an onboarding
-//! link covers all its parameters. The nonce is 8 to 64 of `A-Z a-z 0-9 - _`.
+//! The fields are those that are set, values percent-encoded, in alphabetical order; those of an
+//! assertion are `orderId`, `reason` and `walletAddress`, and an onboarding link covers all its
+//! parameters. The nonce is 8 to 64 of `A-Z a-z 0-9 - _`.
 //!
 //! - `key`: name of the public key, `partner-ed25519` if not set
 //! - `tolerance`: largest distance of the signing time from now, in seconds, 300 if not set
@@ -23,9 +25,9 @@ rampart_guest::signature_policy!(Ed25519Offer);
 
 const DEFAULT_KEY: &str = "partner-ed25519";
 const DEFAULT_TOLERANCE_SECONDS: i32 = 300;
-/// Fields of an offer that the signature must cover.
-const OFFER_FIELDS: [&str; 5] =
-    ["callbackUrl", "fee", "returnUrl", "walletAddress", "walletAddressTag"];
+/// Fields of an offer, and of an assertion about an order's wallet, that the signature must cover.
+const OFFER_FIELDS: [&str; 7] =
+    ["callbackUrl", "fee", "orderId", "reason", "returnUrl", "walletAddress", "walletAddressTag"];
 
 /// A parsed `signature` member.
 struct Claim<'a> {
