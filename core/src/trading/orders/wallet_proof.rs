@@ -133,11 +133,15 @@ impl Endpoint for V2 {
             let detail = "it is not the order's wallet";
             return Err(Error::with_detail(Code::WalletAddressInvalid, detail));
         }
-        request.assertion.check(core, &client).await?;
+        let decision = request.assertion.check(core, &client).await?;
         let proof = Proof::Partner { slug: &client.tenant.slug, reason: &request.reason };
         let mut tx = core.db.begin().await?;
         let recorded =
             record(&mut tx, core, OrderKey { client: client.id(), order: order.id }, proof).await?;
+        // One that changes nothing may be repeated.
+        if let Some(decision) = decision.filter(|_| recorded) {
+            decision.consume(core, &mut tx).await?;
+        }
         let answer = Asserted { order_id: order.id, recorded };
         save_answer(key, core, &mut tx, &answer).await?;
         tx.commit().await?;

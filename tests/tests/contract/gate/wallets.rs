@@ -1,9 +1,13 @@
 //! Proofs that an unhosted wallet is its user's.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
+use rampart_tests::keys::ed25519;
 use rampart_tests::wallet::Wallet;
 
 use super::*;
+use crate::policies::{SIGNATURE, push, set_key};
 
 /// The path, the nonce and the message of the page on which an order's wallet is proven.
 async fn challenge(shop: &Shop, order: i64) -> (String, String, String) {
@@ -129,6 +133,32 @@ async fn the_partner_asserts_under_its_signature() {
     let again = shop.ada.post(&path, &body("seen", &genuine)).await.assert_status(200).json();
     assert_eq!(again["recorded"], false);
     assert_eq!(shop.payouts(order).await, 1);
+}
+
+#[tokio::test]
+async fn a_signature_that_a_policy_accepts_once_asserts_once() {
+    let (shop, wallet) = (Shop::open().await, Wallet::new(7).address());
+    let (first, second) = (shop.paid(1500, &wallet).await, shop.paid(1500, &wallet).await);
+    set_key(&shop.context).await;
+    push(&shop.context, SIGNATURE, "ed25519-offer").await.assert_status(200);
+    let (pair, _) = ed25519(7);
+    let now = shop.context.clock().unix_seconds();
+    let assert_wallet = async |order: i64, nonce: &str| {
+        let text = format!("orderId={order}&reason=seen&walletAddress={wallet}&t={now}&n={nonce}");
+        let signature = STANDARD.encode(pair.sign(text.as_bytes()));
+        let body = json!({"orderId": order, "walletAddress": wallet, "reason": "seen",
+            "signature": format!("t={now},n={nonce},s={signature}")});
+        shop.ada.post(&format!("/api/v2/buy/orders/{order}/wallet-proof"), &body).await
+    };
+    let recorded = async |order: i64, nonce: &str| {
+        assert_wallet(order, nonce).await.assert_status(200).json()["recorded"].clone()
+    };
+    assert_eq!(recorded(first, "nonce-0001").await, true);
+    assert_eq!(recorded(first, "nonce-0001").await, false);
+    assert_wallet(second, "nonce-0001").await.assert_codes(&["ER336"]);
+    assert_eq!((shop.payouts(first).await, shop.payouts(second).await), (1, 0));
+    assert_eq!(recorded(second, "nonce-0002").await, true);
+    assert_eq!(shop.payouts(second).await, 1);
 }
 
 #[tokio::test]
