@@ -1,5 +1,9 @@
 //! A client of the API for partners, as a partner that signs in with its password.
 
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::StatusCode;
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
@@ -30,6 +34,11 @@ impl PartnerClient {
         Ok(Self { http, base, token })
     }
 
+    /// The lifetime of the token; `None` if the token does not say it.
+    pub(crate) fn token_lifetime(&self) -> Option<Duration> {
+        lifetime(&self.token)
+    }
+
     /// The JSON of a success.
     ///
     /// # Errors
@@ -49,6 +58,13 @@ impl PartnerClient {
     }
 }
 
+/// The time between the claims `iat` and `exp` of a token, which no clock of this machine changes.
+fn lifetime(token: &str) -> Option<Duration> {
+    let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
+    let claims: Value = serde_json::from_slice(&claims).ok()?;
+    claims["exp"].as_u64()?.checked_sub(claims["iat"].as_u64()?).map(Duration::from_secs)
+}
+
 async fn answer(request: RequestBuilder) -> Result<Value, StartupError> {
     let unreachable = "the edge cannot be reached";
     let answer = request.send().await.context(unreachable)?;
@@ -63,4 +79,19 @@ async fn answer(request: RequestBuilder) -> Result<Value, StartupError> {
         return Err(StartupError::from(format!("the edge answers {status}: {body}")));
     }
     serde_json::from_slice(&body).context("the answer is not JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_says_how_long_it_lives() {
+        let token = |claims: &str| format!("e30.{}.c2ln", URL_SAFE_NO_PAD.encode(claims));
+        let hour = token(r#"{"iat":1767225600,"exp":1767229200}"#);
+        assert_eq!(lifetime(&hour), Some(Duration::from_secs(3_600)));
+        for other in ["opaque".to_owned(), token("{}"), token(r#"{"iat":2,"exp":1}"#)] {
+            assert_eq!(lifetime(&other), None, "{other}");
+        }
+    }
 }

@@ -242,29 +242,38 @@ async fn a_policy_is_signed_here_and_uploaded_elsewhere() {
     command(&edge, &format!("policy signer waive shop {signing}")).await;
 }
 
-#[tokio::test]
-async fn what_an_edge_holds_is_measured_as_a_test_client() {
-    let edge = Edge::start().await;
-    let folder = Folder::make();
-    let path = |name: &str| folder.path().join(name).display().to_string();
+/// A test client of the edge with high rates, its password in the folder, and a command line that
+/// measures the edge as this client.
+async fn bench(edge: &Edge, folder: &Folder) -> String {
     let ca = edge.setup().folder().join("cert.pem").display().to_string();
     let new = json!({"slug": "shop", "name": "Shop", "mode": "test"});
     let made = edge.admin(Method::POST, "/admin/v1/partners", new).await.assert_status(201).json();
     let rates = json!({"rateLimits": {"client": "100000/s", "quotes": "100000/s"}});
     edge.admin(Method::PATCH, "/admin/v1/partners/shop", rates).await.assert_status(200);
-    let password = |made: &Value| made["password"].as_str().unwrap().to_owned();
-    fs::write(path("password"), password(&made)).unwrap();
-    let line = format!(
+    let password = folder.path().join("password");
+    fs::write(&password, made["password"].as_str().unwrap()).unwrap();
+    format!(
         "bench --url {} --ca {ca} --username shop --password {} --seconds 1 --connections 2 \
          --p99-ms 30000",
         edge.url(""),
-        path("password")
-    );
-    let held = command(&edge, &line).await;
+        password.display()
+    )
+}
+
+/// The calls that a measurement has come to.
+fn calls(held: &Value) -> Vec<&str> {
     let calls = held["calls"].as_array().unwrap();
-    let names: Vec<_> = calls.iter().map(|call| call["call"].as_str().unwrap()).collect();
-    assert_eq!(names, ["prices", "quote", "purchase"]);
-    assert!(calls.iter().all(|call| call["perSecond"].as_u64() > Some(0)), "{held}");
+    calls.iter().map(|call| call["call"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn what_an_edge_holds_is_measured_as_a_test_client() {
+    let (edge, folder) = (Edge::start().await, Folder::make());
+    let line = bench(&edge, &folder).await;
+    let held = command(&edge, &line).await;
+    assert_eq!(calls(&held), ["prices", "quote", "purchase"]);
+    let rows = held["calls"].as_array().unwrap();
+    assert!(rows.iter().all(|call| call["perSecond"].as_u64() > Some(0)), "{held}");
     let orders = command(&edge, "order list --partner shop --limit 1").await;
     assert_eq!(orders.as_array().unwrap().len(), 1);
 
@@ -278,4 +287,24 @@ async fn what_an_edge_holds_is_measured_as_a_test_client() {
     .await;
     // That of an address, which comes first, is 50 a second by default.
     assert!(refused.contains("`ratelimit.address`"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_measurement_outlives_its_token_and_what_it_has_its_failure() {
+    let edge = Edge::with(|setup| _ = setup.set("lifetimes.access_token_seconds", "4")).await;
+    let folder = Folder::make();
+    let line = bench(&edge, &folder).await;
+    // Six loads of a second.
+    let held = command(&edge, &line).await;
+    assert_eq!(calls(&held), ["prices", "quote", "purchase"]);
+    let long = line.replace("--seconds 1", "--seconds 4");
+    let refused = refusal(&edge, &long).await;
+    assert!(refused.contains("a token lives 4 seconds on this edge"), "{refused}");
+
+    let _: Value = command(&edge, "payment-method set creditCard enabled=false").await;
+    let failed = edge.command(&line.split(' ').collect::<Vec<_>>()).await;
+    assert_eq!(failed.status.code(), Some(2));
+    assert!(String::from_utf8(failed.stderr).unwrap().contains("quote: the edge answers"));
+    let held: Value = serde_json::from_slice(&failed.stdout).unwrap();
+    assert_eq!(calls(&held), ["prices"]);
 }
