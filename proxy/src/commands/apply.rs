@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use self::document::Document;
 use super::table::cell;
-use super::{Body, ConfigFile, Run, StartupError, Target, query};
+use super::{Body, ConfigFile, Run, StartupError, query};
 use crate::output;
 
 /// Apply partners, pairs, payment methods, prices, routes and active policies from TOML files: all of
@@ -25,8 +25,11 @@ pub(crate) struct Apply {
     /// Show the differences, and change nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Print the answer of the API as JSON; without it, text for people, in a pipe too.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
-    target: Target,
+    settings: ConfigFile,
 }
 
 impl Run for Apply {
@@ -35,9 +38,9 @@ impl Run for Apply {
         let path =
             format!("configuration{}", query([("dryRun", self.dry_run.then(|| "true".into()))]));
         let body = Body::Json(document.configuration());
-        let answer = self.target.settings.ask(async |o| o.call(Method::PUT, &path, body).await);
+        let answer = self.settings.ask(async |o| o.call(Method::PUT, &path, body).await);
         let answer = answer.map_err(|error| document.locate(&error))?;
-        if self.target.format.is_json() {
+        if self.json {
             output::line(format_args!("{answer:#}"));
             return Ok(());
         }

@@ -46,11 +46,6 @@ impl Format {
         }
     }
 
-    /// True if JSON is asked for.
-    pub(crate) fn is_json(&self) -> bool {
-        self.json
-    }
-
     /// True for a table, false for JSON.
     fn is_table(&self) -> bool {
         self.table || !self.json && std::io::stdout().is_terminal()

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use serde_json::Value;
 
 use super::{
@@ -203,6 +203,21 @@ fn every_command_line_is_understood() {
         if let Err(error) = Cli::try_parse_from(arguments) {
             panic!("{call}: rampart {line}: {error}");
         }
+    }
+}
+
+#[test]
+fn what_is_text_in_a_pipe_says_so() {
+    let cli = Cli::command();
+    for name in ["apply", "export"] {
+        let command = cli.find_subcommand(name).unwrap();
+        let options: BTreeMap<_, _> = command
+            .get_arguments()
+            .map(|option| (option.get_id().as_str(), option.get_help().map(ToString::to_string)))
+            .collect();
+        assert!(!options.contains_key("table"), "{name} prints no table");
+        let help = options["json"].as_deref().unwrap();
+        assert!(!help.contains("also what a program gets"), "{name}: {help}");
     }
 }
 
