@@ -27,13 +27,16 @@ const ANSWER_MAX: Duration = Duration::from_secs(5);
 const CLEAR: &str = "\x1b[H\x1b[J";
 
 /// Watch a running edge: rate, errors, latency, pools, queues, partners. Ctrl-C ends it.
+///
+/// A look that gets no answer says so, and the next one follows; the first one must get an answer.
 #[derive(Debug, Args)]
 pub(crate) struct Top {
     /// Seconds between two looks, 1 to 60.
     #[arg(long, value_name = "SECONDS", default_value_t = 2,
         value_parser = clap::value_parser!(u64).range(1..=60))]
     interval: u64,
-    /// End after so many looks; without it, when it is told to.
+    /// End after so many looks, with the failure of the last one if it failed; without it, when it is
+    /// told to.
     #[arg(long, value_name = "LOOKS")]
     count: Option<u64>,
     /// URL of the metrics; the `ops` listener of the configuration without it.
@@ -64,15 +67,26 @@ impl Top {
         ticks.tick().await;
         // A terminal shows each look in the place of the last one; a file has them one after the other.
         let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stdout());
-        let mut looks = 0;
+        let (mut looks, mut last) = (0, Ok(()));
         while self.count.is_none_or(|count| looks < count) {
             ticks.tick().await;
-            let now = read(client, &clock, url).await?;
-            let text = screen(&before, &now);
+            // An edge that is restarted, or has too much to do, answers again.
+            let text = match read(client, &clock, url).await {
+                Ok(now) => {
+                    let text = screen(&before, &now);
+                    (before, last) = (now, Ok(()));
+                    text
+                }
+                Err(silent) => {
+                    let text = format!("{silent}\n");
+                    last = Err(silent);
+                    text
+                }
+            };
             output::text(&if is_terminal { format!("{CLEAR}{text}") } else { text });
-            (before, looks) = (now, looks + 1);
+            looks += 1;
         }
-        Ok(())
+        last
     }
 }
 

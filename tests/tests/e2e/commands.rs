@@ -10,7 +10,8 @@ use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::{ADMIN_TOKEN, Edge, Folder};
 use rampart_tests::guests::component;
 use rampart_tests::keys::{ed25519, ed25519_private};
-use rampart_tests::process::binary;
+use rampart_tests::process::{Process, binary};
+use rampart_tests::receiver::{Reaction, Receiver};
 use rampart_tests::user::registration;
 use serde_json::{Value, json};
 
@@ -208,6 +209,23 @@ async fn an_edge_is_watched_by_command() {
     assert!(!shown.contains('\u{1b}'), "a file gets no control characters: {shown}");
     let nobody = refusal(&edge, "top --count 1 --metrics http://127.0.0.1:1/metrics").await;
     assert!(nobody.contains("does not answer"), "{nobody}");
+}
+
+#[tokio::test]
+async fn an_edge_that_does_not_answer_is_watched_on() {
+    let metrics = Receiver::start().await;
+    let mut command = Command::new(binary());
+    command.env_clear().args(["top", "--interval", "1", "--metrics", &metrics.url("/metrics")]);
+    let top = Process::spawn(command);
+    top.prints("requests").await;
+    metrics.react(Reaction::status(503));
+    let away = format!("'{}' answers 503", metrics.url("/metrics"));
+    top.prints(&away).await;
+    let screens = || top.out().iter().filter(|line| line.starts_with("requests")).count();
+    let before = screens();
+    metrics.react(Reaction::status(200));
+    until("it shows the edge again", SOON, async || (screens() > before).then_some(())).await;
+    assert!(top.status().is_none() && top.err().is_empty(), "{:?}", top.err());
 }
 
 #[tokio::test]
