@@ -19,13 +19,13 @@ const CONFIRM: &str = "/api/v1/sell/confirm";
 const ORDERS: &str = "/api/v1/user/sell/orders";
 
 /// A user who sells, and the partner.
-struct Seller {
+pub(crate) struct Seller {
     partner: Partner,
     identifier: String,
 }
 
 impl Seller {
-    async fn of(context: &TestContext, partner: &Partner, name: &str) -> Self {
+    pub(crate) async fn of(context: &TestContext, partner: &Partner, name: &str) -> Self {
         let identifier = format!("{name:x<36}");
         user(context, partner, &identifier).await;
         Self { partner: partner.clone(), identifier }
@@ -57,7 +57,7 @@ impl Seller {
     }
 
     /// Confirms a new quote over 0.01 BTC.
-    async fn sale(&self, change: impl FnOnce(&mut Value)) -> Value {
+    pub(crate) async fn sale(&self, change: impl FnOnce(&mut Value)) -> Value {
         let mut body = json!({"quote": self.quote("BTC", "0.01").await["quote"]});
         change(&mut body);
         self.confirm(&body).await.assert_status(200).json()

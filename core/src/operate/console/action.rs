@@ -35,8 +35,9 @@ pub(super) struct Action {
     pub(super) is_destructive: bool,
     /// Values of the subject's `status` in which it is offered; any, if there are none.
     pub(super) when: &'static [&'static str],
-    /// `buy` or `sell`, if it is offered for orders of that side alone.
-    pub(super) side: &'static str,
+    /// Members of the subject with the values, shown as text, for which alone it is offered; an
+    /// empty text is none.
+    pub(super) members: &'static [(&'static str, &'static str)],
     /// A role that it takes besides one of its call's.
     pub(super) role: Option<Role>,
     /// `true` if the call's answer is shown, such as a secret that is shown only once.
@@ -64,7 +65,7 @@ impl Action {
             fixed: &[],
             is_destructive: false,
             when: &[],
-            side: "",
+            members: &[],
             role: None,
             shows_answer: false,
             figures: None,
@@ -113,9 +114,9 @@ impl Action {
         Self { when, ..self }
     }
 
-    /// The same, offered for orders of this side alone.
-    pub(super) const fn of_side(self, side: &'static str) -> Self {
-        Self { side, ..self }
+    /// The same, offered only while these members of the subject have these values.
+    pub(super) const fn having(self, members: &'static [(&'static str, &'static str)]) -> Self {
+        Self { members, ..self }
     }
 
     /// The same, for this role alone.
@@ -132,8 +133,9 @@ impl Action {
     fn is_offered(&self, visit: &Visit<'_>, subject: &Value) -> bool {
         let status = view::text(subject, "/status");
         let fits = self.when.is_empty() || self.when.contains(&&*status);
-        let is_side = self.side.is_empty() || view::text(subject, "/side") == self.side;
-        fits && is_side && self.is_permitted(visit)
+        let mut members = self.members.iter();
+        let has = members.all(|(pointer, value)| view::text(subject, pointer) == *value);
+        fits && has && self.is_permitted(visit)
     }
 
     /// The same, whose answer is shown.

@@ -89,6 +89,11 @@ const PRICE: &[(&str, Cell)] = &[
     ("Coins", Cell::Money("/cryptoAmount", "/cryptoCurrency")),
     ("Estimated", Cell::Text("/isEstimatedQuote")),
 ];
+const BUY: &[(&str, &str)] = &[("/side", "buy")];
+const SELL: &[(&str, &str)] = &[("/side", "sell")];
+/// A purchase whose wallet can be proven to be the user's, and is not yet.
+const UNPROVEN: &[(&str, &str)] =
+    &[("/side", "buy"), ("/walletType", "unhosted"), ("/walletProvenAt", "")];
 const OPTIONAL_REASON: Input = Input { required: false, ..Input::REASON };
 
 pub(super) const ORDER: Subject = Subject {
@@ -113,16 +118,16 @@ pub(super) const ORDER: Subject = Subject {
             ])
             .fixed(&[("event", "payment-received")]).of_role(Role::Treasury).when(&["pending"]),
         Action::new("payment-denied", "Payment denied", EVENTS, "The order ends as cancelled, for good.")
-            .with(&[OPTIONAL_REASON]).fixed(&[("event", "payment-denied")]).destructive().of_side("buy").when(&["pending"]),
+            .with(&[OPTIONAL_REASON]).fixed(&[("event", "payment-denied")]).destructive().having(BUY).when(&["pending"]),
         Action::new("coins-sent", "Coins sent", EVENTS, "The order counts as sent by hand. Coins that leave twice are lost. Above the limit of one operator a second one must agree.")
             .with(&[Input::new("transactionId", "Transaction on chain").required()])
-            .fixed(&[("event", "coins-sent")]).of_role(Role::Treasury).destructive().of_side("buy").when(&["in progress"]),
+            .fixed(&[("event", "coins-sent")]).of_role(Role::Treasury).destructive().having(BUY).when(&["in progress"]),
         Action::new("confirmed-on-chain", "Confirmed on chain", EVENTS, "The order ends as completed. Above the limit of one operator a second one must agree.")
-            .fixed(&[("event", "confirmed-on-chain")]).of_role(Role::Treasury).of_side("buy").when(&["in progress"]),
+            .fixed(&[("event", "confirmed-on-chain")]).of_role(Role::Treasury).having(BUY).when(&["in progress"]),
         Action::new("paid-out", "Paid out", EVENTS, "A sale ends as completed: its seller has the money. Above the limit of one operator a second one must agree.")
-            .fixed(&[("event", "paid-out")]).of_role(Role::Treasury).of_side("sell").when(&["in progress"]),
+            .fixed(&[("event", "paid-out")]).of_role(Role::Treasury).having(SELL).when(&["in progress"]),
         Action::new("prove-wallet", "Accept proof of the wallet", Verb::Post.call("/admin/v1/orders/{id}/wallet-proof"), "The wallet counts as the user's. The coins leave at once unless something else holds them.")
-            .with(&[Input::REASON]).when(&["pending", "in progress", "blocked"]),
+            .with(&[Input::REASON]).having(UNPROVEN).when(&["pending", "in progress", "blocked"]),
         Action::new("replay", "Replay policy decisions", Verb::Post.call("/admin/v1/orders/{id}/replay"), "Runs the policies again on what was recorded, and compares. Nothing changes.")
             .answering(),
     ],

@@ -6,6 +6,7 @@ use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::receiver::{Reaction, Receiver};
 
 use super::*;
+use crate::sell::Seller;
 
 /// Pages, each with the call that it shows.
 const PAGES: [(&str, &str); 22] = [
@@ -158,6 +159,29 @@ async fn an_order_shows_everything_and_what_can_be_done() {
     viewer.get(&format!("{path}/hold")).await.assert(403, "not for your role");
     let post = [("reason", "x"), ("csrfToken", &*page.csrf_token())];
     viewer.post(&format!("{path}/hold"), &post).await.assert(403, "not for your role");
+}
+
+#[tokio::test]
+async fn a_proof_of_the_wallet_is_offered_where_one_can_be_accepted() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    let sale = Seller::of(&context, &acme, "ann").await.sale(|_| ()).await["orderId"].clone();
+    let judge = Browser::of(&context, "judge", &["compliance"]).await;
+    let offered = async |id: &str| {
+        let path = format!("/console/orders/{id}");
+        let page = judge.get(&path).await.assert(200, "What happened");
+        page.text.contains(&format!("{path}/prove-wallet"))
+    };
+    assert!(!offered(&sale.to_string()).await, "a sale pays money out");
+    let id = order.id.to_string();
+    assert!(offered(&id).await);
+    let path = format!("/console/orders/{id}/prove-wallet");
+    judge.submit(&path, &[("reason", "a transfer from it")]).await.assert(303, "");
+    assert!(!offered(&id).await, "it is proven");
+    let hosted = "update buy_order set wallet_type = 'vasp', wallet_proven_at = null";
+    sqlx::query(hosted).execute(context.db()).await.unwrap();
+    assert!(!offered(&id).await, "it is a provider's");
 }
 
 #[tokio::test]
