@@ -149,8 +149,8 @@ pub(super) async fn carry_out(visit: &Visit<'_>, id: &str, typed: Option<&Typed>
         return ask(visit, &approval, refused.status, Some(&refused.reason));
     }
     if reply.status == StatusCode::ACCEPTED {
-        let reason = "The call was not made in the same words, so it waits anew: make it again \
-                      where it was made first.";
+        let reason = "The call says more than this page can repeat, so it waits anew: make it \
+                      again where it was made first.";
         return ask(visit, &approval, StatusCode::CONFLICT, Some(reason));
     }
     let body = html! {
