@@ -209,3 +209,26 @@ async fn reads_of_personal_data_stand_in_the_audit() {
         assert_eq!(audited(&context, action).await, by_sue(""));
     }
 }
+
+#[tokio::test]
+async fn one_person_changes_a_partners_rates_and_two_what_lifts_its_checks() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let ada = Operator::new(&context, "ada", &["platform", "treasury"]).await;
+    let partner = "/admin/v1/partners/acme";
+    for (path, alone) in [
+        (partner, json!({"rateLimits": {"quotes": "9/s"}})),
+        (partner, json!({"allowedAddresses": ["10.0.0.0/8"], "policyUploadAllowed": true})),
+        (partner, json!({"defaultFeePercentage": 2})),
+        ("/admin/v1/payment-methods/creditCard", json!({"limit": 6000})),
+    ] {
+        ada.call(Method::PATCH, path, alone).await.assert_status(200);
+    }
+    for both in [
+        json!({"guestOrders": {"allowed": true}}),
+        json!({"complianceGate": "before-payout"}),
+        json!({"policyApprovalRequired": false}),
+    ] {
+        approvals::held(&ada, Method::PATCH, partner, both).await;
+    }
+}
