@@ -6,7 +6,7 @@ use clap::{Subcommand, ValueEnum};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{AdminClient, Body, Call, Page, StartupError, Target, possible_value, query};
+use super::{Body, Call, Page, StartupError, Target, possible_value, query};
 use crate::output;
 
 pub(super) const BALANCES: &str = "\
@@ -85,7 +85,12 @@ pub(crate) enum Format {
 impl Call for Ledger {
     fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::Check => target.run(async |admin| check(&admin).await),
+            Self::Check => target.run(async |admin| {
+                let read = async |after: Option<String>| {
+                    admin.get(&format!("ledger/check{}", query([("after", after)]))).await
+                };
+                check(read, output::line).await
+            }),
             Self::Balances { partner, currency, at, page } => {
                 let criteria = [("partner", partner), ("currency", currency), ("at", at)];
                 page.print(target, &["ledger", "balances"], criteria, BALANCES)
@@ -110,28 +115,47 @@ impl Call for Ledger {
     }
 }
 
-/// Checks page after page, up to the end.
-async fn check(admin: &AdminClient) -> Result<Value, StartupError> {
-    let (mut checked, mut problems, mut after) = (0, Vec::new(), None);
+/// Checks page after page, up to the end. What is off is reported as it is found: a later page may
+/// not come.
+async fn check(
+    mut read: impl AsyncFnMut(Option<String>) -> Result<Value, StartupError>,
+    mut report: impl FnMut(String),
+) -> Result<Value, StartupError> {
+    let (mut checked, mut problems, mut after) = (0, 0, None);
     loop {
-        let page = admin.get(&format!("ledger/check{}", query([("after", after)]))).await?;
+        let page = read(after).await?;
         checked += page["checked"].as_u64().unwrap_or(0);
         let found = page["problems"].as_array();
         let none = "the answer has no 'problems': it is not of an edge of this version";
         for found in found.ok_or(none)? {
             let text = |name: &str| found[name].as_str().unwrap_or_default().to_owned();
-            problems.push(format!("{}: {}", text("subject"), text("problem")));
+            report(format!("{}: {}", text("subject"), text("problem")));
+            problems += 1;
         }
         match page["next"].as_str() {
             Some(next) => after = Some(next.to_owned()),
             None => break,
         }
     }
-    for problem in &problems {
-        output::line(problem);
+    match problems {
+        0 => Ok(json!({ "checked": checked, "problems": 0 })),
+        _ => Err(StartupError::finding("the books are off by each line above".to_owned())),
     }
-    match problems.is_empty() {
-        true => Ok(json!({ "checked": checked, "problems": 0 })),
-        false => Err(StartupError::finding("the books are off by each line above".to_owned())),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_off_is_reported_although_a_later_page_does_not_come() {
+        let read = async |after: Option<String>| match after {
+            None => Ok(json!({"checked": 1, "next": "2",
+                "problems": [{"subject": "order 7", "problem": "it owes"}]})),
+            Some(_) => Err(StartupError::from("the admin listener does not answer")),
+        };
+        let mut reported = Vec::new();
+        let failed = check(read, |problem| reported.push(problem)).await.unwrap_err();
+        assert_eq!((failed.status(), reported), (2, vec!["order 7: it owes".to_owned()]));
     }
 }
