@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use serde_json::Value;
 
-use super::{AdminClient, Call, Page, StartupError, Target, query};
+use super::{Call, Page, StartupError, Target, query};
 
 pub(super) const COLUMNS: &str = "AT at, ACTOR actor, ACTION action, TARGET target, DETAIL detail";
 
@@ -52,23 +52,37 @@ impl Call for Audit {
                 ];
                 page.print(target, &["audit"], criteria, COLUMNS)
             }
-            Self::Verify { after } => target.run(async |o| verify(&o, after).await),
+            Self::Verify { after } => target.run(async |admin| {
+                let read = async |place: Option<(String, String)>| {
+                    let (after, mac) = place.unzip();
+                    let criteria = query([("after", after), ("mac", mac)]);
+                    admin.get(&format!("audit/verification{criteria}")).await
+                };
+                verify(read, after).await
+            }),
         }
     }
 }
 
-/// Verifies page after page, up to the end.
-async fn verify(admin: &AdminClient, after: Option<String>) -> Result<Value, StartupError> {
+/// Verifies page after page, up to the end. If one does not come, the failure says where to go on.
+async fn verify(
+    mut read: impl AsyncFnMut(Option<(String, String)>) -> Result<Value, StartupError>,
+    after: Option<String>,
+) -> Result<Value, StartupError> {
     let mut start = match after.as_deref().map(|place| place.split_once(':')) {
         None => None,
         Some(Some((position, mac))) => Some((position.to_owned(), mac.to_owned())),
         Some(None) => return Err(StartupError::from("--after is not POSITION:MAC")),
     };
-    let mut rows = 0;
+    let (mut rows, mut verified) = (0, None);
     loop {
-        let (after, mac) = start.unzip();
-        let path = format!("audit/verification{}", query([("after", after), ("mac", mac)]));
-        let mut page = admin.get(&path).await?;
+        let page = read(start).await;
+        let mut page = page.map_err(|error| match &verified {
+            Some(place) => {
+                StartupError::from(format!("{error}; up to there it is intact: --after {place}"))
+            }
+            None => error,
+        })?;
         rows += page["rows"].as_u64().unwrap_or(0);
         let intact = page["intact"].as_bool();
         if !intact.ok_or("the answer has no 'intact': it is not of an edge of this version")? {
@@ -80,7 +94,29 @@ async fn verify(admin: &AdminClient, after: Option<String>) -> Result<Value, Sta
             page["rows"] = rows.into();
             return Ok(page);
         }
+        let position = page["position"].to_string();
         let mac = page["mac"].as_str().unwrap_or_default().to_owned();
-        start = Some((page["position"].to_string(), mac));
+        verified = Some(format!("{position}:{mac}"));
+        start = Some((position, mac));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_verification_that_is_cut_off_says_where_to_go_on() {
+        let read = async |place: Option<(String, String)>| match place {
+            None => Ok(json!({"intact": true, "complete": false, "rows": 5, "position": 5,
+                "mac": "ab"})),
+            Some(_) => Err(StartupError::from("the admin listener does not answer")),
+        };
+        let failed = verify(read, None).await.unwrap_err().to_string();
+        assert!(failed.ends_with("up to there it is intact: --after 5:ab"), "{failed}");
+        let failed = verify(read, Some("5:ab".to_owned())).await.unwrap_err().to_string();
+        assert_eq!(failed, "the admin listener does not answer");
     }
 }
