@@ -1,6 +1,7 @@
 //! `rampart migrate` and `rampart archive`, under the role of `database.migrate_url`.
 
 use clap::Args;
+use rampart_core::platform::counted::counted;
 use rampart_core::platform::schema::{self, Applied};
 
 use super::{ConfigFile, Run, StartupError};
@@ -41,15 +42,14 @@ pub(crate) struct Archive {
 impl Run for Archive {
     fn run(self) -> Result<(), StartupError> {
         let config = self.settings.load()?;
-        let maintained = schema::maintain_partitions(&config.core.database, &config.core.retention);
+        let (database, retention) = (&config.core.database, &config.core.retention);
+        let report = |partition: &str| output::line(format_args!("archived {partition}"));
+        let maintained = schema::maintain_partitions(database, retention, report);
         let archived = server::runtime(1)?.block_on(maintained)?.ok_or(
             "nothing was done: the role does not own the tables, or another process migrates or \
              archives",
         )?;
-        for partition in &archived {
-            output::line(format_args!("archived {partition}"));
-        }
-        output::line(format_args!("{} partitions were archived", archived.len()));
+        output::line(counted(archived, "partition was archived", "partitions were archived"));
         Ok(())
     }
 }

@@ -103,8 +103,8 @@ async fn months_are_made_ahead_and_keep_their_rows() {
     context.core().maintain_partitions().await.unwrap();
     let metrics = context.core().metrics_text();
     assert!(metrics.contains(r#"rampart_partitions_ahead_months{table="event"} 2"#), "{metrics}");
-    let made = schema::maintain_partitions(&owner(&context), &Retention::default()).await;
-    assert_eq!(made.unwrap(), Some(Vec::new()));
+    let made = schema::maintain_partitions(&owner(&context), &Retention::default(), |_| ()).await;
+    assert_eq!(made.unwrap(), Some(0));
     assert_eq!(partitions(db, "event").await.len(), 5);
 }
 
@@ -159,7 +159,10 @@ async fn a_month_is_archived_before_it_is_dropped() {
     execute(db, &format!("alter table event_before_{next} rename to event_before_2020_01")).await;
     let mut retention = Retention { event_days: Some(30), ..Retention::default() };
     let maintain = async |retention: &Retention| {
-        schema::maintain_partitions(&owner, retention).await.unwrap().unwrap()
+        let mut archived = Vec::new();
+        let report = |partition: &str| archived.push(partition.to_owned());
+        schema::maintain_partitions(&owner, retention, report).await.unwrap().unwrap();
+        archived
     };
     assert_eq!(maintain(&retention).await, [""; 0], "without a folder it stays");
     retention.archive_folder = Some(folder.clone());
@@ -201,10 +204,37 @@ async fn what_cannot_be_written_is_not_dropped() {
         archive_folder: Some(file.clone()),
         ..Retention::default()
     };
-    let failed = schema::maintain_partitions(&owner(&context), &retention).await.unwrap_err();
+    let failed = schema::maintain_partitions(&owner(&context), &retention, |_| ()).await;
+    let failed = failed.unwrap_err();
     assert!(failed.to_string().contains("the folder cannot be written"), "{failed}");
     assert!(count(db, "event").await > 0);
     std::fs::remove_file(file).unwrap();
+}
+
+#[tokio::test]
+async fn a_month_is_reported_although_a_later_one_fails() {
+    let context = traded().await;
+    let (db, folder) = (context.db(), folder("later"));
+    let next = month(db, 1).await;
+    for table in TABLES {
+        let old = format!("alter table {table}_before_{next} rename to {table}_before_2020_01");
+        execute(db, &old).await;
+    }
+    // In the way of the second month's file.
+    let part = folder.join("order_transition_before_2020_01.csv.part");
+    std::fs::create_dir_all(&part).unwrap();
+    let retention = Retention {
+        event_days: Some(30),
+        order_transition_days: Some(30),
+        archive_folder: Some(folder.clone()),
+        ..Retention::default()
+    };
+    let mut archived = Vec::new();
+    let report = |partition: &str| archived.push(partition.to_owned());
+    let failed = schema::maintain_partitions(&owner(&context), &retention, report).await;
+    assert!(failed.unwrap_err().to_string().starts_with("order_transition is not archived"));
+    assert_eq!(archived, ["event_before_2020_01"]);
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[tokio::test]
@@ -223,7 +253,7 @@ async fn a_month_that_another_process_is_archiving_is_left_to_it() {
         archive_folder: Some(folder.clone()),
         ..Retention::default()
     };
-    schema::maintain_partitions(&settings, &retention).await.unwrap_err();
+    schema::maintain_partitions(&settings, &retention, |_| ()).await.unwrap_err();
     assert!(!folder.exists(), "both would write one file");
     assert!(count(db, "event").await > 0);
 }

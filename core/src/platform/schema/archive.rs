@@ -20,15 +20,16 @@ use crate::platform::settings::{self, Retention};
 const WRITE_BYTES: usize = 1 << 20;
 
 /// Makes the partitions of the months to come, and archives those whose retention is over, under the
-/// role that migrates. Returns the partitions that were archived; `None` if this role does not own the
-/// tables, or another process is at it.
+/// role that migrates. Reports each that is archived, and returns their number; `None` if this role
+/// does not own the tables, or another process is at it.
 ///
 /// # Errors
-/// One sentence.
+/// One sentence. Months before the one that failed stay archived.
 pub async fn maintain_partitions(
     settings: &settings::Database,
     retention: &Retention,
-) -> Result<Option<Vec<String>>, DatabaseError> {
+    mut report: impl FnMut(&str),
+) -> Result<Option<usize>, DatabaseError> {
     let failed = |error: sqlx::Error| refused("partitions cannot be maintained", &error);
     let (options, mut connection) = connect_to_migrate(settings).await?;
     let mut turns = PgConnection::connect_with(&options).await.map_err(failed)?;
@@ -45,11 +46,10 @@ pub async fn maintain_partitions(
         }
         let month = archive_next(&mut connection, retention, settings.lock_timeout_ms).await?;
         turn.commit().await.map_err(failed)?;
-        let archived = archived.get_or_insert_with(Vec::new);
-        match month {
-            Some(month) => archived.push(month),
-            None => return Ok(Some(std::mem::take(archived))),
-        }
+        let count = archived.unwrap_or(0);
+        let Some(month) = month else { return Ok(Some(count)) };
+        report(&month);
+        archived = Some(count + 1);
     }
 }
 
@@ -198,13 +198,10 @@ impl Core {
         let may = database.migrate_url.is_some()
             || partitions::is_owner(&mut *self.db.acquire().await?).await?;
         if may {
-            match maintain_partitions(database, retention).await {
-                Ok(archived) => {
-                    for partition in archived.into_iter().flatten() {
-                        tracing::info!(partition, "a month was archived and dropped");
-                    }
-                }
-                Err(error) => tracing::error!(%error, "partitions are not maintained"),
+            let report =
+                |partition: &str| tracing::info!(partition, "a month was archived and dropped");
+            if let Err(error) = maintain_partitions(database, retention, report).await {
+                tracing::error!(%error, "partitions are not maintained");
             }
         }
         let mut connection = self.db.acquire().await?;
