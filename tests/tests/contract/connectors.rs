@@ -18,6 +18,7 @@ mod receipts_by_hand;
 mod refund_races;
 mod refunds;
 mod refunds_by_hand;
+mod refunds_without_connector;
 mod return_fees;
 mod routes;
 mod sale;

@@ -26,7 +26,7 @@ pub(super) struct CommandedRefunds<'a> {
 /// Amounts that connectors give back, or may have given back.
 #[derive(Debug)]
 struct UnderWay {
-    /// By commands that have not ended.
+    /// By commands that have not ended, whether or not their connector can carry them out.
     open: Decimal,
     /// By commands that are done, as far as no connector has told of it yet.
     untold: Decimal,
@@ -35,9 +35,10 @@ struct UnderWay {
 impl CommandedRefunds<'_> {
     /// Withdraws those that no connector has begun: of the payment that a report by hand names as
     /// far as it has given that back, of others as far as what is under way exceeds `covered`,
-    /// those of its amount first, then the newest. Without a report an operator's event gives the
-    /// whole order back: what it withdraws of the order's own payment is owed to its customer. The
-    /// order's row is locked, or the book of what has none.
+    /// those that their connector cannot make first, then those of its amount, then the newest.
+    /// Without a report an operator's event gives the whole order back: what it withdraws of the
+    /// order's own payment is owed to its customer. The order's row is locked, or the book of what
+    /// has none.
     pub(super) async fn withdraw_beyond(
         &self,
         conn: &mut Connection,
@@ -50,7 +51,7 @@ impl CommandedRefunds<'_> {
             r#"
             with asked as (
                 select c.client_id, c.command_id, r.refund_id, r.amount, c.created_at,
-                    c.attempt = c.retries as is_new, p.provider_reference
+                    c.attempt = c.retries as is_new, p.provider_reference, c.connector
                 from command c
                 join payment_refund r on 'refund/' || r.refund_id::text = c.idempotency_key
                 join payment p on p.client_id = r.client_id and p.payment_id = r.payment_id
@@ -59,7 +60,7 @@ impl CommandedRefunds<'_> {
                 union all
                 -- no index has the commands of no order
                 select c.client_id, c.command_id, r.refund_id, r.amount, c.created_at,
-                    c.attempt = c.retries, p.provider_reference
+                    c.attempt = c.retries, p.provider_reference, c.connector
                 from payment p
                 join payment_refund r on r.client_id = p.client_id and r.payment_id = p.payment_id
                 join command c on c.client_id = p.client_id
@@ -68,12 +69,14 @@ impl CommandedRefunds<'_> {
                     and c.order_id is null and c.state = 'open'
             ), ranked as (
                 select client_id, command_id, refund_id, amount, provider_reference = $5 as is_named,
-                    sum(amount) over (order by is_new, provider_reference = $5, amount = $6,
-                        created_at, command_id) as up_to,
+                    sum(amount) over (order by is_new, provider_reference = $5,
+                        'payment.refund' <> all (k.capabilities), amount = $6,
+                        asked.created_at, command_id) as up_to,
                     coalesce(sum(amount) over (partition by provider_reference = $5
-                        order by is_new desc, amount = $6 desc, created_at desc, command_id desc
+                        order by is_new desc, amount = $6 desc, asked.created_at desc,
+                            command_id desc
                         rows between unbounded preceding and 1 preceding), 0) as newer
-                from asked
+                from asked join connector k on k.name = asked.connector
             ), commanded as (
                 select client_id, command_id, refund_id, up_to,
                     case when is_named then greatest(least(amount, $6 - newer), 0)
@@ -110,7 +113,8 @@ impl CommandedRefunds<'_> {
     async fn under_way(&self, conn: &mut Connection) -> Result<UnderWay, sqlx::Error> {
         sqlx::query_as!(
             UnderWay,
-            "select open as \"open!\", untold as \"untold!\" from refunds_under_way($1, $2, $3)",
+            "select open + unserved as \"open!\", untold as \"untold!\" \
+             from refunds_by_command($1, $2, $3)",
             self.client.uuid(),
             self.order.map(OrderId::number),
             self.currency,

@@ -74,15 +74,16 @@ pub(super) async fn request(
     Ok(id)
 }
 
-/// Has the connector that the payment came through give it back. Other payments are given back by an
-/// operator.
+/// Has the connector that the payment came through give it back. Other payments, and those of a
+/// connector that gives none back, are given back by an operator.
 async fn command(conn: &mut Connection, core: &Core, refund: &Refund<'_>, id: Uuid) -> Result<()> {
     let found = sqlx::query!(
         "select p.connector, p.provider_reference from payment p \
-         join connector k on k.name = p.connector \
+         join connector k on k.name = p.connector and $3 = any (k.capabilities) \
          where p.client_id = $1 and p.payment_id = $2 and p.kind = 'received'",
         refund.of.uuid(),
         refund.payment,
+        CommandKind::PaymentRefund.as_str(),
     )
     .fetch_optional(&mut *conn)
     .await?;

@@ -292,8 +292,7 @@ impl StoredPayment {
                     select sum(r.amount) from payment p
                     join payment_refund r
                         on r.client_id = p.client_id and r.payment_id = p.payment_id
-                    left join command c on c.client_id = r.client_id
-                        and c.idempotency_key = 'refund/' || r.refund_id::text
+                    left join lateral refund_command(r.client_id, r.refund_id) c on true
                     where p.connector = $1 and p.kind = $4 and p.provider_reference = $2
                         and (c.state is null or c.state = 'done')), 0), 0) as "given_back!"
             "#,
