@@ -7,6 +7,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::earlier::{Arrived, take_off, take_over};
+use super::refund_sources::refund_sources;
 use super::refund_withdrawals::CommandedRefunds;
 use super::report::PaymentKind;
 use super::reprice::{Units, reprice};
@@ -318,12 +319,12 @@ impl Booking<'_> {
         }
         let position = Position::of_order(conn, self.key).await?;
         let is_coins = self.side == Side::Sell;
-        let held: Vec<(String, Decimal)> = match is_coins {
-            true => vec![(connector_of(self.actor).to_owned(), position.sum(Treasury, currency))],
-            false => position.providers(currency).map(|(at, sum)| (at.to_owned(), sum)).collect(),
-        };
         let mut payable = position.owed(RefundPayable, currency);
         let mut owed = payable + position.owed(Customer, currency);
+        let held = match is_coins {
+            true => vec![(connector_of(self.actor).to_owned(), position.sum(Treasury, currency))],
+            false => refund_sources(conn, self.key, &position, currency, owed).await?,
+        };
         for (connector, amount) in held {
             let amount = amount.min(owed);
             if amount <= Decimal::ZERO {

@@ -283,6 +283,27 @@ async fn a_refund_by_command_confirms_none_by_hand() {
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
 
+#[tokio::test]
+async fn an_operators_event_gives_back_at_the_provider_of_the_orders_own_payment() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    // By its name it is the first one.
+    let other = Connector::new(&context, "cards", &["payment.create", "payment.refund"]).await;
+    let order = paid_order(&acme, &connector).await;
+    other.event(again(&order)).await.assert_status(200);
+    order.event(&context, "refund").await.assert_status(200);
+    let at = "select connector from payment where kind = 'refunded'";
+    let at: Vec<String> = sqlx::query_scalar(at).fetch_all(context.db()).await.unwrap();
+    assert_eq!(at, [CONNECTOR]);
+    let path = "/admin/v1/ledger/balances?partner=acme&currency=EUR";
+    let balances = context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
+    let mut lines = balances.as_array().unwrap().iter();
+    let held = lines.find(|line| line["holder"] == "cards").unwrap();
+    assert_eq!((&held["kind"], &held["balance"]), (&json!("provider"), &json!(100)));
+    assert_eq!(owed(&context, "acme").await, ["provider: 100", "suspense: -100"]);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
 /// The amounts that connectors have confirmed under this reference.
 pub(super) async fn confirmed(
     context: &TestContext,
