@@ -67,8 +67,9 @@ impl Booked {
 
 /// Lays the lines beside the payments of `connector`. New incoming ones are recorded, each in a
 /// transaction of its own: the same statement again goes on where it stopped. A payment is one line
-/// of a statement: the next one that says the same is a difference. Money above `order_max`, and
-/// coins, find no order by it, but wait to be matched; `None` bounds nothing.
+/// of a statement: the next one that says the same is a difference. So is a transfer of ours that came
+/// back, and that the books do not have. Money above `order_max`, and coins, find no order by it, but
+/// wait to be matched; `None` bounds nothing.
 pub(crate) async fn reconcile(
     core: &Core,
     connector: &str,
@@ -96,7 +97,7 @@ pub(crate) async fn reconcile(
             result.differences.push(difference("statement", &line, Some(payment.amount)));
         } else if let Some(other) = booked.first() {
             result.differences.push(difference("amount", &line, Some(other.amount)));
-        } else if line.amount > Decimal::ZERO {
+        } else if line.amount > Decimal::ZERO && !is_return_of_ours(&line) {
             let recorded = receive(core, connector, order_max, &line, actor).await?;
             recorded.count(core);
             result.recorded += 1;
@@ -211,6 +212,12 @@ fn difference(side: &str, line: &Line, booked: Option<Decimal>) -> Difference {
     }
 }
 
+/// True for a transfer that came back under an id of ours. It is its connector's to tell, by that id:
+/// recorded by the bank's name for it, the same money would be booked twice.
+fn is_return_of_ours(line: &Line) -> bool {
+    !line.return_reason.is_empty() && !line.end_to_end_id.is_empty()
+}
+
 /// The references that a payment of the line may have: the bank's; and of a transfer of ours, that
 /// left or came back, our own. An incoming one names what its payer likes.
 fn references(line: &Line) -> Vec<String> {
@@ -298,7 +305,7 @@ fn arrival(core: &Core, line: &Line) -> PaymentKind {
 }
 
 /// Records a line as a payment that came in, of the order whose number its payer has written; of
-/// none above `order_max`, or where it is a transfer that came back.
+/// none above `order_max`, or where it is a transfer that came back without an id.
 async fn receive(
     core: &Core,
     connector: &str,

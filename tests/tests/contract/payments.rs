@@ -8,6 +8,7 @@ mod limits;
 mod payouts;
 mod races;
 mod refunds;
+mod returns;
 mod statements;
 mod told;
 mod unknown_orders;

@@ -13,8 +13,12 @@ use super::{list, pay, problems, status};
 const PATH: &str = "/admin/v1/reconciliations?connector=manual";
 
 async fn reconcile(context: &TestContext, statement: &str) -> Value {
+    reconcile_at(context, PATH, statement).await
+}
+
+pub(super) async fn reconcile_at(context: &TestContext, path: &str, statement: &str) -> Value {
     let body = Bytes::from(statement.to_owned());
-    context.admin_bytes(Method::POST, PATH, body).await.assert_status(201).json()
+    context.admin_bytes(Method::POST, path, body).await.assert_status(201).json()
 }
 
 #[tokio::test]
@@ -219,7 +223,7 @@ async fn a_transfer_that_came_back_pays_no_order() {
 }
 
 /// An incoming entry of 100 EUR on one day, with the bank's own name and other references.
-fn credit(own: &str, refs: &str) -> String {
+pub(super) fn credit(own: &str, refs: &str) -> String {
     format!(
         "<Ntry><Amt Ccy=\"EUR\">100</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts>\
          <BookgDt><Dt>2026-03-01</Dt></BookgDt><AcctSvcrRef>{own}</AcctSvcrRef><NtryDtls><TxDtls>\
@@ -227,7 +231,7 @@ fn credit(own: &str, refs: &str) -> String {
     )
 }
 
-fn camt(entries: &[String]) -> String {
+pub(super) fn camt(entries: &[String]) -> String {
     let entries = entries.concat();
     format!("<Document><BkToCstmrStmt><Stmt>{entries}</Stmt></BkToCstmrStmt></Document>")
 }
