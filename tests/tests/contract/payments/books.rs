@@ -1,5 +1,6 @@
 //! The books themselves: nothing is changed, nothing is off, and another program agrees.
 
+use std::collections::HashSet;
 use std::process::Command;
 
 use http::Method;
@@ -94,9 +95,11 @@ async fn beancount_agrees_with_the_books() {
     }
     let order = OrderFixture::order(&context, &acme, None, None).await;
     pay(&context, "bank-1", json!({"orderId": order.id})).await.assert_status(201);
-    let token = json!({"amount": 3, "kind": "deposit-received",
-        "currency": "eip155:1/erc20:0x6b175474e89094c44da98b954eedeac495271d0f"});
-    pay(&context, "tx-1", token).await.assert_status(201);
+    for chain in [1, 137] {
+        let token = json!({"amount": 3, "kind": "deposit-received", "currency":
+            format!("eip155:{chain}/erc20:0x6b175474e89094c44da98b954eedeac495271d0f")});
+        pay(&context, &format!("tx-{chain}"), token).await.assert_status(201);
+    }
     // A connector's word for a currency may be any.
     let own = Connector::new(&context, "own", &["payment.create"]).await;
     for currency in ["=cmd|'/c calc'!A1", "€", "TRUE", "X"] {
@@ -129,5 +132,7 @@ async fn beancount_agrees_with_the_books() {
         output.status.success()
     };
     assert!(check(&journal), "{journal}");
+    let tokens = journal.split_whitespace().filter(|word| word.ends_with("-DEAC495271D0F"));
+    assert_eq!(tokens.collect::<HashSet<_>>().len(), 2, "of two chains: {journal}");
     assert!(!check(&journal.replacen(" 100 EUR", " 101 EUR", 1)), "it checks nothing");
 }

@@ -6,9 +6,14 @@ use std::fmt::Write as _;
 use chrono::NaiveDate;
 
 use super::Line;
+use crate::platform::crypto::sha256;
 
 /// Shortest and longest name of a commodity, in characters.
 const COMMODITY_CHARS: std::ops::RangeInclusive<usize> = 2..=24;
+/// Bytes of the digest in a name that is made: eight capitals or digits.
+const DIGEST_BYTES: usize = 4;
+/// Most characters of a currency's end in such a name.
+const END_CHARS: usize = 13;
 /// Words that are values to beancount.
 const RESERVED: [&str; 3] = ["TRUE", "FALSE", "NULL"];
 
@@ -65,21 +70,29 @@ fn component(name: &str) -> String {
     capitalised.collect::<Vec<_>>().join("-")
 }
 
-/// A commodity's name: capitals, digits and dashes, a capital first and no dash last.
+/// A commodity's name: the currency's own where it is capitals, digits and dashes, a capital first and
+/// no dash last. Any other has a digest of it before its end: two chains may have a token of one
+/// address.
 fn commodity(currency: &str) -> String {
-    let allowed = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '-' };
-    let name: String = currency.chars().map(allowed).collect();
-    if COMMODITY_CHARS.contains(&name.len())
-        && name.starts_with(|c: char| c.is_ascii_uppercase())
-        && !name.ends_with('-')
-        && !RESERVED.contains(&&*name)
+    let allowed = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '-';
+    if COMMODITY_CHARS.contains(&currency.len())
+        && currency.starts_with(|c: char| c.is_ascii_uppercase())
+        && currency.chars().all(allowed)
+        && !currency.ends_with('-')
+        && !RESERVED.contains(&currency)
     {
-        return name;
+        return currency.to_owned();
     }
-    // The end tells assets of one chain apart.
-    let end = name.len().saturating_sub(COMMODITY_CHARS.end() - 2);
-    let end: String = name.chars().skip(end).collect();
-    format!("XX{}", end.trim_matches('-'))
+    let digest = sha256(currency);
+    let digest = hex::encode_upper(digest.get(..DIGEST_BYTES).unwrap_or_default());
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '-' };
+    let name: String = currency.chars().map(plain).collect();
+    // It is ASCII, a byte for each character.
+    let end = name.get(name.len().saturating_sub(END_CHARS)..).unwrap_or_default();
+    match end.trim_matches('-') {
+        "" => format!("XX{digest}"),
+        end => format!("XX{digest}-{end}"),
+    }
 }
 
 #[cfg(test)]
@@ -92,11 +105,21 @@ mod tests {
         assert_eq!(component("shop-7.example"), "Shop-7-Example");
         assert_eq!(commodity("BTC"), "BTC");
         let token = commodity("eip155:1/erc20:0x6b175474e89094c44da98b954eedeac495271d0f");
-        assert!(token.ends_with("EEDEAC495271D0F"), "{token}");
+        assert!(token.ends_with("-DEAC495271D0F"), "{token}");
         assert!(COMMODITY_CHARS.contains(&token.len()) && token.starts_with('X'), "{token}");
-        for (currency, name) in [("€", "XX"), ("E", "XXE"), ("EUR=", "XXEUR"), ("TRUE", "XXTRUE")]
-        {
-            assert_eq!(commodity(currency), name);
+        for (currency, end) in [("€", ""), ("E", "-E"), ("EUR=", "-EUR"), ("TRUE", "-TRUE")] {
+            let name = commodity(currency);
+            let made = name.strip_prefix("XX").and_then(|rest| rest.strip_suffix(end));
+            assert_eq!(made.map(str::len), Some(2 * DIGEST_BYTES), "{name}");
         }
+    }
+
+    #[test]
+    fn each_currency_has_a_name_of_its_own() {
+        let token = "erc20:0x6b175474e89094c44da98b954eedeac495271d0f";
+        let of = |chain: u32| commodity(&format!("eip155:{chain}/{token}"));
+        assert_ne!(of(1), of(137));
+        assert_ne!(commodity("eur"), commodity("EUR"));
+        assert_ne!(commodity("€"), commodity("£"));
     }
 }
