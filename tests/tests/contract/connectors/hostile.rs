@@ -53,6 +53,26 @@ async fn a_report_is_refused_for_its_form_alone() {
     assert_eq!(status(&context, &order).await, "in progress");
 }
 
+#[tokio::test]
+async fn a_text_that_cannot_be_stored_is_the_connectors_error() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = order(&acme, 100).await;
+    for wrong in [
+        json!({"partner": "a\u{0}b"}),
+        json!({"earlierReferences": ["a\u{0}b"]}),
+        json!({"address": "a\u{0}b", "orderId": null}),
+        json!({"address": "a", "tag": "a\u{0}b", "orderId": null}),
+    ] {
+        let mut event = paid(&order, 100);
+        event.as_object_mut().unwrap().extend(wrong.as_object().unwrap().clone());
+        let refused = connector.event(event).await.assert_status(422).json();
+        assert!(refused["error"].as_str().unwrap().contains("U+0000"), "{wrong}: {refused}");
+    }
+    assert_eq!(count(&context, "select count(*) from payment").await, 0);
+    assert_eq!(count(&context, "select count(*) from connector_event").await, 0);
+}
+
 /// A paid order and the command of its payout, leased.
 async fn with_payout(
     context: &TestContext,
