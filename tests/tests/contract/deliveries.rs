@@ -1,6 +1,7 @@
 //! The delivery queue: several edges, edges that die, hosts that hang, operators who repeat.
 
 mod lanes;
+mod locked_rows;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

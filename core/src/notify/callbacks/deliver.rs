@@ -12,12 +12,12 @@ use tokio::sync::watch;
 use tokio::task::{Id, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::Message;
 use super::lane::{Lane, LaneQueue};
 use super::outbound::{Failure, LANE_IN_FLIGHT_MAX, Outcome};
 use super::queue::{ClaimLimits, ClaimedDelivery, ClientPlaces, claim};
 use super::record::{Attempt, AttemptResult, record, release};
 use super::target::{Reach, validate};
+use super::{Message, WORKER};
 use crate::Core;
 use crate::notify::webhooks::secrets;
 use crate::platform::crypto::Secret;
@@ -28,8 +28,6 @@ use rampart_types::{ClientId, LoopbackHttp};
 
 /// Polling interval of the queue; a first attempt must start within 1 s of its event.
 const POLL: Duration = Duration::from_millis(250);
-/// The worker in logs, metrics and `/readyz`: a run is a claim.
-const WORKER: &str = "deliveries";
 /// Most deliveries that one edge holds: in flight, prefetched for fast hosts, or waiting to be
 /// recorded.
 const CLAIMED_MAX: usize = 512;

@@ -6,12 +6,13 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use super::WORKER;
 use super::outbound::{Failure, Outcome};
 use super::queue::ClaimedDelivery;
 use super::schedule::retry_delay;
 use crate::Core;
 use crate::notify::webhooks::failing::{FAILING_MAX, switch_off};
-use crate::platform::db::retrying;
+use crate::platform::db::{HeldConnection, Pool, retrying};
 use crate::platform::error::Result;
 use rampart_types::{ClientId, DeliveryId, WebhookEndpointId};
 
@@ -99,9 +100,8 @@ impl AttemptResult {
     }
 }
 
-/// Writes the results of attempts in one commit and releases their claims. The result of an attempt
-/// that outlived its lease counts only if it succeeded, because another edge may hold the delivery
-/// by now. An endpoint that answered 410 is disabled, and so is one that has failed for days; a
+/// Writes the results of attempts and releases their claims: together, or client by client where that
+/// is not possible. An endpoint that answered 410 is disabled, and so is one that has failed for days; a
 /// delivery that this side could not sign says nothing about its endpoint.
 ///
 /// # Errors
@@ -110,9 +110,38 @@ impl AttemptResult {
 pub(super) async fn record(core: &Core, mut results: Vec<AttemptResult>) -> Result<()> {
     // Edges that update the same rows lock them in the same order, which prevents deadlocks.
     results.sort_by_key(|one| (one.client.uuid(), one.delivery.uuid()));
-    let column = Columns::new(&results);
+    match write(core, &results, HeldConnection::of_batches).await {
+        Ok(()) => {}
+        Err(error) if error.is_unavailable() && !error.is_of_one_statement() => return Err(error),
+        Err(_) => write_by_client(core, &results).await?,
+    }
+    switch_off(core, &failed(&results)).await
+}
+
+/// Writes results client by client: rows that somebody holds, or that cannot be written, cost their own
+/// client alone, whose attempts are repeated.
+async fn write_by_client(core: &Core, results: &[AttemptResult]) -> Result<()> {
+    for of_client in results.chunk_by(|one, other| one.client == other.client) {
+        let written = write(core, of_client, HeldConnection::of_partner).await;
+        if let (Err(error), Some(first)) = (written, of_client.first()) {
+            core.metrics.row_failed(WORKER, first.client.uuid(), &first.delivery, error)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes results in one commit. The result of an attempt that outlived its lease counts only if it
+/// succeeded, because another edge may hold the delivery by now.
+async fn write(
+    core: &Core,
+    results: &[AttemptResult],
+    hold: fn(Pool) -> HeldConnection,
+) -> Result<()> {
+    let column = Columns::new(results);
     let now = core.clock.now();
     retrying(async || {
+        let mut held = hold(core.db.clone());
+        let connection = held.get().await?;
         sqlx::query!(
             r#"
             with settled as (
@@ -167,11 +196,11 @@ pub(super) async fn record(core: &Core, mut results: Vec<AttemptResult>) -> Resu
             &column.took,
             &column.answers as &[Option<&str>],
         )
-        .execute(&core.db)
+        .execute(connection)
         .await
     })
     .await?;
-    switch_off(core, &failed(&results)).await
+    Ok(())
 }
 
 /// Endpoints that answered 410 (`true`), or to which one delivery has failed for days: after a quiet

@@ -1,0 +1,50 @@
+//! Results of attempts while somebody holds a row of one partner: those of others are written.
+
+use chrono::TimeDelta;
+use rampart_tests::order_fixture::OrderFixture;
+use rampart_tests::partner::Partner;
+use rampart_tests::receiver::Receiver;
+use rampart_tests::test_context::TestContext;
+use serde_json::json;
+
+use crate::orders::count;
+
+/// Most endpoints of a partner.
+const ENDPOINTS: usize = 10;
+
+async fn listen(partner: &Partner, host: &Receiver, path: &str) {
+    let body = json!({"url": host.url(path)});
+    partner.post("/api/v2/webhooks", body).await.assert_status(200);
+}
+
+/// An order of which these events are told.
+async fn told(context: &TestContext, partner: &Partner, events: &[&str]) {
+    let order = OrderFixture::order(context, partner, None, None).await;
+    for event in events {
+        order.event(context, event).await.assert_status(200);
+    }
+}
+
+#[tokio::test]
+async fn a_partner_whose_row_is_locked_leaves_others_their_results() {
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
+    let (host, beside) = (Receiver::start().await, Receiver::start().await);
+    for number in 0..ENDPOINTS {
+        listen(&acme, &host, &format!("/hook/{number}")).await;
+    }
+    listen(&rival, &beside, "/hook").await;
+    told(&context, &acme, &["cancel"]).await;
+    // The second one is sent after the first, when results of the other partner wait for the lock.
+    told(&context, &rival, &["payment-received", "hold"]).await;
+    let mut somebody = context.db().begin().await.unwrap();
+    let lock = "select from client where slug = 'acme' for update";
+    sqlx::query(lock).execute(&mut *somebody).await.unwrap();
+    assert_eq!(context.core().deliver_due().await.unwrap(), ENDPOINTS + 2);
+    let delivered = "select count(*) from delivery where state = 'delivered'";
+    assert_eq!(count(&context, delivered).await, 2);
+    somebody.rollback().await.unwrap();
+    context.clock().advance(TimeDelta::seconds(31));
+    assert_eq!(context.core().deliver_due().await.unwrap(), ENDPOINTS, "its own are sent again");
+    assert_eq!(beside.heard().len(), 2);
+}
