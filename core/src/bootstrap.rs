@@ -228,7 +228,7 @@ impl Core {
             shared_rates: Arc::new(parts.shared_rates),
             attempts: Attempts::default(),
             oidc: parts.oidc,
-            login_failures: LoginFailures::default(),
+            login_failures: LoginFailures::new(settings.ratelimit.operators),
             connector_failures: ProofFailures::default(),
             lease_waits: LeaseWaits::default(),
             user_attempts: users::Attempts::default(),

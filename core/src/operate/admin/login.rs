@@ -23,7 +23,7 @@ use crate::platform::clock::Clock;
 use crate::platform::crypto::{Secret, constant_time_eq, sha256};
 use crate::platform::error::{Denial, Error, Result};
 use crate::platform::network::network;
-use crate::platform::rate_limit::{Decision, Gcra, KeyedGcra};
+use crate::platform::rate_limit::{Decision, Gcra, KeyedGcra, Quota};
 
 /// Beginning of every operator's token. One that begins otherwise costs no statement.
 const TOKEN_PREFIX: &str = "rop_";
@@ -31,17 +31,23 @@ const TOKEN_PREFIX: &str = "rop_";
 const TOKEN_BYTES: usize = 32;
 /// Most addresses whose failures are remembered; the least used is forgotten first.
 const ADDRESSES_MAX: u64 = 65_536;
-/// Idle time after which the failures of an address are forgotten; its burst is whole by then.
-const ADDRESS_IDLE: Duration = Duration::from_secs(3_600);
+/// Shortest idle time after which the failures of an address are forgotten.
+const ADDRESS_IDLE_MIN: Duration = Duration::from_secs(3_600);
 
 /// Failed logins by address.
 #[derive(Debug)]
 pub struct LoginFailures(KeyedGcra<IpAddr>);
 
-impl Default for LoginFailures {
-    fn default() -> Self {
-        Self(KeyedGcra::new(ADDRESSES_MAX, ADDRESS_IDLE))
+impl LoginFailures {
+    /// None yet, at this rate.
+    pub(crate) fn new(quota: Quota) -> Self {
+        Self(KeyedGcra::new(ADDRESSES_MAX, address_idle(quota)))
     }
+}
+
+/// The time for which an idle address is remembered: until it has its whole burst again.
+fn address_idle(quota: Quota) -> Duration {
+    Duration::from_nanos(quota.tolerance_ns()).max(ADDRESS_IDLE_MIN)
 }
 
 /// Generates an operator's token.
@@ -217,4 +223,17 @@ fn limited(core: &Core, decision: Decision) -> Error {
 fn denial(core: &Core, cause: &'static str) -> Error {
     core.metrics.operator_login_failures.with_label_values(&[cause]).inc();
     Denial::new(StatusCode::UNAUTHORIZED, "the admin token is missing or wrong").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_of_an_idle_address_are_remembered_until_its_burst_is_whole() {
+        for (quota, seconds) in [("10/min", 3_600), ("1/h burst 10", 36_000)] {
+            let idle = address_idle(quota.parse().unwrap());
+            assert_eq!(idle, Duration::from_secs(seconds), "{quota}");
+        }
+    }
 }
