@@ -8,11 +8,12 @@ pub mod payment_methods;
 pub mod prices;
 
 use chrono::{DateTime, Utc};
+use serde_json::Value;
 
+use super::operator::Operator;
 use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, optional, required};
 use crate::http::request::Input;
-use crate::platform::audit::{self, Entry};
 use crate::platform::db::{Connection, Transaction};
 use crate::platform::error::{Denial, Error, Result};
 use crate::platform::revision;
@@ -82,11 +83,17 @@ fn outside_bounds(error: sqlx::Error) -> Error {
     }
 }
 
-/// Commits a change of the catalogue that takes one person with its audit row, and serves it.
-async fn publish(core: &Core, mut tx: Transaction<'_>, entry: Entry<'_>) -> Result<()> {
-    let conn: &mut Connection = &mut tx;
-    revision::catalogue_changed(conn).await?;
-    audit::record(conn, core, entry).await?;
+/// Records an operator's change of the catalogue, commits it and serves it.
+pub(super) async fn publish(
+    core: &Core,
+    mut tx: Transaction<'_>,
+    operator: &Operator,
+    action: &'static str,
+    target: &str,
+    detail: Value,
+) -> Result<()> {
+    revision::catalogue_changed(&mut tx).await?;
+    operator.record(&mut tx, core, action, target, detail).await?;
     tx.commit().await?;
     core.serve_committed().await;
     Ok(())

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::connectors::create::{asset_code, check_method};
+use super::market::publish;
 use super::operator::Operator;
 use crate::Core;
 use crate::auth::roles::Role;
@@ -19,7 +20,6 @@ use crate::money::connectors::commands::Direction;
 use crate::money::connectors::sandbox::timing;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
-use crate::platform::revision;
 
 /// Most routes.
 const ROUTES_MAX: usize = 10_000;
@@ -92,10 +92,7 @@ impl Endpoint for PutRoutes {
         put.resolve(core)?;
         let mut tx = core.db.begin().await?;
         put.write(&mut tx).await?;
-        revision::catalogue_changed(&mut tx).await?;
-        operator.record(&mut tx, core, "routes.replace", "routes", json!(put)).await?;
-        tx.commit().await?;
-        core.serve_committed().await;
+        publish(core, tx, &operator, "routes.replace", "routes", json!(put)).await?;
         Ok(Json(put))
     }
 }

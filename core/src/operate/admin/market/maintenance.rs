@@ -19,7 +19,6 @@ use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{AFTER, Page, Part, check_after, limit};
 use crate::operate::admin::reason;
-use crate::platform::audit::Entry;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
 use crate::platform::revision;
@@ -126,18 +125,18 @@ impl Endpoint for CreateMaintenanceWindow {
 
     async fn call(core: &Core, operator: Operator, mut new: NewWindow) -> Result<Created<Window>> {
         new.resolve(core)?;
-        let (actor, id) = (operator.actor(), core.clock.uuid()?);
+        let id = core.clock.uuid()?;
         let mut tx = core.db.begin().await?;
         // From here on whoever makes another one waits, and counts this one.
         revision::catalogue_changed(&mut tx).await?;
-        let made = new.insert(&mut tx, id, actor).await?;
+        let made = new.insert(&mut tx, id, operator.actor()).await?;
         let made = made.ok_or_else(|| {
             Denial::conflict(format!("{OPEN_MAX} windows have not ended: end or withdraw one"))
         })?;
         let target = made.pair.as_ref().or(made.payment_method.as_ref());
         let target = target.map_or("", String::as_str);
-        let (action, detail) = ("maintenance-window.create", json!(made));
-        publish(core, tx, Entry { actor, action, target, detail }).await?;
+        let action = "maintenance-window.create";
+        publish(core, tx, &operator, action, target, json!(made)).await?;
         Ok(Created(made))
     }
 }
@@ -313,8 +312,7 @@ impl Endpoint for EndMaintenanceWindow {
                 .await?;
             "maintenance-window.withdraw"
         };
-        let (actor, detail) = (operator.actor(), json!({ "id": id }));
-        publish(core, tx, Entry { actor, action, target: &held.target, detail }).await?;
+        publish(core, tx, &operator, action, &held.target, json!({ "id": id })).await?;
         Ok(NoContent)
     }
 }

@@ -19,7 +19,6 @@ use crate::http::fields::strict::{self, present};
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{Page, Part, limit};
-use crate::platform::audit::Entry;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use crate::trading::catalogue::PairStatus;
@@ -105,9 +104,7 @@ impl Endpoint for UpdatePair {
         let Update { pair, change, detail } = update;
         let mut tx = core.db.begin().await?;
         let changed = change.write(&mut tx, pair).await?;
-        let actor = operator.actor();
-        let entry = Entry { actor, action: "pair.change", target: &changed.pair, detail };
-        publish(core, tx, entry).await?;
+        publish(core, tx, &operator, "pair.change", &changed.pair, detail).await?;
         Ok(Json(changed))
     }
 }

@@ -15,7 +15,6 @@ use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{Page, Part, limit};
-use crate::platform::audit::Entry;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use rampart_types::JsonDecimal;
@@ -93,8 +92,7 @@ impl Endpoint for UpdatePaymentMethod {
         let Update { code, change, detail } = update;
         let mut tx = core.db.begin().await?;
         let changed = change.write(&mut tx, &code).await?;
-        let (actor, action) = (operator.actor(), "payment-method.change");
-        publish(core, tx, Entry { actor, action, target: &code, detail }).await?;
+        publish(core, tx, &operator, "payment-method.change", &code, detail).await?;
         Ok(Json(changed))
     }
 }

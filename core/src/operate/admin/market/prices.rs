@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AFTER_PAIR, PAIR, PAIRS_MAX, pair, void_quotes};
+use super::{AFTER_PAIR, PAIR, PAIRS_MAX, pair, publish, void_quotes};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -20,7 +20,6 @@ use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{Page, Part, limit};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
-use crate::platform::revision;
 use crate::trading::catalogue;
 use rampart_types::{JsonDecimal, PairCode};
 
@@ -66,10 +65,7 @@ impl Endpoint for SetPrice {
         let code = pair.to_string();
         let mut tx = core.db.begin().await?;
         let set = new.write(&mut tx, pair).await?;
-        revision::catalogue_changed(&mut tx).await?;
-        operator.record(&mut tx, core, "price.set", &code, detail).await?;
-        tx.commit().await?;
-        core.serve_committed().await;
+        publish(core, tx, &operator, "price.set", &code, detail).await?;
         Ok(Json(set))
     }
 }
