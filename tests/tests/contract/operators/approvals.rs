@@ -91,7 +91,7 @@ async fn of_racing_calls_one_uses_the_approval() {
     let calls = (0..8).map(|_| ada.call(Method::PUT, PRICE, new.clone()));
     let answers = futures::future::join_all(calls).await;
     let done = answers.iter().filter(|answer| answer.status() == 200).count();
-    // Those that found it in use wait anew, those that found it too are refused.
+    // Those that had found it unused are refused, later ones wait for another approval.
     let others = answers.iter().filter(|answer| [202, 409].contains(&answer.status())).count();
     assert_eq!((done, others), (1, 7));
     assert_eq!(audited(&context, "price.set").await.len(), 1);

@@ -1,21 +1,12 @@
 //! Calls of operators that meet: neither waits for one that waits for it, and each counts by what the
 //! other has changed.
 
-use rampart_tests::deadline::{SOON, until};
+use rampart_tests::cluster::{
+    commit_once_awaited, until_a_lock_is_awaited, until_locks_are_awaited,
+};
 
 use super::approvals::held;
 use super::*;
-
-/// Returns once this many transactions wait for a lock.
-pub(super) async fn until_waiting(context: &TestContext, count: i64) {
-    let query = "select count(*) from pg_stat_activity \
-        where datname = current_database() and wait_event_type = 'Lock'";
-    until("they wait for a lock", SOON, async || {
-        let waiting: i64 = sqlx::query_scalar(query).fetch_one(context.db()).await.unwrap();
-        (waiting >= count).then_some(())
-    })
-    .await;
-}
 
 /// Makes two calls, the second once the first waits for a row that somebody holds, until both wait.
 async fn meet(
@@ -27,11 +18,11 @@ async fn meet(
     let mut somebody = context.db().begin().await.unwrap();
     sqlx::query(row).execute(&mut *somebody).await.unwrap();
     let second = async {
-        until_waiting(context, 1).await;
+        until_a_lock_is_awaited(context.db()).await;
         second.await
     };
     let free = async {
-        until_waiting(context, 2).await;
+        until_locks_are_awaited(context.db(), 2).await;
         somebody.rollback().await.unwrap();
     };
     let (first, second, ()) = futures::join!(first, second, free);
@@ -76,7 +67,7 @@ async fn prices_move_while_a_configuration_writes_its_partners() {
     });
     let applied = context.admin(Method::PUT, "/admin/v1/configuration", applied);
     let free = async {
-        until_waiting(&context, 1).await;
+        until_a_lock_is_awaited(context.db()).await;
         let pair = "select from currency_pair where pair = 'BTC-EUR' for no key update nowait";
         sqlx::query(pair).execute(context.db()).await.unwrap();
         somebody.rollback().await.unwrap();
@@ -95,10 +86,7 @@ async fn nobody_agrees_who_is_disabled_meanwhile() {
     let mut somebody = context.db().begin().await.unwrap();
     let disable = "update operator set disabled_at = now() where name = 'bob'";
     sqlx::query(disable).execute(&mut *somebody).await.unwrap();
-    let disable = async {
-        until_waiting(&context, 1).await;
-        somebody.commit().await.unwrap();
-    };
+    let disable = commit_once_awaited(context.db(), somebody);
     let grant = format!("/admin/v1/approvals/{approval}/grant");
     let (refused, ()) = futures::join!(bob.call(Method::POST, &grant, Value::Null), disable);
     refused.assert_status(409);
@@ -112,10 +100,7 @@ async fn a_partner_that_goes_live_meanwhile_stays_live() {
     let mut somebody = context.db().begin().await.unwrap();
     let live = "update client set mode = 'live' where slug = 'acme'";
     sqlx::query(live).execute(&mut *somebody).await.unwrap();
-    let live = async {
-        until_waiting(&context, 1).await;
-        somebody.commit().await.unwrap();
-    };
+    let live = commit_once_awaited(context.db(), somebody);
     let test = context.admin(Method::PATCH, "/admin/v1/partners/acme", json!({"mode": "test"}));
     let (refused, ()) = futures::join!(test, live);
     let refused = refused.assert_status(409);

@@ -1,9 +1,10 @@
 //! Approvals that are used up: by the call that is carried out, in its transaction.
 
-use rampart_tests::cluster::{changes, lose_first_change};
+use rampart_tests::cluster::{
+    changes, lose_first_change, until_a_lock_is_awaited, until_locks_are_awaited,
+};
 
 use super::approvals::{decide, held};
-use super::lock_order::until_waiting;
 use super::*;
 
 const PRICE: &str = "/admin/v1/prices/BTC-EUR";
@@ -39,7 +40,7 @@ async fn of_two_calls_that_find_one_approval_one_is_carried_out() {
     let pair = "select from currency_pair where pair = 'BTC-EUR' for update";
     sqlx::query(pair).execute(&mut *somebody).await.unwrap();
     let free = async {
-        until_waiting(&context, 2).await;
+        until_locks_are_awaited(context.db(), 2).await;
         somebody.rollback().await.unwrap();
     };
     let call = || ada.call(Method::PUT, PRICE, new.clone());
@@ -63,7 +64,7 @@ async fn a_grant_that_is_taken_back_before_the_call_commits_counts_no_more() {
     let pair = "select from currency_pair where pair = 'BTC-EUR' for update";
     sqlx::query(pair).execute(&mut *somebody).await.unwrap();
     let refuse = async {
-        until_waiting(&context, 1).await;
+        until_a_lock_is_awaited(context.db()).await;
         assert_eq!(decide(&bob, &approval, "refuse").await, 204);
         somebody.rollback().await.unwrap();
     };
