@@ -80,7 +80,7 @@ pub(crate) async fn reconcile(
     let mut result = Reconciled::default();
     let mut seen = HashSet::new();
     let mut taken: HashSet<(String, String)> = HashSet::new();
-    let shown = Shown::of(&lines);
+    let coverage = Coverage::of(&lines);
     // A line of zero is a notice of the bank: it moves nothing.
     for line in lines.into_iter().filter(|line| !line.amount.is_zero()) {
         let references = references(&line);
@@ -108,18 +108,18 @@ pub(crate) async fn reconcile(
         }
     }
     let seen: Vec<String> = seen.into_iter().collect();
-    result.differences.extend(in_books_alone(core, connector, &shown, &seen).await?);
+    result.differences.extend(in_books_alone(core, connector, &coverage, &seen).await?);
     result.differences.truncate(DIFFERENCES_MAX + 1);
     Ok(result)
 }
 
-/// The days and the currencies of a statement.
-struct Shown {
+/// The days and the currencies that a statement covers.
+struct Coverage {
     days: Vec<DateTime<Utc>>,
     currencies: Vec<String>,
 }
 
-impl Shown {
+impl Coverage {
     fn of(lines: &[Line]) -> Self {
         let currencies: HashSet<_> = lines.iter().map(|line| line.currency.clone()).collect();
         Self {
@@ -130,11 +130,11 @@ impl Shown {
 }
 
 /// The payments of the statement's days whose references no line has, as many as are kept. Coins
-/// count where the statement has that asset, as it need not have all of them.
+/// count where the statement has lines of their asset: it may be of other assets alone.
 async fn in_books_alone(
     core: &Core,
     connector: &str,
-    Shown { days, currencies }: &Shown,
+    Coverage { days, currencies }: &Coverage,
     seen: &[String],
 ) -> Result<Vec<Difference>> {
     let Some((first, last)) = days.iter().min().zip(days.iter().max()) else {

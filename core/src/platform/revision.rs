@@ -15,7 +15,7 @@ use crate::platform::db::{Connection, Pool};
 use crate::platform::error::sqlstate::is_refused_function;
 use rampart_types::ClientId;
 
-/// The place up to which the changes of tenants, or of the catalogue, are known.
+/// The revision up to which the changes of tenants, or of the catalogue, are known, on its timeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
     /// The revision; zero before anything is loaded.
@@ -36,13 +36,13 @@ pub(crate) enum Missing {
 }
 
 impl Position {
-    /// The position of who was here and loads what is `seen`. A server that does not tell its
-    /// timeline leaves it as it is.
+    /// The position after loading what a server has at `seen`. Where that tells no timeline, it is
+    /// still the one before.
     pub(crate) fn moved_to(self, seen: Self) -> Self {
         Self { timeline: seen.timeline.or(self.timeline), ..seen }
     }
 
-    /// The rows that who is here must load to be at `next`.
+    /// The rows to load in order to be at `next`.
     pub(crate) fn missing(self, next: Self) -> Missing {
         if next.timeline != self.timeline || next.revision < self.revision {
             Missing::Everything
@@ -82,7 +82,7 @@ impl Revisions {
 /// The timeline of the server; `None` of one in recovery, which writes on none, and where it cannot
 /// be asked for.
 async fn timeline(db: &Pool, warned: &Once) -> Result<Option<u32>, sqlx::Error> {
-    // A constant position would be named when the statement is planned, which fails in recovery.
+    // Of a constant position the server would compute the name as it plans, which fails in recovery.
     let file = sqlx::query_scalar!(
         r#"
         select case when not pg_is_in_recovery()

@@ -153,7 +153,7 @@ impl Endpoint for V2 {
 fn is_wallet_of(order: &Order, text: &str) -> bool {
     let is_same = |chain| {
         let parse = |spelling: &str| WalletAddress::parse(chain, spelling).ok();
-        parse(text).is_some_and(|named| parse(&order.wallet_address).as_ref() == Some(&named))
+        parse(text).is_some_and(|named| parse(&order.wallet_address) == Some(named))
     };
     let crypto = order.crypto_currency.crypto.as_ref();
     order.wallet_address == text || crypto.is_some_and(|crypto| is_same(crypto.chain))
