@@ -47,7 +47,7 @@ pub(crate) async fn compiled(scale: Scale) -> Report {
             let bounds = ["not compiled within", "takes more than"];
             stopped += usize::from(bounds.iter().any(|bound| answer.text().contains(bound)));
             let status = answer.status();
-            // 503: the machine was short of memory, or busy, which the edge does not hold against it.
+            // 503: the machine was short of memory or busy, which says nothing of the component.
             let is_refusal = (400..500).contains(&status) || status == 503;
             let refused = is_refusal && took <= ANSWER_MS_MAX;
             verdict.note(!refused, || format!("{} for {name} after {took} ms", answer.status()));

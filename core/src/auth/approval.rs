@@ -1,5 +1,5 @@
-//! The approval of an operator's call by a second one, which is used up by the transaction that carries
-//! the call out: neither is there without the other.
+//! The approval of an operator's call by a second one. The transaction that carries the call out uses it
+//! up, so that neither happens without the other.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

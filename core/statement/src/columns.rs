@@ -108,7 +108,7 @@ mod tests {
         let lines = crate::read(csv.as_bytes()).unwrap();
         assert_ne!(lines[0].provider_reference, lines[1].provider_reference);
         assert_eq!(lines[0].provider_reference, stored_reference(&format!("{long}1")));
-        // Earlier versions have recorded them by what the third line is named by.
+        // Earlier versions have recorded the first two under the name of the third.
         assert_eq!(lines[1].earlier_references, [&*long]);
         assert_eq!((&lines[2].provider_reference, lines[2].earlier_references.len()), (&long, 0));
     }

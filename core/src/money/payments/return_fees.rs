@@ -16,7 +16,8 @@ pub(super) const fn fee_account(side: Side) -> AccountKind {
     }
 }
 
-/// The fee of an order that has not come back. What a chain took for its payouts is no part of it.
+/// The part of such fees of an order that has not come back. Fees that a chain took for its payouts are
+/// no part of it.
 pub(super) async fn return_fee(
     conn: &mut Connection,
     order: &OrderTerms,

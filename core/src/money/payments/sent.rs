@@ -82,7 +82,7 @@ pub(super) struct Sent {
     out: Vec<Payout>,
     /// Amounts that have come back.
     returned: Vec<Decimal>,
-    /// Those that a refund of the order has undone as a whole: their return says nothing new.
+    /// Payouts that a refund of the order has undone as a whole: their return says nothing new.
     undone: Vec<Payout>,
     /// The last report has moved coins or money that no earlier one told of.
     has_moved: bool,
@@ -165,8 +165,8 @@ impl Sent {
         }
     }
 
-    /// Takes out so much of what has left, what has not arrived first. What was kept of what came back
-    /// is a fee, which may come back, too: earlier refunds alone have undone that.
+    /// Takes out so much of what has left, what has not arrived first. A rest is last: it is a fee since
+    /// the refund, and may come back, but for refunds of earlier versions, which have undone it.
     fn undo(&mut self, mut amount: Decimal) {
         while amount > Decimal::ZERO && !self.out.is_empty() {
             let out = &self.out;
@@ -183,9 +183,9 @@ impl Sent {
         }
     }
 
-    /// The rest that is a part of what comes back. It is none if the report may tell again of what came
-    /// back before, alone or with what was kept of it, or of what a refund has undone.
-    fn find_exceeded(&self, amount: Decimal) -> Option<usize> {
+    /// A rest that is less than what comes back. `None` if the report may repeat an earlier return, by
+    /// itself or with what was kept of it, or may be of a payout that a refund has undone.
+    fn find_smaller_rest(&self, amount: Decimal) -> Option<usize> {
         let is_known = self.returned.contains(&amount)
             || self.returned.iter().max().is_none_or(|most| *most <= amount)
             || !self.undone.is_empty();
@@ -217,7 +217,7 @@ impl Sent {
                 .or_else(|| self.out.iter().rposition(|one| one.end.is_none() && may_be(one)))
                 .or_else(|| self.out.iter().rposition(may_be))
                 .or_else(|| self.out.iter().rposition(is_open))
-                .or_else(|| self.find_exceeded(amount)),
+                .or_else(|| self.find_smaller_rest(amount)),
         }
     }
 

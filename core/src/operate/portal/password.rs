@@ -221,7 +221,7 @@ async fn mail_link(core: &Core, head: &Head, sent: &Form, email: EmailAddress) -
         return Ok(());
     }
     invitation::mail_reset_link(&mut tx, core, &client.tenant, email.clone()).await?;
-    // Last, as the staff is locked by now. One too many is not mailed: nothing of it stays.
+    // After the lock of the staff. One mail too many is an error, which rolls all of it back.
     count_mail(&mut tx, core, &client, &email).await?;
     tx.commit().await?;
     Ok(())

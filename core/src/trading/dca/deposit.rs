@@ -111,7 +111,7 @@ pub(crate) async fn make_order(
     deposit: &Deposit<'_>,
     quote: &Quote,
 ) -> Result<Bought> {
-    // What was told of the payment before comes before the user and any order.
+    // The order of locks: references of payments, partners, users, orders.
     hold_for_order(conn, MANUAL, deposit.reference).await?;
     hold_user(conn, UserKey { client: plan.client, user: plan.user }).await?;
     let order = OrderId::from_entropy(core.clock.random_u64()?);
