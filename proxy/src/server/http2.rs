@@ -103,6 +103,8 @@ async fn accept_all(
     let (mut idle, mut used, mut accepted) = (interval(limits.timeouts.idle), true, 0_u32);
     // Once the client is told to leave, each time that it has had LEAVE_MAX again.
     let (mut leaving, mut staying, mut is_over) = (interval(LEAVE_MAX), true, false);
+    // From when on no stream runs any more, and what is left of answers waits for the client alone.
+    let mut answered = None;
     loop {
         let leave = tokio::select! {
             biased;
@@ -126,9 +128,11 @@ async fn accept_all(
                 }
                 accepted >= limits.connection_requests_max
             }
-            _ = leaving.tick(), if !staying => {
+            now = leaving.tick(), if !staying => {
                 is_over = true;
-                if streams.none_runs() && !h2.has_streams() {
+                let waited =
+                    streams.none_runs().then(|| now.duration_since(*answered.get_or_insert(now)));
+                if waited.is_some_and(|waited| !h2.has_streams() || limits.bounds.is_over(waited)) {
                     return Some(Reason::NO_ERROR);
                 }
                 false

@@ -28,6 +28,11 @@ impl SendBounds {
     pub(super) fn endless(self) -> Self {
         Self { total: None, ..self }
     }
+
+    /// True when `waited` is all the time that a peer has for an answer.
+    pub(super) fn is_over(self, waited: Duration) -> bool {
+        self.total.is_some_and(|total| waited >= total)
+    }
 }
 
 /// The pace of one answer's, or one connection's, bytes.

@@ -14,6 +14,8 @@ mod heads;
 mod http2;
 #[path = "framing/paths.rs"]
 mod paths;
+#[path = "framing/streams.rs"]
+mod streams;
 #[path = "framing/time.rs"]
 mod time;
 

@@ -1,5 +1,8 @@
 //! HTTP/2 frame by frame: what no client sends, and libraries hide.
 
+use std::io;
+
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::wire::connect;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -19,6 +22,9 @@ pub(super) const CONTINUATION: u8 = 0x9;
 /// Flags of frames.
 pub(super) const END_STREAM: u8 = 0x1;
 pub(super) const END_HEADERS: u8 = 0x4;
+/// Most bytes that are looked at before they are read, and fewer than a socket holds at least.
+const UNREAD_BYTES_MAX: usize = 16 * 1024 * 1024;
+const UNREAD_BYTES_MIN: usize = 16 * 1024;
 
 /// A connection whose client writes every byte itself.
 pub(super) struct Frames {
@@ -72,13 +78,32 @@ impl Frames {
 
     /// The next frame: type, flags, stream, payload.
     pub(super) async fn frame(&mut self) -> (u8, u8, u32, Vec<u8>) {
+        self.try_frame().await.unwrap()
+    }
+
+    /// The same.
+    ///
+    /// # Errors
+    /// When the connection ends before it is whole.
+    pub(super) async fn try_frame(&mut self) -> io::Result<(u8, u8, u32, Vec<u8>)> {
         let mut head = [0; 9];
-        self.tls.read_exact(&mut head).await.unwrap();
+        self.tls.read_exact(&mut head).await?;
         let [high, middle, low, kind, flags, s0, s1, s2, s3] = head;
         let length = u32::from_be_bytes([0, high, middle, low]);
         let mut payload = vec![0; usize::try_from(length).unwrap()];
-        self.tls.read_exact(&mut payload).await.unwrap();
-        (kind, flags, u32::from_be_bytes([s0, s1, s2, s3]), payload)
+        self.tls.read_exact(&mut payload).await?;
+        Ok((kind, flags, u32::from_be_bytes([s0, s1, s2, s3]), payload))
+    }
+
+    /// Waits until the socket takes no more of what this client does not read.
+    pub(super) async fn until_full(&self) {
+        let (mut room, mut before) = (vec![0; UNREAD_BYTES_MAX], 0);
+        until("what is not read stands still", SOON, async || {
+            let unread = self.tls.get_ref().0.peek(&mut room).await.unwrap();
+            let stands_still = unread == std::mem::replace(&mut before, unread);
+            (stands_still && unread >= UNREAD_BYTES_MIN).then_some(())
+        })
+        .await;
     }
 
     /// Last stream and reason of the next GOAWAY, and nothing of the stream under way before it.

@@ -1,0 +1,66 @@
+//! Streams of HTTP/2 from which their client, by hand, takes away what they need.
+
+use std::sync::Arc;
+
+use nix::sys::signal::Signal;
+use rampart_tests::deadline::{SOON, until};
+use rampart_tests::edge::Edge;
+use tokio::time::timeout;
+
+use super::Target;
+use super::frames::{END_STREAM, Frames, SETTINGS, WINDOW_UPDATE, field, text};
+
+/// Documents that are asked for and not read: more than the system's buffers hold.
+const DOCUMENTS: u32 = 60;
+/// Small answers behind them.
+const SMALL: u32 = 30;
+
+/// The setting of the window that a stream begins with (RFC 9113, section 6.5.2).
+fn initial_window(bytes: u32) -> Vec<u8> {
+    [&[0, 4][..], &bytes.to_be_bytes()].concat()
+}
+
+/// Small answers are made and wait behind a full socket. When their client takes the windows away
+/// before it reads on, none of them can leave any more, and nobody waits for them with a pace.
+#[tokio::test]
+async fn answers_that_cannot_leave_do_not_keep_their_connection_from_ending() {
+    let edge = Edge::with(|setup| {
+        setup.set("edge.write_timeout_seconds", "2").set("edge.drain_seconds", "120");
+    })
+    .await;
+    let partner = edge.partner("windows").await;
+    let target = Target { edge: Arc::new(edge), partner };
+    let mut frames = Frames::open(&target).await;
+    frames.send(SETTINGS, 0, 0, &initial_window(0x7fff_ffff)).await;
+    frames.send(WINDOW_UPDATE, 0, 0, &0x7fff_0000_u32.to_be_bytes()).await;
+    for _ in 0..DOCUMENTS {
+        frames.request(&field(b"\x04", &text(b"/openapi.json")), 1).await;
+        frames.stream += 2;
+    }
+    frames.until_full().await;
+    let first_small = frames.stream;
+    for _ in 0..SMALL {
+        frames.request(&field(b"\x04", &text(b"/api/v1/prices")), 1).await;
+        frames.stream += 2;
+    }
+    let labels = r#"partner="windows",route="/api/v1/prices",status="200""#;
+    let made = format!("rampart_requests_total{{{labels}}} {SMALL}");
+    until("the small answers are made", SOON, async || {
+        let text = target.edge.ops("/metrics").await.assert_status(200).text().to_owned();
+        text.lines().any(|line| line == made).then_some(())
+    })
+    .await;
+
+    frames.send(SETTINGS, 0, 0, &initial_window(0)).await;
+    target.edge.process.signal(Signal::SIGTERM);
+    let whole = timeout(SOON, async {
+        let mut whole = 0;
+        while let Ok((_, flags, stream, _)) = frames.try_frame().await {
+            whole += u32::from(stream >= first_small && flags & END_STREAM != 0);
+        }
+        whole
+    });
+    let whole = whole.await.expect("the connection ends");
+    assert!(whole < SMALL, "all of them had left before");
+    assert_eq!(target.edge.process.ended_within(SOON).await.code(), Some(0));
+}
