@@ -43,6 +43,9 @@ use crate::gateway::Gateway;
 const STREAMS_MAX: u32 = 100;
 /// Streams that may still run although the client gave up on some of them.
 const RUNNING_MAX: usize = 2 * STREAMS_MAX as usize;
+/// Streams of a connection that clients share, reset before they are accepted, as the calls are that
+/// one of them takes back at once. The 20 of the h2 crate are for one client.
+const SHARED_RESETS_MAX: usize = 10 * STREAMS_MAX as usize;
 /// Receive window of a stream and of a connection, in bytes.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
@@ -66,7 +69,8 @@ pub(super) async fn serve(stream: Stream, info: &ConnectionInfo, limits: &Connec
         proxy_digest: stream.get_proxy_digest(),
         socket_digest: stream.get_socket_digest(),
     });
-    let Ok(Ok(mut h2)) = timeout(PREFACE_MAX, handshake(stream, Some(options()))).await else {
+    let options = options(limits.clients.is_shared(info.peer));
+    let Ok(Ok(mut h2)) = timeout(PREFACE_MAX, handshake(stream, Some(options))).await else {
         return;
     };
     let (app, shutdown) = (Arc::clone(&limits.proxy), limits.closing.subscribe());
@@ -192,13 +196,17 @@ impl Streams {
     }
 }
 
-/// Bounds of an HTTP/2 connection. Pingora's own defaults come first: a bare builder has none.
-fn options() -> H2Options {
+/// Bounds of an HTTP/2 connection, which clients may share. Pingora's own defaults come first: a bare
+/// builder has none.
+fn options(is_shared: bool) -> H2Options {
     let mut options = default_h2_options();
     options
         .max_concurrent_streams(STREAMS_MAX)
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_send_buffer_size(SEND_BUFFER);
+    if is_shared {
+        options.max_pending_accept_reset_streams(SHARED_RESETS_MAX);
+    }
     options
 }

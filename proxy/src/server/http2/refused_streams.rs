@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// Most of them at once: more than may run, since the h2 crate accepts only some.
-const REFUSED_MAX: usize = 2 * super::STREAMS_MAX as usize;
+/// Most of them at once: more than may run and be reset before, since the h2 crate accepts only some.
+const REFUSED_MAX: usize = super::SHARED_RESETS_MAX + 2 * super::STREAMS_MAX as usize;
 
 /// Streams that are refused, and not accepted yet.
 #[derive(Debug, Default)]

@@ -22,6 +22,8 @@ pub(super) const CONTINUATION: u8 = 0x9;
 /// Flags of frames.
 pub(super) const END_STREAM: u8 = 0x1;
 pub(super) const END_HEADERS: u8 = 0x4;
+/// The reason of a client that does not want its answer any more.
+const CANCEL: u32 = 8;
 /// Most bytes that are looked at before they are read, and fewer than a socket holds at least.
 const UNREAD_BYTES_MAX: usize = 16 * 1024 * 1024;
 const UNREAD_BYTES_MIN: usize = 16 * 1024;
@@ -52,10 +54,25 @@ impl Frames {
 
     /// Sends a frame.
     pub(super) async fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
-        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
-        let head = [&length[1..], &[kind, flags], &stream.to_be_bytes()].concat();
-        self.tls.write_all(&[&head, payload].concat()).await.unwrap();
+        self.send_all(&frame(kind, flags, stream, payload)).await;
+    }
+
+    /// Sends frames together.
+    async fn send_all(&mut self, frames: &[u8]) {
+        self.tls.write_all(frames).await.unwrap();
         self.tls.flush().await.unwrap();
+    }
+
+    /// Sends requests with this `:path`, together, each of them reset at once.
+    pub(super) async fn give_up(&mut self, path: &[u8], count: usize) {
+        let head = [&self.around[0][..], path, &self.around[1]].concat();
+        let mut frames = Vec::new();
+        for _ in 0..count {
+            frames.extend(frame(HEADERS, END_STREAM | END_HEADERS, self.stream, &head));
+            frames.extend(frame(RST_STREAM, 0, self.stream, &CANCEL.to_be_bytes()));
+            self.stream += 2;
+        }
+        self.send_all(&frames).await;
     }
 
     /// Sends a request with this `:path`, whose field is cut into so many frames.
@@ -153,6 +170,12 @@ impl Frames {
             }
         }
     }
+}
+
+/// A frame of this type and flags on this stream.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
 /// A string that is not coded.

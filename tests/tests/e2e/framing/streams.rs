@@ -1,4 +1,4 @@
-//! Streams of HTTP/2 from which their client, by hand, takes away what they need.
+//! Streams of HTTP/2 whose client, by hand, takes away their windows, or takes them back.
 
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ use super::frames::{END_STREAM, Frames, SETTINGS, WINDOW_UPDATE, field, text};
 const DOCUMENTS: u32 = 60;
 /// Small answers behind them.
 const SMALL: u32 = 30;
+/// Calls that one client takes back at once: fewer than may run, since the edge begins each of them.
+const GIVEN_UP: usize = 60;
 
 /// The setting of the window that a stream begins with (RFC 9113, section 6.5.2).
 fn initial_window(bytes: u32) -> Vec<u8> {
@@ -63,4 +65,19 @@ async fn answers_that_cannot_leave_do_not_keep_their_connection_from_ending() {
     let whole = whole.await.expect("the connection ends");
     assert!(whole < SMALL, "all of them had left before");
     assert_eq!(target.edge.process.ended_within(SOON).await.code(), Some(0));
+}
+
+#[tokio::test]
+async fn calls_that_are_taken_back_at_once_end_no_connection_that_a_balancer_shares() {
+    let edge = Edge::with(|setup| {
+        setup.set("edge.forwarded_for", "true").set("edge.trusted_proxies", "127.0.0.0/8");
+    })
+    .await;
+    let partner = edge.partner("taken-back").await;
+    let target = Target { edge: Arc::new(edge), partner };
+    let mut frames = Frames::open(&target).await;
+    let path = field(b"\x04", &text(b"/api/v1/prices"));
+    // Together they are read before the edge accepts the first of them.
+    frames.give_up(&path, GIVEN_UP).await;
+    assert_eq!(frames.ask(&path, 1).await.0, 200);
 }
