@@ -9,6 +9,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::FutureExt as _;
 use pingora_core::server::{ListenFds, ShutdownSignal, ShutdownSignalWatch};
 use tokio::signal::unix::{self, SignalKind};
 use tokio::sync::{Notify, oneshot, watch};
@@ -133,7 +134,8 @@ impl Shutdown {
                         && self.hand_over(heir, copies).await
                     {
                         tracing::info!("the new process accepts; finishing what is in flight");
-                        return UPGRADE;
+                        // One that came meanwhile waited for this: nobody has asked again.
+                        return signals.caught(&ENDS).unwrap_or(UPGRADE);
                     }
                 }
                 end => return end,
@@ -224,6 +226,11 @@ impl Signals {
     fn install() -> io::Result<Self> {
         let installed = ALL.map(|kind| Ok((kind, unix::signal(kind)?)));
         installed.into_iter().collect::<io::Result<_>>().map(Self)
+    }
+
+    /// The one of `kinds` that is there already.
+    fn caught(&mut self, kinds: &[SignalKind]) -> Option<SignalKind> {
+        self.next(kinds).now_or_never()
     }
 
     /// The next one of `kinds`.

@@ -1,13 +1,14 @@
 //! The end of a process, and the start of its successor, as its clients see them.
 
 use std::fs;
+use std::time::Duration;
 
 use futures::future::join_all;
 use nix::sys::signal::Signal;
 use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::certificate::{CERTIFICATE, Certificate};
 use rampart_tests::cluster::{self, until_a_lock_is_awaited};
-use rampart_tests::deadline::{SOON, until};
+use rampart_tests::deadline::{SOON, after, until};
 use rampart_tests::edge::{Edge, Setup};
 use rampart_tests::wire::{Wire, connect, connect_to};
 use sqlx::{Connection as _, PgConnection};
@@ -23,6 +24,17 @@ const PRICES: &str = "/api/v1/prices";
 const BUSY: usize = 6;
 /// Upgrades in a row.
 const UPGRADES: usize = 3;
+/// Time in which a process that does not wait for what is in flight has ended.
+const END: Duration = Duration::from_secs(2);
+
+/// The head of a request whose body its sender keeps back until it is asked for.
+fn head_of_quote(partner: &Caller) -> String {
+    let key = partner.secret("apiKey");
+    format!(
+        "POST /api/v1/buy/quote HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\n\
+         Expect: 100-continue\r\nContent-Length: 2\r\n\r\n"
+    )
+}
 
 #[tokio::test]
 async fn sigterm_finishes_what_is_in_flight_and_says_first_that_it_is_not_ready() {
@@ -31,12 +43,7 @@ async fn sigterm_finishes_what_is_in_flight_and_says_first_that_it_is_not_ready(
     edge.ops("/readyz").await.assert_status(200);
     let idle = Wire::open(edge.address).await;
     let mut wire = Wire::open(edge.address).await;
-    let key = partner.secret("apiKey");
-    let head = format!(
-        "POST /api/v1/buy/quote HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\n\
-         Expect: 100-continue\r\nContent-Length: 2\r\n\r\n"
-    );
-    let begun = wire.exchange(head.as_bytes()).await.unwrap();
+    let begun = wire.exchange(head_of_quote(&partner).as_bytes()).await.unwrap();
     assert_eq!(begun.status(), 100, "the request is in flight");
 
     edge.process.signal(Signal::SIGTERM);
@@ -193,6 +200,36 @@ async fn an_edge_accepts_again_when_its_successor_does_not() {
     assert_eq!(next.address, edge.address);
     assert_eq!(edge.process.ended().await.code(), Some(0));
     partner.over(Protocol::Http1).get(PRICES).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn sigterm_while_a_successor_takes_over_finishes_what_is_in_flight() {
+    let edge = Edge::start().await;
+    let partner = edge.partner("taken-over").await;
+    let mut wire = Wire::open(edge.address).await;
+    let mut kept = Wire::open(edge.address).await;
+    let mut successor = ready(&edge).await;
+    successor.read_exact(&mut [0; 7]).await.unwrap();
+    let begun = wire.exchange(head_of_quote(&partner).as_bytes()).await.unwrap();
+    assert_eq!(begun.status(), 100, "the request is in flight");
+    edge.process.signal(Signal::SIGTERM);
+    until("the signal is caught", SOON, async || {
+        let status = fs::read_to_string(format!("/proc/{}/status", edge.process.id())).unwrap();
+        status.lines().any(|line| line == "ShdPnd:\t0000000000000000").then_some(())
+    })
+    .await;
+    let request = b"GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n";
+    assert_eq!(kept.exchange(request).await.unwrap().status(), 404);
+    successor.write_all(b"taken\n").await.unwrap();
+    until("it says so", SOON, async || {
+        let err = edge.process.err();
+        err.iter().any(|line| line.contains("the new process accepts")).then_some(())
+    })
+    .await;
+    after(END).await;
+    let answer = wire.exchange(b"{}").await.expect("what is in flight is answered");
+    assert_eq!(answer.status(), 400);
+    assert_eq!(edge.process.ended().await.code(), Some(0));
 }
 
 #[tokio::test]
