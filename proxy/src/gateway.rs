@@ -262,7 +262,8 @@ impl ProxyHttp for Gateway {
         context: &mut Context,
     ) -> FailToProxy {
         let lost = FailToProxy { error_code: 0, can_reuse_downstream: false };
-        if *error.esource() == ErrorSource::Downstream || session.response_written().is_some() {
+        let answered = respond::answered(session.as_downstream()).is_some();
+        if *error.esource() == ErrorSource::Downstream || answered {
             return lost;
         }
         tracing::error!(request_id = context.request_id, %error, "a request could not be passed on");

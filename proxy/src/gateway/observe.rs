@@ -11,6 +11,7 @@ use rampart_core::platform::telemetry::Span;
 use super::access_log::Line;
 use super::context::Context;
 use super::private_listener::PrivateListener;
+use super::respond::answered;
 use super::{Gateway, ListenerKind};
 use crate::server::{ConnectionInfo, METHOD_BYTES_MAX};
 
@@ -19,7 +20,7 @@ impl Gateway {
     pub(super) fn observe(&self, session: &ServerSession, context: &Context) {
         let ListenerKind::Public(public) = &self.listener else { return };
         let core = &self.core;
-        let status = session.response_written().map_or(0, |head| head.status.as_u16());
+        let status = answered(session).map_or(0, |status| status.as_u16());
         let ended = context.ended_ns.unwrap_or_else(|| core.clock.monotonic_ns());
         let took = ended.saturating_sub(context.began_ns);
         // A client that sends its body or takes its answer slowly makes no edge slow.
@@ -80,7 +81,7 @@ impl Gateway {
             let codes: Vec<_> = context.codes.iter().map(|code| code.as_str()).collect();
             span.set("rampart.error_codes", &codes.join(","));
         }
-        match session.response_written().map(|head| head.status) {
+        match answered(session) {
             Some(status) => {
                 span.set_number("http.response.status_code", status.as_u16());
                 if status.is_server_error() {

@@ -328,6 +328,12 @@ pub(super) async fn write(
     }
 }
 
+/// Status of the answer whose head is written; an interim one, such as 100, is none.
+pub(super) fn answered(session: &ServerSession) -> Option<StatusCode> {
+    let status = session.response_written().map(|head| head.status);
+    status.filter(|status| !status.is_informational())
+}
+
 pub(super) fn client_gone() -> Box<Error> {
     Error::explain(ErrorType::ConnectionClosed, "the client left").into_down()
 }

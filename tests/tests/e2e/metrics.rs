@@ -149,6 +149,22 @@ async fn an_error_that_its_sender_asked_for_is_no_failure_of_the_edge() {
 }
 
 #[tokio::test]
+async fn a_request_whose_client_left_after_an_interim_answer_is_aborted() {
+    let edge = Edge::start().await;
+    let mut wire = Wire::open(edge.address).await;
+    let line = "POST /api/v1/authenticate HTTP/1.1\r\nHost: a\r\n";
+    let head = format!("{line}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    assert_eq!(wire.exchange(head.as_bytes()).await.unwrap().status(), 100);
+    drop(wire);
+    let labels = r#"partner="",route="/api/v1/authenticate",status="aborted""#;
+    until("it is counted as aborted", SOON, async || {
+        let text = edge.ops("/metrics").await.assert_status(200).text().to_owned();
+        (value(&text, &format!("rampart_requests_total{{{labels}}}")) == 1).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_connection_closed_before_its_first_byte_is_no_failed_handshake() {
     let edge = Edge::start().await;
     let shown = async |closed: u64, failed: u64| {

@@ -8,6 +8,7 @@ use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::certificate::CERTIFICATE;
 use rampart_tests::edge::Edge;
 use rampart_tests::user::registration;
+use rampart_tests::wire::Wire;
 
 use self::backend::{Backend, Behaviour, Spoken};
 
@@ -163,6 +164,22 @@ async fn a_request_with_a_body_is_passed_on_without_it() {
         }
         assert!(ground.backend.heard().iter().all(|heard| heard.body == 0));
     }
+}
+
+#[tokio::test]
+async fn a_client_that_was_asked_for_its_body_gets_a_503_too() {
+    let ground = Ground::new(Spoken::Http1).await;
+    ground.backend.behave(Behaviour::Silence);
+    let (name, value) = ground.partner.credential();
+    let user = &ground.user;
+    let head = format!(
+        "GET {PATH} HTTP/1.1\r\nHost: a\r\n{name}: {value}\r\nUser-Identifier: {user}\r\n\
+         Expect: 100-continue\r\nContent-Length: 2\r\n\r\n"
+    );
+    let mut wire = Wire::open(ground.edge.address).await;
+    assert_eq!(wire.exchange(head.as_bytes()).await.unwrap().status(), 100);
+    let answer = wire.exchange(b"{}").await.expect("an answer behind the interim one");
+    answer.assert_status(503).assert_codes(&["ER999"]);
 }
 
 /// Asks for what a backend that speaks this protocol does not give.
