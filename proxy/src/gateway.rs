@@ -238,7 +238,7 @@ impl ProxyHttp for Gateway {
         answer: &mut ResponseHeader,
         context: &mut Context,
     ) -> Result<()> {
-        upstream(context)?.answer(answer)
+        upstream(context)?.answer(answer, self.core.clock.monotonic_ns())
     }
 
     fn response_body_filter(

@@ -2,13 +2,16 @@
 
 mod backend;
 
+use futures::future::join_all;
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::certificate::CERTIFICATE;
+use rampart_tests::deadline::SOON;
 use rampart_tests::edge::Edge;
 use rampart_tests::user::registration;
 use rampart_tests::wire::Wire;
+use tokio::time::timeout;
 
 use self::backend::{Backend, Behaviour, Spoken};
 
@@ -180,6 +183,17 @@ async fn a_client_that_was_asked_for_its_body_gets_a_503_too() {
     assert_eq!(wire.exchange(head.as_bytes()).await.unwrap().status(), 100);
     let answer = wire.exchange(b"{}").await.expect("an answer behind the interim one");
     answer.assert_status(503).assert_codes(&["ER999"]);
+}
+
+#[tokio::test]
+async fn a_backend_that_sends_interim_answers_without_end_is_a_503() {
+    let ground = Ground::new(Spoken::Http1).await;
+    ground.backend.behave(Behaviour::Interim);
+    let asking = [Protocol::Http1, Protocol::Http2].map(|protocol| ground.ask(protocol, ""));
+    let answers = timeout(SOON, join_all(asking)).await.expect("the time for an answer is bounded");
+    for answer in answers {
+        answer.assert_status(503).assert_codes(&["ER999"]);
+    }
 }
 
 /// Asks for what a backend that speaks this protocol does not give.

@@ -3,11 +3,13 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use h2::server::SendResponse;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use rampart_tests::certificate::CERTIFICATE;
+use rampart_tests::deadline::after;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -22,6 +24,9 @@ const REFUSAL: &str =
 const BLOCK: &[u8] = &[b' '; 64 * 1024];
 /// Number of blocks that [`Behaviour::Endless`] sends.
 const BLOCKS: usize = 64;
+
+/// Pause between two heads of [`Behaviour::Interim`]: less than the edge waits for a byte.
+const INTERIM_PAUSE: Duration = Duration::from_secs(1);
 
 /// The protocol that the backend speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +48,8 @@ pub(super) enum Behaviour {
     Silence,
     /// Keeps the connection and never answers.
     Hang,
+    /// Sends an interim head over HTTP/1 every second, and no answer.
+    Interim,
     /// Announces an answer of this many bytes.
     Announced(usize),
     /// Sends more than anybody wants, without saying how much.
@@ -188,6 +195,12 @@ async fn http1(mut stream: impl AsyncRead + AsyncWrite + Unpin, shared: &Shared)
             Behaviour::Status(status) => (status, REFUSAL),
             Behaviour::Silence => return,
             Behaviour::Hang => return std::future::pending().await,
+            Behaviour::Interim => {
+                while stream.write_all(b"HTTP/1.1 103 Early Hints\r\n\r\n").await.is_ok() {
+                    after(INTERIM_PAUSE).await;
+                }
+                return;
+            }
             Behaviour::Announced(length) => {
                 let head = format!("HTTP/1.1 200 OK\r\n{kept}content-length: {length}\r\n\r\n");
                 // Whoever wants none of it has gone.
@@ -269,7 +282,9 @@ async fn answer(
         .header("content-type", "application/json")
         .header("x-of-the-backend", "kept");
     let (status, text) = match shared.behaviour() {
-        Behaviour::Hang | Behaviour::Silence => return std::future::pending().await,
+        Behaviour::Hang | Behaviour::Silence | Behaviour::Interim => {
+            return std::future::pending().await;
+        }
         Behaviour::Status(status) => (status, REFUSAL),
         Behaviour::Announced(length) => {
             head = head.header("content-length", length);
