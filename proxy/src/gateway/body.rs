@@ -251,7 +251,8 @@ async fn send_continue(session: &mut ServerSession) -> Result<(), BodyError> {
         .headers
         .get(header::EXPECT)
         .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
-    if !waits || request.version == Version::HTTP_2 {
+    // HTTP/1.0 knows no interim answers: this one would be taken for the answer.
+    if !waits || request.version != Version::HTTP_11 {
         return Ok(());
     }
     let keepalive = session.get_keepalive();

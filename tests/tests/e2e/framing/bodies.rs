@@ -119,6 +119,16 @@ async fn who_waits_for_100_gets_it_when_the_body_is_wanted() {
     target.check([answered(target.post(&too_large), 413, "ER048", Closed)]).await;
 }
 
+#[tokio::test]
+async fn a_client_of_http_1_0_gets_no_interim_answer() {
+    let target = Target::start("continue-old").await;
+    let expect = "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n{}";
+    let post = format!("POST /api/v1/buy/confirm HTTP/1.0\r\n{}{expect}", target.own());
+    let answer = first(&target, post.as_bytes()).await;
+    assert_eq!(answer.status(), 400);
+    assert!(codes(&answer).contains("ER045"));
+}
+
 fn length(target: &Target, body: &str) -> Vec<u8> {
     target.post(&format!("Content-Length: {}\r\n\r\n{body}", body.len()))
 }
