@@ -1,6 +1,7 @@
 //! Rotation of the master key: what an earlier key of the ring has sealed is sealed again, in the
 //! background, table after table. A tenant's values go under that tenant's key, if it has one; of what
-//! is there already, the rotation wraps the tenant's key alone.
+//! is there already, the rotation wraps the tenant's key alone, and the keys of users, which the master
+//! key seals once more: no earlier copy of these opens once the earlier key is destroyed.
 
 mod columns;
 
@@ -10,6 +11,7 @@ use uuid::Uuid;
 use self::columns::{COLUMNS, IdColumn, NO_CLIENT, SealedColumn};
 use crate::Core;
 use crate::platform::crypto::lasting_context;
+use crate::platform::crypto::tenant_key::TenantCipher;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::platform::sweeps::run_batches;
@@ -18,6 +20,9 @@ use crate::platform::sweeps::run_batches;
 const BATCH_ROWS: i64 = 200;
 /// Most transactions of one turn of the worker.
 const BATCHES_MAX: usize = 100;
+/// Seconds until the first rotation that seals keys of users twice goes on: those that were stored in
+/// the earlier form until it was asked for are committed by then.
+const COMMITTED_EVERYWHERE_SECONDS: i64 = 60;
 /// The rotation in metrics and logs.
 const SWEEP: &str = "key rotation";
 
@@ -27,8 +32,16 @@ pub(super) fn table(stage: i32) -> &'static str {
     column.map_or("lasting_key", |column| column.table)
 }
 
-/// Begins the rotation to the key in use, or begins a finished one anew.
+/// Begins the rotation to the key in use, or begins a finished one anew. The first that is asked for
+/// has keys of users sealed twice, and begins anew what an edge of the version before has begun.
 pub(super) async fn begin(conn: &mut Connection, core: &Core, by: &str) -> Result<()> {
+    let first = sqlx::query!(
+        "insert into user_key_master_seal (since) \
+         values (rampart_now() + $1::bigint * interval '1 second') on conflict (only_row) do nothing",
+        COMMITTED_EVERYWHERE_SECONDS,
+    )
+    .execute(&mut *conn)
+    .await?;
     sqlx::query!(
         "insert into key_rotation as r \
              (key_id, requested_by, requested_at, stage, after_client, after_row, resealed) \
@@ -36,11 +49,12 @@ pub(super) async fn begin(conn: &mut Connection, core: &Core, by: &str) -> Resul
          on conflict (key_id) do update set requested_by = excluded.requested_by, \
              requested_at = excluded.requested_at, finished_at = null, stage = 0, \
              after_client = excluded.after_client, after_row = excluded.after_row, resealed = 0 \
-         where r.finished_at is not null",
+         where r.finished_at is not null or $5::boolean",
         core.keys.id().to_string(),
         by,
         Uuid::nil(),
         COLUMNS[0].first_id(),
+        first.rows_affected() > 0,
     )
     .execute(conn)
     .await?;
@@ -63,11 +77,17 @@ async fn reseal_batch(core: &Core) -> Result<bool> {
     let mut tx = core.db.begin().await?;
     let key = core.keys.id().to_string();
     let rotation = sqlx::query!(
-        // Tenants' keys that not every edge has loaded yet would seal nothing.
-        "select stage, after_client, after_row from key_rotation \
-         where key_id = $1 and finished_at is null \
-             and not exists (select from tenant_key where usable_from > rampart_now()) \
-         for update skip locked",
+        // Tenants' keys that not every edge has loaded yet would seal nothing, and keys of users that
+        // are not committed yet would not be found.
+        r#"
+        select stage, after_client, after_row,
+            exists (select from user_key_master_seal) as "seals_twice!"
+        from key_rotation
+        where key_id = $1 and finished_at is null
+            and not exists (select from tenant_key where usable_from > rampart_now())
+            and not exists (select from user_key_master_seal where since > rampart_now())
+        for update skip locked
+        "#,
         key,
     )
     .fetch_optional(&mut *tx)
@@ -88,7 +108,11 @@ async fn reseal_batch(core: &Core) -> Result<bool> {
         tracing::info!(key, "the master key is rotated");
         return Ok(false);
     };
-    let batch = column.reseal(&mut tx, core, at.after_client, &at.after_row).await?;
+    let seals = match column.is_twice && at.seals_twice {
+        true => Seals::Twice,
+        false => Seals::Once,
+    };
+    let batch = column.reseal(&mut tx, core, seals, at.after_client, &at.after_row).await?;
     let (stage, client, row) = match batch.last {
         Some((client, row)) => (at.stage, client, row),
         None => {
@@ -112,6 +136,32 @@ async fn reseal_batch(core: &Core) -> Result<bool> {
     Ok(true)
 }
 
+/// The keys that a value is sealed with again, where its tenant has one.
+#[derive(Clone, Copy)]
+enum Seals {
+    /// The tenant's.
+    Once,
+    /// The tenant's, and then the master key.
+    Twice,
+}
+
+impl Seals {
+    fn is_current(self, cipher: &TenantCipher<'_>, sealed: &[u8]) -> bool {
+        match self {
+            Self::Once => cipher.is_current(sealed),
+            Self::Twice => cipher.is_current_twice(sealed),
+        }
+    }
+
+    fn reseal(self, cipher: &TenantCipher<'_>, context: &str, sealed: &[u8]) -> Result<Vec<u8>> {
+        let plain = cipher.open(context, sealed)?;
+        match self {
+            Self::Once => cipher.seal(context, &plain),
+            Self::Twice => cipher.seal_twice(context, &plain),
+        }
+    }
+}
+
 /// The result of one batch.
 struct Batch {
     resealed: i64,
@@ -126,6 +176,7 @@ impl SealedColumn {
         &self,
         conn: &mut Connection,
         core: &Core,
+        seals: Seals,
         after_client: Uuid,
         after_row: &str,
     ) -> Result<Batch> {
@@ -154,11 +205,11 @@ impl SealedColumn {
         let (mut clients, mut ids, mut old, mut new) = (vec![], vec![], vec![], vec![]);
         for (client, id, sealed) in rows {
             let cipher = core.cipher(client.into());
-            let is_earlier = |sealed: &Vec<u8>| !sealed.is_empty() && !cipher.is_current(sealed);
+            let is_earlier =
+                |sealed: &Vec<u8>| !sealed.is_empty() && !seals.is_current(&cipher, sealed);
             let Some(sealed) = sealed.filter(is_earlier) else { continue };
             let Some(context) = (self.context)(client, &id) else { continue };
-            let again = cipher.open(&context, &sealed);
-            match again.and_then(|plain| cipher.seal(&context, &plain)) {
+            match seals.reseal(&cipher, &context, &sealed) {
                 Ok(again) => {
                     clients.push(client);
                     ids.push(id);

@@ -1,6 +1,6 @@
 //! Erasure of a user: deleting the data key makes everything sealed with it unreadable in every copy
-//! of the database that was made without the table of keys. Anonymous records that
-//! anti-money-laundering law requires stay: orders, level, country, dates and results of
+//! of the database that was made without the table of keys, or whose master key is gone. Anonymous
+//! records that anti-money-laundering law requires stay: orders, level, country, dates and results of
 //! verifications. Who has ordered is kept as a retained record, under a key of its own.
 
 use crate::Core;

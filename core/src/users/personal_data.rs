@@ -1,5 +1,6 @@
-//! Personal data at rest, sealed with each user's own data key, which is wrapped by the master key.
-//! Deleting the data key makes them unreadable in every copy.
+//! Personal data at rest, sealed with each user's own data key, which is wrapped by the tenant's key and
+//! the master key. Deleting the data key makes them unreadable: in a copy that has it, once the master
+//! key of then is gone.
 
 use std::collections::BTreeMap;
 
@@ -150,12 +151,15 @@ pub(super) async fn store_key(
     // The lock makes an erasure wait, so that it finds the key.
     let sealed = sqlx::query_scalar!(
         "insert into personal_key as k (client_id, user_id, sealed) \
-         select client_id, user_id, coalesce(nullif(sealed_key, ''), $3) from end_user \
+         select client_id, user_id, coalesce(nullif(sealed_key, ''), \
+             case when exists (select from user_key_master_seal) then $4::bytea \
+                 else $3::bytea end) from end_user \
          where client_id = $1 and user_id = $2 and deleted_at is null for share \
          on conflict (client_id, user_id) do update set sealed = k.sealed returning sealed",
         owner.client.uuid(),
         owner.user.uuid(),
         new.wrapped(&core.cipher(owner.client))?,
+        new.wrapped_twice(&core.cipher(owner.client))?,
     )
     .fetch_optional(conn)
     .await?

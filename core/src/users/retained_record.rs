@@ -134,17 +134,21 @@ pub(super) async fn keep(conn: &mut Connection, core: &Core, user: UserKey) -> R
     let record = RetainedRecord { personal: account.personal.retained(), accounts, documents };
     let plain = serde_json::to_vec(&Stored { record, keys })
         .map_err(|error| Error::internal("write a retained record", error))?;
+    let (cipher, context) = (core.cipher(user.client), key_context(user));
     sqlx::query!(
-        "with key as (insert into retention_key (client_id, user_id, sealed) values ($1, $2, $3)) \
+        "with key as (insert into retention_key (client_id, user_id, sealed) \
+             values ($1, $2, case when exists (select from user_key_master_seal) then $7::bytea \
+                 else $3::bytea end)) \
          insert into retained_record \
              (client_id, user_id, sealed, document_ids, last_order_at, created_at) \
          values ($1, $2, $4, $5, $6, now())",
         user.client.uuid(),
         user.user.uuid(),
-        core.cipher(user.client).wrap(&key_context(user), &key)?,
+        cipher.wrap(&context, &key)?,
         key.seal(&core.clock, &record_context(user), &plain)?,
         &ids,
         last_order_at,
+        cipher.wrap_twice(&context, &key)?,
     )
     .execute(conn)
     .await?;

@@ -6,6 +6,7 @@ mod authenticator_app;
 mod bank_account;
 mod change;
 mod documents;
+mod erased_backups;
 mod erasure;
 mod forgotten_password;
 mod identifiers;

@@ -29,7 +29,7 @@ const MAY_FLOAT: [&str; 3] =
     ["core/src/platform/metrics.rs", "core/src/platform/metrics/", "proxy/src/commands/top/"];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
-const GLOBAL_TABLES: [&str; 45] = [
+const GLOBAL_TABLES: [&str; 46] = [
     "acme_account",
     "acme_certificate",
     "acme_challenge",
@@ -73,6 +73,7 @@ const GLOBAL_TABLES: [&str; 45] = [
     "route",
     "signed_change",
     "supported_region",
+    "user_key_master_seal",
     "user_search_backfill",
     "verification_level",
 ];

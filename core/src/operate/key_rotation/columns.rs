@@ -26,6 +26,8 @@ pub(super) struct SealedColumn {
     pub(super) id: IdColumn,
     pub(super) column: &'static str,
     pub(super) context: Context,
+    /// True for keys of users: what a tenant's key has sealed the master key seals once more.
+    pub(super) is_twice: bool,
 }
 
 /// The column that names a row of a tenant.
@@ -52,9 +54,7 @@ pub(super) const COLUMNS: [SealedColumn; 18] = [
     of_client("verification_key", text("name"), "sealed", |client, id| {
         Some(seal_context(client, id))
     }),
-    of_client("end_user", uuid("user_id"), "sealed_key", |client, id| {
-        user_key(client, id).map(key_context)
-    }),
+    of_user("end_user", "sealed_key", |client, id| user_key(client, id).map(key_context)),
     of_client("mail_outbox", uuid("mail_id"), "sealed", |client, id| {
         Some(mail::context(ClientId::from(client), id.parse().ok()?))
     }),
@@ -74,10 +74,8 @@ pub(super) const COLUMNS: [SealedColumn; 18] = [
     of_service("connector_event", uuid("report_id"), "sealed_report", |_, id| {
         Some(report_context(id.parse().ok()?))
     }),
-    of_client("personal_key", uuid("user_id"), "sealed", |client, id| {
-        user_key(client, id).map(key_context)
-    }),
-    of_client("retention_key", uuid("user_id"), "sealed", |client, id| {
+    of_user("personal_key", "sealed", |client, id| user_key(client, id).map(key_context)),
+    of_user("retention_key", "sealed", |client, id| {
         user_key(client, id).map(retained_record::key_context)
     }),
     of_service("receipt_key", text("key_id"), "sealed", |_, id| {
@@ -120,7 +118,12 @@ const fn of_client(
     column: &'static str,
     context: Context,
 ) -> SealedColumn {
-    SealedColumn { table, client: CLIENT, id, column, context }
+    SealedColumn { table, client: CLIENT, id, column, context, is_twice: false }
+}
+
+/// A column of keys of users.
+const fn of_user(table: &'static str, column: &'static str, context: Context) -> SealedColumn {
+    SealedColumn { table, client: CLIENT, id: uuid("user_id"), column, context, is_twice: true }
 }
 
 /// A column that the master key seals.
@@ -130,7 +133,7 @@ const fn of_service(
     column: &'static str,
     context: Context,
 ) -> SealedColumn {
-    SealedColumn { table, client: NO_CLIENT, id, column, context }
+    SealedColumn { table, client: NO_CLIENT, id, column, context, is_twice: false }
 }
 
 impl SealedColumn {

@@ -1,5 +1,6 @@
 //! A user's data key, which seals all personal data of that user. It is stored wrapped by its
-//! tenant's key; deleting it makes the data unreadable in every copy (crypto-shredding).
+//! tenant's key and the master key; deleting it makes the data unreadable in every copy that has no
+//! key of its own or whose master key is gone (crypto-shredding).
 
 use rampart_types::UserKey;
 
@@ -38,12 +39,20 @@ impl PersonalDataKey {
         Ok(Self { key, owner })
     }
 
-    /// The key in its stored form, sealed by its tenant's key.
+    /// The key in the stored form that edges of the version before read, sealed by its tenant's key.
     ///
     /// # Errors
     /// Without entropy.
     pub(crate) fn wrapped(&self, cipher: &TenantCipher<'_>) -> Result<Vec<u8>> {
         cipher.wrap(&key_context(self.owner), &self.key)
+    }
+
+    /// The key in its stored form, sealed by its tenant's key and by the master key once more.
+    ///
+    /// # Errors
+    /// Without entropy.
+    pub(crate) fn wrapped_twice(&self, cipher: &TenantCipher<'_>) -> Result<Vec<u8>> {
+        cipher.wrap_twice(&key_context(self.owner), &self.key)
     }
 
     /// Seals a value of the column or row that `location` names.

@@ -16,6 +16,8 @@ use crate::platform::error::{Error, Result};
 
 /// Beginning of a value that a tenant's key has sealed; the id of that key follows.
 pub(crate) const TENANT_MARK: &[u8; 3] = b"RT\x01";
+/// Beginning of a user's key that a tenant's key has sealed, and the master key that once more.
+const TWICE_MARK: &[u8; 3] = b"RL\x01";
 /// Bytes of a key's id.
 const ID_BYTES: usize = 4;
 /// Bytes of mark and id.
@@ -82,6 +84,11 @@ pub(crate) fn tenant_key_context(client: ClientId) -> String {
     format!("tenant_key/{client}")
 }
 
+/// The context that the master key seals for what a tenant's key has sealed for this one.
+fn outer_context(context: &str) -> String {
+    format!("twice/{context}")
+}
+
 /// True if a tenant's key has sealed this value.
 pub(crate) fn is_of_tenant_key(sealed: &[u8]) -> bool {
     sealed.starts_with(TENANT_MARK)
@@ -139,13 +146,36 @@ impl<'a> TenantCipher<'a> {
         Ok([&usable.prefix[..], &sealed].concat())
     }
 
-    /// Opens a value that [`TenantCipher::seal`] sealed for the same context, or the master key before
-    /// the tenant had one.
+    /// Seals a user's key as [`TenantCipher::seal`] does, and what a tenant's key has sealed under the
+    /// master key once more: a copy is unreadable once either is gone.
+    ///
+    /// # Errors
+    /// As [`TenantCipher::seal`].
+    pub(crate) fn seal_twice(&self, context: &str, plain: &[u8]) -> Result<Vec<u8>> {
+        let once = self.seal(context, plain)?;
+        if !is_of_tenant_key(&once) {
+            return Ok(once);
+        }
+        let twice = self.master.seal(self.clock, &outer_context(context), &once)?;
+        Ok([&TWICE_MARK[..], &twice].concat())
+    }
+
+    /// Opens a value that [`TenantCipher::seal`] or [`TenantCipher::seal_twice`] sealed for the same
+    /// context, or the master key before the tenant had one.
     ///
     /// # Errors
     /// When it was sealed under another tenant's key, a key that is gone or another master key, for
     /// another row, or was altered.
     pub fn open(&self, context: &str, sealed: &[u8]) -> Result<Vec<u8>> {
+        let twice = sealed.strip_prefix(TWICE_MARK);
+        // Values from before they carried the id of their key begin with any bytes, these too.
+        match twice.and_then(|twice| self.master.open(&outer_context(context), twice).ok()) {
+            Some(once) => self.open_once(context, &once),
+            None => self.open_once(context, sealed),
+        }
+    }
+
+    fn open_once(&self, context: &str, sealed: &[u8]) -> Result<Vec<u8>> {
         if let Some(key) = &self.key
             && let Some(value) = sealed.strip_prefix(&key.prefix)
         {
@@ -165,7 +195,16 @@ impl<'a> TenantCipher<'a> {
         self.seal(context, &key.0)
     }
 
-    /// Opens a key that [`TenantCipher::wrap`] sealed for the same context.
+    /// Seals the key of a user, as [`TenantCipher::seal_twice`] does.
+    ///
+    /// # Errors
+    /// As [`TenantCipher::seal`].
+    pub(crate) fn wrap_twice(&self, context: &str, key: &DataKey) -> Result<Vec<u8>> {
+        self.seal_twice(context, &key.0)
+    }
+
+    /// Opens a key that [`TenantCipher::wrap`] or [`TenantCipher::wrap_twice`] sealed for the same
+    /// context.
     ///
     /// # Errors
     /// As [`TenantCipher::open`].
@@ -177,6 +216,17 @@ impl<'a> TenantCipher<'a> {
     pub fn is_current(&self, sealed: &[u8]) -> bool {
         match self.usable() {
             Some(usable) => sealed.starts_with(&usable.prefix),
+            None => self.master.is_current(sealed),
+        }
+    }
+
+    /// True if a user's key is sealed as [`TenantCipher::seal_twice`] seals new ones.
+    pub(crate) fn is_current_twice(&self, sealed: &[u8]) -> bool {
+        match self.usable() {
+            Some(_) => {
+                let twice = sealed.strip_prefix(TWICE_MARK);
+                twice.is_some_and(|twice| self.master.is_current(twice))
+            }
             None => self.master.is_current(sealed),
         }
     }
@@ -241,6 +291,34 @@ mod tests {
         let cipher = TenantCipher::new(&master, &clock, keys.get(acme()));
         assert_eq!(cipher.open("a", &by_master).unwrap(), b"x");
         assert!(!cipher.is_current(&by_master));
+    }
+
+    #[test]
+    fn what_is_sealed_twice_takes_both_keys_to_open() {
+        let (master, clock, keys) = keys();
+        let cipher = TenantCipher::new(&master, &clock, keys.get(acme()));
+        let sealed = cipher.seal_twice("a", b"x").unwrap();
+        assert!(cipher.is_current_twice(&sealed) && !is_of_tenant_key(&sealed));
+        assert_eq!(cipher.open("a", &sealed).unwrap(), b"x");
+        assert!(cipher.open("b", &sealed).is_err());
+        for key in [None, keys.get(other())] {
+            assert!(TenantCipher::new(&master, &clock, key).open("a", &sealed).is_err());
+        }
+        let next = MasterKey::from_bytes(&[8; 32]);
+        let rotated = TenantCipher::new(&next, &clock, keys.get(acme()));
+        assert!(rotated.open("a", &sealed).is_err() && !rotated.is_current_twice(&sealed));
+        for at in 0..sealed.len() {
+            let mut altered = sealed.clone();
+            altered[at] ^= 1;
+            assert!(cipher.open("a", &altered).is_err(), "altered at {at}");
+        }
+        assert!(!cipher.is_current_twice(&cipher.seal("a", b"x").unwrap()));
+        // Without a key of the tenant the master key seals alone.
+        let without = TenantCipher::new(&master, &clock, None);
+        let by_master = without.seal_twice("a", b"x").unwrap();
+        assert!(without.is_current_twice(&by_master) && master.is_current(&by_master));
+        assert!(!cipher.is_current_twice(&by_master));
+        assert_eq!(cipher.open("a", &by_master).unwrap(), b"x");
     }
 
     #[test]

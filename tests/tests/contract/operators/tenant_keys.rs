@@ -19,9 +19,11 @@ use super::*;
 /// The master key of every context.
 const MASTER: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 const ROTATION: &str = "/admin/v1/keys/rotation";
-/// Marks of values that the master key or a tenant's key has sealed, in hex.
+/// Marks of values that the master key, a tenant's key, or that and then the master key has sealed, in
+/// hex.
 const BY_MASTER: &str = "524b01";
 const BY_TENANT: &str = "525401";
+const BY_BOTH: &str = "524c01";
 /// Columns of tenants' tables whose values each of these tests leaves behind.
 const COLUMNS: [&str; 7] = [
     "client_secret.sealed",
@@ -97,6 +99,13 @@ async fn columns(context: &TestContext, mark: &str) -> Vec<String> {
     sealed.filter(|(_, found)| found == mark).map(|(column, _)| column).collect()
 }
 
+/// Users' keys by their marks.
+async fn users_keys(context: &TestContext) -> Vec<(String, i64)> {
+    let sealed = sealed(context).await.into_iter();
+    let keys = sealed.filter(|((column, _), _)| column == "personal_key.sealed");
+    keys.map(|((_, mark), count)| (mark, count)).collect()
+}
+
 /// Logs the user in, and reads what is sealed for the user and its partner.
 async fn reads_everything(edge: &TestContext, tenant: &Tenant) {
     let Tenant { partner, user } = tenant;
@@ -148,9 +157,12 @@ async fn every_value_of_a_tenant_is_sealed_under_its_key_which_alone_is_wrapped_
     context.clock().advance(TimeDelta::seconds(61));
     let (acme, globex) = (tenant(&context, "acme").await, tenant(&context, "globex").await);
     assert_eq!(columns(&context, BY_MASTER).await, ["tenant_key.sealed"]);
-    let by_tenant = columns(&context, BY_TENANT).await;
+    let by_both = columns(&context, BY_BOTH).await;
+    assert_eq!(by_both, ["personal_key.sealed"]);
+    let by_tenant = [columns(&context, BY_TENANT).await, by_both].concat();
     assert!(COLUMNS.iter().all(|column| by_tenant.iter().any(|c| c == column)), "{by_tenant:?}");
     let before = sealed(&context).await;
+    let users: i64 = users_keys(&context).await.iter().map(|(_, count)| count).sum();
 
     let with = |keys: String| {
         context.edge_with(move |settings| settings.keys.master = Some(Secret::new(keys)))
@@ -163,11 +175,11 @@ async fn every_value_of_a_tenant_is_sealed_under_its_key_which_alone_is_wrapped_
     let status = ring(&rotated).await;
     assert_eq!(keys(&status), json!({"total": 3, "current": 3, "missing": 0}));
     assert!(status["rotation"]["finishedAt"].is_string(), "{status}");
-    // Three tenants' keys, and four keys that outlive rotations.
-    assert_eq!(status["rotation"]["resealed"], 7);
+    // Three tenants' keys, four keys that outlive rotations, and what the master key seals besides.
+    assert_eq!(status["rotation"]["resealed"], 7 + users);
     assert_eq!(sealed(&context).await, before);
     let alone = with(new()).await;
-    for edge in [&context, &rotated, &alone] {
+    for edge in [&rotated, &alone] {
         reads_everything(edge, &acme).await;
         reads_everything(edge, &globex).await;
     }
@@ -215,6 +227,41 @@ async fn values_of_before_open_and_move_under_the_tenants_key() {
     let later = context.edge_with(|settings| settings.keys.per_tenant = None).await;
     later.partner("globex").await;
     assert_eq!(ring(&later).await["partnerKeys"]["total"], 3);
+}
+
+#[tokio::test]
+async fn users_keys_of_an_earlier_version_are_sealed_twice_by_the_first_rotation_of_this_one() {
+    let context = TestContext::start().await;
+    context.core().make_tenant_keys().await.unwrap();
+    context.clock().advance(TimeDelta::seconds(61));
+    // A rotation that an edge of the version before has begun leaves what that one reads.
+    context.admin(Method::POST, ROTATION, Value::Null).await.assert_status(200);
+    sqlx::query("delete from user_key_master_seal").execute(context.db()).await.unwrap();
+    let acme = context.partner("acme").await;
+    let ada = acme.user("ada").await;
+    context.core().rotate_keys().await.unwrap();
+    let is_finished = async || ring(&context).await["rotation"]["finishedAt"].is_string();
+    assert!(is_finished().await);
+    let found = |mark: &str, count: i64| (mark.to_owned(), count);
+    assert_eq!(users_keys(&context).await, [found(BY_TENANT, 1)]);
+
+    context.admin(Method::POST, ROTATION, Value::Null).await.assert_status(200);
+    let bob = acme.user("bob").await;
+    // What was being stored meanwhile may not be committed yet.
+    context.core().rotate_keys().await.unwrap();
+    assert!(!is_finished().await);
+    assert_eq!(users_keys(&context).await, [found(BY_BOTH, 1), found(BY_TENANT, 1)]);
+    for user in [&ada, &bob] {
+        user.get("/api/v1/user/info").await.assert_status(200);
+    }
+    context.clock().advance(TimeDelta::seconds(61));
+    context.core().rotate_keys().await.unwrap();
+    assert!(is_finished().await);
+    assert_eq!(users_keys(&context).await, [found(BY_BOTH, 2)]);
+    for user in [&ada, &bob] {
+        let info = user.get("/api/v1/user/info").await.assert_status(200).json();
+        assert_eq!(info["firstName"], "Ada");
+    }
 }
 
 #[tokio::test]

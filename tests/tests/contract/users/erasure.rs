@@ -19,13 +19,13 @@ use super::documents::registered;
 const IBAN: &str = "NL58ABNA0000000001";
 const UNUSED_IBAN: &str = "NL31ABNA0000000002";
 
-async fn execute(context: &TestContext, statement: &str) -> u64 {
+pub(super) async fn execute(context: &TestContext, statement: &str) -> u64 {
     let statement = AssertSqlSafe(statement.to_owned());
     sqlx::query(statement).execute(context.db()).await.unwrap().rows_affected()
 }
 
 /// A user with a document, two accounts, and an order from one of them; its id.
-async fn customer(context: &TestContext) -> String {
+pub(super) async fn customer(context: &TestContext) -> String {
     let acme = context.partner("acme").await;
     let mut body = registration("erasedada");
     body["firstName"] = json!("Erasedfirst");
@@ -47,12 +47,12 @@ async fn customer(context: &TestContext) -> String {
     user
 }
 
-async fn erase(context: &TestContext, user: &str) {
+pub(super) async fn erase(context: &TestContext, user: &str) {
     let path = format!("/admin/v1/users/{user}");
     context.admin(Method::PATCH, &path, json!({"deleted": true})).await.assert_status(200);
 }
 
-async fn open(context: &TestContext, token: &str, user: &str, document: &str) -> Answer {
+pub(super) async fn open(context: &TestContext, token: &str, user: &str, document: &str) -> Answer {
     let path = format!("/admin/v1/users/{user}/retained-record{document}");
     let body = Bytes::from_static(br#"{"reason": "a request of the police"}"#);
     context.admin_as(Some(token), Method::POST, &path, body).await
