@@ -5,6 +5,7 @@ mod receipt;
 
 use chrono::TimeDelta;
 use http::Method;
+use rampart_core::trading::orders::expiry::expire_due;
 use rampart_tests::answer::Answer;
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::partner::Partner;
@@ -213,9 +214,15 @@ async fn an_order_past_its_time_has_no_buttons() {
     let acme = context.partner("acme").await;
     let order = OrderFixture::order(&context, &acme, None, None).await;
     context.clock().advance(TimeDelta::hours(2));
-    assert!(show(&acme, &order).await.text().contains("can no longer be paid"));
+    let text = show(&acme, &order).await.text().to_owned();
+    // The payment may be on its way.
+    let advice = "If you have paid, ask the shop before you order again";
+    assert!(text.contains("can no longer be paid") && text.contains(advice), "{text}");
     press(&acme, &order, "pay").await.assert_status(409);
     assert_eq!(order.seen(&context).await["status"], "pending");
+    assert_eq!(expire_due(context.core()).await.unwrap(), 1);
+    let text = show(&acme, &order).await.text().to_owned();
+    assert!(text.contains("has expired") && text.contains(advice), "{text}");
 }
 
 #[tokio::test]
