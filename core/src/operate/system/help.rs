@@ -116,3 +116,16 @@ fn faq(texts: Texts, Link { region, slug }: &Link) -> Markup {
         p { a href=(support.trim_end_matches('?')) { (texts.get("support-title")) } }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_estimate_is_no_promise() {
+        let link = Link { region: "en-gb".to_owned(), slug: None };
+        let shown = faq(Language::English.texts(), &link).into_string();
+        let exception = "unless the page says that the price is fixed when your payment arrives";
+        assert!(shown.contains(exception), "{shown}");
+    }
+}
