@@ -1,5 +1,6 @@
 //! Checkouts: terms like an offer's, a page, and an identifier that travels sealed.
 
+mod amounts;
 mod purchase;
 mod resume;
 

@@ -4,7 +4,7 @@ use http::StatusCode;
 use maud::{Markup, html};
 
 use super::price::{ShownWallet, is_hint, of_quote, tag_term, when_renewed};
-use super::purchase::Purchase;
+use super::purchase::{LANGUAGE, Purchase};
 use super::resume;
 use super::shopper::Shopper;
 use super::stored::Checkout;
@@ -29,6 +29,9 @@ const SCRIPT: &str = concat!(
     include_str!("../../http/html/passkey.js"),
     include_str!("price.js"),
 );
+
+/// Inputs that the last step carries along.
+const CARRIED: [&str; 4] = ["amount", LANGUAGE, "wallet", "tag"];
 
 /// The reader's language, and the settings of pages.
 #[derive(Clone, Copy)]
@@ -111,7 +114,7 @@ pub(super) fn details(
         (when_renewed(texts))
         form #details method="post" data-renew="change" {
             input type="hidden" name="shopper" value=(sealed);
-            (amount_input(texts, checkout, form, errors))
+            (amount_input(purchase, errors))
             (wallet_inputs(texts, checkout, form, errors))
             @if at_once {
                 (errors.consent("consent", &texts.get("checkout-consent")))
@@ -151,7 +154,7 @@ pub(super) fn confirmation(look: Look<'_>, shown: Shown<'_>, quote: &View) -> Re
         noscript { p.hint { (texts.get("checkout-price-ends")) } }
         form #confirm method="post" {
             input type="hidden" name="shopper" value=(sealed);
-            @for name in ["amount", "wallet", "tag"] {
+            @for name in CARRIED {
                 input type="hidden" name=(name) value=(form.get(name));
             }
             @if !refused {
@@ -163,7 +166,7 @@ pub(super) fn confirmation(look: Look<'_>, shown: Shown<'_>, quote: &View) -> Re
         }
         form method="post" data-renew="quote" {
             input type="hidden" name="shopper" value=(sealed);
-            @for name in ["amount", "wallet", "tag"] {
+            @for name in CARRIED {
                 input type="hidden" name=(name) value=(form.get(name));
             }
             button type="submit" name="action" value="quote" { (texts.get("checkout-renew")) }
@@ -316,14 +319,16 @@ fn terms(texts: Texts, checkout: &Checkout, with_amounts: bool) -> Markup {
     }
 }
 
-fn amount_input(texts: Texts, checkout: &Checkout, form: &Form, errors: &FormErrors) -> Markup {
+fn amount_input(purchase: Purchase<'_>, errors: &FormErrors) -> Markup {
+    let Purchase { checkout, texts, .. } = purchase;
     let proposed = checkout.amount().map(|amount| texts.number(amount)).unwrap_or_default();
-    let typed = form.get("amount");
+    let typed = purchase.typed_amount();
     let currency = checkout.amount_currency();
     let label = texts.with("checkout-amount", &[("currency", currency)]);
-    let value = if typed.is_empty() { proposed.as_str() } else { typed };
+    let value = if typed.is_empty() { proposed.as_str() } else { typed.as_str() };
     html! {
         @if !checkout.fixed_amount {
+            input type="hidden" name=(LANGUAGE) value=(texts.language().code());
             (field(&Field {
                 value,
                 error: errors.of("amount"),

@@ -9,11 +9,19 @@ use super::stored::Checkout;
 use crate::Core;
 use crate::auth::caller::{ClientMaybeUser, Confirmer};
 use crate::http::form::Form;
-use crate::http::language::Texts;
+use crate::http::language::{Language, Texts};
 use crate::platform::error::{Code, Error, Result};
 use crate::trading::orders::confirm::{self, checks};
 use crate::trading::quotes::Side;
 use crate::trading::quotes::create::{self, Request, View};
+
+/// Input that names the language in which the amount was typed, by whose marks it is read.
+pub(super) const LANGUAGE: &str = "language";
+
+/// The language in which the amount of a form was typed; the page's if the form names none.
+fn typed_in(form: &Form, page: Texts) -> Texts {
+    Language::from_tag(form.get(LANGUAGE)).map_or(page, Language::texts)
+}
 
 /// The next step.
 pub(super) enum Outcome {
@@ -145,7 +153,18 @@ impl<'a> Purchase<'a> {
     fn amount(self) -> String {
         match (self.checkout.fixed_amount, self.checkout.amount()) {
             (true, Some(amount)) => amount.to_string(),
-            _ => self.texts.plain_number(self.form.get("amount")),
+            _ => typed_in(self.form, self.texts).plain_number(self.form.get("amount")),
+        }
+    }
+
+    /// The amount as an input of the page shows it again: as it was typed, or with the marks of the
+    /// page's language if it was typed in another one.
+    pub(super) fn typed_amount(self) -> String {
+        let (typed, texts) = (self.form.get("amount"), typed_in(self.form, self.texts));
+        let number = texts.plain_number(typed).parse::<Decimal>().ok();
+        match number.filter(|_| texts.language() != self.texts.language()) {
+            Some(number) => self.texts.number(number),
+            None => typed.to_owned(),
         }
     }
 

@@ -7,11 +7,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use url::form_urlencoded;
 
-use super::purchase::Purchase;
+use super::purchase::{LANGUAGE, Purchase};
 use super::session;
 use super::stored::Checkout;
 use crate::Core;
 use crate::http::form::Form;
+use crate::http::language::Language;
 use crate::platform::crypto::Purpose;
 use crate::platform::error::{Error, Result};
 use crate::platform::mail::{Kind, Message};
@@ -20,7 +21,7 @@ use rampart_types::UserId;
 
 /// Time for which a link works.
 const LIFETIME: TimeDelta = TimeDelta::hours(1);
-/// Inputs that are carried over.
+/// Inputs that are carried over, besides the language of the amount.
 const INPUTS: [&str; 3] = ["amount", "wallet", "tag"];
 /// Longest input that is carried over, in bytes; no address of a chain is as long.
 const INPUT_BYTES_MAX: usize = 128;
@@ -88,8 +89,10 @@ impl Resumption {
         step: Step,
         form: &Form,
     ) -> Result<String> {
+        let language = Language::from_tag(form.get(LANGUAGE)).map_or("", Language::code);
         let typed = INPUTS.map(|name| (name, form.get(name)));
-        let typed = typed.iter().filter(|(_, value)| value.len() <= INPUT_BYTES_MAX);
+        let typed = typed.into_iter().filter(|(_, value)| value.len() <= INPUT_BYTES_MAX);
+        let typed = typed.chain([(LANGUAGE, language)]);
         let claims = Claims {
             step,
             inputs: form_urlencoded::Serializer::new(String::new()).extend_pairs(typed).finish(),
