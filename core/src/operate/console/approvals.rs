@@ -15,6 +15,9 @@ use crate::http::reply::Reply;
 use crate::platform::error::Result;
 
 const SECTION: &str = "/console/approvals";
+/// Says how a call is carried out that brings what is not kept.
+const NOT_WHOLE: &str = "This call brings a secret or the component of a policy, which is not \
+                         kept: make the same call again where it was made first.";
 
 pub(super) const APPROVAL: Subject = Subject {
     name: "approval",
@@ -115,16 +118,23 @@ fn shown(approval: &Value) -> Markup {
                         @if is_own { "Withdraw" } @else { "Refuse" }
                     }
                 }
-                @if is_state("granted") && is_own {
+                @if is_state("granted") && is_own && is_whole(approval) {
                     a.action href={ (SECTION) "/" (id) "/carry-out" } { "Carry out" }
                 }
             }
+            @if is_state("granted") && is_own && !is_whole(approval) { p.hint { (NOT_WHOLE) } }
         }
     }
 }
 
 fn is_own(approval: &Value) -> bool {
     approval["own"] == true
+}
+
+/// False for a call of whose body a digest alone is kept: of a component, or of a key that is a
+/// secret.
+fn is_whole(approval: &Value) -> bool {
+    ["sha256", "fingerprint"].iter().all(|digest| approval["body"].get(digest).is_none())
 }
 
 /// Shows the form that makes a granted call of this operator's own again, or makes it.
@@ -188,13 +198,18 @@ fn ask(
     render(visit, &Page { status, ..Page::new("Carry out", SECTION, body) })
 }
 
-/// A granted approval of this operator's own.
+/// A granted approval of this operator's own, with its whole call.
 ///
 /// # Errors
-/// 404 when there is none; the refusal of the call that lists them.
+/// 404 when there is none, 409 for one that this page cannot repeat; the refusal of the call that
+/// lists them.
 async fn granted(visit: &Visit<'_>, id: &str) -> Result<Value, Refused> {
     let is_it = |approval: &Value| {
         approval["id"] == id && approval["state"] == "granted" && is_own(approval)
     };
-    visit.find("/admin/v1/approvals", is_it).await
+    let approval = visit.find("/admin/v1/approvals", is_it).await?;
+    match is_whole(&approval) {
+        true => Ok(approval),
+        false => Err(Refused { status: StatusCode::CONFLICT, reason: NOT_WHOLE.to_owned() }),
+    }
 }

@@ -57,6 +57,35 @@ fn sign(pair: &Ed25519KeyPair, text: &str) -> String {
 }
 
 #[tokio::test]
+async fn a_call_whose_body_is_not_kept_is_made_again_where_it_was_made() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let demand = json!({"policyApprovalRequired": true});
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", demand).await.assert_status(200);
+    let token = context.operator("ada", &["platform"]).await;
+    let ada = Browser::new(&context);
+    ada.sign_in(&token).await.assert(303, "");
+    let bob = Browser::of(&context, "bob", &["platform"]).await;
+    let key = "/admin/v1/partners/acme/verification-keys/shared";
+    let secret = json!({"algorithm": "hmac-sha256", "key": STANDARD.encode([7; 32])});
+    let calls: [(&str, Bytes, &str); 2] = [
+        (CALL, Bytes::from_static(b"a component"), "sha256"),
+        (key, secret.to_string().into(), "fingerprint"),
+    ];
+    for (path, body, digest) in calls {
+        let waits = context.admin_as(Some(&token), Method::PUT, path, body).await;
+        let waits = waits.assert_status(202).json();
+        let approval = format!("/console/approvals/{}", waits["approval"].as_str().unwrap());
+        bob.submit(&format!("{approval}/grant"), &[]).await.assert(303, "");
+        let listed = ada.get("/console/approvals").await.assert(200, digest);
+        let listed = listed.assert(200, "make the same call again");
+        assert!(!listed.text.contains("/carry-out"), "{}", listed.text);
+        let carry_out = format!("{approval}/carry-out");
+        ada.get(&carry_out).await.assert(409, "make the same call again");
+    }
+}
+
+#[tokio::test]
 async fn a_version_is_uploaded_and_runs_on_recorded_requests() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
