@@ -18,7 +18,8 @@ mod upload;
 
 pub(crate) use self::error::LifecycleError;
 pub(crate) use self::staff_upload::{
-    RefusedUpload, STAFF_UPLOADS_MAX, StaffUpload, UploadTerms, refused_uploads, upload_by_staff,
+    RefusedUpload, STAFF_UPLOADS_MAX, StaffUpload, UNEXAMINED_MAX, UploadTerms, refused_uploads,
+    upload_by_staff,
 };
 pub(crate) use self::store::VersionSummary;
 pub(crate) use self::switch::{

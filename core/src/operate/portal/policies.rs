@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::page::{FORM_ERRORS, StaffPage, Visit};
 use crate::http::html::components::{
-    Column, Tone, badge, empty_state, error_summary, short_address, table, time,
+    Column, Tone, badge, empty_state, error_summary, short_address, table, time, toast,
 };
 use crate::http::reply::Reply;
 use crate::operate::admin::policies::history::{Version, versions};
@@ -35,12 +35,18 @@ impl StaffPage for Show {
     const PATH: &'static str = PATH;
 
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
-        page(visit, StatusCode::OK, &[]).await
+        page(visit, StatusCode::OK, None, &[]).await
     }
 }
 
-/// The page, with the errors of an upload that was refused.
-async fn page(visit: &Visit<'_>, status: StatusCode, errors: &[(&str, &str)]) -> Result<Reply> {
+/// The page, with the errors of an upload that was refused, or the `reason` of a refusal that is about
+/// none of its fields.
+async fn page(
+    visit: &Visit<'_>,
+    status: StatusCode,
+    reason: Option<&str>,
+    errors: &[(&str, &str)],
+) -> Result<Reply> {
     let (core, client) = (visit.core, visit.session.client.id());
     let mut conn = core.db.acquire().await?;
     let authors = Authors(staff::list(&mut conn, core, client).await?);
@@ -64,6 +70,7 @@ async fn page(visit: &Visit<'_>, status: StatusCode, errors: &[(&str, &str)]) ->
             (refused_table(&refused, &authors))
         }
         h2 #upload { "Upload a version" }
+        @if let Some(reason) = reason { (toast(Tone::Bad, reason)) }
         (error_summary(FORM_ERRORS, errors))
         (upload::form(visit, &terms, errors))
     };

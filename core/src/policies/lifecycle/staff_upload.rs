@@ -21,7 +21,7 @@ use rampart_types::{ClientId, StaffId};
 pub(crate) const STAFF_UPLOADS_MAX: i64 = 20;
 /// Most uploads of one partner's staff in 24 hours that could not be examined: they do not count among the
 /// others, and cost this side as much.
-const UNEXAMINED_MAX: i64 = 20;
+pub(crate) const UNEXAMINED_MAX: i64 = 20;
 /// Refused uploads of a partner that are listed: the newest.
 const REFUSED_MAX: i64 = 20;
 /// Time beyond the longest examination after which an upload without a result does not hold up the next
@@ -65,8 +65,10 @@ pub(crate) enum StaffUpload {
     NotAllowed,
     /// Another upload of this partner is being examined.
     Busy,
-    /// The partner has uploaded [`STAFF_UPLOADS_MAX`] in 24 hours, or [`UNEXAMINED_MAX`] besides.
+    /// The partner has uploaded [`STAFF_UPLOADS_MAX`] in 24 hours.
     TooMany,
+    /// [`UNEXAMINED_MAX`] uploads of the partner could not be examined in 24 hours.
+    TooManyUnexamined,
 }
 
 /// Examines an upload of a staff member and stores what passes as an inactive version. The transaction is
@@ -159,9 +161,11 @@ async fn begin(
     if recent.busy {
         return Ok(Err(StaffUpload::Busy));
     }
-    let examined = recent.count - recent.unexamined;
-    if examined >= STAFF_UPLOADS_MAX || recent.unexamined >= UNEXAMINED_MAX {
+    if recent.count - recent.unexamined >= STAFF_UPLOADS_MAX {
         return Ok(Err(StaffUpload::TooMany));
+    }
+    if recent.unexamined >= UNEXAMINED_MAX {
+        return Ok(Err(StaffUpload::TooManyUnexamined));
     }
     sqlx::query!(
         "delete from policy_upload \

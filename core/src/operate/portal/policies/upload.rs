@@ -22,7 +22,7 @@ use crate::partners::staff::{self, StaffRole};
 use crate::platform::error::Result;
 use crate::policies::lifecycle::{
     REASON_CHARS_MAX, RefusedUpload, STAFF_UPLOADS_MAX, StaffUpload, StageRequest, Target,
-    UploadTerms, VersionSettings, refused_uploads, upload_by_staff,
+    UNEXAMINED_MAX, UploadTerms, VersionSettings, refused_uploads, upload_by_staff,
 };
 use crate::policies::manifest::SignedManifest;
 
@@ -35,7 +35,8 @@ const BUSY: &str = "Another upload is being examined: wait for its end.";
 
 /// Says that this side has failed.
 const UNEXAMINED: &str = "The component could not be examined now, for a reason that is not its own. \
-                          Upload it again: this time does not count.";
+                          Choose the file again and upload it once more: this time does not \
+                          count among the uploads of the day.";
 
 /// Examines an upload, and stores what passes as a version that serves nobody.
 pub struct Submit;
@@ -49,7 +50,7 @@ impl StaffPage for Submit {
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let UploadForm { kind, staging } = match UploadForm::read(visit.form()) {
             Ok(form) => form,
-            Err(errors) => return page(visit, StatusCode::BAD_REQUEST, &errors).await,
+            Err(errors) => return page(visit, StatusCode::BAD_REQUEST, None, &errors).await,
         };
         let actor = visit.actor();
         let reason = visit.form().get("reason").trim();
@@ -70,8 +71,8 @@ impl StaffPage for Submit {
                 let mut conn = visit.core.db.acquire().await?;
                 visit.release_form(&mut conn, PATH).await?;
                 drop(conn);
-                let errors = [("component", UNEXAMINED)];
-                return page(visit, StatusCode::SERVICE_UNAVAILABLE, &errors).await;
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                return page(visit, status, Some(UNEXAMINED), &[]).await;
             }
             Ok(StaffUpload::NotAllowed) => {
                 return Ok(visit.refusal(StatusCode::FORBIDDEN, NOT_ALLOWED));
@@ -80,6 +81,14 @@ impl StaffPage for Submit {
             Ok(StaffUpload::TooMany) => {
                 let reason = format!(
                     "There were {STAFF_UPLOADS_MAX} uploads in 24 hours: wait with the next one."
+                );
+                return conflict(visit, &reason).await;
+            }
+            Ok(StaffUpload::TooManyUnexamined) => {
+                let reason = format!(
+                    "{UNEXAMINED_MAX} uploads could not be examined in 24 hours, for reasons that \
+                     were not their own: wait with the next one, or ask an operator of this \
+                     service."
                 );
                 return conflict(visit, &reason).await;
             }
@@ -97,7 +106,7 @@ impl StaffPage for Submit {
 
 /// The page with the form again, which was not used up.
 async fn conflict(visit: &Visit<'_>, reason: &str) -> Result<Reply> {
-    page(visit, StatusCode::CONFLICT, &[("component", reason)]).await
+    page(visit, StatusCode::CONFLICT, Some(reason), &[]).await
 }
 
 /// The form of an upload.
@@ -178,7 +187,7 @@ pub(super) fn form(visit: &Visit<'_>, terms: &UploadTerms, errors: &[(&str, &str
     let sent = visit.form();
     let input = |kind: &'static str, name: &'static str, label: &'static str, hint: &str| {
         let error = errors.iter().find(|(at, _)| *at == name).map(|(_, text)| *text);
-        let value = if errors.is_empty() || kind == "file" { "" } else { sent.get(name) };
+        let value = if kind == "file" { "" } else { sent.get(name) };
         let required = name == "component";
         field(&Field { kind, value, error, hint: Some(hint), required, ..Field::text(name, label) })
     };
