@@ -73,7 +73,10 @@ impl Endpoint for Show {
             return Ok(page::not_found(link.texts, pages));
         };
         match (made, &payment.state) {
-            (true, PaymentState::AtProvider(_)) => payment.state = PaymentState::Confirming,
+            // The time may have ended while the card was being charged.
+            (true, PaymentState::AtProvider(_) | PaymentState::Closed) => {
+                payment.state = PaymentState::Confirming;
+            }
             (
                 true,
                 PaymentState::Held(_)

@@ -1,5 +1,6 @@
 //! The provider's form for cards on the pay page.
 
+use chrono::TimeDelta;
 use rampart_tests::answer::Answer;
 use rampart_tests::going_live::CONNECTOR;
 use rampart_tests::order_fixture::OrderFixture;
@@ -113,4 +114,16 @@ async fn after_the_card_the_page_waits_for_the_provider_and_leads_back() {
     assert_eq!((back.status(), back.header("location")), (303, Some("https://shop.example/back")));
     let shown = page(&order.pay_path).await;
     assert!(shown.text().contains("the payment has arrived"), "{}", shown.text());
+}
+
+#[tokio::test]
+async fn a_card_that_was_charged_as_the_time_ended_is_being_confirmed() {
+    let context = TestContext::start().await;
+    let (acme, _, order) = at_the_form(&context).await;
+    let page = async |path: &str| acme.anonymous(Method::GET, path).send().await;
+    context.clock().advance(TimeDelta::days(1));
+    let opened = page(&order.pay_path).await;
+    assert!(opened.text().contains("can no longer be paid"), "{}", opened.text());
+    let charged = page(&format!("{}?payment=made", order.pay_path)).await;
+    assert!(charged.text().contains("being confirmed"), "{}", charged.text());
 }
