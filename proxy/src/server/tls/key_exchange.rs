@@ -1,11 +1,10 @@
 //! ring has no key exchange that withstands a quantum computer: X25519MLKEM768 is X25519 of ring
 //! beside ML-KEM-768 (draft-ietf-tls-ecdhe-mlkem), as secure as the stronger of the two.
 
-use ml_kem::kem::{Decapsulate as _, Encapsulate as _, Kem as _, KeyExport as _};
-use ml_kem::{Ciphertext, DecapsulationKey, EncapsulationKey, Key, MlKem768};
+use ml_kem::kem::Encapsulate as _;
+use ml_kem::{EncapsulationKey, Key, MlKem768};
 use rustls::crypto::ring::kx_group::X25519;
 use rustls::crypto::{ActiveKeyExchange, CompletedKeyExchange, SharedSecret, SupportedKxGroup};
-use rustls::ffdhe_groups::FfdheGroup;
 use rustls::{Error, NamedGroup, PeerMisbehaved, ProtocolVersion};
 
 /// Bytes of an X25519 share; the other part of either share comes before it.
@@ -16,11 +15,9 @@ const X25519_BYTES: usize = 32;
 pub(super) struct X25519MlKem768;
 
 impl SupportedKxGroup for X25519MlKem768 {
+    /// Clients begin an exchange, and servers of TLS 1.2; the edge does neither with this group.
     fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
-        let x25519 = X25519.start()?;
-        let (secret, public) = MlKem768::generate_keypair();
-        let share = [&public.to_bytes()[..], x25519.pub_key()].concat();
-        Ok(Box::new(Started { x25519, secret, share }))
+        Err(Error::General("X25519MLKEM768 is a server's alone".to_owned()))
     }
 
     fn start_and_complete(&self, client_share: &[u8]) -> Result<CompletedKeyExchange, Error> {
@@ -36,44 +33,12 @@ impl SupportedKxGroup for X25519MlKem768 {
         })
     }
 
-    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
-        None
-    }
-
     fn name(&self) -> NamedGroup {
         NamedGroup::X25519MLKEM768
     }
 
     fn usable_for_version(&self, version: ProtocolVersion) -> bool {
         version == ProtocolVersion::TLSv1_3
-    }
-}
-
-/// The client's side, which waits for the server's share.
-struct Started {
-    x25519: Box<dyn ActiveKeyExchange>,
-    secret: DecapsulationKey<MlKem768>,
-    share: Vec<u8>,
-}
-
-impl ActiveKeyExchange for Started {
-    fn complete(self: Box<Self>, server_share: &[u8]) -> Result<SharedSecret, Error> {
-        let (ciphertext, x25519) = split(server_share)?;
-        let ciphertext: &Ciphertext<MlKem768> = ciphertext.try_into().map_err(|_| invalid())?;
-        let secret = self.secret.decapsulate(ciphertext);
-        Ok(joined(&secret, &self.x25519.complete(x25519)?))
-    }
-
-    fn pub_key(&self) -> &[u8] {
-        &self.share
-    }
-
-    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
-        None
-    }
-
-    fn group(&self) -> NamedGroup {
-        NamedGroup::X25519MLKEM768
     }
 }
 
@@ -93,13 +58,39 @@ fn invalid() -> Error {
 
 #[cfg(test)]
 mod tests {
+    use ml_kem::kem::{Decapsulate as _, Kem as _, KeyExport as _};
+    use ml_kem::{Ciphertext, DecapsulationKey};
+
     use super::*;
+
+    /// A client that waits for the server's share.
+    struct Client {
+        x25519: Box<dyn ActiveKeyExchange>,
+        secret: DecapsulationKey<MlKem768>,
+        share: Vec<u8>,
+    }
+
+    impl Client {
+        fn start() -> Self {
+            let x25519 = X25519.start().unwrap();
+            let (secret, public) = MlKem768::generate_keypair();
+            let share = [&public.to_bytes()[..], x25519.pub_key()].concat();
+            Self { x25519, secret, share }
+        }
+
+        fn complete(self, server_share: &[u8]) -> Result<SharedSecret, Error> {
+            let (ciphertext, x25519) = split(server_share)?;
+            let ciphertext: &Ciphertext<MlKem768> = ciphertext.try_into().map_err(|_| invalid())?;
+            let secret = self.secret.decapsulate(ciphertext);
+            Ok(joined(&secret, &self.x25519.complete(x25519)?))
+        }
+    }
 
     #[test]
     fn both_sides_have_the_same_secret_and_shares_of_the_registered_length() {
-        let client = X25519MlKem768.start().unwrap();
-        assert_eq!(client.pub_key().len(), 1_184 + 32);
-        let server = X25519MlKem768.start_and_complete(client.pub_key()).unwrap();
+        let client = Client::start();
+        assert_eq!(client.share.len(), 1_184 + 32);
+        let server = X25519MlKem768.start_and_complete(&client.share).unwrap();
         assert_eq!(server.pub_key.len(), 1_088 + 32);
         let secret = client.complete(&server.pub_key).unwrap();
         assert_eq!(secret.secret_bytes(), server.secret.secret_bytes());
@@ -108,13 +99,12 @@ mod tests {
 
     #[test]
     fn a_broken_share_is_refused() {
-        let share = X25519MlKem768.start().unwrap().pub_key().to_vec();
+        let share = Client::start().share;
         let with_coefficients_too_large = [&[0xff; 1_184][..], &share[1_184..]].concat();
         let longer = [&share[..], b"x"].concat();
         for broken in [&share[1..], &longer, &[], &share[..31], &with_coefficients_too_large] {
             assert!(X25519MlKem768.start_and_complete(broken).is_err(), "{}", broken.len());
         }
-        let client = X25519MlKem768.start().unwrap();
-        assert!(client.complete(&share).is_err());
+        assert!(Client::start().complete(&share).is_err());
     }
 }

@@ -7,7 +7,6 @@ use rampart_tests::edge::Edge;
 use rampart_tests::wire::Wire;
 use rustls::crypto::ring::kx_group::X25519;
 use rustls::crypto::{ActiveKeyExchange, SharedSecret, SupportedKxGroup};
-use rustls::ffdhe_groups::FfdheGroup;
 use rustls::{ClientConfig, Error, NamedGroup, ProtocolVersion, RootCertStore};
 use sha3::{Digest as _, Sha3_256, Sha3_512};
 
@@ -30,10 +29,6 @@ impl SupportedKxGroup for Hybrid {
         let x25519 = X25519.start()?;
         let share = [&[0_u8; KEY_BYTES][..], x25519.pub_key()].concat();
         Ok(Box::new(Started { x25519, share }))
-    }
-
-    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
-        None
     }
 
     fn name(&self) -> NamedGroup {
@@ -68,10 +63,6 @@ impl ActiveKeyExchange for Started {
 
     fn pub_key(&self) -> &[u8] {
         &self.share
-    }
-
-    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
-        None
     }
 
     fn group(&self) -> NamedGroup {
