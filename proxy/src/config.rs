@@ -7,7 +7,6 @@ mod renamed;
 mod sections;
 mod source;
 mod tls;
-mod tree;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -62,7 +61,7 @@ impl Config {
 
     fn read(mut tree: HashMap<String, Value>) -> Result<Self, StartupError> {
         renamed::check(&tree)?;
-        let has_live_max = tree::is_set(&tree, "policy", "live_max");
+        let has_live_max = source::is_set(&tree, "policy", "live_max");
         let mut config = Self {
             edge: section(&mut tree, "edge")?,
             admin: section(&mut tree, "admin")?,

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use ::config::{Map, Value};
 
-use super::tree::{is_set, table};
+use super::source::{is_set, table};
 use crate::startup_error::StartupError;
 
 /// Section, key of the contract, and key with its unit.

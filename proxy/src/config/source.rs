@@ -5,7 +5,6 @@ use std::path::Path;
 
 use config::{ConfigError, Environment, File, FileFormat, Map, Value, ValueKind};
 
-use super::tree::table;
 use super::{SECTIONS, reference, renamed};
 use crate::startup_error::{Context as _, StartupError};
 
@@ -136,6 +135,22 @@ fn refuse_empty(table: &Map<String, Value>, section: &str, key: &str) -> Result<
             Err(format!("'{section}.{key}' is empty").into())
         }
         _ => Ok(()),
+    }
+}
+
+/// True if file or environment say something about the key of a section.
+pub(super) fn is_set(tree: &HashMap<String, Value>, section: &str, key: &str) -> bool {
+    match tree.get(section) {
+        Some(Value { kind: ValueKind::Table(table), .. }) => table.contains_key(key),
+        _ => false,
+    }
+}
+
+/// The table that a value is.
+pub(super) fn table(value: &mut Value) -> Option<&mut Map<String, Value>> {
+    match &mut value.kind {
+        ValueKind::Table(table) => Some(table),
+        _ => None,
     }
 }
 
