@@ -44,6 +44,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 pub(crate) use self::client_address::ClientAddresses;
 pub(crate) use self::connection_info::ConnectionInfo;
 use self::connection_limits::{AddressPermits, ConnectionLimits, Tls};
+pub(crate) use self::deadline::now;
 use self::descriptors::HeldDescriptors;
 pub(crate) use self::framing::{HeadError, METHOD_BYTES_MAX, TARGET_BYTES_MAX, check_parsed};
 pub(crate) use self::lifecycle::{Busy, Lifecycle, Phase};

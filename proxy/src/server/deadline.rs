@@ -7,6 +7,12 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
+/// The time of the runtime's timers.
+#[expect(clippy::disallowed_methods, reason = "the runtime's timers count from its own now")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
 /// The bound of one wait after another.
 #[derive(Debug, Default)]
 pub(super) struct Deadline {
@@ -17,9 +23,8 @@ pub(super) struct Deadline {
 impl Deadline {
     /// Ends when the wait that began with the first call after [`Deadline::clear`] takes longer
     /// than `bound`.
-    #[expect(clippy::disallowed_methods, reason = "the runtime's timers count from its own now")]
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, bound: Duration) -> Poll<()> {
-        let at = *self.at.get_or_insert_with(|| Instant::now() + bound);
+        let at = *self.at.get_or_insert_with(|| now() + bound);
         self.poll_until(cx, at)
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::deadline::Deadline;
+use super::deadline::{Deadline, now};
 
 /// Time in which the peer need not take anything.
 const GRACE: Duration = Duration::from_secs(5);
@@ -99,11 +99,6 @@ impl SendRate {
         });
         wait.end.map_or(wait.until, |end| end.min(wait.until))
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the runtime's timers count from its own now")]
-fn now() -> Instant {
-    Instant::now()
 }
 
 #[cfg(test)]

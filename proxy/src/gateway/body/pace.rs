@@ -3,9 +3,10 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use super::BodyError;
+use crate::server::now;
 
 /// Slowest body that is waited for: bytes in [`PACE_WINDOW`] (section 1.2 of the contract).
 const PACE_BYTES: usize = 10 * 1000;
@@ -48,11 +49,6 @@ impl Pace {
             *self = Self { left: PACE_WINDOW, before: received };
         }
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the runtime's timers count from its own now")]
-fn now() -> Instant {
-    Instant::now()
 }
 
 #[cfg(test)]
