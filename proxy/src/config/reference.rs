@@ -103,6 +103,17 @@ pub(crate) fn sections() -> Vec<Section> {
     properties.iter().map(section).collect()
 }
 
+/// Section and key of every secret; each may stand in a file of its own, named by `<key>_file`.
+pub(super) fn secrets() -> Vec<(String, String)> {
+    let settings = sections().into_iter().flat_map(|section| section.settings);
+    let keys = settings.filter(|setting| setting.kind == "secret").map(|setting| setting.key);
+    let split = |key: String| {
+        let (section, key) = key.rsplit_once('.')?;
+        Some((section.to_owned(), key.to_owned()))
+    };
+    keys.filter_map(split).collect()
+}
+
 /// Refuses a number that is out of its bounds.
 ///
 /// # Errors

@@ -9,15 +9,9 @@ use ::config::{Map, Value};
 use super::source::{is_set, table};
 use crate::startup_error::StartupError;
 
-/// Section, key of the contract, and key with its unit.
-pub(super) const CONTRACT_KEYS: [(&str, &str, &str); 6] = [
-    ("lifetimes", "access_token", "access_token_seconds"),
-    ("lifetimes", "bank_transfer", "bank_transfer_seconds"),
-    ("lifetimes", "login_token", "login_token_seconds"),
-    ("lifetimes", "offer", "offer_seconds"),
-    ("lifetimes", "quote", "quote_seconds"),
-    ("lifetimes", "refresh_token", "refresh_token_seconds"),
-];
+/// Keys of the contract in the section `lifetimes`; those that are read end in `_seconds`.
+pub(super) const CONTRACT_KEYS: [&str; 6] =
+    ["access_token", "bank_transfer", "login_token", "offer", "quote", "refresh_token"];
 
 /// Section, key that was, key that is.
 pub(super) const RENAMED: [(&str, &str, &str); 4] = [
@@ -33,11 +27,12 @@ pub(super) const RENAMED: [(&str, &str, &str); 4] = [
 /// # Errors
 /// One sentence with both names where both are set.
 pub(super) fn resolve(tree: &mut Map<String, Value>) -> Result<(), StartupError> {
-    for (section, key, own) in CONTRACT_KEYS {
-        let Some(table) = tree.get_mut(section).and_then(table) else { continue };
-        let Some(value) = table.remove(key) else { continue };
-        if table.insert(own.to_owned(), value).is_some() {
-            return Err(format!("'{section}.{key}' and '{section}.{own}' are both set").into());
+    let Some(lifetimes) = tree.get_mut("lifetimes").and_then(table) else { return Ok(()) };
+    for key in CONTRACT_KEYS {
+        let Some(value) = lifetimes.remove(key) else { continue };
+        if lifetimes.insert(format!("{key}_seconds"), value).is_some() {
+            let both = format!("'lifetimes.{key}' and 'lifetimes.{key}_seconds' are both set");
+            return Err(both.into());
         }
     }
     Ok(())

@@ -8,20 +8,6 @@ use config::{ConfigError, Environment, File, FileFormat, Map, Value, ValueKind};
 use super::{SECTIONS, reference, renamed};
 use crate::startup_error::{Context as _, StartupError};
 
-/// Secrets that may stand in a file of their own, named by the key with `_file` behind it.
-pub(super) const SECRETS: &[(&str, &str)] = &[
-    ("database", "url"),
-    ("database", "worker_url"),
-    ("database", "replica_urls"),
-    ("database", "migrate_url"),
-    ("keys", "master"),
-    ("admin", "token"),
-    ("mail", "smtp_url"),
-    ("ratelimit", "redis_url"),
-    ("documents", "s3_access_key"),
-    ("documents", "s3_secret_key"),
-    ("operators.oidc", "client_secret"),
-];
 /// Largest file that holds one secret, in bytes.
 const SECRET_BYTES_MAX: usize = 8 * 1024;
 
@@ -53,14 +39,17 @@ pub(super) fn merge(
         Environment::with_prefix("RAMPART").prefix_separator("__").separator("__").source(env);
     let later = config::Config::builder().add_source(environment);
     let mut later = later.build().map_err(&unreadable)?;
-    drop_replaced_secrets(&mut earlier.cache, &mut later.cache)?;
+    let secrets = reference::secrets();
+    for (section, key) in &secrets {
+        drop_replaced_secret(&mut earlier.cache, &mut later.cache, section, key)?;
+    }
     for source in [&mut earlier, &mut later] {
         table(&mut source.cache).map_or(Ok(()), renamed::resolve)?;
     }
     let merged = config::Config::builder().add_source(earlier).add_source(later);
     let merged = merged.build().map_err(&unreadable)?;
     let mut root = merged.cache;
-    for (section, key) in SECRETS {
+    for (section, key) in &secrets {
         if let Some(table) = section_table(&mut root, section) {
             take_secret(table, section, key)?;
             refuse_empty(table, section, key)?;
@@ -74,18 +63,21 @@ fn section_table<'a>(root: &'a mut Value, section: &str) -> Option<&'a mut Map<S
     section.split('.').try_fold(table(root)?, |outer, name| table(outer.get_mut(name)?))
 }
 
-/// Drops secrets from the earlier source that the later one sets, in whichever form: merging
-/// would leave a file beside a value.
-fn drop_replaced_secrets(earlier: &mut Value, later: &mut Value) -> Result<(), StartupError> {
-    for (section, key) in SECRETS {
-        let is_replaced = sets_secret(later, section, key)?;
-        if !sets_secret(earlier, section, key)? || !is_replaced {
-            continue;
-        }
-        if let Some(table) = section_table(earlier, section) {
-            table.remove(*key);
-            table.remove(&format!("{key}_file"));
-        }
+/// Drops a secret from the earlier source that the later one sets, in whichever form: merging would
+/// leave a file beside a value.
+fn drop_replaced_secret(
+    earlier: &mut Value,
+    later: &mut Value,
+    section: &str,
+    key: &str,
+) -> Result<(), StartupError> {
+    let is_replaced = sets_secret(later, section, key)?;
+    if sets_secret(earlier, section, key)?
+        && is_replaced
+        && let Some(table) = section_table(earlier, section)
+    {
+        table.remove(key);
+        table.remove(&format!("{key}_file"));
     }
     Ok(())
 }
