@@ -189,30 +189,24 @@ impl ConnectionLimits {
             socket.try_peek(&mut [0]).await.ok()?;
             Some(acceptor.tls_handshake(*socket).await)
         };
-        let handshake = timeout(HANDSHAKE_MAX, handshake).await;
         let count = |version: &str, outcome: &str| {
             self.metrics.tls_handshakes.with_label_values(&[version, outcome]).inc();
         };
-        match handshake {
+        let outcome = match timeout(HANDSHAKE_MAX, handshake).await {
             Ok(Some(Ok(stream))) => {
                 let digest = stream.get_ssl_digest();
                 count(digest.as_ref().map_or("", |digest| digest.version.as_ref()), "ok");
-                Some((Box::new(stream), client, connection))
+                return Some((Box::new(stream), client, connection));
             }
             Ok(Some(Err(error))) => {
                 tracing::debug!(%error, "a TLS handshake failed");
-                count("", "failed");
-                None
+                "failed"
             }
             // A balancer that looks for a listener, for instance.
-            Ok(None) => {
-                count("", "closed");
-                None
-            }
-            Err(_) => {
-                count("", "timeout");
-                None
-            }
-        }
+            Ok(None) => "closed",
+            Err(_) => "timeout",
+        };
+        count("", outcome);
+        None
     }
 }
