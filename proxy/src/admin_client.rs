@@ -71,9 +71,6 @@ impl AdminClient {
     }
 
     /// One call whose answer is no JSON: an image, an export.
-    ///
-    /// # Errors
-    /// As [`AdminClient::call`].
     pub(crate) async fn download(
         &self,
         method: Method,
@@ -84,9 +81,6 @@ impl AdminClient {
     }
 
     /// A page of a list, and the row that the next one begins behind, if there is one.
-    ///
-    /// # Errors
-    /// As [`AdminClient::call`].
     pub(crate) async fn page(&self, path: &str) -> Result<(Value, Option<String>), StartupError> {
         let (headers, bytes) = self.answer(Method::GET, path, Body::None).await?;
         let next = headers.get(LINK).and_then(|link| link.to_str().ok()?.split(['<', '>']).nth(1));
@@ -125,9 +119,6 @@ impl AdminClient {
     }
 
     /// A call without a body.
-    ///
-    /// # Errors
-    /// As [`AdminClient::call`].
     pub(crate) async fn get(&self, path: &str) -> Result<Value, StartupError> {
         self.call(Method::GET, path, Body::None).await
     }

@@ -44,9 +44,6 @@ use crate::startup_error::{Context as _, StartupError};
 /// A command whose arguments are read.
 pub(crate) trait Run {
     /// Runs the command and prints its result.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
     fn run(self) -> Result<(), StartupError>;
 }
 
@@ -70,9 +67,6 @@ impl ConfigFile {
     }
 
     /// The configuration, without what only an edge needs.
-    ///
-    /// # Errors
-    /// One sentence that names what is wrong.
     pub(crate) fn load(&self) -> Result<Config, StartupError> {
         Config::load(self.config.as_deref())
     }
@@ -81,9 +75,6 @@ impl ConfigFile {
 /// A command that calls a running edge.
 pub(crate) trait Call {
     /// Makes the call and prints its answer.
-    ///
-    /// # Errors
-    /// One sentence for the operator.
     fn call(self, target: &Target) -> Result<(), StartupError>;
 }
 

@@ -52,9 +52,6 @@ impl Config {
     }
 
     /// Reads these settings in TOML, and this process's environment, which wins.
-    ///
-    /// # Errors
-    /// As for [`Config::load`].
     pub(crate) fn over(defaults: &str) -> Result<Self, StartupError> {
         Self::read(source::merge(defaults, "", None)?)
     }

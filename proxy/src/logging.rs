@@ -60,9 +60,6 @@ fn report_panics(sink: Arc<LineSink>) {
 }
 
 /// The filter of `log.level`.
-///
-/// # Errors
-/// When it is none.
 pub(crate) fn filter(Log { level, .. }: &Log) -> Result<EnvFilter, StartupError> {
     EnvFilter::try_new(format!("{QUIET},{level}"))
         .context(format_args!("log.level = '{level}' is not a level or a list of filters"))

@@ -49,9 +49,6 @@ impl PartnerClient {
     }
 
     /// The JSON of a success.
-    ///
-    /// # Errors
-    /// As [`PartnerClient::get`].
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, StartupError> {
         let request = self.http.post(format!("{}{path}", self.base)).json(body);
         answer(request.bearer_auth(&self.token)).await

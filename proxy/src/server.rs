@@ -67,9 +67,6 @@ const PRIVATE_CONNECTIONS_PER_ADDRESS_MAX: usize = 192;
 
 /// Serves until told to stop. Blocks; `upgrade` takes the listeners over from a running process.
 /// Dropped lines of `log` count in its metrics.
-///
-/// # Errors
-/// One sentence: what is wrong, and where.
 pub(crate) fn run(config: Config, upgrade: bool, log: &DiagnosticLog) -> Result<(), StartupError> {
     let mut serving = start(config, upgrade)?;
     log.count_in(&serving.core.metrics);
@@ -79,9 +76,6 @@ pub(crate) fn run(config: Config, upgrade: bool, log: &DiagnosticLog) -> Result<
 }
 
 /// A Tokio runtime for commands that run no edge.
-///
-/// # Errors
-/// When the operating system gives no threads.
 pub(crate) fn runtime(threads: usize) -> Result<Runtime, StartupError> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)

@@ -48,9 +48,6 @@ impl From<DatabaseError> for StartupError {
 /// Makes failures of any kind sentences for the operator.
 pub(crate) trait Context<T> {
     /// Says `what` could not be done, and the failure as the reason.
-    ///
-    /// # Errors
-    /// That sentence, if there is a failure.
     fn context(self, what: impl fmt::Display) -> Result<T, StartupError>;
 }
 

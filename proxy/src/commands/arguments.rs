@@ -53,9 +53,6 @@ pub(crate) struct Members {
 
 impl Members {
     /// Makes one call with the members as its body, and prints its answer.
-    ///
-    /// # Errors
-    /// Those of [`body`] and of the call.
     pub(crate) fn send(
         &self,
         target: &Target,

@@ -115,9 +115,6 @@ pub(super) fn secrets() -> Vec<(String, String)> {
 }
 
 /// Refuses a number that is out of its bounds.
-///
-/// # Errors
-/// One sentence that names key and bounds.
 pub(super) fn check_bounds(config: &Config) -> Result<(), StartupError> {
     let tree = serde_json::to_value(config).context("the configuration cannot be checked")?;
     for setting in sections().into_iter().flat_map(|section| section.settings) {

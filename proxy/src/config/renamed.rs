@@ -23,9 +23,6 @@ pub(super) const RENAMED: [(&str, &str, &str); 4] = [
 
 /// Puts the values of the contract's keys (section 12) in one source under the keys that are read:
 /// the environment wins over the file under either name.
-///
-/// # Errors
-/// One sentence with both names where both are set.
 pub(super) fn resolve(tree: &mut Map<String, Value>) -> Result<(), StartupError> {
     let Some(lifetimes) = tree.get_mut("lifetimes").and_then(table) else { return Ok(()) };
     for key in CONTRACT_KEYS {
@@ -39,9 +36,6 @@ pub(super) fn resolve(tree: &mut Map<String, Value>) -> Result<(), StartupError>
 }
 
 /// Refuses a tree with a key that has another name now.
-///
-/// # Errors
-/// One sentence with both names.
 pub(super) fn check(tree: &HashMap<String, Value>) -> Result<(), StartupError> {
     match RENAMED.iter().find(|(section, old, _)| is_set(tree, section, old)) {
         Some((section, old, new)) => {

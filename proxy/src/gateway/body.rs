@@ -142,9 +142,6 @@ pub(super) async fn read_body(
 
 /// The same for a route: above the bound of an ordinary body images are an upload, and a form is large,
 /// with a budget of their own, so that they take no memory from ordinary bodies.
-///
-/// # Errors
-/// As [`read_body`].
 pub(super) async fn read_entity(
     session: &mut ServerSession,
     route: &Route,

@@ -63,9 +63,6 @@ impl InFlight {
     }
 
     /// A permit for a request from `address`, of `partner` if that is not empty.
-    ///
-    /// # Errors
-    /// The limit that is reached.
     fn try_acquire(&self, address: IpAddr, partner: &Arc<str>) -> Result<Permit, Limit> {
         let of_address = self.addresses.try_acquire(network(address)).ok_or(OF_ADDRESS)?;
         let of_partner = match partner.is_empty() {

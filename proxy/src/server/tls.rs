@@ -67,9 +67,6 @@ impl Certificates {
     }
 
     /// Reads a certificate and its key, if there is one.
-    ///
-    /// # Errors
-    /// As [`Certificates::load`].
     pub(crate) fn of_pair(pair: Option<KeyPair>) -> Result<Option<Arc<Self>>, StartupError> {
         pair.map(|pair| Self::load(vec![pair])).transpose()
     }
@@ -271,9 +268,6 @@ pub(crate) fn acceptor(
 
 /// A configuration that lacks only its own certificates, and the authorities that clients' are checked
 /// against.
-///
-/// # Errors
-/// As [`acceptor`].
 pub(super) fn builder(
     tls: &Tls,
 ) -> Result<
