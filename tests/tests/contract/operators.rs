@@ -50,6 +50,12 @@ impl<'a> Operator<'a> {
     }
 }
 
+/// Ada and Bob, who agree to each other's calls.
+async fn treasurers(context: &TestContext) -> [Operator<'_>; 2] {
+    let ada = Operator::new(context, "ada", &["treasury"]).await;
+    [ada, Operator::new(context, "bob", &["treasury"]).await]
+}
+
 /// The newest rows of the audit as actor, action and target.
 async fn audited(context: &TestContext, action: &str) -> Vec<(String, String)> {
     let list = context.admin(Method::GET, "/admin/v1/audit", Value::Null).await.json();

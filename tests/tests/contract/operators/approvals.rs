@@ -37,8 +37,7 @@ pub(super) async fn decide(operator: &Operator<'_>, approval: &str, word: &str) 
 #[tokio::test]
 async fn a_price_takes_two_persons() {
     let context = TestContext::start().await;
-    let ada = Operator::new(&context, "ada", &["treasury"]).await;
-    let bob = Operator::new(&context, "bob", &["treasury"]).await;
+    let [ada, bob] = treasurers(&context).await;
     let eve = Operator::new(&context, "eve", &["viewer"]).await;
     let (before, new) = (price(&context).await, json!({"price": 41234.56}));
     let approval = held(&ada, Method::PUT, PRICE, new.clone()).await;
@@ -67,8 +66,7 @@ async fn a_price_takes_two_persons() {
 #[tokio::test]
 async fn an_approval_is_for_the_members_of_a_call_however_they_are_spelled() {
     let context = TestContext::start().await;
-    let ada = Operator::new(&context, "ada", &["treasury"]).await;
-    let bob = Operator::new(&context, "bob", &["treasury"]).await;
+    let [ada, bob] = treasurers(&context).await;
     let spelled = async |body: &'static str| {
         context.admin_as(Some(&ada.token), Method::PUT, PRICE, Bytes::from(body)).await
     };
@@ -100,8 +98,7 @@ async fn of_racing_calls_one_uses_the_approval() {
 #[tokio::test]
 async fn what_is_refused_withdrawn_or_expired_is_not_done() {
     let context = TestContext::start().await;
-    let ada = Operator::new(&context, "ada", &["treasury"]).await;
-    let bob = Operator::new(&context, "bob", &["treasury"]).await;
+    let [ada, bob] = treasurers(&context).await;
     let new = json!({"price": 41234.56});
     let first = held(&ada, Method::PUT, PRICE, new.clone()).await;
     assert_eq!(decide(&bob, &first, "refuse").await, 204);
@@ -225,8 +222,7 @@ async fn an_owner_cannot_make_the_second_person_alone() {
 #[tokio::test]
 async fn what_a_disabled_operator_has_agreed_to_waits_again() {
     let context = TestContext::start().await;
-    let ada = Operator::new(&context, "ada", &["treasury"]).await;
-    let bob = Operator::new(&context, "bob", &["treasury"]).await;
+    let [ada, bob] = treasurers(&context).await;
     let cleo = Operator::new(&context, "cleo", &["treasury"]).await;
     let (before, new) = (price(&context).await, json!({"price": 41234.56}));
     let approval = held(&ada, Method::PUT, PRICE, new.clone()).await;

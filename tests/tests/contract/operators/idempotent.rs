@@ -34,8 +34,7 @@ fn part(amount: u32) -> Value {
 async fn a_refund_made_again_under_its_key_is_one() {
     let context = TestContext::start().await;
     let refund = refund_of_payment(&context).await;
-    let ada = Operator::new(&context, "ada", &["treasury"]).await;
-    let bob = Operator::new(&context, "bob", &["treasury"]).await;
+    let [ada, bob] = treasurers(&context).await;
     let first = ada.call_once("k", &refund, part(100)).await;
     first.assert_status(200);
     assert_eq!(first.header("idempotency-replayed"), None);
@@ -78,8 +77,7 @@ async fn of_refunds_at_once_under_one_key_one_is_made() {
 async fn a_refund_that_is_refused_or_waits_leaves_its_key_free() {
     let context = TestContext::start().await;
     let refund = refund_of_payment(&context).await;
-    let ada = Operator::new(&context, "ada", &["treasury"]).await;
-    let bob = Operator::new(&context, "bob", &["treasury"]).await;
+    let [ada, bob] = treasurers(&context).await;
     let send = async |amount: u32| ada.call_once("k", &refund, part(amount)).await;
     send(0).await.assert_status(422);
     let waits = send(2000).await.assert_status(202).json();

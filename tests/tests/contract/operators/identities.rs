@@ -14,8 +14,7 @@ async fn state(operator: &Operator<'_>) -> Value {
 #[tokio::test]
 async fn what_an_edge_of_the_version_before_has_written_goes_by_names() {
     let context = TestContext::start().await;
-    let ada = Operator::new(&context, "ada", &["treasury"]).await;
-    let bob = Operator::new(&context, "bob", &["treasury"]).await;
+    let [ada, bob] = treasurers(&context).await;
     let new = json!({"price": 41234.56});
     let approval = held(&ada, Method::PUT, PRICE, new.clone()).await;
     let forget = async || {
@@ -35,8 +34,7 @@ async fn what_an_edge_of_the_version_before_has_written_goes_by_names() {
 #[tokio::test]
 async fn what_an_operator_has_agreed_to_waits_again_once_the_role_is_lost() {
     let context = TestContext::start().await;
-    let ada = Operator::new(&context, "ada", &["treasury"]).await;
-    let bob = Operator::new(&context, "bob", &["treasury"]).await;
+    let [ada, bob] = treasurers(&context).await;
     let new = json!({"price": 41234.56});
     let approval = held(&ada, Method::PUT, PRICE, new.clone()).await;
     assert_eq!(decide(&bob, &approval, "grant").await, 204);
@@ -53,8 +51,7 @@ async fn what_an_operator_has_agreed_to_waits_again_once_the_role_is_lost() {
 #[tokio::test]
 async fn nobody_agrees_by_a_role_that_is_lost_meanwhile() {
     let context = TestContext::start().await;
-    let ada = Operator::new(&context, "ada", &["treasury"]).await;
-    let bob = Operator::new(&context, "bob", &["treasury"]).await;
+    let [ada, bob] = treasurers(&context).await;
     let approval = held(&ada, Method::PUT, PRICE, json!({"price": 41234.56})).await;
     let mut somebody = context.db().begin().await.unwrap();
     let take = "update operator set roles = '{support}' where name = 'bob'";

@@ -79,8 +79,7 @@ async fn prices_move_while_a_configuration_writes_its_partners() {
 #[tokio::test]
 async fn nobody_agrees_who_is_disabled_meanwhile() {
     let context = TestContext::start().await;
-    let ada = Operator::new(&context, "ada", &["treasury"]).await;
-    let bob = Operator::new(&context, "bob", &["treasury"]).await;
+    let [ada, bob] = treasurers(&context).await;
     let (path, price) = ("/admin/v1/prices/BTC-EUR", json!({"price": 41234.56}));
     let approval = held(&ada, Method::PUT, path, price.clone()).await;
     let mut somebody = context.db().begin().await.unwrap();

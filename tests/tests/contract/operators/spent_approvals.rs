@@ -12,8 +12,7 @@ const PRICE: &str = "/admin/v1/prices/BTC-EUR";
 #[tokio::test]
 async fn a_call_that_fails_leaves_its_approval() {
     let context = TestContext::start().await;
-    let ada = Operator::new(&context, "ada", &["treasury"]).await;
-    let bob = Operator::new(&context, "bob", &["treasury"]).await;
+    let [ada, bob] = treasurers(&context).await;
     context.admin(Method::PUT, PRICE, json!({"price": 50_000})).await.assert_status(200);
     let new = json!({"price": 41234.56});
     let approval = held(&ada, Method::PUT, PRICE, new.clone()).await;
@@ -31,8 +30,7 @@ async fn a_call_that_fails_leaves_its_approval() {
 #[tokio::test]
 async fn of_two_calls_that_find_one_approval_one_is_carried_out() {
     let context = TestContext::start().await;
-    let ada = Operator::new(&context, "ada", &["treasury"]).await;
-    let bob = Operator::new(&context, "bob", &["treasury"]).await;
+    let [ada, bob] = treasurers(&context).await;
     let new = json!({"price": 41234.56});
     let approval = held(&ada, Method::PUT, PRICE, new.clone()).await;
     assert_eq!(decide(&bob, &approval, "grant").await, 204);
@@ -55,8 +53,7 @@ async fn of_two_calls_that_find_one_approval_one_is_carried_out() {
 #[tokio::test]
 async fn a_grant_that_is_taken_back_before_the_call_commits_counts_no_more() {
     let context = TestContext::start().await;
-    let ada = Operator::new(&context, "ada", &["treasury"]).await;
-    let bob = Operator::new(&context, "bob", &["treasury"]).await;
+    let [ada, bob] = treasurers(&context).await;
     let new = json!({"price": 41234.56});
     let approval = held(&ada, Method::PUT, PRICE, new.clone()).await;
     assert_eq!(decide(&bob, &approval, "grant").await, 204);
@@ -94,8 +91,7 @@ async fn a_configuration_uses_its_approval_up() {
 #[tokio::test]
 async fn a_payment_that_is_recorded_meanwhile_leaves_its_approval() {
     let context = TestContext::start().await;
-    let ada = Operator::new(&context, "ada", &["treasury"]).await;
-    let bob = Operator::new(&context, "bob", &["treasury"]).await;
+    let [ada, bob] = treasurers(&context).await;
     let path = "/admin/v1/payments";
     let large = json!({"kind": "received", "amount": 100_000, "currency": "EUR",
         "providerReference": "statement 17", "reason": "seen on the statement"});
