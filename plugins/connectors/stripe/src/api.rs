@@ -27,9 +27,12 @@ const EVENT_PAGES_MAX: usize = 5_000;
 /// A call that did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ApiError {
-    /// Nobody knows if it had an effect, or it may succeed later.
+    /// It had no effect, and may succeed later.
     #[error("{0}")]
     Passing(String),
+    /// Nobody knows if it had an effect.
+    #[error("{0}")]
+    Unknown(String),
     /// It had no effect, and never will have.
     #[error("{0}")]
     Refused(String),
@@ -283,13 +286,16 @@ impl Stripe {
         if let Some(key) = idempotency_key {
             request = request.header("idempotency-key", key);
         }
-        let answer = request.send().await.map_err(silent)?;
+        let answer = request.send().await.map_err(|error| match error.is_connect() {
+            true => ApiError::Passing(format!("the provider cannot be reached: {error}")),
+            false => silent(error),
+        })?;
         let status = answer.status();
         let body = http::body(answer, ANSWER_BYTES_MAX).await.map_err(silent)?;
         if !status.is_success() {
             return Err(refusal(status, path, &body));
         }
-        let unreadable = |error| ApiError::Passing(format!("cannot read the provider: {error}"));
+        let unreadable = |error| ApiError::Unknown(format!("cannot read the provider: {error}"));
         serde_json::from_slice(&body).map_err(unreadable)
     }
 }
@@ -305,7 +311,7 @@ fn path(collection: &str, id: &str) -> Result<String, ApiError> {
 
 /// A call without an answer that can be read. The URL may hold an id, the key is never in it.
 fn silent(error: impl Display) -> ApiError {
-    ApiError::Passing(format!("the provider does not answer: {error}"))
+    ApiError::Unknown(format!("the provider does not answer: {error}"))
 }
 
 /// The meaning of an answer that is no success.
@@ -319,14 +325,17 @@ fn refusal(status: StatusCode, path: &str, body: &[u8]) -> ApiError {
             ApiError::Passing("the provider refuses the secret key".to_owned())
         }
         StatusCode::NOT_FOUND => ApiError::Missing(path.to_owned()),
-        // 409: another call with the same idempotency key is still at work.
-        StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
+        StatusCode::TOO_MANY_REQUESTS => {
             ApiError::Passing(format!("the provider is busy: {message}"))
+        }
+        // 409: another call with the same idempotency key is still at work.
+        StatusCode::CONFLICT | StatusCode::REQUEST_TIMEOUT => {
+            ApiError::Unknown(format!("the provider is busy: {message}"))
         }
         status if status.is_client_error() => {
             ApiError::Refused(format!("the provider refuses: {message}"))
         }
-        status => ApiError::Passing(format!("the provider answers {status}")),
+        status => ApiError::Unknown(format!("the provider answers {status}")),
     }
 }
 
@@ -342,9 +351,11 @@ mod tests {
         let of = |status: u16| {
             refusal(StatusCode::from_u16(status).unwrap(), "refunds", body.as_bytes())
         };
-        for status in [401, 403, 408, 409, 429, 500, 502, 503] {
-            let error = of(status);
-            assert!(matches!(error, ApiError::Passing(_)), "{status}: {error}");
+        for status in [401, 403, 429] {
+            assert!(matches!(of(status), ApiError::Passing(_)), "{status}");
+        }
+        for status in [408, 409, 500, 502, 503] {
+            assert!(matches!(of(status), ApiError::Unknown(_)), "{status}");
         }
         for status in [400, 402, 422] {
             assert!(matches!(of(status), ApiError::Refused(_)), "{status}");

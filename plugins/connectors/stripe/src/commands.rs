@@ -18,7 +18,8 @@ use crate::events::TakeError;
 const KINDS: [&str; 3] = ["payment.create", "payment.cancel", "payment.refund"];
 /// Commands that are at work at the same time.
 const CONCURRENCY: u16 = 16;
-/// Time of a lease in seconds: longer than the calls of one command.
+/// Time of a lease in seconds. One that ends before the calls of its command costs another attempt,
+/// which has the same key.
 const LEASE_SECONDS: u16 = 60;
 /// Longest wait of one lease, in seconds.
 const WAIT_SECONDS: u16 = 20;
@@ -100,6 +101,9 @@ enum Interrupted {
     /// A fact about it could not be read or reported.
     #[error(transparent)]
     Fact(#[from] TakeError),
+    /// Money may have left by it: only another attempt finds out.
+    #[error("{0}")]
+    Unknown(String),
 }
 
 impl Connector {
@@ -109,6 +113,11 @@ impl Connector {
             Ok(outcome) => outcome,
             Err(Interrupted::Lost) => return Ok(()),
             Err(Interrupted::Edge(error)) => return Err(error),
+            // A result would say that nothing has left: it has none, and comes again.
+            Err(Interrupted::Unknown(reason)) => {
+                tracing::error!(?command, reason, "nobody knows if it is done");
+                return Ok(());
+            }
             Err(Interrupted::Provider(ApiError::Refused(reason) | ApiError::Missing(reason))) => {
                 rejected(reason)
             }
@@ -200,7 +209,11 @@ impl Connector {
         let Some(count) = amounts::to_smallest(wanted.amount, &wanted.currency) else {
             return Ok(not_exact(wanted.amount, &wanted.currency));
         };
-        let refund = match self.earlier_refund(command, &wanted).await? {
+        let earlier = self.earlier_refund(command, &wanted).await.map_err(|error| match error {
+            ApiError::Passing(reason) => Interrupted::Unknown(reason),
+            error => perhaps_made(error),
+        })?;
+        let refund = match earlier {
             Some(refund) => refund,
             None => {
                 let asked = json!({ "refundOf": wanted.provider_reference });
@@ -213,10 +226,11 @@ impl Connector {
                     ("amount", count.to_string()),
                     ("metadata[command]", command.id.clone()),
                 ];
-                self.stripe.create_refund(&members, &command.id).await?
+                self.stripe.create_refund(&members, &command.id).await.map_err(perhaps_made)?
             }
         };
-        self.take_refund(&refund).await?;
+        let told = self.take_refund(&refund).await;
+        told.map_err(|error| Interrupted::Unknown(error.to_string()))?;
         if matches!(refund.status.as_deref(), Some("failed" | "canceled")) {
             return Ok(rejected("the provider could not give the money back".to_owned()));
         }
@@ -239,6 +253,14 @@ impl Connector {
     }
 }
 
+/// The end of a call that makes a refund: what nobody knows of it is no reason for a result.
+fn perhaps_made(error: ApiError) -> Interrupted {
+    match error {
+        ApiError::Unknown(reason) => Interrupted::Unknown(reason),
+        error => Interrupted::Provider(error),
+    }
+}
+
 fn rejected(reason: String) -> Outcome {
     Outcome::rejected(reason)
 }
@@ -250,3 +272,6 @@ fn unreadable(error: &serde_json::Error) -> Outcome {
 fn not_exact(amount: Decimal, currency: &str) -> Outcome {
     rejected(format!("{amount} {currency} is no amount that a card can be charged exactly"))
 }
+
+#[cfg(test)]
+mod tests;

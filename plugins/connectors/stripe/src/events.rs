@@ -44,7 +44,9 @@ impl Connector {
                 );
                 Ok(())
             }
-            Err(TakeError::Api(error @ ApiError::Passing(_))) => Err(error.into()),
+            Err(TakeError::Api(error @ (ApiError::Passing(_) | ApiError::Unknown(_)))) => {
+                Err(error.into())
+            }
             Err(TakeError::Edge(error)) => Err(error),
             Ok(()) => Ok(()),
         };

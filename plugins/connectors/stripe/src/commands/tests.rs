@@ -1,0 +1,121 @@
+//! Commands between an edge and a provider that are both played by one server.
+
+use std::sync::mpsc;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+use crate::settings::Settings;
+
+/// A request.
+struct Heard {
+    /// Method and path, in small letters.
+    line: String,
+    body: String,
+}
+
+async fn request(stream: &mut TcpStream) -> Heard {
+    let (mut head, mut body) = (Vec::new(), Vec::new());
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+    let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
+    let header = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
+    let length = header("content-length: ").map_or(0, |length| length.parse().unwrap());
+    body.resize(length, 0);
+    stream.read_exact(&mut body).await.unwrap();
+    let line = head.lines().next().unwrap().to_owned();
+    Heard { line, body: String::from_utf8(body).unwrap() }
+}
+
+/// A connector whose edge and provider answer so, with a status and a document.
+async fn connector(answer: impl Fn(&Heard) -> (u16, Value) + Send + 'static) -> Connector {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let (status, body) = answer(&request(&mut stream).await);
+            let body = body.to_string();
+            let length = body.len();
+            let head = format!("HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {length}");
+            stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).await.unwrap();
+        }
+    });
+    let secret = std::env::temp_dir().join(format!("rampart-stripe-{}", address.port()));
+    std::fs::write(&secret, "secret").unwrap();
+    let settings: Settings = toml::from_str(&format!(
+        "[edge]\nurl = \"http://{address}\"\ntoken = {{ file = {secret:?} }}\n\
+         [stripe]\nurl = \"http://{address}\"\nsecret_key = {{ file = {secret:?} }}\n"
+    ))
+    .unwrap();
+    let connector = Connector::new(&settings).unwrap();
+    std::fs::remove_file(secret).unwrap();
+    connector
+}
+
+fn command(kind: &str, attempt: u32) -> Command {
+    let body = json!({"orderId": 7, "amount": 250, "currency": "EUR", "providerReference": "pi_1"});
+    let command = json!({"id": "c-1", "kind": kind, "attempt": attempt, "leaseToken": "lease",
+        "checkpoint": null, "body": body});
+    serde_json::from_value(command).unwrap()
+}
+
+fn payment(status: &str) -> Value {
+    json!({"id": "pi_1", "status": status, "amount": 25_000, "currency": "eur", "created": 1})
+}
+
+/// The outcome that a result tells.
+fn outcome(heard: &Heard) -> String {
+    let result: Value = serde_json::from_str(&heard.body).unwrap();
+    result["outcome"].as_str().unwrap().to_owned()
+}
+
+/// The outcome of a refund at its `attempt`, where the provider answers one call with this status.
+async fn refund(attempt: u32, call: &'static str, status: u16) -> Option<String> {
+    let (tell, told) = mpsc::channel();
+    let connector = connector(move |heard| {
+        let is = |line: &str| heard.line.starts_with(line);
+        if is(call) {
+            return (status, json!({"error": {"message": "no"}}));
+        }
+        if is("post /connectors/v1/commands/c-1/result") {
+            tell.send(outcome(heard)).unwrap();
+        }
+        let refund = json!({"id": "re_1", "status": "succeeded", "amount": 25_000,
+            "currency": "eur", "created": 1, "payment_intent": "pi_1"});
+        let documents = [
+            ("post /v1/refunds", refund),
+            ("get /v1/refunds", json!({"data": []})),
+            ("get /v1/payment_intents/pi_1", payment("succeeded")),
+        ];
+        let document = documents.into_iter().find(|(line, _)| is(line));
+        (200, document.map_or(json!({}), |(_, document)| document))
+    });
+    connector.await.finish(&command("payment.refund", attempt)).await.unwrap();
+    told.try_recv().ok()
+}
+
+#[tokio::test]
+async fn a_refund_that_was_perhaps_made_has_no_result() {
+    for (attempt, call, status, told) in [
+        (1, "nothing", 200, Some("done")),
+        (2, "nothing", 200, Some("done")),
+        (1, "post /v1/refunds", 500, None),
+        (1, "post /v1/refunds", 409, None),
+        // It was made, and cannot be told of.
+        (1, "get /v1/payment_intents/pi_1", 500, None),
+        (1, "get /v1/payment_intents/pi_1", 429, None),
+        // An earlier attempt has perhaps made it.
+        (2, "get /v1/refunds", 500, None),
+        (2, "get /v1/refunds", 429, None),
+        (1, "post /v1/refunds", 429, Some("retry")),
+        (1, "post /v1/refunds", 403, Some("retry")),
+        (1, "post /v1/refunds", 400, Some("rejected")),
+    ] {
+        let outcome = refund(attempt, call, status).await;
+        assert_eq!(outcome.as_deref(), told, "attempt {attempt}, {call}: {status}");
+    }
+}
