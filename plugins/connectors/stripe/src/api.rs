@@ -202,10 +202,11 @@ impl Stripe {
         self.call(Method::POST, "payment_intents", members, Some(key)).await
     }
 
-    /// Has nobody pay any more.
-    pub(crate) async fn cancel_intent(&self, id: &str, key: &str) -> Result<Intent, ApiError> {
+    /// Has nobody pay any more. A second call has no effect, and under a key it would be answered as
+    /// the first one for a day, whatever has become of the payment.
+    pub(crate) async fn cancel_intent(&self, id: &str) -> Result<Intent, ApiError> {
         let path = format!("{}/cancel", path("payment_intents", id)?);
-        self.call(Method::POST, &path, &[], Some(key)).await
+        self.call(Method::POST, &path, &[], None).await
     }
 
     /// Gives money back.

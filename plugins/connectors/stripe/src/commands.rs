@@ -1,5 +1,5 @@
-//! Commands of the edge, carried out. A command's id is the idempotency key of its call, so that one
-//! that was interrupted between any two steps is repeated without another effect.
+//! Commands of the edge, carried out. A command's id is the idempotency key of a call that makes
+//! something, so that one that was interrupted between any two steps is repeated without another effect.
 
 use std::sync::Arc;
 
@@ -180,12 +180,12 @@ impl Connector {
             Err(error) => return Ok(unreadable(&error)),
         };
         let done = Outcome::Done { result: json!({ "providerReference": id }) };
-        let reason = match self.stripe.cancel_intent(&id, &command.id).await {
+        let reason = match self.stripe.cancel_intent(&id).await {
             Ok(_) => return Ok(done),
             Err(ApiError::Refused(reason)) => reason,
             Err(error) => return Err(error.into()),
         };
-        // A refusal is remembered under the key: only the payment itself says how it is now.
+        // It may have been canceled before: the payment itself says how it is.
         match &*self.stripe.intent(&id).await?.status {
             "canceled" => Ok(done),
             "processing" => {

@@ -1,6 +1,6 @@
 //! Commands between an edge and a provider that are both played by one server.
 
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -13,6 +13,7 @@ use crate::settings::Settings;
 struct Heard {
     /// Method and path, in small letters.
     line: String,
+    idempotency_key: Option<String>,
     body: String,
 }
 
@@ -27,7 +28,8 @@ async fn request(stream: &mut TcpStream) -> Heard {
     body.resize(length, 0);
     stream.read_exact(&mut body).await.unwrap();
     let line = head.lines().next().unwrap().to_owned();
-    Heard { line, body: String::from_utf8(body).unwrap() }
+    let idempotency_key = header("idempotency-key: ").map(str::to_owned);
+    Heard { line, idempotency_key, body: String::from_utf8(body).unwrap() }
 }
 
 /// A connector whose edge and provider answer so, with a status and a document.
@@ -37,10 +39,12 @@ async fn connector(answer: impl Fn(&Heard) -> (u16, Value) + Send + 'static) -> 
     tokio::spawn(async move {
         loop {
             let (mut stream, _) = listener.accept().await.unwrap();
-            let (status, body) = answer(&request(&mut stream).await);
+            let heard = request(&mut stream).await;
+            let (status, body) = answer(&heard);
             let body = body.to_string();
             let length = body.len();
-            let head = format!("HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {length}");
+            let head =
+                format!("HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {length}");
             stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).await.unwrap();
         }
     });
@@ -117,5 +121,37 @@ async fn a_refund_that_was_perhaps_made_has_no_result() {
     ] {
         let outcome = refund(attempt, call, status).await;
         assert_eq!(outcome.as_deref(), told, "attempt {attempt}, {call}: {status}");
+    }
+}
+
+#[tokio::test]
+async fn a_payment_that_was_being_charged_is_cancelled_by_the_next_attempt() {
+    let (tell, told) = mpsc::channel();
+    // Keys of refused calls, under which the provider remembers its refusal.
+    let refused = Mutex::new(Vec::<Option<String>>::new());
+    let connector = connector(move |heard| {
+        let mut refused = refused.lock().unwrap();
+        let is = |line: &str| heard.line.starts_with(line);
+        if is("post /v1/payment_intents/pi_1/cancel") {
+            let key = &heard.idempotency_key;
+            if !refused.is_empty() && (key.is_none() || !refused.contains(key)) {
+                return (200, payment("canceled"));
+            }
+            refused.push(key.clone());
+            return (400, json!({"error": {"message": "the card is being charged"}}));
+        }
+        if is("get /v1/payment_intents/pi_1") {
+            // The card was refused meanwhile.
+            let is_charged = refused.len() == 1;
+            let status = if is_charged { "processing" } else { "requires_payment_method" };
+            return (200, payment(status));
+        }
+        tell.send(outcome(heard)).unwrap();
+        (200, json!({}))
+    })
+    .await;
+    for (attempt, expected) in [(1, "retry"), (2, "done")] {
+        connector.finish(&command("payment.cancel", attempt)).await.unwrap();
+        assert_eq!(told.try_recv().unwrap(), expected);
     }
 }
