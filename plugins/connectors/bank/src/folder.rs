@@ -164,16 +164,23 @@ impl Folder {
         Ok(!is_in("prepared")? && !is_in("void")?)
     }
 
-    /// Puts a statement of the inbox away that was read. Two of one name and other contents are
-    /// both kept.
+    /// Puts a statement of the inbox away whose contents were read. Two of one name and other contents
+    /// are both kept. `false` if another one has come under its name meanwhile: that one is in the
+    /// inbox, under a name of its own.
     ///
     /// # Errors
     /// The disk's.
-    pub(crate) fn keep(&self, name: &str) -> io::Result<()> {
-        let file = self.path("inbox").join(name);
-        let digest = digest::digest(&digest::SHA256, &fs::read(&file)?);
-        let kept = format!("{}-{name}", hex::encode(&digest.as_ref()[..8]));
-        rename(&file, &self.path("taken").join(kept))
+    pub(crate) fn keep(&self, name: &str, contents: &[u8]) -> io::Result<bool> {
+        let (inbox, taken) = (self.path("inbox"), self.path("taken"));
+        let kept = name_of(name, contents);
+        rename(&inbox.join(name), &taken.join(&kept))?;
+        let found = fs::read(taken.join(&kept))?;
+        if found == contents {
+            return Ok(true);
+        }
+        rename(&taken.join(&kept), &inbox.join(name_of(name, &found)))?;
+        write(&taken, &kept, contents)?;
+        Ok(false)
     }
 
     /// Puts a file of the inbox away that is no statement of the account.
@@ -202,6 +209,12 @@ impl Folder {
         fs::remove_file(self.path("prepared").join(name))?;
         sync(&self.path("prepared"))
     }
+}
+
+/// The name of a statement that others of its name do not have.
+fn name_of(name: &str, contents: &[u8]) -> String {
+    let digest = digest::digest(&digest::SHA256, contents);
+    format!("{}-{name}", hex::encode(&digest.as_ref()[..8]))
 }
 
 /// The folder's own name, made at its first use.
@@ -290,7 +303,7 @@ pub(crate) mod tests {
         let folder = Folder::open(&place.0).unwrap();
         for text in ["first", "second"] {
             folder.receive("a.xml", text.as_bytes()).unwrap();
-            folder.keep("a.xml").unwrap();
+            assert!(folder.keep("a.xml", text.as_bytes()).unwrap());
         }
         let kept = place.names("taken");
         assert!(kept.len() == 2 && kept.iter().all(|name| name.ends_with("-a.xml")), "{kept:?}");
@@ -298,6 +311,21 @@ pub(crate) mod tests {
         folder.refuse("a.xml").unwrap();
         assert_eq!(place.names("refused"), ["a.xml"]);
         assert!(place.names("inbox").is_empty());
+    }
+
+    #[test]
+    fn a_statement_that_replaces_one_that_is_read_is_not_put_away_with_it() {
+        let place = Place::make();
+        let folder = Folder::open(&place.0).unwrap();
+        folder.receive("a.xml", b"second").unwrap();
+        assert!(!folder.keep("a.xml", b"first").unwrap());
+        let (came, kept) = (place.names("inbox").remove(0), place.names("taken").remove(0));
+        assert_eq!(fs::read(place.0.join("inbox").join(&came)).unwrap(), b"second");
+        assert_eq!(fs::read(place.0.join("taken").join(kept)).unwrap(), b"first");
+        folder.receive("a.xml", b"third").unwrap();
+        assert_eq!(place.names("inbox").len(), 2);
+        assert!(folder.keep(&came, b"second").unwrap());
+        assert_eq!((place.names("inbox").len(), place.names("taken").len()), (1, 2));
     }
 
     #[test]

@@ -56,8 +56,8 @@ fn names(folder: &Folder) -> io::Result<Vec<String>> {
 async fn take(bank: &Bank, name: &str) -> Result<(), String> {
     let failed = |error: io::Error| format!("cannot use the statement {name}: {error}");
     let path = bank.folder.path("inbox").join(name);
-    let lines =
-        read(&path).map_err(failed)?.and_then(|lines| of_account(lines, &bank.settings.account));
+    let bytes = bytes(&path).map_err(failed)?;
+    let lines = parse(&bytes).and_then(|lines| of_account(lines, &bank.settings.account));
     let lines = match lines {
         Ok(lines) => lines,
         Err(reason) if is_settled(&path).map_err(failed)? => {
@@ -91,7 +91,9 @@ async fn take(bank: &Bank, name: &str) -> Result<(), String> {
             Err(error) => return Err(error.to_string()),
         }
     }
-    bank.folder.keep(name).map_err(failed)?;
+    if !bank.folder.keep(name, &bytes).map_err(failed)? {
+        tracing::warn!(name, "another statement has come under its name, and is read next");
+    }
     tracing::info!(name, told, known, "a statement was read");
     Ok(())
 }
@@ -101,9 +103,14 @@ async fn take(bank: &Bank, name: &str) -> Result<(), String> {
 /// # Errors
 /// The disk's; within it, the reason for which it is no statement.
 pub(crate) fn read(path: &Path) -> io::Result<Result<Vec<Line>, Unreadable>> {
+    Ok(parse(&bytes(path)?))
+}
+
+/// The bytes of a file, of which one more than the most says that it is too large.
+fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    Ok(parse(&bytes))
+    Ok(bytes)
 }
 
 /// The lines of a statement's bytes.
