@@ -197,6 +197,24 @@ pub(super) async fn returned_in_part(context: &TestContext) -> (Connector, Value
 }
 
 #[tokio::test]
+async fn a_part_that_comes_back_without_a_currency_is_that_part_of_what_was_sent() {
+    let context = TestContext::start().await;
+    let (connector, _sale) = deposited(&context).await;
+    let transfer = transfers(&context, &connector).await.remove(0);
+    let sent = json!({"providerReference": "sepa-1"});
+    connector.report(&transfer, "done", sent).await.assert_status(200);
+    let part = proceeds(&context).await - Decimal::from(5);
+    let returned = json!({"id": "t-1", "kind": "transfer.returned", "commandId": transfer["id"],
+        "occurredAt": "2026-03-01T13:00:00Z", "providerReference": "sepa-1",
+        "amount": number(part)});
+    connector.event(returned).await.assert_status(200);
+    let told = "select amount, currency from payment where kind = 'transfer-returned'";
+    let told: (Decimal, String) = sqlx::query_as(told).fetch_one(context.db()).await.unwrap();
+    assert_eq!(told, (part, "EUR".to_owned()));
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
 async fn money_of_which_a_part_comes_back_is_sent_again_as_that_part() {
     let context = TestContext::start().await;
     let (connector, sale, part) = returned_in_part(&context).await;

@@ -71,6 +71,8 @@ pub(super) async fn apply(
     if amount.is_zero() {
         return Ok(Applied { is_duplicate: true, ..Applied::default() });
     };
+    // Stated without a currency, it is of the one that is known.
+    let amount = report.amount.unwrap_or(amount);
     let reference = report.provider_reference.as_ref().or(report.transaction_id.as_ref());
     let fact = Fact {
         kind,
