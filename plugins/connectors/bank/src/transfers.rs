@@ -68,10 +68,12 @@ pub(crate) async fn serve(bank: &Bank) -> Result<(), String> {
 
 fn step(bank: &Bank, payers: &mut Payers, command: &Command) -> Result<Step, String> {
     let done = |result: Value| Ok(Step::Report(Outcome::Done { result }));
-    let unreadable = |error: serde_json::Error| format!("{command:?} cannot be read: {error}");
     let purpose = match command.kind.as_str() {
         "payment.create" => {
-            let body: CreateBody = command.body().map_err(unreadable)?;
+            let body: CreateBody = match command.body() {
+                Ok(body) => body,
+                Err(error) => return Ok(Step::Report(Outcome::rejected(unreadable(&error)))),
+            };
             let reference = &body.payment_reference;
             let payee = bank.settings.account.payee(reference);
             return done(json!({ "providerReference": reference, "bankTransfer": payee }));
@@ -81,7 +83,14 @@ fn step(bank: &Bank, payers: &mut Payers, command: &Command) -> Result<Step, Str
         "payment.refund" => Purpose::Refund,
         _ => Purpose::Sale,
     };
-    let checkpoint: Option<Checkpoint> = command.checkpoint().map_err(unreadable)?;
+    let checkpoint = match command.checkpoint::<Checkpoint>() {
+        Ok(checkpoint) => checkpoint,
+        // A file may have it.
+        Err(error) => {
+            tracing::error!(?command, %error, "a checkpoint cannot be read");
+            return Ok(Step::Leave);
+        }
+    };
     if let Some(Checkpoint { folder, message }) = checkpoint {
         if folder != bank.folder.id() {
             tracing::error!(?command, "it is in a file of another folder: start that one again");
@@ -94,23 +103,41 @@ fn step(bank: &Bank, payers: &mut Payers, command: &Command) -> Result<Step, Str
     }
     let transfer = match purpose {
         Purpose::Sale => {
-            let body: SendBody = command.body().map_err(unreadable)?;
-            Transfer::of_sale(&bank.settings, &command.id, &body)
+            let body = command.body::<SendBody>().map_err(|error| unreadable(&error));
+            body.and_then(|body| Transfer::of_sale(&bank.settings, &command.id, &body))
         }
-        Purpose::Refund => {
-            let body: RefundBody = command.body().map_err(unreadable)?;
-            let account = &bank.settings.account;
-            let payment = payers.payment(&bank.folder, account, &body.provider_reference);
-            match payment.map_err(|error| format!("cannot read statements: {error}"))? {
-                Some(line) => Transfer::of_refund(&bank.settings, &command.id, &body, &line),
-                None => Err("no statement of this folder names the payment's one payer".to_owned()),
-            }
-        }
+        Purpose::Refund => refund(bank, payers, command)?,
     };
     Ok(match transfer {
         Ok(transfer) => Step::Write(Box::new(transfer)),
         Err(reason) => Step::Report(Outcome::rejected(reason)),
     })
+}
+
+/// The transfer of a refund; within it, the reason that there is none.
+///
+/// # Errors
+/// One sentence when statements cannot be read.
+fn refund(
+    bank: &Bank,
+    payers: &mut Payers,
+    command: &Command,
+) -> Result<Result<Transfer, String>, String> {
+    let body: RefundBody = match command.body() {
+        Ok(body) => body,
+        Err(error) => return Ok(Err(unreadable(&error))),
+    };
+    let account = &bank.settings.account;
+    let payment = payers.payment(&bank.folder, account, &body.provider_reference);
+    Ok(match payment.map_err(|error| format!("cannot read statements: {error}"))? {
+        Some(line) => Transfer::of_refund(&bank.settings, &command.id, &body, &line),
+        None => Err("no statement of this folder names the payment's one payer".to_owned()),
+    })
+}
+
+/// The reason of a command that cannot be read. It must not stop the others.
+fn unreadable(error: &serde_json::Error) -> String {
+    format!("the command cannot be read: {error}")
 }
 
 fn sent(purpose: Purpose, command: &Command) -> Value {
@@ -163,4 +190,38 @@ async fn report(bank: &Bank, command: &Command, outcome: &Outcome) -> Result<(),
         Held::No => tracing::warn!(?command, "the lease was lost; it comes again"),
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use rampart_connector::Client;
+
+    use super::*;
+    use crate::folder::Folder;
+    use crate::folder::tests::Place;
+    use crate::transfer::tests::{COMMAND, settings};
+
+    #[tokio::test]
+    async fn a_command_that_cannot_be_read_stops_no_other_one() {
+        let place = Place::make();
+        let token = place.0.join("edge.token");
+        std::fs::write(&token, "rcn_abc").unwrap();
+        let mut settings = settings();
+        let with_token = json!({ "url": "http://127.0.0.1:9", "token": { "file": token } });
+        settings.edge = serde_json::from_value(with_token).unwrap();
+        let edge = Client::new(&settings.edge).unwrap();
+        let bank = Bank { edge, folder: Folder::open(&place.0).unwrap(), settings };
+        let step_of = |kind: &str, checkpoint: Value| {
+            let command = json!({"id": COMMAND, "kind": kind, "attempt": 1, "leaseToken": "lease",
+                "checkpoint": checkpoint, "body": {}});
+            let command: Command = serde_json::from_value(command).unwrap();
+            step(&bank, &mut Payers::default(), &command).unwrap()
+        };
+        for kind in ["payment.create", "payment.refund", "transfer.send"] {
+            let rejected = step_of(kind, Value::Null);
+            assert!(matches!(rejected, Step::Report(Outcome::Rejected { .. })), "{kind}");
+        }
+        let begun = step_of("transfer.send", json!({ "file": 7 }));
+        assert!(matches!(begun, Step::Leave), "a file may have it");
+    }
 }
