@@ -250,14 +250,14 @@ impl Chain {
         let (first, mut high) = blocks.into_inner();
         let mut low = first.min(high);
         let mut back = 64_u64;
-        while low > 0 && self.count(account, At::Block(low)).await? > nonce {
+        while low > 0 && self.has_used(account, nonce, low).await? {
             (high, low) = (low, low.saturating_sub(back));
             back = back.saturating_mul(4);
         }
         // Used after `high`, not after `low`, unless it is the first block.
         while low + 1 < high {
             let middle = low + (high - low) / 2;
-            match self.count(account, At::Block(middle)).await? > nonce {
+            match self.has_used(account, nonce, middle).await? {
                 true => high = middle,
                 false => low = middle,
             }
@@ -268,5 +268,46 @@ impl Chain {
             .iter()
             .find(|mined| mined.from == account && mined.nonce == U64::from(nonce));
         Ok(taker.map(|mined| mined.hash))
+    }
+
+    /// True if an account had used a nonce by a block. False, too, of a block whose state the node does
+    /// not keep any more: most keep that of the last 128 alone.
+    async fn has_used(&self, account: Address, nonce: u64, block: u64) -> Result<bool, RpcError> {
+        match self.count(account, At::Block(block)).await {
+            Err(RpcError::Node { .. }) => Ok(false),
+            count => Ok(count? > nonce),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rpc::tests::node;
+
+    #[tokio::test]
+    async fn who_has_taken_a_nonce_is_found_though_old_states_are_not_kept() {
+        let account = Address::repeat_byte(7);
+        let url = node(move |method, params| {
+            let number = |at: usize| -> u64 {
+                serde_json::from_value::<U64>(params[at].clone()).unwrap().to()
+            };
+            match method {
+                "eth_getTransactionCount" => match number(1) {
+                    0..900 => json!({"error": {"code": -32000, "message": "missing trie node"}}),
+                    900..990 => json!("0x5"),
+                    _ => json!("0x6"),
+                },
+                "eth_getBlockByNumber" if number(0) == 990 => {
+                    let taker = json!({"hash": B256::repeat_byte(9), "from": account, "to": null,
+                        "value": "0x0", "nonce": "0x5"});
+                    json!({"hash": B256::ZERO, "timestamp": "0x1", "transactions": [taker]})
+                }
+                _ => Value::Null,
+            }
+        });
+        let chain = Chain::new(Rpc::new(&url.await).unwrap());
+        let taker = chain.taker(account, 5, 100..=1_000).await.unwrap();
+        assert_eq!(taker, Some(B256::repeat_byte(9)));
     }
 }

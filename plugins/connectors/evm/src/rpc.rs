@@ -136,7 +136,8 @@ pub(crate) mod tests {
         stream.write_all(answer.as_bytes()).await.unwrap();
     }
 
-    /// URL of a node with these results, by method and parameters.
+    /// URL of a node with these results, by method and parameters. One with the member `error` is a
+    /// refusal.
     pub(crate) async fn node(results: impl Fn(&str, &Value) -> Value + Send + 'static) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -145,7 +146,12 @@ pub(crate) mod tests {
                 let (body, stream) = request(&listener).await;
                 let called: Value = serde_json::from_slice(&body).unwrap();
                 let result = results(called["method"].as_str().unwrap(), &called["params"]);
-                let body = json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string();
+                let refusal = result.get("error").cloned();
+                let body = match refusal {
+                    Some(error) => json!({"jsonrpc": "2.0", "id": 1, "error": error}),
+                    None => json!({"jsonrpc": "2.0", "id": 1, "result": result}),
+                };
+                let body = body.to_string();
                 answer(stream, &format!("content-length: {}\r\n\r\n{body}", body.len())).await;
             }
         });
