@@ -78,7 +78,8 @@ async fn a_push_changes_the_fee_of_the_next_quote_on_every_edge() {
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "the promise is about real time")]
 async fn a_looping_policy_costs_little_and_then_is_not_called() {
-    let context = TestContext::with(|settings| settings.policy.deadline_ms = 20).await;
+    // Its fuel bounds a loop: a deadline of wall clock would end other calls on a busy machine too.
+    let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     push(&context, &format!("{FEE}?config={{%22mode%22:%22loop@FR%22}}"), "hostile").await;
     assert_eq!(partner_fee(&acme, "DE").await, "1");
@@ -96,7 +97,7 @@ async fn a_looping_policy_costs_little_and_then_is_not_called() {
     context.admin(Method::PATCH, "/admin/v1/partners/acme", change).await.assert_status(200);
     assert_eq!(partner_fee(&acme, "DE").await, "0", "a reload does not close it");
     assert_eq!(calls(&context, "fee", "breaker"), 2);
-    assert_eq!(calls(&context, "fee", "fuel") + calls(&context, "fee", "deadline"), FAILURES);
+    assert_eq!(calls(&context, "fee", "fuel"), FAILURES);
     context.clock().advance(PAUSE);
     assert_eq!(partner_fee(&acme, "DE").await, "1", "one try closes it");
     assert!(breaker_is(&context, 0));
