@@ -27,6 +27,9 @@ const CANCEL: u32 = 8;
 /// Most bytes that are looked at before they are read, and fewer than a socket holds at least.
 const UNREAD_BYTES_MAX: usize = 16 * 1024 * 1024;
 const UNREAD_BYTES_MIN: usize = 16 * 1024;
+/// Looks in a row without another byte, after which none comes: between two of them an edge may
+/// have waited for a processor.
+const STILL_LOOKS: usize = 20;
 
 /// A connection whose client writes every byte itself.
 pub(super) struct Frames {
@@ -114,11 +117,12 @@ impl Frames {
 
     /// Waits until the socket takes no more of what this client does not read.
     pub(super) async fn until_full(&self) {
-        let (mut room, mut before) = (vec![0; UNREAD_BYTES_MAX], 0);
+        let (mut room, mut before, mut still) = (vec![0; UNREAD_BYTES_MAX], 0, 0);
         until("what is not read stands still", SOON, async || {
             let unread = self.tls.get_ref().0.peek(&mut room).await.unwrap();
             let stands_still = unread == std::mem::replace(&mut before, unread);
-            (stands_still && unread >= UNREAD_BYTES_MIN).then_some(())
+            still = if stands_still && unread >= UNREAD_BYTES_MIN { still + 1 } else { 0 };
+            (still == STILL_LOOKS).then_some(())
         })
         .await;
     }
