@@ -235,7 +235,7 @@ async fn sigterm_while_a_successor_takes_over_finishes_what_is_in_flight() {
 #[tokio::test]
 async fn a_stop_accepts_for_its_delay_and_finishes_what_takes_longer_than_the_drain() {
     let edge = Edge::with(|setup| {
-        setup.set("edge.shutdown_delay_seconds", "2").set("edge.drain_seconds", "0");
+        setup.set("edge.shutdown_delay_seconds", "4").set("edge.drain_seconds", "0");
     })
     .await;
     let partner = edge.partner("late").await;

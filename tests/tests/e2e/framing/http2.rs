@@ -246,22 +246,26 @@ async fn a_connection_ends_after_its_number_of_requests_and_answers_all_of_them(
 
 #[tokio::test]
 async fn a_connection_ends_at_its_age() {
-    let edge = Edge::with(|setup| _ = setup.set("edge.connection_max_age_seconds", "1")).await;
-    let (sender, driving) = open_at(edge.address).await;
-    assert_eq!(ask(&edge, &sender).await.unwrap().status(), 404);
-    until("it is told to leave", SOON, async || driving.is_finished().then_some(())).await;
-    driving.await.unwrap().expect("GOAWAY without an error");
-
-    let request = b"GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n";
-    let mut wire = Wire::open(edge.address).await;
-    let first = wire.exchange(request).await.unwrap();
-    assert_ne!(first.header("connection"), Some("close"));
-    until("HTTP/1 is told to leave", SOON, async || {
-        let next = wire.exchange(request).await.expect("every request is answered");
-        (next.header("connection") == Some("close")).then_some(())
-    })
-    .await;
-    assert!(wire.is_closed().await);
+    let edge = Edge::with(|setup| _ = setup.set("edge.connection_max_age_seconds", "4")).await;
+    let http2 = async {
+        let (sender, driving) = open_at(edge.address).await;
+        assert_eq!(ask(&edge, &sender).await.unwrap().status(), 404);
+        until("it is told to leave", SOON, async || driving.is_finished().then_some(())).await;
+        driving.await.unwrap().expect("GOAWAY without an error");
+    };
+    let http1 = async {
+        let request = b"GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n";
+        let mut wire = Wire::open(edge.address).await;
+        let first = wire.exchange(request).await.unwrap();
+        assert_ne!(first.header("connection"), Some("close"));
+        until("HTTP/1 is told to leave", SOON, async || {
+            let next = wire.exchange(request).await.expect("every request is answered");
+            (next.header("connection") == Some("close")).then_some(())
+        })
+        .await;
+        assert!(wire.is_closed().await);
+    };
+    tokio::join!(http2, http1);
 }
 
 /// Its windows hold nothing back: what takes the answers slowly is the connection.
