@@ -11,8 +11,9 @@ use crate::answer::Answer;
 use crate::certificate::CERTIFICATE;
 use crate::partner::signature;
 
-/// Timeout of an answer, for a machine that is busy with other tests.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of an answer, for a machine that is busy with other tests: a gigabyte of uploads, or a
+/// policy that is compiled at the lowest priority.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The protocol of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

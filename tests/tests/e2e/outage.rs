@@ -20,8 +20,8 @@ use tokio::sync::watch;
 const WORST: Duration = Duration::from_secs(5);
 /// Longest time of ninety-nine answers of a hundred.
 const MOST: Duration = Duration::from_secs(2);
-/// Time until everything is well again.
-const RECOVERY: Duration = Duration::from_secs(5);
+/// Time until everything is well again: 5 s, and what other tests take of the machine meanwhile.
+const RECOVERY: Duration = Duration::from_secs(15);
 /// Answers that each partner's client counts while Postgres is away.
 const ANSWERS: usize = 100;
 /// Clients at once: more than the pool has connections.

@@ -13,7 +13,7 @@ const BYTES_PER_SECOND: u32 = 1_600_000 / 8;
 /// Longest time until the first content, in milliseconds.
 const FIRST_CONTENT_MAX_MS: f64 = 1_000.0;
 /// Most looks at a page until one is fast enough: a busy machine only makes it slower.
-const LOOKS_MAX: usize = 5;
+const LOOKS_MAX: usize = 20;
 
 /// A browser on such a line, which keeps nothing from one page to the next.
 async fn slow_browser() -> Browser {
